@@ -1,0 +1,91 @@
+//! The `continue` token of a paged LIST.
+//!
+//! Source: k8s.io/apiserver `pkg/storage/continue.go:DecodeContinue` (in `pkg/storage/etcd3` before 1.24).
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Deserialize;
+
+/// What a token says about where its page is read. The key at which the page starts names an object; it is
+/// checked and forgotten here, so that nothing behind this type can print it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ContinueToken {
+    /// The page is read at this revision, as the pages before it.
+    AtRevision(i64),
+    /// The pages' revision had been compacted: the server answered 410 with a token whose revision is negative,
+    /// and the rest is read at the newest revision.
+    Inconsistent,
+    /// The server answers 400.
+    Invalid,
+}
+
+#[derive(Deserialize)]
+struct Fields<'a> {
+    #[serde(default)]
+    v: &'a str,
+    #[serde(default)]
+    rv: i64,
+    #[serde(default)]
+    start: String,
+}
+
+impl ContinueToken {
+    /// Decodes the value of `continue=`, which must not be empty.
+    #[must_use]
+    pub fn decode(token: &str) -> Self {
+        let Ok(json) = URL_SAFE_NO_PAD.decode(token) else {
+            return Self::Invalid;
+        };
+        let Ok(fields) = serde_json::from_slice::<Fields<'_>>(&json) else {
+            return Self::Invalid;
+        };
+        if fields.v != "meta.k8s.io/v1" || fields.rv == 0 || !is_clean_key(&fields.start) {
+            return Self::Invalid;
+        }
+        if fields.rv < 0 { Self::Inconsistent } else { Self::AtRevision(fields.rv) }
+    }
+}
+
+/// Whether Go's `path.Clean` leaves the key as it is, which is how the server keeps a client inside its prefix.
+fn is_clean_key(key: &str) -> bool {
+    let inner = key.strip_prefix('/').unwrap_or(key);
+    !key.is_empty() && !inner.is_empty() && inner.split('/').all(|part| !matches!(part, "" | "." | ".."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(json: &str) -> ContinueToken {
+        ContinueToken::decode(&URL_SAFE_NO_PAD.encode(json))
+    }
+
+    #[test]
+    fn decodes_the_revision() {
+        let start = r#""start":"big/p00004\u0000""#;
+        assert_eq!(
+            token(&format!(r#"{{"v":"meta.k8s.io/v1","rv":5090,{start}}}"#)),
+            ContinueToken::AtRevision(5090)
+        );
+        assert_eq!(
+            token(&format!(r#"{{"v":"meta.k8s.io/v1","rv":-1,{start}}}"#)),
+            ContinueToken::Inconsistent
+        );
+    }
+
+    #[test]
+    fn what_the_server_refuses_is_invalid() {
+        for bad in [
+            r#"{"v":"meta.k8s.io/v1","rv":0,"start":"a"}"#,
+            r#"{"v":"meta.k8s.io/v1","rv":7,"start":""}"#,
+            r#"{"v":"meta.k8s.io/v1","rv":7,"start":"../secrets"}"#,
+            r#"{"v":"meta.k8s.io/v1","rv":7}"#,
+            r#"{"v":"x"}"#,
+            r#"{"v":"meta.k8s.io/v1","rv":"7","start":"a"}"#,
+            "not json",
+        ] {
+            assert_eq!(token(bad), ContinueToken::Invalid, "{bad}");
+        }
+        assert_eq!(ContinueToken::decode("garbage!!"), ContinueToken::Invalid);
+    }
+}

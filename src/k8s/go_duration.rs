@@ -1,0 +1,86 @@
+//! Go's textual durations (`1m0.023443627s`, `470.891µs`), as the apiserver writes them into annotations and
+//! reads them from `timeout=`.
+//!
+//! Source: Go `time.ParseDuration`.
+
+/// Parses a Go duration into whole nanoseconds, or `None` where Go's `time.ParseDuration` fails.
+///
+/// Accepts what Go accepts: an optional sign, `0` without a unit, decimal fractions, and the units
+/// `ns us µs μs ms s m h` in any order.
+#[must_use]
+pub fn parse_nanoseconds(text: &str) -> Option<i64> {
+    let (negative, mut rest) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    if rest == "0" {
+        return Some(0);
+    }
+    if rest.is_empty() {
+        return None;
+    }
+    let mut total: i64 = 0;
+    while !rest.is_empty() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (whole, after) = rest.split_at(digits);
+        let (fraction, after) = match after.strip_prefix('.') {
+            Some(after) => after.split_at(after.bytes().take_while(u8::is_ascii_digit).count()),
+            None => ("", after),
+        };
+        if whole.is_empty() && fraction.is_empty() {
+            return None;
+        }
+        let unit_length = after.bytes().take_while(|b| *b != b'.' && !b.is_ascii_digit()).count();
+        let (unit, after) = after.split_at(unit_length);
+        let scale: i64 = match unit {
+            "ns" => 1,
+            "us" | "µs" | "μs" => 1_000,
+            "ms" => 1_000_000,
+            "s" => 1_000_000_000,
+            "m" => 60_000_000_000,
+            "h" => 3_600_000_000_000,
+            _ => return None,
+        };
+        let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+        total = total.checked_add(whole.checked_mul(scale)?)?;
+        total = total.checked_add(fraction_of(fraction, scale))?;
+        rest = after;
+    }
+    Some(if negative { -total } else { total })
+}
+
+/// `0.<digits> × scale`, cut to whole nanoseconds; digits past the 18th are below one nanosecond of any unit.
+fn fraction_of(digits: &str, scale: i64) -> i64 {
+    let mut value: i128 = 0;
+    let mut divisor: i128 = 1;
+    for digit in digits.bytes().take(18) {
+        value = value * 10 + i128::from(digit - b'0');
+        divisor *= 10;
+    }
+    i64::try_from(value * i128::from(scale) / divisor).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_nanoseconds;
+
+    #[test]
+    fn reads_what_the_apiserver_writes() {
+        assert_eq!(parse_nanoseconds("1m0.023443627s"), Some(60_023_443_627));
+        assert_eq!(parse_nanoseconds("470.891µs"), Some(470_891));
+        assert_eq!(parse_nanoseconds("35.1us"), Some(35_100));
+        assert_eq!(parse_nanoseconds("1.2s"), Some(1_200_000_000));
+        assert_eq!(parse_nanoseconds("0s"), Some(0));
+        assert_eq!(parse_nanoseconds("0"), Some(0));
+        assert_eq!(parse_nanoseconds("-1.5h"), Some(-5_400_000_000_000));
+        assert_eq!(parse_nanoseconds(".5s"), Some(500_000_000));
+    }
+
+    #[test]
+    fn refuses_what_go_refuses() {
+        for bad in ["", "-", "5", "s", ".s", "1d", "1 s", "abc", "1s ", "99999999999999999999s"] {
+            assert_eq!(parse_nanoseconds(bad), None, "{bad}");
+        }
+    }
+}

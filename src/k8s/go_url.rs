@@ -1,0 +1,137 @@
+//! Go's reading of a request target, where it differs from what most URL libraries do.
+//!
+//! Source: Go `net/url`: `parseQuery`, `unescape`, and `http.Request.URL.RequestURI`. The apiserver is a Go
+//! program, so a pair that Go drops is a parameter that the server never saw.
+
+use std::borrow::Cow;
+
+/// A request target split as Go's `url.ParseRequestURI` does: the raw path, and the raw query after the first `?`.
+///
+/// An absolute form (`https://host/path?query`) is reduced to its path and query. A `#` is kept: in a request
+/// target it is no fragment (`limit=5#frag` is answered with 400).
+#[must_use]
+pub fn split_target(target: &str) -> (&str, &str) {
+    let origin_form = match target.split_once("://") {
+        Some((scheme, rest)) if scheme.bytes().all(|b| b.is_ascii_alphanumeric()) => {
+            rest.find(['/', '?']).map_or("/", |at| &rest[at..])
+        }
+        _ => target,
+    };
+    origin_form.split_once('?').unwrap_or((origin_form, ""))
+}
+
+/// The path, percent-decoded as Go's `unescape(s, encodePath)` does (`+` stays a plus).
+///
+/// Returns `None` where Go answers with an error, which an HTTP server turns into 400 before anything else.
+#[must_use]
+pub fn unescape_path(path: &str) -> Option<Cow<'_, str>> {
+    unescape(path, false)
+}
+
+/// A query key or value, decoded as Go's `url.QueryUnescape` does: `+` is a space, a bad escape is an error.
+#[must_use]
+pub fn unescape_query(part: &str) -> Option<Cow<'_, str>> {
+    unescape(part, true)
+}
+
+fn unescape(text: &str, plus_is_space: bool) -> Option<Cow<'_, str>> {
+    let bytes = text.as_bytes();
+    let first = match memchr::memchr2(b'%', if plus_is_space { b'+' } else { b'%' }, bytes) {
+        None => return Some(Cow::Borrowed(text)),
+        Some(at) => at,
+    };
+    let mut out = Vec::with_capacity(bytes.len());
+    out.extend_from_slice(&bytes[..first]);
+    let mut at = first;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'%' => {
+                let high = hex(*bytes.get(at + 1)?)?;
+                let low = hex(*bytes.get(at + 2)?)?;
+                out.push(high << 4 | low);
+                at += 3;
+            }
+            b'+' if plus_is_space => {
+                out.push(b' ');
+                at += 1;
+            }
+            other => {
+                out.push(other);
+                at += 1;
+            }
+        }
+    }
+    // Go strings hold any bytes; ours hold UTF-8, and no known parameter's meaning hangs on the difference.
+    Some(Cow::Owned(String::from_utf8(out).unwrap_or_else(|bad| {
+        String::from_utf8_lossy(bad.as_bytes()).into_owned()
+    })))
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|d| u8::try_from(d).ok())
+}
+
+/// The pairs of a query in order, as Go's `parseQuery` accepts them: a pair with a `;` or with a bad
+/// percent-escape is dropped without a word, and so is an empty one.
+///
+/// Limit: a server built with Go before 1.17 (Kubernetes up to 1.22) took `;` for a separator.
+pub fn query_pairs(query: &str) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
+    query.split('&').filter_map(|pair| {
+        if pair.is_empty() || memchr::memchr(b';', pair.as_bytes()).is_some() {
+            return None;
+        }
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        Some((unescape_query(key)?, unescape_query(value)?))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(query: &str) -> Vec<(String, String)> {
+        query_pairs(query)
+            .map(|(k, v)| (k.into_owned(), v.into_owned()))
+            .collect()
+    }
+
+    fn pair(key: &str, value: &str) -> (String, String) {
+        (key.to_owned(), value.to_owned())
+    }
+
+    #[test]
+    fn pairs_with_a_semicolon_or_a_bad_escape_are_dropped() {
+        assert_eq!(pairs("a=1;b=2&c=3&d=%zz&e=%4&f"), [pair("c", "3"), pair("f", "")]);
+    }
+
+    #[test]
+    fn plus_is_a_space_in_a_query_and_a_plus_in_a_path() {
+        assert_eq!(pairs("limit=+5"), [pair("limit", " 5")]);
+        assert_eq!(unescape_path("/a+b%2Bc").as_deref(), Some("/a+b+c"));
+    }
+
+    #[test]
+    fn keys_are_decoded_too() {
+        assert_eq!(pairs("%6Cimit=%35"), [pair("limit", "5")]);
+    }
+
+    #[test]
+    fn a_second_question_mark_belongs_to_the_first_key() {
+        let (path, query) = split_target("/api/v1/pods??limit=5");
+        assert_eq!(path, "/api/v1/pods");
+        assert_eq!(pairs(query), [pair("?limit", "5")]);
+    }
+
+    #[test]
+    fn an_absolute_target_loses_its_host_only() {
+        assert_eq!(split_target("https://h:6443/api?x=1"), ("/api", "x=1"));
+        assert_eq!(split_target("https://h"), ("/", ""));
+        assert_eq!(split_target("/proxy/http://h/x"), ("/proxy/http://h/x", ""));
+    }
+
+    #[test]
+    fn a_bad_escape_in_a_path_is_an_error() {
+        assert_eq!(unescape_path("/api/%"), None);
+        assert_eq!(unescape_path("/api/%g1"), None);
+    }
+}

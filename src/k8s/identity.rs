@@ -1,0 +1,117 @@
+//! Who asks: a user name as the apiserver authenticated it.
+
+use std::fmt;
+
+/// The kinds of clients that a report tells apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// `system:serviceaccount:<namespace>:<name>`.
+    ServiceAccount,
+    /// `system:node:<name>`: a kubelet.
+    Node,
+    /// The apiserver itself, kube-controller-manager, kube-scheduler, the cloud controller manager.
+    ControlPlane,
+    /// Any other authenticated user.
+    User,
+    /// `system:anonymous`, and requests whose authentication failed, which have no user at all.
+    Anonymous,
+}
+
+impl Kind {
+    /// The kind as the report writes it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ServiceAccount => "service-account",
+            Self::Node => "node",
+            Self::ControlPlane => "control-plane",
+            Self::User => "user",
+            Self::Anonymous => "anonymous",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A user name, resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity<'a> {
+    /// What kind of client it is.
+    pub kind: Kind,
+    /// The name under which its requests are counted: for a node that of all nodes ([`Identity::NODES`]).
+    pub name: &'a str,
+    /// The node's own name, if it is one.
+    pub node: Option<&'a str>,
+}
+
+impl<'a> Identity<'a> {
+    /// The name under which all nodes are counted.
+    pub const NODES: &'static str = "system:node:*";
+    /// The name of requests without a user: their authentication failed (401).
+    pub const UNAUTHENTICATED: &'static str = "(unauthenticated)";
+
+    /// Resolves a user name.
+    ///
+    /// Source: k8s.io/apiserver `pkg/authentication/user/user.go` and
+    /// `pkg/authentication/serviceaccount/util.go:MakeUsername`.
+    #[must_use]
+    pub fn resolve(username: &'a str) -> Self {
+        let plain = |kind| Self { kind, name: username, node: None };
+        match username {
+            "" => Self { kind: Kind::Anonymous, name: Self::UNAUTHENTICATED, node: None },
+            "system:anonymous" => plain(Kind::Anonymous),
+            "system:apiserver"
+            | "system:kube-apiserver"
+            | "system:kube-controller-manager"
+            | "system:kube-scheduler"
+            | "system:cloud-controller-manager" => plain(Kind::ControlPlane),
+            _ => match username.strip_prefix("system:node:") {
+                Some(node) if !node.is_empty() => {
+                    Self { kind: Kind::Node, name: Self::NODES, node: Some(node) }
+                }
+                _ if service_account(username).is_some() => plain(Kind::ServiceAccount),
+                _ => plain(Kind::User),
+            },
+        }
+    }
+}
+
+/// Namespace and name of a ServiceAccount's user name.
+#[must_use]
+pub fn service_account(username: &str) -> Option<(&str, &str)> {
+    let (namespace, name) = username.strip_prefix("system:serviceaccount:")?.split_once(':')?;
+    (!namespace.is_empty() && !name.is_empty() && !name.contains(':')).then_some((namespace, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds() {
+        for (username, kind) in [
+            ("system:serviceaccount:monitoring:poller", Kind::ServiceAccount),
+            ("system:serviceaccount:monitoring", Kind::User),
+            ("system:serviceaccount:a:b:c", Kind::User),
+            ("system:node:node-1", Kind::Node),
+            ("system:node:", Kind::User),
+            ("system:apiserver", Kind::ControlPlane),
+            ("system:kube-scheduler", Kind::ControlPlane),
+            ("system:anonymous", Kind::Anonymous),
+            ("", Kind::Anonymous),
+            ("alice@example.com", Kind::User),
+        ] {
+            assert_eq!(Identity::resolve(username).kind, kind, "{username}");
+        }
+    }
+
+    #[test]
+    fn nodes_are_one_client_and_keep_their_name_apart() {
+        let node = Identity::resolve("system:node:node-1");
+        assert_eq!((node.name, node.node), (Identity::NODES, Some("node-1")));
+    }
+}

@@ -1,0 +1,21 @@
+//! Kubernetes' own words: what an audit event, a request, its options and its client are, before anyone judges them.
+
+pub mod continue_token;
+pub mod event;
+pub mod go_duration;
+pub mod go_url;
+pub mod identity;
+pub mod list_options;
+pub mod request_info;
+pub mod selector;
+pub mod timestamp;
+pub mod user_agent;
+pub mod version;
+
+pub use continue_token::ContinueToken;
+pub use event::{Event, Stage};
+pub use identity::{Identity, Kind};
+pub use list_options::ListOptions;
+pub use request_info::{RequestInfo, Scope, Verb};
+pub use user_agent::Product;
+pub use version::{EtcdVersion, KubeVersion};

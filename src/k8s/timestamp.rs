@@ -1,0 +1,80 @@
+//! Instants as microseconds since 1970, the resolution of an audit event.
+
+use chrono::DateTime;
+
+/// Microseconds since 1970-01-01T00:00:00Z of an RFC 3339 instant, or `None` if the text is none.
+///
+/// The apiserver writes `metav1.MicroTime`: always `YYYY-MM-DDThh:mm:ss.ffffffZ`. That form is read without a
+/// calendar library; every other RFC 3339 form goes to chrono.
+#[must_use]
+pub fn parse_micros(text: &str) -> Option<i64> {
+    micro_time(text.as_bytes())
+        .or_else(|| DateTime::parse_from_rfc3339(text).ok().map(|t| t.timestamp_micros()))
+}
+
+/// An instant as RFC 3339 in UTC with microseconds, or `?` for one that no calendar holds.
+#[must_use]
+pub fn format_micros(micros: i64) -> String {
+    DateTime::from_timestamp_micros(micros).map_or_else(
+        || "?".to_owned(),
+        |t| t.to_rfc3339_opts(chrono::SecondsFormat::Micros, true),
+    )
+}
+
+fn micro_time(b: &[u8]) -> Option<i64> {
+    if b.len() != 27
+        || b[4] != b'-'
+        || b[7] != b'-'
+        || b[10] != b'T'
+        || b[13] != b':'
+        || b[16] != b':'
+        || b[19] != b'.'
+        || b[26] != b'Z'
+    {
+        return None;
+    }
+    let number = |range: std::ops::Range<usize>| {
+        b[range].iter().try_fold(0_i64, |sum, digit| {
+            digit.is_ascii_digit().then(|| sum * 10 + i64::from(digit - b'0'))
+        })
+    };
+    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+    let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
+    // Second 60 and days that a month may not have are left to chrono.
+    if !(1..=12).contains(&month) || !(1..=28).contains(&day) || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let days = days_from_civil(year, month, day);
+    Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000 + number(20..26)?)
+}
+
+/// Days since 1970-01-01 in the proleptic Gregorian calendar, for years from 0 to 9999.
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    // March is the first month of the counted year, so that the leap day is the last day.
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn agrees_with_chrono(micros in -62_167_219_200_000_000_i64..253_402_300_799_000_000) {
+            prop_assert_eq!(parse_micros(&format_micros(micros)), Some(micros));
+        }
+    }
+
+    #[test]
+    fn reads_other_rfc3339_forms_and_refuses_the_rest() {
+        assert_eq!(parse_micros("1970-01-01T00:00:01Z"), Some(1_000_000));
+        assert_eq!(parse_micros("1970-01-01T01:00:00.000001+01:00"), Some(1));
+        assert_eq!(parse_micros("2024-02-31T00:00:00.000000Z"), None);
+        assert_eq!(parse_micros("yesterday"), None);
+    }
+}

@@ -1,0 +1,130 @@
+//! What a client says that it is. A user agent is the client's to choose: a hint for advice, never a proof.
+
+/// How far a user agent follows a known form. In this order, products are kept where their number must be bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Form {
+    /// client-go's default, `name/version (os/arch) kubernetes/commit`, or a name that many clusters see.
+    Known,
+    /// `name/version` and anything.
+    Versioned,
+    /// A first word only.
+    Bare,
+    /// Nothing that can be named: empty, or not words.
+    Unnamed,
+}
+
+/// The product of a user agent: a short name without its version, so that a client's upgrade does not make another
+/// client of it, and no client can make a key as long as it likes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Product<'a> {
+    /// At most [`Product::MAX_LENGTH`] bytes of printable ASCII.
+    pub name: &'a str,
+    /// How it was recognised.
+    pub form: Form,
+}
+
+/// Products that are known by their name alone.
+const KNOWN: [&str; 14] = [
+    "kubectl",
+    "kubelet",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kube-proxy",
+    "Go-http-client",
+    "python-requests",
+    "python-urllib3",
+    "okhttp",
+    "curl",
+    "Helm",
+    "OpenAPI-Generator",
+    "Swagger-Codegen",
+];
+
+impl<'a> Product<'a> {
+    /// The longest name that is kept, in bytes.
+    pub const MAX_LENGTH: usize = 64;
+    /// The name of an empty user agent.
+    pub const ABSENT: &'static str = "(no user agent)";
+    /// The name of a user agent that holds no name.
+    pub const UNNAMED: &'static str = "(unnamed)";
+
+    /// Finds the product in a user agent.
+    #[must_use]
+    pub fn of(user_agent: &'a str) -> Self {
+        if user_agent.is_empty() {
+            return Self { name: Self::ABSENT, form: Form::Known };
+        }
+        let (name, versioned) = match user_agent.split_once('/') {
+            Some((name, _)) if is_name(name) => (name, true),
+            _ => (user_agent.split(' ').next().unwrap_or_default(), false),
+        };
+        if !is_name(name) {
+            return Self { name: Self::UNNAMED, form: Form::Unnamed };
+        }
+        let form = if KNOWN.contains(&name) || user_agent.contains(") kubernetes/") {
+            Form::Known
+        } else if versioned {
+            Form::Versioned
+        } else {
+            Form::Bare
+        };
+        Self { name, form }
+    }
+}
+
+/// Letters, digits and the punctuation of product names; a few words at most (`Kubernetes Java Client`).
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= Product::MAX_LENGTH
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b' '))
+        && text.bytes().filter(|b| *b == b' ').count() <= 2
+        && text.bytes().any(|b| b.is_ascii_alphanumeric())
+}
+
+/// The version that a user agent of Kubernetes' own binaries states: `v1.30.4` in
+/// `kube-apiserver/v1.30.4 (linux/amd64) kubernetes/a51b3b7`.
+#[must_use]
+pub fn stated_version<'a>(user_agent: &'a str, product: &str) -> Option<&'a str> {
+    let rest = user_agent.strip_prefix(product)?.strip_prefix('/')?;
+    rest.split([' ', '/']).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products() {
+        for (user_agent, name, form) in [
+            ("kubectl/v1.30.0 (linux/amd64) kubernetes/7c48c2b", "kubectl", Form::Known),
+            ("manager/v0.0.0 (linux/amd64) kubernetes/$Format", "manager", Form::Known),
+            (
+                "kube-controller-manager/v1.30.4 (linux/amd64) kubernetes/a/system:serviceaccount:kube-system:x",
+                "kube-controller-manager",
+                Form::Known,
+            ),
+            ("Go-http-client/2.0", "Go-http-client", Form::Known),
+            ("OpenAPI-Generator/37.0.2/python", "OpenAPI-Generator", Form::Known),
+            ("Kubernetes Java Client/13.0.0-SNAPSHOT", "Kubernetes Java Client", Form::Versioned),
+            ("Mozilla/5.0 (X11; Linux x86_64)", "Mozilla", Form::Versioned),
+            ("curl", "curl", Form::Known),
+            ("my-agent with words", "my-agent", Form::Bare),
+            ("", Product::ABSENT, Form::Known),
+            ("\u{1b}[31mred/1.0", Product::UNNAMED, Form::Unnamed),
+            ("<script>/1.0", Product::UNNAMED, Form::Unnamed),
+            ("/1.0", Product::UNNAMED, Form::Unnamed),
+            (&"x".repeat(65), Product::UNNAMED, Form::Unnamed),
+        ] {
+            assert_eq!(Product::of(user_agent), Product { name, form }, "{user_agent}");
+        }
+    }
+
+    #[test]
+    fn versions() {
+        let agent = "kube-apiserver/v1.30.4 (linux/amd64) kubernetes/a51b3b7";
+        assert_eq!(stated_version(agent, "kube-apiserver"), Some("v1.30.4"));
+        assert_eq!(stated_version("kube-apiserver", "kube-apiserver"), None);
+        assert_eq!(stated_version(agent, "kubelet"), None);
+    }
+}

@@ -1,0 +1,177 @@
+//! Versions of kube-apiserver and of etcd, to the patch level.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
+
+/// A Kubernetes release. A missing patch level stands for the newest patch of its minor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KubeVersion {
+    /// The minor version: 34 in 1.34.2.
+    pub minor: u16,
+    /// The patch level: 2 in 1.34.2.
+    pub patch: Option<u16>,
+}
+
+impl KubeVersion {
+    /// The oldest release that the model of the server describes.
+    pub const OLDEST: Self = Self::new(19, 0);
+    /// The newest release that the model of the server describes (its first beta, as of 2026-07).
+    pub const NEWEST: Self = Self { minor: 37, patch: None };
+
+    /// `1.<minor>.<patch>`.
+    #[must_use]
+    pub const fn new(minor: u16, patch: u16) -> Self {
+        Self { minor, patch: Some(patch) }
+    }
+
+    /// Whether this release is `1.<minor>.<patch>` or later.
+    #[must_use]
+    pub fn at_least(self, minor: u16, patch: u16) -> bool {
+        self >= Self::new(minor, patch)
+    }
+}
+
+impl Ord for KubeVersion {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let newest_if_absent = |patch: Option<u16>| patch.unwrap_or(u16::MAX);
+        self.minor
+            .cmp(&other.minor)
+            .then(newest_if_absent(self.patch).cmp(&newest_if_absent(other.patch)))
+    }
+}
+
+impl PartialOrd for KubeVersion {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for KubeVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "1.{}", self.minor)?;
+        self.patch.map_or(Ok(()), |patch| write!(f, ".{patch}"))
+    }
+}
+
+/// A text that is no version.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("'{text}' is not a {what} version; write it as {example}")]
+pub struct BadVersion {
+    text: String,
+    what: &'static str,
+    example: &'static str,
+}
+
+impl FromStr for KubeVersion {
+    type Err = BadVersion;
+
+    /// Reads `1.34`, `1.34.2`, `v1.34.2`, and vendors' forms (`v1.29.4-eks-036c24b`, `v1.28.3+k3s1`, `1.27+`).
+    fn from_str(text: &str) -> Result<Self, BadVersion> {
+        match leading_numbers(text) {
+            Some((1, minor, patch)) => Ok(Self { minor, patch }),
+            _ => Err(BadVersion { text: text.to_owned(), what: "Kubernetes", example: "1.34.2" }),
+        }
+    }
+}
+
+/// An etcd release. A missing patch level stands for the newest patch of its minor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EtcdVersion {
+    major: u16,
+    minor: u16,
+    patch: Option<u16>,
+}
+
+impl EtcdVersion {
+    /// Whether this etcd answers `RequestWatchProgress` reliably, which the apiserver demands before it serves a
+    /// consistent read from its watch cache.
+    ///
+    /// Source: k8s.io/apiserver `pkg/storage/feature/feature_support_checker.go`,
+    /// `endpointSupportsRequestWatchProgress`: 3.4.31 and later on 3.4, 3.5.13 and later on 3.5 and above.
+    #[must_use]
+    pub fn supports_request_watch_progress(self) -> bool {
+        let patch = self.patch.unwrap_or(u16::MAX);
+        match (self.major, self.minor) {
+            (3, 4) => patch >= 31,
+            (3, 5) => patch >= 13,
+            (3, minor) => minor > 5,
+            (major, _) => major > 3,
+        }
+    }
+}
+
+impl fmt::Display for EtcdVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)?;
+        self.patch.map_or(Ok(()), |patch| write!(f, ".{patch}"))
+    }
+}
+
+impl FromStr for EtcdVersion {
+    type Err = BadVersion;
+
+    fn from_str(text: &str) -> Result<Self, BadVersion> {
+        leading_numbers(text)
+            .map(|(major, minor, patch)| Self { major, minor, patch })
+            .ok_or_else(|| BadVersion { text: text.to_owned(), what: "etcd", example: "3.6.5" })
+    }
+}
+
+/// `major.minor[.patch]` at the start of a text, after an optional `v`; a patch may be followed by `-` or `+` and
+/// anything, a minor only by `+` (as managed offerings write it).
+fn leading_numbers(text: &str) -> Option<(u16, u16, Option<u16>)> {
+    let number = |text: &str| {
+        let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        digits.then(|| text.parse().ok()).flatten()
+    };
+    let text = text.strip_prefix('v').unwrap_or(text);
+    let core = text.split_once(['-', '+']).map_or(text, |(core, _)| core);
+    let mut parts = core.split('.');
+    let major = number(parts.next()?)?;
+    let minor = number(parts.next()?)?;
+    let patch = parts.next().map(number);
+    match (patch, parts.next()) {
+        (None, None) => Some((major, minor, None)),
+        (Some(Some(patch)), None) => Some((major, minor, Some(patch))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_releases_as_people_and_vendors_write_them() {
+        let read = |text: &str| text.parse::<KubeVersion>().map(|v| v.to_string());
+        assert_eq!(read("1.34.2").as_deref(), Ok("1.34.2"));
+        assert_eq!(read("v1.29.4-eks-036c24b").as_deref(), Ok("1.29.4"));
+        assert_eq!(read("v1.28.3+k3s1").as_deref(), Ok("1.28.3"));
+        assert_eq!(read("v1.37.0-beta.0").as_deref(), Ok("1.37.0"));
+        assert_eq!(read("1.27+").as_deref(), Ok("1.27"));
+        for bad in ["", "1", "2.1.0", "1.x", "1.2.3.4", "1..3", "v0.0.0", "latest"] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_missing_patch_is_the_newest() {
+        let minor_only: KubeVersion = "1.33".parse().expect("a version");
+        assert!(minor_only.at_least(33, 3));
+        assert!(minor_only < KubeVersion::new(34, 0));
+    }
+
+    #[test]
+    fn progress_requests_need_3_4_31_or_3_5_13() {
+        let supports = |text: &str| {
+            text.parse::<EtcdVersion>().expect("a version").supports_request_watch_progress()
+        };
+        for new in ["3.4.31", "3.5.13", "3.6.0", "3.5", "4.0.0"] {
+            assert!(supports(new), "{new}");
+        }
+        for old in ["3.3.27", "3.4.30", "3.4.23", "3.5.1", "3.5.12", "2.3.8"] {
+            assert!(!supports(old), "{old}");
+        }
+    }
+}

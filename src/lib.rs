@@ -1,0 +1,2 @@
+//! What each client costs your Kubernetes control plane.
+pub mod k8s;
