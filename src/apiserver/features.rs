@@ -1,0 +1,159 @@
+//! The feature gates that decide where a read is answered from, by version.
+//!
+//! Source: k8s.io/apiserver `pkg/features/kube_features.go` at every tag from v0.19.0 to v0.37.0-beta.0;
+//! KEP-365, KEP-2340, KEP-4988, KEP-3157.
+
+use std::collections::BTreeMap;
+
+use crate::k8s::KubeVersion;
+
+/// A gate that this model reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Gate {
+    /// KEP-365: `limit` and `continue`.
+    ApiListChunking,
+    /// KEP-2340: a LIST without resourceVersion is answered from the watch cache.
+    ConsistentListFromCache,
+    /// KEP-4988: a LIST at an exact revision is answered from a snapshot of the watch cache.
+    ListFromCacheSnapshot,
+    /// KEP-3157: `sendInitialEvents`.
+    WatchList,
+    /// A WATCH without resourceVersion is passed on to etcd; built in, without a gate, in three ranges of patches.
+    WatchFromStorageWithoutResourceVersion,
+}
+
+/// What a version makes of a gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// The gate can be set; this is its default.
+    Default(bool),
+    /// The gate exists and can't be changed from this.
+    Locked(bool),
+    /// There is no such gate; the server behaves as if it had this value.
+    Absent(bool),
+}
+
+impl Gate {
+    /// All gates of the model.
+    pub const ALL: [Self; 5] = [
+        Self::ApiListChunking,
+        Self::ConsistentListFromCache,
+        Self::ListFromCacheSnapshot,
+        Self::WatchList,
+        Self::WatchFromStorageWithoutResourceVersion,
+    ];
+
+    /// The gate's name, as in `--feature-gates` of kube-apiserver.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ApiListChunking => "APIListChunking",
+            Self::ConsistentListFromCache => "ConsistentListFromCache",
+            Self::ListFromCacheSnapshot => "ListFromCacheSnapshot",
+            Self::WatchList => "WatchList",
+            Self::WatchFromStorageWithoutResourceVersion => "WatchFromStorageWithoutResourceVersion",
+        }
+    }
+
+    /// The gate of that name, if it is one that this model reads.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|gate| gate.name() == name)
+    }
+
+    /// What `version` makes of the gate.
+    #[must_use]
+    pub fn state(self, version: KubeVersion) -> State {
+        use State::{Absent, Default, Locked};
+        match self {
+            Self::ApiListChunking => match version.minor {
+                ..=28 => Default(true),
+                29..=32 => Locked(true),
+                33.. => Absent(true),
+            },
+            Self::ConsistentListFromCache => match version.minor {
+                ..=27 => Absent(false),
+                28..=30 => Default(false),
+                31..=33 => Default(true),
+                34..=36 => Locked(true),
+                37.. => Absent(true),
+            },
+            Self::ListFromCacheSnapshot => match version.minor {
+                ..=32 => Absent(false),
+                33 => Default(false),
+                34.. => Default(true),
+            },
+            Self::WatchList => match version.minor {
+                ..=26 => Absent(false),
+                27..=31 | 33 => Default(false),
+                32 | 34.. => Default(true),
+            },
+            Self::WatchFromStorageWithoutResourceVersion => match version.minor {
+                ..=26 => Absent(false),
+                // k/k 115096 sent such a WATCH to etcd; 123935 took it back behind the gate.
+                27 if !version.at_least(27, 13) => Absent(true),
+                28 if !version.at_least(28, 9) => Absent(true),
+                29 if !version.at_least(29, 4) => Absent(true),
+                27..=32 => Default(false),
+                33..=35 => Locked(false),
+                36.. => Absent(false),
+            },
+        }
+    }
+}
+
+/// The gates that were set by hand.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FeatureGates(BTreeMap<Gate, bool>);
+
+impl FeatureGates {
+    /// Sets a gate; the last value wins.
+    pub fn set(&mut self, gate: Gate, value: bool) {
+        self.0.insert(gate, value);
+    }
+
+    /// The gates that were set, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, bool)> {
+        self.0.iter().map(|(gate, value)| (gate.name(), *value))
+    }
+
+    /// Whether no gate was set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether the gate is on at `version`. A value for a gate that the version does not have, or has locked, has
+    /// no effect, as such a server could not have started with it.
+    #[must_use]
+    pub fn enabled(&self, gate: Gate, version: KubeVersion) -> bool {
+        match gate.state(version) {
+            State::Default(default) => self.0.get(&gate).copied().unwrap_or(default),
+            State::Locked(value) | State::Absent(value) => value,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_and_overrides() {
+        let mut gates = FeatureGates::default();
+        assert!(!gates.enabled(Gate::WatchList, KubeVersion::new(33, 4)));
+        assert!(gates.enabled(Gate::WatchList, KubeVersion::new(32, 0)));
+        gates.set(Gate::ConsistentListFromCache, false);
+        assert!(!gates.enabled(Gate::ConsistentListFromCache, KubeVersion::new(31, 0)));
+        assert!(gates.enabled(Gate::ConsistentListFromCache, KubeVersion::new(34, 0)), "locked");
+        gates.set(Gate::ConsistentListFromCache, true);
+        assert!(!gates.enabled(Gate::ConsistentListFromCache, KubeVersion::new(27, 0)), "absent");
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        for gate in Gate::ALL {
+            assert_eq!(Gate::by_name(gate.name()), Some(gate));
+        }
+    }
+}

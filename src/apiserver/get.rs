@@ -1,0 +1,28 @@
+//! GET of one object.
+
+use super::asked::{Options, ResourceVersion};
+use super::reason::Reason;
+use super::verdict::{LimitVerdict, ServedFrom, Verdict};
+
+/// Where a GET of an object with a watch cache is answered from; the same in every version.
+///
+/// Source: k8s.io/apiserver `pkg/storage/cacher/cacher.go:(*Cacher).Get` (to v0.32),
+/// `delegator.go:(*CacheDelegator).Get` (since v0.33). Only resourceVersion is read from the query.
+pub(super) fn cached(options: &Options) -> Verdict {
+    let route = if options.resource_version == ResourceVersion::Unset {
+        Verdict::plain(ServedFrom::Etcd, Reason::GetFromEtcd)
+    } else {
+        Verdict::plain(ServedFrom::WatchCache, Reason::GetFromCache)
+    };
+    route.with_limit(ignored_limit(options))
+}
+
+/// Where a GET of an object without a watch cache is answered from.
+pub(super) fn uncached(options: &Options) -> Verdict {
+    Verdict::plain(ServedFrom::Etcd, Reason::UncachedResource).with_limit(ignored_limit(options))
+}
+
+/// GET and WATCH do not read `limit`.
+pub(super) fn ignored_limit(options: &Options) -> LimitVerdict {
+    if options.limit.is_page() { LimitVerdict::Ignored } else { LimitVerdict::Absent }
+}

@@ -1,0 +1,241 @@
+//! The judgement of a request: what the server refuses, where it serves the rest from, and how sure that is.
+
+use super::asked::{Asked, Limit, Options, PageSize, Target, UnsupportedField};
+use super::reason::Reason;
+use super::reject::reject;
+use super::resources;
+use super::server::Server;
+use super::verdict::{Certainty, LimitVerdict, ServedFrom, Verdict};
+use super::{get, list, watch};
+use crate::k8s::{KubeVersion, Verb};
+
+/// Judges a request. `status` is the HTTP status that was answered, if the record holds one: what the response
+/// tells overrides the model.
+#[must_use]
+pub fn judge(server: &Server, asked: &Asked<&str>, status: Option<u16>) -> Verdict {
+    let refusal = reject(server, asked);
+    let Some(status) = status else {
+        return match refusal {
+            Some((status, reason)) => Verdict::refused(status, reason),
+            None => route(server, asked),
+        };
+    };
+    if let Some((expected, reason)) = refusal
+        && expected == status
+    {
+        return Verdict::refused(status, reason);
+    }
+    let routed = route(server, asked);
+    match answered(asked, &routed, status) {
+        Some(reason) => Verdict::refused(status, reason),
+        // Only etcd knows that a revision is compacted; a snapshot that is gone sends the server there.
+        None if status == 410 && routed.served_from == ServedFrom::Depends => Verdict {
+            served_from: ServedFrom::Etcd,
+            likely: None,
+            reason: Reason::AnsweredExpired,
+            ..routed
+        },
+        None => routed,
+    }
+}
+
+/// Whether the server served what the model says that it refuses: the version or a feature gate is another one.
+#[must_use]
+pub fn served_against_model(server: &Server, asked: &Asked<&str>, status: Option<u16>) -> bool {
+    status.is_some_and(|status| (200..300).contains(&status))
+        && asked.options.unsupported_field != UnsupportedField::UnlessDeclared
+        && reject(server, asked).is_some()
+}
+
+/// The reason if a status says that the server refused the request before it read anything.
+fn answered(asked: &Asked<&str>, routed: &Verdict, status: u16) -> Option<Reason> {
+    if status == 401 {
+        return Some(Reason::AnsweredUnauthorized);
+    }
+    if status == 403 {
+        return Some(Reason::AnsweredForbidden);
+    }
+    // A disruption budget that has no room left answers an eviction with 429 too.
+    let eviction = matches!(asked.target, Target::Resource { subresource: "eviction", .. });
+    match status {
+        429 if !eviction => Some(Reason::AnsweredTooManyRequests),
+        400 | 405 | 406 | 413 | 415 | 422 if routed.served_from != ServedFrom::Aggregated => {
+            Some(Reason::AnsweredRejected)
+        }
+        404 if matches!(asked.verb, Verb::List | Verb::Watch | Verb::DeleteCollection)
+            && routed.served_from != ServedFrom::Aggregated =>
+        {
+            Some(Reason::AnsweredNoSuchResource)
+        }
+        _ => None,
+    }
+}
+
+/// Where a request that the server does not refuse is answered from.
+fn route(server: &Server, asked: &Asked<&str>) -> Verdict {
+    let options = &asked.options;
+    let (group, resource, subresource) = match asked.target {
+        Target::NonResource(_) | Target::Unresolvable => {
+            return Verdict::plain(ServedFrom::NoStorage, Reason::NonResource);
+        }
+        Target::Unknown { group, resource } => return route_unknown(server, asked.verb, group, resource),
+        Target::Resource { group, resource, subresource, .. } => (group, resource, subresource),
+    };
+    if server.is_aggregated(group) {
+        return Verdict::plain(ServedFrom::Aggregated, Reason::AggregatedGroup);
+    }
+    if resources::is_never_stored(group, resource, subresource) {
+        return Verdict::plain(ServedFrom::NoStorage, Reason::NeverStored);
+    }
+    if resources::is_connection(group, resource, subresource) {
+        return Verdict::plain(ServedFrom::Etcd, Reason::ConnectReadsObject);
+    }
+    let cached = server.has_watch_cache(group, resource);
+    match asked.verb {
+        Verb::Get if cached => get::cached(options),
+        Verb::Get => get::uncached(options),
+        Verb::List if cached => list::cached(server, options),
+        Verb::List => list::uncached(options),
+        Verb::Watch if cached => watch::cached(server, options),
+        Verb::Watch => watch::uncached(options),
+        Verb::DeleteCollection => delete_collection(server, cached, options),
+        Verb::Create | Verb::Update | Verb::Patch | Verb::Delete => {
+            Verdict::plain(ServedFrom::Write, Reason::Write)
+        }
+        Verb::Post
+        | Verb::Put
+        | Verb::Head
+        | Verb::Options
+        | Verb::Connect
+        | Verb::Proxy
+        | Verb::Other => Verdict::plain(ServedFrom::NoStorage, Reason::NonResource),
+    }
+}
+
+/// A record without the request's target, such as GKE's.
+fn route_unknown(server: &Server, verb: Verb, group: &str, resource: &str) -> Verdict {
+    if server.is_aggregated(group) {
+        return Verdict::plain(ServedFrom::Aggregated, Reason::AggregatedGroup);
+    }
+    if resources::is_never_stored(group, resource, "") {
+        return Verdict::plain(ServedFrom::NoStorage, Reason::NeverStored);
+    }
+    match verb {
+        Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection => {
+            Verdict::plain(ServedFrom::Write, Reason::Write)
+        }
+        Verb::Get | Verb::List | Verb::Watch
+            if !resource.is_empty() && !server.has_watch_cache(group, resource) =>
+        {
+            Verdict::plain(ServedFrom::Etcd, Reason::UncachedResource)
+        }
+        _ => Verdict::plain(ServedFrom::NotObservable, Reason::NoRequestUri),
+    }
+}
+
+/// deletecollection lists with the request's own options, since 1.28 in pages of 10,000, and then deletes one by
+/// one; a resourceVersion becomes a precondition of each deletion.
+///
+/// Source: k8s.io/apiserver `pkg/registry/generic/registry/store.go:DeleteCollection`.
+fn delete_collection(server: &Server, cached: bool, options: &Options) -> Verdict {
+    let mut listed = *options;
+    if server.version.at_least(28, 0) && !listed.limit.is_page() {
+        listed.limit = Limit::Page(PageSize::Exactly(10_000));
+    }
+    let list = if cached { list::cached(server, &listed) } else { list::uncached(&listed) };
+    let reason = if options.resource_version != super::asked::ResourceVersion::Unset {
+        Reason::DeleteCollectionPrecondition
+    } else if list.likely_served_from() == ServedFrom::Etcd {
+        Reason::DeleteCollectionFromEtcd
+    } else {
+        Reason::DeleteCollectionFromCache
+    };
+    let limit = if options.limit.is_page() { list.limit } else { LimitVerdict::Absent };
+    Verdict::plain(ServedFrom::Write, reason).with_limit(limit)
+}
+
+/// What a verdict hangs on.
+#[must_use]
+pub fn certainty(server: &Server, asked: &Asked<&str>, status: Option<u16>) -> Certainty {
+    let verdict = judge(server, asked, status);
+    let by_default = |version| judge(&Server::with_defaults(version), asked, status);
+    if !by_default(server.version).agrees_with(&verdict) {
+        Certainty::ByConfig
+    } else if EPOCHS.iter().all(|epoch| by_default(epoch.first).agrees_with(&verdict)) {
+        Certainty::Certain
+    } else {
+        Certainty::ByVersion
+    }
+}
+
+/// Releases between which nothing in this model changes.
+struct Epoch {
+    first: KubeVersion,
+    last: KubeVersion,
+}
+
+const fn minors(first: u16, last: u16) -> Epoch {
+    Epoch { first: KubeVersion { minor: first, patch: None }, last: KubeVersion { minor: last, patch: None } }
+}
+
+const fn patches(minor: u16, first: u16, last: Option<u16>) -> Epoch {
+    Epoch { first: KubeVersion::new(minor, first), last: KubeVersion { minor, patch: last } }
+}
+
+/// All supported releases, oldest first. A test holds that neighbours within one epoch judge alike.
+const EPOCHS: [Epoch; 18] = [
+    minors(19, 20),
+    minors(21, 25),
+    minors(26, 26),
+    patches(27, 0, Some(12)),
+    patches(27, 13, None),
+    patches(28, 0, Some(8)),
+    patches(28, 9, None),
+    patches(29, 0, Some(3)),
+    patches(29, 4, None),
+    minors(30, 30),
+    minors(31, 31),
+    minors(32, 32),
+    patches(33, 0, Some(2)),
+    patches(33, 3, None),
+    minors(34, 34),
+    minors(35, 35),
+    minors(36, 36),
+    minors(37, 37),
+];
+
+/// A range of releases with one verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// The first release.
+    pub first: KubeVersion,
+    /// The last release.
+    pub last: KubeVersion,
+    /// What they all do.
+    pub verdict: Verdict,
+}
+
+impl std::fmt::Display for Span {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.first == self.last {
+            self.first.fmt(f)
+        } else {
+            write!(f, "{} – {}", self.first, self.last)
+        }
+    }
+}
+
+/// How a request is judged from the oldest supported release to the newest, the configuration being that of
+/// `server`.
+#[must_use]
+pub fn across_versions(server: &Server, asked: &Asked<&str>) -> Vec<Span> {
+    let mut spans: Vec<Span> = Vec::new();
+    for epoch in &EPOCHS {
+        let verdict = judge(&Server { version: epoch.first, ..server.clone() }, asked, None);
+        match spans.last_mut() {
+            Some(span) if span.verdict.agrees_with(&verdict) => span.last = epoch.last,
+            _ => spans.push(Span { first: epoch.first, last: epoch.last, verdict }),
+        }
+    }
+    spans
+}

@@ -1,0 +1,210 @@
+//! LIST: the watch cache or etcd.
+
+use super::asked::{Options, Page, ResourceVersion, ResourceVersionMatch, Single};
+use super::features::Gate;
+use super::reason::Reason;
+use super::server::Server;
+use super::verdict::{LimitVerdict, ServedFrom, Verdict};
+
+/// Where a valid LIST of a resource with a watch cache is answered from, the cache being ready.
+///
+/// Not known to a log and left out: a cache that is not ready yet, and a cache that stays behind for 3 s, after
+/// which 1.31 and later fall back to etcd.
+pub(super) fn cached(server: &Server, options: &Options) -> Verdict {
+    let route = if !server.version.at_least(31, 0) {
+        until_1_30(server, options)
+    } else if !server.version.at_least(33, 0) {
+        in_1_31_and_1_32(server, options)
+    } else {
+        since_1_33(server, options)
+    };
+    route.with_limit(limit_verdict(server, options, &route))
+}
+
+/// Where a valid LIST of a resource without a watch cache is answered from.
+pub(super) fn uncached(options: &Options) -> Verdict {
+    let limit = if options.limit.is_page() { LimitVerdict::Honoured } else { LimitVerdict::Absent };
+    Verdict::plain(ServedFrom::Etcd, Reason::UncachedResource).with_limit(limit)
+}
+
+/// Whether the read is of one key.
+fn is_single(server: &Server, options: &Options) -> bool {
+    match options.single {
+        Single::Key => true,
+        Single::KeyBySelectedNamespace => server.version.at_least(27, 0),
+        Single::No | Single::KeyIfClusterScoped => false,
+    }
+}
+
+/// etcd always honours `limit`. The watch cache never did before 1.31; since then it does unless the text of
+/// resourceVersion is `0`. An answer of at most one object honours any limit.
+///
+/// Source: k8s.io/apiserver `pkg/storage/cacher/cacher.go:computeListLimit` (v0.31.0 and later).
+fn limit_verdict(server: &Server, options: &Options, route: &Verdict) -> LimitVerdict {
+    if !options.limit.is_page() {
+        return LimitVerdict::Absent;
+    }
+    if !server.enabled(Gate::ApiListChunking) {
+        return LimitVerdict::Ignored;
+    }
+    let from_etcd = route.likely_served_from() == ServedFrom::Etcd;
+    let cache_honours = server.version.at_least(31, 0) && options.resource_version != ResourceVersion::Zero;
+    if from_etcd || cache_honours || is_single(server, options) {
+        LimitVerdict::Honoured
+    } else {
+        LimitVerdict::Ignored
+    }
+}
+
+/// Source: `pkg/storage/cacher/cacher.go`: `(*Cacher).List` and `GetToList` (v0.19 to v0.21),
+/// `shouldDelegateList` (v0.22 to v0.30).
+fn until_1_30(server: &Server, options: &Options) -> Verdict {
+    let chunking = server.enabled(Gate::ApiListChunking);
+    let consistent_from_cache = server.enabled(Gate::ConsistentListFromCache);
+    let has_limit = chunking && options.limit.is_page() && options.resource_version != ResourceVersion::Zero;
+    let unset = options.resource_version == ResourceVersion::Unset;
+    if chunking && options.page != Page::First {
+        return etcd(Reason::ListContinueFromEtcd);
+    }
+    if unset && !consistent_from_cache {
+        return etcd(Reason::ListConsistentFromEtcd);
+    }
+    if has_limit {
+        return etcd(match (unset, options.resource_version_match) {
+            (true, _) => Reason::ListConsistentLimitAlpha,
+            (false, ResourceVersionMatch::Exact) => Reason::ListExactFromEtcd,
+            (false, ResourceVersionMatch::NotOlderThan) => Reason::ListNotOlderLimitFromEtcd,
+            (false, _) => Reason::ListLimitMeansExactFromEtcd,
+        });
+    }
+    if options.resource_version_match == ResourceVersionMatch::Exact {
+        return etcd(Reason::ListExactFromEtcd);
+    }
+    if unset {
+        return revision_check(Reason::ListConsistentFromCache);
+    }
+    // (*Cacher).GetList of v0.28 and v0.29 asked for `listRV == 0` where it meant an unset one.
+    if consistent_from_cache && !server.version.at_least(30, 0) && is_zero(options) {
+        return revision_check(Reason::ListAnyConsistentAlpha);
+    }
+    from_cache(options)
+}
+
+/// Source: `pkg/storage/cacher/cacher.go:shouldDelegateList` (v0.31, v0.32).
+fn in_1_31_and_1_32(server: &Server, options: &Options) -> Verdict {
+    if options.page != Page::First {
+        return etcd(Reason::ListContinueFromEtcd);
+    }
+    if options.resource_version_match == ResourceVersionMatch::Exact {
+        return etcd(Reason::ListExactFromEtcd);
+    }
+    if means_exact(options) {
+        return etcd(Reason::ListLimitMeansExactFromEtcd);
+    }
+    if options.resource_version == ResourceVersion::Unset {
+        return consistent(server, Reason::ListConsistentFromCache);
+    }
+    from_cache(options)
+}
+
+/// Source: `pkg/storage/cacher/delegator/interface.go:ShouldDelegateList` (v0.33 and later).
+fn since_1_33(server: &Server, options: &Options) -> Verdict {
+    match options.resource_version_match {
+        ResourceVersionMatch::Exact => {
+            return exact(server, options, Reason::ListExactFromEtcd, Reason::ListExactSnapshot);
+        }
+        ResourceVersionMatch::NotOlderThan => return from_cache(options),
+        ResourceVersionMatch::Unset | ResourceVersionMatch::Unknown => {}
+    }
+    match options.page {
+        Page::First | Page::Invalid => {}
+        Page::Inconsistent if !server.enabled(Gate::ListFromCacheSnapshot) => {
+            return etcd(Reason::ListContinueFromEtcd);
+        }
+        Page::Inconsistent => return consistent(server, Reason::ListContinueInconsistentFromCache),
+        Page::AtRevision => {
+            let snapshot = if options.resource_version == ResourceVersion::Zero && options.limit.is_page() {
+                Reason::ListContinueSnapshotIgnoresLimit
+            } else {
+                Reason::ListContinueSnapshot
+            };
+            return exact(server, options, Reason::ListContinueFromEtcd, snapshot);
+        }
+    }
+    if means_exact(options) {
+        return exact(
+            server,
+            options,
+            Reason::ListLimitMeansExactFromEtcd,
+            Reason::ListLimitMeansExactSnapshot,
+        );
+    }
+    if options.resource_version == ResourceVersion::Unset {
+        let first_page_falls_back = !server.version.at_least(33, 3)
+            && options.limit.is_page()
+            && !is_single(server, options)
+            && !server.enabled(Gate::ListFromCacheSnapshot);
+        if first_page_falls_back && server.consistent_reads_from_cache() {
+            return etcd(Reason::ListConsistentPageRegression);
+        }
+        return consistent(server, Reason::ListConsistentFromCache);
+    }
+    from_cache(options)
+}
+
+/// A resourceVersion with a limit and no resourceVersionMatch, upstream's "legacy exact".
+fn means_exact(options: &Options) -> bool {
+    options.limit.is_page()
+        && options.resource_version_match == ResourceVersionMatch::Unset
+        && !options.resource_version.is_unset_or_zero()
+}
+
+/// Source: `pkg/storage/cacher/cacher.go:ShouldDelegateConsistentRead`.
+fn consistent(server: &Server, from_cache: Reason) -> Verdict {
+    if server.consistent_reads_from_cache() {
+        revision_check(from_cache)
+    } else if server.enabled(Gate::ConsistentListFromCache) {
+        etcd(Reason::ListConsistentEtcdTooOld)
+    } else {
+        etcd(Reason::ListConsistentGateOff)
+    }
+}
+
+/// Source: `pkg/storage/cacher/cacher.go:shouldDelegateExactRV`: a snapshot serves a prefix, not one key.
+///
+/// With an etcd too old for progress requests, the token of a list that etcd answered has etcd's revision, which
+/// is newer than the cache's on all but busy resources; measured on 1.34 and 1.36 with etcd 3.4.
+fn exact(server: &Server, options: &Options, from_etcd: Reason, snapshot: Reason) -> Verdict {
+    if is_single(server, options) {
+        return etcd(Reason::ListExactSingleKey);
+    }
+    if !server.enabled(Gate::ListFromCacheSnapshot) || options.resource_version == ResourceVersion::ZeroAlias {
+        return etcd(from_etcd);
+    }
+    if options.page == Page::AtRevision && !server.etcd_supports_progress() {
+        return Verdict::depends(ServedFrom::Etcd, Reason::ListContinueOldEtcd);
+    }
+    Verdict::depends(ServedFrom::WatchCache, snapshot)
+}
+
+fn from_cache(options: &Options) -> Verdict {
+    let reason = match (is_zero(options), options.limit.is_page()) {
+        (true, true) if options.resource_version == ResourceVersion::Zero => Reason::ListAnyIgnoresLimit,
+        (true, _) => Reason::ListAnyFromCache,
+        (false, true) => Reason::ListNotOlderLimitFromCache,
+        (false, false) => Reason::ListNotOlderFromCache,
+    };
+    Verdict::plain(ServedFrom::WatchCache, reason)
+}
+
+fn is_zero(options: &Options) -> bool {
+    matches!(options.resource_version, ResourceVersion::Zero | ResourceVersion::ZeroAlias)
+}
+
+fn etcd(reason: Reason) -> Verdict {
+    Verdict::plain(ServedFrom::Etcd, reason)
+}
+
+fn revision_check(reason: Reason) -> Verdict {
+    Verdict::plain(ServedFrom::WatchCacheAfterRevisionCheck, reason)
+}

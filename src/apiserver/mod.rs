@@ -1,0 +1,21 @@
+//! The model of kube-apiserver: what it refuses, where it answers a request from, and whether it honours `limit`,
+//! for every version from 1.19. Each decision follows upstream's, arm for arm, and names it.
+
+pub mod asked;
+pub mod features;
+mod get;
+pub mod judge;
+mod list;
+pub mod reason;
+mod reject;
+pub mod resources;
+pub mod server;
+pub mod verdict;
+mod watch;
+
+pub use asked::{Asked, ParsedTarget, Target};
+pub use features::{FeatureGates, Gate};
+pub use judge::{Span, across_versions, certainty, judge};
+pub use reason::Reason;
+pub use server::Server;
+pub use verdict::{Certainty, LimitVerdict, ServedFrom, Verdict};

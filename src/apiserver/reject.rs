@@ -1,0 +1,156 @@
+//! What the server refuses, in the order in which it looks.
+
+use super::asked::{Asked, Limit, NonResource, Options, Page, ResourceVersion, ResourceVersionMatch, Selector, Target, UnsupportedField};
+use super::features::Gate;
+use super::reason::Reason;
+use super::resources;
+use super::server::Server;
+use super::verdict::ServedFrom;
+use super::{list, watch};
+use crate::k8s::Verb;
+
+/// The status and the reason with which the server refuses a request, or `None` if it serves it.
+///
+/// Source: k8s.io/apiserver `pkg/endpoints/handlers/get.go:ListResource` and `GetResource`,
+/// `pkg/endpoints/filters/request_deadline.go`; what is said of storage, in [`storage`].
+pub(super) fn reject(server: &Server, asked: &Asked<&str>) -> Option<(u16, Reason)> {
+    let options = &asked.options;
+    if options.double_slash {
+        return Some((404, Reason::NoSuchPath));
+    }
+    let (group, resource, subresource) = match asked.target {
+        Target::Unresolvable => return Some((500, Reason::UnresolvablePath)),
+        Target::NonResource(NonResource::Misspelt) => return Some((404, Reason::NoSuchPath)),
+        Target::NonResource(_) | Target::Unknown { .. } => return None,
+        Target::Resource { group, resource, subresource, .. } => (group, resource, subresource),
+    };
+    if server.is_aggregated(group) {
+        return None;
+    }
+    match asked.verb {
+        Verb::Other => return Some((405, Reason::MethodNotAllowed)),
+        Verb::Proxy => return Some((404, Reason::NoSuchPath)),
+        _ if options.head && resources::is_built_in_group(group) => return Some((405, Reason::HeadNotAllowed)),
+        _ => {}
+    }
+    let connection = resources::is_connection(group, resource, subresource);
+    if options.timeout_invalid && asked.verb != Verb::Watch && !connection && server.version.at_least(21, 0) {
+        return Some((400, Reason::InvalidTimeout));
+    }
+    if connection || resources::is_never_stored(group, resource, subresource) {
+        return None;
+    }
+    let cached = server.has_watch_cache(group, resource);
+    match asked.verb {
+        Verb::List | Verb::Watch | Verb::DeleteCollection => undecodable(options)
+            .or_else(|| invalid(server, options))
+            .or_else(|| unselectable(server, asked.verb, options))
+            .or_else(|| storage(server, asked.verb, cached, options)),
+        Verb::Get if options.resource_version == ResourceVersion::Garbage => {
+            Some((if cached { 500 } else { 400 }, Reason::InvalidResourceVersion))
+        }
+        _ => None,
+    }
+}
+
+/// 400: the query can't be decoded into `ListOptions`.
+fn undecodable(options: &Options) -> Option<(u16, Reason)> {
+    let reason = if options.label_selector == Selector::Invalid {
+        Reason::InvalidLabelSelector
+    } else if options.field_selector == Selector::Invalid {
+        Reason::InvalidFieldSelector
+    } else if options.timeout_seconds_invalid {
+        Reason::InvalidTimeoutSeconds
+    } else if options.limit == Limit::Invalid {
+        Reason::InvalidLimit
+    } else {
+        return None;
+    };
+    Some((400, reason))
+}
+
+/// 422: the options contradict each other.
+///
+/// Source: k8s.io/apimachinery `pkg/apis/meta/internalversion/validation/validation.go:ValidateListOptions`, two
+/// bodies: v0.19 to v0.26, and v0.27 and later.
+fn invalid(server: &Server, options: &Options) -> Option<(u16, Reason)> {
+    let knows_initial_events = server.version.at_least(27, 0);
+    let options = &watch::defaulted(server, options);
+    let reason = if options.watch && knows_initial_events {
+        invalid_watch(server, options)
+    } else {
+        let on_watch = options.watch && options.resource_version_match != ResourceVersionMatch::Unset;
+        on_watch.then_some(Reason::MatchOnWatch).or_else(|| invalid_match(options)).or_else(|| {
+            (knows_initial_events && options.send_initial_events.is_some())
+                .then_some(Reason::SendInitialEventsOnList)
+        })
+    };
+    reason.map(|reason| (422, reason))
+}
+
+fn invalid_match(options: &Options) -> Option<Reason> {
+    match options.resource_version_match {
+        ResourceVersionMatch::Unset => None,
+        _ if options.resource_version == ResourceVersion::Unset => Some(Reason::MatchWithoutResourceVersion),
+        _ if options.page != Page::First => Some(Reason::MatchWithContinue),
+        ResourceVersionMatch::Unknown => Some(Reason::UnknownMatch),
+        ResourceVersionMatch::Exact if options.resource_version == ResourceVersion::Zero => {
+            Some(Reason::ExactZero)
+        }
+        ResourceVersionMatch::Exact | ResourceVersionMatch::NotOlderThan => None,
+    }
+}
+
+fn invalid_watch(server: &Server, options: &Options) -> Option<Reason> {
+    let matching = options.resource_version_match;
+    if options.send_initial_events.is_some() {
+        if matching != ResourceVersionMatch::NotOlderThan {
+            return Some(Reason::SendInitialEventsNeedsMatch);
+        }
+        if !server.enabled(Gate::WatchList) {
+            return Some(Reason::SendInitialEventsGateOff);
+        }
+        return (options.page != Page::First).then_some(Reason::MatchWithContinue);
+    }
+    (matching != ResourceVersionMatch::Unset).then_some(Reason::MatchOnWatch)
+}
+
+/// 400: the field selector names what can't be selected, or contradicts the path.
+fn unselectable(server: &Server, verb: Verb, options: &Options) -> Option<(u16, Reason)> {
+    match options.unsupported_field {
+        UnsupportedField::Certain => Some((400, Reason::UnsupportedFieldSelector)),
+        UnsupportedField::UnlessDeclared if server.version.at_least(30, 0) => {
+            Some((400, Reason::UndeclaredFieldSelector))
+        }
+        UnsupportedField::UnlessDeclared => Some((400, Reason::UnsupportedFieldSelector)),
+        UnsupportedField::None if options.name_conflict && verb == Verb::Watch => {
+            Some((400, Reason::NameConflict))
+        }
+        UnsupportedField::None => None,
+    }
+}
+
+/// What storage refuses before it reads: 400, or 500 where an error of storage is passed on as it is.
+///
+/// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:GetList`, `pkg/storage/continue.go`; 1.33 and later check
+/// first, in `pkg/storage/cacher/delegator.go:(*CacheDelegator).GetList` (`storage.ValidateListOptions`).
+fn storage(server: &Server, verb: Verb, cached: bool, options: &Options) -> Option<(u16, Reason)> {
+    let garbage = options.resource_version == ResourceVersion::Garbage;
+    if verb == Verb::Watch {
+        return garbage.then_some((500, Reason::InvalidResourceVersion));
+    }
+    if options.page != Page::First && server.enabled(Gate::ApiListChunking) {
+        if !options.resource_version.is_unset_or_zero() {
+            return Some((400, Reason::ContinueWithResourceVersion));
+        }
+        if options.page == Page::Invalid {
+            return Some((400, Reason::InvalidContinue));
+        }
+    }
+    if !garbage {
+        return None;
+    }
+    let bypasses = !cached || list::cached(server, options).served_from == ServedFrom::Etcd;
+    let status = if bypasses || server.version.at_least(33, 0) { 400 } else { 500 };
+    Some((status, Reason::InvalidResourceVersion))
+}

@@ -1,0 +1,173 @@
+//! The public contract of `kubetoll classify --stdin`: one JSON object in, one out.
+//!
+//! Frozen: fields may be added, none may change its name or meaning. Described in `docs/classify.md`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::apiserver::{Asked, Gate, ParsedTarget, Server, certainty, judge};
+use crate::k8s::RequestInfo;
+use crate::k8s::request_info::Method;
+
+/// One request to judge.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Input {
+    /// HTTP method, in any case.
+    pub method: String,
+    /// Request target: path and query.
+    pub uri: String,
+    /// Overrides the server's version.
+    #[serde(default)]
+    pub kube_version: Option<String>,
+    /// Overrides etcd's version.
+    #[serde(default)]
+    pub etcd_version: Option<String>,
+    /// Set beside the server's own gates; gates that do not decide where a read is answered from are ignored.
+    #[serde(default)]
+    pub feature_gates: Option<BTreeMap<String, bool>>,
+}
+
+/// The judgement of one request. What is absent is `null`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "docs/classify.md describes each field")]
+pub struct Output {
+    pub verb: String,
+    pub group: Option<String>,
+    pub version: Option<String>,
+    pub resource: Option<String>,
+    pub subresource: Option<String>,
+    pub namespace: Option<String>,
+    pub name: Option<String>,
+    pub scope: Option<&'static str>,
+    pub served_from: &'static str,
+    pub likely: Option<&'static str>,
+    pub limit: &'static str,
+    pub rejected: Option<u16>,
+    pub reason: &'static str,
+    pub certainty: &'static str,
+    pub explanation: &'static str,
+}
+
+/// A request that can't be judged.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum Unreadable {
+    #[error("'{0}' is no HTTP method; write one such as GET")]
+    Method(String),
+    #[error("the uri must begin with '/', such as /api/v1/pods?limit=500")]
+    Uri,
+    #[error("the uri's path holds a bad percent-escape")]
+    Escape,
+    #[error(transparent)]
+    Version(#[from] crate::k8s::version::BadVersion),
+    #[error("kubetoll knows Kubernetes 1.19 and later, not {0}")]
+    TooOld(crate::k8s::KubeVersion),
+}
+
+/// A request that could be read: what it asks, and the server that it is judged for.
+#[derive(Debug)]
+pub struct Readable<'a> {
+    method: Method,
+    target: ParsedTarget<'a>,
+}
+
+impl<'a> Readable<'a> {
+    /// Reads a method and a request target.
+    ///
+    /// # Errors
+    /// Where there is no such method, or no server would have a path to look at.
+    pub fn new(method: &str, uri: &'a str) -> Result<Self, Unreadable> {
+        let method = Method::parse(method).ok_or_else(|| Unreadable::Method(method.to_owned()))?;
+        if !uri.starts_with('/') && !uri.starts_with("http://") && !uri.starts_with("https://") {
+            return Err(Unreadable::Uri);
+        }
+        let target = ParsedTarget::parse(uri).ok_or(Unreadable::Escape)?;
+        Ok(Self { method, target })
+    }
+
+    /// What the request asks.
+    #[must_use]
+    pub fn asked(&self) -> Asked<&str> {
+        Asked::new(self.method, &self.target.path, &self.target.options)
+    }
+
+    /// The keys of the query that the server ignores.
+    #[must_use]
+    pub fn unknown_keys(&self) -> Vec<String> {
+        self.target.options.unknown_keys.iter().map(|key| key.clone().into_owned()).collect()
+    }
+
+    /// Judges the request for a server.
+    #[must_use]
+    pub fn judge(&self, server: &Server) -> Output {
+        let asked = self.asked();
+        let verdict = judge(server, &asked, None);
+        let info = RequestInfo::resolve(self.method, &self.target.path, &self.target.options).ok();
+        let path = info.as_ref().and_then(|info| info.resource.as_ref());
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Output {
+            verb: asked.verb.to_string(),
+            group: path.map(|path| path.group.to_owned()),
+            version: path.and_then(|path| text(path.version)),
+            resource: path.and_then(|path| text(path.resource)),
+            subresource: path.and_then(|path| text(path.subresource)),
+            namespace: path.and_then(|path| text(path.namespace)),
+            name: info.as_ref().and_then(|info| text(&info.name)),
+            scope: info.as_ref().and_then(RequestInfo::scope).map(crate::k8s::Scope::as_str),
+            served_from: verdict.served_from.as_str(),
+            likely: verdict.likely.map(crate::apiserver::ServedFrom::as_str),
+            limit: verdict.limit.as_str(),
+            rejected: verdict.rejected,
+            reason: verdict.reason.code(),
+            certainty: certainty(server, &asked, None).as_str(),
+            explanation: verdict.reason.sentence(),
+        }
+    }
+}
+
+impl Input {
+    /// The server that this request is judged for: the given one with the request's own settings.
+    ///
+    /// # Errors
+    /// Where a version can't be read or is too old.
+    pub fn server(&self, base: &Server) -> Result<Server, Unreadable> {
+        let mut server = base.clone();
+        if let Some(version) = &self.kube_version {
+            server.version = supported(version.parse()?)?;
+        }
+        if let Some(version) = &self.etcd_version {
+            server.etcd = Some(version.parse()?);
+        }
+        for (name, value) in self.feature_gates.iter().flatten() {
+            if let Some(gate) = Gate::by_name(name) {
+                server.gates.set(gate, *value);
+            }
+        }
+        Ok(server)
+    }
+}
+
+/// The version, if the model of the server reaches back to it.
+///
+/// # Errors
+/// [`Unreadable::TooOld`] below 1.19.
+pub fn supported(version: crate::k8s::KubeVersion) -> Result<crate::k8s::KubeVersion, Unreadable> {
+    if version < crate::k8s::KubeVersion::OLDEST { Err(Unreadable::TooOld(version)) } else { Ok(version) }
+}
+
+/// The answer to one line of input: an [`Output`], or `{"error":"…"}`.
+#[must_use]
+pub fn answer(base: &Server, line: &[u8]) -> serde_json::Value {
+    let judged = || -> anyhow::Result<Output> {
+        let input: Input = serde_json::from_slice(line)?;
+        let server = input.server(base)?;
+        Ok(Readable::new(&input.method, &input.uri)?.judge(&server))
+    };
+    match judged() {
+        Ok(output) => serde_json::to_value(output).expect("an Output has string keys only"),
+        Err(error) => serde_json::json!({ "error": error.to_string() }),
+    }
+}

@@ -1,0 +1,3 @@
+//! From a request or an event to what it asks, who asks, and how it ended.
+
+pub mod contract;
