@@ -1,0 +1,261 @@
+//! An audit event as a request.
+
+use std::borrow::Cow;
+
+use super::shape::Answer;
+use super::witness::Statement;
+use crate::apiserver::{Asked, ParsedTarget, asked, resources};
+use crate::input::Place;
+use crate::k8s::event::{Annotations, ObjectRef};
+use crate::k8s::request_info::Scope;
+use crate::k8s::{Event, Identity, Kind, Product, Stage, Verb, go_duration, timestamp};
+
+/// Who asks.
+#[derive(Debug, Clone, Copy)]
+pub struct Client<'e> {
+    /// What kind of client.
+    pub kind: Kind,
+    /// The identity that the request acts as; for a node that of all nodes.
+    pub identity: &'e str,
+    /// Who asked, where the request impersonates.
+    pub impersonator: Option<&'e str>,
+    /// The product of the user agent.
+    pub product: Product<'e>,
+    /// The user agent.
+    pub user_agent: &'e str,
+}
+
+/// The server's own measurement of a slow request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Measured {
+    /// Microseconds in all.
+    pub total: u64,
+    /// Microseconds in calls to etcd, if there was one.
+    pub etcd: Option<u64>,
+    /// Objects were decoded that etcd returned to a list.
+    pub decoded: bool,
+}
+
+/// One event of a request, ready to be counted.
+#[derive(Debug)]
+pub struct Request<'e> {
+    /// Who asks.
+    pub client: Client<'e>,
+    /// The node that the client runs on, if the event says it.
+    pub node: Option<&'e str>,
+    /// The pod that the client runs in, if the event says it.
+    pub pod: Option<&'e str>,
+    /// What is asked.
+    pub asked: Asked<&'e str>,
+    /// The namespace in the path, or empty.
+    pub namespace: &'e str,
+    /// What the answer tells.
+    pub answer: Answer,
+    /// Index into the run's timeline of versions.
+    pub era: u8,
+    /// When in the request's life the event was written.
+    pub stage: Stage,
+    /// Whether the server counts it as long-running: its duration is a lifetime, no cost.
+    pub long_running: bool,
+    /// The answer's HTTP status.
+    pub status: Option<u16>,
+    /// When the request was received, in microseconds since 1970.
+    pub received: Option<i64>,
+    /// From there to its end, in microseconds.
+    pub micros: Option<u64>,
+    /// The server's own measurement.
+    pub measured: Option<Measured>,
+    /// Where the event stands.
+    pub place: Place,
+    /// The request's ID.
+    pub audit_id: &'e str,
+    /// The request's target as recorded.
+    pub uri: &'e str,
+    /// Keys of the query that the server ignores.
+    pub unknown_keys: &'e [Cow<'e, str>],
+    /// What the request says of the server's version.
+    pub statement: Option<Statement>,
+}
+
+/// The parts of an event that a request borrows from and the line does not hold as they are.
+#[derive(Debug, Default)]
+pub struct Parts<'e> {
+    target: Option<ParsedTarget<'e>>,
+    object: ObjectRef<'e>,
+}
+
+impl<'e> Parts<'e> {
+    /// Decodes an event's request target, or its object reference where it has none.
+    #[must_use]
+    pub fn of(event: &'e Event<'_>) -> Self {
+        let uri: &str = &event.request_uri;
+        if uri.is_empty() {
+            let object = event.object_ref.and_then(|raw| serde_json::from_str(raw.get()).ok());
+            return Self { target: None, object: object.unwrap_or_default() };
+        }
+        Self { target: ParsedTarget::parse(uri), object: ObjectRef::default() }
+    }
+}
+
+/// Makes a request of an event. `stage` is the event's.
+#[must_use]
+pub fn classify<'e>(event: &'e Event<'_>, parts: &'e Parts<'e>, stage: Stage, place: Place) -> Request<'e> {
+    let verb = Verb::from_audit(&event.verb);
+    let (asked, unknown_keys): (_, &[Cow<'_, str>]) = match &parts.target {
+        Some(target) => {
+            (Asked::new(verb.method(), &target.path, &target.options), &target.options.unknown_keys)
+        }
+        None => (unknown(verb, &parts.object), &[]),
+    };
+    let asking = event.user.as_ref();
+    let real = asking.map_or("", |user| &*user.username);
+    let acting = event.impersonated_user.as_ref().map(|user| &*user.username).filter(|name| !name.is_empty());
+    let identity = Identity::resolve(acting.unwrap_or(real));
+    let extra = asking.and_then(|user| user.extra.as_ref());
+    let said = |text: &'e str| Some(text).filter(|text| !text.is_empty());
+    let product = Product::of(&event.user_agent);
+    let received = timestamp::parse_micros(&event.request_received_timestamp);
+    let ended = matches!(stage, Stage::ResponseComplete | Stage::Panic);
+    let micros = received.filter(|_| ended).and_then(|received| {
+        let end = timestamp::parse_micros(&event.stage_timestamp)?;
+        u64::try_from(end - received).ok()
+    });
+    let status = event.status().filter(|_| stage != Stage::RequestReceived);
+    Request {
+        client: Client {
+            kind: identity.kind,
+            identity: identity.name,
+            impersonator: acting.map(|_| real),
+            product,
+            user_agent: &event.user_agent,
+        },
+        node: identity.node.or_else(|| extra.and_then(|extra| said(&extra.node_name.0))),
+        pod: extra.and_then(|extra| said(&extra.pod_name.0)),
+        answer: Answer::of(&asked, status),
+        era: 0,
+        stage,
+        long_running: is_long_running(&asked),
+        namespace: namespace_of(parts),
+        asked,
+        status,
+        received,
+        micros,
+        measured: event.annotations.as_ref().filter(|_| ended).and_then(measured),
+        place,
+        audit_id: &event.audit_id,
+        uri: &event.request_uri,
+        unknown_keys,
+        statement: Statement::of(real, &identity, product, &event.user_agent),
+    }
+}
+
+fn unknown<'e>(verb: Verb, object: &'e ObjectRef<'_>) -> Asked<&'e str> {
+    let target = asked::Target::Unknown { group: &*object.api_group, resource: &*object.resource };
+    Asked { verb, target, options: asked::Options::default() }
+}
+
+fn namespace_of<'e>(parts: &'e Parts<'_>) -> &'e str {
+    let Some(target) = &parts.target else {
+        return &parts.object.namespace;
+    };
+    // A namespace stands in the path behind its own keyword only.
+    let path = target.path.trim_matches('/');
+    let mut segments = path.split('/');
+    let skipped = if path.starts_with("apis/") { 3 } else { 2 };
+    let mut rest = segments.by_ref().skip(skipped).skip_while(|part| matches!(*part, "watch" | "proxy"));
+    if rest.next() == Some("namespaces") { rest.next().unwrap_or_default() } else { "" }
+}
+
+/// Source: kubernetes `cmd/kube-apiserver` `BasicLongRunningRequestCheck(watch, proxy; attach, exec, proxy, log,
+/// portforward)`.
+fn is_long_running(asked: &Asked<&str>) -> bool {
+    match asked.target {
+        asked::Target::Resource { group, resource, subresource, .. } => {
+            matches!(asked.verb, Verb::Watch | Verb::Proxy)
+                || resources::is_connection(group, resource, subresource)
+        }
+        _ => asked.verb == Verb::Watch,
+    }
+}
+
+fn measured(annotations: &Annotations<'_>) -> Option<Measured> {
+    let micros = |text: &str| u64::try_from(go_duration::parse_nanoseconds(text)? / 1_000).ok();
+    Some(Measured {
+        total: micros(&annotations.total)?,
+        etcd: micros(&annotations.etcd),
+        decoded: !annotations.decode_response_object.is_empty(),
+    })
+}
+
+/// Whether a request is for objects of one namespace, all of them, or one by its path.
+#[must_use]
+pub fn scope_of<S>(asked: &Asked<S>) -> Option<Scope> {
+    match asked.target {
+        asked::Target::Resource { scope, .. } => Some(scope),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with<R>(json: &str, check: impl FnOnce(&Request<'_>) -> R) -> R {
+        let event: Event<'_> = serde_json::from_str(json).expect("an event");
+        let parts = Parts::of(&event);
+        let place = Place { source: 0, offset: 0, line: 1 };
+        check(&classify(&event, &parts, event.stage().expect("a stage"), place))
+    }
+
+    #[test]
+    fn impersonation_acts_and_the_real_user_is_kept() {
+        let json = r#"{"auditID":"a","stage":"ResponseComplete","verb":"list","requestURI":"/api/v1/pods",
+            "user":{"username":"admin"},"impersonatedUser":{"username":"system:serviceaccount:a:b"}}"#;
+        with(json, |request| {
+            assert_eq!(request.client.kind, Kind::ServiceAccount);
+            assert_eq!(request.client.identity, "system:serviceaccount:a:b");
+            assert_eq!(request.client.impersonator, Some("admin"));
+        });
+    }
+
+    #[test]
+    fn durations_are_of_ended_requests() {
+        let json = |stage: &str| {
+            format!(
+                r#"{{"auditID":"a","stage":"{stage}","verb":"get","requestURI":"/healthz",
+                "requestReceivedTimestamp":"2024-01-01T00:00:00.000000Z",
+                "stageTimestamp":"2024-01-01T00:00:01.500000Z",
+                "annotations":{{"apiserver.latency.k8s.io/total":"1.5s"}}}}"#
+            )
+        };
+        with(&json("ResponseComplete"), |request| {
+            assert_eq!(request.micros, Some(1_500_000));
+            let measured = Measured { total: 1_500_000, etcd: None, decoded: false };
+            assert_eq!(request.measured, Some(measured));
+        });
+        with(&json("ResponseStarted"), |request| assert_eq!((request.micros, request.measured), (None, None)));
+    }
+
+    #[test]
+    fn the_namespace_is_the_paths() {
+        for (uri, namespace) in [
+            ("/api/v1/namespaces/n/pods", "n"),
+            ("/apis/apps/v1/namespaces/n/deployments/d", "n"),
+            ("/api/v1/watch/namespaces/n/pods", "n"),
+            ("/api/v1/namespaces", ""),
+            ("/api/v1/nodes/namespaces", ""),
+            ("/apis/x/v1/things/namespaces/n", ""),
+        ] {
+            let json = format!(r#"{{"auditID":"a","stage":"Panic","verb":"get","requestURI":"{uri}"}}"#);
+            with(&json, |request| assert_eq!(request.namespace, namespace, "{uri}"));
+        }
+    }
+
+    #[test]
+    fn without_a_uri_the_object_reference_names_the_resource() {
+        let json = r#"{"auditID":"a","stage":"Panic","verb":"list","objectRef":{"resource":"pods"}}"#;
+        with(json, |request| {
+            assert_eq!(request.asked.target, asked::Target::Unknown { group: "", resource: "pods" });
+        });
+    }
+}

@@ -1,0 +1,74 @@
+//! The fingerprint of a request: what it asks, and what its answer changes in the verdict. Two requests of one
+//! shape get the same verdict. It holds no object's name, no namespace and no token, so that the number of shapes
+//! is bounded by what the API offers.
+
+use hashbrown::Equivalent;
+
+use crate::apiserver::{Asked, Target};
+use crate::k8s::Verb;
+
+/// A shape. `era` is the server's version, as an index into the run's timeline of versions.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// What is asked.
+    pub asked: Asked<Box<str>>,
+    /// What the answer tells.
+    pub answer: Answer,
+    /// Which of the versions that the log shows.
+    pub era: u8,
+}
+
+/// A shape to look for.
+#[derive(Debug, Hash)]
+pub struct ShapeRef<'a> {
+    /// What is asked.
+    pub asked: &'a Asked<&'a str>,
+    /// What the answer tells.
+    pub answer: Answer,
+    /// Which of the versions that the log shows.
+    pub era: u8,
+}
+
+impl Equivalent<Shape> for ShapeRef<'_> {
+    fn equivalent(&self, shape: &Shape) -> bool {
+        self.era == shape.era && self.answer == shape.answer && *self.asked == shape.asked.as_borrowed()
+    }
+}
+
+/// What an answer tells about where it came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Answer {
+    /// There is none yet, or it has no status.
+    Unknown,
+    /// The server took the request on, whatever came of it.
+    Served,
+    /// A status that says more.
+    Status(u16),
+}
+
+impl Answer {
+    /// What a status tells of a request. Statuses that don't change a verdict are folded.
+    #[must_use]
+    pub fn of(asked: &Asked<&str>, status: Option<u16>) -> Self {
+        let collection = matches!(asked.verb, Verb::List | Verb::Watch | Verb::DeleteCollection);
+        let non_resource = matches!(asked.target, Target::NonResource(_) | Target::Unresolvable);
+        match status {
+            None => Self::Unknown,
+            Some(status @ (400 | 401 | 403 | 405 | 406 | 410 | 413 | 415 | 422 | 429)) => Self::Status(status),
+            // 404 says that there is no such resource, or no such object; 500 may be how a bad resourceVersion ends.
+            Some(404) if collection || non_resource => Self::Status(404),
+            Some(500) if collection || asked.verb == Verb::Get => Self::Status(500),
+            Some(_) => Self::Served,
+        }
+    }
+
+    /// The status for the judge: one that the folded ones share.
+    #[must_use]
+    pub fn status(self) -> Option<u16> {
+        match self {
+            Self::Unknown => None,
+            Self::Served => Some(200),
+            Self::Status(status) => Some(status),
+        }
+    }
+}

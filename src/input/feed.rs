@@ -1,0 +1,98 @@
+//! Hands blocks to workers: each reads a source of its own while there are enough, and then helps with those of
+//! the others, so that one large file keeps all workers busy.
+
+use std::io::Read;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::block::{Block, Cutter, Damage};
+use super::discover::Source;
+use super::open::open;
+
+type Slot = Mutex<Option<Cutter<Box<dyn Read + Send>>>>;
+
+/// The blocks of all sources.
+pub struct Feed<'a> {
+    sources: &'a [Source],
+    max_line: usize,
+    next: AtomicUsize,
+    /// Workers that have taken a source and not opened it yet.
+    opening: AtomicUsize,
+    slots: Vec<Slot>,
+    progress: Arc<AtomicU64>,
+}
+
+impl<'a> Feed<'a> {
+    /// A feed for so many workers. Lines longer than `max_line` bytes are passed over.
+    #[must_use]
+    pub fn new(sources: &'a [Source], workers: usize, max_line: usize, progress: Arc<AtomicU64>) -> Self {
+        Self {
+            sources,
+            max_line,
+            next: AtomicUsize::new(0),
+            opening: AtomicUsize::new(0),
+            slots: (0..workers).map(|_| Slot::default()).collect(),
+            progress,
+        }
+    }
+
+    /// Fills the block for a worker; false when all sources are read.
+    ///
+    /// Reading and decompression are done under the lock of their source, everything else outside of it.
+    pub fn next_block(&self, worker: usize, block: &mut Block) -> bool {
+        loop {
+            if self.take(worker, block) {
+                return true;
+            }
+            if !self.open_next(worker, block) {
+                break;
+            }
+            if block.damage.is_some() {
+                return true;
+            }
+        }
+        loop {
+            let still_opening = self.opening.load(Ordering::Acquire) > 0;
+            for other in 1..self.slots.len() {
+                if self.take((worker + other) % self.slots.len(), block) {
+                    return true;
+                }
+            }
+            if !still_opening {
+                return false;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// The next block of a slot's source, if it has one.
+    fn take(&self, slot: usize, block: &mut Block) -> bool {
+        let mut slot = self.slots[slot].lock().unwrap_or_else(PoisonError::into_inner);
+        if slot.as_mut().is_some_and(|cutter| cutter.fill(block)) {
+            return true;
+        }
+        *slot = None;
+        false
+    }
+
+    /// Opens the next source into the worker's slot; false if there is none left. A source that can't be opened
+    /// leaves a block that says so.
+    fn open_next(&self, worker: usize, block: &mut Block) -> bool {
+        self.opening.fetch_add(1, Ordering::AcqRel);
+        let index = self.next.fetch_add(1, Ordering::AcqRel);
+        let found = self.sources.get(index);
+        if let Some(source) = found {
+            let number = u32::try_from(index).unwrap_or(u32::MAX);
+            *block = Block { source: number, first_line: 1, ..Block::default() };
+            match open(source.path.as_deref(), Arc::clone(&self.progress)) {
+                Ok(stream) => {
+                    let cutter = Cutter::new(stream, number, self.max_line);
+                    *self.slots[worker].lock().unwrap_or_else(PoisonError::into_inner) = Some(cutter);
+                }
+                Err(_) => block.damage = Some((Damage::Unreadable, 1)),
+            }
+        }
+        self.opening.fetch_sub(1, Ordering::AcqRel);
+        found.is_some()
+    }
+}

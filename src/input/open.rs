@@ -1,0 +1,82 @@
+//! A source as a stream of decompressed bytes. The compression is told by the first bytes, never by the name.
+
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flate2::bufread::MultiGzDecoder;
+
+/// What is read from the disk at once, in bytes.
+const READ_SIZE: usize = 256 << 10;
+
+/// Opens a file, or standard input. `progress` counts the bytes that were read before decompression.
+pub(super) fn open(path: Option<&Path>, progress: Arc<AtomicU64>) -> io::Result<Box<dyn Read + Send>> {
+    let raw: Box<dyn Read + Send> = match path {
+        Some(path) => Box::new(File::open(path)?),
+        None => Box::new(io::stdin()),
+    };
+    decompressed(Counted { inner: raw, count: progress })
+}
+
+/// Unwraps gzip (any number of members) and zstd (any number of frames).
+pub(super) fn decompressed(mut raw: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    let mut magic = Vec::with_capacity(4);
+    raw.by_ref().take(4).read_to_end(&mut magic)?;
+    let gzip = magic.starts_with(&[0x1f, 0x8b]);
+    let zstd = magic == [0x28, 0xb5, 0x2f, 0xfd]
+        || (magic.len() == 4 && (0x50..=0x5f).contains(&magic[0]) && magic[1..] == [0x2a, 0x4d, 0x18]);
+    let whole = Cursor::new(magic).chain(raw);
+    Ok(if gzip {
+        Box::new(MultiGzDecoder::new(BufReader::with_capacity(READ_SIZE, whole)))
+    } else if zstd {
+        Box::new(zstd::stream::read::Decoder::with_buffer(BufReader::with_capacity(READ_SIZE, whole))?)
+    } else {
+        Box::new(whole)
+    })
+}
+
+struct Counted<R> {
+    inner: R,
+    count: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.count.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn read(bytes: Vec<u8>) -> io::Result<String> {
+        let mut text = String::new();
+        decompressed(Cursor::new(bytes))?.read_to_string(&mut text)?;
+        Ok(text)
+    }
+
+    fn gzip(text: &str) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text.as_bytes()).expect("writes to memory");
+        encoder.finish().expect("writes to memory")
+    }
+
+    #[test]
+    fn tells_compression_by_the_first_bytes() {
+        assert_eq!(read(b"plain".to_vec()).expect("plain"), "plain");
+        assert_eq!(read(Vec::new()).expect("empty"), "");
+        assert_eq!(read(b"\x1f".to_vec()).expect("short"), "\u{1f}");
+        let members = [gzip("one "), gzip("two")].concat();
+        assert_eq!(read(members).expect("gzip"), "one two");
+        let frame = |text: &str| zstd::encode_all(text.as_bytes(), 1).expect("zstd");
+        assert_eq!(read([frame("one "), frame("two")].concat()).expect("zstd"), "one two");
+        let skippable = [0x50, 0x2a, 0x4d, 0x18, 1, 0, 0, 0, 9];
+        assert_eq!(read([skippable.to_vec(), frame("x")].concat()).expect("skippable"), "x");
+    }
+}

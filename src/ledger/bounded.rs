@@ -1,0 +1,243 @@
+//! Maps and sets whose size has a bound that does not depend on the order of what comes in.
+//!
+//! Of more keys than the bound, those with the least (rank, hash) are kept and all others are folded into one. A
+//! key that is kept at the end was never folded on the way, so its value is whole; a key that was folded once can
+//! never come back, as the bar only sinks. So the result is the same for every order and every split of the input.
+
+use std::hash::{BuildHasher, Hash};
+
+use hashbrown::{Equivalent, HashTable};
+use rustc_hash::FxBuildHasher;
+
+use super::Merge;
+
+/// What decides whether a key is kept: its rank, then its hash.
+type Weight = (u8, u64);
+
+#[derive(Debug)]
+struct Slot<K, V> {
+    weight: Weight,
+    key: K,
+    value: V,
+}
+
+/// A map from keys to mergeable values.
+#[derive(Debug)]
+pub struct Bounded<K, V> {
+    table: HashTable<Slot<K, V>>,
+    bound: usize,
+    /// Keys above it are folded; `None` as long as none had to be.
+    bar: Option<Weight>,
+    rest: Option<Box<V>>,
+}
+
+impl<K: Hash + Eq, V: Default + Merge> Bounded<K, V> {
+    /// An empty map that keeps at most `bound` keys apart.
+    #[must_use]
+    pub fn new(bound: usize) -> Self {
+        Self { table: HashTable::new(), bound, bar: None, rest: None }
+    }
+
+    /// The value of a key, or of all that are folded if the key is one of those. `rank` must be a function of the
+    /// key: keys of a lower rank are kept before all of a higher.
+    pub fn entry<Q>(&mut self, key: &Q, rank: u8, owned: impl FnOnce() -> K) -> &mut V
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        let hash = hash_of(key);
+        // Looked for twice on a hit, as the borrow checker does not follow a conditional return of a borrow.
+        if self.table.find(hash, |slot| key.equivalent(&slot.key)).is_some() {
+            return &mut self.table.find_mut(hash, |slot| key.equivalent(&slot.key)).expect("just found").value;
+        }
+        self.insert(Slot { weight: (rank, hash), key: owned(), value: V::default() })
+    }
+
+    fn insert(&mut self, slot: Slot<K, V>) -> &mut V {
+        if self.table.len() >= 2 * self.bound {
+            self.fold();
+        }
+        if self.bar.is_some_and(|bar| slot.weight > bar) {
+            let rest = self.rest.get_or_insert_default();
+            rest.merge(slot.value);
+            return rest;
+        }
+        let hash = slot.weight.1;
+        &mut self.table.insert_unique(hash, slot, |slot| slot.weight.1).into_mut().value
+    }
+
+    /// Folds what is above the bound.
+    fn fold(&mut self) {
+        if self.table.len() > self.bound {
+            let mut weights: Vec<Weight> = self.table.iter().map(|slot| slot.weight).collect();
+            let (_, bar, _) = weights.select_nth_unstable(self.bound - 1);
+            self.bar = Some(self.bar.map_or(*bar, |old| old.min(*bar)));
+        }
+        if let Some(bar) = self.bar {
+            for slot in self.table.extract_if(|slot| slot.weight > bar) {
+                self.rest.get_or_insert_default().merge(slot.value);
+            }
+        }
+    }
+
+    /// The keys and values that are kept, in no order, and what all others are folded into.
+    pub fn into_parts(mut self) -> (Vec<(K, V)>, Option<V>) {
+        self.fold();
+        (self.table.into_iter().map(|slot| (slot.key, slot.value)).collect(), self.rest.map(|rest| *rest))
+    }
+
+    /// The number of keys that are held apart at this moment.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether nothing was counted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty() && self.rest.is_none()
+    }
+}
+
+impl<K: Hash + Eq, V: Default + Merge> Merge for Bounded<K, V> {
+    fn merge(&mut self, other: Self) {
+        self.bar = match (self.bar, other.bar) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        for slot in other.table {
+            match self.table.find_mut(slot.weight.1, |own| own.key == slot.key) {
+                Some(own) => own.value.merge(slot.value),
+                None => {
+                    self.insert(slot);
+                }
+            }
+        }
+        if let Some(rest) = other.rest {
+            self.rest.get_or_insert_default().merge(*rest);
+        }
+        if self.bar.is_some() {
+            self.fold();
+        }
+    }
+}
+
+/// A set of texts, of which at most so many are told apart.
+#[derive(Debug, Clone)]
+pub struct DistinctSet {
+    hashes: HashTable<u64>,
+    bound: usize,
+    full: bool,
+}
+
+impl DistinctSet {
+    /// An empty set that tells at most `bound` texts apart.
+    #[must_use]
+    pub fn new(bound: usize) -> Self {
+        Self { hashes: HashTable::new(), bound, full: false }
+    }
+
+    /// Adds a text.
+    pub fn insert(&mut self, text: &str) {
+        self.insert_hash(hash_of(text));
+    }
+
+    fn insert_hash(&mut self, hash: u64) {
+        if self.hashes.find(hash, |own| *own == hash).is_some() {
+            return;
+        }
+        if self.hashes.len() == self.bound {
+            self.full = true;
+        } else {
+            self.hashes.insert_unique(hash, hash, |hash| *hash);
+        }
+    }
+
+    /// How many different texts there were, and whether there were more than could be told apart.
+    #[must_use]
+    pub fn count(&self) -> (u64, bool) {
+        (self.hashes.len() as u64, self.full)
+    }
+}
+
+impl Merge for DistinctSet {
+    fn merge(&mut self, other: Self) {
+        self.full |= other.full;
+        for hash in other.hashes {
+            self.insert_hash(hash);
+        }
+    }
+}
+
+/// A hash that is the same in every run and spread well enough to pick by.
+fn hash_of<Q: Hash + ?Sized>(key: &Q) -> u64 {
+    FxBuildHasher.hash_one(key).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    #[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
+    struct Sum(u64);
+
+    impl Merge for Sum {
+        fn merge(&mut self, other: Self) {
+            self.0 += other.0;
+        }
+    }
+
+    fn count(keys: &[u16]) -> Bounded<u16, Sum> {
+        let mut map: Bounded<u16, Sum> = Bounded::new(8);
+        for key in keys {
+            map.entry(key, u8::from(key % 3 == 0), || *key).0 += 1;
+        }
+        map
+    }
+
+    fn parts(map: Bounded<u16, Sum>) -> (BTreeMap<u16, u64>, u64) {
+        let (kept, rest) = map.into_parts();
+        (kept.into_iter().map(|(key, sum)| (key, sum.0)).collect(), rest.map_or(0, |sum| sum.0))
+    }
+
+    proptest! {
+        #[test]
+        fn neither_order_nor_split_matters_and_nothing_is_lost(
+            keys in prop::collection::vec(0_u16..60, 0..300),
+            cut in 0_usize..300,
+        ) {
+            let whole = parts(count(&keys));
+            let (left, right) = keys.split_at(cut.min(keys.len()));
+            let mut merged = count(right);
+            merged.merge(count(left));
+            prop_assert_eq!(&parts(merged), &whole);
+            let mut backwards = keys.clone();
+            backwards.reverse();
+            prop_assert_eq!(&parts(count(&backwards)), &whole);
+            let mut naive: BTreeMap<u16, u64> = BTreeMap::new();
+            for key in &keys {
+                *naive.entry(*key).or_default() += 1;
+            }
+            prop_assert_eq!(whole.0.len(), naive.len().min(8));
+            for (key, sum) in &whole.0 {
+                prop_assert_eq!(sum, &naive[key], "a key that is kept is whole");
+            }
+            prop_assert_eq!(whole.0.values().sum::<u64>() + whole.1, keys.len() as u64);
+        }
+
+        #[test]
+        fn sets_say_when_they_are_full(keys in prop::collection::vec(0_u16..40, 0..80), cut in 0_usize..80) {
+            let (left, right) = keys.split_at(cut.min(keys.len()));
+            let fill = |keys: &[u16]| {
+                let mut set = DistinctSet::new(16);
+                keys.iter().for_each(|key| set.insert(&key.to_string()));
+                set
+            };
+            let mut set = fill(left);
+            set.merge(fill(right));
+            let distinct = keys.iter().collect::<std::collections::BTreeSet<_>>().len() as u64;
+            prop_assert_eq!(set.count(), (distinct.min(16), distinct > 16));
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The costliest requests of a row, as evidence: picked by a total order, never by arrival.
+
+use std::cmp::Reverse;
+
+use super::{Merge, prefix};
+use crate::input::Place;
+use crate::k8s::go_url;
+
+/// How many requests are kept per row.
+const KEPT: usize = 3;
+/// The longest URI that is kept, in bytes.
+const MAX_URI: usize = 400;
+/// The longest audit ID that is kept, in bytes; the apiserver's own are 36.
+const MAX_AUDIT_ID: usize = 64;
+
+/// One request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exemplar {
+    /// How long it took, in microseconds; `None` for one that has no end, or whose length is no cost (a watch).
+    pub micros: Option<u64>,
+    /// Where its event stands.
+    pub place: Place,
+    /// Its audit ID.
+    pub audit_id: Box<str>,
+    /// Its target, with what a continue token holds left out.
+    pub uri: Box<str>,
+    /// When it was received, in microseconds since 1970.
+    pub received: Option<i64>,
+    /// The answer's status.
+    pub status: Option<u16>,
+}
+
+impl Exemplar {
+    fn rank(&self) -> (Reverse<Option<u64>>, Place) {
+        (Reverse(self.micros), self.place)
+    }
+}
+
+/// The few costliest requests of a row, costliest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Exemplars(Vec<Exemplar>);
+
+impl Exemplars {
+    /// Whether a request of this cost at this place would be kept. Asked first, as texts are copied only then.
+    #[must_use]
+    pub fn wants(&self, micros: Option<u64>, place: Place) -> bool {
+        self.0.len() < KEPT || self.0.last().is_some_and(|last| (Reverse(micros), place) < last.rank())
+    }
+
+    /// Keeps a request if it belongs to the costliest.
+    pub fn offer(&mut self, exemplar: Exemplar) {
+        let at = self.0.partition_point(|own| own.rank() < exemplar.rank());
+        if at < KEPT {
+            self.0.insert(at, exemplar);
+            self.0.truncate(KEPT);
+        }
+    }
+
+    /// The requests, costliest first.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Exemplar] {
+        &self.0
+    }
+}
+
+impl Merge for Exemplars {
+    fn merge(&mut self, other: Self) {
+        other.0.into_iter().for_each(|exemplar| self.offer(exemplar));
+    }
+}
+
+/// An audit ID as it is kept.
+#[must_use]
+pub fn kept_audit_id(audit_id: &str) -> Box<str> {
+    prefix(audit_id, MAX_AUDIT_ID).into()
+}
+
+/// A request target as it is kept: cut to a bound, and without the values of parameters that hold, or were meant
+/// to hold, a continue token, which names the object at which a page starts.
+#[must_use]
+pub fn kept_uri(uri: &str) -> Box<str> {
+    let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
+    let mut kept = path.to_owned();
+    for (index, pair) in query.split('&').enumerate() {
+        if query.is_empty() || kept.len() > MAX_URI {
+            break;
+        }
+        kept.push(if index == 0 { '?' } else { '&' });
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let decoded = go_url::unescape_query(key);
+        let token = decoded.is_none_or(|key| {
+            key.trim_start_matches('?').get(..8).is_some_and(|start| start.eq_ignore_ascii_case("continue"))
+        });
+        if token && !value.is_empty() {
+            kept.push_str(key);
+            kept.push_str("=…");
+        } else {
+            kept.push_str(pair);
+        }
+    }
+    if kept.len() > MAX_URI {
+        kept.truncate(prefix(&kept, MAX_URI).len());
+        kept.push('…');
+    }
+    kept.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn exemplar((micros, source, offset): (Option<u64>, u32, u64)) -> Exemplar {
+        let place = Place { source, offset, line: offset };
+        Exemplar { micros, place, audit_id: "a".into(), uri: "/".into(), received: None, status: None }
+    }
+
+    proptest! {
+        #[test]
+        fn the_costliest_are_kept_in_any_order(
+            mut requests in prop::collection::btree_set((prop::option::of(0_u64..5), 0_u32..3, 0_u64..50), 0..30)
+                .prop_map(|set| set.into_iter().collect::<Vec<_>>())
+                .prop_shuffle(),
+        ) {
+            let mut kept = Exemplars::default();
+            for request in &requests {
+                let offered = exemplar(*request);
+                prop_assert_eq!(
+                    kept.wants(offered.micros, offered.place),
+                    { let mut after = kept.clone(); after.offer(offered.clone()); after != kept }
+                );
+                kept.offer(offered);
+            }
+            requests.sort_by_key(|(micros, source, offset)| (Reverse(*micros), *source, *offset));
+            let want: Vec<_> = requests.into_iter().take(KEPT).map(exemplar).collect();
+            prop_assert_eq!(kept.as_slice(), &want);
+        }
+    }
+
+    #[test]
+    fn a_continue_token_is_never_kept() {
+        for (uri, kept) in [
+            ("/api/v1/pods?limit=5&continue=eyJ2Ijoi", "/api/v1/pods?limit=5&continue=…"),
+            ("/api/v1/pods?%63ontinue=eyJ2Ijoi&a=b", "/api/v1/pods?%63ontinue=…&a=b"),
+            ("/api/v1/pods?continueToken=eyJ2Ijoi", "/api/v1/pods?continueToken=…"),
+            ("/api/v1/pods??continue=eyJ2Ijoi", "/api/v1/pods??continue=…"),
+            ("/api/v1/pods?%zz=eyJ2Ijoi", "/api/v1/pods?%zz=…"),
+            ("/api/v1/pods?continue=", "/api/v1/pods?continue="),
+            ("/api/v1/pods", "/api/v1/pods"),
+        ] {
+            assert_eq!(&*kept_uri(uri), kept);
+        }
+        assert!(kept_uri(&"ü".repeat(1_000)).len() <= MAX_URI + 3);
+    }
+}

@@ -1,0 +1,159 @@
+//! A histogram of durations with fixed buckets: eight to each doubling, so that a quantile is off by 12.5 % at
+//! most, and merging is adding. Only buckets that were hit take memory.
+
+use super::Merge;
+
+/// Durations in microseconds. Count, sum, least and greatest are exact.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Histogram {
+    /// Buckets that were hit, ascending, and beside each its count.
+    buckets: Vec<u16>,
+    counts: Vec<u64>,
+    count: u64,
+    sum: u64,
+    min: u64,
+    max: u64,
+}
+
+impl Histogram {
+    /// Adds a duration in microseconds.
+    pub fn record(&mut self, micros: u64) {
+        self.add(bucket_of(micros), 1);
+        self.min = if self.count == 0 { micros } else { self.min.min(micros) };
+        self.max = self.max.max(micros);
+        self.count += 1;
+        self.sum = self.sum.saturating_add(micros);
+    }
+
+    fn add(&mut self, bucket: u16, count: u64) {
+        match self.buckets.binary_search(&bucket) {
+            Ok(at) => self.counts[at] += count,
+            Err(at) => {
+                self.buckets.insert(at, bucket);
+                self.counts.insert(at, count);
+            }
+        }
+    }
+
+    /// How many durations there were.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their sum in microseconds.
+    #[must_use]
+    pub fn sum(&self) -> u64 {
+        self.sum
+    }
+
+    /// The least, or `None` if there were none.
+    #[must_use]
+    pub fn min(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.min)
+    }
+
+    /// The greatest, or `None` if there were none.
+    #[must_use]
+    pub fn max(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max)
+    }
+
+    /// The duration that `percent` of all do not exceed: its bucket's upper end, and never more than the greatest.
+    #[must_use]
+    pub fn percentile(&self, percent: u64) -> Option<u64> {
+        let rank = (self.count * percent).div_ceil(100).max(1);
+        let mut seen = 0;
+        for (bucket, count) in self.buckets.iter().zip(&self.counts) {
+            seen += count;
+            if seen >= rank {
+                return Some(upper_end(*bucket).clamp(self.min, self.max));
+            }
+        }
+        None
+    }
+}
+
+impl Merge for Histogram {
+    fn merge(&mut self, other: Self) {
+        if other.count == 0 {
+            return;
+        }
+        self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
+        self.max = self.max.max(other.max);
+        self.count += other.count;
+        self.sum = self.sum.saturating_add(other.sum);
+        for (bucket, count) in other.buckets.into_iter().zip(other.counts) {
+            self.add(bucket, count);
+        }
+    }
+}
+
+/// Below 8 each value is a bucket; above, the three bits behind the leading one choose it.
+fn bucket_of(micros: u64) -> u16 {
+    if micros < 8 {
+        return u16::try_from(micros).expect("below 8");
+    }
+    let exponent = 63 - micros.leading_zeros();
+    let eighth = (micros >> (exponent - 3)) & 7;
+    u16::try_from(u64::from(exponent - 2) * 8 + eighth).expect("at most 495")
+}
+
+fn upper_end(bucket: u16) -> u64 {
+    let bucket = u64::from(bucket);
+    if bucket < 8 {
+        return bucket;
+    }
+    let shift = bucket / 8 - 1;
+    // The last bucket ends with the last number.
+    ((u128::from(8 + bucket % 8 + 1) << shift) - 1).try_into().unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(values: &[u64]) -> Histogram {
+        let mut histogram = Histogram::default();
+        values.iter().for_each(|value| histogram.record(*value));
+        histogram
+    }
+
+    proptest! {
+        #[test]
+        fn a_bucket_holds_its_values(micros: u64) {
+            let bucket = bucket_of(micros);
+            prop_assert!(upper_end(bucket) >= micros);
+            prop_assert!(bucket == 0 || upper_end(bucket - 1) < micros);
+        }
+
+        #[test]
+        fn quantiles_are_off_by_an_eighth_at_most(
+            mut values in prop::collection::vec(0_u64..100_000_000, 1..200),
+            percent in 1_u64..=100,
+        ) {
+            let got = of(&values).percentile(percent).expect("not empty");
+            values.sort_unstable();
+            let rank = (values.len() as u64 * percent).div_ceil(100).max(1);
+            let exact = values[usize::try_from(rank).expect("small") - 1];
+            prop_assert!(got >= exact && got <= exact + exact / 8, "{} for {}", got, exact);
+        }
+
+        #[test]
+        fn merging_is_recording_all(
+            left in prop::collection::vec(0_u64..1 << 40, 0..50),
+            right in prop::collection::vec(0_u64..1 << 40, 0..50),
+        ) {
+            let mut merged = of(&left);
+            merged.merge(of(&right));
+            prop_assert_eq!(merged, of(&[left, right].concat()));
+        }
+    }
+
+    #[test]
+    fn an_empty_one_has_no_quantiles() {
+        assert_eq!(Histogram::default().percentile(50), None);
+        assert_eq!(Histogram::default().min(), None);
+    }
+}

@@ -1,0 +1,203 @@
+//! Mergeable numbers per client and shape. Integers only; every part merges in any order to the same result.
+
+pub mod bounded;
+pub mod counts;
+pub mod exemplar;
+pub mod histogram;
+pub mod input;
+pub mod live;
+pub mod row;
+pub mod timeline;
+pub mod versions;
+
+use hashbrown::Equivalent;
+
+pub use bounded::{Bounded, DistinctSet};
+pub use counts::{Observed, Statuses};
+pub use exemplar::{Exemplar, Exemplars};
+pub use histogram::Histogram;
+pub use input::{InputCounts, SkipAt};
+pub use row::Row;
+pub use timeline::Timeline;
+pub use versions::{ServerTimeline, VersionEvidence};
+
+use crate::apiserver::Asked;
+use crate::classify::{Request, Shape, ShapeRef};
+use crate::k8s::Kind;
+use crate::k8s::user_agent::Form;
+
+/// A commutative and associative sum.
+pub trait Merge {
+    /// Adds the other's numbers to this one's.
+    fn merge(&mut self, other: Self);
+}
+
+/// Identities that are counted apart. Authenticated names are given out by the cluster's operators, so there are
+/// as many as the cluster has users.
+pub const MAX_CLIENTS: usize = 20_000;
+/// Products of one identity that are counted apart. A product is the client's to choose.
+pub const MAX_PRODUCTS: usize = 16;
+/// Shapes of one product of one identity that are counted apart. A resource's name is the client's to choose.
+pub const MAX_SHAPES: usize = 1_024;
+/// Nodes or pods of one identity that are told apart.
+pub const MAX_DISTINCT: usize = 4_096;
+/// The longest user agent that is kept as an example, in bytes.
+const MAX_AGENT: usize = 160;
+
+/// Everything that a run has counted.
+#[derive(Debug)]
+pub struct Ledger {
+    /// What was read.
+    pub input: InputCounts,
+    /// What the log says of the server's version.
+    pub versions: VersionEvidence,
+    /// The clients.
+    pub clients: Bounded<ClientKey, Client>,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self {
+            input: InputCounts::default(),
+            versions: VersionEvidence::default(),
+            clients: Bounded::new(MAX_CLIENTS),
+        }
+    }
+}
+
+/// Whose requests are counted together.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ClientKey {
+    /// What kind of client.
+    pub kind: Kind,
+    /// The identity that the requests act as.
+    pub identity: Box<str>,
+    /// Who asked, where the request impersonates.
+    pub impersonator: Option<Box<str>>,
+}
+
+#[derive(Hash)]
+struct ClientRef<'a> {
+    kind: Kind,
+    identity: &'a str,
+    impersonator: Option<&'a str>,
+}
+
+impl Equivalent<ClientKey> for ClientRef<'_> {
+    fn equivalent(&self, key: &ClientKey) -> bool {
+        self.identity == &*key.identity
+            && self.impersonator == key.impersonator.as_deref()
+            && self.kind == key.kind
+    }
+}
+
+/// One identity.
+#[derive(Debug)]
+pub struct Client {
+    /// Its requests by the product of its user agent.
+    pub products: Bounded<Box<str>, Product>,
+    /// The nodes it was seen on: of its tokens, or for kubelets its own.
+    pub nodes: DistinctSet,
+    /// The pods its tokens were bound to.
+    pub pods: DistinctSet,
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Self {
+            products: Bounded::new(MAX_PRODUCTS),
+            nodes: DistinctSet::new(MAX_DISTINCT),
+            pods: DistinctSet::new(MAX_DISTINCT),
+        }
+    }
+}
+
+impl Merge for Client {
+    fn merge(&mut self, other: Self) {
+        self.products.merge(other.products);
+        self.nodes.merge(other.nodes);
+        self.pods.merge(other.pods);
+    }
+}
+
+/// One product of an identity.
+#[derive(Debug)]
+pub struct Product {
+    /// A user agent of it: the least in the order of bytes.
+    pub example: Box<str>,
+    /// Its requests by shape.
+    pub rows: Bounded<Shape, Row>,
+}
+
+impl Default for Product {
+    fn default() -> Self {
+        Self { example: Box::default(), rows: Bounded::new(MAX_SHAPES) }
+    }
+}
+
+impl Product {
+    fn note_agent(&mut self, agent: &str) {
+        let agent = prefix(agent, MAX_AGENT);
+        if !agent.is_empty() && (self.example.is_empty() || *agent < *self.example) {
+            self.example = agent.into();
+        }
+    }
+}
+
+impl Merge for Product {
+    fn merge(&mut self, other: Self) {
+        self.note_agent(&other.example);
+        self.rows.merge(other.rows);
+    }
+}
+
+/// The longest prefix of at most so many bytes that ends between characters.
+#[must_use]
+pub fn prefix(text: &str, max: usize) -> &str {
+    &text[..text.floor_char_boundary(max)]
+}
+
+impl Ledger {
+    /// Counts one event of a request.
+    pub fn observe(&mut self, request: &Request<'_>) {
+        let key = ClientRef {
+            kind: request.client.kind,
+            identity: request.client.identity,
+            impersonator: request.client.impersonator,
+        };
+        let client = self.clients.entry(&key, 0, || ClientKey {
+            kind: key.kind,
+            identity: key.identity.into(),
+            impersonator: key.impersonator.map(Into::into),
+        });
+        if let Some(node) = request.node {
+            client.nodes.insert(node);
+        }
+        if let Some(pod) = request.pod {
+            client.pods.insert(pod);
+        }
+        let product = request.client.product;
+        let product_rank = match product.form {
+            Form::Known => 0,
+            Form::Versioned => 1,
+            Form::Bare | Form::Unnamed => 2,
+        };
+        let product = client.products.entry(product.name, product_rank, || product.name.into());
+        product.note_agent(request.client.user_agent);
+        let shape = ShapeRef { asked: &request.asked, answer: request.answer, era: request.era };
+        let row = product.rows.entry(&shape, 0, || Shape {
+            asked: Asked::to_owned(&request.asked),
+            answer: request.answer,
+            era: request.era,
+        });
+        row.observe(request);
+    }
+}
+
+impl Merge for Ledger {
+    fn merge(&mut self, other: Self) {
+        self.input.merge(other.input);
+        self.versions.merge(other.versions);
+        self.clients.merge(other.clients);
+    }
+}

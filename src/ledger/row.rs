@@ -1,0 +1,150 @@
+//! The numbers of one client's requests of one shape.
+
+use std::collections::BTreeSet;
+
+use super::exemplar::{Exemplar, Exemplars, kept_audit_id, kept_uri};
+use super::live::Live;
+use super::{Histogram, Merge, Observed, Statuses, Timeline, prefix};
+use crate::classify::Request;
+use crate::k8s::Stage;
+
+/// How many ignored keys are kept as examples, and how much of each, in bytes.
+const KEPT_KEYS: usize = 4;
+const MAX_KEY: usize = 48;
+
+/// Sums over events.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Row {
+    /// All events.
+    pub events: u64,
+    /// Events at RequestReceived.
+    pub received: u64,
+    /// Events at ResponseComplete or Panic: requests that ended.
+    pub ended: u64,
+    /// Of these, at Panic.
+    pub panics: u64,
+    /// Long-running requests, followed from their start to their end.
+    pub live: Option<Box<Live>>,
+    /// Answers of the requests that ended.
+    pub statuses: Statuses,
+    /// Durations of the requests that ended; for long-running ones their lifetimes.
+    pub latency: Histogram,
+    /// When the requests that ended were received.
+    pub timeline: Timeline,
+    /// Received of the first and last event, in microseconds since 1970.
+    pub span: Option<(i64, i64)>,
+    /// The server's own measurements.
+    pub observed: Observed,
+    /// The costliest requests.
+    pub exemplars: Exemplars,
+    /// Keys that the server ignored: the least in the order of bytes.
+    pub unknown_keys: BTreeSet<Box<str>>,
+}
+
+impl Row {
+    /// Counts one event.
+    pub fn observe(&mut self, request: &Request<'_>) {
+        self.events += 1;
+        if let Some(received) = request.received {
+            let (first, last) = self.span.unwrap_or((received, received));
+            self.span = Some((first.min(received), last.max(received)));
+        }
+        match request.stage {
+            Stage::RequestReceived => self.received += 1,
+            Stage::ResponseStarted => {
+                self.live.get_or_insert_default().start(request.audit_id, request.received.unwrap_or(0));
+            }
+            Stage::ResponseComplete | Stage::Panic => self.end(request),
+        }
+        let cost = if request.long_running { None } else { request.micros };
+        let place = request.place;
+        if self.exemplars.wants(cost, place) {
+            self.exemplars.offer(Exemplar {
+                micros: cost,
+                place,
+                audit_id: kept_audit_id(request.audit_id),
+                uri: kept_uri(request.uri),
+                received: request.received,
+                status: request.status,
+            });
+        }
+        for key in request.unknown_keys {
+            self.keep_key(key);
+        }
+    }
+
+    fn end(&mut self, request: &Request<'_>) {
+        self.ended += 1;
+        self.panics += u64::from(request.stage == Stage::Panic);
+        self.statuses.record(request.status);
+        if request.long_running {
+            self.live.get_or_insert_default().end(request.audit_id);
+        }
+        if let Some(micros) = request.micros {
+            self.latency.record(micros);
+        }
+        if let Some(received) = request.received {
+            self.timeline.record(received);
+        }
+        if let Some(measured) = request.measured {
+            self.observed.record(measured);
+        }
+    }
+
+    fn keep_key(&mut self, key: &str) {
+        let key = prefix(key, MAX_KEY);
+        let wanted = self.unknown_keys.len() < KEPT_KEYS
+            || self.unknown_keys.last().is_some_and(|last| *key < **last);
+        if wanted && !self.unknown_keys.contains(key) {
+            self.unknown_keys.insert(key.into());
+            if self.unknown_keys.len() > KEPT_KEYS {
+                self.unknown_keys.pop_last();
+            }
+        }
+    }
+
+    /// Requests: those that ended, and long-running ones that were not seen to end. With `received_only`, arrivals.
+    #[must_use]
+    pub fn requests(&self, received_only: bool) -> u64 {
+        if received_only { self.received } else { self.ended + self.open() }
+    }
+
+    /// Long-running requests that were not seen to end.
+    #[must_use]
+    pub fn open(&self) -> u64 {
+        self.live.as_ref().map_or(0, |live| live.open())
+    }
+
+    /// The timeline of all requests, open ones too.
+    #[must_use]
+    pub fn whole_timeline(&self) -> Timeline {
+        let mut timeline = self.timeline.clone();
+        if let Some(live) = &self.live {
+            live.add_open_to(&mut timeline);
+        }
+        timeline
+    }
+}
+
+impl Merge for Row {
+    fn merge(&mut self, other: Self) {
+        self.events += other.events;
+        self.received += other.received;
+        self.ended += other.ended;
+        self.panics += other.panics;
+        if let Some(live) = other.live {
+            self.live.get_or_insert_default().merge(*live);
+        }
+        self.statuses.merge(other.statuses);
+        self.latency.merge(other.latency);
+        self.timeline.merge(other.timeline);
+        self.span = match (self.span, other.span) {
+            (Some(own), Some(other)) => Some((own.0.min(other.0), own.1.max(other.1))),
+            (own, other) => own.or(other),
+        };
+        self.observed.merge(other.observed);
+        self.exemplars.merge(other.exemplars);
+        other.unknown_keys.iter().for_each(|key| self.keep_key(key));
+    }
+}
+

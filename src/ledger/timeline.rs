@@ -1,0 +1,150 @@
+//! Requests a minute, in bounded memory.
+//!
+//! A row's active minutes are counted one by one. A row that is active in more of them than fit gets windows of
+//! two minutes, then of four, and so on: the smallest width at which its active windows fit. That width is a
+//! function of the set of minutes alone, so neither order nor split matters.
+
+use super::Merge;
+
+/// Windows that are kept per row.
+const MAX_WINDOWS: usize = 512;
+
+/// How many requests began in which window.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Timeline {
+    /// Window number (minutes since 1970 over the width) and count, ascending.
+    windows: Vec<(u32, u32)>,
+    /// A window is `1 << shift` minutes.
+    shift: u8,
+}
+
+/// The rate of a row.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rate {
+    /// The most requests in one window.
+    pub peak: u64,
+    /// When that window began, in microseconds since 1970; the first of several.
+    pub peak_at: i64,
+    /// Windows with at least one request.
+    pub active: u64,
+    /// The width of a window, in minutes.
+    pub window_minutes: u64,
+}
+
+impl Timeline {
+    /// Counts requests that began at an instant (microseconds since 1970).
+    pub fn record(&mut self, micros: i64) {
+        let minute = u32::try_from(micros.div_euclid(60_000_000)).unwrap_or(0);
+        self.add(minute >> self.shift, 1);
+    }
+
+    fn add(&mut self, window: u32, count: u32) {
+        // Most events belong to the newest window.
+        let at = match self.windows.last_mut() {
+            Some((last, sum)) if *last == window => {
+                *sum = sum.saturating_add(count);
+                return;
+            }
+            Some((last, _)) if *last < window => self.windows.len(),
+            _ => match self.windows.binary_search_by_key(&window, |(number, _)| *number) {
+                Ok(at) => {
+                    self.windows[at].1 = self.windows[at].1.saturating_add(count);
+                    return;
+                }
+                Err(at) => at,
+            },
+        };
+        self.windows.insert(at, (window, count));
+        while self.windows.len() > MAX_WINDOWS {
+            self.widen();
+        }
+    }
+
+    fn widen(&mut self) {
+        self.shift += 1;
+        let narrow = std::mem::take(&mut self.windows);
+        self.windows.reserve(narrow.len() / 2 + 1);
+        for (window, count) in narrow {
+            match self.windows.last_mut() {
+                Some((last, sum)) if *last == window >> 1 => *sum = sum.saturating_add(count),
+                _ => self.windows.push((window >> 1, count)),
+            }
+        }
+    }
+
+    /// The peak and the active time, or `None` if nothing was counted.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        let (window, peak) = self.windows.iter().rev().max_by_key(|(_, count)| *count)?;
+        Some(Rate {
+            peak: u64::from(*peak),
+            peak_at: (i64::from(*window) << self.shift) * 60_000_000,
+            active: self.windows.len() as u64,
+            window_minutes: 1 << self.shift,
+        })
+    }
+}
+
+impl Merge for Timeline {
+    fn merge(&mut self, mut other: Self) {
+        while self.shift < other.shift {
+            self.widen();
+        }
+        while other.shift < self.shift {
+            other.widen();
+        }
+        let shift = self.shift;
+        for (window, count) in other.windows {
+            // Adding may widen; what follows must be as wide.
+            self.add(window >> (self.shift - shift), count);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn of(minutes: &[i64]) -> Timeline {
+        let mut timeline = Timeline::default();
+        minutes.iter().for_each(|minute| timeline.record(minute * 60_000_000 + 7));
+        timeline
+    }
+
+    proptest! {
+        #[test]
+        fn neither_order_nor_split_matters(
+            minutes in prop::collection::vec(0_i64..5_000, 0..2_000),
+            cut in 0_usize..2_000,
+        ) {
+            let (left, right) = minutes.split_at(cut.min(minutes.len()));
+            let mut merged = of(right);
+            merged.merge(of(left));
+            prop_assert_eq!(&merged, &of(&minutes));
+            let mut sorted = minutes.clone();
+            sorted.sort_unstable();
+            prop_assert_eq!(&merged, &of(&sorted));
+            let total: u64 = merged.windows.iter().map(|(_, count)| u64::from(*count)).sum();
+            prop_assert_eq!(total, minutes.len() as u64);
+        }
+
+        #[test]
+        fn a_short_log_has_exact_minutes(minutes in prop::collection::vec(0_i64..500, 1..800)) {
+            let mut naive: BTreeMap<i64, u64> = BTreeMap::new();
+            for minute in &minutes {
+                *naive.entry(*minute).or_default() += 1;
+            }
+            let rate = of(&minutes).rate().expect("not empty");
+            let peak = *naive.values().max().expect("not empty");
+            let first = naive.iter().find(|(_, count)| **count == peak).expect("a peak").0;
+            prop_assert_eq!(rate, Rate {
+                peak,
+                peak_at: first * 60_000_000,
+                active: naive.len() as u64,
+                window_minutes: 1,
+            });
+        }
+    }
+}
