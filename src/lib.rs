@@ -1,8 +1,11 @@
 //! What each client costs your Kubernetes control plane.
-pub mod k8s;
+
 pub mod apiserver;
-pub mod input;
-pub mod decode;
 pub mod classify;
+pub mod decode;
+pub mod input;
+pub mod k8s;
 pub mod ledger;
 pub mod pipeline;
+pub mod render;
+pub mod report;

@@ -166,9 +166,12 @@ fn namespace_of<'e>(parts: &'e Parts<'_>) -> &'e str {
     if rest.next() == Some("namespaces") { rest.next().unwrap_or_default() } else { "" }
 }
 
+/// Whether the server counts a request as long-running.
+///
 /// Source: kubernetes `cmd/kube-apiserver` `BasicLongRunningRequestCheck(watch, proxy; attach, exec, proxy, log,
 /// portforward)`.
-fn is_long_running(asked: &Asked<&str>) -> bool {
+#[must_use]
+pub fn is_long_running(asked: &Asked<&str>) -> bool {
     match asked.target {
         asked::Target::Resource { group, resource, subresource, .. } => {
             matches!(asked.verb, Verb::Watch | Verb::Proxy)

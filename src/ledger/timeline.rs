@@ -72,6 +72,12 @@ impl Timeline {
         }
     }
 
+    /// All requests.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.windows.iter().map(|(_, count)| u64::from(*count)).sum()
+    }
+
     /// The peak and the active time, or `None` if nothing was counted.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
@@ -126,8 +132,7 @@ mod tests {
             let mut sorted = minutes.clone();
             sorted.sort_unstable();
             prop_assert_eq!(&merged, &of(&sorted));
-            let total: u64 = merged.windows.iter().map(|(_, count)| u64::from(*count)).sum();
-            prop_assert_eq!(total, minutes.len() as u64);
+            prop_assert_eq!(merged.total(), minutes.len() as u64);
         }
 
         #[test]

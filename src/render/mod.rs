@@ -1,0 +1,3 @@
+//! One file for each format of a report.
+
+pub mod export;

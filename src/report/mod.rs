@@ -1,0 +1,9 @@
+//! The owned report: all that a renderer knows, and the public JSON contract.
+
+mod build;
+pub mod evidence;
+mod shape;
+pub mod v1;
+
+pub use build::{Context, VersionSource, build};
+pub use v1::Report;

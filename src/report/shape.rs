@@ -1,0 +1,95 @@
+//! A shape in words.
+
+use crate::apiserver::asked::{
+    Limit, Options, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
+};
+use crate::apiserver::{Asked, Target};
+use crate::k8s::Verb;
+use crate::k8s::list_options::LIST_OPTION_KEYS;
+
+/// `deployments.apps`, or the class of another path.
+pub(super) fn resource(asked: &Asked<Box<str>>) -> String {
+    match &asked.target {
+        Target::Resource { group, resource, .. } => qualified(resource, group),
+        Target::Unknown { resource, .. } if resource.is_empty() => "(unknown)".to_owned(),
+        Target::Unknown { group, resource } => qualified(resource, group),
+        Target::NonResource(class) => class.as_str().to_owned(),
+        Target::Unresolvable => "(unresolvable path)".to_owned(),
+    }
+}
+
+fn qualified(resource: &str, group: &str) -> String {
+    if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") }
+}
+
+pub(super) fn subresource(asked: &Asked<Box<str>>) -> Option<String> {
+    match &asked.target {
+        Target::Resource { subresource, .. } if !subresource.is_empty() => Some(subresource.to_string()),
+        _ => None,
+    }
+}
+
+/// The list options in the form of a query, values that differ from request to request left out.
+pub(super) fn parameters(asked: &Asked<Box<str>>) -> String {
+    let options = &asked.options;
+    let mut words: Vec<String> = Vec::new();
+    let mut word = |text: &str| words.push(text.to_owned());
+    match options.label_selector {
+        Selector::Everything => {}
+        Selector::Some => word("labelSelector=…"),
+        Selector::Invalid => word("labelSelector=(invalid)"),
+    }
+    if let Some(text) = field_selector(options) {
+        word(text);
+    }
+    match options.limit {
+        Limit::Absent => {}
+        Limit::Unlimited => word("limit=0"),
+        Limit::Invalid => word("limit=(invalid)"),
+        Limit::Page(PageSize::Exactly(size)) => word(&format!("limit={size}")),
+        Limit::Page(PageSize::UpTo(size)) => word(&format!("limit<{size}")),
+        Limit::Page(PageSize::More) => word(&format!("limit>{}", Limit::USUAL[Limit::USUAL.len() - 1])),
+    }
+    match options.page {
+        Page::First => {}
+        Page::AtRevision => word("continue=…"),
+        Page::Inconsistent => word("continue=(expired)"),
+        Page::Invalid => word("continue=(invalid)"),
+    }
+    match options.resource_version {
+        ResourceVersion::Unset => {}
+        ResourceVersion::Zero => word("resourceVersion=0"),
+        ResourceVersion::ZeroAlias => word("resourceVersion=00"),
+        ResourceVersion::Number => word("resourceVersion=N"),
+        ResourceVersion::Garbage => word("resourceVersion=(invalid)"),
+    }
+    match options.resource_version_match {
+        ResourceVersionMatch::Unset => {}
+        ResourceVersionMatch::NotOlderThan => word("resourceVersionMatch=NotOlderThan"),
+        ResourceVersionMatch::Exact => word("resourceVersionMatch=Exact"),
+        ResourceVersionMatch::Unknown => word("resourceVersionMatch=(invalid)"),
+    }
+    if let Some(wanted) = options.send_initial_events {
+        word(&format!("sendInitialEvents={wanted}"));
+    }
+    if options.allow_watch_bookmarks && asked.verb == Verb::Watch {
+        word("allowWatchBookmarks=true");
+    }
+    words.join("&")
+}
+
+fn field_selector(options: &Options) -> Option<&'static str> {
+    match (options.field_selector, options.single, options.selects_other_fields) {
+        (Selector::Everything, ..) => None,
+        (Selector::Invalid, ..) => Some("fieldSelector=(invalid)"),
+        (Selector::Some, Single::No, _) => Some("fieldSelector=…"),
+        (Selector::Some, _, false) => Some("fieldSelector=metadata.name=…"),
+        (Selector::Some, _, true) => Some("fieldSelector=metadata.name=…,…"),
+    }
+}
+
+/// List options that ignored keys were likely meant to be.
+pub(super) fn misspelt(asked: &Asked<Box<str>>) -> Vec<String> {
+    let keys = LIST_OPTION_KEYS.iter().enumerate();
+    keys.filter(|(index, _)| asked.options.misspelt & (1 << index) != 0).map(|(_, key)| (*key).to_owned()).collect()
+}

@@ -1,0 +1,369 @@
+//! The report as it is written with `--format json`, `schemaVersion` 1.
+//!
+//! A public contract: fields may be added, none may change its name, its type or its meaning without a new version.
+//! Durations are whole microseconds, instants RFC 3339 in UTC, counts are of requests unless they say otherwise.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The version of this contract.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What each client cost the control plane.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// 1.
+    pub schema_version: u32,
+    /// The kubetoll that wrote the report.
+    pub kubetoll_version: String,
+    /// What was read, and what of it could not be.
+    pub input: Input,
+    /// The server that the requests are judged for.
+    pub server: Server,
+    /// Sums over all clients.
+    pub totals: Totals,
+    /// The clients, the costliest first: by time that reads from etcd took, by lists from etcd, by ignored limits,
+    /// by requests.
+    pub clients: Vec<Client>,
+}
+
+/// What was read. `lines` = `events` + the sum of `skipped`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Input {
+    /// Files, standard input counting as one.
+    pub files: u64,
+    /// Bytes after decompression.
+    pub bytes: u64,
+    /// Lines.
+    pub lines: u64,
+    /// Lines that hold an audit event.
+    pub events: u64,
+    /// Events by stage.
+    pub events_by_stage: BTreeMap<String, u64>,
+    /// Events that a filter left out.
+    pub filtered: u64,
+    /// Requests that are counted: those that ended, and long-running ones that were not seen to end.
+    pub requests: u64,
+    /// Long-running requests that were not seen to end.
+    pub open: u64,
+    /// The log holds arrivals only (stage RequestReceived), which are counted as requests; it tells no status, no
+    /// duration and no rate.
+    pub received_only: bool,
+    /// Lines that were read with U+FFFD in place of bytes that are no UTF-8.
+    pub replaced_utf8: u64,
+    /// Lines that hold no event, by reason.
+    pub skipped: BTreeMap<String, u64>,
+    /// The first few skipped lines of each reason but `blank`.
+    pub skipped_at: Vec<SkippedAt>,
+    /// Streams that could not be read to their end.
+    pub damaged: Vec<Damaged>,
+    /// Files without any audit event: the first few, and how many.
+    pub without_events: WithoutEvents,
+    /// Received of the first event.
+    pub first_timestamp: Option<String>,
+    /// Received of the last event.
+    pub last_timestamp: Option<String>,
+}
+
+/// A line that holds no event.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct SkippedAt {
+    pub reason: String,
+    pub file: String,
+    /// From 1.
+    pub line: u64,
+}
+
+/// A stream that could not be read to its end.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Damaged {
+    /// `truncated-stream`, `corrupt-stream` or `unreadable`.
+    pub damage: String,
+    pub file: String,
+    /// The last line that was read, from 1.
+    pub line: u64,
+}
+
+/// Files that hold no audit event.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WithoutEvents {
+    /// How many.
+    pub count: u64,
+    /// The first few of them.
+    pub files: Vec<String>,
+}
+
+/// The server that the requests are judged for.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Server {
+    /// Kubernetes' version, the last one where the log spans an upgrade.
+    pub kube_version: String,
+    /// `flag`, `loopback-user-agent`, `control-plane-user-agent` or `newest-known`.
+    pub version_source: String,
+    /// All versions that the log shows, in their order; requests are judged by the one of their time.
+    pub kube_versions: Vec<String>,
+    /// etcd's version, or null if it was not given; then it is taken for 3.4.31, 3.5.13 or later.
+    pub etcd_version: Option<String>,
+    /// Feature gates that were given.
+    pub feature_gates: BTreeMap<String, bool>,
+    /// Resources that were said to have no watch cache, beside events.
+    pub uncached: Vec<String>,
+    /// API groups that were said to be aggregated, beside the metrics APIs.
+    pub aggregated: Vec<String>,
+    /// What a reader should know about how the server was found.
+    pub notes: Vec<String>,
+}
+
+/// Counts of requests that a client and all clients have alike.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Counts {
+    /// Requests.
+    pub requests: u64,
+    /// Requests by verb.
+    pub by_verb: BTreeMap<String, u64>,
+    /// Requests by where they were served from.
+    pub by_served_from: BTreeMap<String, u64>,
+    /// LISTs that etcd answered, likely ones of `depends` too.
+    pub etcd_lists: u64,
+    /// GETs that etcd answered.
+    pub etcd_gets: u64,
+    /// Time that LISTs and GETs took that etcd answered, from received to answered.
+    pub etcd_micros: u64,
+    /// LISTs of which the server ignored the limit.
+    pub limit_ignored: u64,
+    /// Answers by status.
+    pub statuses: Statuses,
+    /// How the server's own measurements fit the verdicts.
+    pub observed: Observed,
+}
+
+/// Sums over all clients.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Totals {
+    /// The sums.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// Durations of all requests that are not long-running.
+    pub latency: Option<Latency>,
+    /// Requests a minute.
+    pub rate: Option<Rate>,
+}
+
+/// Answers by HTTP status.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Statuses {
+    #[serde(rename = "1xx")]
+    pub informational: u64,
+    #[serde(rename = "2xx")]
+    pub success: u64,
+    #[serde(rename = "3xx")]
+    pub redirect: u64,
+    #[serde(rename = "4xx")]
+    pub client_error: u64,
+    #[serde(rename = "5xx")]
+    pub server_error: u64,
+    /// Requests without a status: not ended, or not recorded.
+    pub none: u64,
+    #[serde(rename = "409")]
+    pub conflict: u64,
+    #[serde(rename = "410")]
+    pub gone: u64,
+    #[serde(rename = "429")]
+    pub too_many_requests: u64,
+}
+
+/// How the server's own measurements of slow requests (`apiserver.latency.k8s.io/*`) fit the verdicts on them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Observed {
+    /// Requests that the server measured: those that took more than 500 ms.
+    pub measured: u64,
+    /// Reads whose measurement shows what the verdict says.
+    pub agree: u64,
+    /// Reads whose measurement shows something else, and requests that were served though the model refuses them.
+    pub contradict: u64,
+    /// Time spent in calls to etcd.
+    pub etcd_micros: u64,
+}
+
+/// Durations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Latency {
+    pub count: u64,
+    pub sum_micros: u64,
+    pub min_micros: u64,
+    pub max_micros: u64,
+    /// Not below the exact value, and above it by an eighth at most.
+    pub p50_micros: u64,
+    /// As `p50Micros`.
+    pub p99_micros: u64,
+}
+
+/// Requests a minute.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Rate {
+    /// Most requests in one window, per minute.
+    pub peak_per_minute: f64,
+    /// When that window began.
+    pub peak_at: String,
+    /// Requests over the minutes with at least one.
+    pub mean_per_active_minute: f64,
+    /// Minutes in windows with at least one request.
+    pub active_minutes: u64,
+    /// The width of a window: 1, or more where a row was active in more than 512 windows.
+    pub window_minutes: u64,
+}
+
+/// One client: an identity.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Client {
+    /// The user name that the requests act as; `system:node:*` for all nodes, `(other clients)` for what is
+    /// beyond the number of clients that are told apart.
+    pub identity: String,
+    /// `service-account`, `node`, `control-plane`, `user` or `anonymous`.
+    pub kind: String,
+    /// The ServiceAccount, if it is one.
+    pub service_account: Option<ServiceAccount>,
+    /// Who asked, where the requests impersonate.
+    pub impersonated_by: Option<String>,
+    /// Products of user agents, most requests first.
+    pub user_agents: Vec<UserAgent>,
+    /// Distinct nodes.
+    pub nodes: Distinct,
+    /// Distinct pods.
+    pub pods: Distinct,
+    /// The sums.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// Durations of the requests that are not long-running.
+    pub latency: Option<Latency>,
+    /// Requests a minute.
+    pub rate: Option<Rate>,
+    /// Received of the first event.
+    pub first_timestamp: Option<String>,
+    /// Received of the last event.
+    pub last_timestamp: Option<String>,
+    /// What it asked, the costliest first.
+    pub shapes: Vec<Shape>,
+}
+
+/// A ServiceAccount.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct ServiceAccount {
+    pub namespace: String,
+    pub name: String,
+}
+
+/// A product of user agents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UserAgent {
+    /// The name without its version; `(other products)` for those that are not told apart.
+    pub product: String,
+    /// One user agent of it, as the client sent it.
+    pub example: String,
+    /// Requests.
+    pub requests: u64,
+}
+
+/// How many different ones there were.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Distinct {
+    /// How many.
+    pub count: u64,
+    /// There were more than that.
+    pub more: bool,
+}
+
+/// One fingerprint of requests.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Shape {
+    /// Verb.
+    pub verb: String,
+    /// Resource with its group, such as `deployments.apps`; a class in brackets for other paths; null for what is
+    /// beyond the number of shapes that are told apart.
+    pub resource: Option<String>,
+    /// Subresource.
+    pub subresource: Option<String>,
+    /// `cluster`, `namespace` or `object`.
+    pub scope: Option<String>,
+    /// The query's list options in classes, such as `limit=500&resourceVersion=0`.
+    pub parameters: String,
+    /// Keys that the server ignores without a word: a few of them.
+    pub ignored_parameters: Vec<String>,
+    /// List options that the ignored keys were likely meant to be.
+    pub misspelt: Vec<String>,
+    /// Where it was served from.
+    pub served_from: String,
+    /// For `depends`, which it was in most cases.
+    pub likely: Option<String>,
+    /// `absent`, `honoured` or `ignored`.
+    pub limit: String,
+    /// The status with which the server refuses it.
+    pub rejected: Option<u16>,
+    /// A stable code.
+    pub reason: String,
+    /// `certain`, `by-version` or `by-config`.
+    pub certainty: String,
+    /// One sentence.
+    pub explanation: String,
+    /// The version of Kubernetes by which it is judged.
+    pub kube_version: String,
+    /// Products of user agents that asked it.
+    pub products: Vec<String>,
+    /// Requests.
+    pub requests: u64,
+    /// Events.
+    pub events: u64,
+    /// The durations are lifetimes of a watch or a connection, and no cost.
+    pub long_running: bool,
+    /// Durations.
+    pub latency: Option<Latency>,
+    /// Requests a minute.
+    pub rate: Option<Rate>,
+    /// Answers by status.
+    pub statuses: Statuses,
+    /// How the server's own measurements fit.
+    pub observed: Observed,
+    /// The costliest request.
+    pub example: Option<Example>,
+    /// The next costliest.
+    pub more_examples: Vec<Example>,
+}
+
+/// One request, as evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Example {
+    /// As the client sent it, but for what a continue token holds.
+    pub request_uri: String,
+    pub file: String,
+    /// From 1.
+    pub line: u64,
+    #[serde(rename = "auditID")]
+    pub audit_id: String,
+    pub timestamp: Option<String>,
+    pub duration_micros: Option<u64>,
+    pub status: Option<u16>,
+}
