@@ -9,3 +9,5 @@ pub mod ledger;
 pub mod pipeline;
 pub mod render;
 pub mod report;
+
+pub mod cli;

@@ -1,6 +1,7 @@
-fn main() {
-    let server = kubetoll::apiserver::Server::with_defaults(kubetoll::k8s::KubeVersion::NEWEST);
-    for line in std::io::stdin().lines() {
-        println!("{}", kubetoll::classify::contract::answer(&server, line.expect("x").as_bytes()));
-    }
+//! The `kubetoll` command. All of it is in the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    kubetoll::cli::main()
 }

@@ -204,6 +204,13 @@ const EPOCHS: [Epoch; 18] = [
     minors(37, 37),
 ];
 
+/// Whether two releases judge every request alike.
+#[must_use]
+pub fn judge_alike(a: KubeVersion, b: KubeVersion) -> bool {
+    let epoch = |version: KubeVersion| EPOCHS.partition_point(|epoch| epoch.last < version).min(EPOCHS.len() - 1);
+    epoch(a) == epoch(b)
+}
+
 /// A range of releases with one verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {

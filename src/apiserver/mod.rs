@@ -15,7 +15,7 @@ mod watch;
 
 pub use asked::{Asked, ParsedTarget, Target};
 pub use features::{FeatureGates, Gate};
-pub use judge::{Span, across_versions, certainty, judge};
+pub use judge::{Span, across_versions, certainty, judge, judge_alike};
 pub use reason::Reason;
 pub use server::Server;
 pub use verdict::{Certainty, LimitVerdict, ServedFrom, Verdict};

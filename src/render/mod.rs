@@ -1,3 +1,8 @@
 //! One file for each format of a report.
 
 pub mod export;
+pub mod json;
+pub mod plain;
+pub mod request;
+mod table;
+pub mod text;

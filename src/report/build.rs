@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::evidence::compare;
-use super::{shape, v1};
+use super::{advice, shape, v1};
 use crate::apiserver::judge::served_against_model;
 use crate::apiserver::{LimitVerdict, Server, ServedFrom, Verdict, certainty, judge};
 use crate::classify::{Shape, event};
@@ -298,14 +298,16 @@ impl Builder<'_> {
             part.counts.etcd_micros = part.latency.sum();
         }
         sums.add(&part);
+        let ignored_parameters: Vec<String> = row.unknown_keys.iter().map(|key| key.to_string()).collect();
         let mut examples = row.exemplars.as_slice().iter().map(|exemplar| self.example(exemplar));
+        let advice = advice::misspelt(&ignored_parameters, &key.misspelt)
+            .or_else(|| gathered.verdict.and_then(|v| advice::advice(v.reason, key.kube_version)));
         v1::Shape {
             verb: key.verb.map_or("other", Verb::as_str).to_owned(),
             resource: key.resource,
             subresource: key.subresource,
             scope: key.scope.map(str::to_owned),
             parameters: key.parameters,
-            ignored_parameters: row.unknown_keys.iter().map(|key| key.to_string()).collect(),
             misspelt: key.misspelt,
             served_from: key.served_from.as_str().to_owned(),
             likely: key.likely.map(|likely| likely.as_str().to_owned()),
@@ -317,6 +319,8 @@ impl Builder<'_> {
                 .verdict
                 .map_or("Shapes beyond the number that is told apart per client.", |v| v.reason.sentence())
                 .to_owned(),
+            advice,
+            ignored_parameters,
             kube_version: key.kube_version.to_string(),
             products: gathered.products.into_keys().collect(),
             requests,

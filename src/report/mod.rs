@@ -1,5 +1,6 @@
 //! The owned report: all that a renderer knows, and the public JSON contract.
 
+pub mod advice;
 mod build;
 pub mod evidence;
 mod shape;

@@ -327,6 +327,8 @@ pub struct Shape {
     pub certainty: String,
     /// One sentence.
     pub explanation: String,
+    /// What to change; null where nothing is wrong.
+    pub advice: Option<String>,
     /// The version of Kubernetes by which it is judged.
     pub kube_version: String,
     /// Products of user agents that asked it.

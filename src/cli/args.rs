@@ -1,0 +1,205 @@
+//! What a user may type.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::render::export::TableFormat;
+
+/// What each client costs your Kubernetes control plane, read from recorded audit logs.
+#[derive(Debug, Parser)]
+#[command(name = "kubetoll", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Read audit logs and report what each client costs.
+    Scan(ScanArgs),
+    /// Say where one request is answered from, and why.
+    Classify(ClassifyArgs),
+}
+
+/// The server that requests are judged for.
+#[derive(Debug, Args)]
+pub(super) struct ServerArgs {
+    /// Version of kube-apiserver, with its patch level, such as 1.33.2.
+    #[arg(long, value_name = "VERSION", help_heading = "Server")]
+    pub kube_version: Option<String>,
+    /// Version of etcd, such as 3.5.21; without it, one new enough for consistent reads from the cache.
+    #[arg(long, value_name = "VERSION", help_heading = "Server")]
+    pub etcd_version: Option<String>,
+    /// Feature gates that differ from the version's defaults, such as `WatchList=false`.
+    #[arg(long, value_name = "NAME=BOOL", value_delimiter = ',', help_heading = "Server")]
+    pub feature_gate: Vec<String>,
+    /// A resource without a watch cache, beside events: `configmaps`, or `deployments.apps`.
+    #[arg(long, value_name = "RESOURCE", value_delimiter = ',', help_heading = "Server")]
+    pub uncached: Vec<String>,
+    /// An API group that an aggregated server answers, beside the metrics APIs.
+    #[arg(long, value_name = "GROUP", value_delimiter = ',', help_heading = "Server")]
+    pub aggregated: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ScanArgs {
+    /// Audit logs: files, directories (searched), or `-` for standard input; plain, gzip or zstd.
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub server: ServerArgs,
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// What to write: `text`, `json`, `parquet=PATH`, `csv=PATH` or `ndjson=PATH`; may be given several times.
+    #[arg(long, value_name = "FORMAT", help_heading = "Output")]
+    pub format: Vec<Format>,
+    /// Write the text or JSON to a file instead of standard output, whole or not at all.
+    #[arg(short, long, value_name = "PATH", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Clients to show in the text.
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Output")]
+    pub top: usize,
+    /// When to colour the text; NO_COLOR is honoured.
+    #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
+    pub color: Color,
+    /// Show no progress.
+    #[arg(long, help_heading = "Output")]
+    pub no_progress: bool,
+    /// Exit with 1 if there is any such request.
+    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', help_heading = "Output")]
+    pub fail_on: Vec<FailOn>,
+    /// Workers; without it, one for each core.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512), help_heading = "Reading")]
+    pub threads: Option<u16>,
+    /// Longest line that is read; longer ones are counted as skipped.
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024),
+          help_heading = "Reading")]
+    pub max_line: u16,
+}
+
+/// Which requests are counted. Names may hold `*`; one that begins with `-` is left out.
+#[derive(Debug, Args)]
+pub(super) struct FilterArgs {
+    /// Only requests of these users, acting or asking.
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true, help_heading = "Filters (a* matches, -a leaves out)")]
+    pub user: Vec<String>,
+    /// Only these verbs.
+    #[arg(long, value_name = "VERB", allow_hyphen_values = true, help_heading = "Filters (a* matches, -a leaves out)")]
+    pub verb: Vec<String>,
+    /// Only these resources: `pods`, `deployments.apps`, `pods/status`.
+    #[arg(long, value_name = "RESOURCE", allow_hyphen_values = true, help_heading = "Filters (a* matches, -a leaves out)")]
+    pub resource: Vec<String>,
+    /// Only requests in these namespaces.
+    #[arg(short, long, value_name = "NAME", allow_hyphen_values = true, help_heading = "Filters (a* matches, -a leaves out)")]
+    pub namespace: Vec<String>,
+    /// Only these clients: a user agent's product (`kubectl`), an identity, or a kind (`service-account`).
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true, help_heading = "Filters (a* matches, -a leaves out)")]
+    pub client: Vec<String>,
+    /// Only requests received before this instant (RFC 3339, or a day).
+    #[arg(long, value_name = "TIME", help_heading = "Filters (a* matches, -a leaves out)")]
+    pub before: Option<String>,
+    /// Only requests received at this instant or later.
+    #[arg(long, value_name = "TIME", help_heading = "Filters (a* matches, -a leaves out)")]
+    pub after: Option<String>,
+    /// Only requests answered with these: `429`, `5xx`.
+    #[arg(long, value_name = "CODE", help_heading = "Filters (a* matches, -a leaves out)")]
+    pub http_status_code: Vec<String>,
+    /// Only requests answered with 400 or above.
+    #[arg(long, help_heading = "Filters (a* matches, -a leaves out)")]
+    pub failed_only: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ClassifyArgs {
+    /// The request, such as 'GET /api/v1/pods?limit=500&resourceVersion=0'; without a method, GET.
+    #[arg(required_unless_present = "stdin", conflicts_with = "stdin", value_name = "REQUEST")]
+    pub request: Option<String>,
+    /// Judge one JSON object a line from standard input, and write one a line (see docs/classify.md).
+    #[arg(long)]
+    pub stdin: bool,
+    #[command(flatten)]
+    pub server: ServerArgs,
+    /// When to colour the text; NO_COLOR is honoured.
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+}
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+impl Color {
+    pub(super) fn choice(self) -> anstream::ColorChoice {
+        match self {
+            Self::Auto => anstream::ColorChoice::Auto,
+            Self::Always => anstream::ColorChoice::Always,
+            Self::Never => anstream::ColorChoice::Never,
+        }
+    }
+}
+
+/// What to fail on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum FailOn {
+    /// A LIST that etcd answered.
+    EtcdList,
+    /// A GET that etcd answered.
+    EtcdGet,
+    /// A LIST of which the server ignored the limit.
+    LimitIgnored,
+}
+
+/// An output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Format {
+    Text,
+    Json,
+    Table(TableFormat, PathBuf),
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, path) = text.split_once('=').map_or((text, None), |(name, path)| (name, Some(path)));
+        let table = |format| match path {
+            Some(path) if !path.is_empty() => Ok(Self::Table(format, path.into())),
+            _ => Err(format!("write it with a path: {name}=PATH")),
+        };
+        match (name, path) {
+            ("text", None) => Ok(Self::Text),
+            ("json", None) => Ok(Self::Json),
+            ("text" | "json", Some(_)) => Err(format!("write it as --format {name} --output PATH")),
+            ("parquet", _) => table(TableFormat::Parquet),
+            ("csv", _) => table(TableFormat::Csv),
+            ("ndjson", _) => table(TableFormat::Ndjson),
+            _ => Err("known formats are text, json, parquet=PATH, csv=PATH and ndjson=PATH".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats() {
+        let table = |format, path: &str| Ok(Format::Table(format, path.into()));
+        assert_eq!("json".parse(), Ok(Format::Json));
+        assert_eq!("parquet=a=b".parse(), table(TableFormat::Parquet, "a=b"));
+        for bad in ["parquet", "csv=", "json=x", "xml"] {
+            assert!(bad.parse::<Format>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_command_is_well_formed() {
+        super::super::command().debug_assert();
+    }
+}

@@ -1,0 +1,54 @@
+//! The command line: arguments, progress, exit status. Wiring only.
+
+mod args;
+mod classify;
+mod output;
+mod progress;
+mod scan;
+mod server;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+pub use args::Cli;
+use args::Command;
+
+/// The work was done.
+const DONE: u8 = 0;
+/// Something was found that the caller asked to fail on.
+const FOUND: u8 = 1;
+/// The work could not be done.
+const FAILED: u8 = 2;
+
+/// Runs the command that was asked for.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match cli.command {
+        Command::Scan(args) => scan::run(&args),
+        Command::Classify(args) => classify::run(&args),
+    };
+    ExitCode::from(done.unwrap_or_else(|error| {
+        if is_broken_pipe(&error) {
+            return DONE;
+        }
+        anstream::eprintln!("error: {error:#}");
+        FAILED
+    }))
+}
+
+/// Whether the reader of our output went away (`kubetoll … | head`), which is no error.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    })
+}
+
+/// The command line's own description, for the generated reference.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}

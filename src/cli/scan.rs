@@ -1,0 +1,232 @@
+//! `kubetoll scan`: from logs to a report.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+
+use super::args::{FailOn, FilterArgs, Format, ScanArgs};
+use super::output::{Output, draft_beside, width};
+use super::progress::Progress;
+use super::{DONE, FAILED, FOUND, server};
+use crate::apiserver::{Server, judge_alike};
+use crate::classify::Witness;
+use crate::classify::filter::{Filter, Names, StatusSet, instant};
+use crate::input::Sources;
+use crate::k8s::KubeVersion;
+use crate::ledger::{Ledger, ServerTimeline};
+use crate::pipeline::{self, Settings};
+use crate::render;
+use crate::report::{self, Context, Report, VersionSource};
+
+pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
+    let server = server::server(&args.server)?;
+    let settings = Settings {
+        threads: args.threads.map_or_else(all_cores, usize::from),
+        max_line: usize::from(args.max_line) << 20,
+        filter: filter(&args.filter)?,
+    };
+    let main = main_format(&args.format, args.output.as_deref())?;
+    let output = Output::prepare(args.output.as_deref())?;
+    for format in &args.format {
+        if let Format::Table(_, path) = format {
+            drop(draft_beside(path)?);
+        }
+    }
+    let sources = Sources::discover(&args.paths)?;
+    let known = args.server.kube_version.is_some().then_some(server.version);
+    let run = Run { args, settings, sources, server };
+    let (ledger, found) = run.read(known)?;
+    let empty = run.paths_without_events(&ledger);
+    let events = ledger.input.all_events();
+    let context = Context {
+        sources: &run.sources.list,
+        server: run.server.clone(),
+        timeline: &found.timeline,
+        version_source: found.source,
+        notes: found.notes,
+    };
+    let report = report::build(ledger, &context);
+    if events > 0 {
+        write(&report, args, main.as_ref(), output)?;
+    }
+    for message in &empty {
+        anstream::eprintln!("error: {message}");
+    }
+    if !empty.is_empty() {
+        return Ok(FAILED);
+    }
+    Ok(fail_on(&report, &args.fail_on))
+}
+
+fn all_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn filter(args: &FilterArgs) -> anyhow::Result<Filter> {
+    Ok(Filter {
+        users: Names::new(&args.user)?,
+        verbs: Names::new(&args.verb)?,
+        resources: Names::new(&args.resource)?,
+        namespaces: Names::new(&args.namespace)?,
+        clients: Names::new(&args.client)?,
+        after: args.after.as_deref().map(instant).transpose()?,
+        before: args.before.as_deref().map(instant).transpose()?,
+        statuses: StatusSet::new(&args.http_status_code)?,
+        failed_only: args.failed_only,
+    })
+}
+
+/// The one format that goes to standard output or `--output`: text unless only tables were asked for.
+fn main_format(formats: &[Format], output: Option<&Path>) -> anyhow::Result<Option<Format>> {
+    let mut main = formats.iter().filter(|format| !matches!(format, Format::Table(..)));
+    match (main.next(), main.next()) {
+        (Some(_), Some(_)) => bail!("--format text and --format json exclude each other; run kubetoll twice"),
+        (Some(format), None) => Ok(Some(format.clone())),
+        (None, _) if formats.is_empty() || output.is_some() => Ok(Some(Format::Text)),
+        (None, _) => Ok(None),
+    }
+}
+
+struct Run<'a> {
+    args: &'a ScanArgs,
+    settings: Settings,
+    sources: Sources,
+    server: Server,
+}
+
+/// What was found out about the server.
+struct Found {
+    timeline: ServerTimeline,
+    source: VersionSource,
+    notes: Vec<String>,
+}
+
+impl Run<'_> {
+    /// Reads the log; a second time where it spans an upgrade, each request then by the version of its time.
+    fn read(&self, known: Option<KubeVersion>) -> anyhow::Result<(Ledger, Found)> {
+        let any = ServerTimeline::always(self.server.version);
+        let ledger = self.pass(&any)?;
+        if let Some(version) = known {
+            let notes = server::notes(&self.server, version);
+            return Ok((ledger, Found { timeline: any, source: VersionSource::Flag, notes }));
+        }
+        let Some((witness, timeline)) = ledger.versions.timeline() else {
+            let mut notes = server::notes(&self.server, KubeVersion::NEWEST);
+            notes.push(not_stated(ledger.versions.newest_kubelet()));
+            return Ok((ledger, Found { timeline: any, source: VersionSource::NewestKnown, notes }));
+        };
+        let source = match witness {
+            Witness::Loopback => VersionSource::LoopbackUserAgent,
+            Witness::ControlPlane | Witness::Kubelet => VersionSource::ControlPlaneUserAgent,
+        };
+        let newest = *timeline.versions.last().expect("a timeline has a version");
+        let mut notes = server::notes(&self.server, newest);
+        if newest < KubeVersion::OLDEST {
+            notes.push(format!("Kubernetes {newest} is older than 1.19; it is judged as 1.19"));
+        }
+        if timeline.versions.iter().all(|version| judge_alike(*version, newest)) {
+            return Ok((ledger, Found { timeline: ServerTimeline::always(newest), source, notes }));
+        }
+        if !self.sources.can_be_read_again() {
+            notes.push(format!(
+                "the log spans an upgrade, but a pipe can't be read twice: all of it is judged as {newest}; \
+                 name files to have each request judged by the version of its time"
+            ));
+            return Ok((ledger, Found { timeline: ServerTimeline::always(newest), source, notes }));
+        }
+        notes.push("the log spans an upgrade; each request is judged by the version of its time".to_owned());
+        Ok((self.pass(&timeline)?, Found { timeline, source, notes }))
+    }
+
+    fn pass(&self, timeline: &ServerTimeline) -> anyhow::Result<Ledger> {
+        let progress = Progress::new(self.sources.bytes_on_disk, !self.args.no_progress);
+        pipeline::run(&self.sources.list, &self.settings, timeline, &progress.read)
+    }
+
+    /// A message for each path that was given and holds no event.
+    fn paths_without_events(&self, ledger: &Ledger) -> Vec<String> {
+        let silent = |given: &&PathBuf| {
+            let below = self.sources.list.iter().zip(0_u32..).filter(|(source, _)| match &source.path {
+                Some(path) => path.starts_with(given),
+                None => given.as_os_str() == "-",
+            });
+            below.clone().count() > 0
+                && below.into_iter().all(|(_, index)| {
+                    ledger.input.sources.get(&index).is_none_or(|counts| counts.events == 0)
+                })
+        };
+        let name = |given: &PathBuf| {
+            if given.as_os_str() == "-" { "standard input".to_owned() } else { given.display().to_string() }
+        };
+        self.args
+            .paths
+            .iter()
+            .filter(silent)
+            .map(|given| {
+                format!(
+                    "{}: holds no audit event; kubetoll reads what kube-apiserver writes with --audit-log-path, \
+                     one JSON object of audit.k8s.io/v1 to a line{}",
+                    name(given),
+                    skipped(ledger)
+                )
+            })
+            .collect()
+    }
+}
+
+fn skipped(ledger: &Ledger) -> String {
+    let reasons: Vec<String> = ledger
+        .input
+        .skipped
+        .iter()
+        .map(|(reason, (count, _))| format!("{count} {}", reason.as_str()))
+        .collect();
+    if reasons.is_empty() { " (it is empty)".to_owned() } else { format!(" (lines: {})", reasons.join(", ")) }
+}
+
+fn not_stated(kubelet: Option<KubeVersion>) -> String {
+    let newest = KubeVersion::NEWEST;
+    match kubelet {
+        Some(kubelet) => format!(
+            "the log does not state the server's version; its kubelets are {kubelet}, so the server is that or \
+             newer. judged as {newest}; name the version with --kube-version"
+        ),
+        None => format!(
+            "the log does not state the server's version; judged as {newest}, the newest known. name the version \
+             with --kube-version"
+        ),
+    }
+}
+
+fn write(report: &Report, args: &ScanArgs, main: Option<&Format>, output: Output) -> anyhow::Result<()> {
+    for format in &args.format {
+        if let Format::Table(format, path) = format {
+            render::export::write(report, *format, path)?;
+        }
+    }
+    match main {
+        Some(Format::Json) => output.write(&render::json::render(report)?, anstream::ColorChoice::Never),
+        Some(_) => {
+            let text = render::text::render(report, &render::text::View { top: args.top, width: width() });
+            output.write(&text, args.color.choice())
+        }
+        None => Ok(()),
+    }
+}
+
+fn fail_on(report: &Report, wanted: &[FailOn]) -> u8 {
+    let counts = &report.totals.counts;
+    let mut found = DONE;
+    for what in wanted {
+        let (count, name) = match what {
+            FailOn::EtcdList => (counts.etcd_lists, "lists that etcd answered (--fail-on etcd-list)"),
+            FailOn::EtcdGet => (counts.etcd_gets, "gets that etcd answered (--fail-on etcd-get)"),
+            FailOn::LimitIgnored => (counts.limit_ignored, "lists whose limit was ignored (--fail-on limit-ignored)"),
+        };
+        if count > 0 {
+            anstream::eprintln!("failed: {count} {name}");
+            found = FOUND;
+        }
+    }
+    found
+}

@@ -1,0 +1,124 @@
+//! What a client sent, made harmless for a terminal, and numbers as people read them.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Shows control characters, and characters that change how their neighbours are shown, as escapes.
+#[must_use]
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_unsafe(c) {
+            // Writing to a String can't fail.
+            let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Controls, line and paragraph separators, zero-width and bidirectional marks, tags.
+fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// A text cut to so many characters, the last one then being `…`.
+#[must_use]
+pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
+    if text.chars().count() <= width {
+        return Cow::Borrowed(text);
+    }
+    let mut short: String = text.chars().take(width.saturating_sub(1)).collect();
+    short.push('…');
+    Cow::Owned(short)
+}
+
+/// A count with separators: `26,093`.
+#[must_use]
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `1 file`, `2 files`.
+#[must_use]
+pub fn counted(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
+/// Bytes with three figures at most: `45.2 MB`.
+#[must_use]
+pub fn bytes(number: u64) -> String {
+    scaled(number, &["B", "kB", "MB", "GB", "TB", "PB"], 1000, " ")
+}
+
+/// Microseconds with three figures at most: `850µs`, `12.4ms`, `1.2s`, `35m`.
+#[must_use]
+pub fn duration(micros: u64) -> String {
+    if micros < 60_000_000 {
+        return scaled(micros, &["µs", "ms", "s"], 1000, "");
+    }
+    let seconds = micros / 1_000_000;
+    match seconds {
+        0..3_600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        3_600..172_800 => format!("{}h{:02}m", seconds / 3_600, seconds / 60 % 60),
+        _ => format!("{}d{:02}h", seconds / 86_400, seconds / 3_600 % 24),
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "three figures are shown")]
+fn scaled(number: u64, units: &[&str], base: u64, space: &str) -> String {
+    let mut value = number as f64;
+    let mut unit = 0;
+    while value >= base as f64 && unit + 1 < units.len() {
+        value /= base as f64;
+        unit += 1;
+    }
+    let decimals = usize::from(unit > 0 && value < 99.95);
+    format!("{value:.decimals$}{space}{}", units[unit])
+}
+
+/// A share of a whole in per cent, with one decimal: `97.3 %`; a dash where there is no whole.
+#[must_use]
+#[allow(clippy::cast_precision_loss, reason = "one decimal is shown")]
+pub fn share(part: u64, whole: u64) -> String {
+    if whole == 0 { "–".to_owned() } else { format!("{:.1} %", part as f64 * 100.0 / whole as f64) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_reaches_the_terminal_that_could_drive_it() {
+        assert_eq!(escaped("a\u{1b}[31mb\n\u{202e}c\u{9b}"), "a\\u{1b}[31mb\\u{a}\\u{202e}c\\u{9b}");
+        assert!(matches!(escaped("größer <b>"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn numbers_as_people_read_them() {
+        assert_eq!((count(26_093), count(999), count(1_000)), ("26,093".into(), "999".into(), "1,000".into()));
+        assert_eq!((bytes(45_247_400), bytes(999), bytes(1_000)), ("45.2 MB".into(), "999 B".into(), "1.0 kB".into()));
+        assert_eq!(duration(850), "850µs");
+        assert_eq!(duration(12_400), "12.4ms");
+        assert_eq!(duration(480_000), "480ms");
+        assert_eq!(duration(1_200_000), "1.2s");
+        assert_eq!(duration(125_000_000), "2m05s");
+        assert_eq!(share(1, 3), "33.3 %");
+        assert_eq!(cut("abcdef", 4), "abc…");
+    }
+}

@@ -1,0 +1,328 @@
+//! The report for a person at a terminal.
+
+use anstyle::{AnsiColor, Style};
+
+use super::plain::{bytes, count, counted, cut, duration, escaped, share};
+use super::request::source;
+use super::table::{table, wrapped};
+use crate::report::v1::{Client, Counts, Latency, Rate, Report, Shape};
+
+/// How much is shown, and how wide.
+#[derive(Debug, Clone, Copy)]
+pub struct View {
+    /// Clients in the table.
+    pub top: usize,
+    /// Characters in a line.
+    pub width: usize,
+}
+
+/// Clients whose shapes are shown, and shapes per client.
+const DETAILED_CLIENTS: usize = 5;
+const DETAILED_SHAPES: usize = 3;
+/// From this width on, the table has the columns that a narrow one has no room for.
+const WIDE: usize = 110;
+
+const HEADING: Style = Style::new().bold();
+const BAD: Style = AnsiColor::Red.on_default().bold();
+
+/// Renders the report. Text that clients sent is escaped; the only control sequences are colours.
+#[must_use]
+pub fn render(report: &Report, view: &View) -> String {
+    let mut page = head(report, view);
+    page.push_str(&heading("clients, the costliest first (time that reads from etcd took, then ignored limits)"));
+    page.push_str(&clients(report, view));
+    let costly: Vec<&Client> = report
+        .clients
+        .iter()
+        .filter(|client| client.counts.etcd_lists + client.counts.etcd_gets + client.counts.limit_ignored > 0)
+        .take(DETAILED_CLIENTS.min(view.top))
+        .collect();
+    if costly.is_empty() {
+        page.push_str("\nno client had a list or get answered by etcd, or a limit ignored\n");
+    } else {
+        page.push_str(&heading("what they asked, and what to change"));
+    }
+    for (rank, client) in costly.iter().enumerate() {
+        page.push_str(&detail(rank + 1, client, view));
+    }
+    page
+}
+
+fn heading(text: &str) -> String {
+    format!("\n{HEADING}{text}{HEADING:#}\n\n")
+}
+
+fn head(report: &Report, view: &View) -> String {
+    let mut page = String::new();
+    let mut line = |name: &str, text: &str| {
+        page.push_str(&wrapped(&format!("{name:<8}"), "        ", text, view.width));
+    };
+    let input = &report.input;
+    line(
+        "input",
+        &format!(
+            "{}, {}, {}, {}",
+            counted(input.files, "file"),
+            bytes(input.bytes),
+            counted(input.lines, "line"),
+            counted(input.events, "event")
+        ),
+    );
+    let open = if input.open > 0 { format!(", {} still open", count(input.open)) } else { String::new() };
+    let arrivals = if input.received_only {
+        "; the log holds arrivals only, so there are no statuses, durations and rates"
+    } else {
+        ""
+    };
+    let span = match (&input.first_timestamp, &input.last_timestamp) {
+        (Some(first), Some(last)) => format!(" from {} to {}", seconds(first), seconds(last)),
+        _ => String::new(),
+    };
+    line("", &format!("{}{open}{span}{arrivals}", counted(input.requests, "request")));
+    if input.filtered > 0 {
+        line("", &format!("{} left out by filters", counted(input.filtered, "event")));
+    }
+    health(report, &mut line);
+    let server = &report.server;
+    let from = match server.version_source.as_str() {
+        "flag" => "as given",
+        "loopback-user-agent" => "as the server's own client states",
+        "control-plane-user-agent" => "as the control plane's user agents state",
+        _ => "assumed",
+    };
+    let etcd = server
+        .etcd_version
+        .as_deref()
+        .map_or("etcd 3.4.31, 3.5.13 or later (assumed)".to_owned(), |version| format!("etcd {version} (as given)"));
+    line("server", &format!("Kubernetes {} ({from}), {etcd}", server.kube_versions.join(", then ")));
+    for note in &server.notes {
+        line("", note);
+    }
+    let totals = &report.totals.counts;
+    line(
+        "totals",
+        &format!(
+            "{} and {} answered by etcd, taking {}; {} with an ignored limit",
+            counted(totals.etcd_lists, "list"),
+            counted(totals.etcd_gets, "get"),
+            duration(totals.etcd_micros),
+            counted(totals.limit_ignored, "list")
+        ),
+    );
+    let observed = &totals.observed;
+    if observed.agree + observed.contradict > 0 {
+        line(
+            "",
+            &format!(
+                "the server's own measurements of {} agree with the verdict in {} and contradict it in {}{}",
+                counted(observed.measured, "slow request"),
+                count(observed.agree),
+                count(observed.contradict),
+                if observed.contradict > observed.agree { "; is the version right?" } else { "" }
+            ),
+        );
+    }
+    page
+}
+
+fn health(report: &Report, line: &mut impl FnMut(&str, &str)) {
+    let input = &report.input;
+    let skipped: Vec<String> =
+        input.skipped.iter().map(|(reason, number)| format!("{} {reason}", count(*number))).collect();
+    if !skipped.is_empty() {
+        let at = input.skipped_at.first().map_or(String::new(), |at| {
+            format!("; the first {} at {}:{}", at.reason, escaped(&at.file), at.line)
+        });
+        line("", &format!("skipped lines: {}{at}", skipped.join(", ")));
+    }
+    if input.replaced_utf8 > 0 {
+        line("", &format!("{} read with bytes replaced that are no UTF-8", counted(input.replaced_utf8, "line")));
+    }
+    for damaged in &input.damaged {
+        let place = format!("{}:{}", escaped(&damaged.file), damaged.line);
+        line("", &format!("{place}: {}; read up to here", damaged.damage.replace('-', " ")));
+    }
+    if input.without_events.count > 0 {
+        let files: Vec<_> = input.without_events.files.iter().take(3).map(|file| escaped(file)).collect();
+        line(
+            "",
+            &format!("{} without any audit event: {}", counted(input.without_events.count, "file"), files.join(", ")),
+        );
+    }
+}
+
+/// An instant to the second.
+fn seconds(instant: &str) -> String {
+    instant.split('.').next().unwrap_or(instant).replace('T', " ")
+}
+
+fn clients(report: &Report, view: &View) -> String {
+    let wide = view.width >= WIDE;
+    let mut columns = vec![
+        ("client", false),
+        ("requests", true),
+        ("lists", true),
+        ("lists\nby etcd", true),
+        ("gets\nby etcd", true),
+        ("limits\nignored", true),
+        ("peak\n/min", true),
+        ("p50/p99", true),
+        ("share of\netcd time", true),
+    ];
+    if wide {
+        columns.push(("etcd\ntime", true));
+        columns.push(("user agents", false));
+    }
+    let total = &report.totals;
+    let row = |name: String, figures: &Figures<'_>, agents: String| {
+        let counts = figures.counts;
+        let mut row = vec![
+            name,
+            count(counts.requests),
+            count(counts.by_verb.get("list").copied().unwrap_or(0)),
+            count(counts.etcd_lists),
+            count(counts.etcd_gets),
+            count(counts.limit_ignored),
+            figures.rate.map_or("–".to_owned(), |rate| format!("{:.0}", rate.peak_per_minute)),
+            figures.latency.map_or("–".to_owned(), |l| {
+                format!("{}/{}", duration(l.p50_micros), duration(l.p99_micros))
+            }),
+            share(counts.etcd_micros, total.counts.etcd_micros),
+        ];
+        if wide {
+            row.push(duration(counts.etcd_micros));
+            row.push(agents);
+        }
+        row
+    };
+    let name_width = if wide { 44 } else { 24 };
+    let mut rows: Vec<Vec<String>> = report
+        .clients
+        .iter()
+        .take(view.top)
+        .map(|client| {
+            let agents: Vec<&str> = client.user_agents.iter().map(|agent| agent.product.as_str()).take(2).collect();
+            row(cut(&name(client), name_width).into_owned(), &Figures::of(client), cut(&agents.join(", "), 30).into())
+        })
+        .collect();
+    let others = &report.clients[view.top.min(report.clients.len())..];
+    if !others.is_empty() {
+        let counts = sum(others);
+        let figures = Figures { counts: &counts, latency: None, rate: None };
+        rows.push(row(format!("({} others)", count(others.len() as u64)), &figures, String::new()));
+    }
+    let all = Figures { counts: &total.counts, latency: total.latency.as_ref(), rate: total.rate.as_ref() };
+    rows.push(row("all".to_owned(), &all, String::new()));
+    table(&columns, rows, view.width)
+}
+
+struct Figures<'a> {
+    counts: &'a Counts,
+    latency: Option<&'a Latency>,
+    rate: Option<&'a Rate>,
+}
+
+impl<'a> Figures<'a> {
+    fn of(client: &'a Client) -> Self {
+        Self { counts: &client.counts, latency: client.latency.as_ref(), rate: client.rate.as_ref() }
+    }
+}
+
+/// The figures of the table, summed over the clients that it does not show.
+fn sum(clients: &[Client]) -> Counts {
+    let mut sum = Counts::default();
+    for client in clients {
+        let counts = &client.counts;
+        sum.requests += counts.requests;
+        *sum.by_verb.entry("list".to_owned()).or_default() += counts.by_verb.get("list").copied().unwrap_or(0);
+        sum.etcd_lists += counts.etcd_lists;
+        sum.etcd_gets += counts.etcd_gets;
+        sum.limit_ignored += counts.limit_ignored;
+        sum.etcd_micros += counts.etcd_micros;
+    }
+    sum
+}
+
+/// A client's short name.
+fn name(client: &Client) -> String {
+    let base = match (&client.service_account, client.kind.as_str()) {
+        (Some(account), _) => format!("sa {}/{}", account.namespace, account.name),
+        (None, "node") => {
+            let more = if client.nodes.more { " or more" } else { "" };
+            format!("{}{more}", counted(client.nodes.count, "node"))
+        }
+        (None, "control-plane") => {
+            client.identity.strip_prefix("system:").unwrap_or(&client.identity).to_owned()
+        }
+        (None, "user") if !client.identity.starts_with('(') => format!("user {}", client.identity),
+        (None, _) => client.identity.clone(),
+    };
+    let name = match &client.impersonated_by {
+        Some(real) => format!("{base} (by {real})"),
+        None => base,
+    };
+    escaped(&name).into_owned()
+}
+
+fn detail(rank: usize, client: &Client, view: &View) -> String {
+    let mut page = format!("{HEADING}{rank}. {}{HEADING:#}\n", name(client));
+    let agents: Vec<_> = client.user_agents.iter().take(3).map(|agent| escaped(&agent.product)).collect();
+    let mut facts = vec![format!("user agent {}", agents.join(", "))];
+    if client.pods.count > 0 {
+        let more = if client.pods.more { " or more" } else { "" };
+        facts.push(format!("{}{more} on {}", counted(client.pods.count, "pod"), counted(client.nodes.count, "node")));
+    }
+    facts.push(format!("{} of all requests {}", "share", share(client.counts.requests, client.counts.requests)));
+    facts.pop();
+    page.push_str(&wrapped("   ", "   ", &facts.join("; "), view.width));
+    let costly: Vec<&Shape> = client.shapes.iter().filter(|shape| is_costly(shape)).collect();
+    for shape in costly.iter().take(DETAILED_SHAPES) {
+        page.push_str(&shape_lines(shape, view));
+    }
+    if costly.len() > DETAILED_SHAPES {
+        let more = costly.len() - DETAILED_SHAPES;
+        page.push_str(&format!("   and {more} more such shapes; --format json shows all\n"));
+    }
+    page.push('\n');
+    page
+}
+
+fn is_costly(shape: &Shape) -> bool {
+    let etcd = shape.served_from == "etcd" || shape.likely.as_deref() == Some("etcd");
+    shape.requests > 0 && (etcd || (shape.limit == "ignored" && shape.verb == "list"))
+}
+
+fn shape_lines(shape: &Shape, view: &View) -> String {
+    let resource = shape.resource.as_deref().unwrap_or("(other shapes)");
+    let subresource = shape.subresource.as_deref().map_or(String::new(), |sub| format!("/{sub}"));
+    let scope = match shape.scope.as_deref() {
+        Some("cluster") => " cluster-wide",
+        Some("namespace") => " in a namespace",
+        _ => "",
+    };
+    let parameters =
+        if shape.parameters.is_empty() { String::new() } else { format!("  ?{}", escaped(&shape.parameters)) };
+    let what = format!("{} {}{}{scope}{parameters}", shape.verb, escaped(resource), escaped(&subresource));
+    let mut page = wrapped("   ", "     ", &what, view.width);
+    let mut line = |name: &str, text: &str| {
+        page.push_str(&wrapped(&format!("     {name:<8}"), "             ", text, view.width));
+    };
+    let took = shape.latency.map_or(String::new(), |l| {
+        format!(", p50 {}, p99 {}", duration(l.p50_micros), duration(l.p99_micros))
+    });
+    let peak = shape.rate.as_ref().map_or(String::new(), |rate| format!(", {:.0} a minute at peak", rate.peak_per_minute));
+    let from = source(&shape.served_from, shape.likely.as_deref(), shape.rejected);
+    let limit = if shape.limit == "ignored" { format!(", {BAD}limit ignored{BAD:#}") } else { String::new() };
+    line("count", &format!("{}{peak}{took}", counted(shape.requests, "request")));
+    line("served", &format!("{from}{limit}"));
+    line("why", &shape.explanation);
+    if let Some(example) = &shape.example {
+        let uri = cut(&example.request_uri, 3 * view.width).into_owned();
+        line("example", &escaped(&uri));
+        line("", &format!("{}:{} {}", escaped(&example.file), example.line, escaped(&example.audit_id)));
+    }
+    if let Some(advice) = &shape.advice {
+        line("change", &escaped(advice));
+    }
+    page
+}

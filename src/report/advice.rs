@@ -1,0 +1,111 @@
+//! What to change, by reason and by the server's version.
+//!
+//! The trap that every text here avoids: on servers before 1.31, dropping `resourceVersion=0` to get pages moves
+//! the load from the watch cache to etcd.
+
+use crate::apiserver::Reason;
+use crate::k8s::KubeVersion;
+
+const INFORMER: &str = "Keep the objects in an informer: one list, then a watch.";
+
+/// What the client's author or the cluster's operator can do, or `None` where nothing is wrong.
+#[must_use]
+pub fn advice(reason: Reason, version: KubeVersion) -> Option<String> {
+    let pages_from_cache = version.at_least(31, 0);
+    let text = match reason {
+        Reason::ListConsistentFromEtcd | Reason::ListConsistentLimitAlpha => format!(
+            "{INFORMER} Where a list must stay and a state of seconds ago will do, send resourceVersion=0 without a \
+             limit. On 1.31 and later, with etcd 3.4.31, 3.5.13 or later, the same list comes from the watch cache."
+        ),
+        Reason::ListConsistentGateOff => {
+            "Switch the feature gate ConsistentListFromCache on again, its default since 1.31.".to_owned()
+        }
+        Reason::ListConsistentEtcdTooOld => {
+            "Upgrade etcd to 3.4.31, 3.5.13 or later: then the same lists come from the watch cache.".to_owned()
+        }
+        Reason::ListConsistentPageRegression => {
+            "Upgrade kube-apiserver to 1.33.3 or later. Until then, the same list without a limit comes from the \
+             watch cache."
+                .to_owned()
+        }
+        Reason::ListAnyIgnoresLimit if pages_from_cache => format!(
+            "Once at a reflector's start this is normal. To get pages, drop resourceVersion=0: this server answers \
+             pages from its watch cache too, if etcd is 3.4.31, 3.5.13 or later. If it repeats: {INFORMER}"
+        ),
+        Reason::ListAnyIgnoresLimit => format!(
+            "Once at a reflector's start this is normal. Expect the whole collection and drop the limit. Do not drop \
+             resourceVersion=0 to get pages: this server would read each of them from etcd. If it repeats: {INFORMER}"
+        ),
+        Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd => {
+            format!("{INFORMER} Where pages must stay, larger ones (limit=500 or more) mean fewer reads.")
+        }
+        Reason::ListContinueSnapshot => {
+            "Ask for the next page without pauses: a page that comes late is read from etcd, or expires with 410."
+                .to_owned()
+        }
+        Reason::ListContinueSnapshotIgnoresLimit => {
+            "Drop resourceVersion=0 from further pages: with it, all the rest comes at once.".to_owned()
+        }
+        Reason::ListExactFromEtcd | Reason::ListLimitMeansExactFromEtcd | Reason::ListNotOlderLimitFromEtcd
+            if !pages_from_cache =>
+        {
+            "Drop the limit and ask for resourceVersionMatch=NotOlderThan: without a limit this server answers such \
+             a list from its watch cache."
+                .to_owned()
+        }
+        Reason::ListExactFromEtcd
+        | Reason::ListLimitMeansExactFromEtcd
+        | Reason::ListExactSnapshot
+        | Reason::ListLimitMeansExactSnapshot
+        | Reason::ListExactSingleKey => {
+            "Unless it must be exactly that revision, say resourceVersionMatch=NotOlderThan: that comes from the \
+             watch cache, in pages too."
+                .to_owned()
+        }
+        Reason::UncachedResource => {
+            "resourceVersion=0 does not help here. Watch it once for the whole cluster instead of listing it, and \
+             narrow by namespace: a selector still reads everything."
+                .to_owned()
+        }
+        Reason::GetFromEtcd => {
+            "Where a state of a second ago will do, read it from an informer's lister or send resourceVersion=0; a \
+             get right before an update may stay."
+                .to_owned()
+        }
+        Reason::WatchFromEtcd => {
+            "Send a resourceVersion, 0 at least, or upgrade to 1.27.13, 1.28.9, 1.29.4 or later.".to_owned()
+        }
+        Reason::WatchFromEtcdByGate => {
+            "Send a resourceVersion, 0 at least, or switch the gate off.".to_owned()
+        }
+        Reason::WatchListEtcdTooOld => {
+            "Upgrade etcd to 3.4.31, 3.5.13 or later, or switch the feature gate WatchList off.".to_owned()
+        }
+        Reason::SendInitialEventsGateOff => {
+            "client-go falls back by itself, at the price of this request; KUBE_FEATURE_WatchListClient=false in the \
+             client, or WatchList in the server, ends it."
+                .to_owned()
+        }
+        Reason::AnsweredUnauthorized => "Renew the client's token or certificate.".to_owned(),
+        Reason::AnsweredForbidden => "Grant the permission, or stop the client from asking.".to_owned(),
+        Reason::AnsweredTooManyRequests => {
+            "Let the client wait as Retry-After says and lower its rate; see which client is the costliest here."
+                .to_owned()
+        }
+        _ => return None,
+    };
+    Some(text)
+}
+
+/// What to say of a parameter that the server ignores.
+#[must_use]
+pub fn misspelt(ignored: &[String], meant: &[String]) -> Option<String> {
+    if meant.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "The server ignores {} without a word (did you mean {}?) and answers as if it were not there.",
+        ignored.join(", "),
+        meant.join(", ")
+    ))
+}
