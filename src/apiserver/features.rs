@@ -123,15 +123,30 @@ impl FeatureGates {
         self.0.is_empty()
     }
 
-    /// Whether the gate is on at `version`. A value for a gate that the version does not have, or has locked, has
-    /// no effect, as such a server could not have started with it.
+    /// Whether the gate is on at `version`. A value for a gate that can't be set there has no effect, as such a
+    /// server could not have started with it.
     #[must_use]
     pub fn enabled(&self, gate: Gate, version: KubeVersion) -> bool {
         match gate.state(version) {
             State::Default(default) => self.0.get(&gate).copied().unwrap_or(default),
+            State::Locked(value) if can_be_emulated(gate, version) => {
+                self.0.get(&gate).copied().unwrap_or(value)
+            }
             State::Locked(value) | State::Absent(value) => value,
         }
     }
+}
+
+/// Whether a locked gate can still be set: with `--emulated-version` of up to three minors before, in which it was
+/// not locked yet.
+///
+/// Source: KEP-4330, k8s.io/component-base `compatibility`, 1.31 and later; upstream's own tests of 1.34 and later
+/// switch `ConsistentListFromCache` off so.
+#[must_use]
+pub fn can_be_emulated(gate: Gate, version: KubeVersion) -> bool {
+    version.at_least(31, 0)
+        && (version.minor - 3..version.minor)
+            .any(|minor| matches!(gate.state(KubeVersion { minor, patch: None }), State::Default(_)))
 }
 
 #[cfg(test)]
@@ -145,7 +160,8 @@ mod tests {
         assert!(gates.enabled(Gate::WatchList, KubeVersion::new(32, 0)));
         gates.set(Gate::ConsistentListFromCache, false);
         assert!(!gates.enabled(Gate::ConsistentListFromCache, KubeVersion::new(31, 0)));
-        assert!(gates.enabled(Gate::ConsistentListFromCache, KubeVersion::new(34, 0)), "locked");
+        assert!(!gates.enabled(Gate::ConsistentListFromCache, KubeVersion::new(36, 0)), "emulating 1.33");
+        assert!(gates.enabled(Gate::ConsistentListFromCache, KubeVersion::new(37, 0)), "no longer there");
         gates.set(Gate::ConsistentListFromCache, true);
         assert!(!gates.enabled(Gate::ConsistentListFromCache, KubeVersion::new(27, 0)), "absent");
     }

@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 
 use super::args::ServerArgs;
-use crate::apiserver::features::State;
+use crate::apiserver::features::{State, can_be_emulated};
 use crate::apiserver::{FeatureGates, Gate, Server};
 use crate::classify::contract::supported;
 use crate::k8s::KubeVersion;
@@ -60,6 +60,10 @@ pub(super) fn notes(server: &Server, version: KubeVersion) -> Vec<String> {
     for (name, value) in server.gates.iter() {
         let gate = Gate::by_name(name).expect("gates are kept by their known names");
         match gate.state(version) {
+            State::Locked(locked) if locked != value && can_be_emulated(gate, version) => notes.push(format!(
+                "the feature gate {name} is locked to {locked} in {version}; {value} is taken for a server that \
+                 emulates an older version"
+            )),
             State::Locked(locked) if locked != value => {
                 notes.push(format!("the feature gate {name} can't be changed in {version}; it is {locked}"));
             }

@@ -1,4 +1,70 @@
 //! The report's rows as tables, written with polars: the one room that imports it.
+
+mod columns;
+mod csv_text;
+mod file;
+mod rows;
+mod table;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+pub use columns::COLUMNS;
+pub use rows::{Column, Row, SCHEMA_VERSION, Value, rows};
+
+use crate::report::Report;
+
+/// How the rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TableFormat { Parquet, Csv, Ndjson }
-pub fn write(_: &crate::report::Report, _: TableFormat, _: &std::path::Path) -> anyhow::Result<()> { anyhow::bail!("stub") }
+pub enum TableFormat {
+    /// Parquet, compressed with zstd.
+    Parquet,
+    /// Comma-separated values, with a header.
+    Csv,
+    /// A JSON object on each line.
+    Ndjson,
+}
+
+/// A file of rows that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum ExportError {
+    #[error("{}: {source}; name a file in a directory that exists and can be written to", .path.display())]
+    Place { path: PathBuf, source: io::Error },
+    #[error("{}: {source}; the rows were not written, make room or name another file", .path.display())]
+    Write { path: PathBuf, source: io::Error },
+}
+
+/// Checks that a file of rows can be written, without writing one: for before the work.
+///
+/// # Errors
+/// [`ExportError::Place`] for a directory, and for a file in one that does not exist or can't be written to.
+pub fn check(path: &Path) -> Result<(), ExportError> {
+    file::Draft::beside(path).map(drop).map_err(|source| ExportError::Place { path: path.to_owned(), source })
+}
+
+/// Writes a row for each client and shape of a report, in the report's order. The file is written whole or not at
+/// all; a pipe or a device is written to as it is.
+///
+/// # Errors
+/// [`ExportError`] where the path leads nowhere, or where the system does not take the bytes.
+pub fn write(report: &Report, format: TableFormat, path: &Path) -> Result<(), ExportError> {
+    let mut draft =
+        file::Draft::beside(path).map_err(|source| ExportError::Place { path: path.to_owned(), source })?;
+    let rows = rows(report);
+    let written = match format {
+        TableFormat::Parquet => table::write_parquet(&rows, &report.kubetoll_version, draft.file()),
+        TableFormat::Csv => table::write_csv(&rows, draft.file()),
+        TableFormat::Ndjson => write_ndjson(&rows, draft.file()),
+    };
+    written.and_then(|()| draft.keep()).map_err(|source| ExportError::Write { path: path.to_owned(), source })
+}
+
+fn write_ndjson(rows: &[Row<'_>], out: impl Write) -> io::Result<()> {
+    let mut out = io::BufWriter::new(out);
+    for row in rows {
+        serde_json::to_writer(&mut out, row)?;
+        out.write_all(b"\n")?;
+    }
+    out.flush()
+}

@@ -1,0 +1,132 @@
+//! A file that is there only when it is whole.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+/// Bytes on their way to a path.
+pub(super) enum Draft {
+    /// A new file beside the path, to be renamed to it.
+    New { file: NamedTempFile, path: PathBuf },
+    /// A pipe or a device, which must not be replaced by a file.
+    Through(File),
+}
+
+impl Draft {
+    /// Begins a file. A path that is a link stays one: the file behind it is replaced.
+    pub(super) fn beside(path: &Path) -> io::Result<Self> {
+        let old = match fs::metadata(path) {
+            Ok(old) if old.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+            Ok(old) if !old.is_file() => return Ok(Self::Through(File::options().write(true).open(path)?)),
+            Ok(old) => Some(old.permissions()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let path = if old.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // Says that the directory is missing without the name of the draft in it.
+        fs::metadata(directory)?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".kubetoll-").suffix(".partial");
+        if let Some(permissions) = old.or_else(usual) {
+            builder.permissions(permissions);
+        }
+        let file = builder.tempfile_in(directory)?;
+        Ok(Self::New { file, path })
+    }
+
+    /// Where the bytes are written to.
+    pub(super) fn file(&mut self) -> &mut File {
+        match self {
+            Self::New { file, .. } => file.as_file_mut(),
+            Self::Through(file) => file,
+        }
+    }
+
+    /// Puts the file in its place. A draft that is dropped leaves nothing behind.
+    pub(super) fn keep(self) -> io::Result<()> {
+        match self {
+            Self::New { file, path } => {
+                file.as_file().sync_all()?;
+                file.persist(path)?;
+            }
+            Self::Through(_) => {}
+        }
+        Ok(())
+    }
+}
+
+/// What a new file may be read by: a draft is the owner's alone, unless told otherwise. The umask applies.
+#[cfg(unix)]
+#[allow(clippy::unnecessary_wraps, reason = "other systems have no such permissions")]
+fn usual() -> Option<Permissions> {
+    use std::os::unix::fs::PermissionsExt;
+    Some(Permissions::from_mode(0o666))
+}
+
+#[cfg(not(unix))]
+fn usual() -> Option<Permissions> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_not_kept_leaves_the_old_one_and_nothing_else() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("rows");
+        fs::write(&path, "old").expect("a file");
+        let mut draft = Draft::beside(&path).expect("a draft");
+        draft.file().write_all(b"ne").expect("two bytes");
+        drop(draft);
+        assert_eq!(fs::read_to_string(&path).expect("the file"), "old");
+        assert_eq!(fs::read_dir(dir.path()).expect("the directory").count(), 1);
+
+        let mut draft = Draft::beside(&path).expect("a draft");
+        draft.file().write_all(b"new").expect("three bytes");
+        draft.keep().expect("a file");
+        assert_eq!(fs::read_to_string(&path).expect("the file"), "new");
+        assert_eq!(fs::read_dir(dir.path()).expect("the directory").count(), 1);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn links_stay_links_and_secrets_stay_secret() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().expect("a directory");
+        let (path, link) = (dir.path().join("rows"), dir.path().join("link"));
+        fs::write(&path, "old").expect("a file");
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("permissions");
+        std::os::unix::fs::symlink(&path, &link).expect("a link");
+        let mut draft = Draft::beside(&link).expect("a draft");
+        draft.file().write_all(b"new").expect("three bytes");
+        draft.keep().expect("a file");
+        assert!(fs::symlink_metadata(&link).expect("the link").is_symlink());
+        assert_eq!(fs::read_to_string(&path).expect("the file"), "new");
+        assert_eq!(fs::metadata(&path).expect("the file").permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_device_is_written_to_and_not_replaced() {
+        use std::os::unix::fs::FileTypeExt;
+        let mut draft = Draft::beside(Path::new("/dev/null")).expect("a draft");
+        draft.file().write_all(b"new").expect("three bytes");
+        draft.keep().expect("nothing to do");
+        assert!(fs::metadata("/dev/null").expect("the device").file_type().is_char_device());
+    }
+
+    #[test]
+    fn directories_and_missing_ones_are_errors() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let kind = |path: &Path| Draft::beside(path).err().map(|error| error.kind());
+        assert_eq!(kind(dir.path()), Some(io::ErrorKind::IsADirectory));
+        assert_eq!(kind(&dir.path().join("missing/rows")), Some(io::ErrorKind::NotFound));
+    }
+}

@@ -1,0 +1,148 @@
+//! A report as rows: one for each client and shape.
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use super::columns::COLUMNS;
+use crate::report::Report;
+use crate::report::v1::{Client, Example, Latency, Rate, Shape};
+
+/// The version of the table: of its columns' names, types and meanings.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What a client asked in one way, and what it cost.
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Row<'a> {
+    pub client: &'a Client,
+    pub shape: &'a Shape,
+}
+
+/// One column of the table.
+#[derive(Debug)]
+pub struct Column {
+    /// Its name, in snake case.
+    pub name: &'static str,
+    /// What its values count or measure; empty for text.
+    pub unit: &'static str,
+    /// Its type, and how a row's value is found.
+    pub value: Value,
+    /// What its values say.
+    pub meaning: &'static str,
+}
+
+/// The types of columns, each with the way from a row to its value.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Value {
+    Text(for<'a> fn(&Row<'a>) -> &'a str),
+    MaybeText(for<'a> fn(&Row<'a>) -> Option<&'a str>),
+    Texts(for<'a> fn(&Row<'a>) -> &'a [String]),
+    Integer(fn(&Row<'_>) -> u64),
+    MaybeInteger(fn(&Row<'_>) -> Option<u64>),
+    MaybeFloat(fn(&Row<'_>) -> Option<f64>),
+    Bool(fn(&Row<'_>) -> bool),
+}
+
+impl Value {
+    /// The type's name in the documentation.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Text(_) | Self::MaybeText(_) => "text",
+            Self::Texts(_) => "list of text",
+            Self::Integer(_) | Self::MaybeInteger(_) => "integer",
+            Self::MaybeFloat(_) => "float",
+            Self::Bool(_) => "boolean",
+        }
+    }
+
+    /// Whether a row may have no value.
+    #[must_use]
+    pub fn may_be_null(&self) -> bool {
+        matches!(self, Self::MaybeText(_) | Self::MaybeInteger(_) | Self::MaybeFloat(_))
+    }
+}
+
+/// The rows of a report, in its order.
+#[must_use]
+pub fn rows(report: &Report) -> Vec<Row<'_>> {
+    let of = |client| move |shape| Row { client, shape };
+    report.clients.iter().flat_map(|client| client.shapes.iter().map(of(client))).collect()
+}
+
+/// A count as all formats hold it. Signed, as Spark and others have no unsigned integers; no count of requests and
+/// no sum of durations comes near the bound.
+pub(super) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// What the report's totals are sums of.
+impl<'a> Row<'a> {
+    fn is(&self, verb: &str) -> bool {
+        self.shape.verb == verb
+    }
+
+    /// etcd answered; for what depends, likely.
+    fn etcd_answered(&self) -> bool {
+        self.shape.likely.as_ref().unwrap_or(&self.shape.served_from) == "etcd"
+    }
+
+    fn requests_if(&self, counted: bool) -> u64 {
+        if counted { self.shape.requests } else { 0 }
+    }
+
+    /// LISTs that etcd answered, likely ones of `depends` too.
+    #[must_use]
+    pub fn etcd_lists(&self) -> u64 {
+        self.requests_if(self.etcd_answered() && self.is("list"))
+    }
+
+    /// GETs that etcd answered.
+    #[must_use]
+    pub fn etcd_gets(&self) -> u64 {
+        self.requests_if(self.etcd_answered() && self.is("get"))
+    }
+
+    /// LISTs of which the server ignored the limit.
+    #[must_use]
+    pub fn limit_ignored(&self) -> u64 {
+        self.requests_if(self.shape.limit == "ignored" && self.is("list"))
+    }
+
+    /// Time that requests took that etcd answered.
+    #[must_use]
+    pub fn etcd_micros(&self) -> u64 {
+        let counted = self.etcd_answered() && !self.shape.long_running;
+        self.latency().filter(|_| counted).map_or(0, |latency| latency.sum_micros)
+    }
+
+    pub(super) fn latency(&self) -> Option<&'a Latency> {
+        self.shape.latency.as_ref()
+    }
+
+    pub(super) fn rate(&self) -> Option<&'a Rate> {
+        self.shape.rate.as_ref()
+    }
+
+    pub(super) fn example(&self) -> Option<&'a Example> {
+        self.shape.example.as_ref()
+    }
+}
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(COLUMNS.len()))?;
+        for Column { name, value, .. } in COLUMNS {
+            match value {
+                Value::Text(get) => map.serialize_entry(name, get(self))?,
+                Value::MaybeText(get) => map.serialize_entry(name, &get(self))?,
+                Value::Texts(get) => map.serialize_entry(name, get(self))?,
+                Value::Integer(get) => map.serialize_entry(name, &signed(get(self)))?,
+                Value::MaybeInteger(get) => map.serialize_entry(name, &get(self).map(signed))?,
+                Value::MaybeFloat(get) => map.serialize_entry(name, &get(self))?,
+                Value::Bool(get) => map.serialize_entry(name, &get(self))?,
+            }
+        }
+        map.end()
+    }
+}

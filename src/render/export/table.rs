@@ -1,0 +1,83 @@
+//! Rows as a polars table, and from there to Parquet and CSV.
+
+use std::io::{self, Write};
+
+use polars::prelude::{
+    Column as Series, CsvWriter, DataFrame, IntoColumn, KeyValueMetadata, ListBuilderTrait,
+    ListStringChunkedBuilder, NamedFrom, ParquetCompression, ParquetWriter, PolarsResult, SerWriter,
+};
+
+use super::columns::COLUMNS;
+use super::csv_text::harden;
+use super::rows::{Column, Row, SCHEMA_VERSION, Value, signed};
+
+/// Whom a table is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    /// One that knows lists, and text from formulas.
+    Typed,
+    /// One that may take any cell for anything.
+    Csv,
+}
+
+/// Writes the rows as Parquet. The versions stand in the file's metadata too.
+pub(super) fn write_parquet(rows: &[Row<'_>], kubetoll: &str, out: impl Write) -> io::Result<()> {
+    let metadata = KeyValueMetadata::from_static(vec![
+        ("kubetoll.rows.schema_version".to_owned(), SCHEMA_VERSION.to_string()),
+        ("kubetoll.version".to_owned(), kubetoll.to_owned()),
+    ]);
+    let mut out = io::BufWriter::new(out);
+    let writer = ParquetWriter::new(&mut out)
+        .with_compression(ParquetCompression::Zstd(None))
+        .with_key_value_metadata(Some(metadata));
+    writer.finish(&mut table(rows, Reader::Typed)).map_err(io::Error::other)?;
+    out.flush()
+}
+
+/// Writes the rows as CSV, as RFC 4180 has it but for the line feed alone at a line's end.
+pub(super) fn write_csv(rows: &[Row<'_>], out: impl Write) -> io::Result<()> {
+    CsvWriter::new(out).finish(&mut table(rows, Reader::Csv)).map_err(io::Error::other)
+}
+
+fn table(rows: &[Row<'_>], reader: Reader) -> DataFrame {
+    let series = COLUMNS.iter().map(|column| series(column, rows, reader)).collect();
+    let table: PolarsResult<DataFrame> = DataFrame::new(rows.len(), series);
+    table.expect("column names are unique, and each column has a value for each row")
+}
+
+fn series(column: &Column, rows: &[Row<'_>], reader: Reader) -> Series {
+    let name = column.name;
+    match column.value {
+        Value::Text(get) => texts(name, rows.iter().map(|row| Some(get(row))), reader),
+        Value::MaybeText(get) => texts(name, rows.iter().map(get), reader),
+        Value::Texts(get) if reader == Reader::Typed => lists(name, rows.iter().map(get)),
+        Value::Texts(get) => {
+            let joined: Vec<String> = rows.iter().map(|row| harden(&get(row).join(","))).collect();
+            Series::new(name.into(), joined)
+        }
+        Value::Integer(get) => {
+            Series::new(name.into(), rows.iter().map(|row| signed(get(row))).collect::<Vec<i64>>())
+        }
+        Value::MaybeInteger(get) => {
+            Series::new(name.into(), rows.iter().map(|row| get(row).map(signed)).collect::<Vec<Option<i64>>>())
+        }
+        Value::MaybeFloat(get) => Series::new(name.into(), rows.iter().map(get).collect::<Vec<Option<f64>>>()),
+        Value::Bool(get) => Series::new(name.into(), rows.iter().map(get).collect::<Vec<bool>>()),
+    }
+}
+
+fn texts<'a>(name: &str, values: impl Iterator<Item = Option<&'a str>>, reader: Reader) -> Series {
+    match reader {
+        Reader::Typed => Series::new(name.into(), values.collect::<Vec<_>>()),
+        Reader::Csv => Series::new(name.into(), values.map(|text| text.map(harden)).collect::<Vec<_>>()),
+    }
+}
+
+fn lists<'a>(name: &str, values: impl ExactSizeIterator<Item = &'a [String]>) -> Series {
+    // The type is named and not found from the values, of which there may be none.
+    let mut builder = ListStringChunkedBuilder::new(name.into(), values.len(), values.len());
+    for list in values {
+        builder.append_values_iter(list.iter().map(String::as_str));
+    }
+    builder.finish().into_column()
+}

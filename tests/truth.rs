@@ -1,0 +1,210 @@
+//! The classifier against what real kube-apiservers did (`fixtures/truth/`).
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+
+use flate2::read::MultiGzDecoder;
+use kubetoll::apiserver::{Asked, LimitVerdict, ParsedTarget, Reason, ServedFrom, Server, Verdict, judge};
+use kubetoll::classify::{Answer, Parts, classify};
+use kubetoll::decode::line;
+use kubetoll::input::Place;
+use kubetoll::k8s::Stage;
+use kubetoll::k8s::request_info::Method;
+use serde::Deserialize;
+
+#[derive(Debug, Deserialize)]
+struct Probe {
+    #[serde(rename = "auditID")]
+    audit_id: String,
+    k8s: String,
+    etcd: String,
+    kind: String,
+    method: String,
+    #[serde(rename = "requestURI")]
+    request_uri: String,
+    status: u16,
+    served_from: String,
+    backend: String,
+    limit_honoured: Option<bool>,
+}
+
+/// What a verdict must say.
+#[derive(Debug, PartialEq, Eq)]
+enum Expected {
+    /// Served from there.
+    From(ServedFrom),
+    /// Refused with that status before anything was read.
+    Rejected(u16),
+    /// What came out hung on the state of the server: revisions that are compacted or in the future. etcd was
+    /// asked, or the cache was.
+    EtcdOrDepends,
+    NotRejected,
+}
+
+impl Probe {
+    fn expected(&self) -> Expected {
+        match self.served_from.as_str() {
+            _ if self.kind == "deletecollection" => Expected::From(ServedFrom::Write),
+            "cache" => Expected::From(ServedFrom::WatchCache),
+            "cache+etcd-rv-check" => Expected::From(ServedFrom::WatchCacheAfterRevisionCheck),
+            "etcd" => Expected::From(ServedFrom::Etcd),
+            "error" => self.expected_of_error(),
+            other => panic!("unknown served_from {other}"),
+        }
+    }
+
+    fn expected_of_error(&self) -> Expected {
+        match (self.status, self.backend.as_str()) {
+            // The watch cache writes the error into a stream that is answered with 200.
+            (200, "etcd") => Expected::From(ServedFrom::Etcd),
+            (200, _) => Expected::From(ServedFrom::WatchCache),
+            // No such object: the one or the other was asked for it.
+            (404, "etcd") => Expected::From(ServedFrom::Etcd),
+            (404, _) if self.kind == "get" => Expected::From(ServedFrom::WatchCache),
+            (504, "none-seen") => Expected::NotRejected,
+            (410 | 500 | 504, "etcd") => Expected::EtcdOrDepends,
+            // A get of an uncached object is refused for its resourceVersion after etcd was read.
+            (status, "none-seen") | (status @ 400, "etcd") => Expected::Rejected(status),
+            other => panic!("unknown error {other:?} of {}", self.request_uri),
+        }
+    }
+
+    fn server(&self) -> Server {
+        Server {
+            etcd: Some(self.etcd.parse().expect("etcd's version")),
+            ..Server::with_defaults(self.k8s.parse().expect("Kubernetes' version"))
+        }
+    }
+
+    /// What is wrong with a verdict on the probe, if anything is.
+    fn disagrees(&self, verdict: &Verdict) -> Option<String> {
+        let expected = self.expected();
+        let agrees = match expected {
+            Expected::From(from) => {
+                verdict.rejected.is_none()
+                    && (verdict.served_from == from
+                        || (verdict.served_from == ServedFrom::Depends && is_cache_or_etcd(from)))
+            }
+            Expected::Rejected(status) => {
+                verdict.rejected == Some(status) && verdict.served_from == ServedFrom::Rejected
+            }
+            Expected::EtcdOrDepends => {
+                matches!(verdict.served_from, ServedFrom::Etcd | ServedFrom::Depends)
+                    && verdict.rejected.is_none()
+            }
+            Expected::NotRejected => verdict.rejected.is_none(),
+        };
+        // Where the source depends, so may the limit; the reason says how.
+        let limit = match (self.limit_honoured, verdict.limit) {
+            _ if verdict.served_from == ServedFrom::Depends => true,
+            (Some(honoured), LimitVerdict::Honoured) => honoured,
+            (Some(honoured), LimitVerdict::Ignored) => !honoured,
+            // `??limit=5` has a parameter named `?limit`: there is no limit to honour.
+            (Some(honoured), LimitVerdict::Absent) => !honoured && self.request_uri.contains("??"),
+            (None, _) => true,
+        };
+        (!agrees || !limit).then(|| {
+            format!(
+                "{} etcd {} {} {}: expected {expected:?}, limit honoured {:?}; got {verdict:?}",
+                self.k8s, self.etcd, self.method, self.request_uri, self.limit_honoured
+            )
+        })
+    }
+}
+
+fn is_cache_or_etcd(from: ServedFrom) -> bool {
+    matches!(from, ServedFrom::WatchCache | ServedFrom::Etcd)
+}
+
+fn lines_of(path: &PathBuf) -> impl Iterator<Item = String> {
+    let file = File::open(path).expect("a fixture");
+    BufReader::new(MultiGzDecoder::new(file)).lines().map(|line| line.expect("a line"))
+}
+
+/// The fixtures whose names begin so, with the rest of their names.
+fn fixtures(prefix: &str) -> BTreeMap<String, PathBuf> {
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/truth");
+    let entries = fs::read_dir(directory).expect("fixtures/truth");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    paths
+        .filter_map(|path| {
+            let name = path.file_name()?.to_str()?.strip_prefix(prefix)?.to_owned();
+            Some((name, path))
+        })
+        .collect()
+}
+
+fn probes(path: &PathBuf) -> Vec<Probe> {
+    lines_of(path).map(|line| serde_json::from_str(&line).expect("a probe")).collect()
+}
+
+/// Shapes of requests whose outcome hangs on more than the request and the version; `docs/depends.md` lists them.
+const DEPENDING: [Reason; 5] = [
+    Reason::ListExactSnapshot,
+    Reason::ListLimitMeansExactSnapshot,
+    Reason::ListContinueSnapshot,
+    Reason::ListContinueSnapshotIgnoresLimit,
+    Reason::ListContinueOldEtcd,
+];
+
+#[test]
+fn verdicts_are_what_the_servers_did() {
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for path in fixtures("probes-").values() {
+        for probe in probes(path) {
+            let target = ParsedTarget::parse(&probe.request_uri).expect("a target");
+            let method = Method::parse(&probe.method).expect("a method");
+            let asked = Asked::new(method, &target.path, &target.options);
+            let verdict = judge(&probe.server(), &asked, None);
+            wrong.extend(probe.disagrees(&verdict));
+            if verdict.served_from == ServedFrom::Depends {
+                assert!(DEPENDING.contains(&verdict.reason), "{:?} is not listed", verdict.reason);
+            }
+            // The prober calls a path in capitals a list; the server knows no such path.
+            if probe.status != 404 {
+                assert_eq!(asked.verb.as_str(), probe.kind, "{}", probe.request_uri);
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 9_000, "only {count} probes were found");
+    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn a_recorded_audit_log_gets_the_same_verdicts_by_the_way_of_scan() {
+    let audits = fixtures("audit-");
+    let mut wrong = Vec::new();
+    let mut joined = 0;
+    for (name, path) in fixtures("probes-") {
+        let probes: HashMap<String, Probe> =
+            probes(&path).into_iter().map(|probe| (probe.audit_id.clone(), probe)).collect();
+        for text in lines_of(&audits[&name]) {
+            let event = line::decode(text.as_bytes()).expect("an event");
+            let stage = event.stage().expect("a stage");
+            let (Some(probe), Stage::ResponseComplete) = (probes.get(&*event.audit_id), stage) else {
+                continue;
+            };
+            let parts = Parts::of(&event);
+            let request = classify(&event, &parts, stage, Place { source: 0, offset: 0, line: 1 });
+            assert_eq!(request.asked.verb.as_str(), &*event.verb, "{}", probe.request_uri);
+            let answer = Answer::of(&request.asked, request.status);
+            let verdict = judge(&probe.server(), &request.asked, answer.status());
+            wrong.extend(probe.disagrees(&verdict));
+            joined += 1;
+        }
+    }
+    assert!(joined > 9_000, "only {joined} events were joined");
+    assert!(wrong.is_empty(), "{} of {joined}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn docs_list_every_kind_that_depends() {
+    let docs = include_str!("../docs/depends.md");
+    for reason in DEPENDING {
+        assert!(docs.contains(reason.code()), "docs/depends.md does not list {}", reason.code());
+    }
+}
