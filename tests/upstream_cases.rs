@@ -93,7 +93,14 @@ impl Case<'_> {
     /// Upstream's functions are also tested with what no request can say, and without what validation refuses.
     fn is_a_request(&self) -> bool {
         let decided = self.flag("bypass").is_some() || self.get("http_error").is_u64();
-        self.flag("reachable_via_rest") != Some(false) && self.text("continue") != "a" && decided
+        // Upstream's own watch test enters behind the defaulting that a server with WatchList does.
+        let behind_defaulting = self.text("kind") == "watch"
+            && self.flag("derived") == Some(false)
+            && self.server().enabled(Gate::WatchList);
+        self.flag("reachable_via_rest") != Some(false)
+            && self.text("continue") != "a"
+            && decided
+            && !behind_defaulting
     }
 
     fn disagrees(&self) -> Option<String> {
