@@ -84,7 +84,9 @@ impl Case<'_> {
             let token = format!(r#"{{"v":"meta.k8s.io/v1","rv":{revision},"start":"n/x\u0000"}}"#);
             query.push(format!("continue={}", URL_SAFE_NO_PAD.encode(token)));
         }
-        if let Some(wanted) = Some(self.text("send_initial_events")).filter(|v| matches!(*v, "true" | "false")) {
+        if let Some(wanted) =
+            Some(self.text("send_initial_events")).filter(|v| matches!(*v, "true" | "false"))
+        {
             query.push(format!("sendInitialEvents={wanted}"));
         }
         format!("{path}?{}", query.join("&"))
@@ -127,7 +129,14 @@ impl Case<'_> {
             };
             verdict.rejected.is_none() && source && limit
         };
-        (!agrees).then(|| format!("{} [{}] {uri}: {:?}; got {verdict:?}", self.text("version"), self.text("gates"), self.row))
+        (!agrees).then(|| {
+            format!(
+                "{} [{}] {uri}: {:?}; got {verdict:?}",
+                self.text("version"),
+                self.text("gates"),
+                self.row
+            )
+        })
     }
 }
 

@@ -280,11 +280,8 @@ impl<'a> Asked<&'a str> {
                 Self { verb: Verb::Other, target: Target::Unresolvable, options: Options::default() }
             }
             Ok(info) => {
-                let mut classes = if info.resource.is_some() {
-                    Options::of(&info, options)
-                } else {
-                    Options::default()
-                };
+                let mut classes =
+                    if info.resource.is_some() { Options::of(&info, options) } else { Options::default() };
                 classes.head = head;
                 classes.double_slash = double_slash;
                 let scope = info.scope().unwrap_or(Scope::Cluster);

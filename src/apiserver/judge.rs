@@ -29,12 +29,9 @@ pub fn judge(server: &Server, asked: &Asked<&str>, status: Option<u16>) -> Verdi
     match answered(asked, &routed, status) {
         Some(reason) => Verdict::refused(status, reason),
         // Only etcd knows that a revision is compacted; a snapshot that is gone sends the server there.
-        None if status == 410 && routed.served_from == ServedFrom::Depends => Verdict {
-            served_from: ServedFrom::Etcd,
-            likely: None,
-            reason: Reason::AnsweredExpired,
-            ..routed
-        },
+        None if status == 410 && routed.served_from == ServedFrom::Depends => {
+            Verdict { served_from: ServedFrom::Etcd, likely: None, reason: Reason::AnsweredExpired, ..routed }
+        }
         None => routed,
     }
 }
@@ -102,13 +99,9 @@ fn route(server: &Server, asked: &Asked<&str>) -> Verdict {
         Verb::Create | Verb::Update | Verb::Patch | Verb::Delete => {
             Verdict::plain(ServedFrom::Write, Reason::Write)
         }
-        Verb::Post
-        | Verb::Put
-        | Verb::Head
-        | Verb::Options
-        | Verb::Connect
-        | Verb::Proxy
-        | Verb::Other => Verdict::plain(ServedFrom::NoStorage, Reason::NonResource),
+        Verb::Post | Verb::Put | Verb::Head | Verb::Options | Verb::Connect | Verb::Proxy | Verb::Other => {
+            Verdict::plain(ServedFrom::NoStorage, Reason::NonResource)
+        }
     }
 }
 
@@ -207,7 +200,8 @@ const EPOCHS: [Epoch; 18] = [
 /// Whether two releases judge every request alike.
 #[must_use]
 pub fn judge_alike(a: KubeVersion, b: KubeVersion) -> bool {
-    let epoch = |version: KubeVersion| EPOCHS.partition_point(|epoch| epoch.last < version).min(EPOCHS.len() - 1);
+    let epoch =
+        |version: KubeVersion| EPOCHS.partition_point(|epoch| epoch.last < version).min(EPOCHS.len() - 1);
     epoch(a) == epoch(b)
 }
 

@@ -178,7 +178,8 @@ fn exact(server: &Server, options: &Options, from_etcd: Reason, snapshot: Reason
     if is_single(server, options) {
         return etcd(Reason::ListExactSingleKey);
     }
-    if !server.enabled(Gate::ListFromCacheSnapshot) || options.resource_version == ResourceVersion::ZeroAlias {
+    if !server.enabled(Gate::ListFromCacheSnapshot) || options.resource_version == ResourceVersion::ZeroAlias
+    {
         return etcd(from_etcd);
     }
     if options.page == Page::AtRevision && !server.etcd_supports_progress() {

@@ -1,6 +1,9 @@
 //! What the server refuses, in the order in which it looks.
 
-use super::asked::{Asked, Limit, NonResource, Options, Page, ResourceVersion, ResourceVersionMatch, Selector, Target, UnsupportedField};
+use super::asked::{
+    Asked, Limit, NonResource, Options, Page, ResourceVersion, ResourceVersionMatch, Selector, Target,
+    UnsupportedField,
+};
 use super::features::Gate;
 use super::reason::Reason;
 use super::resources;
@@ -30,7 +33,9 @@ pub(super) fn reject(server: &Server, asked: &Asked<&str>) -> Option<(u16, Reaso
     match asked.verb {
         Verb::Other => return Some((405, Reason::MethodNotAllowed)),
         Verb::Proxy => return Some((404, Reason::NoSuchPath)),
-        _ if options.head && resources::is_built_in_group(group) => return Some((405, Reason::HeadNotAllowed)),
+        _ if options.head && resources::is_built_in_group(group) => {
+            return Some((405, Reason::HeadNotAllowed));
+        }
         _ => {}
     }
     let connection = resources::is_connection(group, resource, subresource);

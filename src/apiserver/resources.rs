@@ -147,7 +147,9 @@ pub fn field_label(group: &str, resource: &str, label: &str) -> FieldLabel {
         ("certificates.k8s.io", "clustertrustbundles" | "podcertificaterequests") => {
             matches!(label, "spec.signerName" | "spec.podName" | "spec.nodeName")
         }
-        ("resource.k8s.io", "resourceslices") => matches!(label, "spec.nodeName" | "spec.driver" | "nodeName" | "driverName"),
+        ("resource.k8s.io", "resourceslices") => {
+            matches!(label, "spec.nodeName" | "spec.driver" | "nodeName" | "driverName")
+        }
         _ => false,
     };
     if supported { FieldLabel::Supported } else { FieldLabel::Unsupported }

@@ -158,16 +158,24 @@ pub fn supported(version: crate::k8s::KubeVersion) -> Result<crate::k8s::KubeVer
     if version < crate::k8s::KubeVersion::OLDEST { Err(Unreadable::TooOld(version)) } else { Ok(version) }
 }
 
-/// The answer to one line of input: an [`Output`], or `{"error":"…"}`.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Answer {
+    Judged(Box<Output>),
+    Unreadable { error: String },
+}
+
+/// The answer to one line of input as JSON: an [`Output`], or `{"error":"…"}`.
 #[must_use]
-pub fn answer(base: &Server, line: &[u8]) -> serde_json::Value {
+pub fn answer(base: &Server, line: &[u8]) -> String {
     let judged = || -> anyhow::Result<Output> {
         let input: Input = serde_json::from_slice(line)?;
         let server = input.server(base)?;
         Ok(Readable::new(&input.method, &input.uri)?.judge(&server))
     };
-    match judged() {
-        Ok(output) => serde_json::to_value(output).expect("an Output has string keys only"),
-        Err(error) => serde_json::json!({ "error": error.to_string() }),
-    }
+    let answer = match judged() {
+        Ok(output) => Answer::Judged(Box::new(output)),
+        Err(error) => Answer::Unreadable { error: error.to_string() },
+    };
+    serde_json::to_string(&answer).expect("an answer has string keys only")
 }

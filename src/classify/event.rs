@@ -236,7 +236,9 @@ mod tests {
             let measured = Measured { total: 1_500_000, etcd: None, decoded: false };
             assert_eq!(request.measured, Some(measured));
         });
-        with(&json("ResponseStarted"), |request| assert_eq!((request.micros, request.measured), (None, None)));
+        with(&json("ResponseStarted"), |request| {
+            assert_eq!((request.micros, request.measured), (None, None))
+        });
     }
 
     #[test]

@@ -54,7 +54,9 @@ impl Answer {
         let non_resource = matches!(asked.target, Target::NonResource(_) | Target::Unresolvable);
         match status {
             None => Self::Unknown,
-            Some(status @ (400 | 401 | 403 | 405 | 406 | 410 | 413 | 415 | 422 | 429)) => Self::Status(status),
+            Some(status @ (400 | 401 | 403 | 405 | 406 | 410 | 413 | 415 | 422 | 429)) => {
+                Self::Status(status)
+            }
             // 404 says that there is no such resource, or no such object; 500 may be how a bad resourceVersion ends.
             Some(404) if collection || non_resource => Self::Status(404),
             Some(500) if collection || asked.verb == Verb::Get => Self::Status(500),

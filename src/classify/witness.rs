@@ -27,7 +27,12 @@ pub struct Statement {
 impl Statement {
     /// What a request states. The user agent is the client's to choose; the user's name, which must fit it, is not.
     #[must_use]
-    pub fn of(username: &str, identity: &Identity<'_>, product: Product<'_>, user_agent: &str) -> Option<Self> {
+    pub fn of(
+        username: &str,
+        identity: &Identity<'_>,
+        product: Product<'_>,
+        user_agent: &str,
+    ) -> Option<Self> {
         let by = match (username, product.name) {
             ("system:apiserver" | "system:kube-apiserver", "kube-apiserver") => Witness::Loopback,
             ("system:kube-controller-manager", "kube-controller-manager")

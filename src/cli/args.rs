@@ -83,19 +83,45 @@ pub(super) struct ScanArgs {
 #[derive(Debug, Args)]
 pub(super) struct FilterArgs {
     /// Only requests of these users, acting or asking.
-    #[arg(long, value_name = "NAME", allow_hyphen_values = true, help_heading = "Filters (a* matches, -a leaves out)")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        allow_hyphen_values = true,
+        help_heading = "Filters (a* matches, -a leaves out)"
+    )]
     pub user: Vec<String>,
     /// Only these verbs.
-    #[arg(long, value_name = "VERB", allow_hyphen_values = true, help_heading = "Filters (a* matches, -a leaves out)")]
+    #[arg(
+        long,
+        value_name = "VERB",
+        allow_hyphen_values = true,
+        help_heading = "Filters (a* matches, -a leaves out)"
+    )]
     pub verb: Vec<String>,
     /// Only these resources: `pods`, `deployments.apps`, `pods/status`.
-    #[arg(long, value_name = "RESOURCE", allow_hyphen_values = true, help_heading = "Filters (a* matches, -a leaves out)")]
+    #[arg(
+        long,
+        value_name = "RESOURCE",
+        allow_hyphen_values = true,
+        help_heading = "Filters (a* matches, -a leaves out)"
+    )]
     pub resource: Vec<String>,
     /// Only requests in these namespaces.
-    #[arg(short, long, value_name = "NAME", allow_hyphen_values = true, help_heading = "Filters (a* matches, -a leaves out)")]
+    #[arg(
+        short,
+        long,
+        value_name = "NAME",
+        allow_hyphen_values = true,
+        help_heading = "Filters (a* matches, -a leaves out)"
+    )]
     pub namespace: Vec<String>,
     /// Only these clients: a user agent's product (`kubectl`), an identity, or a kind (`service-account`).
-    #[arg(long, value_name = "NAME", allow_hyphen_values = true, help_heading = "Filters (a* matches, -a leaves out)")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        allow_hyphen_values = true,
+        help_heading = "Filters (a* matches, -a leaves out)"
+    )]
     pub client: Vec<String>,
     /// Only requests received before this instant (RFC 3339, or a day).
     #[arg(long, value_name = "TIME", help_heading = "Filters (a* matches, -a leaves out)")]

@@ -4,11 +4,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use tempfile::NamedTempFile;
+
+use crate::render::file::Draft;
 
 /// Where text goes: a file, which is there only when it is whole, or standard output.
 pub(super) enum Output {
-    File { draft: NamedTempFile, path: PathBuf },
+    File { draft: Draft, path: PathBuf },
     Stdout,
 }
 
@@ -17,7 +18,10 @@ impl Output {
     pub(super) fn prepare(path: Option<&Path>) -> anyhow::Result<Self> {
         Ok(match path {
             None => Self::Stdout,
-            Some(path) => Self::File { draft: draft_beside(path)?, path: path.to_owned() },
+            Some(path) => {
+                let draft = Draft::beside(path).with_context(|| unwritable(path))?;
+                Self::File { draft, path: path.to_owned() }
+            }
         })
     }
 
@@ -29,30 +33,26 @@ impl Output {
                 stdout.write_all(text.as_bytes())?;
                 stdout.flush()?;
             }
-            Self::File { draft, path } => {
+            Self::File { mut draft, path } => {
                 // A file is no terminal: colours only where they were asked for.
-                let color = if color == anstream::ColorChoice::Always { color } else { anstream::ColorChoice::Never };
-                anstream::AutoStream::new(draft.reopen()?, color).write_all(text.as_bytes())?;
-                draft.persist(&path).with_context(|| format!("{}: can't be written", path.display()))?;
+                let colored = color == anstream::ColorChoice::Always;
+                let plain = anstream::adapter::strip_str(text).to_string();
+                let text = if colored { text } else { &plain };
+                let written = draft.file().write_all(text.as_bytes()).and_then(|()| draft.keep());
+                written.with_context(|| unwritable(&path))?;
             }
         }
         Ok(())
     }
 }
 
-/// A new file beside a path, which is then renamed to it.
-pub(super) fn draft_beside(path: &Path) -> anyhow::Result<NamedTempFile> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if path.is_dir() {
-        anyhow::bail!("{}: is a directory; name a file in it", path.display());
-    }
-    tempfile::Builder::new()
-        .prefix(".kubetoll-")
-        .tempfile_in(directory)
-        .with_context(|| format!("{}: can't be written", path.display()))
+fn unwritable(path: &Path) -> String {
+    format!("{}: can't be written", path.display())
 }
 
-/// The width of the terminal, or one that fits most places where text without a terminal ends up.
+/// The width of the terminal, or of `COLUMNS`, or one that fits most places where text without a terminal ends up.
 pub(super) fn width() -> usize {
-    terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0).max(40))
+    let asked = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    terminal.or_else(asked).unwrap_or(100).max(40)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 
 use super::args::{FailOn, FilterArgs, Format, ScanArgs};
-use super::output::{Output, draft_beside, width};
+use super::output::{Output, width};
 use super::progress::Progress;
 use super::{DONE, FAILED, FOUND, server};
 use crate::apiserver::{Server, judge_alike};
@@ -29,7 +29,7 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
     let output = Output::prepare(args.output.as_deref())?;
     for format in &args.format {
         if let Format::Table(_, path) = format {
-            drop(draft_beside(path)?);
+            render::export::check(path)?;
         }
     }
     let sources = Sources::discover(&args.paths)?;
@@ -221,7 +221,9 @@ fn fail_on(report: &Report, wanted: &[FailOn]) -> u8 {
         let (count, name) = match what {
             FailOn::EtcdList => (counts.etcd_lists, "lists that etcd answered (--fail-on etcd-list)"),
             FailOn::EtcdGet => (counts.etcd_gets, "gets that etcd answered (--fail-on etcd-get)"),
-            FailOn::LimitIgnored => (counts.limit_ignored, "lists whose limit was ignored (--fail-on limit-ignored)"),
+            FailOn::LimitIgnored => {
+                (counts.limit_ignored, "lists whose limit was ignored (--fail-on limit-ignored)")
+            }
         };
         if count > 0 {
             anstream::eprintln!("failed: {count} {name}");

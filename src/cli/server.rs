@@ -26,9 +26,9 @@ pub(super) fn server(args: &ServerArgs) -> anyhow::Result<Server> {
 fn gates(texts: &[String]) -> anyhow::Result<FeatureGates> {
     let mut gates = FeatureGates::default();
     for text in texts {
-        let parsed = text.split_once('=').and_then(|(name, value)| {
-            Some((name, value.to_ascii_lowercase().parse::<bool>().ok()?))
-        });
+        let parsed = text
+            .split_once('=')
+            .and_then(|(name, value)| Some((name, value.to_ascii_lowercase().parse::<bool>().ok()?)));
         let Some((name, value)) = parsed else {
             bail!("--feature-gate '{text}' is not of the form Name=true or Name=false");
         };

@@ -62,9 +62,9 @@ fn unescape(text: &str, plus_is_space: bool) -> Option<Cow<'_, str>> {
         }
     }
     // Go strings hold any bytes; ours hold UTF-8, and no known parameter's meaning hangs on the difference.
-    Some(Cow::Owned(String::from_utf8(out).unwrap_or_else(|bad| {
-        String::from_utf8_lossy(bad.as_bytes()).into_owned()
-    })))
+    Some(Cow::Owned(
+        String::from_utf8(out).unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()),
+    ))
 }
 
 fn hex(digit: u8) -> Option<u8> {
@@ -90,9 +90,7 @@ mod tests {
     use super::*;
 
     fn pairs(query: &str) -> Vec<(String, String)> {
-        query_pairs(query)
-            .map(|(k, v)| (k.into_owned(), v.into_owned()))
-            .collect()
+        query_pairs(query).map(|(k, v)| (k.into_owned(), v.into_owned())).collect()
     }
 
     fn pair(key: &str, value: &str) -> (String, String) {

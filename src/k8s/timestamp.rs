@@ -15,10 +15,8 @@ pub fn parse_micros(text: &str) -> Option<i64> {
 /// An instant as RFC 3339 in UTC with microseconds, or `?` for one that no calendar holds.
 #[must_use]
 pub fn format_micros(micros: i64) -> String {
-    DateTime::from_timestamp_micros(micros).map_or_else(
-        || "?".to_owned(),
-        |t| t.to_rfc3339_opts(chrono::SecondsFormat::Micros, true),
-    )
+    DateTime::from_timestamp_micros(micros)
+        .map_or_else(|| "?".to_owned(), |t| t.to_rfc3339_opts(chrono::SecondsFormat::Micros, true))
 }
 
 fn micro_time(b: &[u8]) -> Option<i64> {
@@ -34,9 +32,9 @@ fn micro_time(b: &[u8]) -> Option<i64> {
         return None;
     }
     let number = |range: std::ops::Range<usize>| {
-        b[range].iter().try_fold(0_i64, |sum, digit| {
-            digit.is_ascii_digit().then(|| sum * 10 + i64::from(digit - b'0'))
-        })
+        b[range]
+            .iter()
+            .try_fold(0_i64, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + i64::from(digit - b'0')))
     };
     let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
     let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);

@@ -35,9 +35,7 @@ impl KubeVersion {
 impl Ord for KubeVersion {
     fn cmp(&self, other: &Self) -> Ordering {
         let newest_if_absent = |patch: Option<u16>| patch.unwrap_or(u16::MAX);
-        self.minor
-            .cmp(&other.minor)
-            .then(newest_if_absent(self.patch).cmp(&newest_if_absent(other.patch)))
+        self.minor.cmp(&other.minor).then(newest_if_absent(self.patch).cmp(&newest_if_absent(other.patch)))
     }
 }
 
@@ -164,9 +162,8 @@ mod tests {
 
     #[test]
     fn progress_requests_need_3_4_31_or_3_5_13() {
-        let supports = |text: &str| {
-            text.parse::<EtcdVersion>().expect("a version").supports_request_watch_progress()
-        };
+        let supports =
+            |text: &str| text.parse::<EtcdVersion>().expect("a version").supports_request_watch_progress();
         for new in ["3.4.31", "3.5.13", "3.6.0", "3.5", "4.0.0"] {
             assert!(supports(new), "{new}");
         }

@@ -47,7 +47,11 @@ impl<K: Hash + Eq, V: Default + Merge> Bounded<K, V> {
         let hash = hash_of(key);
         // Looked for twice on a hit, as the borrow checker does not follow a conditional return of a borrow.
         if self.table.find(hash, |slot| key.equivalent(&slot.key)).is_some() {
-            return &mut self.table.find_mut(hash, |slot| key.equivalent(&slot.key)).expect("just found").value;
+            return &mut self
+                .table
+                .find_mut(hash, |slot| key.equivalent(&slot.key))
+                .expect("just found")
+                .value;
         }
         self.insert(Slot { weight: (rank, hash), key: owned(), value: V::default() })
     }

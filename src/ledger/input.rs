@@ -71,7 +71,8 @@ impl InputCounts {
 
     /// Widens the span by an instant.
     pub fn span(&mut self, micros: i64) {
-        self.span = Some(self.span.map_or((micros, micros), |(first, last)| (first.min(micros), last.max(micros))));
+        self.span =
+            Some(self.span.map_or((micros, micros), |(first, last)| (first.min(micros), last.max(micros))));
     }
 
     /// All events, filtered ones too.

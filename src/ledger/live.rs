@@ -125,9 +125,10 @@ mod tests {
         let mut forwards = Live::default();
         ids.iter().for_each(|id| forwards.start(id, 0));
         let (mut backwards, mut other) = (Live::default(), Live::default());
-        ids.iter().rev().enumerate().for_each(|(n, id)| {
-            if n % 3 == 0 { other.start(id, 0) } else { backwards.start(id, 0) }
-        });
+        ids.iter()
+            .rev()
+            .enumerate()
+            .for_each(|(n, id)| if n % 3 == 0 { other.start(id, 0) } else { backwards.start(id, 0) });
         backwards.merge(other);
         assert_eq!(forwards, backwards);
         assert!(forwards.is_estimate());

@@ -93,8 +93,8 @@ impl Row {
 
     fn keep_key(&mut self, key: &str) {
         let key = prefix(key, MAX_KEY);
-        let wanted = self.unknown_keys.len() < KEPT_KEYS
-            || self.unknown_keys.last().is_some_and(|last| *key < **last);
+        let wanted =
+            self.unknown_keys.len() < KEPT_KEYS || self.unknown_keys.last().is_some_and(|last| *key < **last);
         if wanted && !self.unknown_keys.contains(key) {
             self.unknown_keys.insert(key.into());
             if self.unknown_keys.len() > KEPT_KEYS {
@@ -147,4 +147,3 @@ impl Merge for Row {
         other.unknown_keys.iter().for_each(|key| self.keep_key(key));
     }
 }
-

@@ -84,7 +84,8 @@ impl ServerTimeline {
         all: &BTreeMap<KubeVersion, (i64, i64)>,
         by_source: &BTreeMap<u32, BTreeMap<KubeVersion, (i64, i64)>>,
     ) -> Self {
-        let mut order: Vec<(i64, KubeVersion)> = all.iter().map(|(version, span)| (span.0, *version)).collect();
+        let mut order: Vec<(i64, KubeVersion)> =
+            all.iter().map(|(version, span)| (span.0, *version)).collect();
         order.sort_unstable();
         // An era is a byte; a log with more versions is a hostile one.
         order.truncate(usize::from(u8::MAX));
@@ -129,7 +130,8 @@ mod tests {
     #[test]
     fn an_upgrade_is_seen_by_each_server_at_its_own_time() {
         let mut evidence = VersionEvidence::default();
-        for (source, version, at) in [(1, OLD, 10), (1, NEW, 100), (2, OLD, 5), (2, OLD, 150), (2, NEW, 200)] {
+        for (source, version, at) in [(1, OLD, 10), (1, NEW, 100), (2, OLD, 5), (2, OLD, 150), (2, NEW, 200)]
+        {
             evidence.state(Statement { by: Witness::Loopback, version }, source, at);
         }
         evidence.state(Statement { by: Witness::ControlPlane, version: KubeVersion::new(29, 0) }, 1, 1);

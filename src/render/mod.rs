@@ -1,6 +1,7 @@
 //! One file for each format of a report.
 
 pub mod export;
+pub(crate) mod file;
 pub mod json;
 pub mod plain;
 pub mod request;

@@ -54,6 +54,18 @@ pub fn count(number: u64) -> String {
     out
 }
 
+/// A count in five characters at most: `4,718`, `26k`, `1.2M`.
+#[must_use]
+pub fn short_count(number: u64) -> String {
+    if number < 10_000 { count(number) } else { scaled(number, &["", "k", "M", "G", "T"], 1000, "", 9.95) }
+}
+
+/// As [`duration`], with two or three figures: `12ms`, `1.2s`.
+#[must_use]
+pub fn short_duration(micros: u64) -> String {
+    if micros < 60_000_000 { scaled(micros, &["µs", "ms", "s"], 1000, "", 9.95) } else { duration(micros) }
+}
+
 /// `1 file`, `2 files`.
 #[must_use]
 pub fn counted(number: u64, noun: &str) -> String {
@@ -63,14 +75,14 @@ pub fn counted(number: u64, noun: &str) -> String {
 /// Bytes with three figures at most: `45.2 MB`.
 #[must_use]
 pub fn bytes(number: u64) -> String {
-    scaled(number, &["B", "kB", "MB", "GB", "TB", "PB"], 1000, " ")
+    scaled(number, &["B", "kB", "MB", "GB", "TB", "PB"], 1000, " ", 99.95)
 }
 
 /// Microseconds with three figures at most: `850µs`, `12.4ms`, `1.2s`, `35m`.
 #[must_use]
 pub fn duration(micros: u64) -> String {
     if micros < 60_000_000 {
-        return scaled(micros, &["µs", "ms", "s"], 1000, "");
+        return scaled(micros, &["µs", "ms", "s"], 1000, "", 99.95);
     }
     let seconds = micros / 1_000_000;
     match seconds {
@@ -80,15 +92,16 @@ pub fn duration(micros: u64) -> String {
     }
 }
 
+/// Below `exact`, one decimal is shown.
 #[allow(clippy::cast_precision_loss, reason = "three figures are shown")]
-fn scaled(number: u64, units: &[&str], base: u64, space: &str) -> String {
+fn scaled(number: u64, units: &[&str], base: u64, space: &str, exact: f64) -> String {
     let mut value = number as f64;
     let mut unit = 0;
     while value >= base as f64 && unit + 1 < units.len() {
         value /= base as f64;
         unit += 1;
     }
-    let decimals = usize::from(unit > 0 && value < 99.95);
+    let decimals = usize::from(unit > 0 && value < exact);
     format!("{value:.decimals$}{space}{}", units[unit])
 }
 
@@ -111,14 +124,22 @@ mod tests {
 
     #[test]
     fn numbers_as_people_read_them() {
-        assert_eq!((count(26_093), count(999), count(1_000)), ("26,093".into(), "999".into(), "1,000".into()));
-        assert_eq!((bytes(45_247_400), bytes(999), bytes(1_000)), ("45.2 MB".into(), "999 B".into(), "1.0 kB".into()));
+        assert_eq!(
+            (count(26_093), count(999), count(1_000)),
+            ("26,093".into(), "999".into(), "1,000".into())
+        );
+        assert_eq!(
+            (bytes(45_247_400), bytes(999), bytes(1_000)),
+            ("45.2 MB".into(), "999 B".into(), "1.0 kB".into())
+        );
         assert_eq!(duration(850), "850µs");
         assert_eq!(duration(12_400), "12.4ms");
         assert_eq!(duration(480_000), "480ms");
         assert_eq!(duration(1_200_000), "1.2s");
         assert_eq!(duration(125_000_000), "2m05s");
         assert_eq!(share(1, 3), "33.3 %");
+        assert_eq!((short_count(26_093), short_count(1_234_567)), ("26k".into(), "1.2M".into()));
+        assert_eq!((short_duration(12_400), short_duration(1_240_000)), ("12ms".into(), "1.2s".into()));
         assert_eq!(cut("abcdef", 4), "abc…");
     }
 }

@@ -32,6 +32,7 @@ pub fn render(request: &Readable<'_>, server: &Server, width: usize) -> String {
     page.push_str(&table(
         &[("Kubernetes", false), ("served from", false), ("limit", false), ("reason", false)],
         rows,
+        3,
         width,
     ));
     page

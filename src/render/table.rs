@@ -1,16 +1,35 @@
 //! Tables for a terminal: columns with spaces between, no lines.
 
+use super::plain::cut;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, presets};
+
+/// Below this width, columns stand closer and figures are shorter.
+pub(super) const NARROW: usize = 100;
 
 /// A column's heading, and whether it holds numbers.
 pub(super) type Column<'a> = (&'a str, bool);
 
-/// Lays rows out under their headings, with two spaces between columns.
-pub(super) fn table(columns: &[Column<'_>], rows: Vec<Vec<String>>, width: usize) -> String {
+/// Lays rows out under their headings. Where they are too wide, the texts of the `flexible` column are cut.
+pub(super) fn table(
+    columns: &[Column<'_>],
+    mut rows: Vec<Vec<String>>,
+    flexible: usize,
+    width: usize,
+) -> String {
+    let gap: u16 = if width < NARROW { 1 } else { 2 };
+    let widest = |column: usize| {
+        let heading = columns[column].0.lines().map(chars).max().unwrap_or(0);
+        rows.iter().map(|row| chars(&row[column])).chain([heading]).max().unwrap_or(0)
+    };
+    let others = (0..columns.len()).filter(|column| *column != flexible);
+    let taken: usize = others.map(|column| widest(column) + usize::from(gap)).sum();
+    let room = width.saturating_sub(taken + usize::from(gap)).max(10);
+    for row in &mut rows {
+        row[flexible] = cut(&row[flexible], room).into_owned();
+    }
     let mut table = Table::new();
-    table.load_style(presets::NOTHING.header_separator(LineStyle::none().fill('─').junction('─')));
-    table.set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
+    table.load_style(presets::NOTHING.header_separator(LineStyle::none().fill('─')));
+    table.set_content_arrangement(ContentArrangement::Disabled);
     let cell = |text: &str, number: bool| {
         let alignment = if number { CellAlignment::Right } else { CellAlignment::Left };
         Cell::new(text).set_alignment(alignment)
@@ -20,21 +39,25 @@ pub(super) fn table(columns: &[Column<'_>], rows: Vec<Vec<String>>, width: usize
         table.add_row(row.iter().zip(columns).map(|(text, (_, number))| cell(text, *number)));
     }
     for column in table.column_iter_mut() {
-        column.set_padding((0, 1));
+        column.set_padding((0, gap));
     }
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
     lines.join("\n") + "\n"
 }
 
+fn chars(text: &str) -> usize {
+    text.chars().count()
+}
+
 /// Breaks a text into lines of at most `width` characters, each behind `indent`; the first behind `first`, which
 /// is as wide.
 pub(super) fn wrapped(first: &str, indent: &str, text: &str, width: usize) -> String {
-    let room = width.saturating_sub(indent.chars().count()).max(20);
+    let room = width.saturating_sub(chars(indent)).max(20);
     let mut out = String::new();
     let mut line = String::new();
     let mut prefix = first;
     for word in text.split(' ') {
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
+        if !line.is_empty() && chars(&line) + 1 + chars(word) > room {
             out.push_str(prefix);
             out.push_str(&line);
             out.push('\n');

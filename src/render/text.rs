@@ -2,9 +2,9 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::plain::{bytes, count, counted, cut, duration, escaped, share};
+use super::plain::{bytes, count, counted, cut, duration, escaped, share, short_count, short_duration};
 use super::request::source;
-use super::table::{table, wrapped};
+use super::table::{NARROW, table, wrapped};
 use crate::report::v1::{Client, Counts, Latency, Rate, Report, Shape};
 
 /// How much is shown, and how wide.
@@ -29,7 +29,9 @@ const BAD: Style = AnsiColor::Red.on_default().bold();
 #[must_use]
 pub fn render(report: &Report, view: &View) -> String {
     let mut page = head(report, view);
-    page.push_str(&heading("clients, the costliest first (time that reads from etcd took, then ignored limits)"));
+    page.push_str(&heading(
+        "clients, the costliest first (time that reads from etcd took, then ignored limits)",
+    ));
     page.push_str(&clients(report, view));
     let costly: Vec<&Client> = report
         .clients
@@ -93,7 +95,9 @@ fn head(report: &Report, view: &View) -> String {
     let etcd = server
         .etcd_version
         .as_deref()
-        .map_or("etcd 3.4.31, 3.5.13 or later (assumed)".to_owned(), |version| format!("etcd {version} (as given)"));
+        .map_or("etcd 3.4.31, 3.5.13 or later (assumed)".to_owned(), |version| {
+            format!("etcd {version} (as given)")
+        });
     line("server", &format!("Kubernetes {} ({from}), {etcd}", server.kube_versions.join(", then ")));
     for note in &server.notes {
         line("", note);
@@ -114,7 +118,8 @@ fn head(report: &Report, view: &View) -> String {
         line(
             "",
             &format!(
-                "the server's own measurements of {} agree with the verdict in {} and contradict it in {}{}",
+                "evidence in the log ({} measured by the server, and what it served or refused): {} for the \
+                 verdicts, {} against{}",
                 counted(observed.measured, "slow request"),
                 count(observed.agree),
                 count(observed.contradict),
@@ -136,7 +141,10 @@ fn health(report: &Report, line: &mut impl FnMut(&str, &str)) {
         line("", &format!("skipped lines: {}{at}", skipped.join(", ")));
     }
     if input.replaced_utf8 > 0 {
-        line("", &format!("{} read with bytes replaced that are no UTF-8", counted(input.replaced_utf8, "line")));
+        line(
+            "",
+            &format!("{} read with bytes replaced that are no UTF-8", counted(input.replaced_utf8, "line")),
+        );
     }
     for damaged in &input.damaged {
         let place = format!("{}:{}", escaped(&damaged.file), damaged.line);
@@ -146,7 +154,11 @@ fn health(report: &Report, line: &mut impl FnMut(&str, &str)) {
         let files: Vec<_> = input.without_events.files.iter().take(3).map(|file| escaped(file)).collect();
         line(
             "",
-            &format!("{} without any audit event: {}", counted(input.without_events.count, "file"), files.join(", ")),
+            &format!(
+                "{} without any audit event: {}",
+                counted(input.without_events.count, "file"),
+                files.join(", ")
+            ),
         );
     }
 }
@@ -162,18 +174,21 @@ fn clients(report: &Report, view: &View) -> String {
         ("client", false),
         ("requests", true),
         ("lists", true),
-        ("lists\nby etcd", true),
-        ("gets\nby etcd", true),
+        ("etcd\nlists", true),
+        ("etcd\ngets", true),
         ("limits\nignored", true),
         ("peak\n/min", true),
         ("p50/p99", true),
-        ("share of\netcd time", true),
+        ("etcd\ntime", true),
     ];
     if wide {
-        columns.push(("etcd\ntime", true));
+        columns.push(("", true));
         columns.push(("user agents", false));
     }
     let total = &report.totals;
+    let narrow = view.width < NARROW;
+    let count = if narrow { short_count } else { count };
+    let took = if narrow { short_duration } else { duration };
     let row = |name: String, figures: &Figures<'_>, agents: String| {
         let counts = figures.counts;
         let mut row = vec![
@@ -183,10 +198,10 @@ fn clients(report: &Report, view: &View) -> String {
             count(counts.etcd_lists),
             count(counts.etcd_gets),
             count(counts.limit_ignored),
-            figures.rate.map_or("–".to_owned(), |rate| format!("{:.0}", rate.peak_per_minute)),
-            figures.latency.map_or("–".to_owned(), |l| {
-                format!("{}/{}", duration(l.p50_micros), duration(l.p99_micros))
-            }),
+            figures.rate.map_or("–".to_owned(), |rate| count(rounded(rate.peak_per_minute))),
+            figures
+                .latency
+                .map_or("–".to_owned(), |l| format!("{}/{}", took(l.p50_micros), took(l.p99_micros))),
             share(counts.etcd_micros, total.counts.etcd_micros),
         ];
         if wide {
@@ -195,14 +210,14 @@ fn clients(report: &Report, view: &View) -> String {
         }
         row
     };
-    let name_width = if wide { 44 } else { 24 };
     let mut rows: Vec<Vec<String>> = report
         .clients
         .iter()
         .take(view.top)
         .map(|client| {
-            let agents: Vec<&str> = client.user_agents.iter().map(|agent| agent.product.as_str()).take(2).collect();
-            row(cut(&name(client), name_width).into_owned(), &Figures::of(client), cut(&agents.join(", "), 30).into())
+            let agents: Vec<&str> =
+                client.user_agents.iter().map(|agent| agent.product.as_str()).take(2).collect();
+            row(name(client), &Figures::of(client), cut(&agents.join(", "), 30).into())
         })
         .collect();
     let others = &report.clients[view.top.min(report.clients.len())..];
@@ -213,7 +228,16 @@ fn clients(report: &Report, view: &View) -> String {
     }
     let all = Figures { counts: &total.counts, latency: total.latency.as_ref(), rate: total.rate.as_ref() };
     rows.push(row("all".to_owned(), &all, String::new()));
-    table(&columns, rows, view.width)
+    table(&columns, rows, 0, view.width)
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate is a small positive number"
+)]
+fn rounded(rate: f64) -> u64 {
+    rate.round() as u64
 }
 
 struct Figures<'a> {
@@ -234,7 +258,8 @@ fn sum(clients: &[Client]) -> Counts {
     for client in clients {
         let counts = &client.counts;
         sum.requests += counts.requests;
-        *sum.by_verb.entry("list".to_owned()).or_default() += counts.by_verb.get("list").copied().unwrap_or(0);
+        *sum.by_verb.entry("list".to_owned()).or_default() +=
+            counts.by_verb.get("list").copied().unwrap_or(0);
         sum.etcd_lists += counts.etcd_lists;
         sum.etcd_gets += counts.etcd_gets;
         sum.limit_ignored += counts.limit_ignored;
@@ -246,7 +271,7 @@ fn sum(clients: &[Client]) -> Counts {
 /// A client's short name.
 fn name(client: &Client) -> String {
     let base = match (&client.service_account, client.kind.as_str()) {
-        (Some(account), _) => format!("sa {}/{}", account.namespace, account.name),
+        (Some(account), _) => format!("{}/{}", account.namespace, account.name),
         (None, "node") => {
             let more = if client.nodes.more { " or more" } else { "" };
             format!("{}{more}", counted(client.nodes.count, "node"))
@@ -270,14 +295,19 @@ fn detail(rank: usize, client: &Client, view: &View) -> String {
     let mut facts = vec![format!("user agent {}", agents.join(", "))];
     if client.pods.count > 0 {
         let more = if client.pods.more { " or more" } else { "" };
-        facts.push(format!("{}{more} on {}", counted(client.pods.count, "pod"), counted(client.nodes.count, "node")));
+        facts.push(format!(
+            "{}{more} on {}",
+            counted(client.pods.count, "pod"),
+            counted(client.nodes.count, "node")
+        ));
     }
-    facts.push(format!("{} of all requests {}", "share", share(client.counts.requests, client.counts.requests)));
-    facts.pop();
     page.push_str(&wrapped("   ", "   ", &facts.join("; "), view.width));
     let costly: Vec<&Shape> = client.shapes.iter().filter(|shape| is_costly(shape)).collect();
+    let mut told = Vec::new();
     for shape in costly.iter().take(DETAILED_SHAPES) {
-        page.push_str(&shape_lines(shape, view));
+        let again = told.contains(&&shape.explanation);
+        told.push(&shape.explanation);
+        page.push_str(&shape_lines(shape, again, view));
     }
     if costly.len() > DETAILED_SHAPES {
         let more = costly.len() - DETAILED_SHAPES;
@@ -292,7 +322,7 @@ fn is_costly(shape: &Shape) -> bool {
     shape.requests > 0 && (etcd || (shape.limit == "ignored" && shape.verb == "list"))
 }
 
-fn shape_lines(shape: &Shape, view: &View) -> String {
+fn shape_lines(shape: &Shape, again: bool, view: &View) -> String {
     let resource = shape.resource.as_deref().unwrap_or("(other shapes)");
     let subresource = shape.subresource.as_deref().map_or(String::new(), |sub| format!("/{sub}"));
     let scope = match shape.scope.as_deref() {
@@ -300,8 +330,11 @@ fn shape_lines(shape: &Shape, view: &View) -> String {
         Some("namespace") => " in a namespace",
         _ => "",
     };
-    let parameters =
-        if shape.parameters.is_empty() { String::new() } else { format!("  ?{}", escaped(&shape.parameters)) };
+    let parameters = if shape.parameters.is_empty() {
+        String::new()
+    } else {
+        format!("  ?{}", escaped(&shape.parameters))
+    };
     let what = format!("{} {}{}{scope}{parameters}", shape.verb, escaped(resource), escaped(&subresource));
     let mut page = wrapped("   ", "     ", &what, view.width);
     let mut line = |name: &str, text: &str| {
@@ -310,18 +343,21 @@ fn shape_lines(shape: &Shape, view: &View) -> String {
     let took = shape.latency.map_or(String::new(), |l| {
         format!(", p50 {}, p99 {}", duration(l.p50_micros), duration(l.p99_micros))
     });
-    let peak = shape.rate.as_ref().map_or(String::new(), |rate| format!(", {:.0} a minute at peak", rate.peak_per_minute));
+    let peak = shape
+        .rate
+        .as_ref()
+        .map_or(String::new(), |rate| format!(", {} a minute at peak", count(rounded(rate.peak_per_minute))));
     let from = source(&shape.served_from, shape.likely.as_deref(), shape.rejected);
     let limit = if shape.limit == "ignored" { format!(", {BAD}limit ignored{BAD:#}") } else { String::new() };
     line("count", &format!("{}{peak}{took}", counted(shape.requests, "request")));
     line("served", &format!("{from}{limit}"));
-    line("why", &shape.explanation);
+    line("why", if again { "as above" } else { &shape.explanation });
     if let Some(example) = &shape.example {
         let uri = cut(&example.request_uri, 3 * view.width).into_owned();
         line("example", &escaped(&uri));
         line("", &format!("{}:{} {}", escaped(&example.file), example.line, escaped(&example.audit_id)));
     }
-    if let Some(advice) = &shape.advice {
+    if let Some(advice) = shape.advice.as_ref().filter(|_| !again || !shape.misspelt.is_empty()) {
         line("change", &escaped(advice));
     }
     page

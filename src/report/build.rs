@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::evidence::compare;
 use super::{advice, shape, v1};
 use crate::apiserver::judge::served_against_model;
-use crate::apiserver::{LimitVerdict, Server, ServedFrom, Verdict, certainty, judge};
+use crate::apiserver::{LimitVerdict, ServedFrom, Server, Verdict, certainty, judge};
 use crate::classify::{Shape, event};
 use crate::decode::SkipReason;
 use crate::input::Source;
@@ -86,11 +86,7 @@ pub fn build(ledger: Ledger, context: &Context<'_>) -> v1::Report {
         let cost = (counts.etcd_micros, counts.etcd_lists, counts.limit_ignored, counts.requests);
         (Reverse(cost), client.identity.clone(), client.impersonated_by.clone())
     });
-    let totals = v1::Totals {
-        counts: all.counts,
-        latency: latency(&all.latency),
-        rate: rate(&all.timeline),
-    };
+    let totals = v1::Totals { counts: all.counts, latency: latency(&all.latency), rate: rate(&all.timeline) };
     v1::Report {
         schema_version: v1::SCHEMA_VERSION,
         kubetoll_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -168,7 +164,8 @@ impl Builder<'_> {
         let mut shapes: Vec<v1::Shape> =
             shapes.into_iter().map(|(key, gathered)| self.shape(key, gathered, &mut sums)).collect();
         shapes.sort_by_cached_key(|shape| {
-            let micros = shape.latency.filter(|_| !shape.long_running).map_or(0, |latency| latency.sum_micros);
+            let micros =
+                shape.latency.filter(|_| !shape.long_running).map_or(0, |latency| latency.sum_micros);
             let etcd = shape.served_from == "etcd" || shape.likely.as_deref() == Some("etcd");
             let ignored = shape.limit == "ignored" && shape.verb == "list";
             Reverse((if etcd { micros } else { 0 }, if ignored { shape.requests } else { 0 }, shape.requests))
@@ -179,8 +176,10 @@ impl Builder<'_> {
             None => (OTHER_CLIENTS.to_owned(), "user", None),
         };
         v1::Client {
-            service_account: service_account(&identity)
-                .map(|(namespace, name)| v1::ServiceAccount { namespace: namespace.into(), name: name.into() }),
+            service_account: service_account(&identity).map(|(namespace, name)| v1::ServiceAccount {
+                namespace: namespace.into(),
+                name: name.into(),
+            }),
             identity,
             kind: kind.to_owned(),
             impersonated_by,
@@ -197,7 +196,13 @@ impl Builder<'_> {
     }
 
     /// Adds a row to the shape of the report that it belongs to. `None` is what is beyond the number of shapes.
-    fn gather(&self, shapes: &mut BTreeMap<ShapeKey, Gathered>, shape: Option<&Shape>, product: &str, row: Row) {
+    fn gather(
+        &self,
+        shapes: &mut BTreeMap<ShapeKey, Gathered>,
+        shape: Option<&Shape>,
+        product: &str,
+        row: Row,
+    ) {
         let requests = row.requests(self.received_only);
         let (key, gathered) = match shape {
             Some(shape) => self.judged(shape, &row.observed, requests),
@@ -209,7 +214,12 @@ impl Builder<'_> {
         own.row.merge(row);
     }
 
-    fn judged(&self, shape: &Shape, observed: &Observed, requests: u64) -> (ShapeKey, (Gathered, v1::Observed)) {
+    fn judged(
+        &self,
+        shape: &Shape,
+        observed: &Observed,
+        requests: u64,
+    ) -> (ShapeKey, (Gathered, v1::Observed)) {
         let server = &self.servers[usize::from(shape.era)];
         let asked = shape.asked.as_borrowed();
         let status = shape.answer.status();
@@ -279,13 +289,8 @@ impl Builder<'_> {
             statuses: statuses(&row, requests),
             observed: gathered.observed,
         };
-        let mut part = Sums {
-            counts,
-            timeline: timeline.clone(),
-            span: row.span,
-            open: row.open(),
-            ..Sums::default()
-        };
+        let mut part =
+            Sums { counts, timeline: timeline.clone(), span: row.span, open: row.open(), ..Sums::default() };
         if !gathered.long_running {
             part.latency = row.latency.clone();
         }
@@ -507,7 +512,11 @@ fn input(counts: &InputCounts, context: &Context<'_>, requests: u64, open: u64) 
             .iter()
             .filter(|(reason, _)| **reason != SkipReason::Blank)
             .flat_map(|(reason, (_, places))| places.iter().map(|at| (reason.as_str(), *at)))
-            .map(|(reason, at)| v1::SkippedAt { reason: reason.to_owned(), file: file(at.source), line: at.line })
+            .map(|(reason, at)| v1::SkippedAt {
+                reason: reason.to_owned(),
+                file: file(at.source),
+                line: at.line,
+            })
             .collect(),
         damaged: counts
             .damaged

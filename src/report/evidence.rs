@@ -30,12 +30,7 @@ pub fn compare(verb: Verb, verdict: &Verdict, version: KubeVersion, observed: &O
         (Verb::Get, ServedFrom::Etcd) => (observed.etcd_only + observed.decoded, observed.without_etcd),
         _ => (0, 0),
     };
-    v1::Observed {
-        measured: observed.measured(),
-        agree,
-        contradict,
-        etcd_micros: observed.etcd_micros,
-    }
+    v1::Observed { measured: observed.measured(), agree, contradict, etcd_micros: observed.etcd_micros }
 }
 
 #[cfg(test)]

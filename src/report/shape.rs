@@ -91,5 +91,7 @@ fn field_selector(options: &Options) -> Option<&'static str> {
 /// List options that ignored keys were likely meant to be.
 pub(super) fn misspelt(asked: &Asked<Box<str>>) -> Vec<String> {
     let keys = LIST_OPTION_KEYS.iter().enumerate();
-    keys.filter(|(index, _)| asked.options.misspelt & (1 << index) != 0).map(|(_, key)| (*key).to_owned()).collect()
+    keys.filter(|(index, _)| asked.options.misspelt & (1 << index) != 0)
+        .map(|(_, key)| (*key).to_owned())
+        .collect()
 }

@@ -6,7 +6,8 @@ use super::rng::Rng;
 /// The release of the whole cluster.
 const RELEASE: &str = "v1.34.2 (linux/amd64) kubernetes/8cc511e";
 /// Namespaces of the cluster's workloads.
-pub const NAMESPACES: [&str; 8] = ["web", "shop", "batch", "ops", "data", "payments", "monitoring", "staging"];
+pub const NAMESPACES: [&str; 8] =
+    ["web", "shop", "batch", "ops", "data", "payments", "monitoring", "staging"];
 
 /// How a client behaves.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,7 +55,12 @@ pub struct Client {
 /// The control plane's clients and behind them so many others; the number of the control plane's.
 pub fn cast(rng: &mut Rng, others: usize) -> (Vec<Client>, usize) {
     let mut clients = vec![
-        named(Role::Server, "system:apiserver", &["system:authenticated", "system:masters"], agent("kube-apiserver")),
+        named(
+            Role::Server,
+            "system:apiserver",
+            &["system:authenticated", "system:masters"],
+            agent("kube-apiserver"),
+        ),
         named(
             Role::Scheduler,
             "system:kube-scheduler",
@@ -84,7 +90,7 @@ fn other(number: usize, rng: &mut Rng) -> Client {
     let node = format!("node-{}", rng.below(500));
     match number * 37 % 100 {
         0..50 => {
-            let name = format!("ip-10-{}-{}-{}.eu-west-1.compute.internal", number / 250, number % 250, 17);
+            let name = format!("node-{number}");
             let mut kubelet = named(
                 Role::Kubelet,
                 &format!("system:node:{name}"),
@@ -108,7 +114,14 @@ fn other(number: usize, rng: &mut Rng) -> Client {
         }
         78..86 => {
             let agent = *rng.pick(&["Go-http-client/2.0", "python-requests/2.32.3", "Prometheus/2.53.1"]);
-            account(Role::Poller, namespace, &format!("exporter-{number}"), agent.to_owned(), Some(&node), rng)
+            account(
+                Role::Poller,
+                namespace,
+                &format!("exporter-{number}"),
+                agent.to_owned(),
+                Some(&node),
+                rng,
+            )
         }
         86..98 => {
             let agent = format!("kubectl/v1.3{}.1 (darwin/arm64) kubernetes/{}", number % 5, rng.hex(7));
@@ -165,7 +178,8 @@ fn account(
             extra.push(']');
         }
     }
-    let role_name = if namespace == "kube-system" { format!("system:controller:{name}") } else { name.to_owned() };
+    let role_name =
+        if namespace == "kube-system" { format!("system:controller:{name}") } else { name.to_owned() };
     Client {
         role,
         name: name.to_owned(),

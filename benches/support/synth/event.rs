@@ -74,6 +74,8 @@ pub struct Request {
     pub micros: u64,
     /// Whether etcd was asked.
     pub etcd: bool,
+    /// Whether objects of a list came from etcd.
+    pub decoded: bool,
 }
 
 /// An event of a request.
@@ -100,7 +102,11 @@ impl Event<'_> {
         line.raw(r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"#);
         line.text(self.id).raw(r#","stage":"#).text(self.stage);
         line.raw(r#","requestURI":"#).text(&request.uri).raw(r#","verb":"#).text(request.verb);
-        line.raw(r#","user":"#).raw(if matches!(request.stages, Stages::Refused) { "{}" } else { &client.user });
+        line.raw(r#","user":"#).raw(if matches!(request.stages, Stages::Refused) {
+            "{}"
+        } else {
+            &client.user
+        });
         if let Some(user) = &client.impersonated {
             line.raw(r#","impersonatedUser":"#).raw(user);
         }
@@ -162,7 +168,7 @@ impl Line {
             if failure.retry_after > 0 {
                 write!(self.0, r#","details":{{"retryAfterSeconds":{}}}"#, failure.retry_after)
                     .expect("a string takes everything");
-            } else if let Some(object) = &request.object {
+            } else if let Some(object) = request.object.as_ref().filter(|_| request.status != 401) {
                 self.raw(r#","details":{"#);
                 if !object.name.is_empty() {
                     self.raw(r#""name":"#).text(&object.name).raw(",");
@@ -179,8 +185,9 @@ impl Line {
     fn annotations(&mut self, event: &Event<'_>) {
         let Event { client, request, .. } = event;
         self.raw(r#","annotations":{"#);
-        if request.micros > SLOW && event.stage == "ResponseComplete" && matches!(request.stages, Stages::Two) {
-            if request.etcd && request.verb == "list" {
+        if request.micros > SLOW && event.stage == "ResponseComplete" && matches!(request.stages, Stages::Two)
+        {
+            if request.decoded {
                 self.latency("decode-response-object", request.micros / 7);
             }
             if request.etcd {

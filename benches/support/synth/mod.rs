@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 pub use rng::Rng;
 
 use cast::Client;
-use event::{Event, Request, Stages};
+use event::{Event, Stages};
 
 /// When all logs begin, in microseconds since 1970: 2026-07-01T08:00:00Z.
 pub const BEGIN: i64 = 1_782_892_800_000_000;
@@ -75,7 +75,9 @@ impl Log {
         };
         let event = |stage, at| Event { client, request: &request, id: &id, stage, received: self.now, at };
         let events = match request.stages {
-            Stages::Two => [Some(event("RequestReceived", self.now)), None, Some(event("ResponseComplete", ended))],
+            Stages::Two => {
+                [Some(event("RequestReceived", self.now)), None, Some(event("ResponseComplete", ended))]
+            }
             Stages::Three => [
                 Some(event("RequestReceived", self.now)),
                 Some(event("ResponseStarted", answered)),

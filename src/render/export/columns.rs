@@ -2,7 +2,7 @@
 //! `docs/rows.md` is written from here.
 
 use super::rows::Value::{Bool, Integer, MaybeFloat, MaybeInteger, MaybeText, Text, Texts};
-use super::rows::{Column, SCHEMA_VERSION, Value};
+use super::rows::{Column, SCHEMA_VERSION, Value, etcd_gets, etcd_lists, etcd_micros, limit_ignored};
 
 const REQUESTS: &str = "requests";
 const MICROS: &str = "microseconds";
@@ -154,18 +154,18 @@ pub static COLUMNS: &[Column] = &[
         Integer(|row| row.shape.events),
         "Audit events, of which a request may have several.",
     ),
-    column("etcd_lists", REQUESTS, Integer(|row| row.etcd_lists()), "LISTs that etcd answered, or likely did."),
-    column("etcd_gets", REQUESTS, Integer(|row| row.etcd_gets()), "GETs that etcd answered, or likely did."),
+    column("etcd_lists", REQUESTS, Integer(etcd_lists), "LISTs that etcd answered, or likely did."),
+    column("etcd_gets", REQUESTS, Integer(etcd_gets), "GETs that etcd answered, or likely did."),
     column(
         "etcd_micros",
         MICROS,
-        Integer(|row| row.etcd_micros()),
+        Integer(etcd_micros),
         "Time that requests took that etcd answered, or likely did.",
     ),
     column(
         "limit_ignored",
         REQUESTS,
-        Integer(|row| row.limit_ignored()),
+        Integer(limit_ignored),
         "LISTs that asked for a page and got everything.",
     ),
     column(
@@ -194,11 +194,26 @@ pub static COLUMNS: &[Column] = &[
         "The width of a window: 1, or more where the row was active in more than 512 windows.",
     ),
     // How it ended.
-    column("status_1xx", REQUESTS, Integer(|row| row.shape.statuses.informational), "Answers with status 1xx."),
+    column(
+        "status_1xx",
+        REQUESTS,
+        Integer(|row| row.shape.statuses.informational),
+        "Answers with status 1xx.",
+    ),
     column("status_2xx", REQUESTS, Integer(|row| row.shape.statuses.success), "Answers with status 2xx."),
     column("status_3xx", REQUESTS, Integer(|row| row.shape.statuses.redirect), "Answers with status 3xx."),
-    column("status_4xx", REQUESTS, Integer(|row| row.shape.statuses.client_error), "Answers with status 4xx."),
-    column("status_5xx", REQUESTS, Integer(|row| row.shape.statuses.server_error), "Answers with status 5xx."),
+    column(
+        "status_4xx",
+        REQUESTS,
+        Integer(|row| row.shape.statuses.client_error),
+        "Answers with status 4xx.",
+    ),
+    column(
+        "status_5xx",
+        REQUESTS,
+        Integer(|row| row.shape.statuses.server_error),
+        "Answers with status 5xx.",
+    ),
     column(
         "status_none",
         REQUESTS,
@@ -231,7 +246,12 @@ pub static COLUMNS: &[Column] = &[
         MaybeInteger(|row| Some(row.latency()?.sum_micros)),
         "The sum of their durations.",
     ),
-    column("latency_min_micros", MICROS, MaybeInteger(|row| Some(row.latency()?.min_micros)), "The shortest."),
+    column(
+        "latency_min_micros",
+        MICROS,
+        MaybeInteger(|row| Some(row.latency()?.min_micros)),
+        "The shortest.",
+    ),
     column("latency_max_micros", MICROS, MaybeInteger(|row| Some(row.latency()?.max_micros)), "The longest."),
     column(
         "latency_p50_micros",
@@ -300,7 +320,7 @@ pub static COLUMNS: &[Column] = &[
         "example_duration_micros",
         MICROS,
         MaybeInteger(|row| row.example()?.duration_micros),
-        "How long it took; null for a watch or a connection.",
+        "How long it took; null where it is not known, and for a watch or a connection.",
     ),
     column(
         "example_status",

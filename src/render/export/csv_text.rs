@@ -60,7 +60,8 @@ mod tests {
     #[test]
     fn control_characters_are_seen_and_the_rest_is_kept() {
         assert_eq!(harden("\u{1b}[31m\u{202e}\0"), "\\u{1b}[31m\\u{202e}\\u{0}");
-        for text in ["", "/api/v1/pods?limit=500&a=-1", "größer, \"so\"\nund \tso", "system:node:*", "a; b"] {
+        for text in ["", "/api/v1/pods?limit=500&a=-1", "größer, \"so\"\nund \tso", "system:node:*", "a; b"]
+        {
             assert_eq!(harden(text), text);
         }
     }

@@ -2,7 +2,6 @@
 
 mod columns;
 mod csv_text;
-mod file;
 mod rows;
 mod table;
 
@@ -12,6 +11,7 @@ use std::path::{Path, PathBuf};
 pub use columns::COLUMNS;
 pub use rows::{Column, Row, SCHEMA_VERSION, Value, rows};
 
+use crate::render::file;
 use crate::report::Report;
 
 /// How the rows are written.
@@ -40,6 +40,9 @@ pub enum ExportError {
 /// # Errors
 /// [`ExportError::Place`] for a directory, and for a file in one that does not exist or can't be written to.
 pub fn check(path: &Path) -> Result<(), ExportError> {
+    if file::is_passage(path) {
+        return Ok(());
+    }
     file::Draft::beside(path).map(drop).map_err(|source| ExportError::Place { path: path.to_owned(), source })
 }
 

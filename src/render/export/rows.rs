@@ -76,44 +76,30 @@ pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// What the report's totals are sums of.
-impl<'a> Row<'a> {
-    fn is(&self, verb: &str) -> bool {
-        self.shape.verb == verb
-    }
+/// LISTs that etcd answered, likely ones of `depends` too.
+pub(super) fn etcd_lists(row: &Row<'_>) -> u64 {
+    if row.etcd_answered() && row.shape.verb == "list" { row.shape.requests } else { 0 }
+}
 
-    /// etcd answered; for what depends, likely.
+/// GETs that etcd answered.
+pub(super) fn etcd_gets(row: &Row<'_>) -> u64 {
+    if row.etcd_answered() && row.shape.verb == "get" { row.shape.requests } else { 0 }
+}
+
+/// Time that requests took that etcd answered.
+pub(super) fn etcd_micros(row: &Row<'_>) -> u64 {
+    let counted = row.etcd_answered() && !row.shape.long_running;
+    row.latency().filter(|_| counted).map_or(0, |latency| latency.sum_micros)
+}
+
+/// LISTs of which the server ignored the limit.
+pub(super) fn limit_ignored(row: &Row<'_>) -> u64 {
+    if row.shape.limit == "ignored" && row.shape.verb == "list" { row.shape.requests } else { 0 }
+}
+
+impl<'a> Row<'a> {
     fn etcd_answered(&self) -> bool {
         self.shape.likely.as_ref().unwrap_or(&self.shape.served_from) == "etcd"
-    }
-
-    fn requests_if(&self, counted: bool) -> u64 {
-        if counted { self.shape.requests } else { 0 }
-    }
-
-    /// LISTs that etcd answered, likely ones of `depends` too.
-    #[must_use]
-    pub fn etcd_lists(&self) -> u64 {
-        self.requests_if(self.etcd_answered() && self.is("list"))
-    }
-
-    /// GETs that etcd answered.
-    #[must_use]
-    pub fn etcd_gets(&self) -> u64 {
-        self.requests_if(self.etcd_answered() && self.is("get"))
-    }
-
-    /// LISTs of which the server ignored the limit.
-    #[must_use]
-    pub fn limit_ignored(&self) -> u64 {
-        self.requests_if(self.shape.limit == "ignored" && self.is("list"))
-    }
-
-    /// Time that requests took that etcd answered.
-    #[must_use]
-    pub fn etcd_micros(&self) -> u64 {
-        let counted = self.etcd_answered() && !self.shape.long_running;
-        self.latency().filter(|_| counted).map_or(0, |latency| latency.sum_micros)
     }
 
     pub(super) fn latency(&self) -> Option<&'a Latency> {

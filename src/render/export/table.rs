@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use polars::prelude::{
-    Column as Series, CsvWriter, DataFrame, IntoColumn, KeyValueMetadata, ListBuilderTrait,
-    ListStringChunkedBuilder, NamedFrom, ParquetCompression, ParquetWriter, PolarsResult, SerWriter,
+    Column as Cells, CsvWriter, DataFrame, IntoColumn, KeyValueMetadata, ListBuilderTrait,
+    ListStringChunkedBuilder, ParquetCompression, ParquetWriter, PolarsResult, SerWriter,
 };
 
 use super::columns::COLUMNS;
@@ -40,12 +40,12 @@ pub(super) fn write_csv(rows: &[Row<'_>], out: impl Write) -> io::Result<()> {
 }
 
 fn table(rows: &[Row<'_>], reader: Reader) -> DataFrame {
-    let series = COLUMNS.iter().map(|column| series(column, rows, reader)).collect();
-    let table: PolarsResult<DataFrame> = DataFrame::new(rows.len(), series);
+    let columns = COLUMNS.iter().map(|column| cells(column, rows, reader)).collect();
+    let table: PolarsResult<DataFrame> = DataFrame::new(rows.len(), columns);
     table.expect("column names are unique, and each column has a value for each row")
 }
 
-fn series(column: &Column, rows: &[Row<'_>], reader: Reader) -> Series {
+fn cells(column: &Column, rows: &[Row<'_>], reader: Reader) -> Cells {
     let name = column.name;
     match column.value {
         Value::Text(get) => texts(name, rows.iter().map(|row| Some(get(row))), reader),
@@ -53,27 +53,27 @@ fn series(column: &Column, rows: &[Row<'_>], reader: Reader) -> Series {
         Value::Texts(get) if reader == Reader::Typed => lists(name, rows.iter().map(get)),
         Value::Texts(get) => {
             let joined: Vec<String> = rows.iter().map(|row| harden(&get(row).join(","))).collect();
-            Series::new(name.into(), joined)
+            Cells::new(name.into(), joined)
         }
         Value::Integer(get) => {
-            Series::new(name.into(), rows.iter().map(|row| signed(get(row))).collect::<Vec<i64>>())
+            Cells::new(name.into(), rows.iter().map(|row| signed(get(row))).collect::<Vec<i64>>())
         }
         Value::MaybeInteger(get) => {
-            Series::new(name.into(), rows.iter().map(|row| get(row).map(signed)).collect::<Vec<Option<i64>>>())
+            Cells::new(name.into(), rows.iter().map(|row| get(row).map(signed)).collect::<Vec<Option<i64>>>())
         }
-        Value::MaybeFloat(get) => Series::new(name.into(), rows.iter().map(get).collect::<Vec<Option<f64>>>()),
-        Value::Bool(get) => Series::new(name.into(), rows.iter().map(get).collect::<Vec<bool>>()),
+        Value::MaybeFloat(get) => Cells::new(name.into(), rows.iter().map(get).collect::<Vec<Option<f64>>>()),
+        Value::Bool(get) => Cells::new(name.into(), rows.iter().map(get).collect::<Vec<bool>>()),
     }
 }
 
-fn texts<'a>(name: &str, values: impl Iterator<Item = Option<&'a str>>, reader: Reader) -> Series {
+fn texts<'a>(name: &str, values: impl Iterator<Item = Option<&'a str>>, reader: Reader) -> Cells {
     match reader {
-        Reader::Typed => Series::new(name.into(), values.collect::<Vec<_>>()),
-        Reader::Csv => Series::new(name.into(), values.map(|text| text.map(harden)).collect::<Vec<_>>()),
+        Reader::Typed => Cells::new(name.into(), values.collect::<Vec<_>>()),
+        Reader::Csv => Cells::new(name.into(), values.map(|text| text.map(harden)).collect::<Vec<_>>()),
     }
 }
 
-fn lists<'a>(name: &str, values: impl ExactSizeIterator<Item = &'a [String]>) -> Series {
+fn lists<'a>(name: &str, values: impl ExactSizeIterator<Item = &'a [String]>) -> Cells {
     // The type is named and not found from the values, of which there may be none.
     let mut builder = ListStringChunkedBuilder::new(name.into(), values.len(), values.len());
     for list in values {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 /// Bytes on their way to a path.
-pub(super) enum Draft {
+pub(crate) enum Draft {
     /// A new file beside the path, to be renamed to it.
     New { file: NamedTempFile, path: PathBuf },
     /// A pipe or a device, which must not be replaced by a file.
@@ -16,16 +16,17 @@ pub(super) enum Draft {
 
 impl Draft {
     /// Begins a file. A path that is a link stays one: the file behind it is replaced.
-    pub(super) fn beside(path: &Path) -> io::Result<Self> {
+    pub(crate) fn beside(path: &Path) -> io::Result<Self> {
         let old = match fs::metadata(path) {
             Ok(old) if old.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-            Ok(old) if !old.is_file() => return Ok(Self::Through(File::options().write(true).open(path)?)),
+            Ok(_) if is_passage(path) => return Ok(Self::Through(File::options().write(true).open(path)?)),
             Ok(old) => Some(old.permissions()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
         let path = if old.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let directory =
+            path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // Says that the directory is missing without the name of the draft in it.
         fs::metadata(directory)?;
         let mut builder = tempfile::Builder::new();
@@ -38,7 +39,7 @@ impl Draft {
     }
 
     /// Where the bytes are written to.
-    pub(super) fn file(&mut self) -> &mut File {
+    pub(crate) fn file(&mut self) -> &mut File {
         match self {
             Self::New { file, .. } => file.as_file_mut(),
             Self::Through(file) => file,
@@ -46,7 +47,7 @@ impl Draft {
     }
 
     /// Puts the file in its place. A draft that is dropped leaves nothing behind.
-    pub(super) fn keep(self) -> io::Result<()> {
+    pub(crate) fn keep(self) -> io::Result<()> {
         match self {
             Self::New { file, path } => {
                 file.as_file().sync_all()?;
@@ -56,6 +57,11 @@ impl Draft {
         }
         Ok(())
     }
+}
+
+/// Whether a path is a pipe or a device. A pipe can't be opened to try: its reader would take that for all.
+pub(crate) fn is_passage(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|old| !old.is_file() && !old.is_dir())
 }
 
 /// What a new file may be read by: a draft is the owner's alone, unless told otherwise. The umask applies.

@@ -1,0 +1,350 @@
+//! The command as a user meets it: exit status, messages, outputs.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::Value;
+
+fn kubetoll(args: &[&str], directory: &Path, stdin: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_kubetoll"))
+        .args(args)
+        .current_dir(directory)
+        .env("COLUMNS", "100")
+        .env_remove("NO_COLOR")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    // A child that fails early closes its input.
+    let _ = child.stdin.take().expect("piped").write_all(stdin);
+    child.wait_with_output().expect("the binary ends")
+}
+
+struct Dir(tempfile::TempDir);
+
+impl Dir {
+    fn with(files: &[(&str, &[u8])]) -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        for (name, bytes) in files {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+            fs::write(path, bytes).expect("a file");
+        }
+        Self(dir)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn run(&self, args: &[&str]) -> (Option<i32>, String, String) {
+        let output = kubetoll(args, self.path(), b"");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let mut all = vec!["scan", "--format", "json", "--no-progress"];
+        all.extend(args);
+        let (code, out, err) = self.run(&all);
+        assert_eq!(code, Some(0), "{err}");
+        serde_json::from_str(&out).expect("JSON")
+    }
+}
+
+/// An event as the apiserver writes it.
+struct Event<'a> {
+    id: &'a str,
+    stage: &'a str,
+    verb: &'a str,
+    uri: &'a str,
+    user: &'a str,
+    agent: &'a str,
+    code: u16,
+    second: u32,
+}
+
+const EVENT: Event<'static> = Event {
+    id: "1",
+    stage: "ResponseComplete",
+    verb: "list",
+    uri: "/api/v1/pods",
+    user: "system:serviceaccount:monitoring:poller",
+    agent: "poller/v1.2.3 (linux/amd64) kubernetes/abcdef0",
+    code: 200,
+    second: 0,
+};
+
+impl Event<'_> {
+    fn line(&self) -> String {
+        let Self { id, stage, verb, uri, user, agent, code, second } = self;
+        let uri = uri.replace('&', "\\u0026");
+        let agent = serde_json::to_string(agent).expect("a string");
+        let (minute, second) = (second / 60, second % 60);
+        let status = if *stage == "RequestReceived" {
+            String::new()
+        } else {
+            format!(r#","responseStatus":{{"metadata":{{}},"code":{code}}}"#)
+        };
+        format!(
+            r#"{{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"{id}","stage":"{stage}","requestURI":"{uri}","verb":"{verb}","user":{{"username":"{user}"}},"userAgent":{agent}{status},"requestReceivedTimestamp":"2026-07-23T10:{minute:02}:{second:02}.000000Z","stageTimestamp":"2026-07-23T10:{minute:02}:{second:02}.250000Z"}}"#
+        ) + "\n"
+    }
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).expect("writes to memory");
+    encoder.finish().expect("writes to memory")
+}
+
+#[test]
+fn what_cannot_be_read_is_said_and_exits_with_2() {
+    let dir = Dir::with(&[
+        ("notes.txt", b"dear diary\n"),
+        ("empty.log", b""),
+        ("logs/other.log", b"{\"level\":\"info\"}\n"),
+        ("ok.log", EVENT.line().as_bytes()),
+    ]);
+    fs::create_dir(dir.path().join("nothing")).expect("a directory");
+    for (args, message) in [
+        (vec!["scan", "missing.log"], "error: missing.log: No such file"),
+        (vec!["scan", "notes.txt"], "error: notes.txt: holds no audit event"),
+        (vec!["scan", "empty.log"], "(it is empty)"),
+        (vec!["scan", "logs"], "error: logs: holds no audit event"),
+        (vec!["scan", "nothing"], "error: nothing: the directory holds no files"),
+        (vec!["scan", "-"], "error: standard input: holds no audit event"),
+        (vec!["scan", "ok.log", "--kube-version", "1.18"], "kubetoll knows Kubernetes 1.19 and later"),
+        (vec!["scan", "ok.log", "--feature-gate", "WatchLits=true"], "did you mean WatchList?"),
+        (vec!["scan", "ok.log", "--format", "xml"], "known formats are text, json"),
+        (vec!["scan", "ok.log", "--output", "no/such/dir/x"], "error: no/such/dir/x: can't be written"),
+        (vec!["scan", "ok.log", "--format", "csv=no/such/x"], "error: no/such/x: No such file"),
+        (vec!["scan", "ok.log", "--after", "noon"], "error: 'noon' is no instant"),
+        (vec!["scan", "ok.log", "--http-status-code", "9"], "error: '9' is no HTTP status"),
+        (vec!["classify", "GET pods"], "error: the uri must begin with '/'"),
+    ] {
+        let (code, out, err) = dir.run(&args);
+        assert_eq!(code, Some(2), "{args:?}: {err}");
+        assert!(err.contains(message), "{args:?}: {err}");
+        assert_eq!(out, "", "{args:?}");
+    }
+}
+
+#[test]
+fn a_file_without_events_does_not_cost_the_report_of_the_others() {
+    let dir = Dir::with(&[("notes.txt", b"dear diary\n"), ("ok.log", EVENT.line().as_bytes())]);
+    let (code, out, err) = dir.run(&["scan", "ok.log", "notes.txt"]);
+    assert_eq!(code, Some(2));
+    assert!(out.contains("monitoring/poller") && err.contains("notes.txt: holds no audit event"), "{err}");
+    let report = dir.json(&["."]);
+    assert_eq!(report["input"]["withoutEvents"]["count"], 1);
+    assert_eq!(report["input"]["skipped"]["not-json"], 1);
+}
+
+#[test]
+fn compression_is_told_by_content_and_damage_is_counted() {
+    let lines: String = (0..100).map(|_| EVENT.line()).collect();
+    let whole = gzip(lines.as_bytes());
+    let members = [gzip(EVENT.line().as_bytes()), gzip(EVENT.line().as_bytes())].concat();
+    let dir = Dir::with(&[
+        ("gzip.log", &whole),
+        ("members.log", &members),
+        ("zstd.log", &zstd::encode_all(lines.as_bytes(), 1).expect("zstd")),
+        ("cut.gz", &whole[..whole.len() - 30]),
+        ("torn.log", format!("{}{}", EVENT.line(), &EVENT.line()[..200]).as_bytes()),
+    ]);
+    let requests = |file: &str| dir.json(&[file])["input"]["requests"].clone();
+    assert_eq!(
+        (requests("gzip.log"), requests("members.log"), requests("zstd.log")),
+        (100.into(), 2.into(), 100.into())
+    );
+    let cut = dir.json(&["cut.gz"]);
+    assert_eq!(cut["input"]["damaged"][0]["damage"], "truncated-stream");
+    assert!(cut["input"]["requests"].as_u64().expect("a count") > 0);
+    let torn = dir.json(&["torn.log"]);
+    assert_eq!(torn["input"]["skipped"], serde_json::json!({"truncated": 1}));
+    assert_eq!(torn["input"]["skippedAt"][0]["line"], 2);
+}
+
+#[test]
+fn the_version_is_given_or_stated_or_assumed() {
+    let stated = |version: &str, second| {
+        let agent = format!("kube-apiserver/{version} (linux/amd64) kubernetes/abcdef0");
+        Event { user: "system:apiserver", agent: &agent, verb: "get", uri: "/readyz", second, ..EVENT }.line()
+    };
+    let upgrade = [
+        stated("v1.30.4", 0),
+        Event { second: 1, ..EVENT }.line(),
+        Event { second: 20, ..EVENT }.line(),
+        stated("v1.31.1", 60),
+        Event { second: 61, ..EVENT }.line(),
+    ]
+    .concat();
+    let dir = Dir::with(&[("upgrade.log", upgrade.as_bytes()), ("plain.log", EVENT.line().as_bytes())]);
+    let report = dir.json(&["upgrade.log"]);
+    assert_eq!(report["server"]["kubeVersions"], serde_json::json!(["1.30.4", "1.31.1"]));
+    assert_eq!(report["server"]["versionSource"], "loopback-user-agent");
+    let served = &report["totals"]["byServedFrom"];
+    assert_eq!((&served["etcd"], &served["watch-cache-after-revision-check"]), (&2.into(), &1.into()));
+    assert_eq!(dir.json(&["upgrade.log", "--kube-version=1.29.0"])["totals"]["byServedFrom"]["etcd"], 3);
+    let assumed = dir.json(&["plain.log"]);
+    assert_eq!(
+        (&assumed["server"]["kubeVersion"], &assumed["server"]["versionSource"]),
+        (&"1.37".into(), &"newest-known".into())
+    );
+    let newer = dir.json(&["plain.log", "--kube-version=1.55.0"]);
+    assert!(newer["server"]["notes"][0].as_str().expect("a note").contains("judged as 1.37"));
+}
+
+#[test]
+fn one_request_is_one_request() {
+    let watch = |id, stage| {
+        Event { id, stage, verb: "watch", uri: "/api/v1/pods?watch=1&resourceVersion=5", ..EVENT }.line()
+    };
+    let log = [
+        Event { stage: "RequestReceived", ..EVENT }.line(),
+        EVENT.line(),
+        watch("w1", "RequestReceived"),
+        watch("w1", "ResponseStarted"),
+        watch("w1", "ResponseStarted"),
+        watch("w1", "ResponseComplete"),
+        watch("w2", "ResponseStarted"),
+        watch("w2", "ResponseStarted"),
+    ]
+    .concat();
+    let arrivals =
+        [Event { stage: "RequestReceived", ..EVENT }.line(), watch("w1", "RequestReceived")].concat();
+    let dir = Dir::with(&[("all.log", log.as_bytes()), ("arrivals.log", arrivals.as_bytes())]);
+    let report = dir.json(&["all.log"]);
+    assert_eq!((&report["input"]["requests"], &report["input"]["open"]), (&3.into(), &1.into()));
+    assert_eq!(report["totals"]["byVerb"], serde_json::json!({"list": 1, "watch": 2}));
+    let report = dir.json(&["arrivals.log"]);
+    assert_eq!((&report["input"]["requests"], &report["input"]["receivedOnly"]), (&2.into(), &true.into()));
+}
+
+#[test]
+fn filters_choose_and_say_what_they_left_out() {
+    let log = [
+        EVENT.line(),
+        Event {
+            user: "alice",
+            agent: "kubectl/v1.30.0",
+            uri: "/api/v1/namespaces/shop/pods",
+            code: 403,
+            second: 90,
+            ..EVENT
+        }
+        .line(),
+        Event {
+            user: "system:node:n1",
+            agent: "kubelet/v1.30.0",
+            uri: "/api/v1/nodes/n1",
+            verb: "get",
+            code: 504,
+            ..EVENT
+        }
+        .line(),
+    ]
+    .concat();
+    let dir = Dir::with(&[("audit.log", log.as_bytes())]);
+    for (filter, requests) in [
+        (vec!["--user", "alice"], 1),
+        (vec!["--user", "-alice"], 2),
+        (vec!["--user", "system:node:n1"], 1),
+        (vec!["--user", "system:*"], 2),
+        (vec!["--verb", "list"], 2),
+        (vec!["--resource", "pods,nodes"], 3),
+        (vec!["--resource", "-pods"], 1),
+        (vec!["-n", "shop"], 1),
+        (vec!["--after", "2026-07-23T10:01:00Z"], 1),
+        (vec!["--before", "2026-07-23T10:01:00Z"], 2),
+        (vec!["--after", "2026-07-24"], 0),
+        (vec!["--http-status-code", "4xx"], 1),
+        (vec!["--http-status-code", "403,504"], 2),
+        (vec!["--failed-only"], 2),
+        (vec!["--client", "kubectl"], 1),
+        (vec!["--client", "service-account"], 1),
+    ] {
+        let mut args = vec!["audit.log"];
+        args.extend(&filter);
+        let report = dir.json(&args);
+        assert_eq!(report["input"]["requests"], requests, "{filter:?}");
+        assert_eq!(report["input"]["filtered"], 3 - requests, "{filter:?}");
+    }
+}
+
+#[test]
+fn fails_only_when_asked_to() {
+    let log = [
+        Event { uri: "/api/v1/pods?limit=500&resourceVersion=0", ..EVENT }.line(),
+        Event { verb: "get", uri: "/api/v1/nodes/n", ..EVENT }.line(),
+    ]
+    .concat();
+    let dir = Dir::with(&[("audit.log", log.as_bytes())]);
+    let code = |args: &[&str]| {
+        let mut all = vec!["scan", "audit.log"];
+        all.extend(args);
+        dir.run(&all).0
+    };
+    assert_eq!(code(&[]), Some(0));
+    assert_eq!(code(&["--fail-on", "etcd-list"]), Some(0));
+    assert_eq!(code(&["--fail-on", "etcd-list", "--fail-on", "etcd-get"]), Some(1));
+    assert_eq!(code(&["--fail-on", "etcd-list,limit-ignored"]), Some(1));
+}
+
+#[test]
+fn output_is_written_whole_or_not_at_all() {
+    let dir = Dir::with(&[("audit.log", EVENT.line().as_bytes()), ("text.log", b"no\n")]);
+    let (code, out, _) = dir.run(&[
+        "scan",
+        "audit.log",
+        "--format",
+        "json",
+        "--output",
+        "report.json",
+        "--format",
+        "csv=rows.csv",
+    ]);
+    assert_eq!((code, out.as_str()), (Some(0), ""));
+    let report = fs::read_to_string(dir.path().join("report.json")).expect("a report");
+    assert!(serde_json::from_str::<Value>(&report).is_ok());
+    assert!(fs::read_to_string(dir.path().join("rows.csv")).expect("rows").contains("monitoring"));
+    let (code, ..) = dir.run(&["scan", "text.log", "--output", "none.txt"]);
+    assert_eq!(code, Some(2));
+    let left: Vec<PathBuf> =
+        fs::read_dir(dir.path()).expect("a directory").map(|e| e.expect("an entry").path()).collect();
+    assert_eq!(left.len(), 4, "{left:?}");
+}
+
+#[test]
+fn what_a_client_sends_cannot_drive_the_terminal() {
+    let log = [
+        Event {
+            agent: "\u{1b}]0;owned\u{7}evil/1.0",
+            user: "mallory\\u001b[2J\\u202e",
+            uri: "/api/v1/events?a=%1b\u{9b}31m",
+            ..EVENT
+        }
+        .line(),
+        Event { agent: &"r4nd0m ".repeat(200), ..EVENT }.line(),
+    ]
+    .concat();
+    let dir = Dir::with(&[("audit.log", log.as_bytes())]);
+    let (code, out, _) = dir.run(&["scan", "audit.log", "--color", "never"]);
+    assert_eq!(code, Some(0));
+    assert!(out.contains("mallory\\u{1b}[2J\\u{202e}"), "{out}");
+    assert!(!out.contains(|c: char| c.is_control() && c != '\n'), "{out:?}");
+}
+
+#[test]
+fn the_same_file_by_two_paths_is_read_once_and_order_does_not_matter() {
+    let dir = Dir::with(&[("b/1.log", EVENT.line().as_bytes()), ("a.log", EVENT.line().as_bytes())]);
+    let one = dir.json(&["b", "a.log", "./b/1.log"]);
+    assert_eq!(one["input"]["files"], 2);
+    assert_eq!(dir.json(&["a.log", "b"])["clients"], dir.json(&["b", "a.log"])["clients"]);
+}

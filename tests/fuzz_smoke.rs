@@ -1,0 +1,162 @@
+//! The fuzz targets' bodies on stable Rust: some thousand inputs in each run of the tests, where a fuzzer tries
+//! millions (`cargo +nightly fuzz run line`).
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+
+#[path = "support/conservation.rs"]
+mod conservation;
+#[path = "support/fuzz_bodies.rs"]
+mod fuzz_bodies;
+#[allow(dead_code, reason = "the property tests use the rest")]
+#[path = "support/run.rs"]
+mod run;
+#[allow(dead_code, reason = "the property tests use the rest")]
+#[path = "support/strange.rs"]
+mod strange;
+#[allow(dead_code, reason = "the example and the benchmarks use the rest")]
+#[path = "../benches/support/synth/mod.rs"]
+mod synth;
+
+/// Lines of a log; in front the few of requests that leave three, so that two of one request meet often.
+static LINES: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let mut lines: Vec<String> = synth::Log::new(7, 60).take(6_000).collect();
+    let id = |line: &str| line.split("\"auditID\":\"").nth(1).map(|rest| rest[..36].to_owned());
+    let long: HashSet<_> =
+        lines.iter().filter(|line| line.contains("ResponseStarted")).map(|line| id(line)).collect();
+    let ended = |line: &String| line.contains("ResponseComplete") && long.contains(&id(line));
+    let few: HashSet<_> = lines.iter().filter(|line| ended(line)).take(4).map(|line| id(line)).collect();
+    lines.sort_by_key(|line| !few.contains(&id(line)));
+    lines.truncate(600);
+    lines
+});
+
+/// So many cases, or more if `PROPTEST_CASES` says so.
+fn cases(cases: u32) -> ProptestConfig {
+    let default = ProptestConfig::default();
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { default.cases.max(cases) } else { cases };
+    let failure_persistence = Some(Box::new(FileFailurePersistence::WithSource("regressions")) as Box<_>);
+    ProptestConfig { cases, failure_persistence, ..default }
+}
+
+fn line() -> impl Strategy<Value = &'static str> {
+    let line = |at: prop::sample::Index, of: usize| &*LINES[at.index(of)];
+    prop_oneof![
+        any::<prop::sample::Index>().prop_map(move |at| line(at, LINES.len())),
+        any::<prop::sample::Index>().prop_map(move |at| line(at, 12)),
+    ]
+}
+
+/// One way to damage a line.
+#[derive(Debug, Clone)]
+enum Damage {
+    Flip(prop::sample::Index, u8),
+    Replace(prop::sample::Index, String),
+    CutEnd(prop::sample::Index),
+    CutStart(prop::sample::Index),
+    Splice(prop::sample::Index, prop::sample::Index, prop::sample::Index),
+    Swap(&'static str, &'static str),
+}
+
+/// Values that are JSON and yet not what an event holds in that place.
+const SWAPS: [(&str, &str); 15] = [
+    ("ResponseComplete", "Panic"),
+    ("ResponseComplete", "ResponseStarted"),
+    ("\"code\":200", "\"code\":-1"),
+    ("\"code\":200", "\"code\":99999999999"),
+    ("\"code\":200", "\"code\":null"),
+    ("\"code\":200", "\"code\":503"),
+    ("2026-07-01T08", "2026-02-30T08"),
+    ("2026-07-01T08", "9999-12-31T23"),
+    ("2026-07-01T08", "0000-01-01T00"),
+    ("\"requestURI\":\"", "\"requestURI\":\"https://[::1]"),
+    ("\"requestURI\":\"", "\"x\":\""),
+    ("\"verb\":\"list\"", "\"verb\":null"),
+    ("\"user\":{", "\"user\":null,\"impersonatedUser\":{"),
+    ("ms\"", "h\""),
+    ("\"userAgent\":\"", "\"userAgent\":\"\\ud83d"),
+];
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let index = any::<prop::sample::Index>;
+    prop_oneof![
+        (index(), 0_u8..8).prop_map(|(at, bit)| Damage::Flip(at, bit)),
+        (index(), "[\\PC\\u{0}\"\\\\{}\\[\\],:%&=?/\n]{1,3}")
+            .prop_map(|(at, text)| Damage::Replace(at, text)),
+        index().prop_map(Damage::CutEnd),
+        index().prop_map(Damage::CutStart),
+        (index(), index(), index()).prop_map(|(line, from, to)| Damage::Splice(line, from, to)),
+        prop::sample::select(&SWAPS[..]).prop_map(|(from, to)| Damage::Swap(from, to)),
+    ]
+}
+
+impl Damage {
+    fn apply(&self, line: &mut Vec<u8>) {
+        if line.is_empty() {
+            return;
+        }
+        match self {
+            Self::Flip(at, bit) => {
+                let at = at.index(line.len());
+                line[at] ^= 1 << bit;
+            }
+            Self::Replace(at, text) => {
+                let at = at.index(line.len());
+                line.splice(at..=at, text.bytes());
+            }
+            Self::CutEnd(at) => line.truncate(at.index(line.len())),
+            Self::CutStart(at) => drop(line.drain(..at.index(line.len()))),
+            Self::Splice(other, from, to) => {
+                let other = LINES[other.index(LINES.len())].as_bytes();
+                line.truncate(from.index(line.len()));
+                line.extend_from_slice(&other[to.index(other.len())..]);
+            }
+            Self::Swap(from, to) => {
+                if let Some(at) = memchr::memmem::find(line, from.as_bytes()) {
+                    line.splice(at..at + from.len(), to.bytes());
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(1_500))]
+
+    #[test]
+    fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fuzz_bodies::line(&bytes);
+    }
+
+    #[test]
+    fn damaged_lines(
+        lines in prop::collection::vec((line(), prop::collection::vec(damage(), 0..3)), 1..6),
+    ) {
+        let mut text = Vec::new();
+        for (line, damage) in lines {
+            let mut line = line.as_bytes().to_vec();
+            damage.iter().for_each(|damage| damage.apply(&mut line));
+            text.append(&mut line);
+            text.push(b'\n');
+        }
+        fuzz_bodies::line(&text);
+    }
+
+    #[test]
+    fn any_target(text in "\\PC{0,60}") {
+        fuzz_bodies::uri(&text);
+    }
+
+    #[test]
+    fn likely_targets(text in strange::target()) {
+        fuzz_bodies::uri(&text);
+    }
+
+    #[test]
+    fn any_user_agent(text in prop_oneof!["\\PC{0,100}", "[a-zA-Z0-9./ ()_-]{0,90}", any::<String>()]) {
+        fuzz_bodies::user_agent(&text);
+    }
+}

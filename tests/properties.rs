@@ -1,0 +1,223 @@
+//! What holds for every log: the report does not depend on how the log is read, and it adds up.
+
+use std::fs;
+use std::path::PathBuf;
+
+use kubetoll::classify::{Statement, Witness};
+use kubetoll::k8s::KubeVersion;
+use kubetoll::ledger::{Ledger, Merge, ServerTimeline, VersionEvidence};
+use kubetoll::pipeline::Worker;
+use kubetoll::report::Report;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use proptest::test_runner::FileFailurePersistence;
+use tempfile::TempDir;
+
+#[path = "support/conservation.rs"]
+mod conservation;
+#[path = "support/damage.rs"]
+mod damage;
+#[allow(dead_code, reason = "the fuzz targets use the rest")]
+#[path = "support/run.rs"]
+mod run;
+#[path = "support/same.rs"]
+mod same;
+#[path = "support/strange.rs"]
+mod strange;
+#[allow(dead_code, reason = "the example and the benchmarks use the rest")]
+#[path = "../benches/support/synth/mod.rs"]
+mod synth;
+
+use damage::{Damage, Packing, any_damage, gzip, harmless, packing, zstd};
+use same::{difference, json, json_without};
+
+/// So many cases, or more if `PROPTEST_CASES` says so.
+fn cases(cases: u32) -> ProptestConfig {
+    let default = ProptestConfig::default();
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { default.cases.max(cases) } else { cases };
+    let failure_persistence = Some(Box::new(FileFailurePersistence::WithSource("regressions")) as Box<_>);
+    ProptestConfig { cases, failure_persistence, ..default }
+}
+
+/// Files with these contents, in a directory that lasts as long as it is held.
+fn files(contents: &[Vec<u8>]) -> (TempDir, Vec<PathBuf>) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let paths =
+        (0..contents.len()).map(|number| directory.path().join(number.to_string())).collect::<Vec<_>>();
+    for (path, content) in paths.iter().zip(contents) {
+        fs::write(path, content).expect("a file");
+    }
+    (directory, paths)
+}
+
+/// A log with damage, its last line whole.
+fn damaged(seed: u64, size: usize, damage: &[Damage]) -> Vec<u8> {
+    let mut log = synth::log(seed, 120, size);
+    damage.iter().for_each(|damage| damage.apply(&mut log));
+    if log.last().is_some_and(|last| *last != b'\n') {
+        log.push(b'\n');
+    }
+    log
+}
+
+/// The log cut behind the lines at these places.
+fn cut<'a>(log: &'a [u8], places: &[Index]) -> Vec<&'a [u8]> {
+    let mut ends: Vec<usize> = places
+        .iter()
+        .map(|at| memchr::memrchr(b'\n', &log[..at.index(log.len())]).map_or(0, |feed| feed + 1))
+        .chain([0, log.len()])
+        .collect();
+    ends.sort_unstable();
+    ends.windows(2).map(|pair| &log[pair[0]..pair[1]]).collect()
+}
+
+/// A server that was upgraded while the log was written.
+fn upgrade() -> ServerTimeline {
+    let mut evidence = VersionEvidence::default();
+    for (minor, seconds) in [(30, 0), (34, 5)] {
+        let version = KubeVersion::new(minor, 1);
+        evidence.state(Statement { by: Witness::Loopback, version }, 0, synth::BEGIN + seconds * 1_000_000);
+    }
+    evidence.timeline().expect("evidence").1
+}
+
+/// What says in which file and line something stands, and the bytes, to which a line that is too long adds itself
+/// or not by where a read of its file ends.
+const PLACES: [&str; 7] =
+    ["example", "moreExamples", "files", "skippedAt", "withoutEvents", "damaged", "bytes"];
+
+/// Whether two reports are the same, and if not, where they differ.
+fn same(left: &Report, right: &Report) -> Result<(), TestCaseError> {
+    prop_assert_eq!(difference(&json(left), &json(right)), Vec::<String>::new());
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(cases(4))]
+
+    #[test]
+    fn neither_threads_nor_files_matter(
+        seed: u64,
+        mut damage in prop::collection::vec(any_damage(), 20..40),
+        long: Index,
+        places in prop::collection::vec(any::<Index>(), 4),
+        order in Just([0, 1, 2, 3, 4]).prop_shuffle(),
+    ) {
+        damage.retain(|damage| !matches!(damage, Damage::End(_)));
+        damage.push(Damage::Long(long));
+        let log = damaged(seed, 2_000_000, &damage);
+        let (_directory, whole) = files(std::slice::from_ref(&log));
+        let one = run::scan(&whole, &run::settings(1, &[]));
+        conservation::check(&one);
+        prop_assert!(one.input.events > 1_500 && one.input.skipped.len() > 2, "{:?}", one.input);
+
+        let parts = cut(&log, &places);
+        let stored = |index: usize| match index % 3 {
+            0 => parts[index].to_vec(),
+            1 => gzip(parts[index]),
+            _ => zstd(parts[index]),
+        };
+        let (_directory, split) = files(&order.map(stored));
+        let split_by_one = run::scan(&split, &run::settings(1, &[]));
+        let counts = |report| json_without(report, &PLACES);
+        prop_assert_eq!(difference(&counts(&split_by_one), &counts(&one)), Vec::<String>::new());
+        for threads in [2, 3] {
+            let settings = run::settings(threads, &[]);
+            same(&run::scan(&whole, &settings), &one)?;
+            same(&run::scan(&split, &settings), &split_by_one)?;
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(60))]
+
+    #[test]
+    fn neither_blocks_nor_their_order_matter(
+        seed: u64,
+        damage in prop::collection::vec(any_damage(), 0..8),
+        strange in prop::collection::vec(strange::line(), 0..120),
+        cuts in prop::collection::vec(any::<bool>(), 1..40),
+        shuffled in Just((0..400).collect::<Vec<usize>>()).prop_shuffle(),
+        workers in 1_usize..4,
+    ) {
+        let mut log = damaged(seed, 120_000, &damage);
+        log.extend_from_slice(strange.join("\n").as_bytes());
+        let (settings, timeline) = (run::settings(1, &[]), upgrade());
+        let whole = run::count(&run::blocks(&log, |_| false), &settings, &timeline);
+        let versions = whole.versions.clone();
+        let whole = run::report(whole, &[], &timeline);
+        conservation::check(&whole);
+
+        let blocks = run::blocks(&log, |line| cuts[line % cuts.len()]);
+        let mut ledgers: Vec<Ledger> = (0..workers).map(|_| Ledger::default()).collect();
+        for at in shuffled.iter().filter(|at| **at < blocks.len()) {
+            let ledger = std::mem::take(&mut ledgers[at % workers]);
+            let mut worker = Worker { settings: &settings, timeline: &timeline, ledger };
+            worker.read(&blocks[*at]);
+            ledgers[at % workers] = worker.ledger;
+        }
+        prop_assert!(blocks.len() <= shuffled.len());
+        let merged = ledgers.into_iter().rev().reduce(|mut all, one| { all.merge(one); all }).expect("a worker");
+        prop_assert_eq!(&merged.versions, &versions);
+        same(&run::report(merged, &[], &timeline), &whole)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(120))]
+
+    #[test]
+    fn nothing_is_lost_whatever_happened_to_the_log(
+        seed: u64,
+        damage in prop::collection::vec(any_damage(), 0..10),
+        packing in packing(),
+        cut_at in any::<Option<Index>>(),
+        flip in any::<Option<Index>>(),
+        verbs in prop::sample::select(vec![&[][..], &["list", "watch"], &["-get"], &["none"]]),
+    ) {
+        let log = damaged(seed, 50_000, &damage);
+        let settings = run::settings(2, verbs);
+        let (_directory, paths) = files(std::slice::from_ref(&log));
+        let plain = run::scan(&paths, &settings);
+        conservation::check(&plain);
+        prop_assert!(plain.input.damaged.is_empty());
+        let lines = log.split_inclusive(|byte| *byte == b'\n').count();
+        prop_assert_eq!((plain.input.lines, plain.input.bytes), (lines as u64, log.len() as u64));
+
+        let mut packed = packing.pack(&log);
+        fs::write(&paths[0], &packed).expect("a file");
+        same(&run::scan(&paths, &settings), &plain)?;
+
+        if let Some(at) = cut_at.filter(|_| !packed.is_empty()) {
+            packed.truncate(at.index(packed.len()));
+        }
+        if let Some(at) = flip.filter(|_| !packed.is_empty()) {
+            let at = at.index(packed.len());
+            packed[at] ^= 0x11;
+        }
+        fs::write(&paths[0], &packed).expect("a file");
+        let torn = run::scan(&paths, &settings);
+        conservation::check(&torn);
+        prop_assert!(torn.input.damaged.len() <= 1);
+        let whole_streams = matches!(packing, Packing::Plain | Packing::Gzip(None) | Packing::Zstd(None));
+        if whole_streams && flip.is_none() {
+            prop_assert!(torn.input.events <= plain.input.events, "a prefix holds no more");
+        }
+    }
+
+    #[test]
+    fn what_costs_no_event_costs_none(
+        seed: u64,
+        damage in prop::collection::vec(harmless(), 0..10),
+    ) {
+        let log = damaged(seed, 20_000, &[]);
+        let events = log.split_inclusive(|byte| *byte == b'\n').count() as u64;
+        let log = damaged(seed, 20_000, &damage);
+        let (_directory, paths) = files(&[log]);
+        let report = run::scan(&paths, &run::settings(1, &[]));
+        conservation::check(&report);
+        prop_assert_eq!(report.input.events, events);
+        prop_assert!(report.input.skipped.keys().all(|reason| reason == "blank"), "{:?}", report.input.skipped);
+    }
+}

@@ -1,0 +1,82 @@
+//! What must add up in every report, whatever was read: nothing is lost, nothing is counted twice.
+
+use std::collections::BTreeMap;
+
+use kubetoll::ledger::MAX_PRODUCTS;
+use kubetoll::report::Report;
+use kubetoll::report::v1::{Client, Counts, Shape, Statuses};
+
+/// Holds a report to its own sums.
+///
+/// # Panics
+/// Where they don't add up.
+pub fn check(report: &Report) {
+    let input = &report.input;
+    let skipped: u64 = input.skipped.values().sum();
+    assert_eq!(input.lines, input.events + skipped, "every line is an event or is skipped for a reason");
+    assert_eq!(input.events, input.events_by_stage.values().sum::<u64>(), "every event has a stage");
+    let shapes = || report.clients.iter().flat_map(|client| &client.shapes);
+    let events: u64 = shapes().map(|shape| shape.events).sum();
+    assert_eq!(input.events, events + input.filtered, "every event is counted once or filtered");
+    let totals = &report.totals.counts;
+    assert_eq!(input.requests, totals.requests);
+    assert_eq!(
+        totals.requests,
+        shapes().map(|shape| shape.requests).sum::<u64>(),
+        "totals are those of shapes"
+    );
+    assert!(input.open <= input.requests);
+    check_counts(totals, "totals");
+    assert_eq!(totals.by_verb, sum(report.clients.iter().map(|client| &client.counts.by_verb)));
+    assert_eq!(totals.by_served_from, sum(report.clients.iter().map(|client| &client.counts.by_served_from)));
+    for client in &report.clients {
+        check_client(client);
+    }
+    let clients = || report.clients.iter().map(|client| &client.counts);
+    assert_eq!(totals.requests, clients().map(|counts| counts.requests).sum::<u64>());
+    assert_eq!(totals.etcd_lists, clients().map(|counts| counts.etcd_lists).sum::<u64>());
+    assert_eq!(totals.etcd_gets, clients().map(|counts| counts.etcd_gets).sum::<u64>());
+    assert_eq!(totals.limit_ignored, clients().map(|counts| counts.limit_ignored).sum::<u64>());
+}
+
+fn check_client(client: &Client) {
+    let name = &client.identity;
+    let requests = client.counts.requests;
+    check_counts(&client.counts, name);
+    assert_eq!(requests, client.shapes.iter().map(|shape| shape.requests).sum::<u64>(), "{name}");
+    let by_product: u64 = client.user_agents.iter().map(|agent| agent.requests).sum();
+    assert!(requests <= by_product, "{name}: every request has a product");
+    assert!(client.user_agents.len() <= MAX_PRODUCTS + 1, "{name}: the rest is folded into one product");
+    client.shapes.iter().for_each(check_shape);
+}
+
+fn check_shape(shape: &Shape) {
+    let name = format!("{} {:?} {}", shape.verb, shape.resource, shape.parameters);
+    assert!(shape.events > 0, "{name}: a shape comes from an event");
+    // A request may leave no event but its end, and an arrival is no request where there are ends.
+    assert!(shape.requests <= shape.events, "{name}");
+    assert_eq!(shape.requests, all(&shape.statuses), "{name}");
+    assert!(shape.latency.is_none_or(|latency| latency.count <= shape.requests), "{name}");
+    assert!(shape.example.is_some(), "{name}: every shape has evidence");
+    assert!(shape.likely.is_some() == (shape.served_from == "depends"), "{name}");
+    assert!(shape.rejected.is_some() == (shape.served_from == "rejected"), "{name}");
+}
+
+fn check_counts(counts: &Counts, whose: &str) {
+    assert_eq!(counts.requests, counts.by_verb.values().sum::<u64>(), "{whose}: every request has a verb");
+    assert_eq!(counts.requests, counts.by_served_from.values().sum::<u64>(), "{whose}: and was served");
+    assert_eq!(counts.requests, all(&counts.statuses), "{whose}: and has a status or none");
+}
+
+fn all(statuses: &Statuses) -> u64 {
+    let Statuses { informational, success, redirect, client_error, server_error, none, .. } = statuses;
+    informational + success + redirect + client_error + server_error + none
+}
+
+fn sum<'a>(maps: impl Iterator<Item = &'a BTreeMap<String, u64>>) -> BTreeMap<String, u64> {
+    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    for (key, count) in maps.flatten() {
+        *sums.entry(key.clone()).or_default() += count;
+    }
+    sums
+}

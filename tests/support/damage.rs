@@ -1,0 +1,190 @@
+//! What happens to logs: lines torn, joined and doubled, bytes flipped, filling of file systems, editors' marks,
+//! and compressed streams that end too early.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::run::MAX_LINE;
+
+/// One way to damage a log.
+#[derive(Debug, Clone)]
+pub enum Damage {
+    /// Bytes are missing.
+    Gap(Index, u16),
+    /// A bit is another.
+    Flip(Index, u8),
+    /// A line feed is missing.
+    Join(Index),
+    /// A line stands there twice.
+    Double(Index),
+    /// Bytes that are no UTF-8.
+    Binary(Index),
+    /// A line that is no event.
+    Foreign(Index, &'static str),
+    /// A line that is longer than any that is read.
+    Long(Index),
+    /// The log ends here.
+    End(Index),
+    /// All lines end in CR LF.
+    CarriageReturns,
+    /// A byte order mark before a line.
+    ByteOrderMark(Index),
+    /// The zeros of a crashed file system before a line.
+    Zeros(Index, u16),
+    /// Empty lines before a line.
+    Blanks(Index, u8),
+}
+
+/// Lines that are no events.
+const FOREIGN: [&str; 7] = [
+    "{\"level\":\"info\",\"msg\":\"started\"}",
+    "I0701 08:00:00.000000       1 server.go:1] starting",
+    "{\"kind\":\"Event\",\"apiVersion\":\"v1\",\"auditID\":\"a\",\"stage\":\"Panic\"}",
+    "{\"kind\":\"Event\",\"auditID\":7,\"stage\":\"Panic\"}",
+    "{\"auditID\":\"a\",\"stage\":\"Panic\",\"stage\":\"Panic\"}",
+    "[]",
+    "}{",
+];
+
+/// Any damage.
+pub fn any_damage() -> impl Strategy<Value = Damage> {
+    prop_oneof![
+        3 => (any::<Index>(), 1_u16..1_500).prop_map(|(at, length)| Damage::Gap(at, length)),
+        3 => (any::<Index>(), 0_u8..8).prop_map(|(at, bit)| Damage::Flip(at, bit)),
+        2 => any::<Index>().prop_map(Damage::Join),
+        2 => any::<Index>().prop_map(Damage::Double),
+        2 => any::<Index>().prop_map(Damage::Binary),
+        2 => (any::<Index>(), prop::sample::select(&FOREIGN[..])).prop_map(|(at, line)| Damage::Foreign(at, line)),
+        1 => any::<Index>().prop_map(Damage::End),
+        2 => harmless(),
+    ]
+}
+
+/// Damage that costs no event.
+pub fn harmless() -> impl Strategy<Value = Damage> {
+    prop_oneof![
+        Just(Damage::CarriageReturns),
+        any::<Index>().prop_map(Damage::ByteOrderMark),
+        (any::<Index>(), 1_u16..600).prop_map(|(at, length)| Damage::Zeros(at, length)),
+        (any::<Index>(), 1_u8..4).prop_map(|(at, lines)| Damage::Blanks(at, lines)),
+    ]
+}
+
+impl Damage {
+    /// Damages a log.
+    pub fn apply(&self, log: &mut Vec<u8>) {
+        if log.is_empty() {
+            return;
+        }
+        match self {
+            Self::Gap(at, length) => {
+                let at = at.index(log.len());
+                log.drain(at..log.len().min(at + usize::from(*length)));
+            }
+            Self::Flip(at, bit) => {
+                let at = at.index(log.len());
+                log[at] ^= 1 << bit;
+            }
+            Self::Join(at) => {
+                let start = line_start(log, *at);
+                if start > 0 {
+                    log.remove(start - 1);
+                }
+            }
+            Self::Double(at) => {
+                let start = line_start(log, *at);
+                let end = memchr::memchr(b'\n', &log[start..]).map_or(log.len(), |feed| start + feed + 1);
+                let line = log[start..end].to_vec();
+                log.splice(start..start, line);
+            }
+            Self::Binary(at) => {
+                let at = at.index(log.len());
+                log.splice(at..at, [0xff, 0xc3, 0x28, 0x80]);
+            }
+            Self::Foreign(at, line) => insert(log, *at, format!("{line}\n").as_bytes()),
+            Self::Long(at) => insert(log, *at, &[&[b'x'; MAX_LINE + 300_000][..], b"\n"].concat()),
+            Self::End(at) => log.truncate(at.index(log.len())),
+            Self::CarriageReturns => {
+                *log = log.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(&b"\r\n"[..]);
+            }
+            Self::ByteOrderMark(at) => {
+                let start = line_start(log, *at);
+                // Only the first mark of a line is one.
+                if !log[start..].starts_with(b"\xef\xbb\xbf") && !log[start..].starts_with(b"\0") {
+                    log.splice(start..start, *b"\xef\xbb\xbf");
+                }
+            }
+            Self::Zeros(at, length) => {
+                let start = line_start(log, *at);
+                if !log[start..].starts_with(b"\xef\xbb\xbf") {
+                    log.splice(start..start, vec![0; usize::from(*length)]);
+                }
+            }
+            Self::Blanks(at, lines) => insert(log, *at, " \t\r\n".repeat(usize::from(*lines)).as_bytes()),
+        }
+    }
+}
+
+fn insert(log: &mut Vec<u8>, at: Index, lines: &[u8]) {
+    let start = line_start(log, at);
+    log.splice(start..start, lines.iter().copied());
+}
+
+/// The start of the line that the index is in.
+fn line_start(log: &[u8], at: Index) -> usize {
+    memchr::memrchr(b'\n', &log[..at.index(log.len())]).map_or(0, |feed| feed + 1)
+}
+
+/// How a log is stored.
+#[derive(Debug, Clone)]
+pub enum Packing {
+    /// As it is.
+    Plain,
+    /// gzip, in one member or cut into two anywhere.
+    Gzip(Option<Index>),
+    /// zstd, in one frame or cut into two anywhere.
+    Zstd(Option<Index>),
+}
+
+/// Any packing.
+pub fn packing() -> impl Strategy<Value = Packing> {
+    prop_oneof![
+        Just(Packing::Plain),
+        any::<Option<Index>>().prop_map(Packing::Gzip),
+        any::<Option<Index>>().prop_map(Packing::Zstd),
+    ]
+}
+
+impl Packing {
+    /// The log as it is stored.
+    pub fn pack(&self, log: &[u8]) -> Vec<u8> {
+        let cut = |at: &Option<Index>| log.split_at(at.map_or(log.len(), |at| at.index(log.len() + 1)));
+        match self {
+            Self::Plain => log.to_vec(),
+            Self::Gzip(at) => {
+                let (left, right) = cut(at);
+                [gzip(left), if at.is_some() { gzip(right) } else { Vec::new() }].concat()
+            }
+            Self::Zstd(at) => {
+                let (left, right) = cut(at);
+                [zstd(left), if at.is_some() { zstd(right) } else { Vec::new() }].concat()
+            }
+        }
+    }
+}
+
+/// One member.
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).expect("memory takes everything");
+    encoder.finish().expect("memory takes everything")
+}
+
+/// One frame.
+pub fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::encode_all(bytes, 1).expect("memory takes everything")
+}

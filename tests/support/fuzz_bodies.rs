@@ -1,0 +1,124 @@
+//! What the fuzz targets do with what they are given; `tests/fuzz_smoke.rs` does the same without a fuzzer.
+
+use kubetoll::apiserver::judge::served_against_model;
+use kubetoll::apiserver::{
+    Asked, Certainty, LimitVerdict, ParsedTarget, ServedFrom, Server, across_versions, certainty, judge,
+};
+use kubetoll::classify::{Parts, classify};
+use kubetoll::decode::{line, lines};
+use kubetoll::input::Place;
+use kubetoll::k8s::request_info::Method;
+use kubetoll::k8s::user_agent::{Form, stated_version};
+use kubetoll::k8s::{KubeVersion, Product, Stage};
+use kubetoll::ledger::Ledger;
+use kubetoll::ledger::exemplar::kept_uri;
+
+use super::{conservation, run};
+
+/// Some lines of a log: whatever they hold, they are counted, everything adds up, and it does not matter how they
+/// are cut into blocks and in which order those are read.
+pub fn line(bytes: &[u8]) {
+    let mut events = 0;
+    for line in lines(bytes, 1, 0) {
+        events += u64::from(one_line(line.bytes));
+    }
+    let settings = run::settings(1, &[]);
+    let timeline = run::timeline();
+    let whole = run::report(run::count(&run::blocks(bytes, |_| false), &settings, &timeline), &[], &timeline);
+    conservation::check(&whole);
+    // A line that is no UTF-8 gets a second chance, which `one_line` does not give it.
+    assert!((events..=events + whole.input.replaced_utf8).contains(&whole.input.events));
+    let mut blocks = run::blocks(bytes, |_| true);
+    blocks.reverse();
+    assert_eq!(run::report(run::count(&blocks, &settings, &timeline), &[], &timeline), whole);
+}
+
+/// Whether a line is an event; if so, it is classified and counted.
+fn one_line(bytes: &[u8]) -> bool {
+    let Ok(event) = line::decode(bytes) else {
+        return false;
+    };
+    let stage = event.stage().expect("decode lets only the four stages pass");
+    let parts = Parts::of(&event);
+    let request = classify(&event, &parts, stage, Place { source: 0, offset: 0, line: 1 });
+    if stage == Stage::RequestReceived {
+        assert!(request.micros.is_none() && request.status.is_none() && request.measured.is_none());
+    }
+    let mut ledger = Ledger::default();
+    ledger.observe(&request);
+    ledger.observe(&request);
+    let (clients, rest) = ledger.clients.into_parts();
+    assert!(clients.len() == 1 && rest.is_none(), "the same request is the same client's");
+    for (_, client) in clients {
+        let (products, rest) = client.products.into_parts();
+        assert!(products.len() == 1 && rest.is_none(), "and of the same product");
+        for (_, product) in products {
+            let (rows, rest) = product.rows.into_parts();
+            assert!(rows.len() == 1 && rest.is_none(), "and of the same shape");
+            assert_eq!(rows[0].1.events, 2);
+        }
+    }
+    true
+}
+
+/// A request target: it is judged for every release, always the same way, and the verdict is sound.
+pub fn uri(text: &str) {
+    assert!(kept_uri(text).len() <= 410, "evidence is bounded");
+    let Some(target) = ParsedTarget::parse(text) else {
+        return;
+    };
+    for method in [Method::Get, Method::Post, Method::Delete] {
+        let asked = Asked::new(method, &target.path, &target.options);
+        let again = ParsedTarget::parse(text).expect("it could be parsed before");
+        assert_eq!(asked, Asked::new(method, &again.path, &again.options));
+        let owned = asked.to_owned();
+        assert_eq!(owned.as_borrowed(), asked);
+        for minor in KubeVersion::OLDEST.minor..=KubeVersion::NEWEST.minor {
+            let server = Server::with_defaults(KubeVersion { minor, patch: Some(minor % 5 * 3) });
+            for status in [None, Some(200), Some(401), Some(404), Some(410), Some(429)] {
+                judged(&server, &asked, status);
+            }
+        }
+        let server = Server::with_defaults(KubeVersion::NEWEST);
+        let spans = across_versions(&server, &asked);
+        assert_eq!(spans.first().map(|span| span.first.minor), Some(KubeVersion::OLDEST.minor));
+        assert_eq!(spans.last().map(|span| span.last), Some(KubeVersion::NEWEST));
+        let certain = certainty(&server, &asked, None) == Certainty::Certain;
+        assert_eq!(spans.len() == 1, certain, "certain is what no release decides otherwise");
+    }
+}
+
+fn judged(server: &Server, asked: &Asked<&str>, status: Option<u16>) {
+    let verdict = judge(server, asked, status);
+    assert_eq!(verdict, judge(server, &asked.to_owned().as_borrowed(), status));
+    assert_eq!(verdict.rejected.is_some(), verdict.served_from == ServedFrom::Rejected);
+    assert_eq!(verdict.likely.is_some(), verdict.served_from == ServedFrom::Depends);
+    assert!(verdict.limit == LimitVerdict::Absent || asked.options.limit.is_page());
+    assert!(verdict.rejected.is_none_or(|rejected| (400..600).contains(&rejected)));
+    match status {
+        Some(401) => assert_eq!(verdict.rejected, Some(401)),
+        Some(200) => assert_eq!(verdict.rejected, None, "an answer overrides the model"),
+        _ => assert!(!served_against_model(server, asked, status)),
+    }
+}
+
+/// A user agent: its product is a short printable name that does not hang on the version.
+pub fn user_agent(text: &str) {
+    let product = Product::of(text);
+    assert!(!product.name.is_empty() && product.name.len() <= Product::MAX_LENGTH);
+    assert!(product.name.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()));
+    assert_eq!(product, Product::of(text));
+    match product.form {
+        Form::Unnamed => assert_eq!(product.name, Product::UNNAMED),
+        _ if text.is_empty() => assert_eq!(product.name, Product::ABSENT),
+        form => {
+            assert!(text.starts_with(product.name), "a name is the client's own");
+            let other = Product::of(&text[..product.name.len()]).name.to_owned();
+            assert!(other == product.name || product.name.contains(' '), "{form:?}");
+            let versioned = format!("{}/1.2.3", product.name);
+            assert_eq!(Product::of(&versioned).name, product.name, "a version makes no other product");
+        }
+    }
+    let version = stated_version(text, product.name);
+    assert!(version.is_none_or(|version| text.contains(version) && !version.contains([' ', '/'])));
+}

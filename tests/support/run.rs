@@ -1,0 +1,92 @@
+//! Reading files and blocks into a report, as the command does.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use kubetoll::apiserver::Server;
+use kubetoll::classify::filter::{Filter, Names, StatusSet};
+use kubetoll::input::{Block, Source};
+use kubetoll::k8s::KubeVersion;
+use kubetoll::ledger::{Ledger, Merge, ServerTimeline};
+use kubetoll::pipeline::{self, Settings, Worker};
+use kubetoll::report::{Context, Report, VersionSource, build};
+
+/// The version that requests are judged by.
+const VERSION: KubeVersion = KubeVersion::new(34, 2);
+/// The longest line that is read, in bytes.
+pub const MAX_LINE: usize = 1 << 20;
+
+/// Settings that count requests of these verbs; of all verbs if there are none.
+pub fn settings(threads: usize, verbs: &[&str]) -> Settings {
+    let names = |texts: &[&str]| {
+        Names::new(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>()).expect("short names")
+    };
+    let filter = Filter {
+        users: names(&[]),
+        verbs: names(verbs),
+        resources: names(&[]),
+        namespaces: names(&[]),
+        clients: names(&[]),
+        after: None,
+        before: None,
+        statuses: StatusSet::default(),
+        failed_only: false,
+    };
+    Settings { threads, max_line: MAX_LINE, filter }
+}
+
+/// A timeline of one version.
+pub fn timeline() -> ServerTimeline {
+    ServerTimeline::always(VERSION)
+}
+
+/// Files as sources, in the order in which they are given.
+pub fn sources(files: &[PathBuf]) -> Vec<Source> {
+    files.iter().map(|file| Source { path: Some(file.clone()), explicit: true }).collect()
+}
+
+/// Reads files and builds their report.
+pub fn scan(files: &[PathBuf], settings: &Settings) -> Report {
+    let sources = sources(files);
+    let timeline = timeline();
+    let ledger = pipeline::run(&sources, settings, &timeline, &Arc::default()).expect("threads");
+    report(ledger, &sources, &timeline)
+}
+
+/// What blocks hold, each counted by itself and all merged in their order.
+pub fn count(blocks: &[Block], settings: &Settings, timeline: &ServerTimeline) -> Ledger {
+    blocks.iter().fold(Ledger::default(), |mut all, block| {
+        let mut worker = Worker { settings, timeline, ledger: Ledger::default() };
+        worker.read(block);
+        all.merge(worker.ledger);
+        all
+    })
+}
+
+/// The report of a ledger.
+pub fn report(ledger: Ledger, sources: &[Source], timeline: &ServerTimeline) -> Report {
+    let context = Context {
+        sources,
+        server: Server::with_defaults(VERSION),
+        timeline,
+        version_source: VersionSource::Flag,
+        notes: Vec::new(),
+    };
+    build(ledger, &context)
+}
+
+/// Cuts a text behind the line feeds that `cut_behind` picks by their number.
+pub fn blocks(text: &[u8], mut cut_behind: impl FnMut(usize) -> bool) -> Vec<Block> {
+    let mut blocks = vec![Block { first_line: 1, ..Block::default() }];
+    let (mut number, mut offset) = (1, 0);
+    for (index, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let last = blocks.last_mut().expect("never empty");
+        last.bytes.extend_from_slice(line);
+        number += 1;
+        offset += line.len() as u64;
+        if cut_behind(index) {
+            blocks.push(Block { first_line: number, offset, ..Block::default() });
+        }
+    }
+    blocks
+}

@@ -1,0 +1,54 @@
+//! Reports side by side, and where they differ: a whole report in a failure's message is of no use to anyone.
+
+use kubetoll::report::Report;
+use serde_json::Value;
+
+/// A report as JSON.
+pub fn json(report: &Report) -> Value {
+    serde_json::to_value(report).expect("a report is JSON")
+}
+
+/// The report as JSON without these keys, wherever they stand.
+pub fn json_without(report: &Report, keys: &[&str]) -> Value {
+    let mut value = json(report);
+    remove(&mut value, keys);
+    value
+}
+
+fn remove(value: &mut Value, keys: &[&str]) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|key, _| !keys.contains(&key.as_str()));
+            map.values_mut().for_each(|value| remove(value, keys));
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| remove(value, keys)),
+        _ => {}
+    }
+}
+
+/// The first few places at which two values differ; empty if they are the same.
+pub fn difference(left: &Value, right: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    walk("", left, right, &mut found);
+    found.truncate(8);
+    found
+}
+
+fn walk(path: &str, left: &Value, right: &Value, found: &mut Vec<String>) {
+    match (left, right) {
+        (Value::Object(left), Value::Object(right)) => {
+            for key in left.keys().chain(right.keys().filter(|key| !left.contains_key(*key))) {
+                let side = |map: &serde_json::Map<String, Value>| map.get(key).cloned().unwrap_or_default();
+                walk(&format!("{path}/{key}"), &side(left), &side(right), found);
+            }
+        }
+        (Value::Array(left), Value::Array(right)) => {
+            for index in 0..left.len().max(right.len()) {
+                let side = |values: &[Value]| values.get(index).cloned().unwrap_or_default();
+                walk(&format!("{path}/{index}"), &side(left), &side(right), found);
+            }
+        }
+        _ if left == right => {}
+        _ => found.push(format!("{path}: {left:.200} and {right:.200}")),
+    }
+}
