@@ -79,7 +79,7 @@ impl Probe {
     }
 
     /// What is wrong with a verdict on the probe, if anything is.
-    fn disagrees(&self, verdict: &Verdict) -> Option<String> {
+    fn disagrees(&self, verdict: Verdict) -> Option<String> {
         let expected = self.expected();
         let agrees = match expected {
             Expected::From(from) => {
@@ -159,7 +159,7 @@ fn verdicts_are_what_the_servers_did() {
             let method = Method::parse(&probe.method).expect("a method");
             let asked = Asked::new(method, &target.path, &target.options);
             let verdict = judge(&probe.server(), &asked, None);
-            wrong.extend(probe.disagrees(&verdict));
+            wrong.extend(probe.disagrees(verdict));
             if verdict.served_from == ServedFrom::Depends {
                 assert!(DEPENDING.contains(&verdict.reason), "{:?} is not listed", verdict.reason);
             }
@@ -193,7 +193,7 @@ fn a_recorded_audit_log_gets_the_same_verdicts_by_the_way_of_scan() {
             assert_eq!(request.asked.verb.as_str(), &*event.verb, "{}", probe.request_uri);
             let answer = Answer::of(&request.asked, request.status);
             let verdict = judge(&probe.server(), &request.asked, answer.status());
-            wrong.extend(probe.disagrees(&verdict));
+            wrong.extend(probe.disagrees(verdict));
             joined += 1;
         }
     }

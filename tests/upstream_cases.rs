@@ -45,12 +45,11 @@ impl Case<'_> {
         for setting in self.text("gates").split(',').filter(|setting| !setting.is_empty()) {
             let (name, value) = setting.split_once('=').expect("Name=value");
             let value = value == "true";
-            match Gate::by_name(name) {
-                Some(gate) => server.gates.set(gate, value),
-                None => {
-                    assert_eq!(name, "etcdRequestWatchProgress");
-                    server.etcd = Some(if value { "3.6.0" } else { "3.4.23" }.parse().expect("a version"));
-                }
+            if let Some(gate) = Gate::by_name(name) {
+                server.gates.set(gate, value);
+            } else {
+                assert_eq!(name, "etcdRequestWatchProgress");
+                server.etcd = Some(if value { "3.6.0" } else { "3.4.23" }.parse().expect("a version"));
             }
         }
         server

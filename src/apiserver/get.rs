@@ -1,6 +1,6 @@
 //! GET of one object.
 
-use super::asked::{Options, ResourceVersion};
+use super::options::{Options, ResourceVersion};
 use super::reason::Reason;
 use super::verdict::{LimitVerdict, ServedFrom, Verdict};
 

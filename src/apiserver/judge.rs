@@ -1,6 +1,7 @@
 //! The judgement of a request: what the server refuses, where it serves the rest from, and how sure that is.
 
-use super::asked::{Asked, Limit, Options, PageSize, Target, UnsupportedField};
+use super::asked::{Asked, Target};
+use super::options::{Limit, Options, PageSize, ResourceVersion, UnsupportedField};
 use super::reason::Reason;
 use super::reject::reject;
 use super::resources;
@@ -26,7 +27,7 @@ pub fn judge(server: &Server, asked: &Asked<&str>, status: Option<u16>) -> Verdi
         return Verdict::refused(status, reason);
     }
     let routed = route(server, asked);
-    match answered(asked, &routed, status) {
+    match answered(asked, routed, status) {
         Some(reason) => Verdict::refused(status, reason),
         // Only etcd knows that a revision is compacted; a snapshot that is gone sends the server there.
         None if status == 410 && routed.served_from == ServedFrom::Depends => {
@@ -45,7 +46,7 @@ pub fn served_against_model(server: &Server, asked: &Asked<&str>, status: Option
 }
 
 /// The reason if a status says that the server refused the request before it read anything.
-fn answered(asked: &Asked<&str>, routed: &Verdict, status: u16) -> Option<Reason> {
+fn answered(asked: &Asked<&str>, routed: Verdict, status: u16) -> Option<Reason> {
     if status == 401 {
         return Some(Reason::AnsweredUnauthorized);
     }
@@ -136,7 +137,7 @@ fn delete_collection(server: &Server, cached: bool, options: &Options) -> Verdic
         listed.limit = Limit::Page(PageSize::Exactly(10_000));
     }
     let list = if cached { list::cached(server, &listed) } else { list::uncached(&listed) };
-    let reason = if options.resource_version != super::asked::ResourceVersion::Unset {
+    let reason = if options.resource_version != ResourceVersion::Unset {
         Reason::DeleteCollectionPrecondition
     } else if list.likely_served_from() == ServedFrom::Etcd {
         Reason::DeleteCollectionFromEtcd

@@ -1,7 +1,7 @@
 //! LIST: the watch cache or etcd.
 
-use super::asked::{Options, Page, ResourceVersion, ResourceVersionMatch, Single};
 use super::features::Gate;
+use super::options::{Options, Page, ResourceVersion, ResourceVersionMatch, Single};
 use super::reason::Reason;
 use super::server::Server;
 use super::verdict::{LimitVerdict, ServedFrom, Verdict};
@@ -18,7 +18,7 @@ pub(super) fn cached(server: &Server, options: &Options) -> Verdict {
     } else {
         since_1_33(server, options)
     };
-    route.with_limit(limit_verdict(server, options, &route))
+    route.with_limit(limit_verdict(server, options, route))
 }
 
 /// Where a valid LIST of a resource without a watch cache is answered from.
@@ -40,7 +40,7 @@ fn is_single(server: &Server, options: &Options) -> bool {
 /// resourceVersion is `0`. An answer of at most one object honours any limit.
 ///
 /// Source: k8s.io/apiserver `pkg/storage/cacher/cacher.go:computeListLimit` (v0.31.0 and later).
-fn limit_verdict(server: &Server, options: &Options, route: &Verdict) -> LimitVerdict {
+fn limit_verdict(server: &Server, options: &Options, route: Verdict) -> LimitVerdict {
     if !options.limit.is_page() {
         return LimitVerdict::Absent;
     }

@@ -6,6 +6,7 @@ pub mod features;
 mod get;
 pub mod judge;
 mod list;
+pub mod options;
 pub mod reason;
 mod reject;
 pub mod resources;

@@ -1,10 +1,10 @@
 //! What the server refuses, in the order in which it looks.
 
-use super::asked::{
-    Asked, Limit, NonResource, Options, Page, ResourceVersion, ResourceVersionMatch, Selector, Target,
-    UnsupportedField,
-};
+use super::asked::{Asked, NonResource, Target};
 use super::features::Gate;
+use super::options::{
+    Limit, Options, Page, ResourceVersion, ResourceVersionMatch, Selector, UnsupportedField,
+};
 use super::reason::Reason;
 use super::resources;
 use super::server::Server;

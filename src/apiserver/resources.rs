@@ -163,18 +163,16 @@ fn is_object_reference_field(field: &str) -> bool {
 /// LIST run health probes.
 #[must_use]
 pub fn is_never_stored(group: &str, resource: &str, subresource: &str) -> bool {
-    match (group, resource, subresource) {
-        ("authentication.k8s.io", "tokenreviews" | "selfsubjectreviews", _)
-        | (
-            "authorization.k8s.io",
+    match group {
+        "authentication.k8s.io" => matches!(resource, "tokenreviews" | "selfsubjectreviews"),
+        "authorization.k8s.io" => matches!(
+            resource,
             "subjectaccessreviews"
-            | "localsubjectaccessreviews"
-            | "selfsubjectaccessreviews"
-            | "selfsubjectrulesreviews",
-            _,
-        )
-        | ("", "componentstatuses", _)
-        | ("", "serviceaccounts", "token") => true,
+                | "localsubjectaccessreviews"
+                | "selfsubjectaccessreviews"
+                | "selfsubjectrulesreviews"
+        ),
+        "" => resource == "componentstatuses" || (resource, subresource) == ("serviceaccounts", "token"),
         _ => false,
     }
 }

@@ -1,8 +1,8 @@
 //! WATCH: the watch cache or a watch of its own in etcd.
 
-use super::asked::{Options, ResourceVersion, ResourceVersionMatch};
 use super::features::{Gate, State};
 use super::get::ignored_limit;
+use super::options::{Options, ResourceVersion, ResourceVersionMatch};
 use super::reason::Reason;
 use super::server::Server;
 use super::verdict::{ServedFrom, Verdict};

@@ -166,6 +166,9 @@ enum Answer {
 }
 
 /// The answer to one line of input as JSON: an [`Output`], or `{"error":"…"}`.
+///
+/// # Panics
+/// Never: an answer has string keys only.
 #[must_use]
 pub fn answer(base: &Server, line: &[u8]) -> String {
     let judged = || -> anyhow::Result<Output> {

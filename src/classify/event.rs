@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::shape::Answer;
 use super::witness::Statement;
+use crate::apiserver::options::Options;
 use crate::apiserver::{Asked, ParsedTarget, asked, resources};
 use crate::input::Place;
 use crate::k8s::event::{Annotations, ObjectRef};
@@ -151,7 +152,7 @@ pub fn classify<'e>(event: &'e Event<'_>, parts: &'e Parts<'e>, stage: Stage, pl
 
 fn unknown<'e>(verb: Verb, object: &'e ObjectRef<'_>) -> Asked<&'e str> {
     let target = asked::Target::Unknown { group: &*object.api_group, resource: &*object.resource };
-    Asked { verb, target, options: asked::Options::default() }
+    Asked { verb, target, options: Options::default() }
 }
 
 fn namespace_of<'e>(parts: &'e Parts<'_>) -> &'e str {
@@ -237,7 +238,7 @@ mod tests {
             assert_eq!(request.measured, Some(measured));
         });
         with(&json("ResponseStarted"), |request| {
-            assert_eq!((request.micros, request.measured), (None, None))
+            assert_eq!((request.micros, request.measured), (None, None));
         });
     }
 

@@ -16,6 +16,7 @@ pub struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "there is one")]
 pub(super) enum Command {
     /// Read audit logs and report what each client costs.
     Scan(ScanArgs),
@@ -61,7 +62,7 @@ pub(super) struct ScanArgs {
     /// Clients to show in the text.
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Output")]
     pub top: usize,
-    /// When to colour the text; NO_COLOR is honoured.
+    /// When to colour the text; `NO_COLOR` is honoured.
     #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
     pub color: Color,
     /// Show no progress.
@@ -147,7 +148,7 @@ pub(super) struct ClassifyArgs {
     pub stdin: bool,
     #[command(flatten)]
     pub server: ServerArgs,
-    /// When to colour the text; NO_COLOR is honoured.
+    /// When to colour the text; `NO_COLOR` is honoured.
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     pub color: Color,
 }

@@ -22,7 +22,9 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
     let request = Readable::new(method, uri.trim())?;
     let mut page = render::request::render(&request, &server, super::output::width());
     for note in server::notes(&server, server.version) {
-        page.push_str(&format!("note: {note}\n"));
+        page.push_str("note: ");
+        page.push_str(&note);
+        page.push('\n');
     }
     super::output::Output::Stdout.write(&page, args.color.choice())?;
     Ok(DONE)

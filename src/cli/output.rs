@@ -25,24 +25,35 @@ impl Output {
         })
     }
 
-    /// Writes all of it.
+    /// Writes all of a text without colours, such as JSON.
+    pub(super) fn write_plain(self, text: &str) -> anyhow::Result<()> {
+        match self {
+            Self::Stdout => {
+                let mut stdout = std::io::stdout().lock();
+                stdout.write_all(text.as_bytes())?;
+                stdout.flush()?;
+            }
+            Self::File { mut draft, path } => {
+                let written = draft.file().write_all(text.as_bytes()).and_then(|()| draft.keep());
+                written.with_context(|| unwritable(&path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all of a text for people.
     pub(super) fn write(self, text: &str, color: anstream::ColorChoice) -> anyhow::Result<()> {
         match self {
             Self::Stdout => {
                 let mut stdout = anstream::AutoStream::new(std::io::stdout().lock(), color);
                 stdout.write_all(text.as_bytes())?;
                 stdout.flush()?;
+                Ok(())
             }
-            Self::File { mut draft, path } => {
-                // A file is no terminal: colours only where they were asked for.
-                let colored = color == anstream::ColorChoice::Always;
-                let plain = anstream::adapter::strip_str(text).to_string();
-                let text = if colored { text } else { &plain };
-                let written = draft.file().write_all(text.as_bytes()).and_then(|()| draft.keep());
-                written.with_context(|| unwritable(&path))?;
-            }
+            // A file is no terminal: colours only where they were asked for.
+            Self::File { .. } if color == anstream::ColorChoice::Always => self.write_plain(text),
+            Self::File { .. } => self.write_plain(&anstream::adapter::strip_str(text).to_string()),
         }
-        Ok(())
     }
 }
 

@@ -205,7 +205,7 @@ fn write(report: &Report, args: &ScanArgs, main: Option<&Format>, output: Output
         }
     }
     match main {
-        Some(Format::Json) => output.write(&render::json::render(report)?, anstream::ColorChoice::Never),
+        Some(Format::Json) => output.write_plain(&render::json::render(report)?),
         Some(_) => {
             let text = render::text::render(report, &render::text::View { top: args.top, width: width() });
             output.write(&text, args.color.choice())

@@ -185,8 +185,10 @@ mod tests {
         }
     }
 
+    type Numbered = (u64, u64, Vec<u8>);
+
     /// All lines with their numbers and offsets, and the numbers of the lines that were too long.
-    fn cut(text: &[u8], step: usize) -> (Vec<(u64, u64, Vec<u8>)>, Vec<u64>) {
+    fn cut(text: &[u8], step: usize) -> (Vec<Numbered>, Vec<u64>) {
         let mut cutter = Cutter::new(Trickle(text, step), 0, BLOCK_SIZE);
         let mut block = Block::default();
         let (mut lines, mut too_long) = (Vec::new(), Vec::new());

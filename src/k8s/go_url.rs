@@ -11,13 +11,17 @@ use std::borrow::Cow;
 /// target it is no fragment (`limit=5#frag` is answered with 400).
 #[must_use]
 pub fn split_target(target: &str) -> (&str, &str) {
-    let origin_form = match target.split_once("://") {
+    let origin_form = if target.starts_with('/') { target } else { without_host(target) };
+    origin_form.split_once('?').unwrap_or((origin_form, ""))
+}
+
+fn without_host(target: &str) -> &str {
+    match target.split_once("://") {
         Some((scheme, rest)) if scheme.bytes().all(|b| b.is_ascii_alphanumeric()) => {
             rest.find(['/', '?']).map_or("/", |at| &rest[at..])
         }
         _ => target,
-    };
-    origin_form.split_once('?').unwrap_or((origin_form, ""))
+    }
 }
 
 /// The path, percent-decoded as Go's `unescape(s, encodePath)` does (`+` stays a plus).
@@ -36,9 +40,8 @@ pub fn unescape_query(part: &str) -> Option<Cow<'_, str>> {
 
 fn unescape(text: &str, plus_is_space: bool) -> Option<Cow<'_, str>> {
     let bytes = text.as_bytes();
-    let first = match memchr::memchr2(b'%', if plus_is_space { b'+' } else { b'%' }, bytes) {
-        None => return Some(Cow::Borrowed(text)),
-        Some(at) => at,
+    let Some(first) = memchr::memchr2(b'%', if plus_is_space { b'+' } else { b'%' }, bytes) else {
+        return Some(Cow::Borrowed(text));
     };
     let mut out = Vec::with_capacity(bytes.len());
     out.extend_from_slice(&bytes[..first]);

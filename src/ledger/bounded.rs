@@ -40,6 +40,9 @@ impl<K: Hash + Eq, V: Default + Merge> Bounded<K, V> {
 
     /// The value of a key, or of all that are folded if the key is one of those. `rank` must be a function of the
     /// key: keys of a lower rank are kept before all of a higher.
+    ///
+    /// # Panics
+    /// Never: what was just found is there.
     pub fn entry<Q>(&mut self, key: &Q, rank: u8, owned: impl FnOnce() -> K) -> &mut V
     where
         Q: Hash + Equivalent<K> + ?Sized,
@@ -84,6 +87,7 @@ impl<K: Hash + Eq, V: Default + Merge> Bounded<K, V> {
     }
 
     /// The keys and values that are kept, in no order, and what all others are folded into.
+    #[must_use]
     pub fn into_parts(mut self) -> (Vec<(K, V)>, Option<V>) {
         self.fold();
         (self.table.into_iter().map(|slot| (slot.key, slot.value)).collect(), self.rest.map(|rest| *rest))
@@ -235,7 +239,9 @@ mod tests {
             let (left, right) = keys.split_at(cut.min(keys.len()));
             let fill = |keys: &[u16]| {
                 let mut set = DistinctSet::new(16);
-                keys.iter().for_each(|key| set.insert(&key.to_string()));
+                for key in keys {
+                    set.insert(&key.to_string());
+                }
                 set
             };
             let mut set = fill(left);

@@ -94,7 +94,7 @@ fn bucket_of(micros: u64) -> u16 {
     if micros < 8 {
         return u16::try_from(micros).expect("below 8");
     }
-    let exponent = 63 - micros.leading_zeros();
+    let exponent = micros.ilog2();
     let eighth = (micros >> (exponent - 3)) & 7;
     u16::try_from(u64::from(exponent - 2) * 8 + eighth).expect("at most 495")
 }
@@ -116,7 +116,9 @@ mod tests {
 
     fn of(values: &[u64]) -> Histogram {
         let mut histogram = Histogram::default();
-        values.iter().for_each(|value| histogram.record(*value));
+        for value in values {
+            histogram.record(*value);
+        }
         histogram
     }
 

@@ -110,7 +110,9 @@ impl Merge for InputCounts {
         for (reason, (count, places)) in other.skipped {
             let own = self.skipped.entry(reason).or_default();
             own.0 += count;
-            places.into_iter().for_each(|at| keep(&mut own.1, at));
+            for at in places {
+                keep(&mut own.1, at);
+            }
         }
         self.damaged.extend(other.damaged);
         for (source, counts) in other.sources {

@@ -123,7 +123,9 @@ mod tests {
     fn more_than_fit_are_estimated_whatever_the_order() {
         let ids: Vec<String> = (0..3 * MAX_FOLLOWED).map(|n| n.to_string()).collect();
         let mut forwards = Live::default();
-        ids.iter().for_each(|id| forwards.start(id, 0));
+        for id in &ids {
+            forwards.start(id, 0);
+        }
         let (mut backwards, mut other) = (Live::default(), Live::default());
         ids.iter()
             .rev()

@@ -115,7 +115,9 @@ mod tests {
 
     fn of(minutes: &[i64]) -> Timeline {
         let mut timeline = Timeline::default();
-        minutes.iter().for_each(|minute| timeline.record(minute * 60_000_000 + 7));
+        for minute in minutes {
+            timeline.record(minute * 60_000_000 + 7);
+        }
         timeline
     }
 

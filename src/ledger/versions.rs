@@ -27,8 +27,12 @@ impl VersionEvidence {
     fn note(&mut self, key: (Witness, u32, KubeVersion), (first, last): (i64, i64)) {
         if let Some(span) = self.stated.get_mut(&key) {
             *span = (span.0.min(first), span.1.max(last));
-        } else if self.stated.len() < MAX_STATEMENTS {
+        } else {
             self.stated.insert(key, (first, last));
+            // What goes is a function of the keys, never of arrival, and of the worst witness first.
+            if self.stated.len() > MAX_STATEMENTS {
+                self.stated.pop_last();
+            }
         }
     }
 

@@ -311,7 +311,12 @@ fn detail(rank: usize, client: &Client, view: &View) -> String {
     }
     if costly.len() > DETAILED_SHAPES {
         let more = costly.len() - DETAILED_SHAPES;
-        page.push_str(&format!("   and {more} more such shapes; --format json shows all\n"));
+        page.push_str(&wrapped(
+            "   ",
+            "   ",
+            &format!("and {more} more such shapes; --format json shows all"),
+            view.width,
+        ));
     }
     page.push('\n');
     page

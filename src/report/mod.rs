@@ -3,7 +3,9 @@
 pub mod advice;
 mod build;
 pub mod evidence;
+mod gather;
 mod shape;
+mod sums;
 pub mod v1;
 
 pub use build::{Context, VersionSource, build};

@@ -1,6 +1,6 @@
 //! A shape in words.
 
-use crate::apiserver::asked::{
+use crate::apiserver::options::{
     Limit, Options, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
 };
 use crate::apiserver::{Asked, Target};

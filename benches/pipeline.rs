@@ -1,0 +1,99 @@
+//! How fast a log is read, stage by stage: `cargo bench --bench pipeline`.
+//!
+//! The stages add up: each measures what the one before it does and one more. `serde_json` is the reference: the
+//! fields that kubetoll reads, borrowed from the lines, and nothing done with them.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Duration;
+
+use criterion::{Criterion, Throughput};
+use kubetoll::classify::{Parts, classify};
+use kubetoll::decode::{line, lines};
+use kubetoll::input::{Block, Place};
+use kubetoll::k8s::Event;
+use kubetoll::ledger::Ledger;
+use kubetoll::pipeline::{self, Worker};
+
+#[allow(dead_code, reason = "the tests use the rest")]
+#[path = "../tests/support/run.rs"]
+mod run;
+#[allow(dead_code, reason = "the example and the tests use the rest")]
+#[path = "support/synth/mod.rs"]
+mod synth;
+
+/// The log's size in bytes: large enough to leave the processor's caches.
+const SIZE: usize = 20_000_000;
+
+fn main() {
+    let mut criterion = Criterion::default()
+        .sample_size(20)
+        .warm_up_time(Duration::from_secs(1))
+        .measurement_time(Duration::from_secs(6))
+        .configure_from_args();
+    let block = Block { first_line: 1, bytes: synth::log(1, 200, SIZE), ..Block::default() };
+    stages(&mut criterion, &block);
+    whole(&mut criterion, &block.bytes);
+    criterion.final_summary();
+}
+
+fn stages(criterion: &mut Criterion, block: &Block) {
+    let mut group = criterion.benchmark_group("stages");
+    group.throughput(Throughput::Bytes(block.bytes.len() as u64));
+    let lines = || lines(&block.bytes, 1, 0);
+    group.bench_function("serde_json", |bencher| {
+        bencher.iter(|| {
+            for line in lines() {
+                let event: Event<'_> = serde_json::from_slice(line.bytes).expect("every line is an event");
+                black_box(event);
+            }
+        });
+    });
+    group.bench_function("decode", |bencher| {
+        bencher.iter(|| {
+            for line in lines() {
+                let _ = black_box(line::decode(line.bytes));
+            }
+        });
+    });
+    group.bench_function("decode, classify", |bencher| {
+        bencher.iter(|| {
+            for line in lines() {
+                let event = line::decode(line.bytes).expect("every line is an event");
+                let stage = event.stage().expect("decode lets only the four stages pass");
+                let parts = Parts::of(&event);
+                let place = Place { source: 0, offset: line.offset, line: line.number };
+                black_box(classify(&event, &parts, stage, place));
+            }
+        });
+    });
+    let (settings, timeline) = (run::settings(1, &[]), run::timeline());
+    group.bench_function("decode, classify, observe", |bencher| {
+        bencher.iter_with_large_drop(|| {
+            let mut worker = Worker { settings: &settings, timeline: &timeline, ledger: Ledger::default() };
+            worker.read(block);
+            worker.ledger
+        });
+    });
+    group.finish();
+}
+
+/// From a file to a ledger.
+fn whole(criterion: &mut Criterion, log: &[u8]) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("audit.log");
+    std::fs::write(&path, log).expect("a file");
+    let sources = run::sources(&[path]);
+    let timeline = run::timeline();
+    let mut group = criterion.benchmark_group("file to ledger");
+    group.throughput(Throughput::Bytes(log.len() as u64));
+    for threads in [1, 2] {
+        let settings = run::settings(threads, &[]);
+        group.bench_function(format!("{threads} threads"), |bencher| {
+            bencher.iter_with_large_drop(|| {
+                pipeline::run(&sources, &settings, &timeline, &Arc::default()).expect("threads")
+            });
+        });
+    }
+    group.finish();
+}

@@ -1,0 +1,315 @@
+//! A query's options, folded into classes: values that lead to the same decision are one.
+
+use super::resources::{self, FieldLabel};
+use crate::k8s::list_options::{self, ListOptions, meant_key};
+use crate::k8s::selector::{field_terms, label_selector_is_valid};
+use crate::k8s::{ContinueToken, RequestInfo, Verb, go_duration};
+
+/// A query's options in classes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "they are independent facts")]
+pub struct Options {
+    /// `resourceVersion`.
+    pub resource_version: ResourceVersion,
+    /// `resourceVersionMatch`.
+    pub resource_version_match: ResourceVersionMatch,
+    /// `limit`.
+    pub limit: Limit,
+    /// `continue`.
+    pub page: Page,
+    /// `watch`, as the query says it.
+    pub watch: bool,
+    /// `sendInitialEvents`.
+    pub send_initial_events: Option<bool>,
+    /// `allowWatchBookmarks`.
+    pub allow_watch_bookmarks: bool,
+    /// `labelSelector`.
+    pub label_selector: Selector,
+    /// `fieldSelector`.
+    pub field_selector: Selector,
+    /// The field selector names fields other than `metadata.name` and `metadata.namespace`.
+    pub selects_other_fields: bool,
+    /// The field selector names a field that the resource does not offer.
+    pub unsupported_field: UnsupportedField,
+    /// Whether a field selector narrows the read to one object's key.
+    pub single: Single,
+    /// `timeoutSeconds` is no integer.
+    pub timeout_seconds_invalid: bool,
+    /// `timeout` is no duration.
+    pub timeout_invalid: bool,
+    /// The name in the path and the one in the field selector differ.
+    pub name_conflict: bool,
+    /// The method is HEAD.
+    pub head: bool,
+    /// The path begins with `//`.
+    pub double_slash: bool,
+    /// List options that an ignored key was likely meant to be: bit *i* for `LIST_OPTION_KEYS[i]`.
+    pub misspelt: u16,
+    /// There are ignored keys that resemble no list option.
+    pub other_unknown_keys: bool,
+}
+
+/// Classes of `resourceVersion`. The server compares with the text `0`, so `00` is a class of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[allow(missing_docs, reason = "the names are the values")]
+pub enum ResourceVersion {
+    #[default]
+    Unset,
+    Zero,
+    /// Parses as zero, but is not the text `0`.
+    ZeroAlias,
+    Number,
+    Garbage,
+}
+
+/// Classes of `resourceVersionMatch`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[allow(missing_docs, reason = "the names are the values")]
+pub enum ResourceVersionMatch {
+    #[default]
+    Unset,
+    NotOlderThan,
+    Exact,
+    Unknown,
+}
+
+/// Classes of `limit`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Limit {
+    /// Not in the query.
+    #[default]
+    Absent,
+    /// Zero or below: no limit.
+    Unlimited,
+    /// A page size; sizes that few clients ask for share one class (see [`Limit::USUAL`]).
+    Page(PageSize),
+    /// No integer.
+    Invalid,
+}
+
+/// A page size in a shape: a usual one as it is, others as the next usual one above, or as more than all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PageSize {
+    /// Exactly this.
+    Exactly(u16),
+    /// At most this, and above the next smaller usual size.
+    UpTo(u16),
+    /// Above all usual sizes.
+    More,
+}
+
+impl Limit {
+    /// Page sizes that are kept as they are, so that a shape's number of limits is bounded.
+    pub const USUAL: [u16; 16] =
+        [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 5000, 10_000, 50_000];
+
+    fn of(limit: list_options::Limit) -> Self {
+        match limit {
+            list_options::Limit::Absent => Self::Absent,
+            list_options::Limit::Invalid => Self::Invalid,
+            list_options::Limit::Of(size) if size <= 0 => Self::Unlimited,
+            list_options::Limit::Of(size) => {
+                Self::Page(match Self::USUAL.into_iter().find(|usual| size <= i64::from(*usual)) {
+                    None => PageSize::More,
+                    Some(usual) if i64::from(usual) == size => PageSize::Exactly(usual),
+                    Some(usual) => PageSize::UpTo(usual),
+                })
+            }
+        }
+    }
+
+    /// Whether the request asks for a page.
+    #[must_use]
+    pub fn is_page(self) -> bool {
+        matches!(self, Self::Page(_))
+    }
+}
+
+/// Classes of `continue`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Page {
+    /// No token: the first page.
+    #[default]
+    First,
+    /// A token with a revision.
+    AtRevision,
+    /// A token that goes on at the newest revision, after the first one's had expired.
+    Inconsistent,
+    /// A token that the server refuses.
+    Invalid,
+}
+
+/// Classes of a selector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Selector {
+    /// Absent or empty: everything.
+    #[default]
+    Everything,
+    /// A selector that the server can parse.
+    Some,
+    /// One that it can't.
+    Invalid,
+}
+
+/// Whether a field selector names a field that can't be selected by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum UnsupportedField {
+    /// It does not.
+    #[default]
+    None,
+    /// It does, unless the custom resource declares it (since 1.30).
+    UnlessDeclared,
+    /// It does.
+    Certain,
+}
+
+/// Whether a LIST or WATCH reads one key instead of a prefix.
+///
+/// Source: k8s.io/apiserver `pkg/registry/generic/registry/store.go:ListPredicate` and
+/// `pkg/storage/selection_predicate.go:MatchesSingle`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Single {
+    /// A prefix is read.
+    #[default]
+    No,
+    /// One key: `metadata.name`, and the namespace in the path or a resource without namespaces.
+    Key,
+    /// One key since 1.27: `metadata.name` and `metadata.namespace` in the selector.
+    KeyBySelectedNamespace,
+    /// One key if the custom resource has no namespaces, which the path does not tell.
+    KeyIfClusterScoped,
+}
+
+impl Options {
+    /// The classes of a request's options.
+    pub(super) fn of(info: &RequestInfo<'_>, options: &ListOptions<'_>) -> Self {
+        let Some(path) = &info.resource else {
+            return Self::default();
+        };
+        if !matches!(info.verb, Verb::Get | Verb::List | Verb::Watch | Verb::DeleteCollection) {
+            return Self { timeout_invalid: timeout_is_invalid(options), ..Self::default() };
+        }
+        let mut classes = Self {
+            resource_version: ResourceVersion::of(&options.resource_version),
+            resource_version_match: match &*options.resource_version_match {
+                "" => ResourceVersionMatch::Unset,
+                "NotOlderThan" => ResourceVersionMatch::NotOlderThan,
+                "Exact" => ResourceVersionMatch::Exact,
+                _ => ResourceVersionMatch::Unknown,
+            },
+            limit: Limit::of(options.limit),
+            page: Page::of(&options.continue_token),
+            watch: options.watch,
+            send_initial_events: options.send_initial_events,
+            allow_watch_bookmarks: options.allow_watch_bookmarks,
+            label_selector: match &*options.label_selector {
+                "" => Selector::Everything,
+                text if label_selector_is_valid(text) => Selector::Some,
+                _ => Selector::Invalid,
+            },
+            timeout_seconds_invalid: options.timeout_seconds_invalid,
+            timeout_invalid: timeout_is_invalid(options),
+            ..Self::default()
+        };
+        if path.subresource.is_empty() {
+            for key in &options.unknown_keys {
+                match meant_key(key) {
+                    Some(meant) => classes.misspelt |= misspelt_bit(meant),
+                    None => classes.other_unknown_keys = true,
+                }
+            }
+        }
+        classes.read_field_selector(info, &options.field_selector);
+        classes
+    }
+
+    fn read_field_selector(&mut self, info: &RequestInfo<'_>, text: &str) {
+        let Some(path) = &info.resource else { return };
+        if text.is_empty() {
+            return;
+        }
+        let Some(terms) = field_terms(text) else {
+            self.field_selector = Selector::Invalid;
+            return;
+        };
+        if terms.is_empty() {
+            return;
+        }
+        self.field_selector = Selector::Some;
+        for term in &terms {
+            if !matches!(term.label, "metadata.name" | "metadata.namespace") {
+                self.selects_other_fields = true;
+            }
+            match resources::field_label(path.group, path.resource, term.label) {
+                FieldLabel::Supported => {}
+                FieldLabel::Unsupported => self.unsupported_field = UnsupportedField::Certain,
+                FieldLabel::IfDeclared if self.unsupported_field == UnsupportedField::None => {
+                    self.unsupported_field = UnsupportedField::UnlessDeclared;
+                }
+                FieldLabel::IfDeclared => {}
+            }
+        }
+        let selects =
+            |label| terms.iter().find(|term| term.label == label).and_then(|term| term.equals.as_deref());
+        let selected_name = selects("metadata.name");
+        self.name_conflict = !path.name.is_empty() && selected_name != Some(path.name);
+        // A page never is a single key: MatchesSingle is false with a token.
+        if selected_name.is_some_and(|name| !name.is_empty()) && self.page == Page::First {
+            self.single = if path.namespace.is_empty() {
+                match resources::is_cluster_scoped(path.group, path.resource) {
+                    Some(true) => Single::Key,
+                    _ if selects("metadata.namespace").is_some_and(|name| !name.is_empty()) => {
+                        Single::KeyBySelectedNamespace
+                    }
+                    Some(false) => Single::No,
+                    None => Single::KeyIfClusterScoped,
+                }
+            } else {
+                Single::Key
+            };
+        }
+    }
+}
+
+fn misspelt_bit(key: &str) -> u16 {
+    list_options::LIST_OPTION_KEYS.iter().position(|known| *known == key).map_or(0, |index| 1 << index)
+}
+
+fn timeout_is_invalid(options: &ListOptions<'_>) -> bool {
+    !options.timeout.is_empty() && go_duration::parse_nanoseconds(&options.timeout).is_none()
+}
+
+impl ResourceVersion {
+    fn of(text: &str) -> Self {
+        match text {
+            "" => Self::Unset,
+            "0" => Self::Zero,
+            // Go's ParseUint takes no sign.
+            _ if text.starts_with('+') => Self::Garbage,
+            _ => match text.parse::<u64>() {
+                Ok(0) => Self::ZeroAlias,
+                Ok(_) => Self::Number,
+                Err(_) => Self::Garbage,
+            },
+        }
+    }
+
+    /// Unset or the text `0`, which is what the server asks in most places.
+    #[must_use]
+    pub fn is_unset_or_zero(self) -> bool {
+        matches!(self, Self::Unset | Self::Zero)
+    }
+}
+
+impl Page {
+    fn of(token: &str) -> Self {
+        if token.is_empty() {
+            return Self::First;
+        }
+        match ContinueToken::decode(token) {
+            ContinueToken::AtRevision(_) => Self::AtRevision,
+            ContinueToken::Inconsistent => Self::Inconsistent,
+            ContinueToken::Invalid => Self::Invalid,
+        }
+    }
+}

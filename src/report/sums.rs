@@ -1,0 +1,118 @@
+//! Sums over shapes, and numbers of the ledger in the form of the contract.
+
+use std::collections::BTreeMap;
+
+use super::v1;
+use crate::k8s::timestamp;
+use crate::ledger::{DistinctSet, Histogram, Merge, Row, Timeline};
+
+/// Sums over shapes, while they are being made.
+#[derive(Debug, Default)]
+pub(super) struct Sums {
+    pub(super) counts: v1::Counts,
+    pub(super) latency: Histogram,
+    pub(super) timeline: Timeline,
+    pub(super) span: Option<(i64, i64)>,
+    pub(super) open: u64,
+}
+
+impl Sums {
+    pub(super) fn add(&mut self, other: &Self) {
+        let (own, new) = (&mut self.counts, &other.counts);
+        own.requests += new.requests;
+        add_all(&mut own.by_verb, &new.by_verb);
+        add_all(&mut own.by_served_from, &new.by_served_from);
+        own.etcd_lists += new.etcd_lists;
+        own.etcd_gets += new.etcd_gets;
+        own.etcd_micros = own.etcd_micros.saturating_add(new.etcd_micros);
+        own.limit_ignored += new.limit_ignored;
+        own.statuses = sum_statuses(own.statuses, new.statuses);
+        own.observed = sum_observed(own.observed, new.observed);
+        self.latency.merge(other.latency.clone());
+        self.timeline.merge(other.timeline.clone());
+        self.span = match (self.span, other.span) {
+            (Some(own), Some(new)) => Some((own.0.min(new.0), own.1.max(new.1))),
+            (own, new) => own.or(new),
+        };
+        self.open += other.open;
+    }
+}
+
+pub(super) fn one(key: &str, count: u64) -> BTreeMap<String, u64> {
+    if count == 0 { BTreeMap::new() } else { BTreeMap::from([(key.to_owned(), count)]) }
+}
+
+pub(super) fn add_all(own: &mut BTreeMap<String, u64>, new: &BTreeMap<String, u64>) {
+    for (key, count) in new {
+        *own.entry(key.clone()).or_default() += count;
+    }
+}
+
+pub(super) fn statuses(row: &Row, requests: u64) -> v1::Statuses {
+    let [informational, success, redirect, client_error, server_error] = row.statuses.classes;
+    let answered = informational + success + redirect + client_error + server_error;
+    v1::Statuses {
+        informational,
+        success,
+        redirect,
+        client_error,
+        server_error,
+        none: requests.saturating_sub(answered),
+        conflict: row.statuses.conflict,
+        gone: row.statuses.gone,
+        too_many_requests: row.statuses.too_many_requests,
+    }
+}
+
+pub(super) fn sum_statuses(a: v1::Statuses, b: v1::Statuses) -> v1::Statuses {
+    v1::Statuses {
+        informational: a.informational + b.informational,
+        success: a.success + b.success,
+        redirect: a.redirect + b.redirect,
+        client_error: a.client_error + b.client_error,
+        server_error: a.server_error + b.server_error,
+        none: a.none + b.none,
+        conflict: a.conflict + b.conflict,
+        gone: a.gone + b.gone,
+        too_many_requests: a.too_many_requests + b.too_many_requests,
+    }
+}
+
+pub(super) fn sum_observed(a: v1::Observed, b: v1::Observed) -> v1::Observed {
+    v1::Observed {
+        measured: a.measured + b.measured,
+        agree: a.agree + b.agree,
+        contradict: a.contradict + b.contradict,
+        etcd_micros: a.etcd_micros.saturating_add(b.etcd_micros),
+    }
+}
+
+pub(super) fn distinct(set: &DistinctSet) -> v1::Distinct {
+    let (count, more) = set.count();
+    v1::Distinct { count, more }
+}
+
+pub(super) fn latency(histogram: &Histogram) -> Option<v1::Latency> {
+    Some(v1::Latency {
+        count: histogram.count(),
+        sum_micros: histogram.sum(),
+        min_micros: histogram.min()?,
+        max_micros: histogram.max()?,
+        p50_micros: histogram.percentile(50)?,
+        p99_micros: histogram.percentile(99)?,
+    })
+}
+
+#[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
+pub(super) fn rate(timeline: &Timeline) -> Option<v1::Rate> {
+    let rate = timeline.rate()?;
+    let tenths = |value: f64| (value * 10.0).round() / 10.0;
+    let active_minutes = rate.active * rate.window_minutes;
+    Some(v1::Rate {
+        peak_per_minute: tenths(rate.peak as f64 / rate.window_minutes as f64),
+        peak_at: timestamp::format_micros(rate.peak_at),
+        mean_per_active_minute: tenths(timeline.total() as f64 / active_minutes as f64),
+        active_minutes,
+        window_minutes: rate.window_minutes,
+    })
+}
