@@ -1,6 +1,6 @@
 //! Output that is written whole or not at all.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -25,35 +25,33 @@ impl Output {
         })
     }
 
-    /// Writes all of a text without colours, such as JSON.
-    pub(super) fn write_plain(self, text: &str) -> anyhow::Result<()> {
+    /// Lets all of it be written.
+    pub(super) fn write_with(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
         match self {
             Self::Stdout => {
-                let mut stdout = std::io::stdout().lock();
-                stdout.write_all(text.as_bytes())?;
+                let mut stdout = io::stdout().lock();
+                write(&mut stdout)?;
                 stdout.flush()?;
             }
             Self::File { mut draft, path } => {
-                let written = draft.file().write_all(text.as_bytes()).and_then(|()| draft.keep());
+                let written = write(draft.file()).and_then(|()| draft.keep());
                 written.with_context(|| unwritable(&path))?;
             }
         }
         Ok(())
     }
 
-    /// Writes all of a text for people.
+    /// Writes a text for people, coloured where that is wanted; in a file, only where it was asked for.
     pub(super) fn write(self, text: &str, color: anstream::ColorChoice) -> anyhow::Result<()> {
-        match self {
-            Self::Stdout => {
-                let mut stdout = anstream::AutoStream::new(std::io::stdout().lock(), color);
-                stdout.write_all(text.as_bytes())?;
-                stdout.flush()?;
-                Ok(())
-            }
-            // A file is no terminal: colours only where they were asked for.
-            Self::File { .. } if color == anstream::ColorChoice::Always => self.write_plain(text),
-            Self::File { .. } => self.write_plain(&anstream::adapter::strip_str(text).to_string()),
-        }
+        let color = match (&self, color) {
+            (Self::File { .. }, anstream::ColorChoice::Auto) => anstream::ColorChoice::Never,
+            (Self::Stdout, anstream::ColorChoice::Auto) => anstream::AutoStream::choice(&io::stdout()),
+            (_, asked) => asked,
+        };
+        self.write_with(|out| match color {
+            anstream::ColorChoice::Never => write!(out, "{}", anstream::adapter::strip_str(text)),
+            _ => out.write_all(text.as_bytes()),
+        })
     }
 }
 

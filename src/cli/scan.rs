@@ -205,7 +205,7 @@ fn write(report: &Report, args: &ScanArgs, main: Option<&Format>, output: Output
         }
     }
     match main {
-        Some(Format::Json) => output.write_plain(&render::json::render(report)?),
+        Some(Format::Json) => output.write_with(|out| render::json::write(report, out)),
         Some(_) => {
             let text = render::text::render(report, &render::text::View { top: args.top, width: width() });
             output.write(&text, args.color.choice())

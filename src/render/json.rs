@@ -1,13 +1,16 @@
 //! The report as JSON: the public contract of `report/v1.rs`, indented.
 
+use std::io::{self, BufWriter, Write};
+
 use crate::report::Report;
 
-/// Renders the report, with a line feed at its end.
+/// Writes the report, with a line feed at its end. The whole text is never held in memory.
 ///
 /// # Errors
-/// Never for a report that was built; serde's signature says otherwise.
-pub fn render(report: &Report) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(report)?;
-    text.push('\n');
-    Ok(text)
+/// Where the bytes can't be written.
+pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
+    let mut out = BufWriter::new(out);
+    serde_json::to_writer_pretty(&mut out, report)?;
+    out.write_all(b"\n")?;
+    out.flush()
 }

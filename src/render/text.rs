@@ -20,7 +20,7 @@ pub struct View {
 const DETAILED_CLIENTS: usize = 5;
 const DETAILED_SHAPES: usize = 3;
 /// From this width on, the table has the columns that a narrow one has no room for.
-const WIDE: usize = 110;
+const WIDE: usize = 130;
 
 const HEADING: Style = Style::new().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -29,18 +29,16 @@ const BAD: Style = AnsiColor::Red.on_default().bold();
 #[must_use]
 pub fn render(report: &Report, view: &View) -> String {
     let mut page = head(report, view);
-    page.push_str(&heading(
-        "clients, the costliest first (time that reads from etcd took, then ignored limits)",
-    ));
+    page.push_str(&heading("clients, costliest first: time of reads from etcd, then ignored limits"));
     page.push_str(&clients(report, view));
     let costly: Vec<&Client> = report
         .clients
         .iter()
-        .filter(|client| client.counts.etcd_lists + client.counts.etcd_gets + client.counts.limit_ignored > 0)
+        .filter(|client| client.shapes.iter().any(is_costly))
         .take(DETAILED_CLIENTS.min(view.top))
         .collect();
     if costly.is_empty() {
-        page.push_str("\nno client had a list or get answered by etcd, or a limit ignored\n");
+        page.push_str("\nno client had a list or get answered by etcd, or a parameter ignored\n");
     } else {
         page.push_str(&heading("what they asked, and what to change"));
     }
@@ -324,7 +322,8 @@ fn detail(rank: usize, client: &Client, view: &View) -> String {
 
 fn is_costly(shape: &Shape) -> bool {
     let etcd = shape.served_from == "etcd" || shape.likely.as_deref() == Some("etcd");
-    shape.requests > 0 && (etcd || (shape.limit == "ignored" && shape.verb == "list"))
+    shape.requests > 0
+        && (etcd || (shape.limit == "ignored" && shape.verb == "list") || !shape.misspelt.is_empty())
 }
 
 fn shape_lines(shape: &Shape, again: bool, view: &View) -> String {
