@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
-use criterion::{Criterion, Throughput};
+use criterion::{Criterion, SamplingMode, Throughput};
 use kubetoll::classify::{Parts, classify};
 use kubetoll::decode::{line, lines};
 use kubetoll::input::{Block, Place};
@@ -39,7 +39,7 @@ fn main() {
 
 fn stages(criterion: &mut Criterion, block: &Block) {
     let mut group = criterion.benchmark_group("stages");
-    group.throughput(Throughput::Bytes(block.bytes.len() as u64));
+    group.sampling_mode(SamplingMode::Flat).throughput(Throughput::Bytes(block.bytes.len() as u64));
     let lines = || lines(&block.bytes, 1, 0);
     group.bench_function("serde_json", |bencher| {
         bencher.iter(|| {
@@ -86,7 +86,7 @@ fn whole(criterion: &mut Criterion, log: &[u8]) {
     let sources = run::sources(&[path]);
     let timeline = run::timeline();
     let mut group = criterion.benchmark_group("file to ledger");
-    group.throughput(Throughput::Bytes(log.len() as u64));
+    group.sampling_mode(SamplingMode::Flat).throughput(Throughput::Bytes(log.len() as u64));
     for threads in [1, 2] {
         let settings = run::settings(threads, &[]);
         group.bench_function(format!("{threads} threads"), |bencher| {

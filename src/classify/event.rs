@@ -48,8 +48,7 @@ pub struct Request<'e> {
     pub pod: Option<&'e str>,
     /// What is asked.
     pub asked: Asked<&'e str>,
-    /// The namespace in the path, or empty.
-    pub namespace: &'e str,
+    parts: &'e Parts<'e>,
     /// What the answer tells.
     pub answer: Answer,
     /// Index into the run's timeline of versions.
@@ -76,6 +75,20 @@ pub struct Request<'e> {
     pub unknown_keys: &'e [Cow<'e, str>],
     /// What the request says of the server's version.
     pub statement: Option<Statement>,
+}
+
+impl<'e> Request<'e> {
+    /// The namespace in the path, or empty.
+    #[must_use]
+    pub fn namespace(&self) -> &'e str {
+        let Some(target) = &self.parts.target else {
+            return &self.parts.object.namespace;
+        };
+        let path = target.path.trim_matches('/');
+        let skipped = if path.starts_with("apis/") { 3 } else { 2 };
+        let mut rest = path.split('/').skip(skipped).skip_while(|part| matches!(*part, "watch" | "proxy"));
+        if rest.next() == Some("namespaces") { rest.next().unwrap_or_default() } else { "" }
+    }
 }
 
 /// The parts of an event that a request borrows from and the line does not hold as they are.
@@ -136,7 +149,7 @@ pub fn classify<'e>(event: &'e Event<'_>, parts: &'e Parts<'e>, stage: Stage, pl
         era: 0,
         stage,
         long_running: is_long_running(&asked),
-        namespace: namespace_of(parts),
+        parts,
         asked,
         status,
         received,
@@ -153,18 +166,6 @@ pub fn classify<'e>(event: &'e Event<'_>, parts: &'e Parts<'e>, stage: Stage, pl
 fn unknown<'e>(verb: Verb, object: &'e ObjectRef<'_>) -> Asked<&'e str> {
     let target = asked::Target::Unknown { group: &*object.api_group, resource: &*object.resource };
     Asked { verb, target, options: Options::default() }
-}
-
-fn namespace_of<'e>(parts: &'e Parts<'_>) -> &'e str {
-    let Some(target) = &parts.target else {
-        return &parts.object.namespace;
-    };
-    // A namespace stands in the path behind its own keyword only.
-    let path = target.path.trim_matches('/');
-    let mut segments = path.split('/');
-    let skipped = if path.starts_with("apis/") { 3 } else { 2 };
-    let mut rest = segments.by_ref().skip(skipped).skip_while(|part| matches!(*part, "watch" | "proxy"));
-    if rest.next() == Some("namespaces") { rest.next().unwrap_or_default() } else { "" }
 }
 
 /// Whether the server counts a request as long-running.
@@ -253,7 +254,7 @@ mod tests {
             ("/apis/x/v1/things/namespaces/n", ""),
         ] {
             let json = format!(r#"{{"auditID":"a","stage":"Panic","verb":"get","requestURI":"{uri}"}}"#);
-            with(&json, |request| assert_eq!(request.namespace, namespace, "{uri}"));
+            with(&json, |request| assert_eq!(request.namespace(), namespace, "{uri}"));
         }
     }
 

@@ -140,7 +140,7 @@ impl Filter {
         (self.users.is_empty() || self.users.pass(&names) || self.node_passes(request))
             && (self.verbs.is_empty() || self.verbs.pass(&[request.asked.verb.as_str()]))
             && (self.resources.is_empty() || self.resource_passes(request))
-            && (self.namespaces.is_empty() || self.namespaces.pass(&[request.namespace]))
+            && (self.namespaces.is_empty() || self.namespaces.pass(&[request.namespace()]))
             && (self.clients.is_empty()
                 || self.clients.pass(&[client.product.name, client.identity, client.kind.as_str()]))
             && self.after.is_none_or(|after| request.received.is_some_and(|at| at >= after))

@@ -93,7 +93,7 @@ impl<'a> ListOptions<'a> {
         }
         let mut seen: u16 = 0;
         for (key, value) in query_pairs(query) {
-            let Some(index) = LIST_OPTION_KEYS.iter().position(|known| *known == key) else {
+            let Some(index) = index_of(&key) else {
                 if key == "timeout" && options.timeout.is_empty() {
                     options.timeout = value;
                 } else if !OTHER_KNOWN_KEYS.contains(&key.as_ref()) {
@@ -135,6 +135,12 @@ impl<'a> ListOptions<'a> {
             _ => {}
         }
     }
+}
+
+/// The place of a key in [`LIST_OPTION_KEYS`].
+fn index_of(key: &str) -> Option<usize> {
+    // Keys of one length differ in their first letter, but for the two selectors; so one comparison is enough.
+    LIST_OPTION_KEYS.iter().position(|known| known.len() == key.len() && *known == key)
 }
 
 /// Source: k8s.io/apimachinery `pkg/runtime/conversion.go:Convert_Slice_string_To_bool`.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::go_url::split;
 use super::list_options::ListOptions;
 use super::selector::field_terms;
 
@@ -217,7 +218,7 @@ impl<'p> RequestInfo<'p> {
     pub fn resolve(method: Method, path: &'p str, options: &ListOptions<'_>) -> Result<Self, NoResource> {
         let non_resource =
             || Self { verb: method.non_resource_verb(), resource: None, name: Cow::Borrowed("") };
-        let mut parts = path.trim_matches('/').split('/');
+        let mut parts = split(path.trim_matches('/'), b'/');
         let prefix = parts.next().unwrap_or_default();
         let group = match prefix {
             "api" => "",
@@ -307,7 +308,7 @@ impl<'p> RequestInfo<'p> {
 /// The object that a field selector narrows a LIST or WATCH to. None is set where the query can't be decoded, or
 /// where the name could not stand in a path.
 fn selected_name(options: &ListOptions<'_>) -> Option<String> {
-    if options.field_selector.is_empty() || !options.is_decodable() {
+    if !options.field_selector.contains("metadata.name") || !options.is_decodable() {
         return None;
     }
     let terms = field_terms(&options.field_selector)?;

@@ -1,5 +1,7 @@
 //! What a client says that it is. A user agent is the client's to choose: a hint for advice, never a proof.
 
+use super::go_url::split_once;
+
 /// How far a user agent follows a known form. In this order, products are kept where their number must be bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Form {
@@ -55,14 +57,14 @@ impl<'a> Product<'a> {
         if user_agent.is_empty() {
             return Self { name: Self::ABSENT, form: Form::Known };
         }
-        let (name, versioned) = match user_agent.split_once('/') {
+        let (name, versioned) = match split_once(user_agent, b'/') {
             Some((name, _)) if is_name(name) => (name, true),
             _ => (user_agent.split(' ').next().unwrap_or_default(), false),
         };
         if !is_name(name) {
             return Self { name: Self::UNNAMED, form: Form::Unnamed };
         }
-        let form = if KNOWN.contains(&name) || user_agent.contains(") kubernetes/") {
+        let form = if KNOWN.contains(&name) || names_kubernetes(user_agent) {
             Form::Known
         } else if versioned {
             Form::Versioned
@@ -71,6 +73,11 @@ impl<'a> Product<'a> {
         };
         Self { name, form }
     }
+}
+
+/// Whether a user agent has client-go's default form, which ends with `) kubernetes/<commit>`.
+fn names_kubernetes(user_agent: &str) -> bool {
+    memchr::memchr_iter(b')', user_agent.as_bytes()).any(|at| user_agent[at..].starts_with(") kubernetes/"))
 }
 
 /// Letters, digits and the punctuation of product names; a few words at most (`Kubernetes Java Client`).

@@ -48,13 +48,8 @@ impl<K: Hash + Eq, V: Default + Merge> Bounded<K, V> {
         Q: Hash + Equivalent<K> + ?Sized,
     {
         let hash = hash_of(key);
-        // Looked for twice on a hit, as the borrow checker does not follow a conditional return of a borrow.
-        if self.table.find(hash, |slot| key.equivalent(&slot.key)).is_some() {
-            return &mut self
-                .table
-                .find_mut(hash, |slot| key.equivalent(&slot.key))
-                .expect("just found")
-                .value;
+        if let Some(at) = self.table.find_bucket_index(hash, |slot| key.equivalent(&slot.key)) {
+            return &mut self.table.get_bucket_mut(at).expect("it was just found there").value;
         }
         self.insert(Slot { weight: (rank, hash), key: owned(), value: V::default() })
     }
@@ -177,7 +172,7 @@ impl Merge for DistinctSet {
 }
 
 /// A hash that is the same in every run and spread well enough to pick by.
-fn hash_of<Q: Hash + ?Sized>(key: &Q) -> u64 {
+pub(super) fn hash_of<Q: Hash + ?Sized>(key: &Q) -> u64 {
     FxBuildHasher.hash_one(key).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
 }
 

@@ -31,41 +31,50 @@ pub struct Exemplar {
 }
 
 impl Exemplar {
-    fn rank(&self) -> (Reverse<Option<u64>>, Place) {
+    fn rank(&self) -> Rank {
         (Reverse(self.micros), self.place)
     }
 }
 
+type Rank = (Reverse<Option<u64>>, Place);
+
 /// The few costliest requests of a row, costliest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Exemplars(Vec<Exemplar>);
+pub struct Exemplars {
+    kept: Vec<Exemplar>,
+    /// The rank of the last one, once no more fit: at hand where the texts are not.
+    bar: Option<Rank>,
+}
 
 impl Exemplars {
     /// Whether a request of this cost at this place would be kept. Asked first, as texts are copied only then.
     #[must_use]
     pub fn wants(&self, micros: Option<u64>, place: Place) -> bool {
-        self.0.len() < KEPT || self.0.last().is_some_and(|last| (Reverse(micros), place) < last.rank())
+        self.bar.is_none_or(|bar| (Reverse(micros), place) < bar)
     }
 
     /// Keeps a request if it belongs to the costliest.
     pub fn offer(&mut self, exemplar: Exemplar) {
-        let at = self.0.partition_point(|own| own.rank() < exemplar.rank());
+        let at = self.kept.partition_point(|own| own.rank() < exemplar.rank());
         if at < KEPT {
-            self.0.insert(at, exemplar);
-            self.0.truncate(KEPT);
+            self.kept.insert(at, exemplar);
+            self.kept.truncate(KEPT);
+            self.bar = self.kept.get(KEPT - 1).map(Exemplar::rank);
         }
     }
 
     /// The requests, costliest first.
     #[must_use]
     pub fn as_slice(&self) -> &[Exemplar] {
-        &self.0
+        &self.kept
     }
 }
 
 impl Merge for Exemplars {
     fn merge(&mut self, other: Self) {
-        other.0.into_iter().for_each(|exemplar| self.offer(exemplar));
+        for exemplar in other.kept {
+            self.offer(exemplar);
+        }
     }
 }
 

@@ -125,18 +125,25 @@ impl Merge for Client {
 pub struct Product {
     /// A user agent of it: the least in the order of bytes.
     pub example: Box<str>,
+    /// Hash of the user agent that was seen last; most are the same again.
+    last_agent: u64,
     /// Its requests by shape.
     pub rows: Bounded<Shape, Row>,
 }
 
 impl Default for Product {
     fn default() -> Self {
-        Self { example: Box::default(), rows: Bounded::new(MAX_SHAPES) }
+        Self { example: Box::default(), last_agent: 0, rows: Bounded::new(MAX_SHAPES) }
     }
 }
 
 impl Product {
     fn note_agent(&mut self, agent: &str) {
+        let hash = bounded::hash_of(agent);
+        if hash == self.last_agent {
+            return;
+        }
+        self.last_agent = hash;
         let agent = prefix(agent, MAX_AGENT);
         if !agent.is_empty() && (self.example.is_empty() || *agent < *self.example) {
             self.example = agent.into();

@@ -13,7 +13,7 @@ const KEPT_KEYS: usize = 4;
 const MAX_KEY: usize = 48;
 
 /// Sums over events.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Row {
     /// All events.
     pub events: u64,

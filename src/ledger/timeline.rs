@@ -10,10 +10,13 @@ use super::Merge;
 const MAX_WINDOWS: usize = 512;
 
 /// How many requests began in which window.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Timeline {
     /// Window number (minutes since 1970 over the width) and count, ascending.
     windows: Vec<(u32, u32)>,
+    /// The window that was counted last and what is not in `windows` yet: most events belong to it, and it is at
+    /// hand where the windows are not.
+    current: (u32, u32),
     /// A window is `1 << shift` minutes.
     shift: u8,
 }
@@ -35,11 +38,23 @@ impl Timeline {
     /// Counts requests that began at an instant (microseconds since 1970).
     pub fn record(&mut self, micros: i64) {
         let minute = u32::try_from(micros.div_euclid(60_000_000)).unwrap_or(0);
-        self.add(minute >> self.shift, 1);
+        let window = minute >> self.shift;
+        if window != self.current.0 {
+            self.settle();
+            self.current.0 = minute >> self.shift;
+        }
+        self.current.1 = self.current.1.saturating_add(1);
+    }
+
+    /// Moves what was counted last to the other windows.
+    fn settle(&mut self) {
+        let (window, count) = std::mem::take(&mut self.current);
+        if count > 0 {
+            self.add(window, count);
+        }
     }
 
     fn add(&mut self, window: u32, count: u32) {
-        // Most events belong to the newest window.
         let at = match self.windows.last_mut() {
             Some((last, sum)) if *last == window => {
                 *sum = sum.saturating_add(count);
@@ -75,12 +90,18 @@ impl Timeline {
     /// All requests.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.windows.iter().map(|(_, count)| u64::from(*count)).sum()
+        self.windows.iter().chain([&self.current]).map(|(_, count)| u64::from(*count)).sum()
     }
 
     /// The peak and the active time, or `None` if nothing was counted.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
+        let mut settled = self.clone();
+        settled.settle();
+        settled.settled_rate()
+    }
+
+    fn settled_rate(&self) -> Option<Rate> {
         let (window, peak) = self.windows.iter().rev().max_by_key(|(_, count)| *count)?;
         Some(Rate {
             peak: u64::from(*peak),
@@ -93,6 +114,8 @@ impl Timeline {
 
 impl Merge for Timeline {
     fn merge(&mut self, mut other: Self) {
+        self.settle();
+        other.settle();
         while self.shift < other.shift {
             self.widen();
         }
@@ -118,7 +141,14 @@ mod tests {
         for minute in minutes {
             timeline.record(minute * 60_000_000 + 7);
         }
+        timeline.settle();
         timeline
+    }
+
+    impl PartialEq for Timeline {
+        fn eq(&self, other: &Self) -> bool {
+            (&self.windows, self.current, self.shift) == (&other.windows, other.current, other.shift)
+        }
     }
 
     proptest! {
