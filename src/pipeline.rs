@@ -91,9 +91,9 @@ impl Worker<'_> {
         }
         match line::decode(line) {
             Ok(event) => self.observe(source, &event, place),
-            Err(SkipReason::NotJson | SkipReason::WrongType) if line::is_not_utf8(line) => {
+            Err(SkipReason::NotUtf8) => {
                 let replaced = String::from_utf8_lossy(line);
-                let event = line::decode(replaced.as_bytes())?;
+                let event = line::decode(replaced.as_bytes()).map_err(|_| SkipReason::NotUtf8)?;
                 self.ledger.input.replaced_utf8 += 1;
                 self.observe(source, &event, place);
             }

@@ -113,7 +113,7 @@ fn what_cannot_be_read_is_said_and_exits_with_2() {
     ]);
     fs::create_dir(dir.path().join("nothing")).expect("a directory");
     for (args, message) in [
-        (vec!["scan", "missing.log"], "error: missing.log: No such file"),
+        (vec!["scan", "missing.log"], "error: missing.log: can't be read: No such file"),
         (vec!["scan", "notes.txt"], "error: notes.txt: holds no audit event"),
         (vec!["scan", "empty.log"], "(it is empty)"),
         (vec!["scan", "logs"], "error: logs: holds no audit event"),
@@ -123,7 +123,7 @@ fn what_cannot_be_read_is_said_and_exits_with_2() {
         (vec!["scan", "ok.log", "--feature-gate", "WatchLits=true"], "did you mean WatchList?"),
         (vec!["scan", "ok.log", "--format", "xml"], "known formats are text, json"),
         (vec!["scan", "ok.log", "--output", "no/such/dir/x"], "error: no/such/dir/x: can't be written"),
-        (vec!["scan", "ok.log", "--format", "csv=no/such/x"], "error: no/such/x: No such file"),
+        (vec!["scan", "ok.log", "--format", "csv=no/such/x"], "error: no/such/x: can't be written"),
         (vec!["scan", "ok.log", "--after", "noon"], "error: 'noon' is no instant"),
         (vec!["scan", "ok.log", "--http-status-code", "9"], "error: '9' is no HTTP status"),
         (vec!["classify", "GET pods"], "error: the uri must begin with '/'"),
@@ -199,6 +199,141 @@ fn the_version_is_given_or_stated_or_assumed() {
     );
     let newer = dir.json(&["plain.log", "--kube-version=1.55.0"]);
     assert!(newer["server"]["notes"][0].as_str().expect("a note").contains("judged as 1.37"));
+}
+
+#[test]
+fn long_running_requests_of_any_group_count_once_and_cost_nothing() {
+    let pair = |id: &'static str, uri| {
+        let event = |stage, second| Event { id, stage, verb: "get", uri, second, ..EVENT }.line();
+        event("ResponseStarted", 0) + &event("ResponseComplete", 0)
+    };
+    let log = [
+        pair("1", "/apis/build.openshift.io/v1/namespaces/a/builds/b/log"),
+        pair("2", "/apis/subresources.kubevirt.io/v1/namespaces/a/virtualmachineinstances/v/portforward/22"),
+        pair("3", "/debug/pprof/profile"),
+        Event { id: "4", stage: "ResponseStarted", user: "", code: 401, ..EVENT }.line(),
+        Event { id: "5", stage: "Panic", code: 500, ..EVENT }.line(),
+    ]
+    .concat();
+    let (start, end) = (
+        Event { id: "6", stage: "ResponseStarted", verb: "watch", uri: "/api/v1/pods?watch=1", ..EVENT }
+            .line(),
+        Event { id: "6", verb: "watch", uri: "/api/v1/pods?watch=1", ..EVENT }.line(),
+    );
+    let dir = Dir::with(&[
+        ("audit.log", log.as_bytes()),
+        ("split/1.log", start.as_bytes()),
+        ("split/2.log", end.as_bytes()),
+    ]);
+    let report = dir.json(&["audit.log", "--kube-version", "1.30.0"]);
+    assert_eq!((&report["input"]["requests"], &report["input"]["open"]), (&5.into(), &0.into()));
+    assert_eq!(report["totals"]["statuses"]["4xx"], 1);
+    assert_eq!(report["totals"]["etcdMicros"], 250_000, "only the list that panicked is a read that ended");
+    let report = dir.json(&["split", "--kube-version", "1.30.0"]);
+    assert_eq!((&report["input"]["requests"], &report["input"]["open"]), (&1.into(), &0.into()));
+}
+
+#[test]
+fn a_rotated_log_of_an_upgrade_is_judged_as_the_whole_one_is() {
+    let stated = |version: &str, second| {
+        let agent = format!("kube-apiserver/{version} (linux/amd64) kubernetes/abcdef0");
+        Event { user: "system:apiserver", agent: &agent, verb: "get", uri: "/readyz", second, ..EVENT }.line()
+    };
+    let first = stated("v1.30.4", 0) + &stated("v1.30.4", 50);
+    let second =
+        [Event { second: 55, ..EVENT }.line(), stated("v1.31.2", 60), Event { second: 61, ..EVENT }.line()]
+            .concat();
+    let dir = Dir::with(&[
+        ("rotated/1.log", first.as_bytes()),
+        ("rotated/2.log", second.as_bytes()),
+        ("whole.log", (first.clone() + &second).as_bytes()),
+    ]);
+    for given in ["rotated", "whole.log"] {
+        let served = dir.json(&[given])["totals"]["byServedFrom"].clone();
+        assert_eq!(
+            (&served["etcd"], &served["watch-cache-after-revision-check"]),
+            (&1.into(), &1.into()),
+            "{given}"
+        );
+    }
+    let note = &dir.json(&["whole.log", "--kube-version", "1.25.0"])["server"]["notes"][0];
+    assert!(note.as_str().expect("a note").contains("states Kubernetes 1.3"), "{note}");
+}
+
+#[test]
+fn no_output_may_be_a_log_or_be_named_twice() {
+    let dir = Dir::with(&[("audit.log", EVENT.line().as_bytes())]);
+    for args in [
+        vec!["scan", "audit.log", "-o", "audit.log"],
+        vec!["scan", "audit.log", "--format", "csv=audit.log"],
+        vec!["scan", "audit.log", "--format", "csv=x", "--format", "ndjson=x"],
+    ] {
+        let (code, _, err) = dir.run(&args);
+        assert_eq!(code, Some(2), "{args:?}: {err}");
+    }
+    assert_eq!(fs::read_to_string(dir.path().join("audit.log")).expect("the log"), EVENT.line());
+    let (code, out, _) = dir.run(&["scan", ".", "-o", "report.txt"]);
+    assert_eq!((code, out.as_str()), (Some(0), ""));
+    let report = fs::read_to_string(dir.path().join("report.txt")).expect("a report");
+    assert!(report.contains("1 file,") && !report.contains("without any"), "{report}");
+}
+
+#[test]
+fn a_continue_token_is_printed_nowhere() {
+    // {"v":"meta.k8s.io/v1","rv":77,"start":"a/b\u0000"}
+    let token = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NzcsInN0YXJ0IjoiYS9iXHUwMDAwIn0";
+    let uris = [
+        format!("/api/v1/secrets?limit=5&continue={token}"),
+        format!("/api/v1/secrets?limit=5&amp;continue={token}"),
+        format!("/api/v1/secrets?limit=5;continue={token}"),
+        format!("/api/v1/secrets?contineu={token}"),
+        format!("/api/v1/secrets?continue%3D{token}"),
+        format!("/api/v1/secrets?limit=5&{token}"),
+        format!("/api/v1/secrets%3Flimit=5&continue={token}"),
+        format!("/api/v1/namespaces/{token}/secrets/{token}/{token}"),
+    ];
+    let log: String = uris.iter().map(|uri| Event { uri, ..EVENT }.line()).collect();
+    let dir = Dir::with(&[("audit.log", log.as_bytes())]);
+    let formats =
+        ["--format", "csv=o.csv", "--format", "ndjson=o.ndjson", "--format", "json", "-o", "o.json"];
+    let mut args = vec!["scan", "audit.log"];
+    args.extend(formats);
+    assert_eq!(dir.run(&args).0, Some(0));
+    let (_, text, _) = dir.run(&["scan", "audit.log", "--kube-version", "1.30.0"]);
+    let mut seen = vec![text];
+    for file in ["o.csv", "o.ndjson", "o.json"] {
+        seen.push(fs::read_to_string(dir.path().join(file)).expect("an output"));
+    }
+    for uri in &uris {
+        seen.push(dir.run(&["classify", uri]).1);
+        let line = serde_json::json!({"method": "GET", "uri": uri}).to_string();
+        let output = kubetoll(&["classify", "--stdin"], dir.path(), line.as_bytes());
+        seen.push(String::from_utf8(output.stdout).expect("UTF-8"));
+    }
+    for page in seen {
+        assert!(!page.contains(&token[..20]), "{page}");
+    }
+}
+
+#[test]
+fn an_answer_does_not_wait_for_the_next_question() {
+    use std::io::{BufRead, BufReader};
+    let mut child = Command::new(env!("CARGO_BIN_EXE_kubetoll"))
+        .args(["classify", "--stdin"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    let mut questions = child.stdin.take().expect("piped");
+    let mut answers = BufReader::new(child.stdout.take().expect("piped"));
+    for _ in 0..2 {
+        writeln!(questions, r#"{{"method":"GET","uri":"/version"}}"#).expect("the binary reads");
+        let mut answer = String::new();
+        answers.read_line(&mut answer).expect("the binary answers");
+        assert!(answer.contains("no-storage"), "{answer}");
+    }
+    drop(questions);
+    assert!(child.wait().expect("the binary ends").success());
 }
 
 #[test]

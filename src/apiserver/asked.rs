@@ -2,11 +2,14 @@
 //! `Asked` always gets the same verdict from the same server.
 
 use super::options::Options;
+use crate::k8s::continue_token::TOKEN_START;
 use crate::k8s::list_options::ListOptions;
 use crate::k8s::request_info::{Method, NoResource};
 use crate::k8s::{RequestInfo, Scope, Verb, go_url};
+use compact_str::CompactString;
 
-/// A request as the server's decisions see it. `S` is a borrowed or an owned string.
+/// A request as the server's decisions see it. `S` is a borrowed or an owned string; owned ones are short as a
+/// rule, and held in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Asked<S> {
     /// What it does.
@@ -43,6 +46,8 @@ pub enum Target<S> {
         group: S,
         /// Resource, if the record says it.
         resource: S,
+        /// The record holds a target that can't be decoded.
+        unreadable: bool,
     },
 }
 
@@ -59,6 +64,8 @@ pub enum NonResource {
     Metrics,
     /// `/version`.
     Version,
+    /// `/debug/pprof/…`, which the server counts as long-running.
+    Profile,
     /// A path that a router can't match: it begins with `//`, or writes `/api` in another case. Answered with 404.
     Misspelt,
     /// Anything else.
@@ -74,6 +81,7 @@ impl NonResource {
             "healthz" | "livez" | "readyz" => Self::Health,
             "metrics" => Self::Metrics,
             "version" => Self::Version,
+            "debug" if path.starts_with("/debug/pprof/") => Self::Profile,
             _ if first.eq_ignore_ascii_case("api") || first.eq_ignore_ascii_case("apis") => Self::Misspelt,
             _ => Self::Other,
         }
@@ -88,6 +96,7 @@ impl NonResource {
             Self::Health => "(health)",
             Self::Metrics => "(metrics)",
             Self::Version => "(version)",
+            Self::Profile => "(profile)",
             Self::Misspelt => "(misspelt path)",
             Self::Other => "(other path)",
         }
@@ -113,9 +122,9 @@ impl<'a> Asked<&'a str> {
                 let target = match info.resource {
                     None => Target::NonResource(NonResource::of(path)),
                     Some(path) => Target::Resource {
-                        group: path.group,
-                        resource: path.resource,
-                        subresource: path.subresource,
+                        group: kept(path.group),
+                        resource: kept(path.resource),
+                        subresource: kept(path.subresource),
                         scope,
                         watch_prefix: path.watch_prefix,
                     },
@@ -125,14 +134,21 @@ impl<'a> Asked<&'a str> {
         }
     }
 
+    /// Whether the server reads list options, or for a GET its `resourceVersion`, from the query.
+    #[must_use]
+    pub fn reads_list_options(&self) -> bool {
+        matches!(self.verb, Verb::Get | Verb::List | Verb::Watch | Verb::DeleteCollection)
+            && matches!(self.target, Target::Resource { subresource: "", .. })
+    }
+
     /// The same with owned strings.
     #[must_use]
-    pub fn to_owned(&self) -> Asked<Box<str>> {
-        self.map(|text| Box::from(*text))
+    pub fn to_owned(&self) -> Asked<CompactString> {
+        self.map(|text| CompactString::new(text))
     }
 }
 
-impl Asked<Box<str>> {
+impl Asked<CompactString> {
     /// The same with borrowed strings.
     #[must_use]
     pub fn as_borrowed(&self) -> Asked<&str> {
@@ -152,10 +168,35 @@ impl<S> Asked<S> {
             },
             Target::NonResource(class) => Target::NonResource(*class),
             Target::Unresolvable => Target::Unresolvable,
-            Target::Unknown { group, resource } => Target::Unknown { group: f(group), resource: f(resource) },
+            Target::Unknown { group, resource, unreadable } => {
+                Target::Unknown { group: f(group), resource: f(resource), unreadable: *unreadable }
+            }
         };
         Asked { verb: self.verb, target, options: self.options }
     }
+}
+
+/// Whether the server counts a request as long-running: by its verb, or by the name of its subresource in any group.
+///
+/// Source: kubernetes `cmd/kube-apiserver` `BasicLongRunningRequestCheck(watch, proxy; attach, exec, proxy, log,
+/// portforward)`.
+#[must_use]
+pub fn is_long_running(asked: &Asked<&str>) -> bool {
+    matches!(asked.verb, Verb::Watch | Verb::Proxy)
+        || match asked.target {
+            Target::Resource { subresource, .. } => {
+                matches!(subresource, "attach" | "exec" | "proxy" | "log" | "portforward")
+            }
+            Target::NonResource(class) => class == NonResource::Profile,
+            Target::Unresolvable | Target::Unknown { .. } => false,
+        }
+}
+
+/// A name in a path as it is kept: the path is the client's to choose, and no name that the API could serve is
+/// longer, or is a continue token that lost its way.
+fn kept(name: &str) -> &str {
+    const LONGEST: usize = 253;
+    if name.len() > LONGEST || name.contains(TOKEN_START) { "(no name)" } else { name }
 }
 
 /// A request's parts, held together with the decoded path that they borrow from.

@@ -76,7 +76,9 @@ fn route(server: &Server, asked: &Asked<&str>) -> Verdict {
         Target::NonResource(_) | Target::Unresolvable => {
             return Verdict::plain(ServedFrom::NoStorage, Reason::NonResource);
         }
-        Target::Unknown { group, resource } => return route_unknown(server, asked.verb, group, resource),
+        Target::Unknown { group, resource, unreadable } => {
+            return route_unknown(server, asked.verb, group, resource, unreadable);
+        }
         Target::Resource { group, resource, subresource, .. } => (group, resource, subresource),
     };
     if server.is_aggregated(group) {
@@ -107,7 +109,7 @@ fn route(server: &Server, asked: &Asked<&str>) -> Verdict {
 }
 
 /// A record without the request's target, such as GKE's.
-fn route_unknown(server: &Server, verb: Verb, group: &str, resource: &str) -> Verdict {
+fn route_unknown(server: &Server, verb: Verb, group: &str, resource: &str, unreadable: bool) -> Verdict {
     if server.is_aggregated(group) {
         return Verdict::plain(ServedFrom::Aggregated, Reason::AggregatedGroup);
     }
@@ -123,6 +125,7 @@ fn route_unknown(server: &Server, verb: Verb, group: &str, resource: &str) -> Ve
         {
             Verdict::plain(ServedFrom::Etcd, Reason::UncachedResource)
         }
+        _ if unreadable => Verdict::plain(ServedFrom::NotObservable, Reason::UnreadableUri),
         _ => Verdict::plain(ServedFrom::NotObservable, Reason::NoRequestUri),
     }
 }

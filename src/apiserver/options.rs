@@ -184,7 +184,7 @@ impl Options {
     /// The classes of a request's options.
     pub(super) fn of(info: &RequestInfo<'_>, options: &ListOptions<'_>) -> Self {
         let Some(path) = &info.resource else {
-            return Self::default();
+            return Self { timeout_invalid: timeout_is_invalid(options), ..Self::default() };
         };
         if !matches!(info.verb, Verb::Get | Verb::List | Verb::Watch | Verb::DeleteCollection) {
             return Self { timeout_invalid: timeout_is_invalid(options), ..Self::default() };
@@ -276,7 +276,8 @@ fn misspelt_bit(key: &str) -> u16 {
 }
 
 fn timeout_is_invalid(options: &ListOptions<'_>) -> bool {
-    !options.timeout.is_empty() && go_duration::parse_nanoseconds(&options.timeout).is_none()
+    let text = options.timeout.as_deref().unwrap_or_default();
+    !text.is_empty() && go_duration::parse_nanoseconds(text).is_none()
 }
 
 impl ResourceVersion {

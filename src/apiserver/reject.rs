@@ -1,6 +1,6 @@
 //! What the server refuses, in the order in which it looks.
 
-use super::asked::{Asked, NonResource, Target};
+use super::asked::{Asked, NonResource, Target, is_long_running};
 use super::features::Gate;
 use super::options::{
     Limit, Options, Page, ResourceVersion, ResourceVersionMatch, Selector, UnsupportedField,
@@ -10,7 +10,7 @@ use super::resources;
 use super::server::Server;
 use super::verdict::ServedFrom;
 use super::{list, watch};
-use crate::k8s::Verb;
+use crate::k8s::{Scope, Verb};
 
 /// The status and the reason with which the server refuses a request, or `None` if it serves it.
 ///
@@ -21,28 +21,35 @@ pub(super) fn reject(server: &Server, asked: &Asked<&str>) -> Option<(u16, Reaso
     if options.double_slash {
         return Some((404, Reason::NoSuchPath));
     }
-    let (group, resource, subresource) = match asked.target {
+    if options.timeout_invalid && !is_long_running(asked) && server.version.at_least(21, 0) {
+        return Some((400, Reason::InvalidTimeout));
+    }
+    let (group, resource, subresource, scope) = match asked.target {
         Target::Unresolvable => return Some((500, Reason::UnresolvablePath)),
         Target::NonResource(NonResource::Misspelt) => return Some((404, Reason::NoSuchPath)),
         Target::NonResource(_) | Target::Unknown { .. } => return None,
-        Target::Resource { group, resource, subresource, .. } => (group, resource, subresource),
+        Target::Resource { group, resource, subresource, scope, .. } => (group, resource, subresource, scope),
     };
     if server.is_aggregated(group) {
         return None;
     }
+    let names_object = scope == Scope::Object;
     match asked.verb {
         Verb::Other => return Some((405, Reason::MethodNotAllowed)),
         Verb::Proxy => return Some((404, Reason::NoSuchPath)),
+        // Collections are posted to, objects are put and patched.
+        Verb::Update | Verb::Patch if !names_object => return Some((405, Reason::MethodNotAllowed)),
+        Verb::Create if names_object && subresource.is_empty() => {
+            return Some((405, Reason::MethodNotAllowed));
+        }
         _ if options.head && resources::is_built_in_group(group) => {
             return Some((405, Reason::HeadNotAllowed));
         }
         _ => {}
     }
-    let connection = resources::is_connection(group, resource, subresource);
-    if options.timeout_invalid && asked.verb != Verb::Watch && !connection && server.version.at_least(21, 0) {
-        return Some((400, Reason::InvalidTimeout));
-    }
-    if connection || resources::is_never_stored(group, resource, subresource) {
+    if resources::is_connection(group, resource, subresource)
+        || resources::is_never_stored(group, resource, subresource)
+    {
         return None;
     }
     let cached = server.has_watch_cache(group, resource);

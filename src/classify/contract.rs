@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::apiserver::{Asked, Gate, ParsedTarget, Server, certainty, judge};
-use crate::k8s::RequestInfo;
+use crate::k8s::continue_token::redacted;
 use crate::k8s::request_info::Method;
+use crate::k8s::{RequestInfo, Verb};
 
 /// One request to judge.
 #[derive(Debug, Deserialize)]
@@ -71,6 +72,7 @@ pub enum Unreadable {
 #[derive(Debug)]
 pub struct Readable<'a> {
     method: Method,
+    method_name: String,
     target: ParsedTarget<'a>,
 }
 
@@ -80,12 +82,13 @@ impl<'a> Readable<'a> {
     /// # Errors
     /// Where there is no such method, or no server would have a path to look at.
     pub fn new(method: &str, uri: &'a str) -> Result<Self, Unreadable> {
+        let method_name = method.to_owned();
         let method = Method::parse(method).ok_or_else(|| Unreadable::Method(method.to_owned()))?;
         if !uri.starts_with('/') && !uri.starts_with("http://") && !uri.starts_with("https://") {
             return Err(Unreadable::Uri);
         }
         let target = ParsedTarget::parse(uri).ok_or(Unreadable::Escape)?;
-        Ok(Self { method, target })
+        Ok(Self { method, method_name, target })
     }
 
     /// What the request asks.
@@ -97,7 +100,7 @@ impl<'a> Readable<'a> {
     /// The keys of the query that the server ignores.
     #[must_use]
     pub fn unknown_keys(&self) -> Vec<String> {
-        self.target.options.unknown_keys.iter().map(|key| key.clone().into_owned()).collect()
+        self.target.options.unknown_keys.iter().map(|key| redacted(key).into_owned()).collect()
     }
 
     /// Judges the request for a server.
@@ -107,10 +110,16 @@ impl<'a> Readable<'a> {
         let verdict = judge(server, &asked, None);
         let info = RequestInfo::resolve(self.method, &self.target.path, &self.target.options).ok();
         let path = info.as_ref().and_then(|info| info.resource.as_ref());
-        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let text = |text: &str| (!text.is_empty()).then(|| redacted(text).into_owned());
+        let verb = match asked.verb {
+            // The API has no verb for such a method; outside of it the method is the verb.
+            Verb::Other if path.is_some() => String::new(),
+            Verb::Other => self.method_name.to_ascii_lowercase(),
+            verb => verb.to_string(),
+        };
         Output {
-            verb: asked.verb.to_string(),
-            group: path.map(|path| path.group.to_owned()),
+            verb,
+            group: path.map(|path| redacted(path.group).into_owned()),
             version: path.and_then(|path| text(path.version)),
             resource: path.and_then(|path| text(path.resource)),
             subresource: path.and_then(|path| text(path.subresource)),

@@ -5,11 +5,15 @@ use std::borrow::Cow;
 use super::shape::Answer;
 use super::witness::Statement;
 use crate::apiserver::options::Options;
-use crate::apiserver::{Asked, ParsedTarget, asked, resources};
+use crate::apiserver::{Asked, ParsedTarget, asked};
 use crate::input::Place;
 use crate::k8s::event::{Annotations, ObjectRef};
 use crate::k8s::request_info::Scope;
+use crate::k8s::text::prefix;
 use crate::k8s::{Event, Identity, Kind, Product, Stage, Verb, go_duration, timestamp};
+
+/// The longest user name that is told apart, in bytes. A ServiceAccount's has at most 338.
+const MAX_NAME: usize = 512;
 
 /// Who asks.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +53,8 @@ pub struct Request<'e> {
     /// What is asked.
     pub asked: Asked<&'e str>,
     parts: &'e Parts<'e>,
-    /// What the answer tells.
+    /// What the answer tells. An arrival is counted with the requests that were served: most are, and it does
+    /// not say.
     pub answer: Answer,
     /// Index into the run's timeline of versions.
     pub era: u8,
@@ -103,11 +108,12 @@ impl<'e> Parts<'e> {
     #[must_use]
     pub fn of(event: &'e Event<'_>) -> Self {
         let uri: &str = &event.request_uri;
-        if uri.is_empty() {
-            let object = event.object_ref.and_then(|raw| serde_json::from_str(raw.get()).ok());
-            return Self { target: None, object: object.unwrap_or_default() };
-        }
-        Self { target: ParsedTarget::parse(uri), object: ObjectRef::default() }
+        let target = if uri.is_empty() { None } else { ParsedTarget::parse(uri) };
+        let object = match target {
+            Some(_) => None,
+            None => event.object_ref.and_then(|raw| serde_json::from_str(raw.get()).ok()),
+        };
+        Self { target, object: object.unwrap_or_default() }
     }
 }
 
@@ -117,9 +123,11 @@ pub fn classify<'e>(event: &'e Event<'_>, parts: &'e Parts<'e>, stage: Stage, pl
     let verb = Verb::from_audit(&event.verb);
     let (asked, unknown_keys): (_, &[Cow<'_, str>]) = match &parts.target {
         Some(target) => {
-            (Asked::new(verb.method(), &target.path, &target.options), &target.options.unknown_keys)
+            let asked = Asked::new(verb.method(), &target.path, &target.options);
+            let reads_options = asked.reads_list_options();
+            (asked, if reads_options { &target.options.unknown_keys } else { &[] })
         }
-        None => (unknown(verb, &parts.object), &[]),
+        None => (unknown(verb, &parts.object, !event.request_uri.is_empty()), &[]),
     };
     let asking = event.user.as_ref();
     let real = asking.map_or("", |user| &*user.username);
@@ -128,7 +136,8 @@ pub fn classify<'e>(event: &'e Event<'_>, parts: &'e Parts<'e>, stage: Stage, pl
     let extra = asking.and_then(|user| user.extra.as_ref());
     let said = |text: &'e str| Some(text).filter(|text| !text.is_empty());
     let product = Product::of(&event.user_agent);
-    let received = timestamp::parse_micros(&event.request_received_timestamp);
+    // Go's zero time stands for none.
+    let received = timestamp::parse_micros(&event.request_received_timestamp).filter(|at| *at > 0);
     let ended = matches!(stage, Stage::ResponseComplete | Stage::Panic);
     let micros = received.filter(|_| ended).and_then(|received| {
         let end = timestamp::parse_micros(&event.stage_timestamp)?;
@@ -138,17 +147,17 @@ pub fn classify<'e>(event: &'e Event<'_>, parts: &'e Parts<'e>, stage: Stage, pl
     Request {
         client: Client {
             kind: identity.kind,
-            identity: identity.name,
-            impersonator: acting.map(|_| real),
+            identity: prefix(identity.name, MAX_NAME),
+            impersonator: acting.map(|_| prefix(real, MAX_NAME)),
             product,
             user_agent: &event.user_agent,
         },
         node: identity.node.or_else(|| extra.and_then(|extra| said(&extra.node_name.0))),
         pod: extra.and_then(|extra| said(&extra.pod_name.0)),
-        answer: Answer::of(&asked, status),
+        answer: if stage == Stage::RequestReceived { Answer::Served } else { Answer::of(&asked, status) },
         era: 0,
         stage,
-        long_running: is_long_running(&asked),
+        long_running: asked::is_long_running(&asked),
         parts,
         asked,
         status,
@@ -163,24 +172,10 @@ pub fn classify<'e>(event: &'e Event<'_>, parts: &'e Parts<'e>, stage: Stage, pl
     }
 }
 
-fn unknown<'e>(verb: Verb, object: &'e ObjectRef<'_>) -> Asked<&'e str> {
-    let target = asked::Target::Unknown { group: &*object.api_group, resource: &*object.resource };
+fn unknown<'e>(verb: Verb, object: &'e ObjectRef<'_>, unreadable: bool) -> Asked<&'e str> {
+    let target =
+        asked::Target::Unknown { group: &*object.api_group, resource: &*object.resource, unreadable };
     Asked { verb, target, options: Options::default() }
-}
-
-/// Whether the server counts a request as long-running.
-///
-/// Source: kubernetes `cmd/kube-apiserver` `BasicLongRunningRequestCheck(watch, proxy; attach, exec, proxy, log,
-/// portforward)`.
-#[must_use]
-pub fn is_long_running(asked: &Asked<&str>) -> bool {
-    match asked.target {
-        asked::Target::Resource { group, resource, subresource, .. } => {
-            matches!(asked.verb, Verb::Watch | Verb::Proxy)
-                || resources::is_connection(group, resource, subresource)
-        }
-        _ => asked.verb == Verb::Watch,
-    }
 }
 
 fn measured(annotations: &Annotations<'_>) -> Option<Measured> {
@@ -262,7 +257,10 @@ mod tests {
     fn without_a_uri_the_object_reference_names_the_resource() {
         let json = r#"{"auditID":"a","stage":"Panic","verb":"list","objectRef":{"resource":"pods"}}"#;
         with(json, |request| {
-            assert_eq!(request.asked.target, asked::Target::Unknown { group: "", resource: "pods" });
+            assert_eq!(
+                request.asked.target,
+                asked::Target::Unknown { group: "", resource: "pods", unreadable: false }
+            );
         });
     }
 }

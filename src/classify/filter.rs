@@ -161,7 +161,7 @@ impl Filter {
     fn resource_passes(&self, request: &Request<'_>) -> bool {
         let (group, resource, subresource) = match request.asked.target {
             Target::Resource { group, resource, subresource, .. } => (group, resource, subresource),
-            Target::Unknown { group, resource } => (group, resource, ""),
+            Target::Unknown { group, resource, .. } => (group, resource, ""),
             Target::NonResource(_) | Target::Unresolvable => return self.resources.pass(&[]),
         };
         let with_group = format!("{resource}.{group}");

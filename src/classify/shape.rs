@@ -2,6 +2,7 @@
 //! shape get the same verdict. It holds no object's name, no namespace and no token, so that the number of shapes
 //! is bounded by what the API offers.
 
+use compact_str::CompactString;
 use hashbrown::Equivalent;
 
 use crate::apiserver::{Asked, Target};
@@ -11,7 +12,7 @@ use crate::k8s::Verb;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Shape {
     /// What is asked.
-    pub asked: Asked<Box<str>>,
+    pub asked: Asked<CompactString>,
     /// What the answer tells.
     pub answer: Answer,
     /// Which of the versions that the log shows.

@@ -1,6 +1,6 @@
 //! `kubetoll classify`: one request, for people or for programs.
 
-use std::io::{BufRead, BufWriter, Write};
+use std::io::{BufRead, BufReader, BufWriter, Write};
 
 use super::args::ClassifyArgs;
 use super::{DONE, server};
@@ -10,9 +10,16 @@ use crate::render;
 pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
     let server = server::server(&args.server)?;
     if args.stdin {
+        let mut lines = BufReader::new(std::io::stdin().lock());
         let mut out = BufWriter::new(std::io::stdout().lock());
-        for line in std::io::stdin().lock().split(b'\n') {
-            writeln!(out, "{}", contract::answer(&server, &line?))?;
+        let mut line = Vec::new();
+        while lines.read_until(b'\n', &mut line)? > 0 {
+            writeln!(out, "{}", contract::answer(&server, line.strip_suffix(b"\n").unwrap_or(&line)))?;
+            line.clear();
+            // Nothing more is at hand: whoever asks may be waiting for this answer before the next question.
+            if lines.buffer().is_empty() {
+                out.flush()?;
+            }
         }
         out.flush()?;
         return Ok(DONE);

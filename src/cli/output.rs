@@ -26,7 +26,10 @@ impl Output {
     }
 
     /// Lets all of it be written.
-    pub(super) fn write_with(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
+    pub(super) fn write_with(
+        self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> anyhow::Result<()> {
         match self {
             Self::Stdout => {
                 let mut stdout = io::stdout().lock();

@@ -26,13 +26,8 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
         filter: filter(&args.filter)?,
     };
     let main = main_format(&args.format, args.output.as_deref())?;
-    let output = Output::prepare(args.output.as_deref())?;
-    for format in &args.format {
-        if let Format::Table(_, path) = format {
-            render::export::check(path)?;
-        }
-    }
     let sources = Sources::discover(&args.paths)?;
+    check_outputs(args, &sources)?;
     let known = args.server.kube_version.is_some().then_some(server.version);
     let run = Run { args, settings, sources, server };
     let (ledger, found) = run.read(known)?;
@@ -47,7 +42,7 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
     };
     let report = report::build(ledger, &context);
     if events > 0 {
-        write(&report, args, main.as_ref(), output)?;
+        write(&report, args, main.as_ref())?;
     }
     for message in &empty {
         anstream::eprintln!("error: {message}");
@@ -56,6 +51,32 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
         return Ok(FAILED);
     }
     Ok(fail_on(&report, &args.fail_on))
+}
+
+/// Says before the work what could not be written after it: no output may be one of the sources, or two in one.
+fn check_outputs(args: &ScanArgs, sources: &Sources) -> anyhow::Result<()> {
+    let tables = args.format.iter().filter_map(|format| match format {
+        Format::Table(_, path) => Some(path),
+        Format::Text | Format::Json => None,
+    });
+    let mut named: Vec<PathBuf> = Vec::new();
+    for path in args.output.iter().chain(tables) {
+        render::export::check(path)?;
+        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if sources.list.iter().any(|source| {
+            source
+                .path
+                .as_deref()
+                .is_some_and(|source| source.canonicalize().is_ok_and(|source| source == real))
+        }) {
+            bail!("{}: is one of the logs to read; name another file for the output", path.display());
+        }
+        if named.contains(&real) && real.is_file() || named.contains(path) {
+            bail!("{}: is named for two outputs; name two files", path.display());
+        }
+        named.extend([real, path.clone()]);
+    }
+    Ok(())
 }
 
 fn all_cores() -> usize {
@@ -107,7 +128,8 @@ impl Run<'_> {
         let any = ServerTimeline::always(self.server.version);
         let ledger = self.pass(&any)?;
         if let Some(version) = known {
-            let notes = server::notes(&self.server, version);
+            let mut notes = server::notes(&self.server, version);
+            notes.extend(disagreement(&ledger, version));
             return Ok((ledger, Found { timeline: any, source: VersionSource::Flag, notes }));
         }
         let Some((witness, timeline)) = ledger.versions.timeline() else {
@@ -135,6 +157,8 @@ impl Run<'_> {
             return Ok((ledger, Found { timeline: ServerTimeline::always(newest), source, notes }));
         }
         notes.push("the log spans an upgrade; each request is judged by the version of its time".to_owned());
+        // Both ledgers at once would take twice the memory.
+        drop(ledger);
         Ok((self.pass(&timeline)?, Found { timeline, source, notes }))
     }
 
@@ -164,24 +188,35 @@ impl Run<'_> {
             .filter(silent)
             .map(|given| {
                 format!(
-                    "{}: holds no audit event; kubetoll reads what kube-apiserver writes with --audit-log-path, \
-                     one JSON object of audit.k8s.io/v1 to a line{}",
+                    "{}: holds no audit event{}; kubetoll reads what kube-apiserver writes with --audit-log-path, \
+                     one JSON object of audit.k8s.io/v1 to a line",
                     name(given),
-                    skipped(ledger)
+                    if self.args.paths.len() == 1 { skipped(ledger) } else { String::new() }
                 )
             })
             .collect()
     }
 }
 
+/// What a log without events holds instead.
 fn skipped(ledger: &Ledger) -> String {
-    let reasons: Vec<String> = ledger
-        .input
-        .skipped
-        .iter()
-        .map(|(reason, (count, _))| format!("{count} {}", reason.as_str()))
-        .collect();
-    if reasons.is_empty() { " (it is empty)".to_owned() } else { format!(" (lines: {})", reasons.join(", ")) }
+    let input = &ledger.input;
+    let lines = input.skipped.iter().map(|(reason, (count, _))| match count {
+        1 => format!("1 line is {}", reason.as_str()),
+        count => format!("{count} lines are {}", reason.as_str()),
+    });
+    let streams = input.damaged.values().map(|(damage, _)| damage.as_str().to_owned());
+    let found: Vec<String> = lines.chain(streams).collect();
+    if found.is_empty() { " (it is empty)".to_owned() } else { format!(" ({})", found.join(", ")) }
+}
+
+/// A note where the log states another version than the one that was given.
+fn disagreement(ledger: &Ledger, given: KubeVersion) -> Option<String> {
+    let (_, timeline) = ledger.versions.timeline()?;
+    let other = timeline.versions.iter().find(|stated| !judge_alike(**stated, given))?;
+    Some(format!(
+        "the log states Kubernetes {other}, not {given}; without --kube-version it is judged by what it states"
+    ))
 }
 
 fn not_stated(kubelet: Option<KubeVersion>) -> String {
@@ -198,17 +233,18 @@ fn not_stated(kubelet: Option<KubeVersion>) -> String {
     }
 }
 
-fn write(report: &Report, args: &ScanArgs, main: Option<&Format>, output: Output) -> anyhow::Result<()> {
+fn write(report: &Report, args: &ScanArgs, main: Option<&Format>) -> anyhow::Result<()> {
+    let output = || Output::prepare(args.output.as_deref());
     for format in &args.format {
         if let Format::Table(format, path) = format {
             render::export::write(report, *format, path)?;
         }
     }
     match main {
-        Some(Format::Json) => output.write_with(|out| render::json::write(report, out)),
+        Some(Format::Json) => output()?.write_with(|out| render::json::write(report, out)),
         Some(_) => {
             let text = render::text::render(report, &render::text::View { top: args.top, width: width() });
-            output.write(&text, args.color.choice())
+            output()?.write(&text, args.color.choice())
         }
         None => Ok(()),
     }

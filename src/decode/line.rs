@@ -44,19 +44,14 @@ pub fn decode(line: &[u8]) -> Result<Event<'_>, SkipReason> {
     if line.is_empty() {
         return Err(SkipReason::Blank);
     }
-    let event: Event<'_> = serde_json::from_slice(line).map_err(|error| match error.classify() {
+    // Checked once for the whole line, and faster than serde_json does it string by string.
+    let text = simdutf8::basic::from_utf8(line).map_err(|_| SkipReason::NotUtf8)?;
+    let event: Event<'_> = serde_json::from_str(text).map_err(|error| match error.classify() {
         serde_json::error::Category::Eof => SkipReason::Truncated,
         serde_json::error::Category::Data => SkipReason::WrongType,
         serde_json::error::Category::Syntax | serde_json::error::Category::Io => SkipReason::NotJson,
     })?;
     if is_audit_event(&event) { Ok(event) } else { Err(SkipReason::NotAnEvent) }
-}
-
-/// Whether a line that could not be decoded holds bytes that are no UTF-8; then it may be decoded with them
-/// replaced.
-#[must_use]
-pub fn is_not_utf8(line: &[u8]) -> bool {
-    std::str::from_utf8(line).is_err()
 }
 
 fn is_audit_event(event: &Event<'_>) -> bool {

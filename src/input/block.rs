@@ -120,7 +120,8 @@ impl<R: Read> Cutter<R> {
     /// Appends what the stream gives next. Doubling keeps the reading of a long line linear.
     fn read_more(&mut self, block: &mut Block) {
         let old = block.bytes.len();
-        block.bytes.resize(old + READ_SIZE.max(old), 0);
+        let more = old.clamp(READ_SIZE, (self.max_line + READ_SIZE).saturating_sub(old).max(READ_SIZE));
+        block.bytes.resize(old + more, 0);
         let read = self.reader.read(&mut block.bytes[old..]);
         block.bytes.truncate(old + *read.as_ref().unwrap_or(&0));
         match read {

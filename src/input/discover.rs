@@ -11,7 +11,7 @@ use walkdir::WalkDir;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum InputError {
-    #[error("{}: {source}; check the path", .path.display())]
+    #[error("{}: can't be read", .path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
     #[error("{}: the directory holds no files; name the one with the audit logs", .0.display())]
     EmptyDirectory(PathBuf),
@@ -110,6 +110,10 @@ fn search(directory: &Path, found: &mut BTreeSet<(PathBuf, bool)>) -> Result<(),
             Ok(_) => {}
             // A link that leads back up: what is behind it is found by its own path.
             Err(error) if error.loop_ancestor().is_some() => {}
+            // A link to what is no longer there, as rotation leaves them: there is nothing to read.
+            Err(error)
+                if error.io_error().is_some_and(is_missing) && error.path().is_some_and(Path::is_symlink) => {
+            }
             Err(error) => {
                 let path = error.path().unwrap_or(directory).to_owned();
                 let source = error.into_io_error().unwrap_or_else(|| std::io::ErrorKind::Other.into());
@@ -118,6 +122,11 @@ fn search(directory: &Path, found: &mut BTreeSet<(PathBuf, bool)>) -> Result<(),
         }
     }
     Ok(())
+}
+
+fn is_missing(error: &std::io::Error) -> bool {
+    // A link to itself ends in ELOOP, which has no stable name yet.
+    error.kind() == std::io::ErrorKind::NotFound || error.raw_os_error() == Some(40)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use std::io::Read;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::block::{Block, Cutter, Damage};
 use super::discover::Source;
@@ -61,7 +62,8 @@ impl<'a> Feed<'a> {
             if !still_opening {
                 return false;
             }
-            std::thread::yield_now();
+            // Rare and short, but for a pipe that no one writes to yet.
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 

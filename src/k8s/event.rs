@@ -160,9 +160,9 @@ pub struct Extra<'a> {
 /// The answer's status.
 #[derive(Debug, Default, Deserialize)]
 pub struct ResponseStatus {
-    /// HTTP status code, 0 if unknown.
+    /// HTTP status code; 0 and absent stand for unknown.
     #[serde(default)]
-    pub code: i32,
+    pub code: Option<i32>,
 }
 
 /// Annotations with which the server says how long the parts of a slow request took (Go durations).
@@ -218,7 +218,7 @@ impl Event<'_> {
     /// The HTTP status of the answer, if the event has one.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
-        let code = self.response_status.as_ref()?.code;
+        let code = self.response_status.as_ref()?.code?;
         u16::try_from(code).ok().filter(|code| (100..600).contains(code))
     }
 }

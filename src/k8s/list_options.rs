@@ -66,7 +66,7 @@ pub struct ListOptions<'a> {
     /// `sendInitialEvents`, read as `watch`; `None` if absent.
     pub send_initial_events: Option<bool>,
     /// `timeout`, the deadline of a request that is no watch; no list option, and not parsed.
-    pub timeout: Cow<'a, str>,
+    pub timeout: Option<Cow<'a, str>>,
     /// Keys that the server ignores without a word, in the order of the query.
     pub unknown_keys: Vec<Cow<'a, str>>,
 }
@@ -94,8 +94,8 @@ impl<'a> ListOptions<'a> {
         let mut seen: u16 = 0;
         for (key, value) in query_pairs(query) {
             let Some(index) = index_of(&key) else {
-                if key == "timeout" && options.timeout.is_empty() {
-                    options.timeout = value;
+                if key == "timeout" {
+                    options.timeout.get_or_insert(value);
                 } else if !OTHER_KNOWN_KEYS.contains(&key.as_ref()) {
                     options.unknown_keys.push(key);
                 }

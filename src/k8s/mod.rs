@@ -8,6 +8,7 @@ pub mod identity;
 pub mod list_options;
 pub mod request_info;
 pub mod selector;
+pub mod text;
 pub mod timestamp;
 pub mod user_agent;
 pub mod version;

@@ -48,7 +48,9 @@ impl<K: Hash + Eq, V: Default + Merge> Bounded<K, V> {
         Q: Hash + Equivalent<K> + ?Sized,
     {
         let hash = hash_of(key);
-        if let Some(at) = self.table.find_bucket_index(hash, |slot| key.equivalent(&slot.key)) {
+        if let Some(at) =
+            self.table.find_bucket_index(hash, |slot| slot.weight.1 == hash && key.equivalent(&slot.key))
+        {
             return &mut self.table.get_bucket_mut(at).expect("it was just found there").value;
         }
         self.insert(Slot { weight: (rank, hash), key: owned(), value: V::default() })

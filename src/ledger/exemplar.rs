@@ -2,9 +2,12 @@
 
 use std::cmp::Reverse;
 
-use super::{Merge, prefix};
+use super::Merge;
 use crate::input::Place;
+use crate::k8s::continue_token::redacted;
 use crate::k8s::go_url;
+use crate::k8s::list_options::meant_key;
+use crate::k8s::text::prefix;
 
 /// How many requests are kept per row.
 const KEPT: usize = 3;
@@ -98,7 +101,9 @@ pub fn kept_uri(uri: &str) -> Box<str> {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         let decoded = go_url::unescape_query(key);
         let token = decoded.is_none_or(|key| {
-            key.trim_start_matches('?').get(..8).is_some_and(|start| start.eq_ignore_ascii_case("continue"))
+            let key = key.trim_start_matches('?');
+            meant_key(key) == Some("continue")
+                || key.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("continue"))
         });
         if token && !value.is_empty() {
             kept.push_str(key);
@@ -107,6 +112,7 @@ pub fn kept_uri(uri: &str) -> Box<str> {
             kept.push_str(pair);
         }
     }
+    let mut kept = redacted(&kept).into_owned();
     if kept.len() > MAX_URI {
         kept.truncate(prefix(&kept, MAX_URI).len());
         kept.push('…');
@@ -154,6 +160,9 @@ mod tests {
             ("/api/v1/pods?continueToken=eyJ2Ijoi", "/api/v1/pods?continueToken=…"),
             ("/api/v1/pods??continue=eyJ2Ijoi", "/api/v1/pods??continue=…"),
             ("/api/v1/pods?%zz=eyJ2Ijoi", "/api/v1/pods?%zz=…"),
+            ("/api/v1/pods?cotinue=eyJ2Ijoi", "/api/v1/pods?cotinue=…"),
+            ("/api/v1/pods?a;continue=eyJ2IjoibWV0YS5r", "/api/v1/pods?a;continue=…"),
+            ("/api/v1/pods%3Fcontinue=eyJ2IjoibWV0YS5r", "/api/v1/pods%3Fcontinue=…"),
             ("/api/v1/pods?continue=", "/api/v1/pods?continue="),
             ("/api/v1/pods", "/api/v1/pods"),
         ] {

@@ -41,6 +41,11 @@ impl Histogram {
         self.buckets.iter().map(|packed| (packed >> COUNT_BITS, packed & COUNT))
     }
 
+    /// The greatest duration of each bucket that was hit, and its count, ascending.
+    pub fn upper_ends(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.buckets().map(|(bucket, count)| (upper_end(bucket), count))
+    }
+
     /// How many durations there were.
     #[must_use]
     pub fn count(&self) -> u64 {

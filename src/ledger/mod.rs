@@ -24,6 +24,7 @@ pub use versions::{ServerTimeline, VersionEvidence};
 use crate::apiserver::Asked;
 use crate::classify::{Request, Shape, ShapeRef};
 use crate::k8s::Kind;
+use crate::k8s::text::prefix;
 use crate::k8s::user_agent::Form;
 
 /// A commutative and associative sum.
@@ -156,12 +157,6 @@ impl Merge for Product {
         self.note_agent(&other.example);
         self.rows.merge(other.rows);
     }
-}
-
-/// The longest prefix of at most so many bytes that ends between characters.
-#[must_use]
-pub fn prefix(text: &str, max: usize) -> &str {
-    &text[..text.floor_char_boundary(max)]
 }
 
 impl Ledger {

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use super::exemplar::{Exemplar, Exemplars, kept_audit_id, kept_uri};
 use super::live::Live;
-use super::{Histogram, Merge, Observed, Statuses, Timeline, prefix};
+use super::{Histogram, Merge, Observed, Statuses, Timeline};
 use crate::classify::Request;
 use crate::k8s::Stage;
+use crate::k8s::continue_token::redacted;
+use crate::k8s::text::prefix;
 
 /// How many ignored keys are kept as examples, and how much of each, in bytes.
 const KEPT_KEYS: usize = 4;
@@ -51,6 +53,10 @@ impl Row {
         }
         match request.stage {
             Stage::RequestReceived => self.received += 1,
+            // A request whose authentication fails writes this stage alone, long-running or not.
+            Stage::ResponseStarted if request.status == Some(401) => self.end(request),
+            // Of no other request is its end not written.
+            Stage::ResponseStarted if !request.long_running => {}
             Stage::ResponseStarted => {
                 self.live.get_or_insert_default().start(request.audit_id, request.received.unwrap_or(0));
             }
@@ -92,7 +98,8 @@ impl Row {
     }
 
     fn keep_key(&mut self, key: &str) {
-        let key = prefix(key, MAX_KEY);
+        let key = redacted(key);
+        let key = prefix(&key, MAX_KEY);
         let wanted =
             self.unknown_keys.len() < KEPT_KEYS || self.unknown_keys.last().is_some_and(|last| *key < **last);
         if wanted && !self.unknown_keys.contains(key) {

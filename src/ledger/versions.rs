@@ -112,15 +112,19 @@ impl ServerTimeline {
         }
     }
 
-    /// The era of a request of a source at an instant. Before the first statement it is the first era.
+    /// The era of a request of a source at an instant: what the source's own server stated last; before its first
+    /// statement, what any did; before all, the first era.
     #[must_use]
     pub fn era(&self, source: u32, received: Option<i64>) -> u8 {
         if self.versions.len() < 2 {
             return 0;
         }
-        let starts = self.by_source.get(&source).filter(|own| !own.is_empty()).unwrap_or(&self.whole);
-        let after = received.map_or(0, |at| starts.partition_point(|(start, _)| *start <= at));
-        starts[after.saturating_sub(1)].1
+        let last_of = |starts: &[(i64, u8)]| {
+            let after = received.map_or(0, |at| starts.partition_point(|(start, _)| *start <= at));
+            after.checked_sub(1).map(|last| starts[last].1)
+        };
+        let own = self.by_source.get(&source).and_then(|own| last_of(own));
+        own.or_else(|| last_of(&self.whole)).unwrap_or(0)
     }
 }
 
@@ -147,6 +151,7 @@ mod tests {
         assert_eq!(version(1, 100), NEW);
         assert_eq!(version(2, 199), OLD);
         assert_eq!(version(2, 200), NEW);
+        assert_eq!(version(2, 4), OLD);
         assert_eq!(version(3, 120), NEW, "a source without a statement follows the first that was upgraded");
     }
 

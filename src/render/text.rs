@@ -37,9 +37,9 @@ pub fn render(report: &Report, view: &View) -> String {
         .filter(|client| client.shapes.iter().any(is_costly))
         .take(DETAILED_CLIENTS.min(view.top))
         .collect();
-    if costly.is_empty() {
+    if !report.clients.iter().any(|client| client.shapes.iter().any(is_costly)) {
         page.push_str("\nno client had a list or get answered by etcd, or a parameter ignored\n");
-    } else {
+    } else if !costly.is_empty() {
         page.push_str(&heading("what they asked, and what to change"));
     }
     for (rank, client) in costly.iter().enumerate() {
@@ -322,7 +322,8 @@ fn detail(rank: usize, client: &Client, view: &View) -> String {
 
 fn is_costly(shape: &Shape) -> bool {
     let etcd = shape.served_from == "etcd" || shape.likely.as_deref() == Some("etcd");
-    shape.requests > 0
+    // A watch or a connection is what it is; it is not polled.
+    (shape.requests > 0 && !shape.long_running)
         && (etcd || (shape.limit == "ignored" && shape.verb == "list") || !shape.misspelt.is_empty())
 }
 

@@ -1,17 +1,20 @@
 //! What to change, by reason and by the server's version.
 //!
 //! The trap that every text here avoids: on servers before 1.31, dropping `resourceVersion=0` to get pages moves
-//! the load from the watch cache to etcd.
+//! the load from the watch cache to etcd; from there to 1.33 it moves all pages but the first.
 
-use crate::apiserver::Reason;
-use crate::k8s::KubeVersion;
+use crate::apiserver::{Gate, Reason, Server};
+use crate::k8s::Verb;
 
 const INFORMER: &str = "Keep the objects in an informer: one list, then a watch.";
 
 /// What the client's author or the cluster's operator can do, or `None` where nothing is wrong.
 #[must_use]
-pub fn advice(reason: Reason, version: KubeVersion) -> Option<String> {
-    let pages_from_cache = version.at_least(31, 0);
+pub fn advice(reason: Reason, verb: Verb, server: &Server) -> Option<String> {
+    let lists_from_cache = server.version.at_least(31, 0);
+    // All pages, the later ones from snapshots.
+    let pages_from_cache =
+        server.consistent_reads_from_cache() && server.enabled(Gate::ListFromCacheSnapshot);
     let text = match reason {
         Reason::ListConsistentFromEtcd | Reason::ListConsistentLimitAlpha => format!(
             "{INFORMER} Where a list must stay and a state of seconds ago will do, send resourceVersion=0 without a \
@@ -30,11 +33,11 @@ pub fn advice(reason: Reason, version: KubeVersion) -> Option<String> {
         }
         Reason::ListAnyIgnoresLimit if pages_from_cache => format!(
             "Once at a reflector's start this is normal. To get pages, drop resourceVersion=0: this server answers \
-             pages from its watch cache too, if etcd is 3.4.31, 3.5.13 or later. If it repeats: {INFORMER}"
+             pages from its watch cache, further ones from its snapshots. If it repeats: {INFORMER}"
         ),
         Reason::ListAnyIgnoresLimit => format!(
             "Once at a reflector's start this is normal. Expect the whole collection and drop the limit. Do not drop \
-             resourceVersion=0 to get pages: this server would read each of them from etcd. If it repeats: {INFORMER}"
+             resourceVersion=0 to get pages: this server would read them from etcd, or all but the first. If it repeats: {INFORMER}"
         ),
         Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd => {
             format!("{INFORMER} Where pages must stay, larger ones (limit=500 or more) mean fewer reads.")
@@ -47,7 +50,7 @@ pub fn advice(reason: Reason, version: KubeVersion) -> Option<String> {
             "Drop resourceVersion=0 from further pages: with it, all the rest comes at once.".to_owned()
         }
         Reason::ListExactFromEtcd | Reason::ListLimitMeansExactFromEtcd | Reason::ListNotOlderLimitFromEtcd
-            if !pages_from_cache =>
+            if !lists_from_cache =>
         {
             "Drop the limit and ask for resourceVersionMatch=NotOlderThan: without a limit this server answers such \
              a list from its watch cache."
@@ -58,9 +61,14 @@ pub fn advice(reason: Reason, version: KubeVersion) -> Option<String> {
         | Reason::ListExactSnapshot
         | Reason::ListLimitMeansExactSnapshot
         | Reason::ListExactSingleKey => {
-            "Unless it must be exactly that revision, say resourceVersionMatch=NotOlderThan: that comes from the \
-             watch cache, in pages too."
+            "Unless it must be exactly that revision, drop the limit and say resourceVersionMatch=NotOlderThan: that \
+             comes from the watch cache."
                 .to_owned()
+        }
+        // A watch is what a client should do.
+        Reason::UncachedResource if verb == Verb::Watch => return None,
+        Reason::UncachedResource if verb == Verb::Get => {
+            "resourceVersion=0 does not help here: this resource has no watch cache.".to_owned()
         }
         Reason::UncachedResource => {
             "resourceVersion=0 does not help here. Watch it once for the whole cluster instead of listing it, and \
@@ -108,4 +116,41 @@ pub fn misspelt(ignored: &[String], meant: &[String]) -> Option<String> {
         ignored.join(", "),
         meant.join(", ")
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::apiserver::{Asked, ParsedTarget, ServedFrom, judge};
+    use crate::k8s::KubeVersion;
+    use crate::k8s::request_info::Method;
+
+    const NEXT: &str = "continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NzcsInN0YXJ0IjoiYS9iXHUwMDAwIn0";
+
+    fn likely(server: &Server, query: &str) -> ServedFrom {
+        let uri = format!("/api/v1/pods?{query}");
+        let target = ParsedTarget::parse(&uri).expect("a target");
+        let asked = Asked::new(Method::Get, &target.path, &target.options);
+        judge(server, &asked, None).likely_served_from()
+    }
+
+    #[test]
+    fn pages_are_advised_only_where_none_is_read_from_etcd() {
+        for minor in 19..=37 {
+            let server = Server::with_defaults(KubeVersion::new(minor, 0));
+            let text = advice(Reason::ListAnyIgnoresLimit, Verb::List, &server).expect("advice");
+            let from_etcd = [likely(&server, "limit=500"), likely(&server, &format!("limit=500&{NEXT}"))]
+                .contains(&ServedFrom::Etcd);
+            assert_eq!(text.contains("Do not drop resourceVersion=0"), from_etcd, "1.{minor}");
+        }
+    }
+
+    #[test]
+    fn what_is_advised_for_exact_lists_comes_from_the_cache() {
+        for minor in 19..=37 {
+            let server = Server::with_defaults(KubeVersion::new(minor, 0));
+            let advised = "resourceVersion=7&resourceVersionMatch=NotOlderThan";
+            assert_eq!(likely(&server, advised), ServedFrom::WatchCache, "1.{minor}");
+        }
+    }
 }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use super::build::{Context, file_name};
 use super::evidence::compare;
-use super::sums::{Sums, distinct, latency, one, rate, statuses, sum_observed};
+use super::sums::{Sums, distinct, histogram, latency, one, rate, statuses, sum_observed};
 use super::{advice, shape, v1};
+use crate::apiserver::asked::is_long_running;
 use crate::apiserver::judge::served_against_model;
 use crate::apiserver::{LimitVerdict, ServedFrom, Server, Verdict, certainty, judge};
 use crate::classify::{Shape, event};
@@ -139,7 +140,8 @@ impl Builder<'_> {
     ) -> (ShapeKey, (Gathered, v1::Observed)) {
         let server = &self.servers[usize::from(shape.era)];
         let asked = shape.asked.as_borrowed();
-        let status = shape.answer.status();
+        // Arrivals alone tell nothing of an answer.
+        let status = shape.answer.status().filter(|_| !self.received_only);
         let verdict = judge(server, &asked, status);
         let mut fit = compare(asked.verb, &verdict, server.version, observed);
         if served_against_model(server, &asked, status) {
@@ -162,7 +164,7 @@ impl Builder<'_> {
         let gathered = Gathered {
             verdict: Some(verdict),
             certainty: certainty(server, &asked, status).as_str(),
-            long_running: event::is_long_running(&asked),
+            long_running: is_long_running(&asked),
             observed: v1::Observed::default(),
             products: BTreeMap::new(),
             row: Row::default(),
@@ -223,8 +225,10 @@ impl Builder<'_> {
         let ignored_parameters: Vec<String> =
             row.unknown_keys.iter().map(std::string::ToString::to_string).collect();
         let mut examples = row.exemplars.as_slice().iter().map(|exemplar| self.example(exemplar));
-        let advice = advice::misspelt(&ignored_parameters, &key.misspelt)
-            .or_else(|| gathered.verdict.and_then(|v| advice::advice(v.reason, key.kube_version)));
+        let advice = advice::misspelt(&ignored_parameters, &key.misspelt).or_else(|| {
+            let server = Server { version: key.kube_version, ..self.context.server.clone() };
+            gathered.verdict.and_then(|verdict| advice::advice(verdict.reason, key.verb?, &server))
+        });
         v1::Shape {
             verb: key.verb.map_or("other", Verb::as_str).to_owned(),
             resource: key.resource,
@@ -250,7 +254,10 @@ impl Builder<'_> {
             events: row.events,
             long_running: gathered.long_running,
             latency: latency(&row.latency),
+            histogram: histogram(&row.latency),
             rate: rate(&timeline),
+            first_timestamp: row.span.map(|span| timestamp::format_micros(span.0)),
+            last_timestamp: row.span.map(|span| timestamp::format_micros(span.1)),
             statuses: statuses(&row, requests),
             observed: gathered.observed,
             example: examples.next(),

@@ -6,13 +6,14 @@ use crate::apiserver::options::{
 use crate::apiserver::{Asked, Target};
 use crate::k8s::Verb;
 use crate::k8s::list_options::LIST_OPTION_KEYS;
+use compact_str::CompactString;
 
 /// `deployments.apps`, or the class of another path.
-pub(super) fn resource(asked: &Asked<Box<str>>) -> String {
+pub(super) fn resource(asked: &Asked<CompactString>) -> String {
     match &asked.target {
         Target::Resource { group, resource, .. } => qualified(resource, group),
         Target::Unknown { resource, .. } if resource.is_empty() => "(unknown)".to_owned(),
-        Target::Unknown { group, resource } => qualified(resource, group),
+        Target::Unknown { group, resource, .. } => qualified(resource, group),
         Target::NonResource(class) => class.as_str().to_owned(),
         Target::Unresolvable => "(unresolvable path)".to_owned(),
     }
@@ -22,7 +23,7 @@ fn qualified(resource: &str, group: &str) -> String {
     if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") }
 }
 
-pub(super) fn subresource(asked: &Asked<Box<str>>) -> Option<String> {
+pub(super) fn subresource(asked: &Asked<CompactString>) -> Option<String> {
     match &asked.target {
         Target::Resource { subresource, .. } if !subresource.is_empty() => Some(subresource.to_string()),
         _ => None,
@@ -30,7 +31,7 @@ pub(super) fn subresource(asked: &Asked<Box<str>>) -> Option<String> {
 }
 
 /// The list options in the form of a query, values that differ from request to request left out.
-pub(super) fn parameters(asked: &Asked<Box<str>>) -> String {
+pub(super) fn parameters(asked: &Asked<CompactString>) -> String {
     let options = &asked.options;
     let mut words: Vec<String> = Vec::new();
     let mut word = |text: &str| words.push(text.to_owned());
@@ -89,7 +90,7 @@ fn field_selector(options: &Options) -> Option<&'static str> {
 }
 
 /// List options that ignored keys were likely meant to be.
-pub(super) fn misspelt(asked: &Asked<Box<str>>) -> Vec<String> {
+pub(super) fn misspelt(asked: &Asked<CompactString>) -> Vec<String> {
     let keys = LIST_OPTION_KEYS.iter().enumerate();
     keys.filter(|(index, _)| asked.options.misspelt & (1 << index) != 0)
         .map(|(_, key)| (*key).to_owned())

@@ -92,6 +92,10 @@ pub(super) fn distinct(set: &DistinctSet) -> v1::Distinct {
     v1::Distinct { count, more }
 }
 
+pub(super) fn histogram(histogram: &Histogram) -> Vec<v1::Bucket> {
+    histogram.upper_ends().map(|(up_to_micros, count)| v1::Bucket { up_to_micros, count }).collect()
+}
+
 pub(super) fn latency(histogram: &Histogram) -> Option<v1::Latency> {
     Some(v1::Latency {
         count: histogram.count(),

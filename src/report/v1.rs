@@ -214,6 +214,16 @@ pub struct Latency {
     pub p99_micros: u64,
 }
 
+/// Durations that are close to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Bucket {
+    /// None of them is greater; at most an eighth above the least of them.
+    pub up_to_micros: u64,
+    /// How many.
+    pub count: u64,
+}
+
 /// Requests a minute.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -341,8 +351,14 @@ pub struct Shape {
     pub long_running: bool,
     /// Durations.
     pub latency: Option<Latency>,
+    /// How often which durations were: buckets that were hit, ascending.
+    pub histogram: Vec<Bucket>,
     /// Requests a minute.
     pub rate: Option<Rate>,
+    /// Received of the first event.
+    pub first_timestamp: Option<String>,
+    /// Received of the last event.
+    pub last_timestamp: Option<String>,
     /// Answers by status.
     pub statuses: Statuses,
     /// How the server's own measurements fit.

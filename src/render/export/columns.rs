@@ -174,6 +174,18 @@ pub static COLUMNS: &[Column] = &[
         MaybeFloat(|row| Some(row.rate()?.peak_per_minute)),
         "The busiest window.",
     ),
+    column(
+        "first_timestamp",
+        NONE,
+        MaybeText(|row| row.shape.first_timestamp.as_deref()),
+        "Received of the first event: RFC 3339, in UTC.",
+    ),
+    column(
+        "last_timestamp",
+        NONE,
+        MaybeText(|row| row.shape.last_timestamp.as_deref()),
+        "Received of the last event.",
+    ),
     column("peak_at", NONE, MaybeText(|row| Some(&*row.rate()?.peak_at)), "When it began: RFC 3339, in UTC."),
     column(
         "mean_per_active_minute",

@@ -29,9 +29,9 @@ pub enum TableFormat {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ExportError {
-    #[error("{}: {source}; name a file in a directory that exists and can be written to", .path.display())]
+    #[error("{}: can't be written; name a file in a directory that exists and can be written to", .path.display())]
     Place { path: PathBuf, source: io::Error },
-    #[error("{}: {source}; the rows were not written, make room or name another file", .path.display())]
+    #[error("{}: the rows were not written; make room or name another file", .path.display())]
     Write { path: PathBuf, source: io::Error },
 }
 
