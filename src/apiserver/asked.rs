@@ -196,6 +196,10 @@ pub fn is_long_running(asked: &Asked<&str>) -> bool {
 /// longer, or is a continue token that lost its way.
 fn kept(name: &str) -> &str {
     const LONGEST: usize = 253;
+    const SHORTEST_TOKEN: usize = 40;
+    if name.len() < SHORTEST_TOKEN {
+        return name;
+    }
     if name.len() > LONGEST || name.contains(TOKEN_START) { "(no name)" } else { name }
 }
 

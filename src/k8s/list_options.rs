@@ -148,6 +148,12 @@ fn truthy(value: &str) -> bool {
     value != "0" && !value.eq_ignore_ascii_case("false")
 }
 
+/// Whether a key is one that a server reads from some request's query.
+#[must_use]
+pub fn is_known_key(key: &str) -> bool {
+    index_of(key).is_some() || OTHER_KNOWN_KEYS.contains(&key) || key == "timeout"
+}
+
 /// The list option that an ignored key was meant to be, if it is one but for its case or for up to two slips of
 /// the keyboard (`filedSelector`, `labelselector`, `resourceversion`).
 #[must_use]

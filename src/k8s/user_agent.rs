@@ -82,11 +82,19 @@ fn names_kubernetes(user_agent: &str) -> bool {
 
 /// Letters, digits and the punctuation of product names; a few words at most (`Kubernetes Java Client`).
 fn is_name(text: &str) -> bool {
-    !text.is_empty()
-        && text.len() <= Product::MAX_LENGTH
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b' '))
-        && text.bytes().filter(|b| *b == b' ').count() <= 2
-        && text.bytes().any(|b| b.is_ascii_alphanumeric())
+    if text.is_empty() || text.len() > Product::MAX_LENGTH {
+        return false;
+    }
+    let (mut spaces, mut words) = (0, false);
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => words = true,
+            b'.' | b'_' | b'-' => {}
+            b' ' => spaces += 1,
+            _ => return false,
+        }
+    }
+    words && spaces <= 2
 }
 
 /// The version that a user agent of Kubernetes' own binaries states: `v1.30.4` in

@@ -6,7 +6,7 @@ use super::Merge;
 use crate::input::Place;
 use crate::k8s::continue_token::redacted;
 use crate::k8s::go_url;
-use crate::k8s::list_options::meant_key;
+use crate::k8s::list_options::{is_known_key, meant_key};
 use crate::k8s::text::prefix;
 
 /// How many requests are kept per row.
@@ -102,7 +102,7 @@ pub fn kept_uri(uri: &str) -> Box<str> {
         let decoded = go_url::unescape_query(key);
         let token = decoded.is_none_or(|key| {
             let key = key.trim_start_matches('?');
-            meant_key(key) == Some("continue")
+            (!is_known_key(key) && meant_key(key) == Some("continue"))
                 || key.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("continue"))
         });
         if token && !value.is_empty() {
