@@ -138,7 +138,9 @@ proptest! {
         let mut text = Vec::new();
         for (line, damage) in lines {
             let mut line = line.as_bytes().to_vec();
-            damage.iter().for_each(|damage| damage.apply(&mut line));
+            for damage in damage {
+                damage.apply(&mut line);
+            }
             text.append(&mut line);
             text.push(b'\n');
         }

@@ -55,7 +55,9 @@ fn files(contents: &[Vec<u8>]) -> (TempDir, Vec<PathBuf>) {
 /// A log with damage, its last line whole.
 fn damaged(seed: u64, size: usize, damage: &[Damage]) -> Vec<u8> {
     let mut log = synth::log(seed, 120, size);
-    damage.iter().for_each(|damage| damage.apply(&mut log));
+    for damage in damage {
+        damage.apply(&mut log);
+    }
     if log.last().is_some_and(|last| *last != b'\n') {
         log.push(b'\n');
     }

@@ -33,6 +33,9 @@ impl Statement {
         product: Product<'_>,
         user_agent: &str,
     ) -> Option<Self> {
+        if !product.name.starts_with("kube") {
+            return None;
+        }
         let by = match (username, product.name) {
             ("system:apiserver" | "system:kube-apiserver", "kube-apiserver") => Witness::Loopback,
             ("system:kube-controller-manager", "kube-controller-manager")

@@ -102,7 +102,8 @@ fn is_name(text: &str) -> bool {
 #[must_use]
 pub fn stated_version<'a>(user_agent: &'a str, product: &str) -> Option<&'a str> {
     let rest = user_agent.strip_prefix(product)?.strip_prefix('/')?;
-    rest.split([' ', '/']).next()
+    let end = rest.bytes().position(|byte| matches!(byte, b' ' | b'/')).unwrap_or(rest.len());
+    Some(&rest[..end])
 }
 
 #[cfg(test)]

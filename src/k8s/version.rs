@@ -119,21 +119,27 @@ impl FromStr for EtcdVersion {
 /// `major.minor[.patch]` at the start of a text, after an optional `v`; a patch may be followed by `-` or `+` and
 /// anything, a minor only by `+` (as managed offerings write it).
 fn leading_numbers(text: &str) -> Option<(u16, u16, Option<u16>)> {
-    let number = |text: &str| {
-        let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        digits.then(|| text.parse().ok()).flatten()
+    let mut rest = text.strip_prefix('v').unwrap_or(text).as_bytes();
+    let major = number(&mut rest)?;
+    rest = rest.strip_prefix(b".")?;
+    let minor = number(&mut rest)?;
+    let patch = match rest.strip_prefix(b".") {
+        Some(after) => {
+            rest = after;
+            Some(number(&mut rest)?)
+        }
+        None => None,
     };
-    let text = text.strip_prefix('v').unwrap_or(text);
-    let core = text.split_once(['-', '+']).map_or(text, |(core, _)| core);
-    let mut parts = core.split('.');
-    let major = number(parts.next()?)?;
-    let minor = number(parts.next()?)?;
-    let patch = parts.next().map(number);
-    match (patch, parts.next()) {
-        (None, None) => Some((major, minor, None)),
-        (Some(Some(patch)), None) => Some((major, minor, Some(patch))),
-        _ => None,
-    }
+    matches!(rest.first(), None | Some(b'-' | b'+')).then_some((major, minor, patch))
+}
+
+/// Takes a number off the front.
+fn number(rest: &mut &[u8]) -> Option<u16> {
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (number, after) = rest.split_at(digits);
+    *rest = after;
+    let add = |sum: u16, digit: &u8| sum.checked_mul(10)?.checked_add(u16::from(digit - b'0'));
+    if number.is_empty() { None } else { number.iter().try_fold(0, add) }
 }
 
 #[cfg(test)]

@@ -106,7 +106,7 @@ impl Damage {
                 log.splice(at..at, [0xff, 0xc3, 0x28, 0x80]);
             }
             Self::Foreign(at, line) => insert(log, *at, format!("{line}\n").as_bytes()),
-            Self::Long(at) => insert(log, *at, &[&[b'x'; MAX_LINE + 300_000][..], b"\n"].concat()),
+            Self::Long(at) => insert(log, *at, ("x".repeat(MAX_LINE + 300_000) + "\n").as_bytes()),
             Self::End(at) => log.truncate(at.index(log.len())),
             Self::CarriageReturns => {
                 *log = log.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(&b"\r\n"[..]);

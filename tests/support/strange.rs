@@ -2,83 +2,31 @@
 
 use proptest::prelude::*;
 
-/// Request targets made of what a server reads, in sense and nonsense.
+const PATHS: &str = "/api/v1/pods /api/v1/namespaces/n/pods /api/v1/namespaces/n/pods/p /api/v1/nodes /api/v1/events \
+    /apis/apps/v1/deployments /apis/apps/v1/namespaces/n/deployments/d/status /apis/example.com/v1/widgets \
+    /api/v1/watch/pods /api/v1/namespaces/n/pods/p/log /apis/metrics.k8s.io/v1beta1/pods //api/v1/pods /healthz";
+const SEGMENTS: &str = "api apis v1 apps batch namespaces n pods deployments events nodes watch proxy status log exec \
+    metrics.k8s.io %2e%2e % API healthz example.com ü %FF";
+const KEYS: &str = "labelSelector fieldSelector watch allowWatchBookmarks resourceVersion timeoutSeconds limit \
+    resourceVersionMatch continue sendInitialEvents timeout labelselector %6cimit ?limit pretty x ü";
+const VALUES: &str = "0 1 00 -1 500 true false 99999999999999999999 NotOlderThan Exact metadata.name%3Dx \
+    metadata.name=x,metadata.namespace=n spec.nodeName%3Dn a+in+(b,c) a%3Db a!%3D ü!=ü %FF 5s 1h1µs ; %zz + \
+    eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NSwic3RhcnQiOiJhL2IifQ \
+    eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiYS9iIn0";
+
+/// One of some words, or nothing.
+fn word(words: &'static str) -> impl Strategy<Value = &'static str> {
+    prop::sample::select(words.split_whitespace().chain([""]).collect::<Vec<_>>())
+}
+
+/// A request target.
 pub fn target() -> impl Strategy<Value = String> {
-    let segment = prop::sample::select(vec![
-        "api",
-        "apis",
-        "v1",
-        "apps",
-        "batch",
-        "namespaces",
-        "n",
-        "pods",
-        "deployments",
-        "events",
-        "nodes",
-        "watch",
-        "proxy",
-        "status",
-        "log",
-        "exec",
-        "metrics.k8s.io",
-        "%2e%2e",
-        "%",
-        "",
-        "API",
-        "healthz",
-        "example.com",
-    ]);
-    let key = prop::sample::select(vec![
-        "labelSelector",
-        "fieldSelector",
-        "watch",
-        "allowWatchBookmarks",
-        "resourceVersion",
-        "timeoutSeconds",
-        "resourceVersionMatch",
-        "limit",
-        "continue",
-        "sendInitialEvents",
-        "timeout",
-        "labelselector",
-        "%6cimit",
-        "pretty",
-        "x",
-        "",
-    ]);
-    let value = prop::sample::select(vec![
-        "",
-        "0",
-        "1",
-        "00",
-        "-1",
-        "500",
-        "true",
-        "false",
-        "99999999999999999999",
-        "NotOlderThan",
-        "Exact",
-        "metadata.name%3Dx",
-        "metadata.name=x,metadata.namespace=n",
-        "spec.nodeName%3Dn",
-        "a+in+(b,c)",
-        "a%3Db",
-        "a!%3D",
-        "5s",
-        "1h1µs",
-        ";",
-        "%zz",
-        "+",
-        "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NSwic3RhcnQiOiJhL2IifQ",
-        "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiYS9iIn0",
-    ]);
-    (prop::collection::vec(segment, 0..8), prop::collection::vec((key, value), 0..6)).prop_map(
-        |(path, query)| {
-            let query: Vec<String> = query.into_iter().map(|(key, value)| format!("{key}={value}")).collect();
-            format!("/{}?{}", path.join("/"), query.join("&"))
-        },
-    )
+    let path = prop_oneof![
+        3 => word(PATHS).prop_map(str::to_owned),
+        1 => prop::collection::vec(word(SEGMENTS), 0..8).prop_map(|path| format!("/{}", path.join("/"))),
+    ];
+    let pair = (word(KEYS), word(VALUES)).prop_map(|(key, value)| format!("{key}={value}"));
+    (path, prop::collection::vec(pair, 0..6)).prop_map(|(path, query)| format!("{path}?{}", query.join("&")))
 }
 
 /// An event of such a request, as a line.

@@ -27,7 +27,7 @@ pub fn act(client: &Client, revision: u64, rng: &mut Rng) -> Request {
         Role::Pager => pager(revision, rng),
         Role::Poller => poller(rng),
         Role::Person => person(rng),
-        Role::Prober => plain(*rng.pick(&["/healthz", "/livez?verbose", "/readyz", "/version"])),
+        Role::Prober => plain(rng.pick::<&str>(&["/healthz", "/livez?verbose", "/readyz", "/version"])),
     };
     answer(client, &mut request, revision, rng);
     request
@@ -150,7 +150,7 @@ fn person(rng: &mut Rng) -> Request {
     let kind = *rng.pick(&WORKLOADS);
     let name = format!("app-{}", rng.below(300));
     match rng.below(20) {
-        0..5 => plain(*rng.pick(&[
+        0..5 => plain(rng.pick::<&str>(&[
             "/api?timeout=32s",
             "/apis?timeout=32s",
             "/apis/apps/v1?timeout=32s",

@@ -127,7 +127,7 @@ fn other(number: usize, rng: &mut Rng) -> Client {
             let agent = format!("kubectl/v1.3{}.1 (darwin/arm64) kubernetes/{}", number % 5, rng.hex(7));
             let username = format!("person-{number}@example.com");
             let mut person = named(Role::Person, &username, &["platform", "system:authenticated"], agent);
-            if number % 7 == 0 {
+            if number.is_multiple_of(7) {
                 person.impersonated = Some(user("cluster-admin", "", &["system:masters"], ""));
             }
             person

@@ -19,8 +19,7 @@ pub fn answer(client: &Client, request: &mut Request, revision: u64, rng: &mut R
         request.stages = Stages::Refused;
     }
     request.micros = 90 + rng.below(3_000);
-    request.failure =
-        Some(Failure { message, reason, retry_after: if request.status == 429 { 1 } else { 0 } });
+    request.failure = Some(Failure { message, reason, retry_after: u8::from(request.status == 429) });
 }
 
 /// Mostly below ten milliseconds; a few lists take seconds.
