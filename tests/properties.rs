@@ -104,11 +104,12 @@ proptest! {
         seed: u64,
         mut damage in prop::collection::vec(any_damage(), 20..40),
         long: Index,
+        excess in 1_usize..300_000,
         places in prop::collection::vec(any::<Index>(), 4),
         order in Just([0, 1, 2, 3, 4]).prop_shuffle(),
     ) {
         damage.retain(|damage| !matches!(damage, Damage::End(_)));
-        damage.push(Damage::Long(long));
+        damage.push(Damage::Long(long, excess));
         let log = damaged(seed, 2_000_000, &damage);
         let (_directory, whole) = files(std::slice::from_ref(&log));
         let one = run::scan(&whole, &run::settings(1, &[]));

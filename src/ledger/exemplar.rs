@@ -1,10 +1,11 @@
 //! The costliest requests of a row, as evidence: picked by a total order, never by arrival.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use super::Merge;
 use crate::input::Place;
-use crate::k8s::continue_token::redacted;
+use crate::k8s::continue_token::{TOKEN_START, redacted};
 use crate::k8s::go_url;
 use crate::k8s::list_options::{is_known_key, meant_key};
 use crate::k8s::text::prefix;
@@ -91,6 +92,16 @@ pub fn kept_audit_id(audit_id: &str) -> Box<str> {
 /// to hold, a continue token, which names the object at which a page starts.
 #[must_use]
 pub fn kept_uri(uri: &str) -> Box<str> {
+    // Most have no such parameter, however it may be misspelt, and no token.
+    let kept = if uri.contains("ont") || uri.contains("cot") || uri.contains(TOKEN_START) {
+        without_tokens(uri)
+    } else {
+        Cow::Borrowed(uri)
+    };
+    if kept.len() > MAX_URI { format!("{}…", prefix(&kept, MAX_URI)).into() } else { kept.into() }
+}
+
+fn without_tokens(uri: &str) -> Cow<'_, str> {
     let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
     let mut kept = path.to_owned();
     for (index, pair) in query.split('&').enumerate() {
@@ -112,12 +123,7 @@ pub fn kept_uri(uri: &str) -> Box<str> {
             kept.push_str(pair);
         }
     }
-    let mut kept = redacted(&kept).into_owned();
-    if kept.len() > MAX_URI {
-        kept.truncate(prefix(&kept, MAX_URI).len());
-        kept.push('…');
-    }
-    kept.into()
+    Cow::Owned(redacted(&kept).into_owned())
 }
 
 #[cfg(test)]

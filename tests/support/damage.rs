@@ -25,8 +25,8 @@ pub enum Damage {
     Binary(Index),
     /// A line that is no event.
     Foreign(Index, &'static str),
-    /// A line that is longer than any that is read.
-    Long(Index),
+    /// A line that is so much longer than any that is read.
+    Long(Index, usize),
     /// The log ends here.
     End(Index),
     /// All lines end in CR LF.
@@ -106,7 +106,7 @@ impl Damage {
                 log.splice(at..at, [0xff, 0xc3, 0x28, 0x80]);
             }
             Self::Foreign(at, line) => insert(log, *at, format!("{line}\n").as_bytes()),
-            Self::Long(at) => insert(log, *at, ("x".repeat(MAX_LINE + 300_000) + "\n").as_bytes()),
+            Self::Long(at, more) => insert(log, *at, ("x".repeat(MAX_LINE + more) + "\n").as_bytes()),
             Self::End(at) => log.truncate(at.index(log.len())),
             Self::CarriageReturns => {
                 *log = log.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(&b"\r\n"[..]);
