@@ -11,7 +11,7 @@ use crate::k8s::list_options::{is_known_key, meant_key};
 use crate::k8s::text::prefix;
 
 /// How many requests are kept per row.
-const KEPT: usize = 3;
+const KEPT: usize = 2;
 /// The longest URI that is kept, in bytes.
 const MAX_URI: usize = 400;
 /// The longest audit ID that is kept, in bytes; the apiserver's own are 36.
@@ -61,6 +61,7 @@ impl Exemplars {
     pub fn offer(&mut self, exemplar: Exemplar) {
         let at = self.kept.partition_point(|own| own.rank() < exemplar.rank());
         if at < KEPT {
+            self.kept.reserve_exact(KEPT + 1 - self.kept.len());
             self.kept.insert(at, exemplar);
             self.kept.truncate(KEPT);
             self.bar = self.kept.get(KEPT - 1).map(Exemplar::rank);
