@@ -78,6 +78,12 @@ impl Worker<'_> {
             if let Err(reason) = self.read_line(&mut source, line.bytes, place) {
                 let at = SkipAt { source: block.source, line: line.number };
                 self.ledger.input.skip(&mut source, reason, at);
+                if reason == SkipReason::TooLong {
+                    // As if the line had been passed over: where a read ends must not tell.
+                    let end = line.offset - block.offset + line.bytes.len() as u64;
+                    let feed = u64::from(end < block.bytes.len() as u64);
+                    self.ledger.input.bytes -= line.bytes.len() as u64 + feed;
+                }
             }
         }
         let counts = self.ledger.input.sources.entry(block.source).or_default();

@@ -85,10 +85,8 @@ fn upgrade() -> ServerTimeline {
     evidence.timeline().expect("evidence").1
 }
 
-/// What says in which file and line something stands, and the bytes, to which a line that is too long adds itself
-/// or not by where a read of its file ends.
-const PLACES: [&str; 7] =
-    ["example", "moreExamples", "files", "skippedAt", "withoutEvents", "damaged", "bytes"];
+/// What says in which file and line something stands.
+const PLACES: [&str; 6] = ["example", "moreExamples", "files", "skippedAt", "withoutEvents", "damaged"];
 
 /// Whether two reports are the same, and if not, where they differ.
 fn same(left: &Report, right: &Report) -> Result<(), TestCaseError> {

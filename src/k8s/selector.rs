@@ -248,7 +248,9 @@ fn split_terms(text: &str) -> impl Iterator<Item = &str> {
 fn field_term(term: &str) -> Option<FieldTerm<'_>> {
     let at = term.find(['=', '!']).and_then(|first| {
         // A lone `!` is an ordinary character of a label.
-        (first..term.len()).find(|at| term[*at..].starts_with('=') || term[*at..].starts_with("!="))
+        // Bytes, as a position may lie inside of a character.
+        let rest = |at: usize| &term.as_bytes()[at..];
+        (first..term.len()).find(|at| rest(*at).starts_with(b"=") || rest(*at).starts_with(b"!="))
     })?;
     let (label, rest) = term.split_at(at);
     let (negated, value) = match rest.strip_prefix("!=") {

@@ -9,11 +9,11 @@ use super::sums::{Sums, distinct, histogram, latency, one, rate, statuses, sum_o
 use super::{advice, shape, v1};
 use crate::apiserver::asked::is_long_running;
 use crate::apiserver::judge::served_against_model;
-use crate::apiserver::{LimitVerdict, ServedFrom, Server, Verdict, certainty, judge};
+use crate::apiserver::{Certainty, LimitVerdict, ServedFrom, Server, Verdict, certainty, judge};
 use crate::classify::{Shape, event};
 use crate::k8s::identity::service_account;
 use crate::k8s::{KubeVersion, Verb, timestamp};
-use crate::ledger::{self, Client, Merge, Observed, Product, Row, exemplar};
+use crate::ledger::{self, Client, Merge, Observed, Product, Row, Timeline, exemplar};
 
 /// The name of everything beyond the number of clients that are told apart.
 const OTHER_CLIENTS: &str = "(other clients)";
@@ -41,11 +41,13 @@ pub(super) struct ShapeKey {
 #[derive(Debug)]
 pub(super) struct Gathered {
     verdict: Option<Verdict>,
-    certainty: &'static str,
+    /// Of all rows that hold requests the least certain, or of all rows if none does: a total order, as rows come
+    /// in none.
+    certainty: (bool, Certainty),
     long_running: bool,
     observed: v1::Observed,
-    products: BTreeMap<String, u64>,
-    row: Row,
+    /// By product.
+    rows: BTreeMap<String, Row>,
 }
 
 pub(super) struct Builder<'a> {
@@ -62,21 +64,29 @@ impl Builder<'_> {
         all: &mut Sums,
     ) -> v1::Client {
         let mut shapes: BTreeMap<ShapeKey, Gathered> = BTreeMap::new();
-        let mut user_agents = Vec::new();
+        let mut examples = BTreeMap::new();
         let (products, other_products) = client.products.into_parts();
         let mut products: Vec<(Box<str>, Product)> = products;
         products.extend(other_products.map(|product| (OTHER_PRODUCTS.into(), product)));
         for (name, product) in products {
-            let example = product.example.to_string();
+            examples.insert(String::from(name.clone()), product.example.to_string());
             let (rows, other_rows) = product.rows.into_parts();
             let rows = rows.into_iter().map(|(shape, row)| (Some(shape), row));
-            let mut requests = 0;
             for (shape, row) in rows.chain(other_rows.map(|row| (None, row))) {
-                requests += row.requests(self.received_only);
                 self.gather(&mut shapes, shape.as_ref(), &name, row);
             }
-            user_agents.push(v1::UserAgent { product: name.into(), example, requests });
         }
+        let mut by_product: BTreeMap<&str, u64> = BTreeMap::new();
+        for (product, row) in shapes.values().flat_map(|gathered| &gathered.rows) {
+            *by_product.entry(product).or_default() += row.requests(self.received_only);
+        }
+        let mut user_agents: Vec<v1::UserAgent> = examples
+            .into_iter()
+            .map(|(product, example)| {
+                let requests = by_product.get(&*product).copied().unwrap_or(0);
+                v1::UserAgent { product, example, requests }
+            })
+            .collect();
         user_agents.sort_by(|a, b| (Reverse(a.requests), &a.product).cmp(&(Reverse(b.requests), &b.product)));
         let mut sums = Sums::default();
         let mut shapes: Vec<v1::Shape> =
@@ -126,10 +136,12 @@ impl Builder<'_> {
             Some(shape) => self.judged(shape, &row.observed, requests),
             None => (self.folded(), Gathered::folded(&row.observed)),
         };
-        let own = shapes.entry(key).or_insert(gathered.0);
-        own.observed = sum_observed(own.observed, gathered.1);
-        *own.products.entry(product.to_owned()).or_default() += requests;
-        own.row.merge(row);
+        let (gathered, observed) = gathered;
+        let certainty = gathered.certainty;
+        let own = shapes.entry(key).or_insert(gathered);
+        own.observed = sum_observed(own.observed, observed);
+        own.certainty = own.certainty.max(certainty);
+        own.rows.entry(product.to_owned()).or_default().merge(row);
     }
 
     fn judged(
@@ -163,11 +175,10 @@ impl Builder<'_> {
         };
         let gathered = Gathered {
             verdict: Some(verdict),
-            certainty: certainty(server, &asked, status).as_str(),
+            certainty: (requests > 0, certainty(server, &asked, status)),
             long_running: is_long_running(&asked),
             observed: v1::Observed::default(),
-            products: BTreeMap::new(),
-            row: Row::default(),
+            rows: BTreeMap::new(),
         };
         (key, (gathered, fit))
     }
@@ -190,9 +201,16 @@ impl Builder<'_> {
     }
 
     fn shape(&self, key: ShapeKey, gathered: Gathered, sums: &mut Sums) -> v1::Shape {
-        let row = gathered.row;
-        let requests = row.requests(self.received_only);
-        let timeline = row.whole_timeline();
+        // A request that two products share by its ID is one of each.
+        let (mut requests, mut open) = (0, 0);
+        let (mut row, mut timeline, mut products) = (Row::default(), Timeline::default(), Vec::new());
+        for (product, own) in gathered.rows {
+            requests += own.requests(self.received_only);
+            open += own.open();
+            timeline.merge(own.whole_timeline());
+            products.push(product);
+            row.merge(own);
+        }
         let counts = v1::Counts {
             requests,
             by_verb: one(key.verb.map_or("other", Verb::as_str), requests),
@@ -208,8 +226,7 @@ impl Builder<'_> {
             statuses: statuses(&row, requests),
             observed: gathered.observed,
         };
-        let mut part =
-            Sums { counts, timeline: timeline.clone(), span: row.span, open: row.open(), ..Sums::default() };
+        let mut part = Sums { counts, timeline: timeline.clone(), span: row.span, open, ..Sums::default() };
         if !gathered.long_running {
             part.latency = row.latency.clone();
         }
@@ -241,7 +258,7 @@ impl Builder<'_> {
             limit: key.limit.as_str().to_owned(),
             rejected: key.rejected,
             reason: key.reason.to_owned(),
-            certainty: gathered.certainty.to_owned(),
+            certainty: gathered.certainty.1.as_str().to_owned(),
             explanation: gathered
                 .verdict
                 .map_or("Shapes beyond the number that is told apart per client.", |v| v.reason.sentence())
@@ -249,7 +266,7 @@ impl Builder<'_> {
             advice,
             ignored_parameters,
             kube_version: key.kube_version.to_string(),
-            products: gathered.products.into_keys().collect(),
+            products,
             requests,
             events: row.events,
             long_running: gathered.long_running,
@@ -282,11 +299,10 @@ impl Gathered {
     fn folded(observed: &Observed) -> (Self, v1::Observed) {
         let gathered = Self {
             verdict: None,
-            certainty: "certain",
+            certainty: (false, Certainty::Certain),
             long_running: false,
             observed: v1::Observed::default(),
-            products: BTreeMap::new(),
-            row: Row::default(),
+            rows: BTreeMap::new(),
         };
         let fit = v1::Observed { measured: observed.measured(), ..v1::Observed::default() };
         (gathered, fit)

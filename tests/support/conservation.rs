@@ -45,7 +45,7 @@ fn check_client(client: &Client) {
     check_counts(&client.counts, name);
     assert_eq!(requests, client.shapes.iter().map(|shape| shape.requests).sum::<u64>(), "{name}");
     let by_product: u64 = client.user_agents.iter().map(|agent| agent.requests).sum();
-    assert!(requests <= by_product, "{name}: every request has a product");
+    assert_eq!(requests, by_product, "{name}: every request has a product");
     assert!(client.user_agents.len() <= MAX_PRODUCTS + 1, "{name}: the rest is folded into one product");
     client.shapes.iter().for_each(check_shape);
 }

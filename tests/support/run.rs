@@ -72,10 +72,7 @@ pub fn report(ledger: Ledger, sources: &[Source], timeline: &ServerTimeline) -> 
         version_source: VersionSource::Flag,
         notes: Vec::new(),
     };
-    let mut report = build(ledger, &context);
-    // Rows of one shape may differ in it, and which one's is shown hangs on the order of a hash table.
-    report.clients.iter_mut().flat_map(|client| &mut client.shapes).for_each(|shape| shape.certainty.clear());
-    report
+    build(ledger, &context)
 }
 
 /// Cuts a text behind the line feeds that `cut_behind` picks by their number.

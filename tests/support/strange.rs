@@ -10,7 +10,7 @@ const SEGMENTS: &str = "api apis v1 apps batch namespaces n pods deployments eve
 const KEYS: &str = "labelSelector fieldSelector watch allowWatchBookmarks resourceVersion timeoutSeconds limit \
     resourceVersionMatch continue sendInitialEvents timeout labelselector %6cimit ?limit pretty x ü";
 const VALUES: &str = "0 1 00 -1 500 true false 99999999999999999999 NotOlderThan Exact metadata.name%3Dx \
-    metadata.name=x,metadata.namespace=n spec.nodeName%3Dn a+in+(b,c) a%3Db a!%3D ü!=ü %FF 5s 1h1µs ; %zz + \
+    metadata.name=x,metadata.namespace=n spec.nodeName%3Dn a+in+(b,c) a%3Db a!%3D !ü ü!=ü %FF 5s 1h1µs ; %zz + \
     eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NSwic3RhcnQiOiJhL2IifQ \
     eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiYS9iIn0";
 
