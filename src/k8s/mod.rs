@@ -11,6 +11,7 @@ pub mod selector;
 pub mod text;
 pub mod timestamp;
 pub mod user_agent;
+pub mod verb;
 pub mod version;
 
 pub use continue_token::ContinueToken;
