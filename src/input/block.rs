@@ -1,13 +1,17 @@
-//! Blocks of whole lines, cut from a stream.
+//! Blocks of whole records, cut from a stream.
 
 use std::io::{ErrorKind, Read};
 
-/// The size at which a block is handed on, in bytes; a longer line makes a longer block.
+use super::framing::{Framing, Part, Record, Span, count_feeds, count_lines, lines};
+use super::json::JsonScanner;
+use super::open::Shrunk;
+
+/// The size at which a block is handed on, in bytes; a longer record makes a longer block.
 pub const BLOCK_SIZE: usize = 1 << 20;
 /// The least that is read at once, in bytes.
 const READ_SIZE: usize = 256 << 10;
 
-/// Some whole lines of one source.
+/// Some whole records of one source.
 #[derive(Debug, Default)]
 pub struct Block {
     /// Index of the source.
@@ -16,12 +20,34 @@ pub struct Block {
     pub first_line: u64,
     /// Offset of the first byte in the decompressed stream.
     pub offset: u64,
-    /// The lines, each with its line feed but for the last of a source, which may lack it.
+    /// The records. Lines come each with its line feed but for the last of a source, which may lack it.
     pub bytes: Vec<u8>,
-    /// Numbers of lines before this block that were longer than the cap and so are not in any block.
+    /// How the bytes fall into records.
+    pub framing: Framing,
+    /// Where records that are no lines stand in the bytes.
+    pub spans: Vec<Span>,
+    /// Lines that end in this block, those of records that were too long too.
+    pub lines: u64,
+    /// Numbers of the first lines of records before this block that were longer than the cap and so are not in any
+    /// block.
     pub too_long: Vec<u64>,
     /// The stream ends here because it is damaged: at this line.
     pub damage: Option<(Damage, u64)>,
+}
+
+impl Block {
+    /// The records, in their order.
+    pub fn records(&self) -> impl Iterator<Item = Record<'_>> {
+        let by_line = matches!(self.framing, Framing::Lines | Framing::Joined(_));
+        let text: &[u8] = if by_line { &self.bytes } else { &[] };
+        let spans = self.spans.iter().map(|span| Record {
+            line: span.line,
+            offset: self.offset + span.start as u64,
+            bytes: &self.bytes[span.start..span.end],
+            part: span.part,
+        });
+        lines(text, self.first_line, self.offset).chain(spans)
+    }
 }
 
 /// A place in the input.
@@ -44,6 +70,8 @@ pub enum Damage {
     Corrupt,
     /// The operating system answered with an error.
     Unreadable,
+    /// The file became shorter while it was read.
+    Shrunk,
 }
 
 impl Damage {
@@ -54,73 +82,135 @@ impl Damage {
             Self::Truncated => "truncated-stream",
             Self::Corrupt => "corrupt-stream",
             Self::Unreadable => "unreadable",
+            Self::Shrunk => "shrank-while-read",
         }
     }
 }
 
-/// Cuts a stream into blocks. Lines longer than the cap are passed over without being held in memory.
-pub struct Cutter<R> {
+/// Tells by the start of a stream how it falls into records.
+pub type Tell<'a> = &'a (dyn Fn(&[u8]) -> Framing + Sync);
+
+/// How many places a cut is looked for at, from the end of what was read.
+const CUTS_TRIED: usize = 256;
+
+/// Cuts a stream into blocks. Records longer than the cap are passed over without being held in memory.
+pub struct Cutter<'a, R> {
     reader: R,
     source: u32,
-    max_line: usize,
-    /// The start of a line whose end has not been read yet.
+    max_record: usize,
+    tell: Tell<'a>,
+    framing: Option<Framing>,
+    /// The start of a record whose end has not been read yet.
     carry: Vec<u8>,
+    json: JsonScanner,
     next_line: u64,
     offset: u64,
     ended: bool,
 }
 
-impl<R: Read> Cutter<R> {
+impl<'a, R: Read> Cutter<'a, R> {
     /// A cutter of a stream from its start. A cap below [`BLOCK_SIZE`] is left to whoever reads the block.
-    pub fn new(reader: R, source: u32, max_line: usize) -> Self {
-        let max_line = max_line.max(BLOCK_SIZE);
-        Self { reader, source, max_line, carry: Vec::new(), next_line: 1, offset: 0, ended: false }
+    pub fn new(reader: R, source: u32, max_record: usize, tell: Tell<'a>) -> Self {
+        Self {
+            reader,
+            source,
+            max_record: max_record.max(BLOCK_SIZE),
+            tell,
+            framing: None,
+            carry: Vec::new(),
+            json: JsonScanner::default(),
+            next_line: 1,
+            offset: 0,
+            ended: false,
+        }
     }
 
-    /// Fills the block with the next lines; false at the end, when there is nothing left to report either.
+    /// Fills the block with the next records; false at the end, when there is nothing left to report either.
     pub fn fill(&mut self, block: &mut Block) -> bool {
         block.source = self.source;
         block.too_long.clear();
+        block.spans.clear();
         block.damage = None;
-        // A block that held a huge line does not keep its memory.
+        block.lines = 0;
+        // A block that held a huge record does not keep its memory.
         if block.bytes.capacity() > 8 * BLOCK_SIZE {
             block.bytes = Vec::new();
         }
         block.bytes.clear();
         block.bytes.append(&mut self.carry);
-        let mut last_feed = None;
         while !self.ended {
-            let old = block.bytes.len();
             self.read_more(block);
-            last_feed = memchr::memrchr(b'\n', &block.bytes[old..]).map(|at| old + at).or(last_feed);
-            match last_feed {
-                Some(feed) if block.bytes.len() >= BLOCK_SIZE && !self.ended => {
-                    self.carry.extend_from_slice(&block.bytes[feed + 1..]);
-                    block.bytes.truncate(feed + 1);
+            if block.bytes.len() < BLOCK_SIZE && !self.ended {
+                continue;
+            }
+            match self.cut(&block.bytes) {
+                Some(cut) if !self.ended => {
+                    self.carry.extend_from_slice(&block.bytes[cut..]);
+                    block.bytes.truncate(cut);
                     break;
                 }
-                // Without a line feed all of it is one line.
-                None if block.bytes.len() > self.max_line => {
-                    self.pass_over_line(block);
-                    last_feed = memchr::memrchr(b'\n', &block.bytes);
-                }
+                None if block.bytes.len() > self.max_record => self.pass_over(block),
                 _ => {}
             }
         }
-        block.first_line = self.next_line;
-        block.offset = self.offset;
-        self.next_line += count_lines(&block.bytes);
-        self.offset += block.bytes.len() as u64;
-        if let Some((_, line)) = &mut block.damage {
-            *line = self.next_line.saturating_sub(1).max(1);
-        }
+        self.hand_over(block);
         !block.bytes.is_empty() || !block.too_long.is_empty() || block.damage.is_some()
     }
 
-    /// Appends what the stream gives next. Doubling keeps the reading of a long line linear.
+    /// Numbers what the block holds.
+    fn hand_over(&mut self, block: &mut Block) {
+        block.framing = self.framing(&block.bytes);
+        block.first_line = self.next_line;
+        block.offset = self.offset;
+        let lines = match block.framing {
+            Framing::Lines | Framing::Joined(_) => count_lines(&block.bytes),
+            Framing::Json => {
+                self.json.scan(&block.bytes, self.ended);
+                block.spans = self.json.take(block.bytes.len());
+                if self.ended { count_lines(&block.bytes) } else { count_feeds(&block.bytes) }
+            }
+            Framing::Yaml => {
+                yaml_spans(&block.bytes, self.next_line, &mut block.spans);
+                count_lines(&block.bytes)
+            }
+        };
+        self.next_line += lines;
+        self.offset += block.bytes.len() as u64;
+        block.lines += lines;
+        if let Some((_, line)) = &mut block.damage {
+            *line = self.next_line.saturating_sub(1).max(1);
+        }
+    }
+
+    fn framing(&mut self, start: &[u8]) -> Framing {
+        *self.framing.get_or_insert_with(|| (self.tell)(start))
+    }
+
+    /// Where the bytes may be cut, the rest going into the next block.
+    fn cut(&mut self, bytes: &[u8]) -> Option<usize> {
+        match self.framing(bytes) {
+            Framing::Lines => memchr::memrchr(b'\n', bytes).map(|feed| feed + 1),
+            Framing::Joined(may_cut) => {
+                let mut cuts = memchr::memrchr_iter(b'\n', bytes).map(|feed| feed + 1);
+                let last = cuts.clone().next();
+                // Damage may leave lines that never come to an end.
+                cuts.by_ref()
+                    .take(CUTS_TRIED)
+                    .find(|cut| may_cut(&bytes[..*cut], &bytes[*cut..]))
+                    .or(last.filter(|_| bytes.len() > self.max_record.min(4 * BLOCK_SIZE)))
+            }
+            Framing::Json => {
+                self.json.scan(bytes, self.ended);
+                self.json.cut()
+            }
+            Framing::Yaml => memchr::memmem::rfind(bytes, b"\n---").map(|feed| feed + 1),
+        }
+    }
+
+    /// Appends what the stream gives next. Doubling keeps the reading of a long record linear.
     fn read_more(&mut self, block: &mut Block) {
         let old = block.bytes.len();
-        let more = old.clamp(READ_SIZE, (self.max_line + READ_SIZE).saturating_sub(old).max(READ_SIZE));
+        let more = old.clamp(READ_SIZE, (self.max_record + READ_SIZE).saturating_sub(old).max(READ_SIZE));
         block.bytes.resize(old + more, 0);
         let read = self.reader.read(&mut block.bytes[old..]);
         block.bytes.truncate(old + *read.as_ref().unwrap_or(&0));
@@ -135,31 +225,58 @@ impl<R: Read> Cutter<R> {
         }
     }
 
-    /// Forgets a line of which the block holds the start, and goes on with what follows its line feed.
-    fn pass_over_line(&mut self, block: &mut Block) {
-        block.too_long.push(self.next_line);
-        self.next_line += 1;
-        while !self.ended {
-            self.offset += block.bytes.len() as u64;
-            block.bytes.clear();
-            self.read_more(block);
-            if let Some(feed) = memchr::memchr(b'\n', &block.bytes) {
-                self.offset += feed as u64 + 1;
-                block.bytes.drain(..=feed);
+    /// Forgets a record of which the block holds the start, and goes on with what follows it.
+    fn pass_over(&mut self, block: &mut Block) {
+        let json = matches!(self.framing, Some(Framing::Json));
+        block.too_long.push(if json { self.json.start_line() } else { self.next_line });
+        loop {
+            let end = match self.framing {
+                Some(Framing::Json) => {
+                    self.json.scan(&block.bytes, self.ended);
+                    self.json.end_of_first()
+                }
+                Some(Framing::Yaml) => memchr::memmem::find(&block.bytes, b"\n---").map(|feed| feed + 1),
+                _ => memchr::memchr(b'\n', &block.bytes).map(|feed| feed + 1),
+            };
+            let gone = end.unwrap_or(block.bytes.len());
+            let mut lines = count_feeds(&block.bytes[..gone]);
+            if self.ended && gone == block.bytes.len() && block.bytes.last() != Some(&b'\n') {
+                lines += 1;
+            }
+            self.next_line += lines;
+            block.lines += lines;
+            self.offset += gone as u64;
+            if json {
+                self.json.forget(gone);
+            }
+            block.bytes.drain(..gone);
+            if end.is_some() || self.ended {
                 return;
             }
+            self.read_more(block);
         }
-        self.offset += block.bytes.len() as u64;
-        block.bytes.clear();
     }
 }
 
-fn count_lines(bytes: &[u8]) -> u64 {
-    let feeds = memchr::memchr_iter(b'\n', bytes).count() as u64;
-    feeds + u64::from(bytes.last().is_some_and(|last| *last != b'\n'))
+/// The documents of a text, each from its `---` or the text's start up to the next.
+fn yaml_spans(bytes: &[u8], first_line: u64, spans: &mut Vec<Span>) {
+    let ends = memchr::memmem::find_iter(bytes, b"\n---").map(|feed| feed + 1).chain([bytes.len()]);
+    let (mut start, mut line) = (0, first_line);
+    for end in ends {
+        let text = &bytes[start..end];
+        // What stands before the first mark may be nothing.
+        if !text.trim_ascii().is_empty() && text.trim_ascii() != b"---" {
+            spans.push(Span { start, end, line, part: Part::Yaml });
+        }
+        line += count_feeds(text);
+        start = end;
+    }
 }
 
 fn damage_of(error: &std::io::Error) -> Damage {
+    if error.get_ref().is_some_and(|inner| inner.is::<Shrunk>()) {
+        return Damage::Shrunk;
+    }
     match error.kind() {
         ErrorKind::UnexpectedEof => Damage::Truncated,
         ErrorKind::InvalidInput | ErrorKind::InvalidData => Damage::Corrupt,
@@ -190,7 +307,7 @@ mod tests {
 
     /// All lines with their numbers and offsets, and the numbers of the lines that were too long.
     fn cut(text: &[u8], step: usize) -> (Vec<Numbered>, Vec<u64>) {
-        let mut cutter = Cutter::new(Trickle(text, step), 0, BLOCK_SIZE);
+        let mut cutter = Cutter::new(Trickle(text, step), 0, BLOCK_SIZE, &|_| Framing::Lines);
         let mut block = Block::default();
         let (mut lines, mut too_long) = (Vec::new(), Vec::new());
         while cutter.fill(&mut block) {
@@ -245,7 +362,7 @@ mod tests {
                 Err(ErrorKind::UnexpectedEof.into())
             }
         }
-        let mut cutter = Cutter::new(Trickle(b"a\nb", 4).chain(Fails), 7, BLOCK_SIZE);
+        let mut cutter = Cutter::new(Trickle(b"a\nb", 4).chain(Fails), 7, BLOCK_SIZE, &|_| Framing::Lines);
         let mut block = Block::default();
         assert!(cutter.fill(&mut block));
         assert_eq!((block.source, &*block.bytes), (7, b"a\nb".as_slice()));

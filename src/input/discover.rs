@@ -26,9 +26,49 @@ pub struct Source {
     pub path: Option<PathBuf>,
     /// Named on the command line, not found in a directory.
     pub explicit: bool,
+    /// When a file was last written to, in microseconds since 1970.
+    pub modified: Option<i64>,
+    /// Its size on disk, in bytes; 0 for pipes.
+    pub size: u64,
+}
+
+/// Something in a directory that is not read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NotRead {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Why it is not read.
+    pub why: String,
+}
+
+/// A file that holds, byte for byte, what another holds that is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Copy {
+    /// The file.
+    pub path: PathBuf,
+    /// The one that is read.
+    pub of: PathBuf,
 }
 
 impl Source {
+    /// A source, and what tells a file from all others.
+    fn of(path: &Path, explicit: bool) -> std::io::Result<(Self, Option<(u64, u64)>)> {
+        let metadata = fs::metadata(path)?;
+        let modified = metadata.modified().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+        let source = Self {
+            path: Some(path.to_owned()),
+            explicit,
+            modified: modified.and_then(|since| i64::try_from(since.as_micros()).ok()),
+            size: if metadata.is_file() { metadata.len() } else { 0 },
+        };
+        if !metadata.is_file() {
+            return Ok((source, None));
+        }
+        // What can't be opened is said before the work. Opening a pipe would wait for its writer.
+        File::open(path)?;
+        Ok((source, Some(identity(&metadata, path)?)))
+    }
+
     /// How messages and reports name the source.
     #[must_use]
     pub fn name(&self) -> String {
@@ -43,6 +83,10 @@ pub struct Sources {
     pub list: Vec<Source>,
     /// Their size on disk, in bytes; 0 for pipes.
     pub bytes_on_disk: u64,
+    /// What was found in directories and is not read.
+    pub not_read: BTreeSet<NotRead>,
+    /// Copies of other sources, which are not read; see [`Sources::drop_copies`].
+    pub copies: Vec<Copy>,
 }
 
 impl Sources {
@@ -52,76 +96,109 @@ impl Sources {
     /// [`InputError`] for a path that can't be opened or that leads to nothing.
     pub fn discover(paths: &[PathBuf]) -> Result<Self, InputError> {
         let mut found: BTreeSet<(PathBuf, bool)> = BTreeSet::new();
+        let mut sources = Self::default();
         let mut stdin = false;
         for path in paths {
             if path.as_os_str() == "-" {
                 if std::mem::replace(&mut stdin, true) {
                     return Err(InputError::StdinTwice);
                 }
-            } else {
-                let unreadable = |source| InputError::Unreadable { path: path.clone(), source };
-                if fs::metadata(path).map_err(unreadable)?.is_dir() {
-                    let before = found.len();
-                    search(path, &mut found)?;
-                    if found.len() == before && !found.iter().any(|(file, _)| file.starts_with(path)) {
-                        return Err(InputError::EmptyDirectory(path.clone()));
-                    }
-                } else {
-                    found.insert((path.clone(), true));
+                continue;
+            }
+            let unreadable = |source| InputError::Unreadable { path: path.clone(), source };
+            if fs::metadata(path).map_err(unreadable)?.is_dir() {
+                fs::read_dir(path).map_err(unreadable)?;
+                search(path, &mut found, &mut sources.not_read);
+                let any = found.iter().any(|(file, _)| file.starts_with(path))
+                    || sources.not_read.iter().any(|one| one.path.starts_with(path));
+                if !any {
+                    return Err(InputError::EmptyDirectory(path.clone()));
                 }
+            } else {
+                found.insert((path.clone(), true));
             }
         }
-        let mut sources = Self::default();
         let mut seen = BTreeSet::new();
         for (path, explicit) in found {
-            let unreadable = |source| InputError::Unreadable { path: path.clone(), source };
-            let metadata = fs::metadata(&path).map_err(unreadable)?;
-            if metadata.is_file() {
-                File::open(&path).map_err(unreadable)?;
+            match Source::of(&path, explicit) {
                 // The same file by two paths is read once.
-                if !seen.insert(fs::canonicalize(&path).map_err(unreadable)?) {
-                    continue;
+                Ok((_, Some(inode))) if !seen.insert(inode) => {}
+                Ok((source, _)) => {
+                    sources.bytes_on_disk += source.size;
+                    sources.list.push(source);
+                }
+                Err(source) if explicit => return Err(InputError::Unreadable { path, source }),
+                Err(error) => {
+                    sources.not_read.insert(NotRead { path, why: error.to_string() });
                 }
             }
-            sources.bytes_on_disk += metadata.len();
-            sources.list.push(Source { path: Some(path), explicit });
         }
         if stdin {
-            sources.list.push(Source { path: None, explicit: true });
+            sources.list.push(Source { path: None, explicit: true, modified: None, size: 0 });
         }
         Ok(sources)
     }
 
-    /// Whether the sources can be read a second time.
-    #[must_use]
-    pub fn can_be_read_again(&self) -> bool {
-        self.list.iter().all(|source| {
-            source.path.as_deref().is_some_and(|path| fs::metadata(path).is_ok_and(|meta| meta.is_file()))
-        })
+    /// Leaves out files that hold byte for byte what another source holds.
+    pub fn drop_copies(&mut self) {
+        let copies = super::identical::copies(&self.list);
+        for (copy, of) in copies.iter().rev() {
+            let path = |index: usize| self.list[index].path.clone().unwrap_or_default();
+            self.copies.push(Copy { path: path(*copy), of: path(*of) });
+        }
+        for (copy, _) in copies.iter().rev() {
+            self.bytes_on_disk -= self.list.remove(*copy).size;
+        }
+        self.copies.reverse();
     }
 }
 
-fn search(directory: &Path, found: &mut BTreeSet<(PathBuf, bool)>) -> Result<(), InputError> {
+/// Whether sources can be read a second time.
+#[must_use]
+pub fn can_be_read_again(sources: &[Source]) -> bool {
+    sources.iter().all(|source| {
+        source.path.as_deref().is_some_and(|path| fs::metadata(path).is_ok_and(|meta| meta.is_file()))
+    })
+}
+
+fn search(directory: &Path, found: &mut BTreeSet<(PathBuf, bool)>, not_read: &mut BTreeSet<NotRead>) {
+    let mut pass_over = |path: &Path, why: String| {
+        not_read.insert(NotRead { path: path.to_owned(), why });
+    };
     for entry in WalkDir::new(directory).follow_links(true) {
         match entry {
             Ok(entry) if entry.file_type().is_file() => {
                 found.insert((entry.into_path(), false));
             }
-            Ok(_) => {}
-            // A link that leads back up: what is behind it is found by its own path.
-            Err(error) if error.loop_ancestor().is_some() => {}
-            // A link to what is no longer there, as rotation leaves them: there is nothing to read.
-            Err(error)
-                if error.io_error().is_some_and(is_missing) && error.path().is_some_and(Path::is_symlink) => {
-            }
+            Ok(entry) if entry.file_type().is_dir() => {}
+            // Reading a pipe waits for its writer: only where it was named itself.
+            Ok(entry) => pass_over(entry.path(), "neither a file nor a directory".to_owned()),
             Err(error) => {
-                let path = error.path().unwrap_or(directory).to_owned();
-                let source = error.into_io_error().unwrap_or_else(|| std::io::ErrorKind::Other.into());
-                return Err(InputError::Unreadable { path, source });
+                let path = error.path().unwrap_or(directory);
+                let why = match (error.loop_ancestor(), error.io_error()) {
+                    (Some(above), _) => format!("a link that leads back to {}", above.display()),
+                    // Rotation leaves them.
+                    (None, Some(io)) if is_missing(io) && path.is_symlink() => "a link to nothing".to_owned(),
+                    (None, Some(io)) => io.to_string(),
+                    (None, None) => error.to_string(),
+                };
+                pass_over(path, why);
             }
         }
     }
-    Ok(())
+}
+
+#[cfg(unix)]
+#[allow(clippy::unnecessary_wraps, reason = "it may fail elsewhere")]
+fn identity(metadata: &fs::Metadata, _: &Path) -> std::io::Result<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    Ok((metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(_: &fs::Metadata, path: &Path) -> std::io::Result<(u64, u64)> {
+    use std::hash::BuildHasher;
+    Ok((0, rustc_hash::FxBuildHasher.hash_one(fs::canonicalize(path)?)))
 }
 
 fn is_missing(error: &std::io::Error) -> bool {
@@ -145,13 +222,14 @@ mod tests {
         let names: Vec<_> = sources.list.iter().map(Source::name).collect();
         assert_eq!(names.len(), 3, "{names:?}");
         assert!(names[0].ends_with("a.log") && names[1].ends_with("2.log") && names[2] == "<stdin>");
-        assert!(!sources.can_be_read_again());
+        assert!(!can_be_read_again(&sources.list));
         assert_eq!(sources.bytes_on_disk, 2);
     }
 
     #[test]
     fn a_path_that_leads_to_nothing_is_an_error() {
         let dir = tempfile::tempdir().expect("a directory");
+        assert!(!dir.path().join("x").exists());
         let missing = Sources::discover(&[dir.path().join("missing")]);
         assert!(matches!(missing, Err(InputError::Unreadable { .. })));
         let empty = Sources::discover(&[dir.path().to_owned()]);

@@ -6,30 +6,43 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::block::{Block, Cutter, Damage};
+use super::block::{Block, Cutter, Damage, Tell};
 use super::discover::Source;
 use super::open::open;
 
-type Slot = Mutex<Option<Cutter<Box<dyn Read + Send>>>>;
+type Slot<'a> = Mutex<Option<Cutter<'a, Box<dyn Read + Send>>>>;
 
 /// The blocks of all sources.
 pub struct Feed<'a> {
     sources: &'a [Source],
-    max_line: usize,
+    /// Those that are read, by index.
+    wanted: Vec<usize>,
+    max_record: usize,
+    tell: Tell<'a>,
     next: AtomicUsize,
     /// Workers that have taken a source and not opened it yet.
     opening: AtomicUsize,
-    slots: Vec<Slot>,
+    slots: Vec<Slot<'a>>,
     progress: Arc<AtomicU64>,
 }
 
 impl<'a> Feed<'a> {
-    /// A feed for so many workers. Lines longer than `max_line` bytes are passed over.
+    /// A feed of the wanted ones of the sources, by index, for so many workers. Records longer than `max_record` bytes are passed over; `tell` tells by the start
+    /// of a source how it falls into records.
     #[must_use]
-    pub fn new(sources: &'a [Source], workers: usize, max_line: usize, progress: Arc<AtomicU64>) -> Self {
+    pub fn new(
+        sources: &'a [Source],
+        wanted: Vec<usize>,
+        workers: usize,
+        max_record: usize,
+        tell: Tell<'a>,
+        progress: Arc<AtomicU64>,
+    ) -> Self {
         Self {
             sources,
-            max_line,
+            wanted,
+            max_record,
+            tell,
             next: AtomicUsize::new(0),
             opening: AtomicUsize::new(0),
             slots: (0..workers).map(|_| Slot::default()).collect(),
@@ -81,14 +94,14 @@ impl<'a> Feed<'a> {
     /// leaves a block that says so.
     fn open_next(&self, worker: usize, block: &mut Block) -> bool {
         self.opening.fetch_add(1, Ordering::AcqRel);
-        let index = self.next.fetch_add(1, Ordering::AcqRel);
-        let found = self.sources.get(index);
-        if let Some(source) = found {
+        let found = self.wanted.get(self.next.fetch_add(1, Ordering::AcqRel)).copied();
+        if let Some(index) = found {
+            let source = &self.sources[index];
             let number = u32::try_from(index).unwrap_or(u32::MAX);
             *block = Block { source: number, first_line: 1, ..Block::default() };
             match open(source.path.as_deref(), Arc::clone(&self.progress)) {
                 Ok(stream) => {
-                    let cutter = Cutter::new(stream, number, self.max_line);
+                    let cutter = Cutter::new(stream, number, self.max_record, self.tell);
                     *self.slots[worker].lock().unwrap_or_else(PoisonError::into_inner) = Some(cutter);
                 }
                 Err(_) => block.damage = Some((Damage::Unreadable, 1)),

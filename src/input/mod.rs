@@ -1,10 +1,14 @@
-//! Bytes: which sources there are, how they are compressed, and blocks of whole lines for the workers.
+//! Bytes: which sources there are, how they are compressed, and blocks of whole records for the workers.
 
 pub mod block;
 pub mod discover;
 pub mod feed;
+pub mod framing;
+mod identical;
+mod json;
 mod open;
 
-pub use block::{Block, Damage, Place};
-pub use discover::{InputError, Source, Sources};
+pub use block::{Block, Damage, Place, Tell};
+pub use discover::{InputError, Source, Sources, can_be_read_again};
 pub use feed::Feed;
+pub use framing::{Framing, Part, Record};

@@ -11,13 +11,45 @@ use flate2::bufread::MultiGzDecoder;
 /// What is read from the disk at once, in bytes.
 const READ_SIZE: usize = 256 << 10;
 
+/// The error of a file that became shorter while it was read.
+#[derive(Debug, thiserror::Error)]
+#[error("the file became shorter while it was read")]
+pub(super) struct Shrunk;
+
 /// Opens a file, or standard input. `progress` counts the bytes that were read before decompression.
+///
+/// A file is read as far as it reached when it was opened: one that is being written to has an end.
 pub(super) fn open(path: Option<&Path>, progress: Arc<AtomicU64>) -> io::Result<Box<dyn Read + Send>> {
     let raw: Box<dyn Read + Send> = match path {
-        Some(path) => Box::new(File::open(path)?),
+        Some(path) => {
+            let file = File::open(path)?;
+            let metadata = file.metadata()?;
+            // Files that the kernel makes up (/proc) have no length.
+            match metadata.len() {
+                length if metadata.is_file() && length > 0 => Box::new(Whole { file, left: length }),
+                _ => Box::new(file),
+            }
+        }
         None => Box::new(io::stdin()),
     };
     decompressed(Counted { inner: raw, count: progress })
+}
+
+/// A file up to the length that it had when it was opened.
+struct Whole {
+    file: File,
+    left: u64,
+}
+
+impl Read for Whole {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.file.by_ref().take(self.left).read(buffer)?;
+        if n == 0 && self.left > 0 && !buffer.is_empty() {
+            return Err(io::Error::other(Shrunk));
+        }
+        self.left -= n as u64;
+        Ok(n)
+    }
 }
 
 /// Unwraps gzip (any number of members) and zstd (any number of frames).
@@ -65,6 +97,21 @@ mod tests {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(text.as_bytes()).expect("writes to memory");
         encoder.finish().expect("writes to memory")
+    }
+
+    #[test]
+    fn a_file_is_read_as_far_as_it_reached_when_it_was_opened() {
+        let mut file = tempfile::NamedTempFile::new().expect("a file");
+        file.write_all(b"0123456789").expect("writes");
+        let mut stream = open(Some(file.path()), Arc::default()).expect("opens");
+        file.write_all(b"more").expect("writes");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("reads");
+        assert_eq!(text, "0123456789");
+        let mut stream = open(Some(file.path()), Arc::default()).expect("opens");
+        file.as_file().set_len(6).expect("shrinks");
+        let error = stream.read_to_string(&mut text).expect_err("it shrank");
+        assert!(error.get_ref().is_some_and(|inner| inner.is::<Shrunk>()));
     }
 
     #[test]

@@ -1,0 +1,382 @@
+//! Where JSON documents end in a stream that does not keep them on lines: pretty-printed, one behind the other
+//! without a line feed, or the elements of an array of any length.
+//!
+//! Only the structure is followed, so that each byte is looked at once. Damage ends a record where the structure
+//! becomes impossible: what follows a torn document is found again at the next line or document.
+
+use super::framing::{Part, Span};
+
+/// How deep a document may be. What is deeper is no log, and its record ends there.
+const MAX_DEPTH: usize = 256;
+
+/// What encloses a place in a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Inside {
+    Object,
+    Array,
+}
+
+/// Where in a text the scanner stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Between records.
+    Between,
+    /// In a record, not in a string.
+    Structure,
+    /// In a string of a record.
+    String,
+    /// In what is no JSON, up to the end of the line or to a document that begins behind another's end.
+    Garbage,
+}
+
+/// Follows a stream of JSON. Positions are those in the bytes of the block that is being filled.
+#[derive(Debug)]
+pub struct JsonScanner {
+    state: State,
+    /// An array at the top is open, whose elements are the records.
+    in_array: bool,
+    stack: Vec<Inside>,
+    /// The last byte that was neither white space nor in a string; `"` for a string.
+    previous: u8,
+    /// Where the record at hand began, and on which line.
+    start: usize,
+    start_line: u64,
+    /// Up to here all was seen.
+    at: usize,
+    line: u64,
+    found: Vec<Span>,
+}
+
+impl Default for JsonScanner {
+    fn default() -> Self {
+        Self {
+            state: State::Between,
+            in_array: false,
+            stack: Vec::new(),
+            previous: 0,
+            start: 0,
+            start_line: 1,
+            at: 0,
+            line: 1,
+            found: Vec::new(),
+        }
+    }
+}
+
+impl JsonScanner {
+    /// Goes on to the end of the bytes. `ended` says that no more follow.
+    pub fn scan(&mut self, bytes: &[u8], ended: bool) {
+        while self.at < bytes.len() {
+            let before = (self.at, self.state);
+            match self.state {
+                State::String => self.string(bytes, ended),
+                State::Garbage => self.garbage(bytes, ended),
+                State::Between | State::Structure => self.structure(bytes[self.at]),
+            }
+            if (self.at, self.state) == before {
+                // What stands here depends on a byte that is not read yet.
+                break;
+            }
+        }
+        if ended && self.state != State::Between {
+            self.at = bytes.len();
+            self.end(bytes.len());
+        }
+    }
+
+    fn structure(&mut self, byte: u8) {
+        match byte {
+            b' ' | b'\t' | b'\r' | 0 => {}
+            b'\n' => self.line += 1,
+            b'"' => {
+                if self.state == State::Between {
+                    self.begin();
+                }
+                self.state = State::String;
+            }
+            b'{' | b'[' => {
+                if self.state == State::Structure && !self.value_may_begin() {
+                    self.end(self.at);
+                }
+                self.open(byte);
+                return;
+            }
+            b'}' | b']' => {
+                self.close(byte);
+                return;
+            }
+            _ if self.state == State::Between => {
+                // Commas between elements, and marks of byte order.
+                if byte != b',' && !matches!(byte, 0xef | 0xbb | 0xbf) {
+                    self.begin();
+                    self.state = State::Garbage;
+                    return;
+                }
+            }
+            b',' | b':' | b'-' | b'+' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'E' => {}
+            _ => {
+                self.state = State::Garbage;
+                return;
+            }
+        }
+        if !byte.is_ascii_whitespace() {
+            self.previous = byte;
+        }
+        self.at += 1;
+    }
+
+    /// Whether an object or an array may stand here, inside of a record.
+    fn value_may_begin(&self) -> bool {
+        match self.stack.last() {
+            Some(Inside::Object) => self.previous == b':',
+            Some(Inside::Array) => matches!(self.previous, b'[' | b','),
+            None => false,
+        }
+    }
+
+    fn open(&mut self, byte: u8) {
+        if self.state == State::Between {
+            if byte == b'[' && !self.in_array {
+                self.in_array = true;
+                self.at += 1;
+                return;
+            }
+            self.begin();
+        }
+        self.state = State::Structure;
+        self.previous = byte;
+        self.stack.push(if byte == b'{' { Inside::Object } else { Inside::Array });
+        self.at += 1;
+        if self.stack.len() > MAX_DEPTH {
+            self.stack.clear();
+            self.state = State::Garbage;
+        }
+    }
+
+    fn close(&mut self, byte: u8) {
+        self.at += 1;
+        if self.state == State::Between {
+            if byte == b']' && self.in_array {
+                self.in_array = false;
+            } else {
+                self.at -= 1;
+                self.begin();
+                self.at += 1;
+                self.state = State::Garbage;
+            }
+            return;
+        }
+        self.previous = byte;
+        let opened = if byte == b'}' { Inside::Object } else { Inside::Array };
+        if self.stack.pop() == Some(opened) {
+            if self.stack.is_empty() {
+                self.end(self.at);
+            }
+        } else {
+            self.stack.clear();
+            self.state = State::Garbage;
+        }
+    }
+
+    fn string(&mut self, bytes: &[u8], ended: bool) {
+        // Past the quote that began it, or wherever an earlier call stopped.
+        match memchr::memchr3(b'"', b'\\', b'\n', &bytes[self.at..]).map(|found| self.at + found) {
+            None => self.at = bytes.len(),
+            Some(at) if bytes[at] == b'"' => {
+                self.at = at + 1;
+                self.state = State::Structure;
+                self.previous = b'"';
+                if self.stack.is_empty() {
+                    self.end(self.at);
+                }
+            }
+            Some(at) if bytes[at] == b'\\' => {
+                // Whatever is escaped, it ends no string, but a line feed ends the record.
+                let escaped = bytes.get(at + 1);
+                self.at = match escaped {
+                    None if !ended => at,
+                    None | Some(b'\n') => at + 1,
+                    Some(_) => at + 2,
+                };
+            }
+            Some(at) => {
+                // No string holds a line feed: the document is torn here.
+                self.at = at;
+                self.end(at);
+            }
+        }
+    }
+
+    fn garbage(&mut self, bytes: &[u8], ended: bool) {
+        self.stack.clear();
+        match memchr::memchr2(b'\n', b'{', &bytes[self.at..]).map(|found| self.at + found) {
+            None => self.at = bytes.len(),
+            Some(at) if bytes[at] == b'\n' => {
+                self.at = at;
+                self.end(at);
+            }
+            Some(at) => match bytes.get(at + 1) {
+                None if !ended => self.at = at,
+                Some(b'"') if at > self.start && bytes[at - 1] == b'}' => {
+                    self.at = at;
+                    self.end(at);
+                }
+                _ => self.at = at + 1,
+            },
+        }
+    }
+
+    fn begin(&mut self) {
+        self.start = self.at;
+        self.start_line = self.line;
+    }
+
+    fn end(&mut self, end: usize) {
+        let part = if self.in_array { Part::Element } else { Part::Document };
+        self.found.push(Span { start: self.start, end, line: self.start_line, part });
+        self.stack.clear();
+        self.state = State::Between;
+        self.previous = 0;
+    }
+
+    /// Where the last whole record ends, if there is one.
+    #[must_use]
+    pub fn cut(&self) -> Option<usize> {
+        self.found.last().map(|span| span.end)
+    }
+
+    /// Hands over the records found, all before `cut`; what follows becomes the start of the next block.
+    pub fn take(&mut self, cut: usize) -> Vec<Span> {
+        self.at -= cut;
+        self.start = self.start.saturating_sub(cut);
+        std::mem::take(&mut self.found)
+    }
+
+    /// Where the first record ends that has been found, if there is one.
+    #[must_use]
+    pub fn end_of_first(&self) -> Option<usize> {
+        self.found.first().map(|span| span.end)
+    }
+
+    /// Forgets the first bytes: of a record that is too long to be held. Where it ends, it is forgotten too.
+    pub fn forget(&mut self, bytes: usize) {
+        self.found.retain_mut(|span| {
+            let keep = span.end > bytes;
+            span.start = span.start.saturating_sub(bytes);
+            span.end = span.end.saturating_sub(bytes);
+            keep
+        });
+        self.at -= bytes;
+        self.start = self.start.saturating_sub(bytes);
+    }
+
+    /// The line on which the record at hand began.
+    #[must_use]
+    pub fn start_line(&self) -> u64 {
+        self.start_line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The records of a text that comes in pieces.
+    fn records(text: &str, step: usize) -> Vec<(String, u64, Part)> {
+        let bytes = text.as_bytes();
+        let mut scanner = JsonScanner::default();
+        let (mut from, mut to, mut found) = (0, 0, Vec::new());
+        while to < bytes.len() {
+            to = (to + step).min(bytes.len());
+            scanner.scan(&bytes[from..to], to == bytes.len());
+            if let Some(cut) = scanner.cut() {
+                for span in scanner.take(cut) {
+                    let text = String::from_utf8_lossy(&bytes[from..][span.start..span.end]).into_owned();
+                    found.push((text.trim().to_owned(), span.line, span.part));
+                }
+                from += cut;
+            }
+        }
+        found
+    }
+
+    fn texts(text: &str) -> Vec<String> {
+        records(text, 7).into_iter().map(|(text, ..)| text).collect()
+    }
+
+    #[test]
+    fn documents_and_elements() {
+        assert_eq!(texts(r#"{"a":[1,{}]}{"b":"}{"}"#), [r#"{"a":[1,{}]}"#, r#"{"b":"}{"}"#]);
+        assert_eq!(texts("\u{feff}{\n \"a\": \"\\\"{\"\n}\n"), ["{\n \"a\": \"\\\"{\"\n}"]);
+        assert_eq!(
+            records("[{\"a\":1},\n {\"b\":2}]\n{\"c\":3}", 3),
+            [
+                ("{\"a\":1}".to_owned(), 1, Part::Element),
+                ("{\"b\":2}".to_owned(), 2, Part::Element),
+                ("{\"c\":3}".to_owned(), 3, Part::Document)
+            ]
+        );
+        assert_eq!(texts(r#"["x","y"]"#), [r#""x""#, r#""y""#]);
+        assert_eq!(texts(r#"[[{"a":1}],[]]"#), [r#"[{"a":1}]"#, "[]"]);
+    }
+
+    #[test]
+    fn after_damage_the_next_document_is_found() {
+        assert_eq!(texts("{\"a\": \"to\n{\"b\":2}"), ["{\"a\": \"to", "{\"b\":2}"], "torn in a string");
+        assert_eq!(texts("{\"a\": 1\n{\"b\":2}\n{\"c\":3}"), ["{\"a\": 1", "{\"b\":2}", "{\"c\":3}"]);
+        assert_eq!(texts("{\"a\": 1,\n{\"b\":2}"), ["{\"a\": 1,", "{\"b\":2}"], "torn behind a comma");
+        assert_eq!(texts("{\"a\": #}{\"b\":2}"), ["{\"a\": #}", "{\"b\":2}"]);
+        assert_eq!(texts("hello\n{\"b\":2}"), ["hello", "{\"b\":2}"]);
+        assert_eq!(texts("}\n{\"b\":2}"), ["}", "{\"b\":2}"]);
+        assert_eq!(texts("{\"a\":]\n{\"b\":2}"), ["{\"a\":]", "{\"b\":2}"]);
+        assert_eq!(texts("{\"a\":\"\\"), ["{\"a\":\"\\"], "an escape at the end");
+        assert_eq!(texts(&format!("{}\n{{}}", "[".repeat(400))).len(), 2, "deeper than any log");
+    }
+
+    proptest! {
+        #[test]
+        fn how_the_text_is_read_does_not_matter(
+            pieces in prop::collection::vec(
+                prop::sample::select(vec![
+                    "{\"a\":1}", "[", "]", "{", "}", "\"", "\\", "\n", ",", ":", "x", "{\"b\":\"\\\"\"}", " ", "\\\"", "1",
+                ]),
+                0..40,
+            ),
+            step in 1_usize..9,
+        ) {
+            let text = pieces.concat();
+            let whole = records(&text, text.len().max(1));
+            prop_assert_eq!(&records(&text, step), &whole);
+            // Nothing but what separates records is outside of them.
+            let inside: usize = whole.iter().map(|(text, ..)| text.split_whitespace().map(str::len).sum::<usize>()).sum();
+            let outside = text.bytes().filter(|b| !b.is_ascii_whitespace()).count() - inside;
+            let separators = text.bytes().filter(|b| matches!(b, b',' | b'[' | b']')).count();
+            prop_assert!(outside <= separators, "{outside} bytes of {text:?} are in no record");
+        }
+
+        #[test]
+        fn documents_come_back_however_they_are_joined(
+            numbers in prop::collection::vec(0_u32..1000, 1..12),
+            pretty: bool,
+            array: bool,
+            step in 1_usize..40,
+        ) {
+            let document = |n: &u32| serde_json::json!({"n": n, "s": "{[\"\\]}", "l": [[], {}, {"x": null}]});
+            let write = |value: &serde_json::Value| {
+                if pretty { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) }.expect("JSON")
+            };
+            let values: Vec<_> = numbers.iter().map(document).collect();
+            let text = if array {
+                write(&serde_json::Value::Array(values.clone()))
+            } else {
+                values.iter().map(write).collect()
+            };
+            let found: Vec<serde_json::Value> = records(&text, step)
+                .iter()
+                .map(|(text, ..)| serde_json::from_str(text).expect("a document"))
+                .collect();
+            prop_assert_eq!(found, values);
+        }
+    }
+}
