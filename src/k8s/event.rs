@@ -15,6 +15,12 @@ use serde_json::value::RawValue;
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Text<'a>(pub Cow<'a, str>);
 
+impl From<String> for Text<'_> {
+    fn from(text: String) -> Self {
+        Self(Cow::Owned(text))
+    }
+}
+
 impl Deref for Text<'_> {
     type Target = str;
     fn deref(&self) -> &str {
@@ -63,6 +69,13 @@ impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
                 let first = values.next_element::<Text<'de>>()?.unwrap_or_default();
                 while values.next_element::<IgnoredAny>()?.is_some() {}
                 Ok(First(first))
+            }
+            // Some exporters unpack arrays of one.
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<First<'de>, E> {
+                Ok(First(Text(Cow::Borrowed(text))))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<First<'de>, E> {
+                Ok(First(text.to_owned().into()))
             }
             fn visit_unit<E>(self) -> Result<First<'de>, E> {
                 Ok(First::default())
@@ -121,6 +134,18 @@ pub struct Event<'a> {
     /// The object or collection; read only where there is no `requestURI`.
     #[serde(borrow, default)]
     pub object_ref: Option<&'a RawValue>,
+    /// The object or collection, where an event is made of another form than the API's JSON.
+    #[serde(skip)]
+    pub object: Option<ObjectRef<'a>>,
+    /// Where the request came from: the client, proxies, and the connection's other end last.
+    #[serde(borrow, default, rename = "sourceIPs")]
+    pub source_ips: Option<&'a RawValue>,
+    /// When the request was received, in events of `v1alpha1` (1.7).
+    #[serde(borrow, default, rename = "timestamp")]
+    pub timestamp_v1alpha1: Option<&'a RawValue>,
+    /// There where OpenShift's collector has taken `level` for the severity.
+    #[serde(default, rename = "k8s_audit_level")]
+    pub k8s_audit_level: Option<IgnoredAny>,
     /// The answer, absent at RequestReceived.
     #[serde(default)]
     pub response_status: Option<ResponseStatus>,
@@ -182,7 +207,7 @@ pub struct Annotations<'a> {
 }
 
 /// What an event without a `requestURI` still says about its request.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectRef<'a> {
     /// Resource, such as `pods`.
@@ -213,6 +238,13 @@ impl Event<'_> {
             "Panic" => Stage::Panic,
             _ => return None,
         })
+    }
+
+    /// When the request was received, as it is written; empty if the event does not say.
+    #[must_use]
+    pub fn received(&self) -> &str {
+        let old = || self.timestamp_v1alpha1.map_or("", |raw| raw.get().trim_matches('"'));
+        if self.request_received_timestamp.is_empty() { old() } else { &self.request_received_timestamp }
     }
 
     /// The HTTP status of the answer, if the event has one.

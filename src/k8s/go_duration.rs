@@ -50,6 +50,12 @@ pub fn parse_nanoseconds(text: &str) -> Option<i64> {
     Some(if negative { -total } else { total })
 }
 
+/// The same in whole microseconds; `None` for a negative one too, which no measured time is.
+#[must_use]
+pub fn parse_micros(text: &str) -> Option<u64> {
+    u64::try_from(parse_nanoseconds(text)? / 1_000).ok()
+}
+
 /// `0.<digits> × scale`, cut to whole nanoseconds; digits past the 18th are below one nanosecond of any unit.
 fn fraction_of(digits: &str, scale: i64) -> i64 {
     let mut value: i128 = 0;

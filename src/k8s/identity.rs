@@ -15,6 +15,8 @@ pub enum Kind {
     User,
     /// `system:anonymous`, and requests whose authentication failed, which have no user at all.
     Anonymous,
+    /// The product of a user agent, where the record names no user at all (the apiserver's access log).
+    UserAgent,
 }
 
 impl Kind {
@@ -27,6 +29,7 @@ impl Kind {
             Self::ControlPlane => "control-plane",
             Self::User => "user",
             Self::Anonymous => "anonymous",
+            Self::UserAgent => "user-agent",
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Kubernetes' own words: what an audit event, a request, its options and its client are, before anyone judges them.
 
+pub mod address;
 pub mod continue_token;
 pub mod event;
 pub mod go_duration;
@@ -14,6 +15,7 @@ pub mod user_agent;
 pub mod verb;
 pub mod version;
 
+pub use address::AddressClass;
 pub use continue_token::ContinueToken;
 pub use event::{Event, Stage};
 pub use identity::{Identity, Kind};

@@ -1,6 +1,6 @@
 //! Instants as microseconds since 1970, the resolution of an audit event.
 
-use chrono::DateTime;
+use chrono::{DateTime, Datelike, NaiveDate, NaiveTime};
 
 /// Microseconds since 1970-01-01T00:00:00Z of an RFC 3339 instant, or `None` if the text is none.
 ///
@@ -44,6 +44,20 @@ fn micro_time(b: &[u8]) -> Option<i64> {
     }
     let days = days_from_civil(year, month, day);
     Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000 + number(20..26)?)
+}
+
+/// Microseconds since 1970 of a UTC day and of the time since its midnight, or `None` if the calendar has no such
+/// day.
+#[must_use]
+pub fn civil_micros(year: i32, month: u8, day: u8, of_day: i64) -> Option<i64> {
+    let day = NaiveDate::from_ymd_opt(year, u32::from(month), u32::from(day))?;
+    day.and_time(NaiveTime::MIN).and_utc().timestamp_micros().checked_add(of_day)
+}
+
+/// The year of an instant in UTC.
+#[must_use]
+pub fn year_of(micros: i64) -> Option<i32> {
+    DateTime::from_timestamp_micros(micros).map(|at| at.year())
 }
 
 /// Days since 1970-01-01 in the proleptic Gregorian calendar, for years from 0 to 9999.

@@ -1,0 +1,204 @@
+//! A line of the apiserver's access log as a request.
+//!
+//! The line's verb is worth no more than an HTTP method: 1.19 to 1.21 write GET for every read, later releases GET
+//! for a list of one name, LIST for a path with the `/watch/` prefix, and CONNECT for some subresources. So the verb
+//! is found as the server finds it: from the method and the target.
+//!
+//! Source: k8s.io/apiserver `pkg/endpoints/metrics/metrics.go:NormalizedVerb`.
+
+use super::event::{Client, Parts, Request};
+use super::shape::Answer;
+use super::witness::Statement;
+use crate::apiserver::{ParsedTarget, asked};
+use crate::decode::klog::AccessLine;
+use crate::input::Place;
+use crate::k8s::request_info::Method;
+use crate::k8s::{AddressClass, Kind, Product, RequestInfo, Stage, Verb};
+
+/// A long-running request without a code that is younger than this, in microseconds, was logged when it began.
+const JUST_BEGUN: u64 = 1_000_000;
+
+/// Makes a request of an access line. `parts` are of the line's target, `ended` is the line's own time in microseconds
+/// since 1970.
+#[must_use]
+pub fn classify_access<'e>(
+    line: &'e AccessLine<'_>,
+    parts: &'e Parts<'e>,
+    ended: Option<i64>,
+    place: Place,
+) -> Request<'e> {
+    let method = method(&line.verb, &line.uri);
+    let (asked, unknown_keys) =
+        parts.asks(method, || Verb::from_audit(&line.verb.to_ascii_lowercase()), true);
+    let long_running = asked::is_long_running(&asked);
+    // 1.30 to 1.32 log a watch when it begins, and not again (kubernetes/kubernetes#125614). Those before have no code
+    // for one that ended, as nothing had set it.
+    let begun = long_running
+        && line.no_code
+        && !line.audit_id.is_empty()
+        && line.latency_micros.is_some_and(|micros| micros < JUST_BEGUN);
+    let served = line.hijacked || (long_running && line.no_code);
+    let product = Product::of(&line.user_agent);
+    let address = AddressClass::of(&line.source);
+    let latency = line.latency_micros.and_then(|micros| i64::try_from(micros).ok()).unwrap_or(0);
+    Request {
+        client: Client {
+            kind: Kind::UserAgent,
+            identity: product.name,
+            impersonator: None,
+            product,
+            user_agent: &line.user_agent,
+            address: Some(address),
+        },
+        node: None,
+        pod: None,
+        answer: if served { Answer::Served } else { Answer::of(&asked, line.status) },
+        era: 0,
+        stage: if begun { Stage::ResponseStarted } else { Stage::ResponseComplete },
+        long_running,
+        parts,
+        asked,
+        status: line.status,
+        received: ended.and_then(|ended| ended.checked_sub(latency)),
+        micros: line.latency_micros.filter(|_| !begun),
+        measured: None,
+        place,
+        audit_id: &line.audit_id,
+        uri: &line.uri,
+        unknown_keys,
+        statement: Statement::of_address(address, &line.user_agent),
+        apf: line.apf.as_ref(),
+    }
+}
+
+/// The HTTP method behind a line's verb.
+fn method(verb: &str, uri: &str) -> Method {
+    match verb {
+        "GET" | "LIST" | "WATCH" | "WATCHLIST" => Method::Get,
+        "APPLY" => Method::Patch,
+        "DELETECOLLECTION" => Method::Delete,
+        "CONNECT" => connect(uri),
+        other => Method::parse(other).unwrap_or(Method::Other),
+    }
+}
+
+/// The likely method of what 1.27 and later log as CONNECT: kubectl before 1.31, and every client that speaks SPDY,
+/// opens exec, attach and portforward with POST, for which `RequestInfo` says `create`; a WebSocket client's GET looks
+/// the same here. Logs, and most of what goes through a proxy, are read with GET.
+fn connect(uri: &str) -> Method {
+    let subresource = ParsedTarget::parse(uri).and_then(|target| {
+        let info = RequestInfo::resolve(Method::Get, &target.path, &target.options).ok()?;
+        Some(matches!(info.resource?.subresource, "exec" | "attach" | "portforward"))
+    });
+    if subresource == Some(true) { Method::Post } else { Method::Get }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::klog::Apf;
+
+    const PLACE: Place = Place { source: 0, offset: 0, line: 1 };
+
+    fn line<'a>(verb: &'a str, uri: &'a str) -> AccessLine<'a> {
+        AccessLine {
+            verb: verb.into(),
+            uri: uri.into(),
+            latency_micros: Some(2_000),
+            user_agent: "kubelet/v1.30.1 (linux/amd64) kubernetes/1".into(),
+            audit_id: "a".into(),
+            source: "10.0.0.1:5".into(),
+            status: Some(200),
+            ..AccessLine::default()
+        }
+    }
+
+    fn with<R>(line: &AccessLine<'_>, check: impl FnOnce(&Request<'_>) -> R) -> R {
+        let parts = Parts::of_uri(&line.uri);
+        check(&classify_access(line, &parts, Some(5_000_000), PLACE))
+    }
+
+    #[test]
+    fn the_verb_is_the_targets() {
+        for (written, uri, verb) in [
+            ("GET", "/api/v1/pods?limit=500", Verb::List),
+            ("GET", "/api/v1/pods?watch=true", Verb::Watch),
+            ("GET", "/api/v1/pods?fieldSelector=metadata.name%3Dx", Verb::List),
+            ("LIST", "/api/v1/watch/pods", Verb::Watch),
+            ("LIST", "/api/v1/namespaces/n/pods/p", Verb::Get),
+            ("WATCH", "/api/v1/pods?watch=1&fieldSelector=metadata.name%3Dx", Verb::Watch),
+            ("APPLY", "/api/v1/namespaces/n/pods/p", Verb::Patch),
+            ("DELETE", "/api/v1/namespaces/n/pods", Verb::DeleteCollection),
+            ("POST", "/api/v1/namespaces/n/pods", Verb::Create),
+            ("PUT", "/api/v1/namespaces/n/pods/p/status", Verb::Update),
+            ("CONNECT", "/api/v1/namespaces/n/pods/p/log?follow=true", Verb::Get),
+            ("CONNECT", "/api/v1/namespaces/n/pods/p/exec?command=x", Verb::Create),
+            ("CONNECT", "/api/v1/namespaces/n/services/s/proxy/x", Verb::Get),
+            ("GET", "/readyz", Verb::Get),
+            ("OPTIONS", "/api/v1/pods", Verb::Other),
+            ("post", "/%zz", Verb::Post),
+        ] {
+            with(&line(written, uri), |request| {
+                assert_eq!(request.asked.verb, verb, "{written} {uri}");
+            });
+        }
+    }
+
+    #[test]
+    fn a_request_begins_a_latency_before_its_line() {
+        let apf = Apf { flow_schema: "system-nodes".into(), ..Apf::default() };
+        let line = AccessLine { apf: Some(apf), ..line("LIST", "/api/v1/pods?limt=1") };
+        with(&line, |request| {
+            assert_eq!((request.received, request.micros), (Some(4_998_000), Some(2_000)));
+            assert_eq!((request.stage, request.status), (Stage::ResponseComplete, Some(200)));
+            assert_eq!((request.client.kind, request.client.identity), (Kind::UserAgent, "kubelet"));
+            assert_eq!(request.client.address, Some(AddressClass::Private));
+            assert_eq!(&*request.apf.expect("apf").flow_schema, "system-nodes");
+            assert_eq!(request.unknown_keys, ["limt"]);
+            assert_eq!(request.statement, None);
+        });
+    }
+
+    #[test]
+    fn a_watch_without_a_code_began_or_ended_by_its_age() {
+        let watch = |micros, audit_id: &'static str| AccessLine {
+            latency_micros: Some(micros),
+            audit_id: audit_id.into(),
+            status: None,
+            no_code: true,
+            ..line("WATCH", "/api/v1/pods?watch=true")
+        };
+        for (line, stage, micros) in [
+            (watch(430, "a"), Stage::ResponseStarted, None),
+            (watch(2_000_000, "a"), Stage::ResponseComplete, Some(2_000_000)),
+            (watch(430, ""), Stage::ResponseComplete, Some(430)),
+        ] {
+            with(&line, |request| {
+                assert_eq!((request.stage, request.micros, request.status), (stage, micros, None));
+                assert_eq!(request.answer, Answer::Served);
+            });
+        }
+        let list = AccessLine { status: None, no_code: true, ..line("LIST", "/api/v1/pods") };
+        with(&list, |request| {
+            assert_eq!((request.stage, request.answer), (Stage::ResponseComplete, Answer::Unknown));
+        });
+        let exec = AccessLine {
+            status: None,
+            hijacked: true,
+            ..line("CONNECT", "/api/v1/namespaces/n/pods/p/exec")
+        };
+        with(&exec, |request| assert_eq!(request.answer, Answer::Served));
+    }
+
+    #[test]
+    fn a_loopback_client_states_the_version() {
+        let line = AccessLine {
+            source: "[::1]:5".into(),
+            user_agent: "kube-apiserver/v1.31.2 (linux/amd64) kubernetes/1".into(),
+            ..line("GET", "/readyz")
+        };
+        with(&line, |request| {
+            assert_eq!(request.statement.expect("a statement").version.to_string(), "1.31.2");
+        });
+    }
+}

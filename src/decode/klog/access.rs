@@ -1,0 +1,198 @@
+//! A request as the apiserver's access log (`-v=3` and above) records it.
+//!
+//! Source: k8s.io/apiserver `pkg/server/httplog/httplog.go:Log`. Of 1.16 to 1.37; the keys and their order change
+//! with nearly every release, so that they are read as a map.
+
+use std::borrow::Cow;
+
+use super::pairs::{Pairs, Value};
+use crate::k8s::go_duration;
+
+/// One request's line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AccessLine<'a> {
+    /// What the line says of the method: the HTTP method up to 1.21, later a mixture of method and verb. See
+    /// `classify::access` for what it is worth.
+    pub verb: Cow<'a, str>,
+    /// The request line's target: encoded path and raw query.
+    pub uri: Cow<'a, str>,
+    /// From the request's arrival to the line, in microseconds.
+    pub latency_micros: Option<u64>,
+    /// The client's `User-Agent`.
+    pub user_agent: Cow<'a, str>,
+    /// The request's ID; empty up to 1.21.
+    pub audit_id: Cow<'a, str>,
+    /// The connection's other end: `host:port`.
+    pub source: Cow<'a, str>,
+    /// HTTP status of the answer.
+    pub status: Option<u16>,
+    /// The line says `0` for the status: there was none yet, or none was set.
+    pub no_code: bool,
+    /// The connection was handed over to another protocol.
+    pub hijacked: bool,
+    /// What API Priority and Fairness did with the request (1.23 and later).
+    pub apf: Option<Apf<'a>>,
+}
+
+/// What API Priority and Fairness did with a request.
+///
+/// Source: k8s.io/apiserver `pkg/server/filters/priority-and-fairness.go`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Apf<'a> {
+    /// The `PriorityLevelConfiguration`'s name.
+    pub priority_level: Cow<'a, str>,
+    /// The `FlowSchema`'s name.
+    pub flow_schema: Cow<'a, str>,
+    /// Seats of the request while it is executed, as the server estimates its work (1.24 and later).
+    pub initial_seats: Option<u32>,
+    /// Seats held after it was executed (1.24 and later).
+    pub final_seats: Option<u32>,
+    /// How long it was executed, in microseconds (1.24 and later).
+    pub execution_micros: Option<u64>,
+    /// How long it was held up, queued above all, in microseconds; written above 100 ms only.
+    pub queue_micros: Option<u64>,
+}
+
+/// What one key of a line says, in whichever form the line is written.
+#[derive(Debug, Clone)]
+pub(super) enum Said<'a> {
+    /// A value of klog's text form.
+    Text(Value<'a>),
+    /// A string of the JSON form.
+    Json(Cow<'a, str>),
+    /// A number of the JSON form.
+    Number(u64),
+    /// `true` of the JSON form.
+    True,
+}
+
+impl<'a> Said<'a> {
+    fn text(self) -> Cow<'a, str> {
+        match self {
+            Self::Text(value) => value.text(),
+            Self::Json(text) => text,
+            Self::Number(_) | Self::True => Cow::Borrowed(""),
+        }
+    }
+
+    fn micros(&self) -> Option<u64> {
+        match self {
+            Self::Text(value) => micros(value.raw()),
+            Self::Json(text) => micros(text),
+            Self::Number(_) | Self::True => None,
+        }
+    }
+
+    fn number<N: TryFrom<u64>>(&self) -> Option<N> {
+        let number = match self {
+            Self::Text(value) => value.raw().parse().ok()?,
+            Self::Number(number) => *number,
+            Self::Json(_) | Self::True => return None,
+        };
+        N::try_from(number).ok()
+    }
+}
+
+/// A Go duration in microseconds, also one whose `µ` was read as Latin-1 on its way.
+pub(super) fn micros(text: &str) -> Option<u64> {
+    go_duration::parse_micros(text).or_else(|| go_duration::parse_micros(&text.replacen('Â', "", 1)))
+}
+
+impl<'a> AccessLine<'a> {
+    /// Reads the pairs of a line; `None` where they are not of a request.
+    pub(super) fn read(pairs: Pairs<'a>) -> Option<Self> {
+        let mut line = Self::default();
+        for (key, value) in pairs {
+            line.set(key, Said::Text(value));
+        }
+        line.is_whole().then_some(line)
+    }
+
+    /// Takes what a key says. Keys that a report does not need are passed over.
+    pub(super) fn set(&mut self, key: &str, said: Said<'a>) {
+        match key {
+            "verb" => self.verb = said.text(),
+            "URI" => self.uri = said.text(),
+            "latency" => self.latency_micros = said.micros(),
+            "userAgent" | "UserAgent" => self.user_agent = said.text(),
+            "audit-ID" => self.audit_id = said.text(),
+            "srcIP" => self.source = said.text(),
+            "resp" => self.answer(said.number()),
+            "hijacked" => {
+                self.hijacked =
+                    matches!(said, Said::True) || matches!(&said, Said::Text(value) if value.raw() == "true");
+            }
+            "apf_pl" => self.apf().priority_level = said.text(),
+            "apf_fs" => self.apf().flow_schema = said.text(),
+            "apf_iseats" => self.apf().initial_seats = said.number(),
+            "apf_fseats" => self.apf().final_seats = said.number(),
+            "apf_execution_time" => self.apf().execution_micros = said.micros(),
+            "fl_priorityandfairness" => self.apf().queue_micros = said.micros(),
+            _ => {}
+        }
+    }
+
+    /// Whether what every form has is there.
+    pub(super) fn is_whole(&self) -> bool {
+        !self.verb.is_empty() && !self.uri.is_empty()
+    }
+
+    pub(super) fn answer(&mut self, code: Option<u16>) {
+        self.status = code.filter(|code| (100..600).contains(code));
+        self.no_code = code == Some(0);
+    }
+
+    fn apf(&mut self) -> &mut Apf<'a> {
+        self.apf.get_or_insert_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> AccessLine<'_> {
+        AccessLine::read(Pairs::new(text)).expect("an access line")
+    }
+
+    #[test]
+    fn reads_the_form_of_1_25_and_later() {
+        let line = read(
+            r#"verb="WATCH" URI="/api/v1/pods?fieldSelector=spec.nodeName%21%3D&watch=true" latency="430.891µs" userAgent="kube-scheduler/v1.30.2 (linux/amd64) kubernetes/0c1d2e3" audit-ID="5b1e07aa" srcIP="[::1]:41212" apf_pl="workload-high" apf_fs="kube-scheduler" apf_iseats=10 apf_fseats=2 apf_additionalLatency="0s" apf_init_latency="251.111µs" fl_priorityandfairness="240.123456ms" apf_execution_time="217.901µs" resp=0"#,
+        );
+        assert_eq!((&*line.verb, line.latency_micros), ("WATCH", Some(430)));
+        assert!(matches!(line.uri, Cow::Borrowed(_)));
+        assert_eq!((&*line.source, &*line.audit_id), ("[::1]:41212", "5b1e07aa"));
+        assert_eq!((line.status, line.no_code, line.hijacked), (None, true, false));
+        let apf = line.apf.expect("apf");
+        assert_eq!((&*apf.priority_level, &*apf.flow_schema), ("workload-high", "kube-scheduler"));
+        assert_eq!((apf.initial_seats, apf.final_seats), (Some(10), Some(2)));
+        assert_eq!((apf.execution_micros, apf.queue_micros), (Some(217), Some(240_123)));
+    }
+
+    #[test]
+    fn reads_the_form_of_1_19() {
+        let line = read(
+            r#"verb="GET" URI="/apis/x/v1/ys" latency="2.5000321s" userAgent="kubelet/v1.19.2" srcIP="10.0.0.1:5" resp=504 statusStack="\ngoroutine 7 [running]:\n" addedInfo="\nlogging error output: \"x\"""#,
+        );
+        assert_eq!((line.status, &*line.audit_id, line.apf), (Some(504), "", None));
+    }
+
+    #[test]
+    fn reads_the_form_of_1_18() {
+        let line = read(
+            r#"verb="GET" URI="/api/v1/pods" latency=1m0.2ms resp=500 UserAgent="Prometheus/2.11.1" srcIP="10.0.0.1:5": "#,
+        );
+        assert_eq!((&*line.user_agent, line.latency_micros), ("Prometheus/2.11.1", Some(60_000_200)));
+        assert_eq!((&*line.source, line.status), ("10.0.0.1:5", Some(500)));
+    }
+
+    #[test]
+    fn reads_a_value_over_several_lines_and_a_handed_over_connection() {
+        let line = read(r#"verb="CONNECT" URI="/x" resp=500 statusStack=<"#);
+        assert_eq!(line.status, Some(500));
+        assert!(read(r#"verb="CONNECT" URI="/x" hijacked=true"#).hijacked);
+        assert_eq!(read(r#"verb="GET" URI="/x" latency="1.5Âµs" resp=9000"#).latency_micros, Some(1));
+        assert_eq!(AccessLine::read(Pairs::new(r#"verb="GET" latency="1s""#)), None);
+    }
+}

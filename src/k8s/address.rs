@@ -1,0 +1,109 @@
+//! Where a client calls from, as far as its address tells.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+
+/// Classes of addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AddressClass {
+    /// The server's own machine.
+    Loopback,
+    /// RFC 1918, RFC 4193 (IPv6 unique local) and RFC 6598 (carriers' translation, which clouds use for pods).
+    Private,
+    /// RFC 3927 and `fe80::/10`.
+    LinkLocal,
+    /// Any other address.
+    Public,
+    /// No address.
+    Unknown,
+}
+
+impl AddressClass {
+    /// The class of `host:port`, `[v6]:port`, or of an address alone.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        let address = text.parse::<SocketAddr>().map(|socket| socket.ip()).ok();
+        address.or_else(|| bare(text)).map_or(Self::Unknown, Self::of_ip)
+    }
+
+    fn of_ip(ip: IpAddr) -> Self {
+        let ip = ip.to_canonical();
+        if ip.is_unspecified() {
+            return Self::Unknown;
+        }
+        if ip.is_loopback() {
+            return Self::Loopback;
+        }
+        let (private, link_local) = match ip {
+            IpAddr::V4(ip) => {
+                let [first, second, ..] = ip.octets();
+                (ip.is_private() || (first == 100 && second & 0xc0 == 64), ip.is_link_local())
+            }
+            IpAddr::V6(ip) => (ip.is_unique_local(), ip.is_unicast_link_local()),
+        };
+        match (private, link_local) {
+            (true, _) => Self::Private,
+            (false, true) => Self::LinkLocal,
+            (false, false) => Self::Public,
+        }
+    }
+
+    /// The class in words.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Loopback => "loopback",
+            Self::Private => "private",
+            Self::LinkLocal => "link-local",
+            Self::Public => "public",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for AddressClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An address without a port, or with brackets or a zone, which Rust's parsers do not take.
+fn bare(text: &str) -> Option<IpAddr> {
+    let inner = match text.strip_prefix('[') {
+        Some(rest) => rest.split(']').next()?,
+        None => text,
+    };
+    inner.split('%').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes() {
+        for (text, class) in [
+            ("127.0.0.1:46214", AddressClass::Loopback),
+            ("[::1]:60566", AddressClass::Loopback),
+            ("::1", AddressClass::Loopback),
+            ("[::ffff:127.0.0.1]:80", AddressClass::Loopback),
+            ("10.1.2.3:4", AddressClass::Private),
+            ("172.16.0.1", AddressClass::Private),
+            ("192.168.228.2:59052", AddressClass::Private),
+            ("100.64.0.1:1", AddressClass::Private),
+            ("100.128.0.1:1", AddressClass::Public),
+            ("[fd00::7]:443", AddressClass::Private),
+            ("169.254.169.254:1", AddressClass::LinkLocal),
+            ("[fe80::1%eth0]:1", AddressClass::LinkLocal),
+            ("198.51.100.9:57796", AddressClass::Public),
+            ("[2001:db8::1]", AddressClass::Public),
+            ("0.0.0.0:0", AddressClass::Unknown),
+            ("@", AddressClass::Unknown),
+            ("", AddressClass::Unknown),
+            ("10.1.2", AddressClass::Unknown),
+            ("[", AddressClass::Unknown),
+        ] {
+            assert_eq!(AddressClass::of(text), class, "{text}");
+        }
+    }
+}
