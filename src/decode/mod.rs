@@ -1,7 +1,17 @@
-//! From a line to an event, or to the reason why it is none.
+//! From a record to the events that it holds, or to the reasons why it holds none.
 
-pub mod line;
+pub mod decoder;
+pub mod detect;
+pub mod envelope;
+pub mod klog;
+pub mod outcome;
+mod outer;
+mod parts;
+mod prefix;
 pub mod skip;
+mod unescape;
 
-pub use line::{Line, lines};
+pub use decoder::{Decoder, SourceFacts};
+pub use envelope::Envelope;
+pub use outcome::{Foreign, Layers, Outcome};
 pub use skip::SkipReason;

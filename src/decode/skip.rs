@@ -1,4 +1,4 @@
-//! Why a line is not an event.
+//! Why a record, or an entry of one, is lost.
 
 /// The reasons, each counted by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,11 +17,19 @@ pub enum SkipReason {
     NotAnEvent,
     /// Longer than the cap.
     TooLong,
+    /// Cut by CloudWatch Logs, which keeps 256 KB of an entry.
+    CutByCloudwatch,
+    /// No YAML, or YAML whose aliases grow without bound.
+    NotYaml,
+    /// In more envelopes than any log is.
+    TooDeep,
+    /// Of another form than the one that the user named.
+    OtherFormat,
 }
 
 impl SkipReason {
     /// All reasons, in the order of their declaration.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 11] = [
         Self::Blank,
         Self::NotUtf8,
         Self::NotJson,
@@ -29,6 +37,10 @@ impl SkipReason {
         Self::WrongType,
         Self::NotAnEvent,
         Self::TooLong,
+        Self::CutByCloudwatch,
+        Self::NotYaml,
+        Self::TooDeep,
+        Self::OtherFormat,
     ];
 
     /// The reason's name in reports.
@@ -42,6 +54,10 @@ impl SkipReason {
             Self::WrongType => "wrong-type",
             Self::NotAnEvent => "not-an-audit-event",
             Self::TooLong => "too-long",
+            Self::CutByCloudwatch => "cut-by-cloudwatch",
+            Self::NotYaml => "not-yaml",
+            Self::TooDeep => "too-deep",
+            Self::OtherFormat => "other-format",
         }
     }
 }

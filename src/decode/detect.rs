@@ -1,0 +1,157 @@
+//! How a stream falls into records, told by its start.
+
+use super::envelope::{Envelope, cri, docker, json, yaml};
+use super::klog;
+use crate::input::Framing;
+
+/// How much of a stream's start is looked at for a line that is whole, in bytes.
+const LOOK: usize = 4 << 20;
+
+/// Tells by a stream's start how it falls into records: lines unless the start can't be lines.
+#[must_use]
+pub fn framing(start: &[u8]) -> Framing {
+    let start = &start[..start.len().min(LOOK)];
+    let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    let text = text.trim_ascii_start();
+    match text.first() {
+        Some(b'{') if !has_whole_line(text) => Framing::Json,
+        Some(b'[') if is_array(text) => Framing::Json,
+        Some(b'{') => lines(),
+        // YAML of a few kilobytes has its keys there.
+        Some(_) if yaml::is_yaml(&String::from_utf8_lossy(&text[..text.len().min(64 << 10)])) => {
+            Framing::Yaml
+        }
+        _ => lines(),
+    }
+}
+
+/// The framing of an envelope that the user names.
+#[must_use]
+pub fn framing_of(envelope: Envelope, start: &[u8]) -> Framing {
+    match envelope {
+        Envelope::Json | Envelope::JsonArray | Envelope::Firehose => Framing::Json,
+        Envelope::Yaml => Framing::Yaml,
+        _ => framing(start),
+    }
+}
+
+fn lines() -> Framing {
+    Framing::Joined(may_cut)
+}
+
+/// Whether one of the lines is a JSON object by itself. In documents over several lines, or ones behind each other,
+/// none is: a line that begins with a brace ends in the middle, or in another document.
+fn has_whole_line(text: &[u8]) -> bool {
+    text.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"{")).take(64).any(|line| {
+        let Ok(line) = std::str::from_utf8(line) else { return true };
+        let mut values = json::values(line);
+        matches!(values.next(), Some(Ok(value)) if value.get().len() > 2) && values.next().is_none()
+    })
+}
+
+/// Whether a text that begins with a bracket is a JSON array of objects, strings or arrays, and no line of a trace
+/// (`[1.5s] [1.5s] END`) or of a program that puts its name in brackets.
+fn is_array(text: &[u8]) -> bool {
+    matches!(text[1..].trim_ascii_start().first(), None | Some(b'{' | b'[' | b'"' | b']'))
+}
+
+/// Whether lines may come in different blocks: no part of a line on one side and the rest on the other, no request
+/// that the access log writes twice on both.
+fn may_cut(before: &[u8], after: &[u8]) -> bool {
+    let body = before.strip_suffix(b"\n").unwrap_or(before);
+    let last = &body[memchr::memrchr(b'\n', body).map_or(0, |at| at + 1)..];
+    match last.first() {
+        Some(b'{') => !docker::may_go_on(last),
+        Some(byte) if byte.is_ascii_digit() && cri::part_of(last).is_some() => {
+            !is_open(body) && !is_second(last, after)
+        }
+        _ => !is_second(last, after),
+    }
+}
+
+/// How many lines are looked at for the last one of the other output stream of a container.
+const LINES_BACK: usize = 256;
+
+/// Whether the last line of any output stream of a container is a part that another line goes on.
+fn is_open(body: &[u8]) -> bool {
+    let mut seen = [false; 2];
+    let lines = body.rsplit(|byte| *byte == b'\n').take(LINES_BACK);
+    for (stream, goes_on) in lines.filter_map(cri::part_of) {
+        if goes_on && !seen[stream] {
+            return true;
+        }
+        seen[stream] = true;
+        if seen == [true; 2] {
+            break;
+        }
+    }
+    false
+}
+
+/// Whether the next line is the second one of a request that the last line is the first of: servers up to 1.35 write
+/// two.
+fn is_second(last: &[u8], after: &[u8]) -> bool {
+    let Some(id) = klog::audit_id(last) else { return false };
+    match memchr::memchr(b'\n', after) {
+        Some(end) => klog::audit_id(&after[..end]) == Some(id),
+        // What comes next is not read yet.
+        None => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> &'static str {
+        framing(text.as_bytes()).as_str()
+    }
+
+    #[test]
+    fn lines_unless_they_can_not_be() {
+        for lines in [
+            "",
+            "{\"a\":1}\n{\"b\":2}\n",
+            "{\"a\": \"torn\n{\"b\":2}\n",
+            "\":\"torn\"}\n{\"b\":2}\n",
+            "\u{feff}{\"a\":1}",
+            "[1.5s] [1.5s] END\n",
+            "2026-01-01T00:00:00Z stdout F {\"a\":1}\n",
+            "I0101 00:00:00.000000 1 x.go:1] y\n",
+            "{\"a\":1} \r\n{\"b\":2}",
+        ] {
+            assert_eq!(told(lines), "lines", "{lines}");
+        }
+        for json in [
+            "{\n  \"a\": 1\n}\n",
+            "{\"a\":1}{\"b\":2}",
+            "[\n{\"a\":1},\n{\"b\":2}\n]",
+            "[{\"a\":1}]",
+            "[]",
+            "{\"a\":{},\"b\":",
+        ] {
+            assert_eq!(told(json), "json", "{json}");
+        }
+        assert_eq!(told("---\nkind: Event\nauditID: a\n"), "yaml");
+    }
+
+    #[test]
+    fn lines_that_belong_together_stay_together() {
+        let cut = |before: &str, after: &str| may_cut(before.as_bytes(), after.as_bytes());
+        let cri = |stream: &str, tag: &str| format!("2026-01-01T00:00:00Z {stream} {tag} x\n");
+        assert!(cut(&cri("stdout", "F"), ""));
+        assert!(!cut(&cri("stdout", "P"), ""));
+        assert!(!cut(&[cri("stdout", "P"), cri("stderr", "F")].concat(), ""));
+        assert!(cut(&[cri("stdout", "P"), cri("stdout", "F"), cri("stderr", "F")].concat(), ""));
+        let http = |id: &str| {
+            format!(
+                "I1120 20:35:54.665582 1 httplog.go:1] \"HTTP\" verb=\"GET\" URI=\"/\" audit-ID=\"{id}\" resp=200\n"
+            )
+        };
+        assert!(!cut(&http("a"), &http("a")));
+        assert!(!cut(&http("a"), &http("a")[..20]));
+        assert!(cut(&http("a"), &http("b")));
+        assert!(cut("{\"log\":\"x\\n\",\"stream\":\"stdout\"}\n", ""));
+        assert!(!cut(&format!("{{\"log\":\"{}\",\"stream\":\"stdout\"}}\n", "x".repeat(16384)), ""));
+    }
+}

@@ -1,0 +1,91 @@
+//! AKS through the resource-specific tables of Log Analytics (`AKSAudit`, `AKSAuditAdmin`), exported as JSON: an
+//! event's fields in columns, of which the structured ones are objects or strings that hold them.
+//!
+//! Source: Azure Monitor Logs reference, table AKSAudit.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::Content;
+use crate::decode::outer::is_string;
+use crate::k8s::Event;
+use crate::k8s::event::{ObjectRef, ResponseStatus, Text, User};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Row<'a> {
+    #[serde(borrow)]
+    audit_id: Text<'a>,
+    #[serde(borrow)]
+    stage: Text<'a>,
+    #[serde(borrow, default)]
+    request_uri: Text<'a>,
+    #[serde(borrow, default)]
+    verb: Text<'a>,
+    #[serde(borrow, default)]
+    user: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    impersonated_user: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    user_agent: Text<'a>,
+    #[serde(borrow, default)]
+    object_ref: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    response_status: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    request_received_time: Text<'a>,
+    #[serde(borrow, default)]
+    stage_received_time: Text<'a>,
+}
+
+/// The event of a row.
+#[must_use]
+pub fn open(text: &str) -> Option<Content<'_>> {
+    let row: Row<'_> = serde_json::from_str(text).ok()?;
+    let user = |raw: Option<&RawValue>| {
+        column::<Text<'static>>(raw, "username").map(|username| User { username, extra: None })
+    };
+    let object = row.object_ref.map(|raw| {
+        let of = |key| column(Some(raw), key).unwrap_or_default();
+        ObjectRef {
+            resource: of("resource"),
+            namespace: of("namespace"),
+            name: of("name"),
+            api_group: of("apiGroup"),
+            subresource: of("subresource"),
+        }
+    });
+    let code = column_value(row.response_status, "code").and_then(|code| i32::try_from(code.as_i64()?).ok());
+    Some(Content::Event(Box::new(Event {
+        audit_id: row.audit_id,
+        stage_name: row.stage,
+        request_uri: row.request_uri,
+        verb: row.verb,
+        user: user(row.user),
+        impersonated_user: user(row.impersonated_user),
+        user_agent: row.user_agent,
+        object,
+        response_status: code.map(|code| ResponseStatus { code: Some(code) }),
+        request_received_timestamp: row.request_received_time,
+        stage_timestamp: row.stage_received_time,
+        ..Event::default()
+    })))
+}
+
+/// A key's value in a structured column.
+fn column_value(raw: Option<&RawValue>, key: &str) -> Option<serde_json::Value> {
+    let raw = raw?;
+    let mut value: serde_json::Value = if is_string(raw) {
+        serde_json::from_str(&serde_json::from_str::<String>(raw.get()).ok()?).ok()?
+    } else {
+        serde_json::from_str(raw.get()).ok()?
+    };
+    Some(value.get_mut(key)?.take())
+}
+
+fn column<T: From<String>>(raw: Option<&RawValue>, key: &str) -> Option<T> {
+    match column_value(raw, key)? {
+        serde_json::Value::String(text) => Some(T::from(text)),
+        _ => None,
+    }
+}

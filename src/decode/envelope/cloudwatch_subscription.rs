@@ -1,0 +1,31 @@
+//! EKS through a subscription filter of CloudWatch Logs (Lambda, Kinesis), and what `aws logs filter-log-events`
+//! prints.
+//!
+//! Source: Amazon CloudWatch Logs User Guide, "Log group-level subscription filters".
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Content, Inner};
+use crate::decode::outcome::Foreign;
+use crate::decode::outer::{Outer, instant, plain};
+
+#[derive(Deserialize)]
+struct LogEvent<'a> {
+    #[serde(borrow)]
+    message: &'a RawValue,
+    #[serde(borrow, default)]
+    timestamp: Option<&'a RawValue>,
+}
+
+/// The messages of a subscription's object.
+#[must_use]
+pub fn open<'a>(outer: &Outer<'a>) -> Option<Content<'a>> {
+    if outer.message_type.and_then(plain) == Some("CONTROL_MESSAGE") {
+        return Some(Content::Foreign(Foreign::Control));
+    }
+    let events: Vec<LogEvent<'a>> = serde_json::from_str(outer.log_events.or(outer.events)?.get()).ok()?;
+    Some(Content::Values(
+        events.iter().map(|event| Inner { value: event.message, time: instant(event.timestamp) }).collect(),
+    ))
+}

@@ -1,0 +1,31 @@
+//! Log collectors, and stores that they fill: the event in a field, as a string or as it is. `message` (Beats,
+//! Logstash, Vector), `log` (Fluent Bit), `MESSAGE` (journald), `_source` (Elasticsearch), `textPayload` (Cloud
+//! Logging).
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::Content;
+use crate::decode::outer::{Outer, instant, may_hold};
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    message: &'a RawValue,
+}
+
+/// What the field holds.
+#[must_use]
+pub fn open<'a>(outer: &Outer<'a>) -> Option<Content<'a>> {
+    let nested = || outer.input.and_then(|input| serde_json::from_str::<Message<'a>>(input.get()).ok());
+    let value = [outer.message, outer.log, outer.journal_message, outer.source, outer.text_payload]
+        .into_iter()
+        .flatten()
+        .find(|value| may_hold(value))
+        .or_else(|| nested().map(|nested| nested.message).filter(|value| may_hold(value)))?;
+    let time = instant(outer.at_timestamp)
+        .or_else(|| instant(outer.journal_time))
+        .or_else(|| instant(outer.timestamp))
+        .or_else(|| instant(outer.time));
+    Some(Content::one(value, time))
+}

@@ -1,0 +1,56 @@
+//! The container runtimes' log files: `<RFC 3339> stdout F <line>`, with `P` for a part that the next one goes on.
+//!
+//! Source: kubernetes/design-proposals-archive `node/kubelet-cri-logging.md`.
+
+use super::Stripped;
+
+/// A line of a container's output, or a part of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CriLine<'a> {
+    /// The text and its instant.
+    pub text: Stripped<'a>,
+    /// 0 for stdout, 1 for stderr.
+    pub stream: usize,
+    /// The next line of the stream goes on with this one.
+    pub goes_on: bool,
+}
+
+/// Reads what follows the instant.
+#[must_use]
+pub fn strip<'a>(time: &'a str, rest: &'a str) -> Option<CriLine<'a>> {
+    let (stream, rest) = match rest.strip_prefix("stdout ") {
+        Some(rest) => (0, rest),
+        None => (1, rest.strip_prefix("stderr ")?),
+    };
+    let (tags, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+    // More tags may follow the first, behind colons.
+    let goes_on = match tags.split(':').next() {
+        Some("P") => true,
+        Some("F") => false,
+        _ => return None,
+    };
+    Some(CriLine { text: Stripped { rest, time: Some(time) }, stream, goes_on })
+}
+
+/// A line that is no UTF-8, as its parts are cut in the middle of a letter: the stream, whether it goes on, and the
+/// part.
+#[must_use]
+pub fn torn_part(line: &[u8]) -> Option<(usize, bool, &[u8])> {
+    let (stream, goes_on) = part_of(line)?;
+    let behind = memchr::memchr_iter(b' ', line).nth(2)? + 1;
+    Some((stream, goes_on, &line[behind..]))
+}
+
+/// Whether a line, as far as its start tells, is a part that another goes on: its stream if so.
+#[must_use]
+pub fn part_of(line: &[u8]) -> Option<(usize, bool)> {
+    let space = memchr::memchr(b' ', line.get(..64.min(line.len()))?)?;
+    let head = line.get(space + 1..)?;
+    let stream = usize::from(head.starts_with(b"stderr "));
+    match head {
+        [b's', b't', b'd', _, _, _, b' ', tag @ (b'P' | b'F'), b' ' | b':' | b'\n', ..] => {
+            Some((stream, *tag == b'P'))
+        }
+        _ => None,
+    }
+}

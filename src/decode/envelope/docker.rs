@@ -1,0 +1,38 @@
+//! docker's `json-file` driver: the container's output in `log`, in parts of 16 KiB.
+//!
+//! Source: moby `daemon/logger/jsonfilelog` and `daemon/logger/copier.go:defaultBufSize`.
+
+use super::{Content, Inner};
+use crate::decode::outer::{Outer, instant, is_string, plain};
+
+/// The length at which docker cuts a line, in bytes.
+const PART: usize = 16 << 10;
+
+/// A line of a container's output, or a part of one.
+#[must_use]
+pub fn open<'a>(outer: &Outer<'a>) -> Option<Content<'a>> {
+    // Collectors keep docker's fields and add their own.
+    if outer.kubernetes.is_some() {
+        return None;
+    }
+    let value = outer.log.filter(|log| is_string(log))?;
+    let stream = usize::from(plain(outer.stream?)? == "stderr");
+    let inner = Inner { value, time: instant(outer.time) };
+    outer.time?;
+    Some(Content::Line { inner, stream })
+}
+
+/// Whether a text is a part of a line that goes on in the next record of its stream.
+#[must_use]
+pub fn goes_on(text: &str) -> bool {
+    // A cut in the middle of a character is mended with a longer replacement.
+    text.len() >= PART - 3 && !text.ends_with('\n')
+}
+
+/// Whether the last line of what stands before may be followed by the rest of its text, as far as its end tells.
+#[must_use]
+pub fn may_go_on(line: &[u8]) -> bool {
+    line.starts_with(b"{\"log\":")
+        && line.len() >= PART - 3
+        && memchr::memmem::find(line, b"\\n\",\"stream\"").is_none()
+}

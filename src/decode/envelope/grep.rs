@@ -1,0 +1,23 @@
+//! `grep`'s output: `path:line:` or `path:` before the line.
+
+use super::Stripped;
+
+/// The line behind a path.
+#[must_use]
+pub fn strip(text: &str) -> Option<Stripped<'_>> {
+    let brace = memchr::memchr(b'{', text.as_bytes());
+    let end = brace.filter(|at| is_prefix(&text[..*at])).or_else(|| {
+        // A component's own line begins with a letter: it stands behind one of the first colons.
+        memchr::memchr_iter(b':', text.as_bytes())
+            .take(4)
+            .map(|colon| colon + 1)
+            .find(|at| is_prefix(&text[..*at]) && crate::decode::klog::is_klog(&text[*at..]))
+    })?;
+    Some(Stripped { rest: &text[end..], time: None })
+}
+
+/// Whether it is a path with a colon behind it, and perhaps a number.
+fn is_prefix(text: &str) -> bool {
+    let Some(path) = text.strip_suffix(':') else { return false };
+    !path.is_empty() && path.len() <= 4_096 && !path.contains(['"', '='])
+}

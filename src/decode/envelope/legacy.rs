@@ -1,0 +1,51 @@
+//! The apiserver's `legacy` audit format: one line of quoted values, without the instant at which the request ended.
+//!
+//! Source: k8s.io/apiserver `pkg/audit/format.go:EventString`.
+
+use std::borrow::Cow;
+
+use crate::decode::klog::pairs::Pairs;
+use crate::k8s::Event;
+use crate::k8s::event::{ResponseStatus, Text, User};
+
+/// The event of a line of which the instant was taken off.
+#[must_use]
+pub fn event<'a>(time: &'a str, rest: &'a str) -> Option<Event<'a>> {
+    let pairs = rest.strip_prefix("AUDIT: ")?;
+    let mut event = Event { request_received_timestamp: Text(Cow::Borrowed(time)), ..Event::default() };
+    for (key, value) in Pairs::new(pairs) {
+        let text = Text(value.text());
+        match key {
+            "id" => event.audit_id = text,
+            "stage" => event.stage_name = text,
+            "method" => event.verb = text,
+            "user" if &*text != "<none>" => event.user = Some(User { username: text, extra: None }),
+            "as" if &*text != "<self>" => {
+                event.impersonated_user = Some(User { username: text, extra: None });
+            }
+            "user-agent" => event.user_agent = text,
+            "uri" => event.request_uri = text,
+            // `<deferred>`: there is no answer yet.
+            "response" => {
+                event.response_status = text.parse().ok().map(|code| ResponseStatus { code: Some(code) });
+            }
+            _ => {}
+        }
+    }
+    super::audit::is_event(&event).then_some(event)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_read() {
+        let rest = r#"AUDIT: id="a" stage="ResponseComplete" ip="10.0.0.1" method="list" user="alice" groups="\"x\",\"y\"" as="<self>" asgroups="<lookup>" user-agent="kubectl/v1 \"x\"" namespace="<none>" uri="/api/v1/pods?limit=5" response="200""#;
+        let event = event("2026-01-01T00:00:00.5Z", rest).expect("an event");
+        assert_eq!((&*event.audit_id, &*event.verb, event.status()), ("a", "list", Some(200)));
+        assert_eq!(&*event.user_agent, "kubectl/v1 \"x\"");
+        assert!(event.impersonated_user.is_none());
+        assert!(super::event("t", "AUDIT: id=\"a\" stage=\"ResponseC").is_none());
+    }
+}

@@ -1,0 +1,217 @@
+//! The forms in which an audit log arrives: one file for each. An envelope finds what it holds; what that is, is
+//! told by its own content, as envelopes come in each other.
+
+pub mod audit;
+pub mod aws_logs_tail;
+pub mod azure_parsed;
+pub mod azure_record;
+pub mod azure_records;
+pub mod azure_table;
+pub mod cloudwatch_export;
+pub mod cloudwatch_subscription;
+pub mod collector;
+pub mod cri;
+pub mod docker;
+pub mod event_list;
+pub mod firehose;
+pub mod gke;
+pub mod grep;
+pub mod json;
+pub mod json_array;
+pub mod legacy;
+pub mod logs_insights;
+pub mod node_logs;
+pub mod otlp;
+pub mod syslog;
+pub mod viaq;
+pub mod yaml;
+
+use serde_json::value::RawValue;
+
+use super::outcome::Foreign;
+use crate::k8s::Event;
+
+/// An envelope, or a form of what lies in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the files here are named after them")]
+pub enum Envelope {
+    Audit,
+    Json,
+    JsonArray,
+    Yaml,
+    EventList,
+    CloudwatchSubscription,
+    Firehose,
+    AwsLogsTail,
+    CloudwatchExport,
+    LogsInsights,
+    AzureRecords,
+    AzureRecord,
+    AzureAdmin,
+    AzureParsed,
+    AzureTable,
+    Gke,
+    NodeLogs,
+    Viaq,
+    Otlp,
+    Collector,
+    Cri,
+    Docker,
+    Grep,
+    Syslog,
+    Legacy,
+    HttpLog,
+    HttpLogJson,
+    HttpLogOlder,
+    Trace,
+}
+
+impl Envelope {
+    /// All envelopes, in the order of their declaration.
+    pub const ALL: [Self; 29] = [
+        Self::Audit,
+        Self::Json,
+        Self::JsonArray,
+        Self::Yaml,
+        Self::EventList,
+        Self::CloudwatchSubscription,
+        Self::Firehose,
+        Self::AwsLogsTail,
+        Self::CloudwatchExport,
+        Self::LogsInsights,
+        Self::AzureRecords,
+        Self::AzureRecord,
+        Self::AzureAdmin,
+        Self::AzureParsed,
+        Self::AzureTable,
+        Self::Gke,
+        Self::NodeLogs,
+        Self::Viaq,
+        Self::Otlp,
+        Self::Collector,
+        Self::Cri,
+        Self::Docker,
+        Self::Grep,
+        Self::Syslog,
+        Self::Legacy,
+        Self::HttpLog,
+        Self::HttpLogJson,
+        Self::HttpLogOlder,
+        Self::Trace,
+    ];
+
+    /// The name in reports and for `--input-format`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Audit => "audit",
+            Self::Json => "json",
+            Self::JsonArray => "json-array",
+            Self::Yaml => "yaml",
+            Self::EventList => "event-list",
+            Self::CloudwatchSubscription => "cloudwatch-subscription",
+            Self::Firehose => "firehose",
+            Self::AwsLogsTail => "aws-logs-tail",
+            Self::CloudwatchExport => "cloudwatch-export",
+            Self::LogsInsights => "logs-insights",
+            Self::AzureRecords => "azure-records",
+            Self::AzureRecord => "azure-record",
+            Self::AzureAdmin => "azure-admin",
+            Self::AzureParsed => "azure-parsed",
+            Self::AzureTable => "azure-table",
+            Self::Gke => "gke",
+            Self::NodeLogs => "node-logs",
+            Self::Viaq => "viaq",
+            Self::Otlp => "otlp",
+            Self::Collector => "collector",
+            Self::Cri => "cri",
+            Self::Docker => "docker",
+            Self::Grep => "grep",
+            Self::Syslog => "syslog",
+            Self::Legacy => "legacy",
+            Self::HttpLog => "http-log",
+            Self::HttpLogJson => "http-log-json",
+            Self::HttpLogOlder => "http-log-older",
+            Self::Trace => "trace",
+        }
+    }
+
+    /// Whether other programs' lines come in the same envelope, so that one is no damage.
+    #[must_use]
+    pub fn is_shared(self) -> bool {
+        matches!(
+            self,
+            Self::CloudwatchSubscription
+                | Self::Firehose
+                | Self::AwsLogsTail
+                | Self::CloudwatchExport
+                | Self::LogsInsights
+                | Self::AzureRecords
+                | Self::AzureRecord
+                | Self::AzureAdmin
+                | Self::AzureParsed
+                | Self::Gke
+                | Self::Otlp
+                | Self::Collector
+                | Self::Cri
+                | Self::Docker
+                | Self::Syslog
+        )
+    }
+
+    /// Whether entries come through CloudWatch Logs, which cuts them.
+    #[must_use]
+    pub fn is_cloudwatch(self) -> bool {
+        matches!(
+            self,
+            Self::CloudwatchSubscription
+                | Self::Firehose
+                | Self::AwsLogsTail
+                | Self::CloudwatchExport
+                | Self::LogsInsights
+        )
+    }
+}
+
+/// A line without an envelope that stands before the rest of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stripped<'a> {
+    /// What the envelope holds.
+    pub rest: &'a str,
+    /// The envelope's own instant.
+    pub time: Option<&'a str>,
+}
+
+/// A value in a JSON envelope.
+#[derive(Debug, Clone, Copy)]
+pub struct Inner<'a> {
+    /// A string that holds the next layer, or the next layer itself.
+    pub value: &'a RawValue,
+    /// The envelope's own instant.
+    pub time: Option<&'a str>,
+}
+
+/// What a JSON envelope holds.
+#[derive(Debug)]
+pub enum Content<'a> {
+    /// Other envelopes or events.
+    Values(Vec<Inner<'a>>),
+    /// A part of a line, or its last part, of the output stream with this number.
+    Line {
+        /// The text.
+        inner: Inner<'a>,
+        /// Which of the outputs it was written to.
+        stream: usize,
+    },
+    /// An event that is written in another form than the audit API's.
+    Event(Box<Event<'a>>),
+    /// Something of another log.
+    Foreign(Foreign),
+}
+
+impl<'a> Content<'a> {
+    /// One value without an instant.
+    pub(super) fn one(value: &'a RawValue, time: Option<&'a str>) -> Self {
+        Self::Values(vec![Inner { value, time }])
+    }
+}

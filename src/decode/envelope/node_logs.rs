@@ -1,0 +1,18 @@
+//! OpenShift's `oc adm node-logs --role=master`: the node's name before each line; `kubectl logs --prefix` writes
+//! `[pod/<name>/<container>]` there.
+
+use super::Stripped;
+
+/// The line behind a name.
+#[must_use]
+pub fn strip(text: &str) -> Option<Stripped<'_>> {
+    let (name, rest) = text.split_once(' ')?;
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name.len() <= 512
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._/".contains(&byte))
+    };
+    let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    (is_name(name) && (rest.starts_with('{') || crate::decode::klog::is_klog(rest)))
+        .then_some(Stripped { rest, time: None })
+}

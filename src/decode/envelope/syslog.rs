@@ -1,0 +1,94 @@
+//! syslog (RFC 3164 and RFC 5424) and what `journalctl` prints: instant, host and program before each line.
+
+use super::Stripped;
+
+/// The line behind the head of RFC 3164, or of `journalctl` with its short instants: `Mar 28 13:23:04 host kube[1]: `.
+#[must_use]
+pub fn strip(text: &str) -> Option<Stripped<'_>> {
+    let rest = after_priority(text);
+    if let Some(rest) = rest.strip_prefix("1 ").filter(|_| rest.len() < text.len()) {
+        return rfc_5424(rest);
+    }
+    let rest = after_month(rest)?;
+    // The day may be padded, and the instant may have a fraction.
+    let rest = rest.trim_start_matches(' ');
+    let (day, rest) = rest.split_once(' ')?;
+    let (clock, rest) = rest.split_once(' ')?;
+    let is_clock = clock.len() >= 8 && clock.bytes().all(|b| b.is_ascii_digit() || b == b':' || b == b'.');
+    (day.parse::<u8>().is_ok() && is_clock).then_some(())?;
+    Some(Stripped { rest: after_program(rest)?, time: None })
+}
+
+/// The line behind host and program, where an instant with its zone stood before them: `journalctl -o short-iso`.
+#[must_use]
+pub fn strip_dated<'a>(time: &'a str, rest: &'a str) -> Option<Stripped<'a>> {
+    Some(Stripped { rest: after_program(rest)?, time: Some(time) })
+}
+
+/// What `journalctl` writes between lines: `-- Journal begins at …`, `-- Boot … --`.
+#[must_use]
+pub fn is_banner(text: &str) -> bool {
+    ["-- Journal begins at ", "-- Logs begin at ", "-- Boot ", "-- Reboot --", "-- No entries --"]
+        .iter()
+        .any(|banner| text.starts_with(banner))
+}
+
+fn after_priority(text: &str) -> &str {
+    text.strip_prefix('<')
+        .and_then(|rest| rest.split_once('>'))
+        .filter(|(priority, _)| priority.len() <= 3 && priority.bytes().all(|b| b.is_ascii_digit()))
+        .map_or(text, |(_, rest)| rest)
+}
+
+fn after_month(text: &str) -> Option<&str> {
+    const MONTHS: [&str; 12] =
+        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    let (month, rest) = text.split_once(' ')?;
+    MONTHS.iter().any(|name| month.eq_ignore_ascii_case(name)).then_some(rest)
+}
+
+/// `host program[pid]: line`; the host may be missing.
+fn after_program(text: &str) -> Option<&str> {
+    let colon = memchr::memmem::find(text.get(..text.len().min(400)).unwrap_or(text).as_bytes(), b": ")?;
+    let head = &text[..colon];
+    let words = head.split(' ').count();
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.[]/@ ".contains(&byte);
+    (words <= 2 && head.bytes().all(is_name)).then_some(&text[colon + 2..])
+}
+
+/// `<instant> <host> <program> <pid> <message id> <structured data> <line>`.
+fn rfc_5424(text: &str) -> Option<Stripped<'_>> {
+    let mut parts = text.splitn(6, ' ');
+    let time = parts.next()?;
+    let rest = parts.nth(4)?;
+    let rest = match rest.strip_prefix("- ") {
+        Some(rest) => rest,
+        None if rest.starts_with('[') => rest.split_once("] ")?.1,
+        None => return None,
+    };
+    Some(Stripped { rest: rest.trim_start_matches('\u{feff}'), time: Some(time) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_taken_off() {
+        for text in [
+            "Mar 28 13:23:04 host kube-apiserver[31992]: {x",
+            "feb  6 13:23:04.123456 host kube-apiserver: {x",
+            "<14>Mar 28 13:23:04 host kube-apiserver[1]: {x",
+            "<14>1 2026-03-28T13:23:04Z host kube-apiserver 31992 - - {x",
+            "<14>1 2026-03-28T13:23:04Z host kube-apiserver 31992 - [a b=\"c\"] {x",
+        ] {
+            assert_eq!(strip(text).map(|stripped| stripped.rest), Some("{x"), "{text}");
+        }
+        assert_eq!(strip_dated("t", "host kube[1]: {x").map(|stripped| stripped.rest), Some("{x"));
+        for text in
+            ["Mars 28 13:23:04 host x: {", "Mar x 13:23:04 host x: {", "{\"a\": 1}", "Mar 28 hello", "<>"]
+        {
+            assert_eq!(strip(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What a record turned out to be.
+
+use super::envelope::Envelope;
+use super::klog::{AccessLine, TraceFragment};
+use super::skip::SkipReason;
+use crate::k8s::Event;
+
+/// What one entry of a record is. Each entry of each record is exactly one of these.
+#[derive(Debug)]
+pub enum Outcome<'a> {
+    /// An audit event.
+    Event(Event<'a>),
+    /// A request in the apiserver's own log.
+    Access {
+        /// The request.
+        line: &'a AccessLine<'a>,
+        /// When the line was written, in microseconds since 1970, as well as it can be known.
+        written: Option<i64>,
+    },
+    /// A line of a trace in the apiserver's own log.
+    Trace(&'a TraceFragment<'a>),
+    /// Whole, but of another log, or the rest of a record that was counted already.
+    Foreign(Foreign),
+    /// Lost, and why.
+    Skip(SkipReason),
+}
+
+/// Kinds of entries that are no audit events and no damage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Foreign {
+    /// A line of a Kubernetes component's own log.
+    Klog,
+    /// Text of another program.
+    Text,
+    /// JSON of another program.
+    Json,
+    /// Azure: another category of the diagnostic settings.
+    OtherCategory,
+    /// Google Cloud: an audit log entry of another service.
+    OtherService,
+    /// An envelope's own message.
+    Control,
+    /// An envelope that holds nothing.
+    Empty,
+    /// A line of a trace in the apiserver's own log.
+    Trace,
+    /// A part of a line that was counted with its last part, or a line that goes on with the one before.
+    Part,
+}
+
+impl Foreign {
+    /// The kind's name in reports.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Klog => "klog-line",
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::OtherCategory => "other-category",
+            Self::OtherService => "other-service",
+            Self::Control => "control-message",
+            Self::Empty => "empty-envelope",
+            Self::Trace => "trace-line",
+            Self::Part => "part-of-a-line",
+        }
+    }
+}
+
+/// The envelopes around an entry, the outermost first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Layers(u64);
+
+impl Layers {
+    /// How many envelopes may be in each other. More are no log that anyone writes.
+    pub const MAX: usize = 7;
+
+    /// These layers and one inside of them; beyond [`Layers::MAX`] the same.
+    #[must_use]
+    pub fn with(self, inner: Envelope) -> Self {
+        if self.len() < Self::MAX { Self(self.0 | (inner as u64 + 1) << (8 * self.len())) } else { self }
+    }
+
+    /// How many they are.
+    #[must_use]
+    pub fn len(self) -> usize {
+        8 - self.0.leading_zeros() as usize / 8
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The layers, the outermost first.
+    pub fn iter(self) -> impl Iterator<Item = Envelope> {
+        self.0
+            .to_le_bytes()
+            .into_iter()
+            .take_while(|byte| *byte > 0)
+            .map(|byte| Envelope::ALL[usize::from(byte) - 1])
+    }
+
+    /// The two outermost and the innermost: of what may be in each other in any number, a bounded number of kinds.
+    #[must_use]
+    pub fn shortened(self) -> Self {
+        if self.len() <= 3 {
+            return self;
+        }
+        let last = self.iter().last();
+        self.iter().take(2).chain(last).fold(Self::default(), Self::with)
+    }
+
+    /// Whether one of them is that envelope.
+    #[must_use]
+    pub fn contains(self, envelope: Envelope) -> bool {
+        self.iter().any(|layer| layer == envelope)
+    }
+}
+
+impl std::fmt::Display for Layers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, layer) in self.iter().enumerate() {
+            if index > 0 {
+                f.write_str("/")?;
+            }
+            f.write_str(layer.as_str())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_are_named_from_the_outside() {
+        let layers = Layers::default().with(Envelope::Audit).with(Envelope::Cri);
+        assert_eq!(layers.to_string(), "audit/cri");
+        assert_eq!((layers.len(), Layers::default().len()), (2, 0));
+        assert!(layers.contains(Envelope::Cri) && !layers.contains(Envelope::Docker));
+        let deep = (0..20).fold(Layers::default(), |layers, _| layers.with(Envelope::Trace));
+        assert_eq!((deep.len(), deep.shortened().len()), (Layers::MAX, 3));
+    }
+}

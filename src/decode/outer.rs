@@ -1,0 +1,117 @@
+//! The keys of a JSON object by which envelopes are told, and their values, undecoded.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::k8s::event::Text;
+
+macro_rules! outer {
+    ($($field:ident = $key:literal),* $(,)?) => {
+        /// A JSON object, seen from the outside. Of a key that stands there twice the last value counts.
+        #[derive(Debug, Default)]
+        #[allow(missing_docs, reason = "each is the value of the key of its name")]
+        pub struct Outer<'a> {
+            $(pub $field: Option<&'a RawValue>,)*
+        }
+
+        impl<'de: 'a, 'a> Deserialize<'de> for Outer<'a> {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct OuterVisitor;
+                impl<'de> Visitor<'de> for OuterVisitor {
+                    type Value = Outer<'de>;
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str("an object")
+                    }
+                    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Outer<'de>, M::Error> {
+                        let mut outer = Outer::default();
+                        while let Some(key) = map.next_key::<Text<'de>>()? {
+                            match &*key {
+                                $($key => outer.$field = Some(map.next_value()?),)*
+                                _ => {
+                                    map.next_value::<IgnoredAny>()?;
+                                }
+                            }
+                        }
+                        Ok(outer)
+                    }
+                }
+                deserializer.deserialize_map(OuterVisitor)
+            }
+        }
+    };
+}
+
+outer! {
+    audit_id = "auditID",
+    stage = "stage",
+    items = "items",
+    kind = "kind",
+    log_events = "logEvents",
+    message_type = "messageType",
+    events = "events",
+    results = "results",
+    records = "records",
+    properties = "properties",
+    category = "category",
+    table_audit_id = "AuditId",
+    table_uri = "RequestUri",
+    proto_payload = "protoPayload",
+    text_payload = "textPayload",
+    resource_logs = "resourceLogs",
+    log = "log",
+    stream = "stream",
+    time = "time",
+    message = "message",
+    journal_message = "MESSAGE",
+    journal_time = "__REALTIME_TIMESTAMP",
+    source = "_source",
+    input = "input",
+    at_timestamp = "@timestamp",
+    timestamp = "timestamp",
+    kubernetes = "kubernetes",
+    klog_message = "msg",
+}
+
+/// The text of a JSON string that holds no escape.
+#[must_use]
+pub fn plain(raw: &RawValue) -> Option<&str> {
+    raw.get()
+        .strip_prefix('"')?
+        .strip_suffix('"')
+        .filter(|text| memchr::memchr(b'\\', text.as_bytes()).is_none())
+}
+
+/// An instant as an envelope writes it: the text of a string, or a number.
+#[must_use]
+pub fn instant(raw: Option<&RawValue>) -> Option<&str> {
+    let raw = raw?;
+    plain(raw).or_else(|| Some(raw.get()).filter(|text| text.starts_with(|c: char| c.is_ascii_digit())))
+}
+
+/// Whether a value is a string.
+#[must_use]
+pub fn is_string(raw: &RawValue) -> bool {
+    raw.get().starts_with('"')
+}
+
+/// Whether a value may hold another layer: it is a string or an object.
+#[must_use]
+pub fn may_hold(raw: &RawValue) -> bool {
+    raw.get().starts_with(['"', '{'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_found_and_the_last_of_two_counts() {
+        let text = r#"{"x":[1,{"log":2}],"log":"a","log":"b","time":17}"#;
+        let outer: Outer<'_> = serde_json::from_str(text).expect("an object");
+        assert_eq!(outer.log.and_then(plain), Some("b"));
+        assert_eq!(instant(outer.time), Some("17"));
+        assert!(outer.message.is_none());
+    }
+}

@@ -1,0 +1,114 @@
+//! What stands before a line: which envelope it is. Each is told by the line's start alone, so that no two claim the
+//! same line.
+
+use super::envelope::cri::CriLine;
+use super::envelope::{
+    Envelope, Stripped, aws_logs_tail, cloudwatch_export, cri, grep, legacy, node_logs, syslog,
+};
+use crate::k8s::Event;
+
+/// A line in an envelope that is no JSON.
+#[derive(Debug)]
+pub enum Prefixed<'a> {
+    /// The line, with its envelope taken off.
+    Line(Envelope, Stripped<'a>),
+    /// A line of a container, or a part of one.
+    Cri(CriLine<'a>),
+    /// An event in the apiserver's own text format.
+    Legacy(Box<Event<'a>>),
+}
+
+/// Takes an envelope off a line.
+#[must_use]
+pub fn strip(text: &str) -> Option<Prefixed<'_>> {
+    if text.as_bytes().first()?.is_ascii_digit() {
+        return dated(text).or_else(|| undated(text));
+    }
+    syslog::strip(text).map(|line| Prefixed::Line(Envelope::Syslog, line)).or_else(|| undated(text))
+}
+
+/// Lines that begin with an instant.
+fn dated(text: &str) -> Option<Prefixed<'_>> {
+    let (time, rest) = text.split_once(' ')?;
+    if !is_instant(time) {
+        return None;
+    }
+    if let Some(line) = cri::strip(time, rest) {
+        return Some(Prefixed::Cri(line));
+    }
+    if let Some(event) = legacy::event(time, rest) {
+        return Some(Prefixed::Legacy(Box::new(event)));
+    }
+    if let Some(line) = cloudwatch_export::strip(time, rest) {
+        return Some(Prefixed::Line(Envelope::CloudwatchExport, line));
+    }
+    if let Some(line) = aws_logs_tail::strip(time, rest).filter(|line| !is_program(rest, line.rest)) {
+        return Some(Prefixed::Line(Envelope::AwsLogsTail, line));
+    }
+    syslog::strip_dated(time, rest).map(|line| Prefixed::Line(Envelope::Syslog, line))
+}
+
+/// Whether what follows a name is a program's, as syslog writes it, and no message: `host kube-apiserver[1]: …`.
+fn is_program(rest: &str, behind: &str) -> bool {
+    !behind.starts_with('{')
+        && syslog::strip_dated("", rest).is_some_and(|line| line.rest.len() < behind.len())
+}
+
+fn undated(text: &str) -> Option<Prefixed<'_>> {
+    if let Some(line) = node_logs::strip(text) {
+        return Some(Prefixed::Line(Envelope::NodeLogs, line));
+    }
+    grep::strip(text).map(|line| Prefixed::Line(Envelope::Grep, line))
+}
+
+/// Whether a word is an instant as RFC 3339 or ISO 8601 write it.
+fn is_instant(word: &str) -> bool {
+    let bytes = word.as_bytes();
+    (19..=40).contains(&bytes.len())
+        && bytes[4] == b'-'
+        && bytes[7] == b'-'
+        && bytes[10] == b'T'
+        && bytes[13] == b':'
+        && bytes.iter().all(|byte| byte.is_ascii_digit() || b"-:.,TZ+".contains(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> Option<(Envelope, &str)> {
+        Some(match strip(text)? {
+            Prefixed::Line(envelope, line) => (envelope, line.rest),
+            Prefixed::Cri(line) => (Envelope::Cri, line.text.rest),
+            Prefixed::Legacy(_) => (Envelope::Legacy, ""),
+        })
+    }
+
+    #[test]
+    fn each_line_is_of_one_envelope() {
+        let klog = "I1120 20:35:54.665582    4065 a.go:1] x";
+        for (text, envelope, rest) in [
+            ("2026-11-20T20:35:54.5Z stdout F {x", Envelope::Cri, "{x"),
+            ("2026-11-20T20:35:54.5+01:00 stderr P ", Envelope::Cri, ""),
+            ("2026-11-20T20:35:54.5Z {x", Envelope::CloudwatchExport, "{x"),
+            ("2026-11-20T20:35:54.500000+00:00 kube-apiserver-audit-9a {x", Envelope::AwsLogsTail, "{x"),
+            ("2026-11-20T20:35:54+0000 host kube-apiserver[7]: {x", Envelope::Syslog, "{x"),
+            ("2026-11-20T20:35:54+0000 master-0 kube-apiserver[7]: {x", Envelope::Syslog, "{x"),
+            ("Nov 20 20:35:54 master-0 kube-apiserver[7]: {x", Envelope::Syslog, "{x"),
+            ("ip-10-0-1-2.internal {x", Envelope::NodeLogs, "{x"),
+            ("[pod/kube-apiserver-a/kube-apiserver] {x", Envelope::NodeLogs, "{x"),
+            ("logs/audit 1.log:17:{x", Envelope::Grep, "{x"),
+            ("2026.log:{x", Envelope::Grep, "{x"),
+        ] {
+            assert_eq!(told(text), Some((envelope, rest)), "{text}");
+        }
+        assert_eq!(told(&format!("a.log:3:{klog}")), Some((Envelope::Grep, klog)));
+        assert_eq!(
+            told(&format!("2026-11-20T20:35:54.5Z kube-apiserver-9a {klog}")),
+            Some((Envelope::AwsLogsTail, klog))
+        );
+        for text in ["hello", "", "a b c", "\"kind\":\"Event\",\"x\":{}", "x=1:{x"] {
+            assert_eq!(told(text), None, "{text}");
+        }
+    }
+}
