@@ -6,11 +6,12 @@ use super::shape::Answer;
 use super::witness::Statement;
 use crate::apiserver::options::Options;
 use crate::apiserver::{Asked, ParsedTarget, asked};
+use crate::decode::klog::Apf;
 use crate::input::Place;
 use crate::k8s::event::{Annotations, ObjectRef};
-use crate::k8s::request_info::Scope;
+use crate::k8s::request_info::Method;
 use crate::k8s::text::prefix;
-use crate::k8s::{Event, Identity, Kind, Product, Stage, Verb, go_duration, timestamp};
+use crate::k8s::{AddressClass, Event, Identity, Kind, Product, Stage, Verb, go_duration, timestamp};
 
 /// The longest user name that is told apart, in bytes. A ServiceAccount's has at most 338.
 const MAX_NAME: usize = 512;
@@ -28,6 +29,8 @@ pub struct Client<'e> {
     pub product: Product<'e>,
     /// The user agent.
     pub user_agent: &'e str,
+    /// Where it calls from, where that is what tells clients apart: there is no user.
+    pub address: Option<AddressClass>,
 }
 
 /// The server's own measurement of a slow request.
@@ -52,7 +55,7 @@ pub struct Request<'e> {
     pub pod: Option<&'e str>,
     /// What is asked.
     pub asked: Asked<&'e str>,
-    parts: &'e Parts<'e>,
+    pub(super) parts: &'e Parts<'e>,
     /// What the answer tells. An arrival is counted with the requests that were served: most are, and it does
     /// not say.
     pub answer: Answer,
@@ -80,6 +83,8 @@ pub struct Request<'e> {
     pub unknown_keys: &'e [Cow<'e, str>],
     /// What the request says of the server's version.
     pub statement: Option<Statement>,
+    /// What API Priority and Fairness did with it, if the record says so.
+    pub apf: Option<&'e Apf<'e>>,
 }
 
 impl<'e> Request<'e> {
@@ -103,6 +108,9 @@ pub struct Parts<'e> {
     object: ObjectRef<'e>,
 }
 
+/// What is asked, and the keys of the query that the server ignores.
+pub(super) type Asks<'e> = (Asked<&'e str>, &'e [Cow<'e, str>]);
+
 impl<'e> Parts<'e> {
     /// Decodes an event's request target, or its object reference where it has none.
     #[must_use]
@@ -111,9 +119,28 @@ impl<'e> Parts<'e> {
         let target = if uri.is_empty() { None } else { ParsedTarget::parse(uri) };
         let object = match target {
             Some(_) => None,
-            None => event.object_ref.and_then(|raw| serde_json::from_str(raw.get()).ok()),
+            None => event
+                .object
+                .clone()
+                .or_else(|| event.object_ref.and_then(|raw| serde_json::from_str(raw.get()).ok())),
         };
         Self { target, object: object.unwrap_or_default() }
+    }
+
+    /// Decodes a request target.
+    #[must_use]
+    pub fn of_uri(uri: &'e str) -> Self {
+        Self { target: ParsedTarget::parse(uri), object: ObjectRef::default() }
+    }
+
+    /// What is asked by a method, and if the target can't be read, by a verb.
+    pub(super) fn asks(&'e self, method: Method, verb: impl FnOnce() -> Verb, has_uri: bool) -> Asks<'e> {
+        let Some(target) = &self.target else {
+            return (unknown(verb(), &self.object, has_uri), &[]);
+        };
+        let asked = Asked::new(method, &target.path, &target.options);
+        let reads_options = asked.reads_list_options();
+        (asked, if reads_options { &target.options.unknown_keys } else { &[] })
     }
 }
 
@@ -121,14 +148,7 @@ impl<'e> Parts<'e> {
 #[must_use]
 pub fn classify<'e>(event: &'e Event<'_>, parts: &'e Parts<'e>, stage: Stage, place: Place) -> Request<'e> {
     let verb = Verb::from_audit(&event.verb);
-    let (asked, unknown_keys): (_, &[Cow<'_, str>]) = match &parts.target {
-        Some(target) => {
-            let asked = Asked::new(verb.method(), &target.path, &target.options);
-            let reads_options = asked.reads_list_options();
-            (asked, if reads_options { &target.options.unknown_keys } else { &[] })
-        }
-        None => (unknown(verb, &parts.object, !event.request_uri.is_empty()), &[]),
-    };
+    let (asked, unknown_keys) = parts.asks(verb.method(), || verb, !event.request_uri.is_empty());
     let asking = event.user.as_ref();
     let real = asking.map_or("", |user| &*user.username);
     let acting = event.impersonated_user.as_ref().map(|user| &*user.username).filter(|name| !name.is_empty());
@@ -137,7 +157,7 @@ pub fn classify<'e>(event: &'e Event<'_>, parts: &'e Parts<'e>, stage: Stage, pl
     let said = |text: &'e str| Some(text).filter(|text| !text.is_empty());
     let product = Product::of(&event.user_agent);
     // Go's zero time stands for none.
-    let received = timestamp::parse_micros(&event.request_received_timestamp).filter(|at| *at > 0);
+    let received = timestamp::parse_micros(event.received()).filter(|at| *at > 0);
     let ended = matches!(stage, Stage::ResponseComplete | Stage::Panic);
     let micros = received.filter(|_| ended).and_then(|received| {
         let end = timestamp::parse_micros(&event.stage_timestamp)?;
@@ -151,6 +171,7 @@ pub fn classify<'e>(event: &'e Event<'_>, parts: &'e Parts<'e>, stage: Stage, pl
             impersonator: acting.map(|_| prefix(real, MAX_NAME)),
             product,
             user_agent: &event.user_agent,
+            address: None,
         },
         node: identity.node.or_else(|| extra.and_then(|extra| said(&extra.node_name.0))),
         pod: extra.and_then(|extra| said(&extra.pod_name.0)),
@@ -169,6 +190,7 @@ pub fn classify<'e>(event: &'e Event<'_>, parts: &'e Parts<'e>, stage: Stage, pl
         uri: &event.request_uri,
         unknown_keys,
         statement: Statement::of(real, &identity, product, &event.user_agent),
+        apf: None,
     }
 }
 
@@ -179,21 +201,11 @@ fn unknown<'e>(verb: Verb, object: &'e ObjectRef<'_>, unreadable: bool) -> Asked
 }
 
 fn measured(annotations: &Annotations<'_>) -> Option<Measured> {
-    let micros = |text: &str| u64::try_from(go_duration::parse_nanoseconds(text)? / 1_000).ok();
     Some(Measured {
-        total: micros(&annotations.total)?,
-        etcd: micros(&annotations.etcd),
+        total: go_duration::parse_micros(&annotations.total)?,
+        etcd: go_duration::parse_micros(&annotations.etcd),
         decoded: !annotations.decode_response_object.is_empty(),
     })
-}
-
-/// Whether a request is for objects of one namespace, all of them, or one by its path.
-#[must_use]
-pub fn scope_of<S>(asked: &Asked<S>) -> Option<Scope> {
-    match asked.target {
-        asked::Target::Resource { scope, .. } => Some(scope),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

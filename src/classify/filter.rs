@@ -4,7 +4,7 @@ use regex::RegexSet;
 
 use super::event::Request;
 use crate::apiserver::Target;
-use crate::k8s::timestamp;
+use crate::k8s::{Kind, timestamp};
 
 /// A text that is no filter.
 #[derive(Debug, thiserror::Error)]
@@ -137,7 +137,9 @@ impl Filter {
     pub fn pass(&self, request: &Request<'_>) -> bool {
         let client = &request.client;
         let names = [client.identity, client.impersonator.unwrap_or(client.identity)];
-        (self.users.is_empty() || self.users.pass(&names) || self.node_passes(request))
+        // A product of a user agent is no user's name.
+        let names = if client.kind == Kind::UserAgent { [].as_slice() } else { &names };
+        (self.users.is_empty() || self.users.pass(names) || self.node_passes(request))
             && (self.verbs.is_empty() || self.verbs.pass(&[request.asked.verb.as_str()]))
             && (self.resources.is_empty() || self.resource_passes(request))
             && (self.namespaces.is_empty() || self.namespaces.pass(&[request.namespace()]))
@@ -176,6 +178,9 @@ impl Filter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::classify::{Parts, classify_access};
+    use crate::decode::klog::AccessLine;
+    use crate::input::Place;
 
     fn names(texts: &[&str]) -> Names {
         Names::new(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>()).expect("names")
@@ -199,5 +204,28 @@ mod tests {
         assert!(read("6xx").is_err() && read("42").is_err() && read("").is_err());
         assert_eq!(instant("1970-01-02").expect("a day"), 86_400_000_000);
         assert!(instant("tomorrow").is_err());
+    }
+
+    #[test]
+    fn a_user_agent_is_no_user() {
+        let filter = |users: &[&str], clients: &[&str]| Filter {
+            users: names(users),
+            verbs: names(&[]),
+            resources: names(&[]),
+            namespaces: names(&[]),
+            clients: names(clients),
+            after: None,
+            before: None,
+            statuses: StatusSet::default(),
+            failed_only: false,
+        };
+        let line =
+            AccessLine { user_agent: "kubelet/v1".into(), uri: "/api".into(), ..AccessLine::default() };
+        let parts = Parts::of_uri(&line.uri);
+        let request = classify_access(&line, &parts, None, Place { source: 0, offset: 0, line: 1 });
+        assert!(!filter(&["kubelet"], &[]).pass(&request));
+        assert!(!filter(&["*"], &[]).pass(&request));
+        assert!(filter(&["-alice"], &[]).pass(&request));
+        assert!(filter(&[], &["kubelet"]).pass(&request) && filter(&[], &["user-agent"]).pass(&request));
     }
 }

@@ -1,11 +1,15 @@
-//! From a request or an event to what it asks, who asks, and how it ended.
+//! From a request, an event or an access line to what it asks, who asks, and how it ended.
 
+pub mod access;
 pub mod contract;
 pub mod event;
 pub mod filter;
+pub mod fingerprint;
 pub mod shape;
 pub mod witness;
 
+pub use access::classify_access;
 pub use event::{Client, Measured, Parts, Request, classify};
+pub use fingerprint::{Fingerprints, request_hash};
 pub use shape::{Answer, Shape, ShapeRef};
 pub use witness::{Statement, Witness};

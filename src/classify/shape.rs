@@ -5,6 +5,7 @@
 use compact_str::CompactString;
 use hashbrown::Equivalent;
 
+use super::event::Request;
 use crate::apiserver::{Asked, Target};
 use crate::k8s::Verb;
 
@@ -28,6 +29,14 @@ pub struct ShapeRef<'a> {
     pub answer: Answer,
     /// Which of the versions that the log shows.
     pub era: u8,
+}
+
+impl<'a> ShapeRef<'a> {
+    /// The shape of a request.
+    #[must_use]
+    pub fn of(request: &'a Request<'_>) -> Self {
+        Self { asked: &request.asked, answer: request.answer, era: request.era }
+    }
 }
 
 impl Equivalent<Shape> for ShapeRef<'_> {

@@ -2,7 +2,7 @@
 
 use crate::k8s::identity::service_account;
 use crate::k8s::user_agent::stated_version;
-use crate::k8s::{Identity, Kind, KubeVersion, Product};
+use crate::k8s::{AddressClass, Identity, Kind, KubeVersion, Product};
 
 /// Whose user agent stated a version, the best witness first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,6 +47,17 @@ impl Statement {
         let version = stated_version(user_agent, product.name)?.parse().ok()?;
         Some(Self { by, version })
     }
+
+    /// What a request without a user states: the loopback client calls from the server's own machine. Others there
+    /// may be of another version, or of another machine behind a proxy.
+    #[must_use]
+    pub fn of_address(address: AddressClass, user_agent: &str) -> Option<Self> {
+        if address != AddressClass::Loopback {
+            return None;
+        }
+        let version = stated_version(user_agent, "kube-apiserver")?.parse().ok()?;
+        Some(Self { by: Witness::Loopback, version })
+    }
 }
 
 fn in_kube_system(username: &str) -> bool {
@@ -74,6 +85,12 @@ mod tests {
         assert_eq!(stated("system:node:n", &agent("kubelet")), said(Witness::Kubelet));
         assert_eq!(stated("mallory", &agent("kube-apiserver")), None);
         assert_eq!(stated("system:apiserver", &agent("kubectl")), None);
+        let of =
+            |address, agent: &str| Statement::of_address(address, agent).map(|said| said.version.to_string());
+        assert_eq!(of(AddressClass::Loopback, &agent("kube-apiserver")).as_deref(), Some("1.30.4"));
+        assert_eq!(of(AddressClass::Private, &agent("kube-apiserver")), None);
+        assert_eq!(of(AddressClass::Loopback, &agent("kubelet")), None);
+        assert_eq!(of(AddressClass::Loopback, "kube-apiserver/v0.0.0 (linux/amd64) kubernetes/1"), None);
         assert_eq!(stated("system:apiserver", "kube-apiserver/v0.0.0 (linux/amd64) kubernetes/1"), None);
     }
 }

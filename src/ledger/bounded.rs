@@ -14,7 +14,7 @@ use super::Merge;
 /// What decides whether a key is kept: its rank, then its hash.
 type Weight = (u8, u64);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Slot<K, V> {
     weight: Weight,
     key: K,
@@ -22,7 +22,7 @@ struct Slot<K, V> {
 }
 
 /// A map from keys to mergeable values.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Bounded<K, V> {
     table: HashTable<Slot<K, V>>,
     bound: usize,
@@ -88,6 +88,18 @@ impl<K: Hash + Eq, V: Default + Merge> Bounded<K, V> {
     pub fn into_parts(mut self) -> (Vec<(K, V)>, Option<V>) {
         self.fold();
         (self.table.into_iter().map(|slot| (slot.key, slot.value)).collect(), self.rest.map(|rest| *rest))
+    }
+
+    /// The keys and values that are kept, in no order.
+    pub fn kept(&mut self) -> impl Iterator<Item = (&K, &V)> {
+        self.fold();
+        self.table.iter().map(|slot| (&slot.key, &slot.value))
+    }
+
+    /// All keys that are kept and their values, in no order.
+    pub fn kept_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
+        self.fold();
+        self.table.iter_mut().map(|slot| (&slot.key, &mut slot.value))
     }
 
     /// The number of keys that are held apart at this moment.

@@ -1,4 +1,4 @@
-//! Small sums of a row: answers by status, and the server's own measurements.
+//! Small sums of a row: answers by status, the server's own measurements, and objects in answers.
 
 use super::Merge;
 use crate::classify::Measured;
@@ -91,5 +91,31 @@ impl Merge for Observed {
         self.decoded += other.decoded;
         self.etcd_micros = self.etcd_micros.saturating_add(other.etcd_micros);
         self.total_micros = self.total_micros.saturating_add(other.total_micros);
+    }
+}
+
+/// Objects in the answers to lists, as far as traces of slow requests count them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Items {
+    /// Requests whose answer's objects are counted.
+    pub requests: u64,
+    /// Objects in all of these answers.
+    pub sum: u64,
+    /// The most in one answer.
+    pub max: u64,
+}
+
+impl Items {
+    /// Adds an answer of so many objects.
+    pub fn record(&mut self, count: u64) {
+        self.merge(Self { requests: 1, sum: count, max: count });
+    }
+}
+
+impl Merge for Items {
+    fn merge(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.sum = self.sum.saturating_add(other.sum);
+        self.max = self.max.max(other.max);
     }
 }

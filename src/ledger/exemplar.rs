@@ -51,15 +51,27 @@ pub struct Exemplars {
 }
 
 impl Exemplars {
-    /// Whether a request of this cost at this place would be kept. Asked first, as texts are copied only then.
+    /// Whether a request of this cost at this place may be kept. Asked first, as texts are copied only then.
     #[must_use]
     pub fn wants(&self, micros: Option<u64>, place: Place) -> bool {
-        self.bar.is_none_or(|bar| (Reverse(micros), place) < bar)
+        // An envelope may hold several requests at one place.
+        self.bar.is_none_or(|bar| (Reverse(micros), place) <= bar)
     }
 
-    /// Keeps a request if it belongs to the costliest.
+    /// Keeps a request if it belongs to the costliest; of several copies of one, that in the first place.
     pub fn offer(&mut self, exemplar: Exemplar) {
-        let at = self.kept.partition_point(|own| own.rank() < exemplar.rank());
+        let is_copy = |own: &Exemplar| {
+            own.micros == exemplar.micros && own.audit_id == exemplar.audit_id && own.uri == exemplar.uri
+        };
+        if let Some(at) = self.kept.iter().position(is_copy) {
+            if self.kept[at].place <= exemplar.place {
+                return;
+            }
+            self.kept.remove(at);
+        }
+        let order = |one: &Exemplar| (one.rank(), one.audit_id.clone(), one.uri.clone());
+        let wanted = order(&exemplar);
+        let at = self.kept.partition_point(|own| order(own) < wanted);
         if at < KEPT {
             self.kept.reserve_exact(KEPT + 1 - self.kept.len());
             self.kept.insert(at, exemplar);
@@ -134,7 +146,14 @@ mod tests {
 
     fn exemplar((micros, source, offset): (Option<u64>, u32, u64)) -> Exemplar {
         let place = Place { source, offset, line: offset };
-        Exemplar { micros, place, audit_id: "a".into(), uri: "/".into(), received: None, status: None }
+        Exemplar {
+            micros,
+            place,
+            audit_id: format!("{source}-{offset}").into(),
+            uri: "/".into(),
+            received: None,
+            status: None,
+        }
     }
 
     proptest! {
@@ -147,15 +166,39 @@ mod tests {
             let mut kept = Exemplars::default();
             for request in &requests {
                 let offered = exemplar(*request);
-                prop_assert_eq!(
-                    kept.wants(offered.micros, offered.place),
-                    { let mut after = kept.clone(); after.offer(offered.clone()); after != kept }
-                );
+                let mut after = kept.clone();
+                after.offer(offered.clone());
+                prop_assert!(after == kept || kept.wants(offered.micros, offered.place));
                 kept.offer(offered);
             }
             requests.sort_by_key(|(micros, source, offset)| (Reverse(*micros), *source, *offset));
             let want: Vec<_> = requests.into_iter().take(KEPT).map(exemplar).collect();
             prop_assert_eq!(kept.as_slice(), &want);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn of_copies_the_first_is_kept_in_any_order(
+            requests in prop::collection::vec((0_u64..4, 0_u32..3, 0_u64..9), 1..30),
+            rotate in 0_usize..30,
+        ) {
+            // Copies of a request have its cost and its ID, and stand elsewhere.
+            let request = |(id, source, offset): (u64, u32, u64)| {
+                let place = Place { source, offset, line: offset };
+                let audit_id = id.to_string().into();
+                Exemplar { micros: Some(id / 2), place, audit_id, uri: "/".into(), received: None, status: None }
+            };
+            let keep = |requests: &[(u64, u32, u64)]| {
+                let mut kept = Exemplars::default();
+                requests.iter().for_each(|one| kept.offer(request(*one)));
+                kept.as_slice().to_vec()
+            };
+            let mut other = requests.clone();
+            other.rotate_left(rotate % requests.len());
+            prop_assert_eq!(keep(&other), keep(&requests));
+            other.reverse();
+            prop_assert_eq!(keep(&other), keep(&requests));
         }
     }
 

@@ -1,78 +1,144 @@
-//! What was read: lines, events by stage, and what is no event, by reason and place.
+//! What was read: records, events by stage, and what is no event, by kind, reason and place.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Merge;
-use crate::decode::SkipReason;
+use crate::decode::{Foreign, Layers, SkipReason};
 use crate::input::block::Damage;
 use crate::k8s::Stage;
 
 /// How many places are kept per reason.
 const KEPT_PLACES: usize = 5;
 
-/// A line that was skipped.
+/// A record that was skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SkipAt {
     /// Index of the source.
     pub source: u32,
-    /// Number of the line, from 1.
+    /// Number of its first line, from 1.
     pub line: u64,
 }
 
-/// The sums of what was read. `lines` is always the sum of all events and of all skipped lines.
+/// The sums of what was read. Each entry of each record is an event, foreign or skipped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InputCounts {
-    /// Bytes after decompression, without lines that were too long.
+    /// Bytes after decompression, without records that were too long.
     pub bytes: u64,
     /// Lines.
     pub lines: u64,
-    /// Events, by stage: RequestReceived, ResponseStarted, ResponseComplete, Panic.
+    /// Events, by stage: RequestReceived, ResponseStarted, ResponseComplete, Panic. Requests of an access log are
+    /// among them.
     pub events: [u64; 4],
-    /// Events that a filter left out.
+    /// Of the events, requests of an access log.
+    pub access_lines: u64,
+    /// Of these, ones with an audit ID.
+    pub access_ids: u64,
+    /// Of the access log's requests, those that were neither filtered nor read before.
+    pub access_counted: u64,
+    /// Received of the first and last request of an access log, in microseconds since 1970.
+    pub access_span: Option<(i64, i64)>,
+    /// Requests of an access log of which the time is not known: their lines have no year.
+    pub undated: u64,
+    /// Of the events, those that a filter left out.
     pub filtered: u64,
-    /// Lines that were read with bytes replaced that are no UTF-8.
+    /// Of the events, those that were read already.
+    pub duplicates: u64,
+    /// Requests of an access log that are in the audit log too, and are counted there.
+    pub joined: u64,
+    /// Requests of an access log that are left out, as they can't be told from those of the audit log: on a pipe.
+    pub not_joined: u64,
+    /// There were more requests to join than can be remembered.
+    pub index_full: bool,
+    /// Records that were read with bytes replaced that are no UTF-8.
     pub replaced_utf8: u64,
-    /// Skipped lines by reason, and the first places of each.
+    /// Entries that are of another log, by kind.
+    pub foreign: BTreeMap<Foreign, u64>,
+    /// Skipped entries by reason, and the first places of each.
     pub skipped: BTreeMap<SkipReason, (u64, BTreeSet<SkipAt>)>,
     /// Streams that end in damage, and the line at which they do.
     pub damaged: BTreeMap<u32, (Damage, u64)>,
-    /// Events and lines by source.
+    /// What each source held.
     pub sources: BTreeMap<u32, SourceCounts>,
     /// Received of the first and last event, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
 }
 
 /// What one source held.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceCounts {
+    /// Bytes after decompression, without records that were too long.
+    pub bytes: u64,
     /// Lines.
     pub lines: u64,
-    /// Events.
+    /// Events; requests of an access log are among them.
     pub events: u64,
+    /// Of the events, requests of an access log.
+    pub access_lines: u64,
+    /// Entries that are of another log, by kind.
+    pub foreign: BTreeMap<Foreign, u64>,
+    /// Skipped entries by reason.
+    pub skipped: BTreeMap<SkipReason, u64>,
+    /// Events by the envelopes that they came in.
+    pub forms: BTreeMap<Layers, u64>,
+    /// How the source falls into records.
+    pub framing: &'static str,
+    /// Events of Azure's category without reads.
+    pub without_reads: u64,
 }
 
-impl InputCounts {
-    /// Counts a line that holds an event.
-    pub fn event(&mut self, source: &mut SourceCounts, stage: Stage) {
-        self.lines += 1;
-        source.lines += 1;
-        source.events += 1;
-        self.events[stage as usize] += 1;
+impl SourceCounts {
+    /// Counts an event in its envelopes.
+    pub fn event(&mut self, stage: Stage, layers: Layers, totals: &mut InputCounts) {
+        self.events += 1;
+        totals.events[stage as usize] += 1;
+        *self.forms.entry(layers.shortened()).or_default() += 1;
     }
 
-    /// Counts a line that holds none.
-    pub fn skip(&mut self, source: &mut SourceCounts, reason: SkipReason, at: SkipAt) {
-        self.lines += 1;
-        source.lines += 1;
-        let (count, places) = self.skipped.entry(reason).or_default();
+    /// Counts an entry of another log.
+    pub fn foreign(&mut self, kind: Foreign, totals: &mut InputCounts) {
+        *self.foreign.entry(kind).or_default() += 1;
+        *totals.foreign.entry(kind).or_default() += 1;
+    }
+
+    /// Counts an entry that is lost.
+    pub fn skip(&mut self, reason: SkipReason, at: SkipAt, totals: &mut InputCounts) {
+        *self.skipped.entry(reason).or_default() += 1;
+        let (count, places) = totals.skipped.entry(reason).or_default();
         *count += 1;
         keep(places, at);
     }
 
+    /// Entries of all records: events, foreign and skipped ones.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.events + self.foreign.values().sum::<u64>() + self.skipped.values().sum::<u64>()
+    }
+}
+
+impl Merge for SourceCounts {
+    fn merge(&mut self, other: Self) {
+        self.bytes += other.bytes;
+        self.lines += other.lines;
+        self.events += other.events;
+        self.access_lines += other.access_lines;
+        for (kind, count) in other.foreign {
+            *self.foreign.entry(kind).or_default() += count;
+        }
+        for (reason, count) in other.skipped {
+            *self.skipped.entry(reason).or_default() += count;
+        }
+        for (layers, events) in other.forms {
+            *self.forms.entry(layers).or_default() += events;
+        }
+        self.framing = self.framing.max(other.framing);
+        self.without_reads += other.without_reads;
+    }
+}
+
+impl InputCounts {
     /// Widens the span by an instant.
     pub fn span(&mut self, micros: i64) {
-        self.span =
-            Some(self.span.map_or((micros, micros), |(first, last)| (first.min(micros), last.max(micros))));
+        self.span = widened(self.span, micros);
     }
 
     /// All events, filtered ones too.
@@ -81,12 +147,26 @@ impl InputCounts {
         self.events.iter().sum()
     }
 
+    /// Entries of all records: events, foreign and skipped ones.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.all_events()
+            + self.foreign.values().sum::<u64>()
+            + self.skipped.values().map(|(count, _)| count).sum::<u64>()
+    }
+
     /// Whether the log holds arrivals only: its policy omits the stages at which a request is answered.
     #[must_use]
     pub fn received_only(&self) -> bool {
         self.events[Stage::RequestReceived as usize] > 0
             && self.events[Stage::RequestReceived as usize] == self.all_events()
     }
+}
+
+/// A span with one more instant in it.
+#[must_use]
+pub fn widened(span: Option<(i64, i64)>, micros: i64) -> Option<(i64, i64)> {
+    Some(span.map_or((micros, micros), |(first, last)| (first.min(micros), last.max(micros))))
 }
 
 fn keep(places: &mut BTreeSet<SkipAt>, at: SkipAt) {
@@ -105,8 +185,19 @@ impl Merge for InputCounts {
         for (own, other) in self.events.iter_mut().zip(other.events) {
             *own += other;
         }
+        self.access_lines += other.access_lines;
+        self.access_ids += other.access_ids;
+        self.access_counted += other.access_counted;
+        self.undated += other.undated;
         self.filtered += other.filtered;
+        self.duplicates += other.duplicates;
+        self.joined += other.joined;
+        self.not_joined += other.not_joined;
+        self.index_full |= other.index_full;
         self.replaced_utf8 += other.replaced_utf8;
+        for (kind, count) in other.foreign {
+            *self.foreign.entry(kind).or_default() += count;
+        }
         for (reason, (count, places)) in other.skipped {
             let own = self.skipped.entry(reason).or_default();
             own.0 += count;
@@ -116,13 +207,12 @@ impl Merge for InputCounts {
         }
         self.damaged.extend(other.damaged);
         for (source, counts) in other.sources {
-            let own = self.sources.entry(source).or_default();
-            own.lines += counts.lines;
-            own.events += counts.events;
+            self.sources.entry(source).or_default().merge(counts);
         }
-        if let Some((first, last)) = other.span {
-            self.span(first);
-            self.span(last);
+        for (own, other) in [(&mut self.span, other.span), (&mut self.access_span, other.access_span)] {
+            if let Some((first, last)) = other {
+                *own = widened(widened(*own, first), last);
+            }
         }
     }
 }

@@ -1,31 +1,41 @@
 //! Mergeable numbers per client and shape. Integers only; every part merges in any order to the same result.
 
+pub mod apf;
 pub mod bounded;
 pub mod counts;
 pub mod exemplar;
 pub mod histogram;
+pub mod index;
 pub mod input;
 pub mod live;
 pub mod row;
+pub mod seen;
 pub mod timeline;
+pub mod traces;
 pub mod versions;
 
 use hashbrown::Equivalent;
 
+pub use apf::Flows;
 pub use bounded::{Bounded, DistinctSet};
-pub use counts::{Observed, Statuses};
+pub use counts::{Items, Observed, Statuses};
 pub use exemplar::{Exemplar, Exemplars};
 pub use histogram::Histogram;
-pub use input::{InputCounts, SkipAt};
+pub use index::{Additions, Index};
+pub use input::{InputCounts, SkipAt, SourceCounts};
 pub use row::Row;
+pub use seen::{Dedup, Seen};
 pub use timeline::Timeline;
+pub use traces::Traces;
 pub use versions::{ServerTimeline, VersionEvidence};
 
 use crate::apiserver::Asked;
 use crate::classify::{Request, Shape, ShapeRef};
-use crate::k8s::Kind;
+use crate::decode::klog::TraceFragment;
+use crate::input::Place;
 use crate::k8s::text::prefix;
 use crate::k8s::user_agent::Form;
+use crate::k8s::{self, AddressClass, Kind};
 
 /// A commutative and associative sum.
 pub trait Merge {
@@ -54,6 +64,8 @@ pub struct Ledger {
     pub versions: VersionEvidence,
     /// The clients.
     pub clients: Bounded<ClientKey, Client>,
+    /// The server's traces of slow requests.
+    pub traces: Traces,
 }
 
 impl Default for Ledger {
@@ -62,6 +74,7 @@ impl Default for Ledger {
             input: InputCounts::default(),
             versions: VersionEvidence::default(),
             clients: Bounded::new(MAX_CLIENTS),
+            traces: Traces::default(),
         }
     }
 }
@@ -75,6 +88,8 @@ pub struct ClientKey {
     pub identity: Box<str>,
     /// Who asked, where the request impersonates.
     pub impersonator: Option<Box<str>>,
+    /// Where the requests come from, where there is no user.
+    pub address: Option<AddressClass>,
 }
 
 #[derive(Hash)]
@@ -82,6 +97,25 @@ struct ClientRef<'a> {
     kind: Kind,
     identity: &'a str,
     impersonator: Option<&'a str>,
+    address: Option<AddressClass>,
+}
+
+impl ClientRef<'_> {
+    /// Products of user agents, which anyone may make up, never take the place of a user whom the server knows.
+    fn rank(&self) -> u8 {
+        match self.kind {
+            Kind::UserAgent if k8s::Product::of(self.identity).form == Form::Known => 1,
+            Kind::UserAgent => 2,
+            _ => 0,
+        }
+    }
+}
+
+impl<'a> ClientRef<'a> {
+    fn of(request: &Request<'a>) -> Self {
+        let crate::classify::Client { kind, identity, impersonator, address, .. } = request.client;
+        Self { kind, identity, impersonator, address }
+    }
 }
 
 impl Equivalent<ClientKey> for ClientRef<'_> {
@@ -89,6 +123,7 @@ impl Equivalent<ClientKey> for ClientRef<'_> {
         self.identity == &*key.identity
             && self.impersonator == key.impersonator.as_deref()
             && self.kind == key.kind
+            && self.address == key.address
     }
 }
 
@@ -162,15 +197,22 @@ impl Merge for Product {
 impl Ledger {
     /// Counts one event of a request.
     pub fn observe(&mut self, request: &Request<'_>) {
-        let key = ClientRef {
-            kind: request.client.kind,
-            identity: request.client.identity,
-            impersonator: request.client.impersonator,
-        };
-        let client = self.clients.entry(&key, 0, || ClientKey {
+        self.row(request).observe(request);
+    }
+
+    /// Takes note of another copy of an event that was counted: the evidence that is shown must not depend on which
+    /// of them came first.
+    pub fn observe_copy(&mut self, request: &Request<'_>) {
+        self.row(request).show(request);
+    }
+
+    fn row(&mut self, request: &Request<'_>) -> &mut Row {
+        let key = ClientRef::of(request);
+        let client = self.clients.entry(&key, key.rank(), || ClientKey {
             kind: key.kind,
             identity: key.identity.into(),
             impersonator: key.impersonator.map(Into::into),
+            address: key.address,
         });
         if let Some(node) = request.node {
             client.nodes.insert(node);
@@ -186,14 +228,44 @@ impl Ledger {
         };
         let product = client.products.entry(product.name, product_rank, || product.name.into());
         product.note_agent(request.client.user_agent);
-        let shape = ShapeRef { asked: &request.asked, answer: request.answer, era: request.era };
-        let row = product.rows.entry(&shape, 0, || Shape {
+        let shape = ShapeRef::of(request);
+        product.rows.entry(&shape, 0, || Shape {
             asked: Asked::to_owned(&request.asked),
             answer: request.answer,
             era: request.era,
-        });
-        row.observe(request);
+        })
     }
+
+    /// A hash of the row that a request belongs to.
+    #[must_use]
+    pub fn row_hash(request: &Request<'_>) -> u64 {
+        let client = bounded::hash_of(&ClientRef::of(request));
+        row_hash(client, request.client.product.name, bounded::hash_of(&ShapeRef::of(request)))
+    }
+
+    /// Adds to rows what another log tells of their requests.
+    pub fn add(&mut self, mut additions: Additions) {
+        if additions.is_empty() {
+            return;
+        }
+        for (key, client) in self.clients.kept_mut() {
+            let client_hash = bounded::hash_of(key);
+            for (name, product) in client.products.kept_mut() {
+                for (shape, row) in product.rows.kept_mut() {
+                    additions.give(row_hash(client_hash, name, bounded::hash_of(shape)), row);
+                }
+            }
+        }
+    }
+
+    /// Counts one line of a trace.
+    pub fn observe_trace(&mut self, place: Place, fragment: &TraceFragment<'_>) {
+        self.traces.observe(place, fragment);
+    }
+}
+
+fn row_hash(client: u64, product: &str, shape: u64) -> u64 {
+    bounded::hash_of(&(client, bounded::hash_of(product), shape))
 }
 
 impl Merge for Ledger {
@@ -201,5 +273,6 @@ impl Merge for Ledger {
         self.input.merge(other.input);
         self.versions.merge(other.versions);
         self.clients.merge(other.clients);
+        self.traces.merge(other.traces);
     }
 }

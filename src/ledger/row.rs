@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use super::exemplar::{Exemplar, Exemplars, kept_audit_id, kept_uri};
 use super::live::Live;
-use super::{Histogram, Merge, Observed, Statuses, Timeline};
+use super::{Flows, Histogram, Items, Merge, Observed, Statuses, Timeline};
 use crate::classify::Request;
+use crate::decode::klog::Apf;
 use crate::k8s::Stage;
 use crate::k8s::continue_token::redacted;
 use crate::k8s::text::prefix;
@@ -41,6 +42,10 @@ pub struct Row {
     pub exemplars: Exemplars,
     /// Keys that the server ignored: the least in the order of bytes.
     pub unknown_keys: BTreeSet<Box<str>>,
+    /// What API Priority and Fairness did with the requests, where the log says so.
+    pub flows: Option<Box<Flows>>,
+    /// Objects in the answers.
+    pub items: Items,
 }
 
 impl Row {
@@ -62,6 +67,17 @@ impl Row {
             }
             Stage::ResponseComplete | Stage::Panic => self.end(request),
         }
+        self.show(request);
+        for key in request.unknown_keys {
+            self.keep_key(key);
+        }
+        if let Some(apf) = request.apf {
+            self.add_apf(apf);
+        }
+    }
+
+    /// Keeps the request as an example if it is one of the costliest.
+    pub fn show(&mut self, request: &Request<'_>) {
         let cost = if request.long_running { None } else { request.micros };
         let place = request.place;
         if self.exemplars.wants(cost, place) {
@@ -74,9 +90,16 @@ impl Row {
                 status: request.status,
             });
         }
-        for key in request.unknown_keys {
-            self.keep_key(key);
-        }
+    }
+
+    /// Adds what API Priority and Fairness did with one request.
+    pub fn add_apf(&mut self, apf: &Apf<'_>) {
+        self.flows.get_or_insert_default().record(apf);
+    }
+
+    /// Adds the number of objects in the answer to one request.
+    pub fn add_items(&mut self, count: u64) {
+        self.items.record(count);
     }
 
     fn end(&mut self, request: &Request<'_>) {
@@ -152,5 +175,9 @@ impl Merge for Row {
         self.observed.merge(other.observed);
         self.exemplars.merge(other.exemplars);
         other.unknown_keys.iter().for_each(|key| self.keep_key(key));
+        if let Some(flows) = other.flows {
+            self.flows.get_or_insert_default().merge(*flows);
+        }
+        self.items.merge(other.items);
     }
 }

@@ -1,0 +1,259 @@
+//! The server's traces of slow requests, put together from their lines. A trace's lines may be read by different
+//! workers, and in any order.
+
+use compact_str::CompactString;
+
+use super::{Bounded, Merge};
+use crate::apiserver::{Asked, ParsedTarget, Target};
+use crate::classify::request_hash;
+use crate::decode::klog::TraceFragment;
+use crate::decode::klog::trace::Part;
+use crate::input::Place;
+use crate::k8s::Product;
+use crate::k8s::request_info::Method;
+use crate::k8s::text::prefix;
+
+/// Traces that are kept; of more, those with the least hash of source and number.
+pub const MAX_TRACES: usize = 1 << 15;
+/// The longest operation and the longest audit ID that are kept, in bytes.
+const MAX_TEXT: usize = 64;
+/// Traces before 1.7 have no number: the place of their only line stands for it.
+const NO_NUMBER: u64 = 1 << 63;
+
+/// All traces.
+#[derive(Debug)]
+pub struct Traces(Bounded<(u32, u64), Trace>);
+
+impl Default for Traces {
+    fn default() -> Self {
+        Self(Bounded::new(MAX_TRACES))
+    }
+}
+
+/// One trace, as far as its lines were seen.
+#[derive(Debug, Default, Clone)]
+struct Trace {
+    /// The least by place, should two traces of a source share their number.
+    header: Option<Box<Header>>,
+    headers: u64,
+    items: Option<u64>,
+    /// The whole time by the trace's end, in microseconds.
+    end_micros: Option<u64>,
+}
+
+#[derive(Debug, Clone)]
+struct Header {
+    offset: u64,
+    about: About,
+    request: Option<u64>,
+    /// The whole time by the header, in microseconds, to the millisecond.
+    total_micros: Option<u64>,
+}
+
+/// What a trace is about: the same for all traces that the report shows as one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct About {
+    /// What was traced: `List`, `SerializeObject`.
+    pub operation: CompactString,
+    /// What the request was for, without an object's name; `None` where the trace does not say.
+    pub target: Option<Target<CompactString>>,
+    /// The product of the client's user agent.
+    pub product: CompactString,
+}
+
+/// A trace whose header was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Whole<'a> {
+    /// What it is about.
+    pub about: &'a About,
+    /// The hash by which the request is found in other logs, if the trace has its ID.
+    pub request: Option<u64>,
+    /// Objects in the answer.
+    pub items: Option<u64>,
+    /// The whole time, in microseconds.
+    pub micros: Option<u64>,
+}
+
+impl Traces {
+    /// Adds one line of a trace.
+    pub fn observe(&mut self, place: Place, fragment: &TraceFragment<'_>) {
+        let header = fragment.part == Part::Header;
+        let tells = header || fragment.part == Part::End || fragment.items.is_some();
+        if !tells || fragment.part == Part::Nested {
+            return;
+        }
+        let number = fragment.number.map_or(place.offset | NO_NUMBER, u64::from);
+        let key = (place.source, number);
+        self.0.entry(&key, 0, || key).merge(Trace {
+            header: header.then(|| Box::new(Header::of(place.offset, fragment))),
+            headers: u64::from(header),
+            items: fragment.items,
+            end_micros: fragment.total_micros.filter(|_| !header),
+        });
+    }
+
+    /// The traces whose header was seen, in no order.
+    pub fn whole(&mut self) -> impl Iterator<Item = Whole<'_>> {
+        self.0.kept().filter_map(|(_, trace)| {
+            let header = trace.header.as_deref()?;
+            Some(Whole {
+                about: &header.about,
+                request: header.request,
+                items: trace.items,
+                micros: trace.end_micros.or(header.total_micros),
+            })
+        })
+    }
+
+    /// The traces that can be joined with a request, in no order. Several may be of one request: `SerializeObject`
+    /// beside `List`.
+    pub fn by_audit_id(&mut self) -> impl Iterator<Item = Whole<'_>> {
+        self.whole().filter(|trace| trace.request.is_some())
+    }
+
+    /// Traces that are not among [`Traces::whole`], as more were seen than are kept.
+    #[must_use]
+    pub fn left_out(self) -> u64 {
+        let (kept, rest) = self.0.into_parts();
+        let shadowed: u64 = kept.iter().map(|(_, trace)| trace.headers.saturating_sub(1)).sum();
+        shadowed + rest.map_or(0, |rest| rest.headers)
+    }
+}
+
+impl Header {
+    fn of(offset: u64, fragment: &TraceFragment<'_>) -> Self {
+        Self {
+            offset,
+            about: About {
+                operation: prefix(&fragment.operation, MAX_TEXT).into(),
+                target: target(fragment),
+                product: Product::of(&fragment.user_agent).name.into(),
+            },
+            request: (!fragment.audit_id.is_empty())
+                .then(|| request_hash(&fragment.audit_id, &fragment.path)),
+            total_micros: fragment.total_micros,
+        }
+    }
+}
+
+/// What a trace's request was for: by its path, or by the resource that the server names.
+fn target(fragment: &TraceFragment<'_>) -> Option<Target<CompactString>> {
+    if let Some(parsed) = ParsedTarget::parse(&fragment.path).filter(|_| !fragment.path.is_empty()) {
+        return Some(Asked::new(Method::Get, &parsed.path, &parsed.options).to_owned().target);
+    }
+    (!fragment.resource.is_empty()).then(|| Target::Unknown {
+        group: CompactString::new(prefix(&fragment.group, MAX_TEXT)),
+        resource: CompactString::new(prefix(&fragment.resource, MAX_TEXT)),
+        unreadable: false,
+    })
+}
+
+impl Merge for Trace {
+    fn merge(&mut self, other: Self) {
+        self.header = match (self.header.take(), other.header) {
+            (Some(own), Some(other)) => Some(if other.offset < own.offset { other } else { own }),
+            (own, other) => own.or(other),
+        };
+        self.headers += other.headers;
+        self.items = self.items.max(other.items);
+        self.end_micros = self.end_micros.max(other.end_micros);
+    }
+}
+
+impl Merge for Traces {
+    fn merge(&mut self, other: Self) {
+        self.0.merge(other.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn place(offset: usize) -> Place {
+        Place { source: 3, offset: offset as u64, line: 1 }
+    }
+
+    fn lines(number: u32) -> [String; 3] {
+        [
+            format!(
+                r#"Trace[{number}]: "List" url:/api/v1/namespaces/n{number}/pods,user-agent:kubectl/v1,audit-id:id{number},client:::1 (x) (total time: {}ms):"#,
+                600 + number
+            ),
+            format!(r#"Trace[{number}]: ---"Writing http response done" count:{number} 9ms (y)"#),
+            format!("Trace[{number}]: [{}.5ms] [9ms] END", 600 + number),
+        ]
+    }
+
+    fn fill(lines: &[(usize, String)]) -> Traces {
+        let mut traces = Traces::default();
+        for (offset, line) in lines {
+            traces.observe(place(*offset), &TraceFragment::read(line).expect("a fragment"));
+        }
+        traces
+    }
+
+    fn seen(mut traces: Traces) -> (BTreeSet<String>, u64) {
+        let whole = traces.whole().map(|trace| format!("{trace:?}")).collect();
+        (whole, traces.left_out())
+    }
+
+    proptest! {
+        #[test]
+        fn lines_meet_in_any_order_and_split(
+            numbers in prop::collection::vec(0_u32..40, 0..40),
+            seed in any::<prop::sample::Index>(),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let all: Vec<(usize, String)> =
+                numbers.iter().flat_map(|number| lines(*number)).enumerate().collect();
+            let mut turned = all.clone();
+            if !turned.is_empty() {
+                turned.rotate_left(seed.index(all.len()));
+                turned.reverse();
+            }
+            let (left, right) = turned.split_at(if all.is_empty() { 0 } else { cut.index(all.len()) });
+            let mut merged = fill(right);
+            merged.merge(fill(left));
+            let (whole, left_out) = seen(merged);
+            prop_assert_eq!((&whole, left_out), (&seen(fill(&all)).0, seen(fill(&all)).1));
+            let distinct: BTreeSet<_> = numbers.iter().collect();
+            prop_assert_eq!(whole.len(), distinct.len());
+            prop_assert_eq!(left_out, (numbers.len() - distinct.len()) as u64);
+        }
+    }
+
+    #[test]
+    fn a_trace_is_put_together() {
+        let mut traces = fill(&lines(7).into_iter().enumerate().collect::<Vec<_>>());
+        let whole = traces.by_audit_id().next().expect("a trace");
+        assert!(whole.request.is_some());
+        assert_eq!((whole.items, whole.micros), (Some(7), Some(607_500)));
+        assert_eq!((&*whole.about.operation, &*whole.about.product), ("List", "kubectl"));
+        assert!(matches!(&whole.about.target, Some(Target::Resource { resource, .. }) if resource == "pods"));
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted_whatever_the_order() {
+        let header =
+            |number: usize| (number, format!(r#"Trace[{number}]: "Get{number}" (x) (total time: 600ms):"#));
+        let mut all: Vec<_> = (0..3 * MAX_TRACES).map(header).collect();
+        let forwards = seen(fill(&all));
+        all.reverse();
+        let (left, right) = all.split_at(MAX_TRACES);
+        let mut merged = fill(left);
+        merged.merge(fill(right));
+        assert!(forwards == seen(merged));
+        assert_eq!((forwards.0.len(), forwards.1), (MAX_TRACES, 2 * MAX_TRACES as u64));
+    }
+
+    #[test]
+    fn without_a_number_or_a_header() {
+        let old = r#"Trace "List *api.PodList" (started 2016-05-17 20:10:11 +0800 CST):"#.to_owned();
+        let mut traces = fill(&[(0, old.clone()), (9, old), (20, lines(1)[1].clone())]);
+        assert_eq!(traces.whole().count(), 2);
+        assert_eq!(traces.by_audit_id().count(), 0);
+    }
+}

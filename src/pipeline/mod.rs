@@ -1,0 +1,128 @@
+//! From sources to a ledger: wiring of the stages, nothing else.
+
+pub mod worker;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use rayon::ThreadPoolBuilder;
+
+use crate::classify::filter::Filter;
+use crate::decode::{Envelope, detect};
+use crate::input::{Block, Feed, Source, can_be_read_again};
+use crate::ledger::{Dedup, Index, Ledger, Merge, ServerTimeline, SourceCounts};
+
+pub use worker::{Counted, Pass, Shared, Worker};
+
+/// How a run reads.
+#[derive(Debug)]
+pub struct Settings {
+    /// Workers.
+    pub threads: usize,
+    /// The longest record that is read, in bytes.
+    pub max_record: usize,
+    /// Which requests are counted.
+    pub filter: Filter,
+    /// The one form that is read; without it each record is told by its content.
+    pub format: Option<Envelope>,
+    /// How duplicates are looked for.
+    pub dedup: Dedup,
+    /// The year of lines that have none.
+    pub year: Option<i32>,
+}
+
+/// Reads all sources and counts their requests. The result does not depend on the number of workers, on the size
+/// of blocks or on the order of sources. `progress` counts the bytes that were read before decompression.
+///
+/// Where an access log or traces are read beside an audit log, the sources are read again to join their requests.
+///
+/// # Errors
+/// Where the operating system gives no threads.
+pub fn run(
+    sources: &[Source],
+    settings: &Settings,
+    timeline: &ServerTimeline,
+    progress: &Arc<AtomicU64>,
+) -> anyhow::Result<Ledger> {
+    let run = Run { sources, settings, timeline, progress };
+    let mut counted = run.pass(&Pass::Count, |_| true)?;
+    let traced: Vec<u64> = counted.ledger.traces.by_audit_id().filter_map(|trace| trace.request).collect();
+    let input = &mut counted.ledger.input;
+    let both = input.access_ids > 0 && input.all_events() > input.access_lines;
+    if !both && (traced.is_empty() || input.all_events() == 0) {
+        return Ok(counted.whole());
+    }
+    if !can_be_read_again(sources) {
+        if both {
+            // Which of its requests are in the audit log too is not known: they must not count twice.
+            input.not_joined = input.access_counted;
+            counted.access = Ledger::default();
+        }
+        return Ok(counted.whole());
+    }
+    run.joined(counted, both, traced)
+}
+
+struct Run<'a> {
+    sources: &'a [Source],
+    settings: &'a Settings,
+    timeline: &'a ServerTimeline,
+    progress: &'a Arc<AtomicU64>,
+}
+
+impl Run<'_> {
+    /// Reads again what was counted, and adds to the audit log's requests what access log and traces tell of them.
+    fn joined(&self, counted: Counted, both: bool, traced: Vec<u64>) -> anyhow::Result<Ledger> {
+        let Counted { mut ledger, mut access, mut additions } = counted;
+        let held = std::mem::take(&mut ledger.input.sources);
+        let holds = |index: usize, what: fn(&SourceCounts) -> u64| {
+            u32::try_from(index)
+                .ok()
+                .and_then(|index| held.get(&index))
+                .is_some_and(|counts| what(counts) > 0)
+        };
+        let index = Index::new(both, traced.into_iter());
+        self.pass(&Pass::Index(&index), |source| holds(source, |counts| counts.events))?;
+        if both {
+            let joined =
+                self.pass(&Pass::Join(&index), |source| holds(source, |counts| counts.access_lines))?;
+            ledger.input.joined = joined.ledger.input.joined;
+            ledger.input.index_full = index.is_full();
+            access = joined.access;
+            additions.merge(joined.additions);
+        }
+        ledger.input.sources = held;
+        for trace in ledger.traces.by_audit_id() {
+            if let Some((row, items)) = trace.request.and_then(|request| index.row(request)).zip(trace.items)
+            {
+                additions.items(row, items);
+            }
+        }
+        Ok(Counted { ledger, access, additions }.whole())
+    }
+
+    /// Reads those of the sources that are wanted.
+    fn pass(&self, pass: &Pass<'_>, wanted: impl Fn(usize) -> bool) -> anyhow::Result<Counted> {
+        let tell = |start: &[u8]| match self.settings.format {
+            Some(envelope) => detect::framing_of(envelope, start),
+            None => detect::framing(start),
+        };
+        let wanted = (0..self.sources.len()).filter(|index| wanted(*index)).collect();
+        let (threads, max_record) = (self.settings.threads, self.settings.max_record);
+        let feed = Feed::new(self.sources, wanted, threads, max_record, &tell, Arc::clone(self.progress));
+        let pool = ThreadPoolBuilder::new().num_threads(threads).build()?;
+        let shared = Shared::new(self.settings, self.timeline, self.sources);
+        let counted = pool.broadcast(|thread| {
+            let mut worker = Worker::new(&shared, pass);
+            let mut block = Block::default();
+            while feed.next_block(thread.index(), &mut block) {
+                worker.read(&block);
+            }
+            worker.into_counted()
+        });
+        Ok(counted.into_iter().fold(Counted::default(), |mut all, one| {
+            all.merge(one);
+            all
+        }))
+    }
+}

@@ -1,0 +1,313 @@
+//! One worker: blocks in, numbers out.
+
+use std::hash::{BuildHasher, RandomState};
+
+use super::Settings;
+use crate::classify::filter::Filter;
+use crate::classify::{Fingerprints, Parts, Request, classify, classify_access, request_hash};
+use crate::decode::klog::AccessLine;
+use crate::decode::{Decoder, Envelope, Foreign, Layers, Outcome, SkipReason, SourceFacts};
+use crate::input::{Block, Place, Source};
+use crate::k8s::Event;
+use crate::ledger::input::widened;
+use crate::ledger::{Additions, Dedup, Index, Ledger, Merge, Seen, ServerTimeline, SkipAt, SourceCounts};
+
+/// What is done with what is read.
+#[derive(Debug)]
+pub enum Pass<'a> {
+    /// Everything is counted; requests of access logs by themselves.
+    Count,
+    /// The rows of requests are noted by their audit IDs, and nothing is counted.
+    Index(&'a Index),
+    /// Requests of access logs that are in the index add to the rows there; the others are counted.
+    Join(&'a Index),
+}
+
+/// What all workers of a pass share.
+#[derive(Debug)]
+pub struct Shared<'a> {
+    settings: &'a Settings,
+    timeline: &'a ServerTimeline,
+    sources: &'a [Source],
+    seen: Seen,
+    key: u64,
+}
+
+impl<'a> Shared<'a> {
+    /// A pass over sources.
+    #[must_use]
+    pub fn new(settings: &'a Settings, timeline: &'a ServerTimeline, sources: &'a [Source]) -> Self {
+        // A client that knew the key could choose what is taken for a duplicate.
+        let key = RandomState::new().hash_one(0);
+        Self { settings, timeline, sources, seen: Seen::new(settings.dedup), key }
+    }
+}
+
+/// What was counted.
+#[derive(Debug, Default)]
+pub struct Counted {
+    /// The audit log's requests, and what was read.
+    pub ledger: Ledger,
+    /// The requests of access logs.
+    pub access: Ledger,
+    /// What access logs tell of the audit log's requests.
+    pub additions: Additions,
+}
+
+impl Counted {
+    /// All requests in one ledger.
+    #[must_use]
+    pub fn whole(self) -> Ledger {
+        let mut whole = self.ledger;
+        whole.merge(self.access);
+        whole.add(self.additions);
+        whole
+    }
+}
+
+impl Merge for Counted {
+    fn merge(&mut self, other: Self) {
+        self.ledger.merge(other.ledger);
+        self.access.merge(other.access);
+        self.additions.merge(other.additions);
+    }
+}
+
+/// Reads blocks.
+#[derive(Debug)]
+pub struct Worker<'a> {
+    decoder: Decoder,
+    counting: Counting<'a>,
+}
+
+/// What a worker counts with.
+#[derive(Debug)]
+struct Counting<'a> {
+    pass: &'a Pass<'a>,
+    shared: &'a Shared<'a>,
+    prints: Fingerprints,
+    counted: Counted,
+    /// Of the source of the block at hand.
+    source: SourceCounts,
+}
+
+impl<'a> Worker<'a> {
+    /// A worker of a pass.
+    #[must_use]
+    pub fn new(shared: &'a Shared<'a>, pass: &'a Pass<'a>) -> Self {
+        let decoder = Decoder::new(shared.settings.format, shared.settings.max_record);
+        let prints = Fingerprints::new(shared.key);
+        let counting =
+            Counting { pass, shared, prints, counted: Counted::default(), source: SourceCounts::default() };
+        Self { decoder, counting }
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn into_counted(self) -> Counted {
+        self.counting.counted
+    }
+
+    /// Reads a block.
+    pub fn read(&mut self, block: &Block) {
+        let Self { decoder, counting } = self;
+        let settings = counting.shared.settings;
+        let facts = SourceFacts {
+            year: settings.year,
+            modified: counting.shared.sources.get(block.source as usize).and_then(|source| source.modified),
+        };
+        counting.begin(block);
+        let mut place = Place { source: block.source, offset: block.offset, line: block.first_line };
+        for record in block.records() {
+            place = Place { source: block.source, offset: record.offset, line: record.line };
+            if record.bytes.len() > settings.max_record {
+                counting.skip(SkipReason::TooLong, place);
+                // As if it had been passed over: where a read ends must not tell.
+                let end = record.offset - block.offset + record.bytes.len() as u64;
+                let feed =
+                    u64::from(block.bytes.get(usize::try_from(end).unwrap_or(usize::MAX)) == Some(&b'\n'));
+                counting.source.bytes -= record.bytes.len() as u64 + feed;
+                continue;
+            }
+            let replaced =
+                decoder.record(&record, facts, &mut |outcome, layers| counting.take(&outcome, layers, place));
+            counting.counted.ledger.input.replaced_utf8 += u64::from(replaced);
+        }
+        decoder.finish(&mut |outcome, layers| counting.take(&outcome, layers, place));
+        counting.end(block.source);
+    }
+}
+
+impl Counting<'_> {
+    fn is_count(&self) -> bool {
+        matches!(self.pass, Pass::Count)
+    }
+
+    fn begin(&mut self, block: &Block) {
+        self.source.bytes += block.bytes.len() as u64;
+        self.source.lines += block.lines;
+        self.source.framing = block.framing.as_str();
+        for line in &block.too_long {
+            self.skip(SkipReason::TooLong, Place { source: block.source, offset: block.offset, line: *line });
+        }
+        if let Some(damage) = block.damage.filter(|_| self.is_count()) {
+            self.counted.ledger.input.damaged.insert(block.source, damage);
+        }
+    }
+
+    fn end(&mut self, source: u32) {
+        let counts = std::mem::take(&mut self.source);
+        if self.is_count() {
+            let input = &mut self.counted.ledger.input;
+            input.bytes += counts.bytes;
+            input.lines += counts.lines;
+            input.sources.entry(source).or_default().merge(counts);
+        }
+    }
+
+    fn take(&mut self, outcome: &Outcome<'_>, layers: Layers, place: Place) {
+        match outcome {
+            Outcome::Event(event) => self.event(event, layers, place),
+            Outcome::Access { line, written } => self.access(line, *written, layers, place),
+            Outcome::Trace(fragment) => {
+                if self.is_count() {
+                    self.source.foreign(Foreign::Trace, &mut self.counted.ledger.input);
+                    self.counted.ledger.observe_trace(place, fragment);
+                }
+            }
+            Outcome::Foreign(kind) => {
+                if self.is_count() {
+                    self.source.foreign(*kind, &mut self.counted.ledger.input);
+                }
+            }
+            Outcome::Skip(reason) => self.skip(*reason, place),
+        }
+    }
+
+    fn skip(&mut self, reason: SkipReason, place: Place) {
+        if self.is_count() {
+            let at = SkipAt { source: place.source, line: place.line };
+            self.source.skip(reason, at, &mut self.counted.ledger.input);
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, layers: Layers, place: Place) {
+        let stage = event.stage().expect("decode lets only the four stages pass");
+        let parts = Parts::of(event);
+        match self.pass {
+            Pass::Join(_) => {}
+            Pass::Index(index) => {
+                if !event.audit_id.is_empty() {
+                    let mut request = classify(event, &parts, stage, place);
+                    request.era = self.shared.timeline.era(place.source, request.received);
+                    index.note(
+                        request_hash(request.audit_id, request.uri),
+                        Ledger::row_hash(&request),
+                        false,
+                    );
+                }
+            }
+            Pass::Count => {
+                self.source.event(stage, layers, &mut self.counted.ledger.input);
+                self.source.without_reads += u64::from(layers.contains(Envelope::AzureAdmin));
+                let mut request = classify(event, &parts, stage, place);
+                let is_new = self.shared.settings.dedup == Dedup::Off
+                    || self.shared.seen.insert(self.prints.event(event));
+                self.date(&mut request);
+                let fate = observe(&self.shared.settings.filter, &mut self.counted.ledger, &request, is_new);
+                self.note(fate);
+            }
+        }
+    }
+
+    fn access(&mut self, line: &AccessLine<'_>, written: Option<i64>, layers: Layers, place: Place) {
+        let parts = Parts::of_uri(&line.uri);
+        let mut request = classify_access(line, &parts, written, place);
+        let print = self.prints.access(line, written);
+        let hash = (!line.audit_id.is_empty()).then(|| request_hash(&line.audit_id, &line.uri));
+        match self.pass {
+            Pass::Index(index) => {
+                request.era = self.shared.timeline.era(place.source, request.received);
+                if let Some(hash) = hash {
+                    index.note(hash, Ledger::row_hash(&request), true);
+                }
+            }
+            Pass::Join(index) => {
+                let is_new = self.shared.seen.insert(print);
+                request.era = self.shared.timeline.era(place.source, request.received);
+                match hash.and_then(|hash| index.audited(hash)) {
+                    Some(row) if is_new => {
+                        self.counted.ledger.input.joined += 1;
+                        if let Some(apf) = &line.apf {
+                            self.counted.additions.apf(row, apf);
+                        }
+                    }
+                    Some(_) => {}
+                    None => {
+                        observe(&self.shared.settings.filter, &mut self.counted.access, &request, is_new);
+                    }
+                }
+            }
+            Pass::Count => {
+                self.source.event(request.stage, layers, &mut self.counted.ledger.input);
+                self.source.access_lines += 1;
+                let input = &mut self.counted.ledger.input;
+                input.access_lines += 1;
+                input.access_ids += u64::from(hash.is_some());
+                input.undated += u64::from(request.received.is_none());
+                if let Some(received) = request.received {
+                    input.access_span = widened(input.access_span, received);
+                }
+                let is_new = self.shared.seen.insert(print);
+                self.date(&mut request);
+                let fate = observe(&self.shared.settings.filter, &mut self.counted.access, &request, is_new);
+                self.counted.ledger.input.access_counted += u64::from(fate == Fate::Counted);
+                self.note(fate);
+            }
+        }
+    }
+
+    /// Finds the version that answered a request, and takes note of what the request says of it.
+    fn date(&mut self, request: &mut Request<'_>) {
+        let source = request.place.source;
+        if let Some(received) = request.received {
+            let ledger = &mut self.counted.ledger;
+            ledger.input.span(received);
+            if let Some(statement) = request.statement {
+                ledger.versions.state(statement, source, received);
+            }
+        }
+        request.era = self.shared.timeline.era(source, request.received);
+    }
+
+    fn note(&mut self, fate: Fate) {
+        let input = &mut self.counted.ledger.input;
+        match fate {
+            Fate::Counted => {}
+            Fate::Filtered => input.filtered += 1,
+            Fate::Copy => input.duplicates += 1,
+        }
+    }
+}
+
+/// What became of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Counted,
+    Filtered,
+    Copy,
+}
+
+fn observe(filter: &Filter, ledger: &mut Ledger, request: &Request<'_>, is_new: bool) -> Fate {
+    let wanted = filter.is_empty() || filter.pass(request);
+    match (is_new, wanted) {
+        (true, true) => ledger.observe(request),
+        (false, true) => ledger.observe_copy(request),
+        (_, false) => {}
+    }
+    match (is_new, wanted) {
+        (false, _) => Fate::Copy,
+        (true, false) => Fate::Filtered,
+        (true, true) => Fate::Counted,
+    }
+}
