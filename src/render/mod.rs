@@ -2,6 +2,7 @@
 
 pub mod export;
 pub(crate) mod file;
+mod input;
 pub mod json;
 pub mod plain;
 pub mod request;

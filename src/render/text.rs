@@ -2,7 +2,8 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::plain::{bytes, count, counted, cut, duration, escaped, share, short_count, short_duration};
+use super::input;
+use super::plain::{count, counted, cut, duration, escaped, share, short_count, short_duration};
 use super::request::source;
 use super::table::{NARROW, table, wrapped};
 use crate::report::v1::{Client, Counts, Latency, Rate, Report, Shape};
@@ -57,32 +58,7 @@ fn head(report: &Report, view: &View) -> String {
     let mut line = |name: &str, text: &str| {
         page.push_str(&wrapped(&format!("{name:<8}"), "        ", text, view.width));
     };
-    let input = &report.input;
-    line(
-        "input",
-        &format!(
-            "{}, {}, {}, {}",
-            counted(input.files, "file"),
-            bytes(input.bytes),
-            counted(input.lines, "line"),
-            counted(input.events, "event")
-        ),
-    );
-    let open = if input.open > 0 { format!(", {} still open", count(input.open)) } else { String::new() };
-    let arrivals = if input.received_only {
-        "; the log holds arrivals only, so there are no statuses, durations and rates"
-    } else {
-        ""
-    };
-    let span = match (&input.first_timestamp, &input.last_timestamp) {
-        (Some(first), Some(last)) => format!(" from {} to {}", seconds(first), seconds(last)),
-        _ => String::new(),
-    };
-    line("", &format!("{}{open}{span}{arrivals}", counted(input.requests, "request")));
-    if input.filtered > 0 {
-        line("", &format!("{} left out by filters", counted(input.filtered, "event")));
-    }
-    health(report, &mut line);
+    input::lines(&report.input, &mut line);
     let server = &report.server;
     let from = match server.version_source.as_str() {
         "flag" => "as given",
@@ -126,44 +102,6 @@ fn head(report: &Report, view: &View) -> String {
         );
     }
     page
-}
-
-fn health(report: &Report, line: &mut impl FnMut(&str, &str)) {
-    let input = &report.input;
-    let skipped: Vec<String> =
-        input.skipped.iter().map(|(reason, number)| format!("{} {reason}", count(*number))).collect();
-    if !skipped.is_empty() {
-        let at = input.skipped_at.first().map_or(String::new(), |at| {
-            format!("; the first {} at {}:{}", at.reason, escaped(&at.file), at.line)
-        });
-        line("", &format!("skipped lines: {}{at}", skipped.join(", ")));
-    }
-    if input.replaced_utf8 > 0 {
-        line(
-            "",
-            &format!("{} read with bytes replaced that are no UTF-8", counted(input.replaced_utf8, "line")),
-        );
-    }
-    for damaged in &input.damaged {
-        let place = format!("{}:{}", escaped(&damaged.file), damaged.line);
-        line("", &format!("{place}: {}; read up to here", damaged.damage.replace('-', " ")));
-    }
-    if input.without_events.count > 0 {
-        let files: Vec<_> = input.without_events.files.iter().take(3).map(|file| escaped(file)).collect();
-        line(
-            "",
-            &format!(
-                "{} without any audit event: {}",
-                counted(input.without_events.count, "file"),
-                files.join(", ")
-            ),
-        );
-    }
-}
-
-/// An instant to the second.
-fn seconds(instant: &str) -> String {
-    instant.split('.').next().unwrap_or(instant).replace('T', " ")
 }
 
 fn clients(report: &Report, view: &View) -> String {

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use super::build::{Context, file_name};
 use super::evidence::compare;
+use super::server_log::{flows, items};
 use super::sums::{Sums, distinct, histogram, latency, one, rate, statuses, sum_observed};
 use super::{advice, shape, v1};
 use crate::apiserver::asked::is_long_running;
 use crate::apiserver::judge::served_against_model;
 use crate::apiserver::{Certainty, LimitVerdict, ServedFrom, Server, Verdict, certainty, judge};
-use crate::classify::{Shape, event};
+use crate::classify::Shape;
 use crate::k8s::identity::service_account;
 use crate::k8s::{KubeVersion, Verb, timestamp};
 use crate::ledger::{self, Client, Merge, Observed, Product, Row, Timeline, exemplar};
@@ -100,7 +101,7 @@ impl Builder<'_> {
         });
         all.add(&sums);
         let (identity, kind, impersonated_by) = match key {
-            Some(key) => (key.identity.to_string(), key.kind.as_str(), key.impersonator.map(String::from)),
+            Some(key) => (identity(&key), key.kind.as_str(), key.impersonator.map(String::from)),
             None => (OTHER_CLIENTS.to_owned(), "user", None),
         };
         v1::Client {
@@ -161,9 +162,9 @@ impl Builder<'_> {
         }
         let key = ShapeKey {
             verb: Some(asked.verb),
-            resource: Some(shape::resource(&shape.asked)),
-            subresource: shape::subresource(&shape.asked),
-            scope: event::scope_of(&asked).map(crate::k8s::Scope::as_str),
+            resource: Some(shape::resource(&shape.asked.target)),
+            subresource: shape::subresource(&shape.asked.target),
+            scope: shape::scope(&shape.asked.target).map(crate::k8s::Scope::as_str),
             parameters: shape::parameters(&shape.asked),
             misspelt: shape::misspelt(&shape.asked),
             served_from: verdict.served_from,
@@ -277,6 +278,8 @@ impl Builder<'_> {
             last_timestamp: row.span.map(|span| timestamp::format_micros(span.1)),
             statuses: statuses(&row, requests),
             observed: gathered.observed,
+            priority_and_fairness: flows(row.flows.as_deref()),
+            items: items(row.items),
             example: examples.next(),
             more_examples: examples.collect(),
         }
@@ -285,13 +288,21 @@ impl Builder<'_> {
     fn example(&self, exemplar: &exemplar::Exemplar) -> v1::Example {
         v1::Example {
             request_uri: exemplar.uri.to_string(),
-            file: file_name(self.context.sources, exemplar.place.source),
+            file: file_name(&self.context.sources.list, exemplar.place.source),
             line: exemplar.place.line,
             audit_id: exemplar.audit_id.to_string(),
             timestamp: exemplar.received.map(timestamp::format_micros),
             duration_micros: exemplar.micros,
             status: exemplar.status,
         }
+    }
+}
+
+/// A client in words: without a user, by its product and where it comes from.
+fn identity(key: &ledger::ClientKey) -> String {
+    match key.address {
+        Some(address) => format!("{} ({address} address)", key.identity),
+        None => key.identity.to_string(),
     }
 }
 

@@ -4,6 +4,8 @@ pub mod advice;
 mod build;
 pub mod evidence;
 mod gather;
+mod input;
+mod server_log;
 mod shape;
 mod sums;
 pub mod v1;

@@ -4,13 +4,13 @@ use crate::apiserver::options::{
     Limit, Options, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
 };
 use crate::apiserver::{Asked, Target};
-use crate::k8s::Verb;
 use crate::k8s::list_options::LIST_OPTION_KEYS;
+use crate::k8s::{Scope, Verb};
 use compact_str::CompactString;
 
 /// `deployments.apps`, or the class of another path.
-pub(super) fn resource(asked: &Asked<CompactString>) -> String {
-    match &asked.target {
+pub(super) fn resource(target: &Target<CompactString>) -> String {
+    match target {
         Target::Resource { group, resource, .. } => qualified(resource, group),
         Target::Unknown { resource, .. } if resource.is_empty() => "(unknown)".to_owned(),
         Target::Unknown { group, resource, .. } => qualified(resource, group),
@@ -23,9 +23,17 @@ fn qualified(resource: &str, group: &str) -> String {
     if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") }
 }
 
-pub(super) fn subresource(asked: &Asked<CompactString>) -> Option<String> {
-    match &asked.target {
+pub(super) fn subresource(target: &Target<CompactString>) -> Option<String> {
+    match target {
         Target::Resource { subresource, .. } if !subresource.is_empty() => Some(subresource.to_string()),
+        _ => None,
+    }
+}
+
+/// Whether it is for objects of one namespace, all of them, or one by its path.
+pub(super) fn scope(target: &Target<CompactString>) -> Option<Scope> {
+    match target {
+        Target::Resource { scope, .. } => Some(*scope),
         _ => None,
     }
 }

@@ -3,10 +3,16 @@
 //! A public contract: fields may be added, none may change its name, its type or its meaning without a new version.
 //! Durations are whole microseconds, instants RFC 3339 in UTC, counts are of requests unless they say otherwise.
 
+mod input;
+mod server_log;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+
+pub use input::{Copy, Damaged, Input, NotRead, NotReadFile, SkippedAt, SourceInput, WithoutEvents};
+pub use server_log::{Items, PriorityAndFairness, TraceGroup};
 
 /// The version of this contract.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -28,78 +34,10 @@ pub struct Report {
     /// The clients, the costliest first: by time that reads from etcd took, by lists from etcd, by ignored limits,
     /// by requests.
     pub clients: Vec<Client>,
-}
-
-/// What was read. `lines` = `events` + the sum of `skipped`.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Input {
-    /// Files, standard input counting as one.
-    pub files: u64,
-    /// Bytes after decompression.
-    pub bytes: u64,
-    /// Lines.
-    pub lines: u64,
-    /// Lines that hold an audit event.
-    pub events: u64,
-    /// Events by stage.
-    pub events_by_stage: BTreeMap<String, u64>,
-    /// Events that a filter left out.
-    pub filtered: u64,
-    /// Requests that are counted: those that ended, and long-running ones that were not seen to end.
-    pub requests: u64,
-    /// Long-running requests that were not seen to end.
-    pub open: u64,
-    /// The log holds arrivals only (stage RequestReceived), which are counted as requests; it tells no status, no
-    /// duration and no rate.
-    pub received_only: bool,
-    /// Lines that were read with U+FFFD in place of bytes that are no UTF-8.
-    pub replaced_utf8: u64,
-    /// Lines that hold no event, by reason.
-    pub skipped: BTreeMap<String, u64>,
-    /// The first few skipped lines of each reason but `blank`.
-    pub skipped_at: Vec<SkippedAt>,
-    /// Streams that could not be read to their end.
-    pub damaged: Vec<Damaged>,
-    /// Files without any audit event: the first few, and how many.
-    pub without_events: WithoutEvents,
-    /// Received of the first event.
-    pub first_timestamp: Option<String>,
-    /// Received of the last event.
-    pub last_timestamp: Option<String>,
-}
-
-/// A line that holds no event.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the names say it")]
-pub struct SkippedAt {
-    pub reason: String,
-    pub file: String,
-    /// From 1.
-    pub line: u64,
-}
-
-/// A stream that could not be read to its end.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the names say it")]
-pub struct Damaged {
-    /// `truncated-stream`, `corrupt-stream` or `unreadable`.
-    pub damage: String,
-    pub file: String,
-    /// The last line that was read, from 1.
-    pub line: u64,
-}
-
-/// Files that hold no audit event.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct WithoutEvents {
-    /// How many.
-    pub count: u64,
-    /// The first few of them.
-    pub files: Vec<String>,
+    /// Slow requests (above 500 ms) that the apiserver's own log traces, the greatest time first.
+    pub traces: Vec<TraceGroup>,
+    /// Traces that are not counted there: more than 32,768 were seen.
+    pub traces_left_out: u64,
 }
 
 /// The server that the requests are judged for.
@@ -245,9 +183,10 @@ pub struct Rate {
 #[serde(rename_all = "camelCase")]
 pub struct Client {
     /// The user name that the requests act as; `system:node:*` for all nodes, `(other clients)` for what is
-    /// beyond the number of clients that are told apart.
+    /// beyond the number of clients that are told apart. An access line names no user; for it, product and address:
+    /// `kubelet (private address)`, or `loopback`, `link-local`, `public`, `unknown`.
     pub identity: String,
-    /// `service-account`, `node`, `control-plane`, `user` or `anonymous`.
+    /// `service-account`, `node`, `control-plane`, `user`, `anonymous` or `user-agent`.
     pub kind: String,
     /// The ServiceAccount, if it is one.
     pub service_account: Option<ServiceAccount>,
@@ -363,6 +302,10 @@ pub struct Shape {
     pub statuses: Statuses,
     /// How the server's own measurements fit.
     pub observed: Observed,
+    /// How API Priority and Fairness queued and weighed it, where the log says so.
+    pub priority_and_fairness: Vec<PriorityAndFairness>,
+    /// Objects in the answers, where a trace of a slow request counts them.
+    pub items: Option<Items>,
     /// The costliest request.
     pub example: Option<Example>,
     /// The next costliest.

@@ -24,13 +24,14 @@ pub static COLUMNS: &[Column] = &[
         NONE,
         Text(|row| &row.client.identity),
         "The user name that the requests act as; `system:node:*` for all nodes, `(other clients)` for what is \
-         beyond the number of clients that are told apart.",
+         beyond the number of clients that are told apart. An access line names no user; for it, product and address: \
+         `kubelet (private address)`.",
     ),
     column(
         "kind",
         NONE,
         Text(|row| &row.client.kind),
-        "`service-account`, `node`, `control-plane`, `user` or `anonymous`.",
+        "`service-account`, `node`, `control-plane`, `user`, `anonymous` or `user-agent`.",
     ),
     column(
         "service_account_namespace",

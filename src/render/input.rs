@@ -1,0 +1,125 @@
+//! What was read, for a person at a terminal.
+
+use std::collections::BTreeMap;
+
+use super::plain::{bytes, count, counted, escaped};
+use crate::report::v1::Input;
+
+/// Writes lines of a name and a text.
+type Line<'l> = &'l mut dyn FnMut(&str, &str);
+
+/// How many of a list are named.
+const NAMED: usize = 3;
+
+/// What was read, and what of it could not be.
+pub(super) fn lines(input: &Input, line: Line<'_>) {
+    let access = match input.access_lines {
+        0 => String::new(),
+        all if all == input.events => ", all of an access log".to_owned(),
+        some => format!(", {} of an access log", count(some)),
+    };
+    line(
+        "input",
+        &format!(
+            "{}, {}, {}, {}{access}",
+            counted(input.files, "file"),
+            bytes(input.bytes),
+            counted(input.lines, "line"),
+            counted(input.events, "event")
+        ),
+    );
+    let open = if input.open > 0 { format!(", {} still open", count(input.open)) } else { String::new() };
+    let arrivals = if input.received_only {
+        "; the log holds arrivals only, so there are no statuses, durations and rates"
+    } else {
+        ""
+    };
+    let span = match (&input.first_timestamp, &input.last_timestamp) {
+        (Some(first), Some(last)) => format!(" from {} to {}", seconds(first), seconds(last)),
+        _ => String::new(),
+    };
+    line("", &format!("{}{open}{span}{arrivals}", counted(input.requests, "request")));
+    // The plain form needs no word.
+    if input.formats.keys().any(|format| format != "audit") {
+        line("", &format!("read as {}", by_name(&input.formats)));
+    }
+    if input.filtered > 0 {
+        line("", &format!("{} left out by filters", counted(input.filtered, "event")));
+    }
+    if input.duplicates > 0 {
+        line("", &format!("{} read before and dropped", counted(input.duplicates, "event")));
+    }
+    if let Some(copy) = input.copies.first() {
+        let more = if input.copies.len() > 1 { ", and others" } else { "" };
+        line(
+            "",
+            &format!(
+                "{} not read, as they hold what another holds: {} (as {}){more}",
+                counted(input.copies.len() as u64, "file"),
+                escaped(&copy.file),
+                escaped(&copy.of)
+            ),
+        );
+    }
+    lost(input, line);
+    for note in &input.notes {
+        line("", note);
+    }
+}
+
+/// What could not be read.
+fn lost(input: &Input, line: Line<'_>) {
+    if !input.skipped.is_empty() {
+        let at = input.skipped_at.first().map_or(String::new(), |at| {
+            format!("; the first {} at {}:{}", at.reason, escaped(&at.file), at.line)
+        });
+        line("", &format!("skipped: {}{at}", by_name(&input.skipped)));
+    }
+    if !input.foreign.is_empty() {
+        line("", &format!("of other logs, or parts of a line: {}", by_name(&input.foreign)));
+    }
+    if input.replaced_utf8 > 0 {
+        line(
+            "",
+            &format!("{} read with bytes replaced that are no UTF-8", counted(input.replaced_utf8, "line")),
+        );
+    }
+    for damaged in &input.damaged {
+        let place = format!("{}:{}", escaped(&damaged.file), damaged.line);
+        line("", &format!("{place}: {}; read up to here", damaged.damage.replace('-', " ")));
+    }
+    if input.not_read.count > 0 {
+        let files: Vec<String> = input
+            .not_read
+            .files
+            .iter()
+            .take(NAMED)
+            .map(|one| format!("{} ({})", escaped(&one.file), escaped(&one.why)))
+            .collect();
+        line(
+            "",
+            &format!("{} could not be read: {}", counted(input.not_read.count, "path"), files.join(", ")),
+        );
+    }
+    if input.without_events.count > 0 {
+        let files: Vec<_> = input.without_events.files.iter().take(NAMED).map(|file| escaped(file)).collect();
+        line(
+            "",
+            &format!(
+                "{} without any audit event: {}",
+                counted(input.without_events.count, "file"),
+                files.join(", ")
+            ),
+        );
+    }
+}
+
+fn by_name(counts: &BTreeMap<String, u64>) -> String {
+    let all: Vec<String> = counts.iter().map(|(name, number)| format!("{} {name}", count(*number))).collect();
+    all.join(", ")
+}
+
+/// An instant to the second.
+fn seconds(instant: &str) -> String {
+    instant.split('.').next().unwrap_or(instant).replace('T', " ")
+}

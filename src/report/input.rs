@@ -1,0 +1,184 @@
+//! The report's input section.
+
+use std::collections::BTreeMap;
+
+use super::build::{Context, file_name};
+use super::v1;
+use crate::decode::{Envelope, Foreign, Layers, SkipReason};
+use crate::k8s::{Stage, timestamp};
+use crate::ledger::{InputCounts, SourceCounts};
+
+/// Files that are named where only some are.
+const NAMED_FILES: usize = 10;
+
+pub(super) fn input(counts: &InputCounts, context: &Context<'_>, requests: u64, open: u64) -> v1::Input {
+    let stages = [
+        (Stage::RequestReceived, "RequestReceived"),
+        (Stage::ResponseStarted, "ResponseStarted"),
+        (Stage::ResponseComplete, "ResponseComplete"),
+        (Stage::Panic, "Panic"),
+    ];
+    let sources = context.sources;
+    let file = |source: u32| file_name(&sources.list, source);
+    let without: Vec<String> = sources
+        .list
+        .iter()
+        .zip(0_u32..)
+        .filter(|(_, index)| counts.sources.get(index).is_none_or(|source| source.events == 0))
+        .map(|(source, _)| source.name())
+        .collect();
+    let formats = formats(counts);
+    v1::Input {
+        files: sources.list.len() as u64,
+        bytes: counts.bytes,
+        lines: counts.lines,
+        records: counts.records(),
+        events: counts.all_events(),
+        events_by_stage: stages
+            .into_iter()
+            .map(|(stage, name)| (name.to_owned(), counts.events[stage as usize]))
+            .collect(),
+        access_lines: counts.access_lines,
+        joined: counts.joined,
+        not_joined: counts.not_joined,
+        filtered: counts.filtered,
+        duplicates: counts.duplicates,
+        requests,
+        open,
+        received_only: counts.received_only(),
+        replaced_utf8: counts.replaced_utf8,
+        foreign: by_kind(&counts.foreign),
+        skipped: counts
+            .skipped
+            .iter()
+            .map(|(reason, (count, _))| (reason.as_str().to_owned(), *count))
+            .collect(),
+        skipped_at: counts
+            .skipped
+            .iter()
+            .filter(|(reason, _)| **reason != SkipReason::Blank)
+            .flat_map(|(reason, (_, places))| places.iter().map(|at| (reason.as_str(), *at)))
+            .map(|(reason, at)| v1::SkippedAt {
+                reason: reason.to_owned(),
+                file: file(at.source),
+                line: at.line,
+            })
+            .collect(),
+        damaged: counts
+            .damaged
+            .iter()
+            .map(|(source, (damage, line))| v1::Damaged {
+                damage: damage.as_str().to_owned(),
+                file: file(*source),
+                line: *line,
+            })
+            .collect(),
+        without_events: v1::WithoutEvents {
+            count: without.len() as u64,
+            files: without.into_iter().take(NAMED_FILES).collect(),
+        },
+        not_read: v1::NotRead {
+            count: sources.not_read.len() as u64,
+            files: sources
+                .not_read
+                .iter()
+                .take(NAMED_FILES)
+                .map(|one| v1::NotReadFile { file: one.path.display().to_string(), why: one.why.clone() })
+                .collect(),
+        },
+        copies: sources
+            .copies
+            .iter()
+            .map(|copy| v1::Copy { file: copy.path.display().to_string(), of: copy.of.display().to_string() })
+            .collect(),
+        notes: notes(counts, &formats),
+        formats: formats.into_iter().map(|(layers, events)| (layers.to_string(), events)).collect(),
+        first_timestamp: counts.span.map(|span| timestamp::format_micros(span.0)),
+        last_timestamp: counts.span.map(|span| timestamp::format_micros(span.1)),
+        sources: counts
+            .sources
+            .iter()
+            .filter(|(_, counts)| counts.records() > 0)
+            .map(|(index, counts)| source(file(*index), counts))
+            .collect(),
+    }
+}
+
+fn source(file: String, counts: &SourceCounts) -> v1::SourceInput {
+    v1::SourceInput {
+        file,
+        framing: counts.framing.to_owned(),
+        formats: counts.forms.iter().map(|(layers, events)| (layers.to_string(), *events)).collect(),
+        bytes: counts.bytes,
+        lines: counts.lines,
+        records: counts.records(),
+        events: counts.events,
+        access_lines: counts.access_lines,
+        foreign: by_kind(&counts.foreign),
+        skipped: counts.skipped.iter().map(|(reason, count)| (reason.as_str().to_owned(), *count)).collect(),
+    }
+}
+
+fn by_kind(foreign: &BTreeMap<Foreign, u64>) -> BTreeMap<String, u64> {
+    foreign.iter().map(|(kind, count)| (kind.as_str().to_owned(), *count)).collect()
+}
+
+fn formats(counts: &InputCounts) -> BTreeMap<Layers, u64> {
+    let mut formats = BTreeMap::new();
+    for (layers, events) in counts.sources.values().flat_map(|source| &source.forms) {
+        *formats.entry(*layers).or_default() += events;
+    }
+    formats
+}
+
+/// What the log can't tell, because of the form that it came in.
+fn notes(counts: &InputCounts, formats: &BTreeMap<Layers, u64>) -> Vec<String> {
+    let of = |envelope: Envelope| -> u64 {
+        formats.iter().filter(|(layers, _)| layers.contains(envelope)).map(|(_, events)| events).sum()
+    };
+    let skipped = |reason| counts.skipped.get(&reason).map_or(0, |(count, _)| *count);
+    let mut notes = Vec::new();
+    let mut note = |count: u64, text: &str| {
+        if count > 0 {
+            notes.push(text.replace("{}", &count.to_string()));
+        }
+    };
+    note(
+        counts.access_lines,
+        "{} events are lines of the apiserver's own access log, which names no users: there the client is the user \
+         agent with a class of its address, and ServiceAccounts can't be told",
+    );
+    note(
+        counts.joined,
+        "{} of them are in the audit log too: counted once, with the audit log's user and the access log's seats",
+    );
+    note(
+        counts.not_joined,
+        "{} of them are left out: which are in the audit log too can't be told on a pipe. name files to have them joined",
+    );
+    note(
+        u64::from(counts.index_full),
+        "there are more requests than are remembered for joining; some may count in both logs",
+    );
+    note(
+        counts.undated,
+        "{} lines have no year and no wrapper or file that tells it: without instants and rates. name it with --year",
+    );
+    note(
+        of(Envelope::Gke),
+        "{} events are from GKE, whose entries hold no request URI: of reads, neither resourceVersion nor limit are \
+         known (not-observable), and no durations",
+    );
+    note(
+        of(Envelope::AzureAdmin),
+        "{} events are of AKS' category kube-audit-admin, which leaves out every get and list: for reads, collect \
+         kube-audit",
+    );
+    note(of(Envelope::Legacy), "{} events are in the legacy text format, which holds no durations");
+    note(
+        skipped(SkipReason::CutByCloudwatch),
+        "{} events were cut at 256 KB by CloudWatch Logs and are lost",
+    );
+    note(skipped(SkipReason::OtherFormat), "{} entries are of another form than --input-format names");
+    notes
+}

@@ -1,0 +1,186 @@
+//! What only the apiserver's own log tells, in the form of the contract.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use super::sums::latency;
+use super::{shape, v1};
+use crate::ledger::traces::About;
+use crate::ledger::{self, Flows, Histogram, Merge, Traces};
+
+/// Groups of traces that are shown; a product is the client's to choose.
+const MAX_GROUPS: usize = 500;
+/// The name of everything beyond it.
+const OTHER_OPERATIONS: &str = "(other operations)";
+/// The name of flows beyond the number that is told apart.
+const OTHER: &str = "(other)";
+
+/// The traces of one group.
+#[derive(Debug, Default)]
+struct Group {
+    traces: u64,
+    items: ledger::Items,
+    latency: Histogram,
+}
+
+impl Merge for Group {
+    fn merge(&mut self, other: Self) {
+        self.traces += other.traces;
+        self.items.merge(other.items);
+        self.latency.merge(other.latency);
+    }
+}
+
+/// The groups of traces, the greatest time first.
+pub(super) fn traces(traces: &mut Traces) -> Vec<v1::TraceGroup> {
+    let mut groups: HashMap<&About, Group> = HashMap::new();
+    for trace in traces.whole() {
+        let group = groups.entry(trace.about).or_default();
+        group.traces += 1;
+        if let Some(count) = trace.items {
+            group.items.record(count);
+        }
+        if let Some(micros) = trace.micros {
+            group.latency.record(micros);
+        }
+    }
+    // What differs in the ledger may look the same: a path with the `/watch/` prefix.
+    let mut by_name: BTreeMap<Name, Group> = BTreeMap::new();
+    for (about, group) in groups {
+        by_name.entry(Name::of(about)).or_default().merge(group);
+    }
+    let mut named: Vec<(Name, Group)> = by_name.into_iter().collect();
+    named.sort_by_key(|(_, group)| Reverse((group.latency.sum(), group.traces)));
+    let others = named.split_off(named.len().min(MAX_GROUPS));
+    if !others.is_empty() {
+        let mut folded = Group::default();
+        for (_, group) in others {
+            folded.merge(group);
+        }
+        let name = Name { operation: OTHER_OPERATIONS.to_owned(), ..Name::default() };
+        named.push((name, folded));
+    }
+    named
+        .into_iter()
+        .map(|(name, group)| v1::TraceGroup {
+            operation: name.operation,
+            resource: name.resource,
+            subresource: name.subresource,
+            scope: name.scope.map(str::to_owned),
+            product: name.product,
+            traces: group.traces,
+            items: items(group.items),
+            latency: latency(&group.latency),
+        })
+        .collect()
+}
+
+/// What a group is about, in words.
+#[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Name {
+    operation: String,
+    resource: Option<String>,
+    subresource: Option<String>,
+    scope: Option<&'static str>,
+    product: String,
+}
+
+impl Name {
+    fn of(about: &About) -> Self {
+        let target = about.target.as_ref();
+        Self {
+            operation: about.operation.to_string(),
+            resource: target.map(shape::resource),
+            subresource: target.and_then(shape::subresource),
+            scope: target.and_then(shape::scope).map(crate::k8s::Scope::as_str),
+            product: about.product.to_string(),
+        }
+    }
+}
+
+pub(super) fn flows(flows: Option<&Flows>) -> Vec<v1::PriorityAndFairness> {
+    let sorted = flows.map_or_else(Vec::new, |flows| flows.clone().into_sorted());
+    let flow = |(key, load): (Option<ledger::apf::FlowKey>, ledger::apf::Load)| {
+        let (priority_level, flow_schema) = match key {
+            Some(key) => (key.priority_level.into(), key.flow_schema.into()),
+            None => (OTHER.to_owned(), OTHER.to_owned()),
+        };
+        v1::PriorityAndFairness {
+            priority_level,
+            flow_schema,
+            requests: load.requests,
+            seats: load.seats,
+            max_seats: load.max_seats,
+            execution_micros: load.execution_micros,
+        }
+    };
+    sorted.into_iter().map(flow).collect()
+}
+
+pub(super) fn items(items: ledger::Items) -> Option<v1::Items> {
+    let ledger::Items { requests, sum, max } = items;
+    (requests > 0).then_some(v1::Items { requests, sum, max })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::klog::{Apf, TraceFragment};
+    use crate::input::Place;
+
+    fn of(lines: &[&str]) -> Vec<v1::TraceGroup> {
+        let mut all = Traces::default();
+        for (line, offset) in lines.iter().zip(0..) {
+            let place = Place { source: 0, offset, line: 1 };
+            all.observe(place, &TraceFragment::read(line).expect("a fragment"));
+        }
+        traces(&mut all)
+    }
+
+    #[test]
+    fn groups_hold_no_names_of_objects() {
+        let groups = of(&[
+            r#"Trace[1]: "List" url:/api/v1/namespaces/a/pods,user-agent:kubectl/v1 (x) (total time: 600ms):"#,
+            r#"Trace[2]: "List" url:/api/v1/namespaces/b/pods,user-agent:kubectl/v2 (x) (total time: 700ms):"#,
+            r#"Trace[2]: ---"Writing http response done" count:9 1ms (y)"#,
+            r#"Trace[3]: "Get" url:/apis/apps/v1/namespaces/b/deployments/d,user-agent:x (x) (total time: 900ms):"#,
+            r#"Trace[4]: "GuaranteedUpdate etcd3" type:*core.Pod (x) (total time: 100ms):"#,
+        ]);
+        let words: Vec<_> = groups
+            .iter()
+            .map(|group| (&*group.operation, group.resource.as_deref(), group.scope.as_deref(), group.traces))
+            .collect();
+        assert_eq!(
+            words,
+            [
+                ("List", Some("pods"), Some("namespace"), 2),
+                ("Get", Some("deployments.apps"), Some("object"), 1),
+                ("GuaranteedUpdate etcd3", None, None, 1),
+            ]
+        );
+        assert_eq!(groups[0].items, Some(v1::Items { requests: 1, sum: 9, max: 9 }));
+        assert_eq!(groups[0].latency.map(|latency| latency.sum_micros), Some(1_300_000));
+        assert_eq!((&*groups[0].product, groups[1].items), ("kubectl", None));
+    }
+
+    #[test]
+    fn more_groups_than_are_shown_are_one() {
+        let lines: Vec<String> = (0..MAX_GROUPS + 7)
+            .map(|n| format!(r#"Trace[{n}]: "List" url:/api/v1/r{n} (x) (total time: {}ms):"#, 600 + n))
+            .collect();
+        let groups = of(&lines.iter().map(|line| &**line).collect::<Vec<_>>());
+        assert_eq!(groups.len(), MAX_GROUPS + 1);
+        assert_eq!((&*groups[MAX_GROUPS].operation, groups[MAX_GROUPS].traces), (OTHER_OPERATIONS, 7));
+    }
+
+    #[test]
+    fn flows_beyond_the_bound_have_no_name() {
+        let mut all = Flows::default();
+        for n in 0..20 {
+            all.record(&Apf { flow_schema: n.to_string().into(), ..Apf::default() });
+        }
+        let flows = flows(Some(&all));
+        assert_eq!((flows.len(), &*flows[8].flow_schema, flows[8].requests), (9, OTHER, 12));
+        assert_eq!(super::flows(None), []);
+    }
+}
