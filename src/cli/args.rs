@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::decode::Envelope;
+use crate::ledger::Dedup;
 use crate::render::export::TableFormat;
 
 /// What each client costs your Kubernetes control plane, read from recorded audit logs.
@@ -22,6 +24,8 @@ pub(super) enum Command {
     Scan(ScanArgs),
     /// Say where one request is answered from, and why.
     Classify(ClassifyArgs),
+    /// Print an audit policy that logs what kubetoll needs, at the least volume.
+    AuditPolicy(AuditPolicyArgs),
 }
 
 /// The server that requests are judged for.
@@ -74,10 +78,51 @@ pub(super) struct ScanArgs {
     /// Workers; without it, one for each core.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512), help_heading = "Reading")]
     pub threads: Option<u16>,
-    /// Longest line that is read; longer ones are counted as skipped.
+    /// The form that the logs are in, such as `audit`, `cri` or `http-log`; without it each is told by its content.
+    #[arg(long, value_name = "NAME", help_heading = "Reading")]
+    pub input_format: Option<InputFormat>,
+    /// How events that were read already are found: `auto` in bounded memory, `exact` among all of them.
+    #[arg(long, value_enum, default_value_t = DedupArg::Auto, help_heading = "Reading")]
+    pub dedup: DedupArg,
+    /// The year of lines of the apiserver's own log, which has none; without it the envelope's or the file's.
+    #[arg(long, value_name = "YEAR", value_parser = clap::value_parser!(i32).range(1970..=9999), help_heading = "Reading")]
+    pub year: Option<i32>,
+    /// Longest line or document that is read; longer ones are counted as skipped.
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024),
           help_heading = "Reading")]
     pub max_line: u16,
+}
+
+/// The name of an envelope.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct InputFormat(pub Envelope);
+
+impl FromStr for InputFormat {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names = || Envelope::ALL.map(Envelope::as_str).join(", ");
+        let found = Envelope::ALL.into_iter().find(|envelope| envelope.as_str() == text);
+        found.map(Self).ok_or_else(|| format!("no such form; known are {}", names()))
+    }
+}
+
+/// How duplicates are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum DedupArg {
+    Auto,
+    Off,
+    Exact,
+}
+
+impl From<DedupArg> for Dedup {
+    fn from(arg: DedupArg) -> Self {
+        match arg {
+            DedupArg::Auto => Self::Auto,
+            DedupArg::Off => Self::Off,
+            DedupArg::Exact => Self::Exact,
+        }
+    }
 }
 
 /// Which requests are counted. Names may hold `*`; one that begins with `-` is left out.
@@ -151,6 +196,13 @@ pub(super) struct ClassifyArgs {
     /// When to colour the text; `NO_COLOR` is honoured.
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     pub color: Color,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct AuditPolicyArgs {
+    /// Write it to a file instead of standard output, whole or not at all.
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
 }
 
 /// When to colour.

@@ -1,6 +1,7 @@
 //! The command line: arguments, progress, exit status. Wiring only.
 
 mod args;
+mod audit_policy;
 mod classify;
 mod output;
 mod progress;
@@ -28,6 +29,7 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         Command::Scan(args) => scan::run(&args),
         Command::Classify(args) => classify::run(&args),
+        Command::AuditPolicy(args) => audit_policy::run(&args),
     };
     ExitCode::from(done.unwrap_or_else(|error| {
         if is_broken_pipe(&error) {

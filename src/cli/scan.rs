@@ -11,9 +11,9 @@ use super::{DONE, FAILED, FOUND, server};
 use crate::apiserver::{Server, judge_alike};
 use crate::classify::Witness;
 use crate::classify::filter::{Filter, Names, StatusSet, instant};
-use crate::input::Sources;
+use crate::input::{Sources, can_be_read_again};
 use crate::k8s::KubeVersion;
-use crate::ledger::{Ledger, ServerTimeline};
+use crate::ledger::{Dedup, Ledger, ServerTimeline};
 use crate::pipeline::{self, Settings};
 use crate::render;
 use crate::report::{self, Context, Report, VersionSource};
@@ -22,11 +22,17 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
     let server = server::server(&args.server)?;
     let settings = Settings {
         threads: args.threads.map_or_else(all_cores, usize::from),
-        max_line: usize::from(args.max_line) << 20,
+        max_record: usize::from(args.max_line) << 20,
         filter: filter(&args.filter)?,
+        format: args.input_format.map(|format| format.0),
+        dedup: args.dedup.into(),
+        year: args.year,
     };
     let main = main_format(&args.format, args.output.as_deref())?;
-    let sources = Sources::discover(&args.paths)?;
+    let mut sources = Sources::discover(&args.paths)?;
+    if settings.dedup != Dedup::Off {
+        sources.drop_copies();
+    }
     check_outputs(args, &sources)?;
     let known = args.server.kube_version.is_some().then_some(server.version);
     let run = Run { args, settings, sources, server };
@@ -34,7 +40,7 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
     let empty = run.paths_without_events(&ledger);
     let events = ledger.input.all_events();
     let context = Context {
-        sources: &run.sources.list,
+        sources: &run.sources,
         server: run.server.clone(),
         timeline: &found.timeline,
         version_source: found.source,
@@ -149,7 +155,7 @@ impl Run<'_> {
         if timeline.versions.iter().all(|version| judge_alike(*version, newest)) {
             return Ok((ledger, Found { timeline: ServerTimeline::always(newest), source, notes }));
         }
-        if !self.sources.can_be_read_again() {
+        if !can_be_read_again(&self.sources.list) {
             notes.push(format!(
                 "the log spans an upgrade, but a pipe can't be read twice: all of it is judged as {newest}; \
                  name files to have each request judged by the version of its time"
@@ -169,15 +175,28 @@ impl Run<'_> {
 
     /// A message for each path that was given and holds no event.
     fn paths_without_events(&self, ledger: &Ledger) -> Vec<String> {
+        let holds_none =
+            |index: u32| ledger.input.sources.get(&index).is_none_or(|counts| counts.events == 0);
         let silent = |given: &&PathBuf| {
-            let below = self.sources.list.iter().zip(0_u32..).filter(|(source, _)| match &source.path {
+            let is_below = |path: Option<&Path>| match path {
                 Some(path) => path.starts_with(given),
                 None => given.as_os_str() == "-",
-            });
-            below.clone().count() > 0
-                && below.into_iter().all(|(_, index)| {
-                    ledger.input.sources.get(&index).is_none_or(|counts| counts.events == 0)
-                })
+            };
+            // What a copy holds is found in the file that is read for it.
+            let original = |path: &Path| {
+                self.sources.list.iter().position(|source| source.path.as_deref() == Some(path))
+            };
+            let copies = self.sources.copies.iter().filter(|copy| is_below(Some(&copy.path)));
+            let mut below = self
+                .sources
+                .list
+                .iter()
+                .enumerate()
+                .filter(|(_, source)| is_below(source.path.as_deref()))
+                .map(|(index, _)| index)
+                .chain(copies.filter_map(|copy| original(&copy.of)))
+                .peekable();
+            below.peek().is_some() && below.all(|index| u32::try_from(index).is_ok_and(holds_none))
         };
         let name = |given: &PathBuf| {
             if given.as_os_str() == "-" { "standard input".to_owned() } else { given.display().to_string() }
@@ -188,8 +207,8 @@ impl Run<'_> {
             .filter(silent)
             .map(|given| {
                 format!(
-                    "{}: holds no audit event{}; kubetoll reads what kube-apiserver writes with --audit-log-path, \
-                     one JSON object of audit.k8s.io/v1 to a line",
+                    "{}: holds no audit event{}; kubetoll reads what kube-apiserver writes with --audit-log-path, as \
+                     it is or in the envelopes of clouds and collectors (docs/inputs.md)",
                     name(given),
                     if self.args.paths.len() == 1 { skipped(ledger) } else { String::new() }
                 )
@@ -201,9 +220,11 @@ impl Run<'_> {
 /// What a log without events holds instead.
 fn skipped(ledger: &Ledger) -> String {
     let input = &ledger.input;
-    let lines = input.skipped.iter().map(|(reason, (count, _))| match count {
-        1 => format!("1 line is {}", reason.as_str()),
-        count => format!("{count} lines are {}", reason.as_str()),
+    let skipped = input.skipped.iter().map(|(reason, (count, _))| (reason.as_str(), *count));
+    let foreign = input.foreign.iter().map(|(kind, count)| (kind.as_str(), *count));
+    let lines = skipped.chain(foreign).map(|(what, count)| match count {
+        1 => format!("1 line is {what}"),
+        count => format!("{count} lines are {what}"),
     });
     let streams = input.damaged.values().map(|(damage, _)| damage.as_str().to_owned());
     let found: Vec<String> = lines.chain(streams).collect();
