@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use criterion::{Criterion, SamplingMode, Throughput};
 use kubetoll::classify::{Parts, classify};
-use kubetoll::decode::{line, lines};
+use kubetoll::decode::{Decoder, Outcome, SourceFacts};
+use kubetoll::input::framing::lines;
 use kubetoll::input::{Block, Place};
 use kubetoll::k8s::Event;
 use kubetoll::ledger::Ledger;

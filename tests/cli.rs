@@ -148,9 +148,10 @@ fn a_file_without_events_does_not_cost_the_report_of_the_others() {
 
 #[test]
 fn compression_is_told_by_content_and_damage_is_counted() {
-    let lines: String = (0..100).map(|_| EVENT.line()).collect();
+    let numbered = |id: u32| Event { id: &id.to_string(), ..EVENT }.line();
+    let lines: String = (0..100).map(numbered).collect();
     let whole = gzip(lines.as_bytes());
-    let members = [gzip(EVENT.line().as_bytes()), gzip(EVENT.line().as_bytes())].concat();
+    let members = [gzip(numbered(1).as_bytes()), gzip(numbered(2).as_bytes())].concat();
     let dir = Dir::with(&[
         ("gzip.log", &whole),
         ("members.log", &members),
@@ -478,7 +479,8 @@ fn what_a_client_sends_cannot_drive_the_terminal() {
 
 #[test]
 fn the_same_file_by_two_paths_is_read_once_and_order_does_not_matter() {
-    let dir = Dir::with(&[("b/1.log", EVENT.line().as_bytes()), ("a.log", EVENT.line().as_bytes())]);
+    let other = Event { id: "2", second: 1, ..EVENT }.line();
+    let dir = Dir::with(&[("b/1.log", EVENT.line().as_bytes()), ("a.log", other.as_bytes())]);
     let one = dir.json(&["b", "a.log", "./b/1.log"]);
     assert_eq!(one["input"]["files"], 2);
     assert_eq!(dir.json(&["a.log", "b"])["clients"], dir.json(&["b", "a.log"])["clients"]);

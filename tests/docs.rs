@@ -1,11 +1,44 @@
 //! Documentation that is generated, and documentation that must not drift. `UPDATE_DOCS=1 cargo test --test docs`
 //! writes it anew.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
 use kubetoll::apiserver::Reason;
+
+/// Formats of the input, as the report and `--input-format` name them.
+const FORMATS: [&str; 28] = [
+    "audit",
+    "json",
+    "json-array",
+    "yaml",
+    "event-list",
+    "cloudwatch-subscription",
+    "firehose",
+    "aws-logs-tail",
+    "cloudwatch-export",
+    "logs-insights",
+    "azure-records",
+    "azure-record",
+    "azure-parsed",
+    "azure-table",
+    "gke",
+    "node-logs",
+    "viaq",
+    "otlp",
+    "collector",
+    "cri",
+    "docker",
+    "grep",
+    "syslog",
+    "legacy",
+    "http-log",
+    "http-log-json",
+    "http-log-older",
+    "trace",
+];
 
 fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -49,4 +82,56 @@ fn the_reasons() {
         writeln!(text, "| `{}` | {} |", reason.code(), reason.sentence()).expect("a String");
     }
     generated("docs/classify.md", &text);
+}
+
+/// What stands between backticks, outside of code blocks.
+fn code_spans(text: &str) -> impl Iterator<Item = &str> {
+    let prose = text.split("```").step_by(2);
+    prose.flat_map(str::lines).flat_map(|line| line.split('`').skip(1).step_by(2))
+}
+
+#[test]
+fn the_inputs_name_each_format_once() {
+    let text = fs::read_to_string(path("docs/inputs.md")).expect("docs/inputs.md");
+    let (head, _) = text.split_once("\n## ").expect("a heading");
+    let rows: Vec<&str> = head.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    let mut named: BTreeMap<&str, usize> = FORMATS.iter().map(|format| (*format, 0)).collect();
+    for span in rows.iter().flat_map(|row| code_spans(row)) {
+        if let Some(times) = named.get_mut(span) {
+            *times += 1;
+        }
+    }
+    assert!(named.values().all(|times| *times == 1), "{named:?}");
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").collect();
+        let format = cells.get(2).and_then(|cell| code_spans(cell).next());
+        assert!(cells.len() == 4 && format.is_some_and(|format| FORMATS.contains(&format)), "{row}");
+    }
+}
+
+#[test]
+fn the_inputs_wrap_only_formats_that_there_are() {
+    let text = fs::read_to_string(path("docs/inputs.md")).expect("docs/inputs.md");
+    let wrapped = text.split(|c: char| !c.is_ascii_alphanumeric() && !"-/.".contains(c));
+    let mut found = 0;
+    for (outer, inner) in wrapped.filter_map(|word| word.split_once('/')) {
+        if FORMATS.contains(&outer) {
+            assert!(FORMATS.contains(&inner), "{outer}/{inner}");
+            found += 1;
+        }
+    }
+    assert!(found > 0);
+}
+
+#[test]
+fn links_within_the_inputs_lead_somewhere() {
+    let text = fs::read_to_string(path("docs/inputs.md")).expect("docs/inputs.md");
+    let anchor = |heading: &str| {
+        let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -".contains(*c));
+        kept.collect::<String>().to_lowercase().replace(' ', "-")
+    };
+    let anchors: Vec<String> = text.lines().filter_map(|line| line.strip_prefix("## ")).map(anchor).collect();
+    for link in text.split("](#").skip(1).filter_map(|rest| rest.split(')').next()) {
+        assert!(anchors.iter().any(|anchor| anchor == link), "#{link} is none of {anchors:?}");
+    }
 }

@@ -10,7 +10,7 @@ use kubetoll::apiserver::Server;
 use kubetoll::classify::filter::{Filter, Names, StatusSet};
 use kubetoll::input::Sources;
 use kubetoll::k8s::KubeVersion;
-use kubetoll::ledger::ServerTimeline;
+use kubetoll::ledger::{Dedup, ServerTimeline};
 use kubetoll::pipeline::{self, Settings};
 use kubetoll::render::export::{COLUMNS, ExportError, SCHEMA_VERSION, TableFormat, check, write};
 use kubetoll::report::v1::Shape;
@@ -92,10 +92,17 @@ fn report_for(server: Server, directory: &Path, events: &[Value]) -> Report {
     let path = directory.join("audit.log");
     let lines: Vec<String> = events.iter().map(|event| format!("{event}\n")).collect();
     fs::write(&path, lines.concat()).expect("a log");
-    let sources = Sources::discover(&[path]).expect("a source").list;
+    let sources = Sources::discover(&[path]).expect("a source");
     let timeline = ServerTimeline::always(server.version);
-    let settings = Settings { threads: 1, max_line: 1 << 20, filter: everything() };
-    let ledger = pipeline::run(&sources, &settings, &timeline, &Arc::default()).expect("a ledger");
+    let settings = Settings {
+        threads: 1,
+        max_record: 1 << 20,
+        filter: everything(),
+        format: None,
+        dedup: Dedup::Auto,
+        year: None,
+    };
+    let ledger = pipeline::run(&sources.list, &settings, &timeline, &Arc::default()).expect("a ledger");
     let version_source = VersionSource::Flag;
     report::build(
         ledger,

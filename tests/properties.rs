@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use kubetoll::classify::{Statement, Witness};
 use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::{Ledger, MAX_PRODUCTS, MAX_SHAPES, Merge, ServerTimeline, VersionEvidence};
-use kubetoll::pipeline::Worker;
+use kubetoll::pipeline::{Pass, Shared, Worker};
 use kubetoll::report::Report;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -86,7 +86,8 @@ fn upgrade() -> ServerTimeline {
 }
 
 /// What says in which file and line something stands.
-const PLACES: [&str; 6] = ["example", "moreExamples", "files", "skippedAt", "withoutEvents", "damaged"];
+const PLACES: [&str; 7] =
+    ["example", "moreExamples", "files", "skippedAt", "withoutEvents", "damaged", "sources"];
 
 /// Whether two reports are the same, and if not, where they differ.
 fn same(left: &Report, right: &Report) -> Result<(), TestCaseError> {
@@ -149,21 +150,25 @@ proptest! {
         let (settings, timeline) = (run::settings(1, &[]), upgrade());
         let whole = run::count(&run::blocks(&log, |_| false), &settings, &timeline);
         let versions = whole.versions.clone();
-        let whole = run::report(whole, &[], &timeline);
+        let whole = run::report(whole, &run::sources(&[]), &timeline);
         conservation::check(&whole);
 
         let blocks = run::blocks(&log, |line| cuts[line % cuts.len()]);
-        let mut ledgers: Vec<Ledger> = (0..workers).map(|_| Ledger::default()).collect();
+        let shared = Shared::new(&settings, &timeline, &[]);
+        let mut counting: Vec<Worker<'_>> = (0..workers).map(|_| Worker::new(&shared, &Pass::Count)).collect();
         for at in shuffled.iter().filter(|at| **at < blocks.len()) {
-            let ledger = std::mem::take(&mut ledgers[at % workers]);
-            let mut worker = Worker { settings: &settings, timeline: &timeline, ledger };
-            worker.read(&blocks[*at]);
-            ledgers[at % workers] = worker.ledger;
+            counting[at % workers].read(&blocks[*at]);
         }
         prop_assert!(blocks.len() <= shuffled.len());
-        let merged = ledgers.into_iter().rev().reduce(|mut all, one| { all.merge(one); all }).expect("a worker");
+        let merged = counting
+            .into_iter()
+            .map(Worker::into_counted)
+            .rev()
+            .reduce(|mut all, one| { all.merge(one); all })
+            .expect("a worker")
+            .whole();
         prop_assert!(merged.versions == versions, "what is said of versions hangs on the order");
-        let merged = run::report(merged, &[], &timeline);
+        let merged = run::report(merged, &run::sources(&[]), &timeline);
         same(&merged, &whole)?;
     }
 }
@@ -232,7 +237,7 @@ fn both_ways(lines: &[String]) -> (Ledger, Report) {
     let read = |lines: String| {
         let ledger =
             run::count(&run::blocks(lines.as_bytes(), |line| line % 1_000 == 999), &settings, &timeline);
-        (ledger.versions.clone(), run::report(ledger, &[], &timeline), lines)
+        (ledger.versions.clone(), run::report(ledger, &run::sources(&[]), &timeline), lines)
     };
     let (versions, report, text) = read(lines.concat());
     let (backwards_versions, backwards, _) = read(lines.iter().rev().map(String::as_str).collect());

@@ -8,10 +8,9 @@ use std::path::PathBuf;
 use flate2::read::MultiGzDecoder;
 use kubetoll::apiserver::{Asked, LimitVerdict, ParsedTarget, Reason, ServedFrom, Server, Verdict, judge};
 use kubetoll::classify::{Answer, Parts, classify};
-use kubetoll::decode::line;
 use kubetoll::input::Place;
-use kubetoll::k8s::Stage;
 use kubetoll::k8s::request_info::Method;
+use kubetoll::k8s::{Event, Stage};
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
@@ -190,7 +189,7 @@ fn a_recorded_audit_log_gets_the_same_verdicts_by_the_way_of_scan() {
         let probes: HashMap<String, Probe> =
             probes(&path).into_iter().map(|probe| (probe.audit_id.clone(), probe)).collect();
         for text in lines_of(&audits[&name]) {
-            let event = line::decode(text.as_bytes()).expect("an event");
+            let event: Event<'_> = serde_json::from_str(&text).expect("an event");
             let stage = event.stage().expect("a stage");
             let (Some(probe), Stage::ResponseComplete) = (probes.get(&*event.audit_id), stage) else {
                 continue;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kubetoll::ledger::MAX_PRODUCTS;
 use kubetoll::report::Report;
-use kubetoll::report::v1::{Client, Counts, Shape, Statuses};
+use kubetoll::report::v1::{Client, Counts, Input, Shape, SourceInput, Statuses};
 
 /// Holds a report to its own sums.
 ///
@@ -12,12 +12,14 @@ use kubetoll::report::v1::{Client, Counts, Shape, Statuses};
 /// Where they don't add up.
 pub fn check(report: &Report) {
     let input = &report.input;
-    let skipped: u64 = input.skipped.values().sum();
-    assert_eq!(input.lines, input.events + skipped, "every line is an event or is skipped for a reason");
+    let (skipped, foreign): (u64, u64) = (input.skipped.values().sum(), input.foreign.values().sum());
+    assert_eq!(input.records, input.events + foreign + skipped, "every record is one of the three");
+    check_sources(input);
     assert_eq!(input.events, input.events_by_stage.values().sum::<u64>(), "every event has a stage");
     let shapes = || report.clients.iter().flat_map(|client| &client.shapes);
     let events: u64 = shapes().map(|shape| shape.events).sum();
-    assert_eq!(input.events, events + input.filtered, "every event is counted once or filtered");
+    let elsewhere = input.filtered + input.duplicates + input.joined + input.not_joined;
+    assert_eq!(input.events, events + elsewhere, "every event is counted once, or it is said why not");
     let totals = &report.totals.counts;
     assert_eq!(input.requests, totals.requests);
     assert_eq!(
@@ -37,6 +39,30 @@ pub fn check(report: &Report) {
     assert_eq!(totals.etcd_lists, clients().map(|counts| counts.etcd_lists).sum::<u64>());
     assert_eq!(totals.etcd_gets, clients().map(|counts| counts.etcd_gets).sum::<u64>());
     assert_eq!(totals.limit_ignored, clients().map(|counts| counts.limit_ignored).sum::<u64>());
+}
+
+/// The sums of sources are those of the whole.
+fn check_sources(input: &Input) {
+    let mut formats = 0;
+    for source in &input.sources {
+        let (skipped, foreign): (u64, u64) = (source.skipped.values().sum(), source.foreign.values().sum());
+        assert_eq!(source.records, source.events + foreign + skipped, "{}", source.file);
+        assert_eq!(
+            source.events,
+            source.formats.values().sum::<u64>(),
+            "{}: every event has a form",
+            source.file
+        );
+        formats += source.formats.values().sum::<u64>();
+    }
+    let of = |what: fn(&SourceInput) -> u64| input.sources.iter().map(what).sum::<u64>();
+    assert_eq!(
+        (of(|source| source.records), of(|source| source.events), of(|source| source.access_lines)),
+        (input.records, input.events, input.access_lines)
+    );
+    assert_eq!(formats, input.formats.values().sum::<u64>());
+    assert_eq!(sum(input.sources.iter().map(|source| &source.foreign)), input.foreign);
+    assert_eq!(sum(input.sources.iter().map(|source| &source.skipped)), input.skipped);
 }
 
 fn check_client(client: &Client) {

@@ -5,42 +5,54 @@ use kubetoll::apiserver::{
     Asked, Certainty, LimitVerdict, ParsedTarget, ServedFrom, Server, across_versions, certainty, judge,
 };
 use kubetoll::classify::{Parts, classify};
-use kubetoll::decode::{line, lines};
-use kubetoll::input::Place;
+use kubetoll::decode::{Decoder, Outcome, SourceFacts, detect};
+use kubetoll::input::framing::lines;
+use kubetoll::input::{Framing, Place};
 use kubetoll::k8s::request_info::Method;
 use kubetoll::k8s::user_agent::{Form, stated_version};
-use kubetoll::k8s::{KubeVersion, Product, Stage};
+use kubetoll::k8s::{Event, KubeVersion, Product, Stage};
 use kubetoll::ledger::Ledger;
 use kubetoll::ledger::exemplar::kept_uri;
 
 use super::{conservation, run};
 
-/// Some lines of a log: whatever they hold, they are counted, everything adds up, and it does not matter how they
+/// Some records of a log: whatever they hold, they are counted, everything adds up, and it does not matter how they
 /// are cut into blocks and in which order those are read.
 pub fn line(bytes: &[u8]) {
-    let mut events = 0;
-    for line in lines(bytes, 1, 0) {
-        events += u64::from(one_line(line.bytes));
+    let mut decoder = Decoder::new(None, run::MAX_LINE);
+    let mut outcomes = 0;
+    for record in lines(bytes, 1, 0) {
+        decoder.record(&record, SourceFacts::default(), &mut |outcome, _| {
+            outcomes += 1;
+            if let Outcome::Event(event) = &outcome {
+                one_event(event);
+            }
+        });
     }
+    decoder.finish(&mut |_, _| outcomes += 1);
     let settings = run::settings(1, &[]);
-    let timeline = run::timeline();
-    let whole = run::report(run::count(&run::blocks(bytes, |_| false), &settings, &timeline), &[], &timeline);
+    let (timeline, none) = (run::timeline(), run::sources(&[]));
+    let whole =
+        run::report(run::count(&run::blocks(bytes, |_| false), &settings, &timeline), &none, &timeline);
     conservation::check(&whole);
-    // A line that is no UTF-8 gets a second chance, which `one_line` does not give it.
-    assert!((events..=events + whole.input.replaced_utf8).contains(&whole.input.events));
-    let mut blocks = run::blocks(bytes, |_| true);
+    assert_eq!(whole.input.records, outcomes, "each entry is counted once");
+    let may_cut = |text: &[u8]| match detect::framing(text) {
+        Framing::Joined(may_cut) => Some(may_cut),
+        _ => None,
+    };
+    let Some(may_cut) = may_cut(bytes) else { return };
+    let ends: Vec<usize> = memchr::memchr_iter(b'\n', bytes).map(|feed| feed + 1).collect();
+    let mut blocks =
+        run::blocks(bytes, |line| ends.get(line).is_some_and(|at| may_cut(&bytes[..*at], &bytes[*at..])));
     blocks.reverse();
-    assert_eq!(run::report(run::count(&blocks, &settings, &timeline), &[], &timeline), whole);
+    assert_eq!(run::report(run::count(&blocks, &settings, &timeline), &none, &timeline), whole);
 }
 
-/// Whether a line is an event; if so, it is classified and counted.
-fn one_line(bytes: &[u8]) -> bool {
-    let Ok(event) = line::decode(bytes) else {
-        return false;
-    };
+/// An event is classified and counted.
+fn one_event(event: &Event<'_>) {
     let stage = event.stage().expect("decode lets only the four stages pass");
-    let parts = Parts::of(&event);
-    let request = classify(&event, &parts, stage, Place { source: 0, offset: 0, line: 1 });
+    let parts = Parts::of(event);
+    let request = classify(event, &parts, stage, Place { source: 0, offset: 0, line: 1 });
     if stage == Stage::RequestReceived {
         assert!(request.micros.is_none() && request.status.is_none() && request.measured.is_none());
     }
@@ -58,7 +70,6 @@ fn one_line(bytes: &[u8]) -> bool {
             assert_eq!(rows[0].1.events, 2);
         }
     }
-    true
 }
 
 /// A request target: it is judged for every release, always the same way, and the verdict is sound.

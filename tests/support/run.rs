@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use kubetoll::apiserver::Server;
 use kubetoll::classify::filter::{Filter, Names, StatusSet};
-use kubetoll::input::{Block, Source};
+use kubetoll::input::{Block, Source, Sources};
 use kubetoll::k8s::KubeVersion;
-use kubetoll::ledger::{Ledger, Merge, ServerTimeline};
-use kubetoll::pipeline::{self, Settings, Worker};
+use kubetoll::ledger::{Dedup, Ledger, Merge, ServerTimeline};
+use kubetoll::pipeline::{self, Counted, Pass, Settings, Shared, Worker};
 use kubetoll::report::{Context, Report, VersionSource, build};
 
 /// The version that requests are judged by.
@@ -32,7 +32,7 @@ pub fn settings(threads: usize, verbs: &[&str]) -> Settings {
         statuses: StatusSet::default(),
         failed_only: false,
     };
-    Settings { threads, max_line: MAX_LINE, filter }
+    Settings { threads, max_record: MAX_LINE, filter, format: None, dedup: Dedup::Auto, year: None }
 }
 
 /// A timeline of one version.
@@ -41,30 +41,34 @@ pub fn timeline() -> ServerTimeline {
 }
 
 /// Files as sources, in the order in which they are given.
-pub fn sources(files: &[PathBuf]) -> Vec<Source> {
-    files.iter().map(|file| Source { path: Some(file.clone()), explicit: true }).collect()
+pub fn sources(files: &[PathBuf]) -> Sources {
+    let source =
+        |file: &PathBuf| Source { path: Some(file.clone()), explicit: true, modified: None, size: 0 };
+    Sources { list: files.iter().map(source).collect(), ..Sources::default() }
 }
 
 /// Reads files and builds their report.
 pub fn scan(files: &[PathBuf], settings: &Settings) -> Report {
     let sources = sources(files);
     let timeline = timeline();
-    let ledger = pipeline::run(&sources, settings, &timeline, &Arc::default()).expect("threads");
+    let ledger = pipeline::run(&sources.list, settings, &timeline, &Arc::default()).expect("threads");
     report(ledger, &sources, &timeline)
 }
 
-/// What blocks hold, each counted by itself and all merged in their order.
+/// What blocks hold, each counted by a worker of its own and all merged in their order.
 pub fn count(blocks: &[Block], settings: &Settings, timeline: &ServerTimeline) -> Ledger {
-    blocks.iter().fold(Ledger::default(), |mut all, block| {
-        let mut worker = Worker { settings, timeline, ledger: Ledger::default() };
+    let shared = Shared::new(settings, timeline, &[]);
+    let merged = blocks.iter().fold(Counted::default(), |mut all, block| {
+        let mut worker = Worker::new(&shared, &Pass::Count);
         worker.read(block);
-        all.merge(worker.ledger);
+        all.merge(worker.into_counted());
         all
-    })
+    });
+    merged.whole()
 }
 
 /// The report of a ledger.
-pub fn report(ledger: Ledger, sources: &[Source], timeline: &ServerTimeline) -> Report {
+pub fn report(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline) -> Report {
     let context = Context {
         sources,
         server: Server::with_defaults(VERSION),
@@ -82,6 +86,7 @@ pub fn blocks(text: &[u8], mut cut_behind: impl FnMut(usize) -> bool) -> Vec<Blo
     for (index, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let last = blocks.last_mut().expect("never empty");
         last.bytes.extend_from_slice(line);
+        last.lines += 1;
         number += 1;
         offset += line.len() as u64;
         if cut_behind(index) {

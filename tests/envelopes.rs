@@ -1,0 +1,190 @@
+//! The samples of `fixtures/logs/`: each holds the events that stand beside it, and nothing of it is lost.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kubetoll::decode::klog::trace::Part as TracePart;
+use kubetoll::decode::{Decoder, Envelope, Foreign, Layers, Outcome, SourceFacts, detect};
+use kubetoll::input::{Block, Feed, Sources};
+use kubetoll::k8s::Event;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expected {
+    format: String,
+    framing: String,
+    #[serde(default)]
+    events: Vec<Value>,
+    #[serde(default)]
+    access: Vec<Value>,
+    #[serde(default)]
+    traces: Vec<Value>,
+    foreign: u64,
+    skipped: BTreeMap<String, u64>,
+    /// What a reader that joins lines could bring back.
+    #[serde(default, rename = "recoverable")]
+    _recoverable: Value,
+}
+
+/// What a sample was read as.
+#[derive(Default)]
+struct Found {
+    framing: &'static str,
+    layers: BTreeMap<Layers, u64>,
+    events: Vec<Value>,
+    access: Vec<Value>,
+    traces: Vec<Value>,
+    foreign: u64,
+    skipped: BTreeMap<String, u64>,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/logs")
+}
+
+/// The samples with what is expected of them.
+fn samples() -> Vec<(PathBuf, Expected)> {
+    let mut samples = Vec::new();
+    for folder in [folder(), folder().join("damaged")] {
+        for entry in fs::read_dir(folder).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            if let Some(sample) = path.to_str().and_then(|path| path.strip_suffix(".expected.json")) {
+                let expected = fs::read(&path).expect("a file");
+                let expected =
+                    serde_json::from_slice(&expected).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+                samples.push((PathBuf::from(sample), expected));
+            }
+        }
+    }
+    samples.sort_by(|(a, _), (b, _)| a.cmp(b));
+    samples
+}
+
+fn read(path: &Path, only: Option<Envelope>) -> Found {
+    let sources = Sources::discover(&[path.to_owned()]).expect("a source");
+    let tell =
+        |start: &[u8]| only.map_or_else(|| detect::framing(start), |only| detect::framing_of(only, start));
+    let feed = Feed::new(&sources.list, vec![0], 1, 1 << 24, &tell, Arc::default());
+    let mut decoder = Decoder::new(only, 1 << 24);
+    let (mut block, mut found) = (Block::default(), Found::default());
+    let facts = SourceFacts { year: Some(2026), modified: None };
+    while feed.next_block(0, &mut block) {
+        found.framing = block.framing.as_str();
+        for record in block.records() {
+            decoder.record(&record, facts, &mut |outcome, layers| found.take(&outcome, layers));
+        }
+        decoder.finish(&mut |outcome, layers| found.take(&outcome, layers));
+    }
+    found
+}
+
+impl Found {
+    fn take(&mut self, outcome: &Outcome<'_>, layers: Layers) {
+        match outcome {
+            Outcome::Event(event) => {
+                *self.layers.entry(layers).or_default() += 1;
+                self.events.push(written(event));
+            }
+            Outcome::Access { line, written } => {
+                assert!(written.is_some(), "the year is known");
+                *self.layers.entry(layers).or_default() += 1;
+                self.access.push(json!({
+                    "verb": line.verb, "uri": line.uri, "userAgent": text(&line.user_agent), "srcIP": text(&line.source),
+                    "auditID": text(&line.audit_id),
+                    "resp": line.status.or(line.no_code.then_some(0)),
+                    "latencyMicros": line.latency_micros,
+                }));
+            }
+            Outcome::Trace(fragment) => {
+                *self.layers.entry(layers).or_default() += 1;
+                if fragment.part == TracePart::Header {
+                    self.traces.push(json!({
+                        "number": fragment.number, "operation": fragment.operation,
+                        "url": text(&fragment.path), "auditId": text(&fragment.audit_id),
+                    }));
+                }
+            }
+            Outcome::Foreign(Foreign::Part) => {}
+            Outcome::Foreign(_) => self.foreign += 1,
+            Outcome::Skip(reason) => *self.skipped.entry(reason.as_str().to_owned()).or_default() += 1,
+        }
+    }
+}
+
+fn text(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+/// An event in the terms of the expectations.
+fn written(event: &Event<'_>) -> Value {
+    let user = event.user.as_ref().and_then(|user| text(&user.username));
+    match &event.object {
+        Some(object) if event.request_uri.is_empty() => json!({
+            "verb": &*event.verb, "requestURI": null,
+            "group": &*object.api_group, "resource": &*object.resource,
+            "subresource": text(&object.subresource), "namespace": text(&object.namespace),
+            "user": user, "userAgent": text(&event.user_agent), "received": event.received(),
+        }),
+        _ => json!({
+            "auditID": &*event.audit_id, "stage": &*event.stage_name, "verb": &*event.verb,
+            "requestURI": &*event.request_uri, "user": user, "userAgent": text(&event.user_agent),
+            "code": event.status(), "received": text(event.received()),
+        }),
+    }
+}
+
+/// What is expected, without what is told elsewhere or differs by design.
+fn pruned(mut expected: Value) -> Value {
+    let fields = expected.as_object_mut().expect("an object");
+    for elsewhere in ["count", "totalMicros", "impersonatedUser", "resourceName"] {
+        fields.remove(elsewhere);
+    }
+    if fields.get("requestURI") == Some(&Value::Null) {
+        fields.remove("code");
+        for key in ["group", "resource"] {
+            if fields[key].is_null() {
+                fields[key] = json!("");
+            }
+        }
+    }
+    expected
+}
+
+#[test]
+fn each_sample_holds_what_is_expected() {
+    let samples = samples();
+    assert!(samples.len() > 45);
+    let mut wrong = Vec::new();
+    for (path, expected) in samples {
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let found = read(&path, None);
+        let mut check = |what: &str, found: String, expected: String| {
+            if found != expected {
+                wrong.push(format!("{name}: {what}\n     found {found}\n  expected {expected}"));
+            }
+        };
+        check("framing", found.framing.to_owned(), expected.framing);
+        for (what, found, expected) in [
+            ("event", found.events, expected.events),
+            ("access line", found.access, expected.access),
+            ("trace", found.traces, expected.traces),
+        ] {
+            let expected: Vec<Value> = expected.into_iter().map(pruned).collect();
+            for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                check(&format!("{what} {at}"), found.to_string(), expected.to_string());
+            }
+            check(&format!("{what}s"), found.len().to_string(), expected.len().to_string());
+        }
+        check("foreign", found.foreign.to_string(), expected.foreign.to_string());
+        check("skipped", format!("{:?}", found.skipped), format!("{:?}", expected.skipped));
+        let names: Vec<String> = found.layers.keys().map(Layers::to_string).collect();
+        if !names.iter().any(|layers| layers.split('/').any(|layer| layer == expected.format)) {
+            check("format", format!("{names:?}"), expected.format);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,125 @@
+//! What holds for every log of the apiserver itself: the report does not depend on how its lines are shared out.
+
+use kubetoll::classify::{Parts, classify, classify_access};
+use kubetoll::decode::klog::{self, ClockContext, Kind};
+use kubetoll::input::Place;
+use kubetoll::k8s::{self, Event, Stage};
+use kubetoll::ledger::{Ledger, MAX_CLIENTS, Merge};
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+
+#[allow(dead_code, reason = "the properties use the rest")]
+#[path = "support/run.rs"]
+mod run;
+#[allow(dead_code, reason = "the properties use the rest")]
+#[path = "support/same.rs"]
+mod same;
+
+const AGENTS: [&str; 4] = [
+    "kubelet/v1.30.1 (linux/amd64) kubernetes/6911225",
+    "kube-apiserver/v1.30.1 (linux/amd64) kubernetes/6911225",
+    "curl/8.5.0",
+    "",
+];
+const SOURCES: [&str; 4] = ["127.0.0.1:40000", "[fd00::5]:40001", "10.0.0.7:5", "198.51.100.4:9"];
+const REQUESTS: [(&str, &str); 6] = [
+    ("LIST", "/api/v1/pods?limit=500&resourceVersion=0"),
+    ("GET", "/api/v1/pods?fieldSelector=metadata.name%3Dx"),
+    ("WATCH", "/apis/apps/v1/deployments?watch=true"),
+    ("CONNECT", "/api/v1/namespaces/n/pods/p/exec?command=sh"),
+    ("PUT", "/api/v1/namespaces/n/pods/p/status"),
+    ("GET", "/readyz"),
+];
+
+prop_compose! {
+    fn access()(
+        (verb, uri) in select(&REQUESTS[..]),
+        agent in select(&AGENTS[..]),
+        source in select(&SOURCES[..]),
+        (micros, resp) in (1_u32..3_000_000, select(&[0_u16, 200, 404, 429, 500][..])),
+        (id, second, schema, seats) in (0_u32..50, 0_u32..60, 0_u8..12, 0_u32..20),
+    ) -> String {
+        format!(
+            "I1120 20:35:{second:02}.000000 1 httplog.go:134] \"HTTP\" verb=\"{verb}\" URI=\"{uri}\" \
+             latency=\"{micros}µs\" userAgent=\"{agent}\" audit-ID=\"{id}\" srcIP=\"{source}\" apf_pl=\"system\" \
+             apf_fs=\"{schema}\" apf_iseats={seats} apf_execution_time=\"1.5ms\" resp={resp}"
+        )
+    }
+}
+
+prop_compose! {
+    fn trace()(number in 0_u32..12, line in 0_u8..3, agent in select(&AGENTS[..])) -> String {
+        match line {
+            0 => format!(
+                "I1120 20:35:00.000000 1 trace.go:236] Trace[{number}]: \"List\" url:/api/v1/pods,user-agent:{agent},\
+                 audit-id:{number},client:::1 (20-Nov-2026 20:35:00.000) (total time: 6{number}1ms):"
+            ),
+            1 => format!("Trace[{number}]: ---\"Writing http response done\" count:{number} 4ms (20:35:00.000)"),
+            _ => format!("Trace[{number}]: [6{number}1.5ms] [6{number}1.5ms] END"),
+        }
+    }
+}
+
+fn observe(ledger: &mut Ledger, (number, text): &(u64, String)) {
+    let place = Place { source: 0, offset: *number * 1_000, line: *number };
+    let line = klog::read(text).expect("a line of the apiserver");
+    let written = line.clock.resolve(&ClockContext { year: Some(2026), ..ClockContext::default() });
+    match &line.kind {
+        Kind::Access(access) => {
+            let parts = Parts::of_uri(&access.uri);
+            ledger.observe(&classify_access(access, &parts, written, place));
+        }
+        Kind::Trace(fragment) => ledger.observe_trace(place, fragment),
+        Kind::Continuation | Kind::Other => panic!("{text}"),
+    }
+}
+
+fn count(lines: &[(u64, String)]) -> Ledger {
+    let mut ledger = Ledger::default();
+    for line in lines {
+        observe(&mut ledger, line);
+    }
+    ledger
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn neither_order_nor_split_matters(
+        lines in prop::collection::vec(prop_oneof![3 => access(), 1 => trace()], 1..80),
+        turn: Index,
+        cut: Index,
+    ) {
+        let lines: Vec<(u64, String)> = (1..).zip(lines).collect();
+        let mut turned = lines.clone();
+        turned.rotate_left(turn.index(lines.len()));
+        turned.reverse();
+        let (left, right) = turned.split_at(cut.index(lines.len()));
+        let mut merged = count(right);
+        merged.merge(count(left));
+        let report = |ledger| same::json(&run::report(ledger, &run::sources(&[]), &run::timeline()));
+        let differences = same::difference(&report(count(&lines)), &report(merged));
+        prop_assert!(differences.is_empty(), "{differences:#?}");
+    }
+}
+
+#[test]
+fn made_up_user_agents_do_not_crowd_out_users() {
+    let mut ledger = Ledger::default();
+    for number in 0..=2 * MAX_CLIENTS as u64 {
+        let text = format!("\"HTTP\" verb=\"GET\" URI=\"/api\" userAgent=\"made-up-{number}/1\" resp=200");
+        observe(&mut ledger, &(number, text));
+        if number % 1_000 == 0 {
+            let json = format!(
+                r#"{{"auditID":"a","stage":"Panic","verb":"get","requestURI":"/api","user":{{"username":"u{number}"}}}}"#
+            );
+            let event: Event<'_> = serde_json::from_str(&json).expect("an event");
+            let place = Place { source: 1, offset: number, line: number };
+            ledger.observe(&classify(&event, &Parts::of(&event), Stage::Panic, place));
+        }
+    }
+    let (clients, rest) = ledger.clients.into_parts();
+    let users = clients.iter().filter(|(key, _)| key.kind == k8s::Kind::User).count();
+    assert_eq!((clients.len(), users, rest.is_some()), (MAX_CLIENTS, 41, true));
+}
