@@ -13,8 +13,7 @@ use kubetoll::decode::{Decoder, Outcome, SourceFacts};
 use kubetoll::input::framing::lines;
 use kubetoll::input::{Block, Place};
 use kubetoll::k8s::Event;
-use kubetoll::ledger::Ledger;
-use kubetoll::pipeline::{self, Worker};
+use kubetoll::pipeline::{self, Pass, Shared, Worker};
 
 #[allow(dead_code, reason = "the tests use the rest")]
 #[path = "../tests/support/run.rs"]
@@ -52,28 +51,35 @@ fn stages(criterion: &mut Criterion, block: &Block) {
     });
     group.bench_function("decode", |bencher| {
         bencher.iter(|| {
+            let mut decoder = Decoder::new(None, run::MAX_LINE);
             for line in lines() {
-                let _ = black_box(line::decode(line.bytes));
+                decoder.record(&line, SourceFacts::default(), &mut |outcome, _| {
+                    black_box(outcome);
+                });
             }
         });
     });
     group.bench_function("decode, classify", |bencher| {
         bencher.iter(|| {
+            let mut decoder = Decoder::new(None, run::MAX_LINE);
             for line in lines() {
-                let event = line::decode(line.bytes).expect("every line is an event");
-                let stage = event.stage().expect("decode lets only the four stages pass");
-                let parts = Parts::of(&event);
-                let place = Place { source: 0, offset: line.offset, line: line.number };
-                black_box(classify(&event, &parts, stage, place));
+                let place = Place { source: 0, offset: line.offset, line: line.line };
+                decoder.record(&line, SourceFacts::default(), &mut |outcome, _| {
+                    let Outcome::Event(event) = outcome else { panic!("every line is an event") };
+                    let stage = event.stage().expect("decode lets only the four stages pass");
+                    let parts = Parts::of(event);
+                    black_box(classify(event, &parts, stage, place));
+                });
             }
         });
     });
     let (settings, timeline) = (run::settings(1, &[]), run::timeline());
     group.bench_function("decode, classify, observe", |bencher| {
         bencher.iter_with_large_drop(|| {
-            let mut worker = Worker { settings: &settings, timeline: &timeline, ledger: Ledger::default() };
+            let shared = Shared::new(&settings, &timeline, &[]);
+            let mut worker = Worker::new(&shared, &Pass::Count);
             worker.read(block);
-            worker.ledger
+            worker.into_counted()
         });
     });
     group.finish();
@@ -92,7 +98,7 @@ fn whole(criterion: &mut Criterion, log: &[u8]) {
         let settings = run::settings(threads, &[]);
         group.bench_function(format!("{threads} threads"), |bencher| {
             bencher.iter_with_large_drop(|| {
-                pipeline::run(&sources, &settings, &timeline, &Arc::default()).expect("threads")
+                pipeline::run(&sources.list, &settings, &timeline, &Arc::default()).expect("threads")
             });
         });
     }

@@ -7,38 +7,12 @@ use std::fs;
 use std::path::PathBuf;
 
 use kubetoll::apiserver::Reason;
+use kubetoll::decode::Envelope;
 
 /// Formats of the input, as the report and `--input-format` name them.
-const FORMATS: [&str; 28] = [
-    "audit",
-    "json",
-    "json-array",
-    "yaml",
-    "event-list",
-    "cloudwatch-subscription",
-    "firehose",
-    "aws-logs-tail",
-    "cloudwatch-export",
-    "logs-insights",
-    "azure-records",
-    "azure-record",
-    "azure-parsed",
-    "azure-table",
-    "gke",
-    "node-logs",
-    "viaq",
-    "otlp",
-    "collector",
-    "cri",
-    "docker",
-    "grep",
-    "syslog",
-    "legacy",
-    "http-log",
-    "http-log-json",
-    "http-log-older",
-    "trace",
-];
+fn formats() -> [&'static str; Envelope::ALL.len()] {
+    Envelope::ALL.map(Envelope::as_str)
+}
 
 fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -95,7 +69,7 @@ fn the_inputs_name_each_format_once() {
     let text = fs::read_to_string(path("docs/inputs.md")).expect("docs/inputs.md");
     let (head, _) = text.split_once("\n## ").expect("a heading");
     let rows: Vec<&str> = head.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
-    let mut named: BTreeMap<&str, usize> = FORMATS.iter().map(|format| (*format, 0)).collect();
+    let mut named: BTreeMap<&str, usize> = formats().into_iter().map(|format| (format, 0)).collect();
     for span in rows.iter().flat_map(|row| code_spans(row)) {
         if let Some(times) = named.get_mut(span) {
             *times += 1;
@@ -105,7 +79,7 @@ fn the_inputs_name_each_format_once() {
     for row in rows {
         let cells: Vec<&str> = row.trim_matches('|').split(" | ").collect();
         let format = cells.get(2).and_then(|cell| code_spans(cell).next());
-        assert!(cells.len() == 4 && format.is_some_and(|format| FORMATS.contains(&format)), "{row}");
+        assert!(cells.len() == 4 && format.is_some_and(|format| formats().contains(&format)), "{row}");
     }
 }
 
@@ -115,8 +89,8 @@ fn the_inputs_wrap_only_formats_that_there_are() {
     let wrapped = text.split(|c: char| !c.is_ascii_alphanumeric() && !"-/.".contains(c));
     let mut found = 0;
     for (outer, inner) in wrapped.filter_map(|word| word.split_once('/')) {
-        if FORMATS.contains(&outer) {
-            assert!(FORMATS.contains(&inner), "{outer}/{inner}");
+        if formats().contains(&outer) {
+            assert!(formats().contains(&inner), "{outer}/{inner}");
             found += 1;
         }
     }

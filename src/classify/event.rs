@@ -121,7 +121,8 @@ impl<'e> Parts<'e> {
             Some(_) => None,
             None => event
                 .object
-                .clone()
+                .as_deref()
+                .cloned()
                 .or_else(|| event.object_ref.and_then(|raw| serde_json::from_str(raw.get()).ok())),
         };
         Self { target, object: object.unwrap_or_default() }

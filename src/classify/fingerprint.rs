@@ -1,71 +1,65 @@
 //! What tells an event from all others: its audit ID alone does not, as clients may choose it, scrubbed logs repeat
 //! it, and the two servers of an aggregated request share it.
 
+use std::hash::{BuildHasher, Hasher};
+
+use hashbrown::DefaultHashBuilder;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::decode::klog::AccessLine;
 use crate::k8s::Event;
 
-/// Makes hashes, under a key that no client knows. The bytes that are hashed are kept to use their memory again.
-#[derive(Debug)]
-pub struct Fingerprints {
-    key: u64,
-    bytes: Vec<u8>,
-}
+/// Makes hashes under keys that no client knows: of one that knew them, it could choose what is taken for a copy.
+#[derive(Debug, Clone, Default)]
+pub struct Fingerprints(DefaultHashBuilder);
 
 impl Fingerprints {
-    /// Hashes under a key.
-    #[must_use]
-    pub fn new(key: u64) -> Self {
-        Self { key, bytes: Vec::new() }
-    }
-
     /// An event's hash: two sinks of one server, or two copies of a log, give the same, however they are encoded.
-    pub fn event(&mut self, event: &Event<'_>) -> u64 {
-        let name = |user: Option<&crate::k8s::event::User<'_>>| user.map(|user| user.username.to_string());
-        let code = event.response_status.as_ref().and_then(|status| status.code).unwrap_or(0);
-        self.bytes.clear();
-        self.add(&event.audit_id);
-        self.add(&event.stage_name);
-        self.add(event.received());
-        self.add(&event.stage_timestamp);
-        self.add(&event.verb);
-        self.add(&event.request_uri);
-        self.add(&event.user_agent);
-        self.add(event.user.as_ref().map_or("", |user| &user.username));
-        self.add(&name(event.impersonated_user.as_ref()).unwrap_or_default());
-        self.add(event.source_ips.map_or("", |raw| raw.get()));
-        self.bytes.extend_from_slice(&code.to_le_bytes());
-        self.hash()
+    #[must_use]
+    pub fn event(&self, event: &Event<'_>) -> u64 {
+        let mut hash = self.0.build_hasher();
+        add(&mut hash, &event.audit_id);
+        add(&mut hash, &event.stage_name);
+        add(&mut hash, event.received());
+        add(&mut hash, &event.stage_timestamp);
+        add(&mut hash, &event.verb);
+        add(&mut hash, &event.request_uri);
+        add(&mut hash, &event.user_agent);
+        for user in [&event.user, &event.impersonated_user].into_iter().flatten() {
+            add(&mut hash, &user.username);
+        }
+        // However the array is indented.
+        for address in event.source_ips.map_or("", |raw| raw.get()).split_ascii_whitespace() {
+            hash.write(address.as_bytes());
+        }
+        hash.write_i32(event.response_status.as_ref().and_then(|status| status.code).unwrap_or(0));
+        hash.finish()
     }
 
-    /// The hash of a line of an access log: of the request, where it has an ID, as servers up to 1.35 write two
+    /// The hash of a line of an access log: of the request, where it has an ID, as some servers before 1.36 write two
     /// lines for one request, from two places in the chain of handlers. A watch's first line, without a status, is
     /// not its last.
-    pub fn access(&mut self, line: &AccessLine<'_>, written: Option<i64>) -> u64 {
-        self.bytes.clear();
-        self.add(&line.audit_id);
-        self.add(&line.verb);
-        self.add(&line.uri);
-        self.add(&line.source);
-        self.bytes.extend_from_slice(&line.status.unwrap_or(u16::from(line.no_code)).to_le_bytes());
+    #[must_use]
+    pub fn access(&self, line: &AccessLine<'_>, written: Option<i64>) -> u64 {
+        let mut hash = self.0.build_hasher();
+        add(&mut hash, &line.audit_id);
+        add(&mut hash, &line.verb);
+        add(&mut hash, &line.uri);
+        add(&mut hash, &line.source);
+        hash.write_u16(line.status.unwrap_or(u16::from(line.no_code)));
         if line.audit_id.is_empty() {
-            self.add(&line.user_agent);
-            self.bytes.extend_from_slice(&line.latency_micros.unwrap_or(0).to_le_bytes());
-            self.bytes.extend_from_slice(&written.unwrap_or(0).to_le_bytes());
+            add(&mut hash, &line.user_agent);
+            hash.write_u64(line.latency_micros.unwrap_or(0));
+            hash.write_i64(written.unwrap_or(0));
         }
-        self.hash()
+        hash.finish()
     }
+}
 
-    /// Adds a text with its length, so that no two rows of texts are the same bytes.
-    fn add(&mut self, text: &str) {
-        self.bytes.extend_from_slice(text.as_bytes());
-        self.bytes.extend_from_slice(&text.len().to_le_bytes());
-    }
-
-    fn hash(&self) -> u64 {
-        xxh3_64_with_seed(&self.bytes, self.key)
-    }
+/// Adds a text with its length, so that no two rows of texts are the same bytes.
+fn add(hash: &mut impl Hasher, text: &str) {
+    hash.write(text.as_bytes());
+    hash.write_usize(text.len());
 }
 
 /// The hash by which a request is found in another log of the same servers: of its audit ID and its path. The query
@@ -84,12 +78,10 @@ mod tests {
         "sourceIPs":["10.0.0.1"],"userAgent":"k","responseStatus":{"code":200},
         "requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:00.100000Z"}"#;
 
-    fn hash(json: &str) -> u64 {
-        Fingerprints::new(1).event(&serde_json::from_str(json).expect("an event"))
-    }
-
     #[test]
     fn an_event_is_known_by_all_that_tells_it_from_others() {
+        let prints = Fingerprints::default();
+        let hash = |json: &str| prints.event(&serde_json::from_str(json).expect("an event"));
         for (from, to) in [
             ("\"a\"", "\"b\""),
             ("ResponseComplete", "ResponseStarted"),

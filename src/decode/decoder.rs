@@ -6,6 +6,7 @@ use super::envelope::{
     cloudwatch_subscription, collector, cri, docker, event_list, firehose, gke, json, json_array,
     logs_insights, otlp, syslog, yaml,
 };
+use super::hollow::Hollow;
 use super::klog::{self, ClockContext};
 use super::outcome::{Foreign, Layers, Outcome};
 use super::outer::{Outer, is_string};
@@ -44,7 +45,10 @@ pub struct Decoder {
     max_record: usize,
     /// By depth: the last object was an envelope and no event. What is tried first changes no outcome.
     wrapped: [bool; Layers::MAX + 1],
-    buffers: [String; Layers::MAX + 1],
+    buffers: [Vec<u8>; Layers::MAX + 1],
+    hollows: [Hollow; Layers::MAX + 1],
+    /// By depth: the last envelope held objects and no strings, so that nothing is to be taken out.
+    whole: [bool; Layers::MAX + 1],
     parts: Parts,
     parts_at: Layers,
 }
@@ -55,6 +59,8 @@ struct At<'t> {
     layers: Layers,
     /// The innermost envelope's instant.
     time: Option<&'t str>,
+    /// The strings that were taken out of the object at hand.
+    hollow: Option<&'t Hollow>,
     facts: SourceFacts,
 }
 
@@ -83,7 +89,7 @@ impl Decoder {
             Part::Element => Layers::default().with(Envelope::JsonArray),
             Part::Yaml => Layers::default().with(Envelope::Yaml),
         };
-        let at = At { layers, time: None, facts };
+        let at = At { layers, time: None, hollow: None, facts };
         let bytes = trim_end(record.bytes);
         // Checked once for the whole record, and faster than serde_json does it string by string.
         if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
@@ -155,7 +161,7 @@ impl Decoder {
             None if text.starts_with('\t') => out(Outcome::Foreign(Foreign::Part), at.layers),
             None => out(Outcome::Skip(SkipReason::Blank), at.layers),
             Some(b'{') => self.object(trimmed, at, out),
-            Some(b'"') if at.layers.len() < Layers::MAX => self.string(trimmed, at, out),
+            Some(b'"') if at.layers.len() < Layers::MAX => self.string(trimmed.trim_end(), at, out),
             Some(b'[') if at.layers.len() < Layers::MAX => self.array(text, trimmed, at, out),
             Some(_) => self.line(text, trimmed, at, out),
         }
@@ -163,24 +169,36 @@ impl Decoder {
 
     fn object(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
         let depth = at.layers.len();
-        if !self.wrapped[depth] && self.event(text, at, out) {
+        if !self.wrapped[depth] {
+            if !self.event(text, at, out) {
+                self.opened(text, text, at, out);
+            }
             return;
         }
-        match serde_json::from_str::<Outer<'_>>(text) {
+        let mut hollow = std::mem::take(&mut self.hollows[depth]);
+        if !self.whole[depth] && hollow.dig(text) {
+            self.opened(text, hollow.shell(), At { hollow: Some(&hollow), ..at }, out);
+        } else {
+            self.opened(text, text, at, out);
+        }
+        self.hollows[depth] = hollow;
+    }
+
+    /// Opens an object, of which `shell` holds all but the strings that were taken out.
+    fn opened(&mut self, text: &str, shell: &str, at: At<'_>, out: Out<'_>) {
+        match serde_json::from_str::<Outer<'_>>(shell) {
             Ok(outer) => {
-                if self.wrapped[depth]
-                    && outer.audit_id.is_some()
-                    && outer.stage.is_some()
-                    && self.event(text, at, out)
-                {
-                    self.wrapped[depth] = false;
+                let is_event =
+                    self.wrapped[at.layers.len()] && outer.audit_id.is_some() && outer.stage.is_some();
+                if is_event && self.event(text, at, out) {
+                    self.wrapped[at.layers.len()] = false;
                 } else {
                     self.envelope(text, &outer, at, out);
                 }
             }
             Err(error) if error.is_eof() => out(Outcome::Skip(cut_reason(text, at)), at.layers),
             Err(error) if error.is_data() => out(Outcome::Skip(SkipReason::WrongType), at.layers),
-            Err(_) => self.several(text, at, out),
+            Err(_) => self.several(text, At { hollow: None, ..at }, out),
         }
     }
 
@@ -190,7 +208,7 @@ impl Decoder {
         match serde_json::from_str::<Event<'_>>(text) {
             Ok(event) if audit::is_event(&event) => {
                 let layers = at.layers.with(audit::form(&event));
-                out(Outcome::Event(event), layers);
+                out(Outcome::Event(&event), layers);
                 true
             }
             _ => false,
@@ -220,10 +238,15 @@ impl Decoder {
             );
         };
         self.wrapped[at.layers.len()] = true;
+        if at.hollow.is_some() && holds_objects(&content) {
+            // They would be read without the strings that were taken out of them.
+            self.whole[at.layers.len()] = true;
+            return self.opened(text, text, At { hollow: None, ..at }, out);
+        }
         let at = at.within(envelope, None);
         match content {
             Content::Foreign(foreign) => out(Outcome::Foreign(foreign), at.layers),
-            Content::Event(event) if audit::is_event(&event) => out(Outcome::Event(*event), at.layers),
+            Content::Event(event) if audit::is_event(&event) => out(Outcome::Event(&event), at.layers),
             Content::Event(_) => out(Outcome::Skip(SkipReason::NotAnEvent), at.layers),
             Content::Values(values) if values.is_empty() => out(Outcome::Foreign(Foreign::Empty), at.layers),
             Content::Values(values) => values.into_iter().for_each(|inner| self.inner(inner, at, out)),
@@ -234,28 +257,41 @@ impl Decoder {
     fn inner(&mut self, inner: Inner<'_>, at: At<'_>, out: Out<'_>) {
         let at = At { time: inner.time.or(at.time), ..at };
         if is_string(inner.value) {
-            self.string(inner.value.get(), at, out)
+            self.string(inner.value.get(), at, out);
         } else {
-            self.text(inner.value.get(), at, out)
+            self.text(inner.value.get(), at, out);
         }
     }
 
     /// A JSON string that holds the next layer.
     fn string(&mut self, raw: &str, at: At<'_>, out: Out<'_>) {
+        let at = if at.layers.is_empty() { at.within(Envelope::Json, None) } else { at };
+        self.unescaped(raw, at, out, |decoder, text, at, out| decoder.nested(text, at, out));
+    }
+
+    /// Undoes the escapes of a JSON string, unless that was done when it was taken out of its envelope.
+    fn unescaped(
+        &mut self,
+        raw: &str,
+        at: At<'_>,
+        out: Out<'_>,
+        then: impl FnOnce(&mut Self, &str, At<'_>, Out<'_>),
+    ) {
+        let inside = At { hollow: None, ..at };
+        if let Some(text) = at.hollow.and_then(|hollow| hollow.text(raw)) {
+            return then(self, text, inside, out);
+        }
         let depth = at.layers.len();
         let mut buffer = std::mem::take(&mut self.buffers[depth]);
         buffer.clear();
-        match unescape(raw, &mut buffer) {
-            Ok(()) if at.layers.is_empty() => self.nested(&buffer, at.within(Envelope::Json, None), out),
-            Ok(()) => self.nested(&buffer, at, out),
-            Err(_) => out(
-                Outcome::Skip(if raw.len() > 1 && raw.ends_with('"') {
-                    SkipReason::NotJson
-                } else {
-                    SkipReason::Truncated
-                }),
-                at.layers,
-            ),
+        let body = raw.get(1..).unwrap_or_default();
+        let end = unescape(body, &mut buffer);
+        match end.filter(|end| end + 1 == body.len()).and_then(|_| simdutf8::basic::from_utf8(&buffer).ok()) {
+            Some(text) => then(self, text, inside, out),
+            None if end.is_none() && !body.ends_with('"') => {
+                out(Outcome::Skip(SkipReason::Truncated), at.layers);
+            }
+            None => out(Outcome::Skip(SkipReason::NotJson), at.layers),
         }
         self.buffers[depth] = buffer;
     }
@@ -263,28 +299,25 @@ impl Decoder {
     /// The text of a string, which may be a string again.
     fn nested(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
         let text = text.trim_end_matches(['\n', '\r', '\0', ' ']);
-        if text.starts_with('"') {
-            self.string(text, at.within(Envelope::Collector, None), out)
+        if text.starts_with('"') && at.layers.len() < Layers::MAX {
+            self.string(text, at.within(Envelope::Collector, None), out);
         } else {
-            self.text(text, at, out)
+            self.text(text, at, out);
         }
     }
 
     fn docker(&mut self, inner: Inner<'_>, stream: usize, at: At<'_>, out: Out<'_>) {
-        let mut buffer = std::mem::take(&mut self.buffers[at.layers.len()]);
-        buffer.clear();
         let at = At { time: inner.time, ..at };
-        if unescape(inner.value.get(), &mut buffer).is_err() {
-            out(Outcome::Skip(SkipReason::NotJson), at.layers);
-        } else if docker::goes_on(&buffer) {
-            self.parts_at = at.layers;
-            self.parts.add(stream, buffer.as_bytes(), self.max_record);
-        } else if self.parts.is_open(stream) {
-            self.last_part(stream, buffer.as_bytes(), at, out);
-        } else {
-            self.nested(&buffer, at, out);
-        }
-        self.buffers[at.layers.len()] = buffer;
+        self.unescaped(inner.value.get(), at, out, |decoder, text, at, out| {
+            if docker::goes_on(text) {
+                decoder.parts_at = at.layers;
+                decoder.parts.add(stream, text.as_bytes(), decoder.max_record);
+            } else if decoder.parts.is_open(stream) {
+                decoder.last_part(stream, text.as_bytes(), at, out);
+            } else {
+                decoder.nested(text, at, out);
+            }
+        });
     }
 
     /// A line, with what came of it in parts before.
@@ -336,7 +369,9 @@ impl Decoder {
 
     /// Text that is no JSON.
     fn line(&mut self, text: &str, trimmed: &str, at: At<'_>, out: Out<'_>) {
-        if let Some(line) = klog::read(text) {
+        // No line of klog begins with a digit, and those of containers do.
+        let is_dated = trimmed.starts_with(|c: char| c.is_ascii_digit());
+        if !is_dated && let Some(line) = klog::read(text) {
             let form = if trimmed.contains("verb=\"") { Envelope::HttpLog } else { Envelope::HttpLogOlder };
             return Self::klog(&line, form, at, out);
         }
@@ -357,7 +392,7 @@ impl Decoder {
                     return self.nested(line.text.rest, at, out);
                 }
                 Some(Prefixed::Legacy(event)) => {
-                    return out(Outcome::Event(*event), at.layers.with(Envelope::Legacy));
+                    return out(Outcome::Event(&event), at.layers.with(Envelope::Legacy));
                 }
                 None => {}
             }
@@ -388,6 +423,10 @@ impl Decoder {
             klog::Kind::Other => out(Outcome::Foreign(Foreign::Klog), at.layers),
         }
     }
+}
+
+fn holds_objects(content: &Content<'_>) -> bool {
+    matches!(content, Content::Values(values) if values.iter().any(|inner| !is_string(inner.value)))
 }
 
 /// The envelope that an object is, and what it holds.

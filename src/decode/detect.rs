@@ -88,8 +88,8 @@ fn is_open(body: &[u8]) -> bool {
     false
 }
 
-/// Whether the next line is the second one of a request that the last line is the first of: servers up to 1.35 write
-/// two.
+/// Whether the next line is the second one of a request that the last line is the first of: recorded servers of
+/// 1.25 to 1.33 write two.
 fn is_second(last: &[u8], after: &[u8]) -> bool {
     let Some(id) = klog::audit_id(last) else { return false };
     match memchr::memchr(b'\n', after) {

@@ -3,6 +3,7 @@
 pub mod decoder;
 pub mod detect;
 pub mod envelope;
+mod hollow;
 pub mod klog;
 pub mod outcome;
 mod outer;

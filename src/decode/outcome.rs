@@ -6,10 +6,10 @@ use super::skip::SkipReason;
 use crate::k8s::Event;
 
 /// What one entry of a record is. Each entry of each record is exactly one of these.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub enum Outcome<'a> {
     /// An audit event.
-    Event(Event<'a>),
+    Event(&'a Event<'a>),
     /// A request in the apiserver's own log.
     Access {
         /// The request.

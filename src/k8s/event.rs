@@ -136,7 +136,7 @@ pub struct Event<'a> {
     pub object_ref: Option<&'a RawValue>,
     /// The object or collection, where an event is made of another form than the API's JSON.
     #[serde(skip)]
-    pub object: Option<ObjectRef<'a>>,
+    pub object: Option<Box<ObjectRef<'a>>>,
     /// Where the request came from: the client, proxies, and the connection's other end last.
     #[serde(borrow, default, rename = "sourceIPs")]
     pub source_ips: Option<&'a RawValue>,

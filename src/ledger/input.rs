@@ -43,6 +43,8 @@ pub struct InputCounts {
     pub filtered: u64,
     /// Of the events, those that were read already.
     pub duplicates: u64,
+    /// Of these, lines of an access log: some servers write two for a request.
+    pub access_duplicates: u64,
     /// Requests of an access log that are in the audit log too, and are counted there.
     pub joined: u64,
     /// Requests of an access log that are left out, as they can't be told from those of the audit log: on a pipe.
@@ -191,6 +193,7 @@ impl Merge for InputCounts {
         self.undated += other.undated;
         self.filtered += other.filtered;
         self.duplicates += other.duplicates;
+        self.access_duplicates += other.access_duplicates;
         self.joined += other.joined;
         self.not_joined += other.not_joined;
         self.index_full |= other.index_full;

@@ -7,6 +7,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 /// How duplicates are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -14,7 +15,7 @@ pub enum Dedup {
     /// Among the last [`Seen::WINDOW`] events and more.
     #[default]
     Auto,
-    /// Not at all, but for the second line that servers up to 1.35 write for a request into their access log.
+    /// Not at all, but for the second line that some servers before 1.36 write for a request into their access log.
     Off,
     /// Among all events, in memory that grows with them: 9 to 20 bytes each.
     Exact,
@@ -53,14 +54,22 @@ impl Seen {
         let shard = &self.shards[(hash >> 58) as usize];
         let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |own: &u64| *own == hash;
-        if shard.young.find(hash, same).is_some() || shard.old.find(hash, same).is_some() {
+        if !shard.old.is_empty() && shard.old.find(hash, same).is_some() {
             return false;
         }
         if self.bounded && shard.young.len() >= GENERATION {
+            if shard.young.find(hash, same).is_some() {
+                return false;
+            }
             shard.old = std::mem::take(&mut shard.young);
         }
-        shard.young.insert_unique(hash, hash, |hash| *hash);
-        true
+        match shard.young.entry(hash, same, |hash| *hash) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(vacant) => {
+                vacant.insert(hash);
+                true
+            }
+        }
     }
 }
 

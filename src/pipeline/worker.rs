@@ -1,7 +1,5 @@
 //! One worker: blocks in, numbers out.
 
-use std::hash::{BuildHasher, RandomState};
-
 use super::Settings;
 use crate::classify::filter::Filter;
 use crate::classify::{Fingerprints, Parts, Request, classify, classify_access, request_hash};
@@ -30,16 +28,15 @@ pub struct Shared<'a> {
     timeline: &'a ServerTimeline,
     sources: &'a [Source],
     seen: Seen,
-    key: u64,
+    prints: Fingerprints,
 }
 
 impl<'a> Shared<'a> {
     /// A pass over sources.
     #[must_use]
     pub fn new(settings: &'a Settings, timeline: &'a ServerTimeline, sources: &'a [Source]) -> Self {
-        // A client that knew the key could choose what is taken for a duplicate.
-        let key = RandomState::new().hash_one(0);
-        Self { settings, timeline, sources, seen: Seen::new(settings.dedup), key }
+        let (seen, prints) = (Seen::new(settings.dedup), Fingerprints::default());
+        Self { settings, timeline, sources, seen, prints }
     }
 }
 
@@ -85,7 +82,6 @@ pub struct Worker<'a> {
 struct Counting<'a> {
     pass: &'a Pass<'a>,
     shared: &'a Shared<'a>,
-    prints: Fingerprints,
     counted: Counted,
     /// Of the source of the block at hand.
     source: SourceCounts,
@@ -96,9 +92,8 @@ impl<'a> Worker<'a> {
     #[must_use]
     pub fn new(shared: &'a Shared<'a>, pass: &'a Pass<'a>) -> Self {
         let decoder = Decoder::new(shared.settings.format, shared.settings.max_record);
-        let prints = Fingerprints::new(shared.key);
         let counting =
-            Counting { pass, shared, prints, counted: Counted::default(), source: SourceCounts::default() };
+            Counting { pass, shared, counted: Counted::default(), source: SourceCounts::default() };
         Self { decoder, counting }
     }
 
@@ -130,10 +125,10 @@ impl<'a> Worker<'a> {
                 continue;
             }
             let replaced =
-                decoder.record(&record, facts, &mut |outcome, layers| counting.take(&outcome, layers, place));
+                decoder.record(&record, facts, &mut |outcome, layers| counting.take(outcome, layers, place));
             counting.counted.ledger.input.replaced_utf8 += u64::from(replaced);
         }
-        decoder.finish(&mut |outcome, layers| counting.take(&outcome, layers, place));
+        decoder.finish(&mut |outcome, layers| counting.take(outcome, layers, place));
         counting.end(block.source);
     }
 }
@@ -165,10 +160,10 @@ impl Counting<'_> {
         }
     }
 
-    fn take(&mut self, outcome: &Outcome<'_>, layers: Layers, place: Place) {
+    fn take(&mut self, outcome: Outcome<'_>, layers: Layers, place: Place) {
         match outcome {
             Outcome::Event(event) => self.event(event, layers, place),
-            Outcome::Access { line, written } => self.access(line, *written, layers, place),
+            Outcome::Access { line, written } => self.access(line, written, layers, place),
             Outcome::Trace(fragment) => {
                 if self.is_count() {
                     self.source.foreign(Foreign::Trace, &mut self.counted.ledger.input);
@@ -177,10 +172,10 @@ impl Counting<'_> {
             }
             Outcome::Foreign(kind) => {
                 if self.is_count() {
-                    self.source.foreign(*kind, &mut self.counted.ledger.input);
+                    self.source.foreign(kind, &mut self.counted.ledger.input);
                 }
             }
-            Outcome::Skip(reason) => self.skip(*reason, place),
+            Outcome::Skip(reason) => self.skip(reason, place),
         }
     }
 
@@ -212,7 +207,7 @@ impl Counting<'_> {
                 self.source.without_reads += u64::from(layers.contains(Envelope::AzureAdmin));
                 let mut request = classify(event, &parts, stage, place);
                 let is_new = self.shared.settings.dedup == Dedup::Off
-                    || self.shared.seen.insert(self.prints.event(event));
+                    || self.shared.seen.insert(self.shared.prints.event(event));
                 self.date(&mut request);
                 let fate = observe(&self.shared.settings.filter, &mut self.counted.ledger, &request, is_new);
                 self.note(fate);
@@ -223,7 +218,7 @@ impl Counting<'_> {
     fn access(&mut self, line: &AccessLine<'_>, written: Option<i64>, layers: Layers, place: Place) {
         let parts = Parts::of_uri(&line.uri);
         let mut request = classify_access(line, &parts, written, place);
-        let print = self.prints.access(line, written);
+        let print = self.shared.prints.access(line, written);
         let hash = (!line.audit_id.is_empty()).then(|| request_hash(&line.audit_id, &line.uri));
         match self.pass {
             Pass::Index(index) => {
@@ -261,7 +256,9 @@ impl Counting<'_> {
                 let is_new = self.shared.seen.insert(print);
                 self.date(&mut request);
                 let fate = observe(&self.shared.settings.filter, &mut self.counted.access, &request, is_new);
-                self.counted.ledger.input.access_counted += u64::from(fate == Fate::Counted);
+                let input = &mut self.counted.ledger.input;
+                input.access_counted += u64::from(fate == Fate::Counted);
+                input.access_duplicates += u64::from(fate == Fate::Copy);
                 self.note(fate);
             }
         }

@@ -149,6 +149,10 @@ fn notes(counts: &InputCounts, formats: &BTreeMap<Layers, u64>) -> Vec<String> {
          agent with a class of its address, and ServiceAccounts can't be told",
     );
     note(
+        counts.access_duplicates,
+        "{} of them are second lines of a request, which some servers before 1.36 write, or copies: counted once",
+    );
+    note(
         counts.joined,
         "{} of them are in the audit log too: counted once, with the audit log's user and the access log's seats",
     );

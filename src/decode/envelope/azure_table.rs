@@ -47,13 +47,13 @@ pub fn open(text: &str) -> Option<Content<'_>> {
     };
     let object = row.object_ref.map(|raw| {
         let of = |key| column(Some(raw), key).unwrap_or_default();
-        ObjectRef {
+        Box::new(ObjectRef {
             resource: of("resource"),
             namespace: of("namespace"),
             name: of("name"),
             api_group: of("apiGroup"),
             subresource: of("subresource"),
-        }
+        })
     });
     let code = column_value(row.response_status, "code").and_then(|code| i32::try_from(code.as_i64()?).ok());
     Some(Content::Event(Box::new(Event {

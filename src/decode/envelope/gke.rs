@@ -74,7 +74,7 @@ pub fn open(text: &str) -> Option<Content<'_>> {
         verb: verb.into(),
         user: payload.authentication_info.map(|info| User { username: info.principal_email, extra: None }),
         user_agent: payload.request_metadata.map(|data| data.caller_supplied_user_agent).unwrap_or_default(),
-        object: Some(object(&payload.resource_name)),
+        object: Some(Box::new(object(&payload.resource_name))),
         response_status: Some(ResponseStatus {
             code: Some(http_status(payload.status.and_then(|s| s.code))),
         }),

@@ -130,7 +130,10 @@ fn is_stack(text: &str) -> bool {
     if text.starts_with("goroutine ") || text.starts_with("created by ") {
         return true;
     }
-    let Some((function, _)) = text.split_once('(').filter(|_| text.ends_with(')')) else { return false };
+    if !text.ends_with(')') {
+        return false;
+    }
+    let Some((function, _)) = text.split_once('(') else { return false };
     function.contains('.')
         && function.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._/-".contains(&byte))
 }
