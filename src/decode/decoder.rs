@@ -223,7 +223,10 @@ impl Decoder {
         let at = at.within(envelope, None);
         match content {
             Content::Foreign(foreign) => out(Outcome::Foreign(foreign), at.layers),
-            Content::Event(event) if audit::is_event(&event) => out(Outcome::Event(*event), at.layers),
+            // Google's insertId is often scrubbed.
+            Content::Event(event) if audit::is_event(&event) || envelope == Envelope::Gke => {
+                out(Outcome::Event(*event), at.layers);
+            }
             Content::Event(_) => out(Outcome::Skip(SkipReason::NotAnEvent), at.layers),
             Content::Values(values) if values.is_empty() => out(Outcome::Foreign(Foreign::Empty), at.layers),
             Content::Values(values) => values.into_iter().for_each(|inner| self.inner(inner, at, out)),
@@ -245,17 +248,14 @@ impl Decoder {
         let depth = at.layers.len();
         let mut buffer = std::mem::take(&mut self.buffers[depth]);
         buffer.clear();
+        if raw.len() < 2 || !raw.ends_with('"') {
+            self.buffers[depth] = buffer;
+            return out(Outcome::Skip(cut_reason(raw, at)), at.layers);
+        }
         match unescape(raw, &mut buffer) {
             Ok(()) if at.layers.is_empty() => self.nested(&buffer, at.within(Envelope::Json, None), out),
             Ok(()) => self.nested(&buffer, at, out),
-            Err(_) => out(
-                Outcome::Skip(if raw.len() > 1 && raw.ends_with('"') {
-                    SkipReason::NotJson
-                } else {
-                    SkipReason::Truncated
-                }),
-                at.layers,
-            ),
+            Err(_) => out(Outcome::Skip(SkipReason::NotJson), at.layers),
         }
         self.buffers[depth] = buffer;
     }
@@ -263,10 +263,12 @@ impl Decoder {
     /// The text of a string, which may be a string again.
     fn nested(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
         let text = text.trim_end_matches(['\n', '\r', '\0', ' ']);
-        if text.starts_with('"') {
-            self.string(text, at.within(Envelope::Collector, None), out)
+        if !text.starts_with('"') {
+            self.text(text, at, out);
+        } else if at.layers.len() < Layers::MAX {
+            self.string(text, at.within(Envelope::Collector, None), out);
         } else {
-            self.text(text, at, out)
+            out(Outcome::Skip(SkipReason::TooDeep), at.layers);
         }
     }
 
