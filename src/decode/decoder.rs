@@ -246,7 +246,10 @@ impl Decoder {
         let at = at.within(envelope, None);
         match content {
             Content::Foreign(foreign) => out(Outcome::Foreign(foreign), at.layers),
-            Content::Event(event) if audit::is_event(&event) => out(Outcome::Event(&event), at.layers),
+            // Google's insertId is often scrubbed.
+            Content::Event(event) if audit::is_event(&event) || envelope == Envelope::Gke => {
+                out(Outcome::Event(&event), at.layers);
+            }
             Content::Event(_) => out(Outcome::Skip(SkipReason::NotAnEvent), at.layers),
             Content::Values(values) if values.is_empty() => out(Outcome::Foreign(Foreign::Empty), at.layers),
             Content::Values(values) => values.into_iter().for_each(|inner| self.inner(inner, at, out)),
@@ -289,7 +292,7 @@ impl Decoder {
         match end.filter(|end| end + 1 == body.len()).and_then(|_| simdutf8::basic::from_utf8(&buffer).ok()) {
             Some(text) => then(self, text, inside, out),
             None if end.is_none() && !body.ends_with('"') => {
-                out(Outcome::Skip(SkipReason::Truncated), at.layers);
+                out(Outcome::Skip(cut_reason(raw, at)), at.layers);
             }
             None => out(Outcome::Skip(SkipReason::NotJson), at.layers),
         }
@@ -299,10 +302,12 @@ impl Decoder {
     /// The text of a string, which may be a string again.
     fn nested(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
         let text = text.trim_end_matches(['\n', '\r', '\0', ' ']);
-        if text.starts_with('"') && at.layers.len() < Layers::MAX {
+        if !text.starts_with('"') {
+            self.text(text, at, out);
+        } else if at.layers.len() < Layers::MAX {
             self.string(text, at.within(Envelope::Collector, None), out);
         } else {
-            self.text(text, at, out);
+            out(Outcome::Skip(SkipReason::TooDeep), at.layers);
         }
     }
 

@@ -211,17 +211,13 @@ impl<'a, R: Read> Cutter<'a, R> {
     fn read_more(&mut self, block: &mut Block) {
         let old = block.bytes.len();
         let more = old.clamp(READ_SIZE, (self.max_record + READ_SIZE).saturating_sub(old).max(READ_SIZE));
-        block.bytes.resize(old + more, 0);
-        let read = self.reader.read(&mut block.bytes[old..]);
-        block.bytes.truncate(old + *read.as_ref().unwrap_or(&0));
-        match read {
-            Ok(0) => self.ended = true,
-            Ok(_) => {}
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => {
-                self.ended = true;
-                block.damage = Some((damage_of(&error), 0));
-            }
+        // Pipes give little at a time. All of it is waited for, so that what stands there is looked at once.
+        block.bytes.reserve(more);
+        let read = self.reader.by_ref().take(more as u64).read_to_end(&mut block.bytes);
+        self.ended = read.as_ref().is_ok_and(|read| *read < more);
+        if let Err(error) = read {
+            self.ended = true;
+            block.damage = Some((damage_of(&error), 0));
         }
     }
 

@@ -146,10 +146,15 @@ impl Sources {
             let path = |index: usize| self.list[index].path.clone().unwrap_or_default();
             self.copies.push(Copy { path: path(*copy), of: path(*of) });
         }
-        for (copy, _) in copies.iter().rev() {
-            self.bytes_on_disk -= self.list.remove(*copy).size;
-        }
         self.copies.reverse();
+        let mut left_out = copies.iter().map(|(copy, _)| *copy).peekable();
+        let mut index = 0;
+        self.list.retain(|source| {
+            let is_copy = left_out.next_if_eq(&index).is_some();
+            self.bytes_on_disk -= if is_copy { source.size } else { 0 };
+            index += 1;
+            !is_copy
+        });
     }
 }
 

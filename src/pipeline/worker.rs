@@ -230,16 +230,19 @@ impl Counting<'_> {
             Pass::Join(index) => {
                 let is_new = self.shared.seen.insert(print);
                 request.era = self.shared.timeline.era(place.source, request.received);
+                let filter = &self.shared.settings.filter;
                 match hash.and_then(|hash| index.audited(hash)) {
                     Some(row) if is_new => {
-                        self.counted.ledger.input.joined += 1;
+                        // What a filter leaves out was counted as that, and still tells of the audit log's request.
+                        let wanted = filter.is_empty() || filter.pass(&request);
+                        self.counted.ledger.input.joined += u64::from(wanted);
                         if let Some(apf) = &line.apf {
                             self.counted.additions.apf(row, apf);
                         }
                     }
                     Some(_) => {}
                     None => {
-                        observe(&self.shared.settings.filter, &mut self.counted.access, &request, is_new);
+                        observe(filter, &mut self.counted.access, &request, is_new);
                     }
                 }
             }

@@ -174,7 +174,8 @@ fn notes(counts: &InputCounts, formats: &BTreeMap<Layers, u64>) -> Vec<String> {
          known (not-observable), and no durations",
     );
     note(
-        of(Envelope::AzureAdmin),
+        // By itself, as deep layers are left out of the forms.
+        counts.sources.values().map(|source| source.without_reads).sum(),
         "{} events are of AKS' category kube-audit-admin, which leaves out every get and list: for reads, collect \
          kube-audit",
     );

@@ -18,10 +18,14 @@ struct Message<'a> {
 #[must_use]
 pub fn open<'a>(outer: &Outer<'a>) -> Option<Content<'a>> {
     let nested = || outer.input.and_then(|input| serde_json::from_str::<Message<'a>>(input.get()).ok());
-    let value = [outer.message, outer.log, outer.journal_message, outer.source, outer.text_payload]
-        .into_iter()
-        .flatten()
-        .find(|value| may_hold(value))
+    let fields = [outer.message, outer.log, outer.journal_message, outer.source, outer.text_payload];
+    let mut values = fields.into_iter().flatten();
+    // A text beside an event says what the event is.
+    let is_json = |value: &&RawValue| value.get().starts_with("\"{");
+    let value = values
+        .clone()
+        .find(is_json)
+        .or_else(|| values.find(|value| may_hold(value)))
         .or_else(|| nested().map(|nested| nested.message).filter(|value| may_hold(value)))?;
     let time = instant(outer.at_timestamp)
         .or_else(|| instant(outer.journal_time))

@@ -14,14 +14,15 @@ struct Field<'a> {
     value: Option<&'a RawValue>,
 }
 
-/// The messages of a query's rows.
+/// The messages of a query's rows. Of a row without one its first field is handed over, so that it is not lost unseen.
 #[must_use]
 pub fn open<'a>(outer: &Outer<'a>) -> Option<Content<'a>> {
-    let rows: Vec<Vec<Field<'a>>> = serde_json::from_str(outer.results?.get()).ok()?;
-    let find = |row: &[Field<'a>], name: &str| {
-        row.iter().find(|field| plain(field.field) == Some(name)).and_then(|field| field.value)
+    let rows: Vec<&RawValue> = serde_json::from_str(outer.results?.get()).ok()?;
+    let inner = |row: &'a RawValue| {
+        let fields: Vec<Field<'a>> = serde_json::from_str(row.get()).ok()?;
+        let message = fields.iter().find(|field| plain(field.field) == Some("@message"));
+        let value = message.and_then(|field| field.value).or(fields.first().map(|field| field.field));
+        Some(Inner { value: value.unwrap_or(row), time: None })
     };
-    Some(Content::Values(
-        rows.iter().filter_map(|row| Some(Inner { value: find(row, "@message")?, time: None })).collect(),
-    ))
+    Some(Content::Values(rows.into_iter().map(inner).collect::<Option<_>>()?))
 }

@@ -19,10 +19,10 @@ struct ResourceLogs<'a> {
 #[serde(rename_all = "camelCase")]
 struct ScopeLogs<'a> {
     #[serde(borrow, default)]
-    log_records: Vec<LogRecord<'a>>,
+    log_records: Vec<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct LogRecord<'a> {
     #[serde(borrow, default)]
@@ -45,9 +45,11 @@ pub fn open<'a>(outer: &Outer<'a>) -> Option<Content<'a>> {
     let records = logs.into_iter().flat_map(|logs| logs.scope_logs).flat_map(|logs| logs.log_records);
     Some(Content::Values(
         records
-            .filter_map(|record| {
-                let value = record.body?.string_value?;
-                Some(Inner { value, time: instant(record.time_unix_nano) })
+            .map(|raw| {
+                // A body that is no text is told by what it is, so that no record is lost unseen.
+                let record: LogRecord<'a> = serde_json::from_str(raw.get()).unwrap_or_default();
+                let value = record.body.and_then(|body| body.string_value).unwrap_or(raw);
+                Inner { value, time: instant(record.time_unix_nano) }
             })
             .collect(),
     ))

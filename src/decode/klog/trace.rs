@@ -86,6 +86,9 @@ const KEYS: [&str; 24] = [
     "size",
 ];
 
+/// The length of the longest key, in bytes.
+const MAX_KEY: usize = "resourceVersion".len();
+
 impl<'a> TraceFragment<'a> {
     /// Reads a line of a trace, without klog's header.
     #[must_use]
@@ -238,7 +241,9 @@ fn fields_of(text: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 fn key_of(text: &str) -> Option<&str> {
-    let key = &text[..memchr::memchr(b':', text.as_bytes())?];
+    // No further than the longest key reaches: a client may send nothing but commas.
+    let start = &text.as_bytes()[..text.len().min(MAX_KEY + 1)];
+    let key = &text[..memchr::memchr(b':', start)?];
     KEYS.contains(&key).then_some(key)
 }
 
