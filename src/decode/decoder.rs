@@ -1,6 +1,7 @@
 //! From a record to what it holds: envelopes are opened until an event, an access line or something of another log
 //! comes out. Each entry of each record comes out once, as one [`Outcome`].
 
+use super::carry::Carry;
 use super::envelope::{
     Content, Envelope, Inner, audit, azure_parsed, azure_record, azure_records, azure_table,
     cloudwatch_subscription, collector, cri, docker, event_list, firehose, gke, json, json_array,
@@ -46,7 +47,9 @@ pub struct Decoder {
     wrapped: [bool; Layers::MAX + 1],
     buffers: [String; Layers::MAX + 1],
     parts: Parts,
-    parts_at: Layers,
+    /// By output stream: where the last part stood.
+    parts_at: [Layers; 2],
+    carry: Carry,
 }
 
 /// Where in a record a text stands.
@@ -77,6 +80,22 @@ impl Decoder {
 
     /// Hands over what a record holds. True if bytes of it that are no UTF-8 were replaced.
     pub fn record(&mut self, record: &Record<'_>, facts: SourceFacts, out: Out<'_>) -> bool {
+        let only = self.only;
+        let out: Out<'_> = &mut |outcome, layers| out(checked(only, outcome, layers), layers);
+        let replaced = self.whole(record, facts, out);
+        match record.part {
+            Part::Line => self.carry.line(record.bytes),
+            Part::Document | Part::Element | Part::Yaml => self.carry = Carry::default(),
+        }
+        for stream in 0..2 {
+            if !self.carry.is_open(stream) {
+                self.give_up(stream, out);
+            }
+        }
+        replaced
+    }
+
+    fn whole(&mut self, record: &Record<'_>, facts: SourceFacts, out: Out<'_>) -> bool {
         let layers = match record.part {
             Part::Line => Layers::default(),
             Part::Document => Layers::default().with(Envelope::Json),
@@ -96,19 +115,22 @@ impl Decoder {
             // A runtime cuts lines at a number of bytes, perhaps in the middle of a letter.
             let at = at.within(Envelope::Cri, None);
             if goes_on {
-                self.parts_at = at.layers;
+                self.parts_at[stream] = at.layers;
                 self.parts.add(stream, part, self.max_record);
             } else {
                 self.last_part(stream, part, at, out);
             }
             return false;
         }
-        let mut replaced = false;
+        let (only, mut replaced) = (self.only, false);
         let text = String::from_utf8_lossy(bytes);
         self.enter(record.part, &text, at, &mut |outcome, layers| {
+            let outcome = checked(only, outcome, layers);
             replaced |= matches!(outcome, Outcome::Event(_) | Outcome::Access { .. });
             let outcome = match outcome {
-                Outcome::Skip(_) => Outcome::Skip(SkipReason::NotUtf8),
+                Outcome::Skip(reason) if reason != SkipReason::OtherFormat => {
+                    Outcome::Skip(SkipReason::NotUtf8)
+                }
                 whole => whole,
             };
             out(outcome, layers);
@@ -118,26 +140,25 @@ impl Decoder {
 
     /// Hands over what is left of lines whose last part did not come.
     pub fn finish(&mut self, out: Out<'_>) {
+        let only = self.only;
+        self.carry = Carry::default();
         for stream in 0..2 {
-            if let Some(whole) = self.parts.take(stream) {
-                for _ in 1..whole.count {
-                    out(Outcome::Foreign(Foreign::Part), self.parts_at);
-                }
-                out(Outcome::Skip(SkipReason::Truncated), self.parts_at);
+            self.give_up(stream, &mut |outcome, layers| out(checked(only, outcome, layers), layers));
+        }
+    }
+
+    /// Hands over the parts of a line whose last part won't come.
+    fn give_up(&mut self, stream: usize, out: Out<'_>) {
+        if let Some(whole) = self.parts.take(stream) {
+            let layers = self.parts_at[stream];
+            for _ in 1..whole.count {
+                out(Outcome::Foreign(Foreign::Part), layers);
             }
+            out(Outcome::Skip(SkipReason::Truncated), layers);
         }
     }
 
     fn enter(&mut self, part: Part, text: &str, at: At<'_>, out: Out<'_>) {
-        let only = self.only;
-        let mut checked = |outcome: Outcome<'_>, layers: Layers| {
-            let other = only.is_some_and(|only| !layers.contains(only));
-            out(
-                if other && !is_blank(&outcome) { Outcome::Skip(SkipReason::OtherFormat) } else { outcome },
-                layers,
-            );
-        };
-        let out: Out<'_> = if only.is_some() { &mut checked } else { out };
         if part == Part::Yaml {
             match yaml::to_json(text) {
                 Some(json) => self.text(&json, at, out),
@@ -149,13 +170,16 @@ impl Decoder {
     }
 
     fn text(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
-        let trimmed = trim_start(text);
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim_start_matches('\0');
+        let trimmed = text.trim_ascii_start();
         match trimmed.as_bytes().first() {
             // An empty line of a value that goes over several.
             None if text.starts_with('\t') => out(Outcome::Foreign(Foreign::Part), at.layers),
             None => out(Outcome::Skip(SkipReason::Blank), at.layers),
             Some(b'{') => self.object(trimmed, at, out),
-            Some(b'"') if at.layers.len() < Layers::MAX => self.string(trimmed, at, out),
+            Some(b'"') if at.layers.len() < Layers::MAX && !is_headless(trimmed) => {
+                self.string(trimmed, at, out)
+            }
             Some(b'[') if at.layers.len() < Layers::MAX => self.array(text, trimmed, at, out),
             Some(_) => self.line(text, trimmed, at, out),
         }
@@ -248,14 +272,8 @@ impl Decoder {
         match unescape(raw, &mut buffer) {
             Ok(()) if at.layers.is_empty() => self.nested(&buffer, at.within(Envelope::Json, None), out),
             Ok(()) => self.nested(&buffer, at, out),
-            Err(_) => out(
-                Outcome::Skip(if raw.len() > 1 && raw.ends_with('"') {
-                    SkipReason::NotJson
-                } else {
-                    SkipReason::Truncated
-                }),
-                at.layers,
-            ),
+            Err(error) if error.is_eof() => out(Outcome::Skip(SkipReason::Truncated), at.layers),
+            Err(_) => out(Outcome::Skip(SkipReason::NotJson), at.layers),
         }
         self.buffers[depth] = buffer;
     }
@@ -263,7 +281,7 @@ impl Decoder {
     /// The text of a string, which may be a string again.
     fn nested(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
         let text = text.trim_end_matches(['\n', '\r', '\0', ' ']);
-        if text.starts_with('"') {
+        if text.starts_with('"') && !is_headless(text) {
             self.string(text, at.within(Envelope::Collector, None), out)
         } else {
             self.text(text, at, out)
@@ -277,7 +295,7 @@ impl Decoder {
         if unescape(inner.value.get(), &mut buffer).is_err() {
             out(Outcome::Skip(SkipReason::NotJson), at.layers);
         } else if docker::goes_on(&buffer) {
-            self.parts_at = at.layers;
+            self.parts_at[stream] = at.layers;
             self.parts.add(stream, buffer.as_bytes(), self.max_record);
         } else if self.parts.is_open(stream) {
             self.last_part(stream, buffer.as_bytes(), at, out);
@@ -348,7 +366,7 @@ impl Decoder {
                 Some(Prefixed::Cri(line)) => {
                     let at = at.within(Envelope::Cri, line.text.time);
                     if line.goes_on {
-                        self.parts_at = at.layers;
+                        self.parts_at[line.stream] = at.layers;
                         return self.parts.add(line.stream, line.text.rest.as_bytes(), self.max_record);
                     }
                     if self.parts.is_open(line.stream) {
@@ -388,6 +406,12 @@ impl Decoder {
             klog::Kind::Other => out(Outcome::Foreign(Foreign::Klog), at.layers),
         }
     }
+}
+
+/// What is of another form than the one that the user names is skipped.
+fn checked(only: Option<Envelope>, outcome: Outcome<'_>, layers: Layers) -> Outcome<'_> {
+    let other = only.is_some_and(|only| !layers.contains(only));
+    if other && !is_blank(&outcome) { Outcome::Skip(SkipReason::OtherFormat) } else { outcome }
 }
 
 /// The envelope that an object is, and what it holds.
@@ -431,6 +455,11 @@ fn is_blank(outcome: &Outcome<'_>) -> bool {
     matches!(outcome, Outcome::Skip(SkipReason::Blank))
 }
 
+/// Whether a text is no JSON string but an access line of a server with `--skip-headers`.
+fn is_headless(text: &str) -> bool {
+    text.starts_with("\"HTTP\" ")
+}
+
 /// Whether a text is an object that lost its start.
 fn is_end_of_json(text: &str) -> bool {
     text.ends_with('}') && text.contains("\":")
@@ -440,10 +469,4 @@ fn is_end_of_json(text: &str) -> bool {
 fn trim_end(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().rposition(|b| !matches!(*b, 0 | b'\r' | b'\n')).map_or(0, |at| at + 1);
     &bytes[..end]
-}
-
-/// Without a byte order mark, NUL bytes and white space at its start.
-fn trim_start(text: &str) -> &str {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    text.trim_start_matches(|c: char| c == '\0' || c.is_ascii_whitespace())
 }

@@ -9,7 +9,10 @@
 /// Where the string is not valid.
 pub fn unescape(raw: &str, out: &mut String) -> Result<(), serde_json::Error> {
     let start = out.len();
-    let body = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')).unwrap_or_default();
+    let Some(body) = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')) else {
+        out.push_str(&serde_json::from_str::<String>(raw)?);
+        return Ok(());
+    };
     let mut rest = body;
     while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
         out.push_str(&rest[..at]);
