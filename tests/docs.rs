@@ -88,11 +88,11 @@ fn the_inputs_wrap_only_formats_that_there_are() {
     let text = fs::read_to_string(path("docs/inputs.md")).expect("docs/inputs.md");
     let wrapped = text.split(|c: char| !c.is_ascii_alphanumeric() && !"-/.".contains(c));
     let mut found = 0;
-    for (outer, inner) in wrapped.filter_map(|word| word.split_once('/')) {
-        if formats().contains(&outer) {
-            assert!(formats().contains(&inner), "{outer}/{inner}");
-            found += 1;
-        }
+    for word in
+        wrapped.filter(|word| word.split_once('/').is_some_and(|(outer, _)| formats().contains(&outer)))
+    {
+        assert!(word.split('/').all(|layer| formats().contains(&layer)), "{word}");
+        found += 1;
     }
     assert!(found > 0);
 }

@@ -1,5 +1,7 @@
 //! The rows that are exported say what the report says, whatever clients send.
 
+#![cfg(feature = "tables")]
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::{self, File};

@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
 
+#[path = "support/cases.rs"]
+mod cases;
 #[path = "support/conservation.rs"]
 mod conservation;
 #[path = "support/fuzz_bodies.rs"]
@@ -14,6 +15,9 @@ mod fuzz_bodies;
 #[allow(dead_code, reason = "the property tests use the rest")]
 #[path = "support/run.rs"]
 mod run;
+#[allow(dead_code, reason = "the property tests use the rest")]
+#[path = "support/same.rs"]
+mod same;
 #[allow(dead_code, reason = "the property tests use the rest")]
 #[path = "support/strange.rs"]
 mod strange;
@@ -33,14 +37,6 @@ static LINES: LazyLock<Vec<String>> = LazyLock::new(|| {
     lines.truncate(600);
     lines
 });
-
-/// So many cases, or more if `PROPTEST_CASES` says so.
-fn cases(cases: u32) -> ProptestConfig {
-    let default = ProptestConfig::default();
-    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { default.cases.max(cases) } else { cases };
-    let failure_persistence = Some(Box::new(FileFailurePersistence::WithSource("regressions")) as Box<_>);
-    ProptestConfig { cases, failure_persistence, ..default }
-}
 
 fn line() -> impl Strategy<Value = &'static str> {
     let line = |at: prop::sample::Index, of: usize| &*LINES[at.index(of)];
@@ -124,7 +120,7 @@ impl Damage {
 }
 
 proptest! {
-    #![proptest_config(cases(1_500))]
+    #![proptest_config(cases::cases(1_500))]
 
     #[test]
     fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {

@@ -32,6 +32,19 @@ impl Fingerprints {
         for address in event.source_ips.map_or("", |raw| raw.get()).split_ascii_whitespace() {
             hash.write(address.as_bytes());
         }
+        // What is read beside this differs in damaged copies only, of which then each counts.
+        if let Some(extra) = event.user.as_ref().and_then(|user| user.extra.as_ref()) {
+            add(&mut hash, &extra.pod_name.0);
+            add(&mut hash, &extra.node_name.0);
+        }
+        if !event.request_uri.starts_with('/') {
+            add(&mut hash, event.object_ref.map_or("", |raw| raw.get()));
+        }
+        if let Some(annotations) = &event.annotations {
+            add(&mut hash, &annotations.total);
+            add(&mut hash, &annotations.etcd);
+            add(&mut hash, &annotations.decode_response_object);
+        }
         hash.write_i32(event.response_status.as_ref().and_then(|status| status.code).unwrap_or(0));
         hash.finish()
     }
@@ -46,9 +59,9 @@ impl Fingerprints {
         add(&mut hash, &line.verb);
         add(&mut hash, &line.uri);
         add(&mut hash, &line.source);
+        add(&mut hash, &line.user_agent);
         hash.write_u16(line.status.unwrap_or(u16::from(line.no_code)));
         if line.audit_id.is_empty() {
-            add(&mut hash, &line.user_agent);
             hash.write_u64(line.latency_micros.unwrap_or(0));
             hash.write_i64(written.unwrap_or(0));
         }

@@ -1,6 +1,7 @@
 //! How a stream falls into records, told by its start.
 
-use super::envelope::{Envelope, cri, docker, json, yaml};
+use super::carry::ends_open;
+use super::envelope::{Envelope, json, yaml};
 use super::klog;
 use crate::input::Framing;
 
@@ -60,32 +61,7 @@ fn is_array(text: &[u8]) -> bool {
 fn may_cut(before: &[u8], after: &[u8]) -> bool {
     let body = before.strip_suffix(b"\n").unwrap_or(before);
     let last = &body[memchr::memrchr(b'\n', body).map_or(0, |at| at + 1)..];
-    match last.first() {
-        Some(b'{') => !docker::may_go_on(last),
-        Some(byte) if byte.is_ascii_digit() && cri::part_of(last).is_some() => {
-            !is_open(body) && !is_second(last, after)
-        }
-        _ => !is_second(last, after),
-    }
-}
-
-/// How many lines are looked at for the last one of the other output stream of a container.
-const LINES_BACK: usize = 256;
-
-/// Whether the last line of any output stream of a container is a part that another line goes on.
-fn is_open(body: &[u8]) -> bool {
-    let mut seen = [false; 2];
-    let lines = body.rsplit(|byte| *byte == b'\n').take(LINES_BACK);
-    for (stream, goes_on) in lines.filter_map(cri::part_of) {
-        if goes_on && !seen[stream] {
-            return true;
-        }
-        seen[stream] = true;
-        if seen == [true; 2] {
-            break;
-        }
-    }
-    false
+    !ends_open(body) && (last.starts_with(b"{") || !is_second(last, after))
 }
 
 /// Whether the next line is the second one of a request that the last line is the first of: recorded servers of
@@ -152,6 +128,7 @@ mod tests {
         assert!(!cut(&http("a"), &http("a")[..20]));
         assert!(cut(&http("a"), &http("b")));
         assert!(cut("{\"log\":\"x\\n\",\"stream\":\"stdout\"}\n", ""));
+        assert!(cut(&[cri("stdout", "P"), "{}\n".to_owned()].concat(), ""));
         assert!(!cut(&format!("{{\"log\":\"{}\",\"stream\":\"stdout\"}}\n", "x".repeat(16384)), ""));
     }
 }

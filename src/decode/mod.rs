@@ -1,5 +1,6 @@
 //! From a record to the events that it holds, or to the reasons why it holds none.
 
+mod carry;
 pub mod decoder;
 pub mod detect;
 pub mod envelope;

@@ -234,7 +234,8 @@ impl<'a, R: Read> Cutter<'a, R> {
                 Some(Framing::Yaml) => memchr::memmem::find(&block.bytes, b"\n---").map(|feed| feed + 1),
                 _ => memchr::memchr(b'\n', &block.bytes).map(|feed| feed + 1),
             };
-            let gone = end.unwrap_or(block.bytes.len());
+            let all = if json { self.json.seen() } else { block.bytes.len() };
+            let gone = end.unwrap_or(all);
             let mut lines = count_feeds(&block.bytes[..gone]);
             if self.ended && gone == block.bytes.len() && block.bytes.last() != Some(&b'\n') {
                 lines += 1;
@@ -255,7 +256,7 @@ impl<'a, R: Read> Cutter<'a, R> {
 }
 
 /// The documents of a text, each from its `---` or the text's start up to the next.
-fn yaml_spans(bytes: &[u8], first_line: u64, spans: &mut Vec<Span>) {
+pub fn yaml_spans(bytes: &[u8], first_line: u64, spans: &mut Vec<Span>) {
     let ends = memchr::memmem::find_iter(bytes, b"\n---").map(|feed| feed + 1).chain([bytes.len()]);
     let (mut start, mut line) = (0, first_line);
     for end in ends {
@@ -364,5 +365,21 @@ mod tests {
         assert_eq!((block.source, &*block.bytes), (7, b"a\nb".as_slice()));
         assert_eq!(block.damage, Some((Damage::Truncated, 2)));
         assert!(!cutter.fill(&mut block));
+    }
+
+    #[test]
+    fn a_long_document_ends_where_it_ends_however_it_is_read() {
+        let long = format!("{{\"a\":\"{}\"}}", "\\\\".repeat(BLOCK_SIZE));
+        let text = format!("{long}\n{}{{\"b\":1}}\n", " ".repeat(3 * BLOCK_SIZE));
+        let at = text.len() as u64 - 8;
+        for step in [READ_SIZE - 1, READ_SIZE, BLOCK_SIZE + 7] {
+            let mut cutter = Cutter::new(Trickle(text.as_bytes(), step), 0, BLOCK_SIZE, &|_| Framing::Json);
+            let (mut block, mut found, mut too_long) = (Block::default(), Vec::new(), Vec::new());
+            while cutter.fill(&mut block) {
+                too_long.append(&mut block.too_long);
+                found.extend(block.records().map(|record| (record.line, record.offset, record.bytes.len())));
+            }
+            assert_eq!((too_long, found), (vec![1], vec![(2, at, 7)]), "{step}");
+        }
     }
 }

@@ -239,10 +239,19 @@ impl JsonScanner {
         self.previous = 0;
     }
 
-    /// Where the last whole record ends, if there is one.
+    /// Where the last whole record ends, or what follows the last one, if there is any.
     #[must_use]
     pub fn cut(&self) -> Option<usize> {
-        self.found.last().map(|span| span.end)
+        match self.state {
+            State::Between => Some(self.at).filter(|at| *at > 0),
+            _ => self.found.last().map(|span| span.end),
+        }
+    }
+
+    /// How many of the bytes were looked at: all but one whose meaning depends on the next.
+    #[must_use]
+    pub fn seen(&self) -> usize {
+        self.at
     }
 
     /// Hands over the records found, all before `cut`; what follows becomes the start of the next block.

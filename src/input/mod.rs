@@ -5,10 +5,10 @@ pub mod discover;
 pub mod feed;
 pub mod framing;
 mod identical;
-mod json;
+pub mod json;
 mod open;
 
-pub use block::{Block, Damage, Place, Tell};
+pub use block::{Block, Cutter, Damage, Place, Tell};
 pub use discover::{InputError, Source, Sources, can_be_read_again};
 pub use feed::Feed;
-pub use framing::{Framing, Part, Record};
+pub use framing::{Framing, Part, Record, Span};

@@ -114,8 +114,10 @@ impl<'a> Worker<'a> {
         counting.begin(block);
         let mut place = Place { source: block.source, offset: block.offset, line: block.first_line };
         for record in block.records() {
+            let before = place;
             place = Place { source: block.source, offset: record.offset, line: record.line };
             if record.bytes.len() > settings.max_record {
+                decoder.finish(&mut |outcome, layers| counting.take(outcome, layers, before));
                 counting.skip(SkipReason::TooLong, place);
                 // As if it had been passed over: where a read ends must not tell.
                 let end = record.offset - block.offset + record.bytes.len() as u64;

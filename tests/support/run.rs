@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kubetoll::apiserver::Server;
 use kubetoll::classify::filter::{Filter, Names, StatusSet};
-use kubetoll::input::{Block, Source, Sources};
+use kubetoll::input::{Block, Framing, Source, Sources};
 use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::{Dedup, Ledger, Merge, ServerTimeline};
 use kubetoll::pipeline::{self, Counted, Pass, Settings, Shared, Worker};
@@ -94,4 +94,17 @@ pub fn blocks(text: &[u8], mut cut_behind: impl FnMut(usize) -> bool) -> Vec<Blo
         }
     }
     blocks
+}
+
+/// A text of lines in the smallest blocks in which it may be handed on.
+pub fn pieces(text: &[u8], framing: Framing) -> Vec<Block> {
+    let ends: Vec<usize> = memchr::memchr_iter(b'\n', text).map(|feed| feed + 1).collect();
+    let mut pieces = blocks(text, |line| {
+        ends.get(line).is_some_and(|at| match framing {
+            Framing::Joined(may_cut) => may_cut(&text[..*at], &text[*at..]),
+            _ => true,
+        })
+    });
+    pieces.retain(|piece| !piece.bytes.is_empty());
+    pieces
 }

@@ -48,7 +48,9 @@ pub fn part_of(line: &[u8]) -> Option<(usize, bool)> {
     let head = line.get(space + 1..)?;
     let stream = usize::from(head.starts_with(b"stderr "));
     match head {
-        [b's', b't', b'd', _, _, _, b' ', tag @ (b'P' | b'F'), b' ' | b':' | b'\n', ..] => {
+        [b's', b't', b'd', _, _, _, b' ', tag @ (b'P' | b'F'), rest @ ..]
+            if matches!(rest.first(), None | Some(b' ' | b':' | b'\n')) =>
+        {
             Some((stream, *tag == b'P'))
         }
         _ => None,

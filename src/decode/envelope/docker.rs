@@ -29,10 +29,14 @@ pub fn goes_on(text: &str) -> bool {
     text.len() >= PART - 3 && !text.ends_with('\n')
 }
 
-/// Whether the last line of what stands before may be followed by the rest of its text, as far as its end tells.
+/// The output stream of a line, and whether the next one goes on with it, as far as its bytes tell.
 #[must_use]
-pub fn may_go_on(line: &[u8]) -> bool {
-    line.starts_with(b"{\"log\":")
-        && line.len() >= PART - 3
-        && memchr::memmem::find(line, b"\\n\",\"stream\"").is_none()
+pub fn part_of(line: &[u8]) -> Option<(usize, bool)> {
+    line.starts_with(b"{\"log\":").then(|| {
+        // The stream stands behind the text, before an instant.
+        let tail = &line[line.len().saturating_sub(128)..];
+        let stream = usize::from(memchr::memmem::find(tail, b"\"stream\":\"stderr\"").is_some());
+        let goes_on = line.len() >= PART - 3 && memchr::memmem::find(line, b"\\n\",\"stream\"").is_none();
+        (stream, goes_on)
+    })
 }

@@ -1,8 +1,13 @@
 //! The report's rows as tables, written with polars: the one room that imports it.
 
 mod columns;
+#[cfg(feature = "tables")]
 mod csv_text;
 mod rows;
+#[cfg(feature = "tables")]
+mod table;
+#[cfg(not(feature = "tables"))]
+#[path = "no_table.rs"]
 mod table;
 
 use std::io::{self, Write};

@@ -1,0 +1,5 @@
+//! A log in the envelope `azure-table`.
+
+#![no_main]
+
+kubetoll_fuzz::target!();

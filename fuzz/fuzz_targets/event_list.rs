@@ -1,0 +1,5 @@
+//! A log in the envelope `event-list`.
+
+#![no_main]
+
+kubetoll_fuzz::target!();

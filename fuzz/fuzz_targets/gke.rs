@@ -1,0 +1,5 @@
+//! A log in the envelope `gke`.
+
+#![no_main]
+
+kubetoll_fuzz::target!();

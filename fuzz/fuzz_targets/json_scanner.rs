@@ -1,0 +1,5 @@
+//! Where JSON documents end.
+
+#![no_main]
+
+kubetoll_fuzz::target!();

@@ -1,0 +1,5 @@
+//! A log in the envelope `viaq`.
+
+#![no_main]
+
+kubetoll_fuzz::target!();

@@ -1,0 +1,107 @@
+//! Which lines of a container's output go on in the next one, told by their bytes alone: where blocks are cut and
+//! where parts are put together must agree, or a report would depend on the size of blocks.
+
+use super::envelope::{cri, docker};
+
+/// How many lines a part waits for the rest of its line, while lines of the other output stream come.
+const LINES_BACK: usize = 256;
+
+/// The output streams of which the last line goes on.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Carry {
+    /// How many lines ago, the last one being 1; 0 if none goes on.
+    since: [usize; 2],
+}
+
+impl Carry {
+    /// Takes the next line. One that no runtime wrote leaves nothing that could go on.
+    pub fn line(&mut self, line: &[u8]) {
+        let Some((stream, goes_on)) = part_of(line) else {
+            *self = Self::default();
+            return;
+        };
+        for since in &mut self.since {
+            *since = if (1..LINES_BACK).contains(since) { *since + 1 } else { 0 };
+        }
+        self.since[stream] = usize::from(goes_on);
+    }
+
+    /// Whether a stream's line goes on.
+    #[must_use]
+    pub fn is_open(self, stream: usize) -> bool {
+        self.since[stream] > 0
+    }
+}
+
+/// Whether a line goes on behind the last one of a text: the same as a [`Carry`] finds that took all its lines.
+#[must_use]
+pub fn ends_open(body: &[u8]) -> bool {
+    let mut seen = [false; 2];
+    let mut end = body.len();
+    for _ in 0..LINES_BACK {
+        let start = memchr::memrchr(b'\n', &body[..end]).map_or(0, |feed| feed + 1);
+        match part_of(&body[start..end]) {
+            Some((stream, true)) if !seen[stream] => return true,
+            Some((stream, _)) => seen[stream] = true,
+            None => return false,
+        }
+        if start == 0 || seen == [true; 2] {
+            return false;
+        }
+        end = start - 1;
+    }
+    false
+}
+
+/// The stream of a line that a runtime wrote, and whether it goes on.
+fn part_of(line: &[u8]) -> Option<(usize, bool)> {
+    match line.first()? {
+        b'{' => docker::part_of(line),
+        byte if byte.is_ascii_digit() => cri::part_of(line),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn line(kind: u8) -> String {
+        let cri = |stream: &str, tag: &str| format!("2026-01-01T00:00:00Z {stream} {tag} x\n");
+        let docker = |text: &str, stream: &str| {
+            format!("{{\"log\":\"{text}\",\"stream\":\"{stream}\",\"time\":\"2026-01-01T00:00:00Z\"}}\n")
+        };
+        match kind {
+            0 => cri("stdout", "P"),
+            1 => cri("stdout", "F"),
+            2 => cri("stderr", "P"),
+            3 => cri("stderr", "F"),
+            4 => docker(&"x".repeat(16 << 10), "stdout"),
+            5 => docker("x\\n", "stdout"),
+            6 => docker(&"x".repeat(16 << 10), "stderr"),
+            7 => docker("x\\n", "stderr"),
+            8 => "{}\n".to_owned(),
+            _ => "hello\n".to_owned(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn from_the_end_as_from_the_start(
+            kinds in prop::collection::vec(prop_oneof![0_u8..4, 0_u8..10], 0..12),
+            repeat in prop_oneof![Just(1_usize), 250_usize..260],
+        ) {
+            let (mut carry, mut text) = (Carry::default(), String::new());
+            for kind in kinds {
+                for _ in 0..if kind == 3 { repeat } else { 1 } {
+                    let line = line(kind);
+                    carry.line(line.trim_end().as_bytes());
+                    text += &line;
+                    let open = carry.is_open(0) || carry.is_open(1);
+                    prop_assert_eq!(ends_open(text.trim_end().as_bytes()), open);
+                }
+            }
+        }
+    }
+}

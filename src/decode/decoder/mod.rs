@@ -1,0 +1,217 @@
+//! From a record to what it holds: envelopes are opened until an event, an access line or something of another log
+//! comes out. Each entry of each record comes out once, as one [`Outcome`].
+
+mod line;
+mod object;
+
+use super::carry::Carry;
+use super::envelope::{Envelope, cri, yaml};
+use super::hollow::Hollow;
+use super::outcome::{Foreign, Layers, Outcome};
+use super::parts::Parts;
+use super::skip::SkipReason;
+use crate::input::{Part, Record};
+
+/// Takes what a record holds.
+pub type Out<'o> = &'o mut dyn FnMut(Outcome<'_>, Layers);
+
+/// The length above which an entry of CloudWatch Logs that ends in the middle was cut by it, in bytes: 256 KB with
+/// the 26 bytes that it adds.
+///
+/// Source: Amazon CloudWatch Logs quotas, "Event size".
+const CLOUDWATCH_CUT: usize = 262_144 - 26;
+
+/// What is known of a source beside its bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SourceFacts {
+    /// The year that the user states for lines that have none.
+    pub year: Option<i32>,
+    /// When the file was last written to, in microseconds since 1970.
+    pub modified: Option<i64>,
+}
+
+/// Opens envelopes. One for each worker: it keeps the memory that strings in strings need, and the parts of lines
+/// that are not whole yet.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    /// The form that the user names; others are skipped.
+    only: Option<Envelope>,
+    /// The longest line that is put together from parts, in bytes.
+    max_record: usize,
+    /// By depth: the last object was an envelope and no event. What is tried first changes no outcome.
+    wrapped: [bool; Layers::MAX + 1],
+    buffers: [Vec<u8>; Layers::MAX + 1],
+    hollows: [Hollow; Layers::MAX + 1],
+    /// By depth: the last envelope held objects and no strings, so that nothing is to be taken out.
+    whole: [bool; Layers::MAX + 1],
+    parts: Parts,
+    /// By output stream: where the last part stood.
+    parts_at: [Layers; 2],
+    carry: Carry,
+}
+
+/// Where in a record a text stands.
+#[derive(Debug, Clone, Copy)]
+struct At<'t> {
+    layers: Layers,
+    /// The innermost envelope's instant.
+    time: Option<&'t str>,
+    /// The strings that were taken out of the object at hand.
+    hollow: Option<&'t Hollow>,
+    facts: SourceFacts,
+}
+
+impl<'t> At<'t> {
+    fn within(self, envelope: Envelope, time: Option<&'t str>) -> Self {
+        Self { layers: self.layers.with(envelope), time: time.or(self.time), ..self }
+    }
+
+    fn is_shared(&self) -> bool {
+        self.layers.iter().any(Envelope::is_shared)
+    }
+}
+
+impl Decoder {
+    /// A decoder. `only` names the one form that is read; without it each record is told by its content.
+    #[must_use]
+    pub fn new(only: Option<Envelope>, max_record: usize) -> Self {
+        Self { only, max_record, ..Self::default() }
+    }
+
+    /// Hands over what a record holds. True if bytes of it that are no UTF-8 were replaced.
+    pub fn record(&mut self, record: &Record<'_>, facts: SourceFacts, out: Out<'_>) -> bool {
+        let only = self.only;
+        let out: Out<'_> = &mut |outcome, layers| out(checked(only, outcome, layers), layers);
+        let replaced = self.whole(record, facts, out);
+        match record.part {
+            Part::Line => self.carry.line(record.bytes),
+            Part::Document | Part::Element | Part::Yaml => self.carry = Carry::default(),
+        }
+        for stream in 0..2 {
+            if !self.carry.is_open(stream) {
+                self.give_up(stream, out);
+            }
+        }
+        replaced
+    }
+
+    fn whole(&mut self, record: &Record<'_>, facts: SourceFacts, out: Out<'_>) -> bool {
+        let layers = match record.part {
+            Part::Line => Layers::default(),
+            Part::Document => Layers::default().with(Envelope::Json),
+            Part::Element => Layers::default().with(Envelope::JsonArray),
+            Part::Yaml => Layers::default().with(Envelope::Yaml),
+        };
+        let at = At { layers, time: None, hollow: None, facts };
+        let bytes = trim_end(record.bytes);
+        // Checked once for the whole record, and faster than serde_json does it string by string.
+        if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
+            self.enter(record.part, text, at, out);
+            return false;
+        }
+        if let Some((stream, goes_on, part)) = cri::torn_part(bytes)
+            && (goes_on || self.parts.is_open(stream))
+        {
+            // A runtime cuts lines at a number of bytes, perhaps in the middle of a letter.
+            let at = at.within(Envelope::Cri, None);
+            if goes_on {
+                self.parts_at[stream] = at.layers;
+                self.parts.add(stream, part, self.max_record);
+            } else {
+                self.last_part(stream, part, at, out);
+            }
+            return false;
+        }
+        let (only, mut replaced) = (self.only, false);
+        let text = String::from_utf8_lossy(bytes);
+        self.enter(record.part, &text, at, &mut |outcome, layers| {
+            let outcome = checked(only, outcome, layers);
+            replaced |= matches!(outcome, Outcome::Event(_) | Outcome::Access { .. });
+            let outcome = match outcome {
+                Outcome::Skip(reason) if reason != SkipReason::OtherFormat => {
+                    Outcome::Skip(SkipReason::NotUtf8)
+                }
+                whole => whole,
+            };
+            out(outcome, layers);
+        });
+        replaced
+    }
+
+    /// Hands over what is left of lines whose last part did not come.
+    pub fn finish(&mut self, out: Out<'_>) {
+        let only = self.only;
+        self.carry = Carry::default();
+        for stream in 0..2 {
+            self.give_up(stream, &mut |outcome, layers| out(checked(only, outcome, layers), layers));
+        }
+    }
+
+    /// Hands over the parts of a line whose last part won't come.
+    fn give_up(&mut self, stream: usize, out: Out<'_>) {
+        if let Some(whole) = self.parts.take(stream) {
+            let layers = self.parts_at[stream];
+            for _ in 1..whole.count {
+                out(Outcome::Foreign(Foreign::Part), layers);
+            }
+            out(Outcome::Skip(SkipReason::Truncated), layers);
+        }
+    }
+
+    fn enter(&mut self, part: Part, text: &str, at: At<'_>, out: Out<'_>) {
+        if part == Part::Yaml {
+            match yaml::to_json(text) {
+                Some(json) => self.text(&json, at, out),
+                None => out(Outcome::Skip(SkipReason::NotYaml), at.layers),
+            }
+        } else {
+            self.text(text, at, out);
+        }
+    }
+
+    fn text(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim_start_matches('\0');
+        let trimmed = text.trim_ascii_start();
+        match trimmed.as_bytes().first() {
+            // An empty line of a value that goes over several.
+            None if text.starts_with('\t') => out(Outcome::Foreign(Foreign::Part), at.layers),
+            None => out(Outcome::Skip(SkipReason::Blank), at.layers),
+            Some(b'{') => self.object(trimmed, at, out),
+            Some(b'"') if at.layers.len() < Layers::MAX && !is_headless(trimmed) => {
+                self.string(trimmed.trim_end(), at, out);
+            }
+            Some(b'[') if at.layers.len() < Layers::MAX => self.array(text, trimmed, at, out),
+            Some(_) => self.line(text, trimmed, at, out),
+        }
+    }
+}
+
+/// What is of another form than the one that the user names is skipped.
+fn checked(only: Option<Envelope>, outcome: Outcome<'_>, layers: Layers) -> Outcome<'_> {
+    let other = only.is_some_and(|only| !layers.contains(only));
+    if other && !is_blank(&outcome) { Outcome::Skip(SkipReason::OtherFormat) } else { outcome }
+}
+
+/// Why an object ends in its middle.
+fn cut_reason(text: &str, at: At<'_>) -> SkipReason {
+    if text.len() >= CLOUDWATCH_CUT && at.layers.iter().any(Envelope::is_cloudwatch) {
+        SkipReason::CutByCloudwatch
+    } else {
+        SkipReason::Truncated
+    }
+}
+
+fn is_blank(outcome: &Outcome<'_>) -> bool {
+    matches!(outcome, Outcome::Skip(SkipReason::Blank))
+}
+
+/// Whether a text is no JSON string but an access line of a server with `--skip-headers`.
+fn is_headless(text: &str) -> bool {
+    text.starts_with("\"HTTP\" ")
+}
+
+/// Without NUL bytes (a file system's filling after a crash) and line ends at its end.
+fn trim_end(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|b| !matches!(*b, 0 | b'\r' | b'\n')).map_or(0, |at| at + 1);
+    &bytes[..end]
+}

@@ -1,0 +1,213 @@
+//! JSON: objects that are events or envelopes, and the strings and arrays in them.
+
+use super::{At, Decoder, Out, cut_reason};
+use crate::decode::envelope::{
+    Content, Envelope, Inner, audit, azure_parsed, azure_record, azure_records, azure_table,
+    cloudwatch_subscription, collector, docker, event_list, firehose, gke, json, json_array, logs_insights,
+    otlp,
+};
+use crate::decode::klog;
+use crate::decode::outcome::{Foreign, Layers, Outcome};
+use crate::decode::outer::{Outer, is_string};
+use crate::decode::skip::SkipReason;
+use crate::decode::unescape::unescape;
+use crate::k8s::Event;
+
+impl Decoder {
+    pub(super) fn object(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
+        let depth = at.layers.len();
+        if !self.wrapped[depth] {
+            if !self.event(text, at, out) {
+                self.opened(text, text, at, out);
+            }
+            return;
+        }
+        let mut hollow = std::mem::take(&mut self.hollows[depth]);
+        if !self.whole[depth] && hollow.dig(text) {
+            self.opened(text, hollow.shell(), At { hollow: Some(&hollow), ..at }, out);
+        } else {
+            self.opened(text, text, at, out);
+        }
+        self.hollows[depth] = hollow;
+    }
+
+    /// Opens an object, of which `shell` holds all but the strings that were taken out.
+    pub(super) fn opened(&mut self, text: &str, shell: &str, at: At<'_>, out: Out<'_>) {
+        match serde_json::from_str::<Outer<'_>>(shell) {
+            Ok(outer) => {
+                let is_event =
+                    self.wrapped[at.layers.len()] && outer.audit_id.is_some() && outer.stage.is_some();
+                if is_event && self.event(text, at, out) {
+                    self.wrapped[at.layers.len()] = false;
+                } else {
+                    self.envelope(text, &outer, at, out);
+                }
+            }
+            Err(error) if error.is_eof() => out(Outcome::Skip(cut_reason(text, at)), at.layers),
+            Err(error) if error.is_data() => out(Outcome::Skip(SkipReason::WrongType), at.layers),
+            Err(_) => self.several(text, At { hollow: None, ..at }, out),
+        }
+    }
+
+    /// Hands over an object that is an audit event; false if it is none.
+    #[allow(clippy::unused_self, reason = "reads as the others do")]
+    pub(super) fn event(&mut self, text: &str, at: At<'_>, out: Out<'_>) -> bool {
+        match serde_json::from_str::<Event<'_>>(text) {
+            Ok(event) if audit::is_event(&event) => {
+                let layers = at.layers.with(audit::form(&event));
+                out(Outcome::Event(&event), layers);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn envelope(&mut self, text: &str, outer: &Outer<'_>, at: At<'_>, out: Out<'_>) {
+        if at.layers.len() >= Layers::MAX {
+            return out(Outcome::Skip(SkipReason::TooDeep), at.layers);
+        }
+        if outer.klog_message.is_some()
+            && let Some(line) = klog::read(text)
+        {
+            return Self::klog(&line, Envelope::HttpLogJson, at, out);
+        }
+        let Some((envelope, content)) = open(text, outer, at.layers) else {
+            let looks_like_an_event = outer.audit_id.is_some() && outer.stage.is_some();
+            return out(
+                match (looks_like_an_event, at.is_shared()) {
+                    (true, _) if serde_json::from_str::<Event<'_>>(text).is_err() => {
+                        Outcome::Skip(SkipReason::WrongType)
+                    }
+                    (false, true) => Outcome::Foreign(Foreign::Json),
+                    _ => Outcome::Skip(SkipReason::NotAnEvent),
+                },
+                at.layers,
+            );
+        };
+        self.wrapped[at.layers.len()] = true;
+        if at.hollow.is_some() && holds_objects(&content) {
+            // They would be read without the strings that were taken out of them.
+            self.whole[at.layers.len()] = true;
+            return self.opened(text, text, At { hollow: None, ..at }, out);
+        }
+        let at = at.within(envelope, None);
+        match content {
+            Content::Foreign(foreign) => out(Outcome::Foreign(foreign), at.layers),
+            // Google's insertId is often scrubbed.
+            Content::Event(event) if audit::is_event(&event) || envelope == Envelope::Gke => {
+                out(Outcome::Event(&event), at.layers);
+            }
+            Content::Event(_) => out(Outcome::Skip(SkipReason::NotAnEvent), at.layers),
+            Content::Values(values) if values.is_empty() => out(Outcome::Foreign(Foreign::Empty), at.layers),
+            Content::Values(values) => values.into_iter().for_each(|inner| self.inner(inner, at, out)),
+            Content::Line { inner, stream } => self.docker(inner, stream, at, out),
+        }
+    }
+
+    pub(super) fn inner(&mut self, inner: Inner<'_>, at: At<'_>, out: Out<'_>) {
+        let at = At { time: inner.time.or(at.time), ..at };
+        if is_string(inner.value) {
+            self.string(inner.value.get(), at, out);
+        } else {
+            self.text(inner.value.get(), at, out);
+        }
+    }
+
+    /// A JSON string that holds the next layer.
+    pub(super) fn string(&mut self, raw: &str, at: At<'_>, out: Out<'_>) {
+        let at = if at.layers.is_empty() { at.within(Envelope::Json, None) } else { at };
+        self.unescaped(raw, at, out, |decoder, text, at, out| decoder.nested(text, at, out));
+    }
+
+    /// Undoes the escapes of a JSON string, unless that was done when it was taken out of its envelope.
+    pub(super) fn unescaped(
+        &mut self,
+        raw: &str,
+        at: At<'_>,
+        out: Out<'_>,
+        then: impl FnOnce(&mut Self, &str, At<'_>, Out<'_>),
+    ) {
+        let inside = At { hollow: None, ..at };
+        if let Some(text) = at.hollow.and_then(|hollow| hollow.text(raw)) {
+            return then(self, text, inside, out);
+        }
+        let depth = at.layers.len();
+        let mut buffer = std::mem::take(&mut self.buffers[depth]);
+        buffer.clear();
+        let body = raw.get(1..).unwrap_or_default();
+        let end = unescape(body, &mut buffer);
+        match end.filter(|end| end + 1 == body.len()).and_then(|_| simdutf8::basic::from_utf8(&buffer).ok()) {
+            Some(text) => then(self, text, inside, out),
+            None if end.is_none() && !body.ends_with('"') => {
+                out(Outcome::Skip(cut_reason(raw, at)), at.layers);
+            }
+            None => out(Outcome::Skip(SkipReason::NotJson), at.layers),
+        }
+        self.buffers[depth] = buffer;
+    }
+
+    pub(super) fn docker(&mut self, inner: Inner<'_>, stream: usize, at: At<'_>, out: Out<'_>) {
+        let at = At { time: inner.time, ..at };
+        self.unescaped(inner.value.get(), at, out, |decoder, text, at, out| {
+            if docker::goes_on(text) {
+                decoder.parts_at[stream] = at.layers;
+                decoder.parts.add(stream, text.as_bytes(), decoder.max_record);
+            } else if decoder.parts.is_open(stream) {
+                decoder.last_part(stream, text.as_bytes(), at, out);
+            } else {
+                decoder.nested(text, at, out);
+            }
+        });
+    }
+
+    pub(super) fn array(&mut self, text: &str, trimmed: &str, at: At<'_>, out: Out<'_>) {
+        match json_array::elements(trimmed) {
+            Ok(elements) if elements.is_empty() => out(Outcome::Foreign(Foreign::Empty), at.layers),
+            Ok(elements) => {
+                let at = at.within(Envelope::JsonArray, None);
+                for value in elements {
+                    self.inner(Inner { value, time: None }, at, out);
+                }
+            }
+            Err(error) if error.is_eof() && trimmed[1..].starts_with(['{', '[', '"']) => {
+                out(Outcome::Skip(cut_reason(trimmed, at)), at.layers);
+            }
+            Err(_) => self.line(text, trimmed, at, out),
+        }
+    }
+
+    /// Values behind each other on one line: lines that lost the line feed between them.
+    pub(super) fn several(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
+        let mut any = false;
+        for value in json::values(text) {
+            match value {
+                Ok(value) if value.get().len() < text.len() && at.layers.len() < Layers::MAX => {
+                    any = true;
+                    self.inner(Inner { value, time: None }, at, out);
+                }
+                Err(error) if any && error.is_eof() => out(Outcome::Skip(SkipReason::Truncated), at.layers),
+                _ => return out(Outcome::Skip(SkipReason::NotJson), at.layers),
+            }
+        }
+    }
+}
+
+fn holds_objects(content: &Content<'_>) -> bool {
+    matches!(content, Content::Values(values) if values.iter().any(|inner| !is_string(inner.value)))
+}
+
+/// The envelope that an object is, and what it holds.
+fn open<'a>(text: &'a str, outer: &Outer<'a>, around: Layers) -> Option<(Envelope, Content<'a>)> {
+    let of = |envelope| move |content| (envelope, content);
+    None.or_else(|| otlp::open(outer).map(of(Envelope::Otlp)))
+        .or_else(|| cloudwatch_subscription::open(outer).map(of(firehose::or_subscription(around, outer))))
+        .or_else(|| logs_insights::open(outer).map(of(Envelope::LogsInsights)))
+        .or_else(|| azure_records::open(outer).map(of(Envelope::AzureRecords)))
+        .or_else(|| azure_parsed::open(outer).map(of(azure_record::or_admin(outer, Envelope::AzureParsed))))
+        .or_else(|| azure_record::open(outer).map(of(azure_record::or_admin(outer, Envelope::AzureRecord))))
+        .or_else(|| event_list::open(outer).map(of(Envelope::EventList)))
+        .or_else(|| outer.proto_payload.and_then(|_| gke::open(text)).map(of(Envelope::Gke)))
+        .or_else(|| outer.table_audit_id.and_then(|_| azure_table::open(text)).map(of(Envelope::AzureTable)))
+        .or_else(|| docker::open(outer).map(of(Envelope::Docker)))
+        .or_else(|| collector::open(outer).map(of(Envelope::Collector)))
+}

@@ -1,0 +1,77 @@
+//! Records that were once taken for something else.
+
+use kubetoll::decode::{Decoder, Envelope, Layers, Outcome, SourceFacts};
+use kubetoll::input::framing::lines;
+
+const EVENT: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","auditID":"a","stage":"Panic"}"#;
+
+/// What a text's lines hold, a word for each entry.
+fn read(only: Option<Envelope>, text: &[u8]) -> Vec<String> {
+    let mut decoder = Decoder::new(only, 1 << 20);
+    let mut found = Vec::new();
+    let mut take = |outcome: Outcome<'_>, layers: Layers| {
+        found.push(match outcome {
+            Outcome::Event(_) => format!("event {layers}"),
+            Outcome::Access { .. } => format!("access {layers}"),
+            Outcome::Trace(_) => "trace".to_owned(),
+            Outcome::Foreign(kind) => kind.as_str().to_owned(),
+            Outcome::Skip(reason) => reason.as_str().to_owned(),
+        });
+    };
+    for record in lines(text, 1, 0) {
+        decoder.record(&record, SourceFacts::default(), &mut take);
+    }
+    decoder.finish(&mut take);
+    found
+}
+
+#[test]
+fn a_quote_begins_more_than_a_string() {
+    let access = r#""HTTP" verb="GET" URI="/" latency="1ms" resp=200"#;
+    assert_eq!(read(None, access.as_bytes()), ["access http-log"]);
+    let cri = format!("2026-01-01T00:00:00Z stderr F {access}");
+    assert_eq!(read(None, cri.as_bytes()), ["access cri/http-log"]);
+    let quoted = format!("{access} srcIP=\"10.0.0.1:5\"");
+    assert_eq!(read(None, quoted.as_bytes()), ["access http-log"], "it ends like a string");
+    assert_eq!(read(None, br#""stage":"Panic"}"#), ["not-json"], "an event that lost its start");
+    assert_eq!(read(None, br#""{\"kind\":\"Ev"#), ["truncated"]);
+    assert_eq!(read(None, b"\""), ["truncated"]);
+    assert_eq!(read(None, b"\"\""), ["blank"]);
+}
+
+#[test]
+fn what_stands_before_a_line_hides_nothing() {
+    let line = "I1120 20:31:42.554433    4065 a.go:1] x";
+    for before in ["\u{feff}", "\0\0\0", "\u{feff}\0"] {
+        assert_eq!(read(None, format!("{before}{line}").as_bytes()), ["klog-line"]);
+        assert_eq!(read(None, format!("{before}{EVENT}").as_bytes()), ["event audit"]);
+    }
+}
+
+#[test]
+fn parts_are_put_together_where_no_other_line_is_between() {
+    let (start, end) = EVENT.split_at(30);
+    let (start, end) = (
+        format!("2026-01-01T00:00:00Z stdout P {start}\n"),
+        format!("2026-01-01T00:00:00Z stdout F {end}\n"),
+    );
+    let other = "2026-01-01T00:00:00Z stderr F I1120 20:31:42.554433    4065 a.go:1] x\n";
+    let of = |parts: &[&str]| read(None, parts.concat().as_bytes());
+    assert_eq!(of(&[&start, &end]), ["part-of-a-line", "event cri/audit"]);
+    assert_eq!(of(&[&start, other, &end]), ["klog-line", "part-of-a-line", "event cri/audit"]);
+    assert_eq!(of(&[&start, "{}\n", &end]), ["not-an-audit-event", "truncated", "not-json"]);
+    assert_eq!(
+        of(&[&start, &other.repeat(300), &end])[255..257],
+        ["klog-line", "truncated"],
+        "it does not wait forever"
+    );
+    let torn = [b"2026-01-01T00:00:00Z stdout P {\xc3\n".as_slice(), end.as_bytes()].concat();
+    assert_eq!(read(Some(Envelope::Docker), &torn), ["other-format"; 2], "in no envelope but the one named");
+}
+
+/// Each comma might begin a field: looking for its key must not go to the line's end each time.
+#[test]
+fn a_trace_of_commas_is_read_in_one_pass() {
+    let trace = format!("Trace[1]: \"List\" url:/{} (total time: 600ms):", ",".repeat(1 << 20));
+    assert_eq!(read(None, trace.as_bytes()), ["trace"]);
+}

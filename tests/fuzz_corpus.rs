@@ -1,0 +1,106 @@
+//! The fuzz targets' bodies over what is kept of their corpus, over the samples of every envelope, and over samples
+//! that something happened to.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::*;
+
+#[path = "support/cases.rs"]
+mod cases;
+#[path = "support/conservation.rs"]
+mod conservation;
+#[path = "support/envelope_bodies.rs"]
+mod envelope_bodies;
+#[path = "support/fuzz_bodies.rs"]
+mod fuzz_bodies;
+#[path = "support/fuzz_targets.rs"]
+mod fuzz_targets;
+#[path = "support/klog_body.rs"]
+mod klog_body;
+#[path = "support/reader_body.rs"]
+mod reader_body;
+#[allow(dead_code, reason = "the property tests use the rest")]
+#[path = "support/run.rs"]
+mod run;
+#[allow(dead_code, reason = "the property tests use the rest")]
+#[path = "support/same.rs"]
+mod same;
+#[path = "support/samples.rs"]
+mod samples;
+
+use samples::{SAMPLES, files};
+
+/// How much of a corpus is kept in all, in bytes.
+const MAX_CORPUS: u64 = 400 << 10;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn each_envelope_has_its_target() {
+    let manifest = fs::read_to_string(root().join("fuzz/Cargo.toml")).expect("a manifest");
+    let declared: BTreeSet<&str> =
+        manifest.split("{ name = \"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert_eq!(declared, fuzz_targets::names().collect());
+    assert_eq!(files(&root().join("fuzz/fuzz_targets")).len(), declared.len());
+}
+
+#[test]
+fn the_corpus_is_small_and_of_targets() {
+    let corpus = root().join("fuzz/corpus");
+    let mut size = 0;
+    for folder in fs::read_dir(&corpus).expect("a directory") {
+        let name = folder.expect("an entry").file_name();
+        assert!(fuzz_targets::names().any(|target| *target == *name), "{}", name.display());
+        let files = files(&corpus.join(name));
+        size += files.iter().map(|path| path.metadata().expect("a file").len()).sum::<u64>();
+    }
+    assert!(size <= MAX_CORPUS, "{size} bytes");
+}
+
+#[test]
+fn the_corpus_holds() {
+    for name in fuzz_targets::names() {
+        let files = files(&root().join("fuzz/corpus").join(name));
+        assert!(!files.is_empty(), "{name} has no corpus");
+        for path in files {
+            println!("{}", path.display());
+            fuzz_targets::run(name, &fs::read(path).expect("a file"));
+        }
+    }
+}
+
+/// Each target takes each sample, whichever envelope it is in.
+#[test]
+fn the_samples_hold() {
+    assert!(SAMPLES.len() > 45);
+    for (path, text) in SAMPLES.iter() {
+        // One is of the length at which CloudWatch cuts, which takes each target long.
+        let is_long = text.len() > 64 << 10;
+        for name in fuzz_targets::names().filter(|name| !is_long || *name == "aws-logs-tail") {
+            println!("{name} {}", path.display());
+            fuzz_targets::run(name, text);
+        }
+    }
+}
+
+fn target() -> impl Strategy<Value = &'static str> {
+    let at = any::<prop::sample::Index>();
+    let all: Vec<&str> = fuzz_targets::names().collect();
+    prop_oneof![
+        3 => at.prop_map(move |at| all[at.index(all.len())]),
+        1 => prop::sample::select(vec!["klog", "json_scanner", "reader", "line"]),
+    ]
+}
+
+proptest! {
+    #![proptest_config(cases::cases(1_000))]
+
+    #[test]
+    fn damaged_samples_hold(name in target(), text in samples::damaged()) {
+        fuzz_targets::run(name, &text);
+    }
+}

@@ -1,0 +1,143 @@
+//! What holds for any bytes that are read as a log in some envelope: each entry comes out once, and neither the cuts
+//! between blocks, nor their order, nor what was read before change what it is.
+
+use std::sync::LazyLock;
+
+use kubetoll::decode::{Decoder, Envelope, Layers, Outcome, SkipReason, SourceFacts, detect};
+use kubetoll::input::block::yaml_spans;
+use kubetoll::input::framing::count_lines;
+use kubetoll::input::json::JsonScanner;
+use kubetoll::input::{Block, Framing, Part, Span};
+
+use super::run::{MAX_LINE, pieces};
+
+/// An entry: what it is, and the envelopes around it.
+type Entry = (String, Layers);
+
+/// Lines that leave a decoder with an envelope at each depth as the last thing it saw.
+static OTHERS: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let event = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","auditID":"a","stage":"Panic"}"#;
+    let mut lines = format!("2026-01-01T00:00:00Z stdout P {{\"log\":\n{event}\n");
+    let mut nested = event.to_owned();
+    for _ in 0..Layers::MAX {
+        nested = serde_json::json!({ "message": nested }).to_string();
+        lines.push_str(&nested);
+        lines.push('\n');
+    }
+    lines.into_bytes()
+});
+
+/// A log that is said to be in an envelope, and may be in any.
+pub fn envelope(envelope: Envelope, bytes: &[u8]) {
+    let framing = detect::framing_of(envelope, bytes);
+    let (whole, blocks) = blocks(bytes, framing);
+    let free = read(&mut Decoder::new(None, MAX_LINE), [&whole]);
+    let forced = read(&mut Decoder::new(Some(envelope), MAX_LINE), [&whole]);
+    assert_eq!(free.len(), forced.len(), "what is another form's is skipped, not lost");
+    // Aliases of YAML repeat what is written once.
+    let repeats = matches!(framing, Framing::Yaml);
+    assert!(free.len() <= bytes.len() + 1 || repeats, "no entry comes of nothing");
+    for (free, forced) in free.iter().zip(&forced) {
+        let passes = free.1.contains(envelope) || free.0 == skip(SkipReason::Blank);
+        let expected = if passes { free.0.clone() } else { skip(SkipReason::OtherFormat) };
+        assert_eq!((&expected, free.1), (&forced.0, forced.1), "the form named is read as without its name");
+    }
+    for (only, expected) in [(None, free), (Some(envelope), forced)] {
+        let mut decoder = Decoder::new(only, MAX_LINE);
+        assert_eq!(read(&mut decoder, [&whole]), expected, "the same again");
+        let mut seen = Vec::new();
+        read(&mut decoder, [&blocks_of_others()]);
+        assert_eq!(read(&mut decoder, [&whole]), expected, "whatever was read before");
+        for block in blocks.iter().rev() {
+            seen.append(&mut read(&mut Decoder::new(only, MAX_LINE), [block]));
+        }
+        let own = read(&mut decoder, &blocks);
+        assert_eq!(own, expected, "the same in pieces");
+        assert_eq!(sorted(seen), sorted(expected), "the same in pieces, whoever reads them");
+    }
+}
+
+fn blocks_of_others() -> Block {
+    Block { first_line: 1, bytes: OTHERS.clone(), ..Block::default() }
+}
+
+/// Text that is read at once and in pieces of some size: the same records, in their order, and nothing but what may
+/// stand between them is left out.
+pub fn json_scanner(bytes: &[u8]) {
+    let whole = scanned(bytes, bytes.len().max(1));
+    for step in [1, 2, 3, 7, 64] {
+        assert_eq!(scanned(bytes, step), whole, "read {step} at a time");
+    }
+    let mut at = 0;
+    for (start, end, _, _) in whole.into_iter().chain([(bytes.len(), bytes.len(), 0, Part::Line)]) {
+        assert!(at <= start && start <= end, "one behind the other");
+        let between = |byte: &u8| {
+            byte.is_ascii_whitespace() || matches!(byte, 0 | b',' | b'[' | b']' | 0xef | 0xbb | 0xbf)
+        };
+        assert!(bytes[at..start].iter().all(between), "nothing is lost between records");
+        at = end;
+    }
+}
+
+/// Start, end, line and kind of each record of a text that comes in pieces.
+fn scanned(bytes: &[u8], step: usize) -> Vec<(usize, usize, u64, Part)> {
+    let mut scanner = JsonScanner::default();
+    let (mut from, mut to, mut found) = (0, 0, Vec::new());
+    while to < bytes.len() {
+        to = (to + step).min(bytes.len());
+        scanner.scan(&bytes[from..to], to == bytes.len());
+        if let Some(cut) = scanner.cut() {
+            let spans = scanner.take(cut);
+            found.extend(spans.iter().map(|span| (from + span.start, from + span.end, span.line, span.part)));
+            from += cut;
+        }
+    }
+    found
+}
+
+/// A log as one block, and in the smallest blocks in which it may be handed on.
+fn blocks(bytes: &[u8], framing: Framing) -> (Block, Vec<Block>) {
+    let mut spans = Vec::new();
+    let mut whole = Block { first_line: 1, bytes: bytes.to_vec(), framing, ..Block::default() };
+    match framing {
+        Framing::Lines | Framing::Joined(_) => return (whole, pieces(bytes, framing)),
+        Framing::Json => {
+            let mut scanner = JsonScanner::default();
+            scanner.scan(bytes, true);
+            spans.append(&mut scanner.take(0));
+        }
+        Framing::Yaml => yaml_spans(bytes, 1, &mut spans),
+    }
+    let piece = |span: &Span| {
+        let bytes = bytes[span.start..span.end].to_vec();
+        let spans = vec![Span { start: 0, end: bytes.len(), ..*span }];
+        let (first_line, offset, lines) = (span.line, span.start as u64, count_lines(&bytes));
+        Block { first_line, offset, bytes, framing, spans, lines, ..Block::default() }
+    };
+    let pieces = spans.iter().map(piece).collect();
+    whole.spans = spans;
+    (whole, pieces)
+}
+
+/// What blocks hold, read by one decoder.
+fn read<'b>(decoder: &mut Decoder, blocks: impl IntoIterator<Item = &'b Block>) -> Vec<Entry> {
+    let facts = SourceFacts { year: Some(2026), modified: None };
+    let mut entries = Vec::new();
+    for block in blocks {
+        let mut take = |outcome: Outcome<'_>, layers| entries.push((format!("{outcome:?}"), layers));
+        for record in block.records() {
+            decoder.record(&record, facts, &mut take);
+        }
+        decoder.finish(&mut take);
+    }
+    entries
+}
+
+fn skip(reason: SkipReason) -> String {
+    format!("{:?}", Outcome::Skip(reason))
+}
+
+fn sorted(mut entries: Vec<Entry>) -> Vec<Entry> {
+    entries.sort_unstable();
+    entries
+}

@@ -1,0 +1,37 @@
+//! The fuzz targets by their names: one for each envelope, and one for each other way in.
+
+use kubetoll::decode::Envelope;
+
+use super::{envelope_bodies, fuzz_bodies, klog_body, reader_body};
+
+/// Those that are no envelope's.
+const OTHERS: [(&str, fn(&[u8])); 6] = [
+    ("line", fuzz_bodies::line),
+    ("uri", |bytes| text(bytes, fuzz_bodies::uri)),
+    ("user_agent", |bytes| text(bytes, fuzz_bodies::user_agent)),
+    ("klog", |bytes| text(bytes, klog_body::klog)),
+    ("json_scanner", envelope_bodies::json_scanner),
+    ("reader", reader_body::reader),
+];
+
+/// The names of all targets.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    Envelope::ALL.into_iter().map(Envelope::as_str).chain(OTHERS.iter().map(|(name, _)| *name))
+}
+
+/// Runs a target.
+///
+/// # Panics
+/// Where something does not hold, and where there is no such target.
+pub fn run(name: &str, bytes: &[u8]) {
+    match Envelope::ALL.into_iter().find(|envelope| envelope.as_str() == name) {
+        Some(envelope) => envelope_bodies::envelope(envelope, bytes),
+        None => OTHERS.iter().find(|(other, _)| *other == name).expect("a target").1(bytes),
+    }
+}
+
+fn text(bytes: &[u8], body: fn(&str)) {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        body(text);
+    }
+}

@@ -1,0 +1,52 @@
+//! What holds for any text that is read as lines of the apiserver's own log.
+
+use kubetoll::classify::{Parts, classify_access};
+use kubetoll::decode::klog::{self, Clock, ClockContext, Kind};
+use kubetoll::input::Place;
+use kubetoll::ledger::Ledger;
+
+/// Lines of the apiserver's log: each is read the same way again, and a request is counted once.
+pub fn klog(text: &str) {
+    let contexts = [
+        ClockContext::default(),
+        ClockContext { wrapper: Some(1_800_000_000_000_000), ..ClockContext::default() },
+        ClockContext { wrapper: Some(i64::MAX), ..ClockContext::default() },
+        ClockContext { wrapper: Some(i64::MIN), ..ClockContext::default() },
+        ClockContext { year: Some(i32::MAX), ..ClockContext::default() },
+        ClockContext { year: Some(2026), file_time: Some(i64::MAX), ..ClockContext::default() },
+        ClockContext { file_time: Some(1_800_000_000_000_000), ..ClockContext::default() },
+        ClockContext { file_time: Some(i64::MIN), ..ClockContext::default() },
+    ];
+    let mut ledger = Ledger::default();
+    for text in text.split('\n').chain([text]) {
+        let _ = klog::audit_id(text.as_bytes());
+        let Some(line) = klog::read(text) else {
+            assert!(!klog::is_klog(text), "what has the header is a line of the log");
+            continue;
+        };
+        assert_eq!(klog::read(text).as_ref(), Some(&line));
+        if let Clock::Klog(time) = line.clock {
+            assert!((1..=12).contains(&time.month) && (1..=31).contains(&time.day));
+        }
+        let place = Place { source: 0, offset: 0, line: 1 };
+        match &line.kind {
+            Kind::Access(access) => {
+                assert!(!access.verb.is_empty() && !access.uri.is_empty());
+                assert!(access.status.is_none_or(|status| (100..600).contains(&status)));
+                let parts = Parts::of_uri(&access.uri);
+                for context in contexts {
+                    let written = line.clock.resolve(&context);
+                    ledger.observe(&classify_access(access, &parts, written, place));
+                }
+            }
+            Kind::Trace(fragment) => {
+                assert_eq!(&fragment.clone().into_owned(), fragment);
+                ledger.observe_trace(place, fragment);
+            }
+            Kind::Continuation | Kind::Other => {}
+        }
+        for context in contexts {
+            let _ = line.clock.resolve(&context);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The whole reader, from bytes to a report.
+
+use std::io::Read;
+
+use kubetoll::decode::detect;
+use kubetoll::input::{Block, Cutter};
+
+use super::{conservation, run};
+
+/// Gives some bytes at a time.
+struct Trickle<'a>(&'a [u8], usize);
+
+impl Read for Trickle<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let length = self.1.min(buffer.len()).min(self.0.len());
+        buffer[..length].copy_from_slice(&self.0[..length]);
+        self.0 = &self.0[length..];
+        Ok(length)
+    }
+}
+
+/// A log: its framing is told, it is cut, opened, counted and reported. Everything adds up, and it does not matter how
+/// much is read at once.
+pub fn reader(bytes: &[u8]) {
+    let whole = report(bytes, usize::MAX);
+    for step in [1 + bytes.len() / 2, 1 + bytes.len() / 7] {
+        assert_eq!(report(bytes, step), whole, "read {step} at a time");
+    }
+}
+
+fn report(bytes: &[u8], step: usize) -> kubetoll::report::Report {
+    let settings = run::settings(1, &[]);
+    let timeline = run::timeline();
+    let mut cutter = Cutter::new(Trickle(bytes, step), 0, run::MAX_LINE, &detect::framing);
+    let (mut blocks, mut block) = (Vec::new(), Block::default());
+    while cutter.fill(&mut block) {
+        blocks.push(std::mem::take(&mut block));
+    }
+    let report = run::report(run::count(&blocks, &settings, &timeline), &run::sources(&[]), &timeline);
+    conservation::check(&report);
+    let held: usize = blocks.iter().map(|block| block.bytes.len()).sum();
+    assert!(held <= bytes.len(), "no byte is read twice");
+    report
+}
