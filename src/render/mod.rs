@@ -8,3 +8,4 @@ pub mod plain;
 pub mod request;
 mod table;
 pub mod text;
+mod traces;

@@ -6,6 +6,7 @@ use super::input;
 use super::plain::{count, counted, cut, duration, escaped, share, short_count, short_duration};
 use super::request::source;
 use super::table::{NARROW, table, wrapped};
+use super::traces;
 use crate::report::v1::{Client, Counts, Latency, Rate, Report, Shape};
 
 /// How much is shown, and how wide.
@@ -30,8 +31,17 @@ const BAD: Style = AnsiColor::Red.on_default().bold();
 #[must_use]
 pub fn render(report: &Report, view: &View) -> String {
     let mut page = head(report, view);
-    page.push_str(&heading("clients, costliest first: time of reads from etcd, then ignored limits"));
-    page.push_str(&clients(report, view));
+    if !report.clients.is_empty() {
+        page.push_str(&heading("clients, costliest first: time of reads from etcd, then ignored limits"));
+        page.push_str(&clients(report, view));
+    }
+    let traces = traces::rows(&report.traces, view.width);
+    if !traces.is_empty() {
+        page.push_str(&heading(
+            "slow requests that the server traced (above 500 ms), the greatest time first",
+        ));
+        page.push_str(&traces);
+    }
     let costly: Vec<&Client> = report
         .clients
         .iter()
