@@ -6,6 +6,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::decode::klog::AccessLine;
 use crate::k8s::Event;
 
+/// How far apart the two lines of one request may be written, in microseconds: under a millisecond in the recorded logs,
+/// more where the server waits for its log.
+const SAME_MOMENT: i64 = 100_000;
+
 /// Makes hashes, under a key that no client knows. The bytes that are hashed are kept to use their memory again.
 #[derive(Debug)]
 pub struct Fingerprints {
@@ -35,14 +39,22 @@ impl Fingerprints {
         self.add(event.user.as_ref().map_or("", |user| &user.username));
         self.add(&name(event.impersonated_user.as_ref()).unwrap_or_default());
         self.add(event.source_ips.map_or("", |raw| raw.get()));
+        // Without a target it is the object that tells what was asked for.
+        if event.request_uri.is_empty() {
+            self.add(event.object_ref.map_or("", |raw| raw.get()));
+            if let Some(object) = &event.object {
+                let parts = [&object.api_group, &object.resource, &object.namespace, &object.name];
+                parts.into_iter().chain([&object.subresource]).for_each(|part| self.add(part));
+            }
+        }
         self.bytes.extend_from_slice(&code.to_le_bytes());
         self.hash()
     }
 
-    /// The hash of a line of an access log: of the request, where it has an ID, as servers up to 1.35 write two
-    /// lines for one request, from two places in the chain of handlers. A watch's first line, without a status, is
-    /// not its last.
-    pub fn access(&mut self, line: &AccessLine<'_>, written: Option<i64>) -> u64 {
+    /// The hashes of a line of an access log: its own, and those that the same request's other line may have, as
+    /// servers up to 1.35 write two, from two places in the chain of handlers. A watch's first line, without a status,
+    /// is not its last. A request without an ID has one line.
+    pub fn access(&mut self, line: &AccessLine<'_>, written: Option<i64>) -> [u64; 3] {
         self.bytes.clear();
         self.add(&line.audit_id);
         self.add(&line.verb);
@@ -53,8 +65,13 @@ impl Fingerprints {
             self.add(&line.user_agent);
             self.bytes.extend_from_slice(&line.latency_micros.unwrap_or(0).to_le_bytes());
             self.bytes.extend_from_slice(&written.unwrap_or(0).to_le_bytes());
+            return [self.hash(); 3];
         }
-        self.hash()
+        // Clients may send an ID again and again, and scrubbed logs repeat one: only lines of one moment are of one
+        // request.
+        let hash = self.hash();
+        let moment = written.map_or(0, |written| written.div_euclid(SAME_MOMENT));
+        [0, -1, 1].map(|step| xxh3_64_with_seed(&(moment + step).to_le_bytes(), hash))
     }
 
     /// Adds a text with its length, so that no two rows of texts are the same bytes.
@@ -104,6 +121,10 @@ mod tests {
         ] {
             assert_ne!(hash(EVENT), hash(&EVENT.replace(from, to)), "{from}");
         }
+        let object = |name: &str| {
+            EVENT.replace("\"requestURI\":\"/x\"", &format!("\"objectRef\":{{\"name\":\"{name}\"}}"))
+        };
+        assert_ne!(hash(&object("x")), hash(&object("y")), "without a target");
         let other_level = EVENT.replacen('{', r#"{"level":"RequestResponse","responseObject":{"x":1},"#, 1);
         assert_eq!(hash(EVENT), hash(&other_level), "another sink's level");
     }

@@ -39,7 +39,7 @@ pub struct SourceFacts {
 #[derive(Debug, Default)]
 pub struct Decoder {
     /// The form that the user names; others are skipped.
-    only: Option<Envelope>,
+    only: Option<Layers>,
     /// The longest line that is put together from parts, in bytes.
     max_record: usize,
     /// By depth: the last object was an envelope and no event. What is tried first changes no outcome.
@@ -69,9 +69,9 @@ impl<'t> At<'t> {
 }
 
 impl Decoder {
-    /// A decoder. `only` names the one form that is read; without it each record is told by its content.
+    /// A decoder. `only` names what must be among the envelopes of what is read; without it each record is told by its content.
     #[must_use]
-    pub fn new(only: Option<Envelope>, max_record: usize) -> Self {
+    pub fn new(only: Option<Layers>, max_record: usize) -> Self {
         Self { only, max_record, ..Self::default() }
     }
 
@@ -131,9 +131,9 @@ impl Decoder {
     fn enter(&mut self, part: Part, text: &str, at: At<'_>, out: Out<'_>) {
         let only = self.only;
         let mut checked = |outcome: Outcome<'_>, layers: Layers| {
-            let other = only.is_some_and(|only| !layers.contains(only));
+            let other = only.is_some_and(|only| !only.iter().all(|envelope| layers.contains(envelope)));
             out(
-                if other && !is_blank(&outcome) { Outcome::Skip(SkipReason::OtherFormat) } else { outcome },
+                if other && !is_no_form(&outcome) { Outcome::Skip(SkipReason::OtherFormat) } else { outcome },
                 layers,
             );
         };
@@ -230,6 +230,12 @@ impl Decoder {
             Content::Event(_) => out(Outcome::Skip(SkipReason::NotAnEvent), at.layers),
             Content::Values(values) if values.is_empty() => out(Outcome::Foreign(Foreign::Empty), at.layers),
             Content::Values(values) => values.into_iter().for_each(|inner| self.inner(inner, at, out)),
+            Content::Elements(array) => {
+                let take = &mut |value| self.inner(Inner { value, time: None }, at, out);
+                if matches!(json_array::each(array.get(), take), Ok(0) | Err(_)) {
+                    out(Outcome::Foreign(Foreign::Empty), at.layers);
+                }
+            }
             Content::Line { inner, stream } => self.docker(inner, stream, at, out),
         }
     }
@@ -306,14 +312,10 @@ impl Decoder {
     }
 
     fn array(&mut self, text: &str, trimmed: &str, at: At<'_>, out: Out<'_>) {
-        match json_array::elements(trimmed) {
-            Ok(elements) if elements.is_empty() => out(Outcome::Foreign(Foreign::Empty), at.layers),
-            Ok(elements) => {
-                let at = at.within(Envelope::JsonArray, None);
-                for value in elements {
-                    self.inner(Inner { value, time: None }, at, out);
-                }
-            }
+        let inside = at.within(Envelope::JsonArray, None);
+        match json_array::each(trimmed, &mut |value| self.inner(Inner { value, time: None }, inside, out)) {
+            Ok(0) => out(Outcome::Foreign(Foreign::Empty), at.layers),
+            Ok(_) => {}
             Err(error) if error.is_eof() && trimmed[1..].starts_with(['{', '[', '"']) => {
                 out(Outcome::Skip(cut_reason(trimmed, at)), at.layers);
             }
@@ -429,8 +431,9 @@ fn cut_reason(text: &str, at: At<'_>) -> SkipReason {
     }
 }
 
-fn is_blank(outcome: &Outcome<'_>) -> bool {
-    matches!(outcome, Outcome::Skip(SkipReason::Blank))
+/// Whether an entry is of no form at all.
+fn is_no_form(outcome: &Outcome<'_>) -> bool {
+    matches!(outcome, Outcome::Skip(SkipReason::Blank) | Outcome::Foreign(Foreign::Part))
 }
 
 /// Whether a text is an object that lost its start.

@@ -233,7 +233,7 @@ impl Counting<'_> {
                 }
             }
             Pass::Join(index) => {
-                let is_new = self.shared.seen.insert(print);
+                let is_new = self.shared.seen.insert_one_of(print);
                 request.era = self.shared.timeline.era(place.source, request.received);
                 let filter = &self.shared.settings.filter;
                 match hash.and_then(|hash| index.audited(hash)) {
@@ -261,7 +261,7 @@ impl Counting<'_> {
                 if let Some(received) = request.received {
                     input.access_span = widened(input.access_span, received);
                 }
-                let is_new = self.shared.seen.insert(print);
+                let is_new = self.shared.seen.insert_one_of(print);
                 self.date(&mut request);
                 let fate = observe(&self.shared.settings.filter, &mut self.counted.access, &request, is_new);
                 self.counted.ledger.input.access_counted += u64::from(fate == Fate::Counted);

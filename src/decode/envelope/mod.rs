@@ -196,6 +196,8 @@ pub struct Inner<'a> {
 pub enum Content<'a> {
     /// Other envelopes or events.
     Values(Vec<Inner<'a>>),
+    /// An array of them.
+    Elements(&'a RawValue),
     /// A part of a line, or its last part, of the output stream with this number.
     Line {
         /// The text.
