@@ -152,7 +152,11 @@ fn every_sample_adds_up_as_it_is() {
         let packed = scan(&[gzip(&sample)], 3);
         let plain = scan(&[sample], 1);
         conservation::check(&plain);
-        assert_eq!(difference(&nameless(&plain), &nameless(&packed)), Vec::<String>::new(), "sample {number}");
+        assert_eq!(
+            difference(&nameless(&plain), &nameless(&packed)),
+            Vec::<String>::new(),
+            "sample {number}"
+        );
     }
 }
 

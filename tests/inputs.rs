@@ -70,7 +70,10 @@ fn links_in_circles_and_to_nothing_are_named_and_the_rest_is_read() {
         one.next().expect(name)["why"].as_str().expect("a reason").to_owned()
     };
     assert!(why("again").starts_with("a link that leads back to "));
-    assert_eq!((why("dangling").as_str(), why("itself").as_str()), ("a link to nothing", "a link to nothing"));
+    assert_eq!(
+        (why("dangling").as_str(), why("itself").as_str()),
+        ("a link to nothing", "a link to nothing")
+    );
     assert!(dir.text(&["logs"]).contains("3 paths could not be read"));
 }
 
@@ -88,7 +91,10 @@ fn what_may_not_be_read_is_named_and_the_rest_is_read() {
     let is_root = fs::File::open(dir.path().join("logs/secret.log")).is_ok();
     if !is_root {
         let report = dir.report(&["logs"]);
-        assert_eq!((&report["input"]["events"], &report["input"]["notRead"]["count"]), (&3.into(), &2.into()));
+        assert_eq!(
+            (&report["input"]["events"], &report["input"]["notRead"]["count"]),
+            (&3.into(), &2.into())
+        );
         let (code, _, err) = dir.run_with(&["scan", "logs/a.log", "logs/secret.log"], b"");
         assert_eq!(code, Some(2));
         assert!(err.contains("logs/secret.log: can't be read"), "{err}");
@@ -169,7 +175,8 @@ fn bomb(before: &str, byte: u8, count: usize, after: &str) -> Vec<u8> {
 #[test]
 fn no_line_fills_the_memory() {
     let whole = event(1) + "\n";
-    let plain = |before: &str, after: &str| [before.as_bytes(), &vec![b'x'; 100 << 20], after.as_bytes()].concat();
+    let plain =
+        |before: &str, after: &str| [before.as_bytes(), &vec![b'x'; 100 << 20], after.as_bytes()].concat();
     for (name, log) in [
         ("zeros", bomb("", 0, 100, &format!("\n{whole}"))),
         ("brackets", bomb("", b'[', 200, &format!("\n{whole}"))),
@@ -247,10 +254,16 @@ fn files_of_the_same_content_are_read_once() {
         ("copy/a.log.gz", &packed),
         ("other.log", events(20..30).as_bytes()),
     ]);
-    for (dedup, requests, duplicates, copies) in [("auto", 20, 10, 1), ("exact", 20, 10, 1), ("off", 40, 0, 0)] {
+    for (dedup, requests, duplicates, copies) in
+        [("auto", 20, 10, 1), ("exact", 20, 10, 1), ("off", 40, 0, 0)]
+    {
         let report = dir.report(&[".", "--dedup", dedup]);
         let input = &report["input"];
-        assert_eq!((&input["requests"], &input["duplicates"]), (&requests.into(), &duplicates.into()), "{dedup}");
+        assert_eq!(
+            (&input["requests"], &input["duplicates"]),
+            (&requests.into(), &duplicates.into()),
+            "{dedup}"
+        );
         assert_eq!(input["copies"].as_array().map(Vec::len), Some(copies), "{dedup}");
     }
     let copy = &dir.report(&["a.log", "copy"])["input"]["copies"][0];
@@ -329,7 +342,10 @@ fn the_form_may_be_named() {
     assert!(notes(&report).contains("are of another form than --input-format names"));
     let (code, out, err) = dir.run_with(&["scan", "audit.log", "--input-format", "cri"], b"");
     assert_eq!((code, out.as_str()), (Some(2), ""));
-    assert!(err.contains("audit.log: holds no audit event") && err.contains("2 lines are other-format"), "{err}");
+    assert!(
+        err.contains("audit.log: holds no audit event") && err.contains("2 lines are other-format"),
+        "{err}"
+    );
     for wrong in ["xml", "", "cri/", "Audit", "cri/xml"] {
         let (code, _, err) = dir.run_with(&["scan", "audit.log", "--input-format", wrong], b"");
         assert_eq!(code, Some(2), "{wrong}");
@@ -355,9 +371,8 @@ fn a_year_may_be_named() {
     let line = "I0723 10:00:01.000000       1 httplog.go:134] \"HTTP\" verb=\"LIST\" URI=\"/api/v1/pods\" \
                 latency=\"1s\" userAgent=\"a/1\" srcIP=\"10.0.0.7:4000\" resp=200\n";
     let dir = Dir::with(&[("kube-apiserver.log", line.as_bytes())]);
-    let at = |args: &[&str], stdin: &str| {
-        dir.report_of(args, stdin.as_bytes())["input"]["firstTimestamp"].clone()
-    };
+    let at =
+        |args: &[&str], stdin: &str| dir.report_of(args, stdin.as_bytes())["input"]["firstTimestamp"].clone();
     assert_eq!(at(&["kube-apiserver.log", "--year", "2019"], ""), "2019-07-23T10:00:00.000000Z");
     assert_eq!(at(&["-", "--year", "2019"], line), "2019-07-23T10:00:00.000000Z");
     assert_eq!(at(&["-"], line), Value::Null);
@@ -375,7 +390,10 @@ fn lines_of_other_components_are_no_damage() {
     let log = [
         tail("kube-apiserver-audit-0f3a", &event(1)),
         tail("authenticator-0f3a", r#"time="2026-07-23T10:00:00Z" level=info msg="access granted" arn="x""#),
-        tail("kube-scheduler-0f3a", "I0723 10:00:00.000000      11 schedule_one.go:252] \"Bound\" pod=\"a/b\""),
+        tail(
+            "kube-scheduler-0f3a",
+            "I0723 10:00:00.000000      11 schedule_one.go:252] \"Bound\" pod=\"a/b\"",
+        ),
         tail("cloud-controller-manager-0f3a", r#"{"level":"info","msg":"x"}"#),
         tail("kube-controller-manager-0f3a", "E0723 10:00:00.000000      11 x.go:1] \"failed\" err=\"{a\""),
     ];
@@ -404,10 +422,18 @@ fn what_a_cloud_leaves_out_is_said() {
     });
     let nested = json!([{"records": [azure("kube-audit-admin", 1), azure("guard", 2)]}]);
     for (name, log, note) in [
-        ("admin.log", azure("kube-audit-admin", 1).to_string(), "kube-audit-admin, which leaves out every get"),
+        (
+            "admin.log",
+            azure("kube-audit-admin", 1).to_string(),
+            "kube-audit-admin, which leaves out every get",
+        ),
         ("nested.log", nested.to_string(), "kube-audit-admin, which leaves out every get"),
         ("gke.log", gke.to_string(), "hold no request URI"),
-        ("cut.log", format!("{cut}{}", cut.replace(&cut[59..], &event(2))), "were cut at 256 KB by CloudWatch"),
+        (
+            "cut.log",
+            format!("{cut}{}", cut.replace(&cut[59..], &event(2))),
+            "were cut at 256 KB by CloudWatch",
+        ),
     ] {
         let dir = Dir::with(&[(name, log.as_bytes())]);
         let report = dir.report(&[name]);
@@ -459,4 +485,33 @@ fn names_of_files_and_forms_can_not_drive_the_terminal() {
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let (_, _, err) = dir.run_with(&["scan", "b\u{7}.log"], b"");
     assert!(!err.contains('\u{7}'), "{err:?}");
+}
+
+#[test]
+fn a_line_in_parts_is_whole_wherever_the_stream_is_cut() {
+    let long = event(1).replacen("\"level\"", &format!("\"x\":\"{}\",\"level\"", "y".repeat(20_000)), 1);
+    let docker = |text: &str, stream: &str| {
+        json!({"log": text, "stream": stream, "time": "2026-07-23T10:00:00.5Z"}).to_string() + "\n"
+    };
+    let cri = |tag: &str, text: &str, stream: &str| format!("2026-07-23T10:00:00.5Z {stream} {tag} {text}\n");
+    let (mut in_docker, mut in_cri) = (String::new(), String::new());
+    for number in 0..300 {
+        let line = long.replacen(&format!("{:036}", 1), &format!("{number:036}"), 1);
+        let (one, two) = line.split_at(16_384);
+        let between = "x".repeat(number * 37 % 3_000);
+        in_docker.push_str(&docker(one, "stdout"));
+        in_cri.push_str(&cri("P", one, "stdout"));
+        for _ in 0..3 {
+            in_docker.push_str(&docker(&format!("{between}\n"), "stderr"));
+            in_cri.push_str(&cri("F", &between, "stderr"));
+        }
+        in_docker.push_str(&docker(&format!("{two}\n"), "stdout"));
+        in_cri.push_str(&cri("F", two, "stdout"));
+    }
+    for log in [in_docker, in_cri] {
+        let dir = Dir::with(&[("0.log", log.as_bytes())]);
+        let report = dir.report(&["0.log", "--threads", "2"]);
+        assert_eq!((&report["input"]["events"], &report["input"]["requests"]), (&300.into(), &300.into()));
+        assert_eq!(report["input"]["skipped"]["truncated"], Value::Null);
+    }
 }

@@ -92,7 +92,10 @@ fn seats(clients: &[&Value]) -> u64 {
     let flows = shapes.flat_map(|shape| shape["priorityAndFairness"].as_array().cloned().unwrap_or_default());
     flows
         .map(|flow| {
-            assert_eq!((&flow["priorityLevel"], &flow["flowSchema"]), (&"workload-low".into(), &"service-accounts".into()));
+            assert_eq!(
+                (&flow["priorityLevel"], &flow["flowSchema"]),
+                (&"workload-low".into(), &"service-accounts".into())
+            );
             flow["seats"].as_u64().expect("seats")
         })
         .sum()
@@ -187,7 +190,11 @@ fn the_two_lines_of_a_request_count_once() {
         assert_eq!(count(&report["input"]["duplicates"]), events.len(), "{dedup}");
         let report = dir.report(&[".", "--year", "2026", "--dedup", dedup]);
         let input = &report["input"];
-        assert_eq!((count(&input["requests"]), count(&input["joined"])), (events.len(), events.len()), "{dedup}");
+        assert_eq!(
+            (count(&input["requests"]), count(&input["joined"])),
+            (events.len(), events.len()),
+            "{dedup}"
+        );
         assert_eq!(seats(&clients(&report, |_| true)), 3 * events.len() as u64, "{dedup}");
     }
 }

@@ -62,9 +62,9 @@ fn may_cut(before: &[u8], after: &[u8]) -> bool {
     let body = before.strip_suffix(b"\n").unwrap_or(before);
     let last = &body[memchr::memrchr(b'\n', body).map_or(0, |at| at + 1)..];
     match last.first() {
-        Some(b'{') => !docker::may_go_on(last),
+        Some(b'{') => docker::part_of(last).is_none() || !is_open(body, docker::part_of),
         Some(byte) if byte.is_ascii_digit() && cri::part_of(last).is_some() => {
-            !is_open(body) && !is_second(last, after)
+            !is_open(body, cri::part_of) && !is_second(last, after)
         }
         _ => !is_second(last, after),
     }
@@ -74,17 +74,21 @@ fn may_cut(before: &[u8], after: &[u8]) -> bool {
 const LINES_BACK: usize = 256;
 
 /// Whether the last line of any output stream of a container is a part that another line goes on.
-fn is_open(body: &[u8]) -> bool {
+fn is_open(body: &[u8], part_of: fn(&[u8]) -> Option<(usize, bool)>) -> bool {
     let mut seen = [false; 2];
-    let lines = body.rsplit(|byte| *byte == b'\n').take(LINES_BACK);
-    for (stream, goes_on) in lines.filter_map(cri::part_of) {
-        if goes_on && !seen[stream] {
-            return true;
+    let mut end = body.len();
+    for _ in 0..LINES_BACK {
+        let start = memchr::memrchr(b'\n', &body[..end]).map_or(0, |feed| feed + 1);
+        if let Some((stream, goes_on)) = part_of(&body[start..end]) {
+            if goes_on && !seen[stream] {
+                return true;
+            }
+            seen[stream] = true;
         }
-        seen[stream] = true;
-        if seen == [true; 2] {
+        if start == 0 || seen == [true; 2] {
             break;
         }
+        end = start - 1;
     }
     false
 }

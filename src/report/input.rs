@@ -148,6 +148,11 @@ fn notes(counts: &InputCounts, formats: &BTreeMap<Layers, u64>) -> Vec<String> {
         "{} events are lines of the apiserver's own access log, which names no users: there the client is the user \
          agent with a class of its address, and ServiceAccounts can't be told",
     );
+    let traces = counts.foreign.get(&Foreign::Trace).copied().unwrap_or(0);
+    note(
+        if counts.all_events() == 0 { traces } else { 0 },
+        "{} lines are of traces of slow requests, and there are no requests beside them: --format json has the traces",
+    );
     note(
         counts.joined,
         "{} of them are in the audit log too: counted once, with the audit log's user and the access log's seats",

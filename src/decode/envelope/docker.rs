@@ -29,10 +29,14 @@ pub fn goes_on(text: &str) -> bool {
     text.len() >= PART - 3 && !text.ends_with('\n')
 }
 
-/// Whether the last line of what stands before may be followed by the rest of its text, as far as its end tells.
+/// Which output stream a line is of, and whether another line goes on with its text, as far as its ends tell.
 #[must_use]
-pub fn may_go_on(line: &[u8]) -> bool {
-    line.starts_with(b"{\"log\":")
-        && line.len() >= PART - 3
-        && memchr::memmem::find(line, b"\\n\",\"stream\"").is_none()
+pub fn part_of(line: &[u8]) -> Option<(usize, bool)> {
+    const STREAM: &[u8] = b"\",\"stream\":\"";
+    if !line.starts_with(b"{\"log\":\"") {
+        return None;
+    }
+    let end = memchr::memmem::rfind(line, STREAM)?;
+    let stream = usize::from(line[end + STREAM.len()..].starts_with(b"stderr"));
+    Some((stream, end >= PART - 3 && !line[..end].ends_with(b"\\n")))
 }
