@@ -217,6 +217,7 @@ fn many_small_things_on_a_line_fill_no_memory() {
     for (name, line) in [
         ("items", format!("{{\"items\":[{}{{}}]}}", many("{},"))),
         ("array", format!("{{\"a\":1}}\n[{}{{}}]", many("{},"))),
+        ("results", format!("{{\"results\":[{}[]]}}", many("[],"))),
         ("records", format!("{{\"records\":[{}{{}}]}}", many("{},"))),
     ] {
         let dir = Dir::with(&[(name, format!("{}\n{line}\n", event(1)).as_bytes())]);
@@ -242,6 +243,20 @@ fn quotes_in_quotes_end_somewhere() {
     let dir = Dir::with(&[("audit.log", text.as_bytes())]);
     let report = dir.report(&["audit.log"]);
     assert_eq!(report["input"]["events"], 1);
+}
+
+#[test]
+fn of_many_torn_files_a_few_are_named() {
+    let packed = gzip(events(0..100).as_bytes());
+    let dir = Dir::with(&[]);
+    for number in 0..40 {
+        // Of different content, so that none is a copy.
+        dir.write(&format!("{number:02}.gz"), &packed[..packed.len() - 20 - number]);
+    }
+    let text = dir.text(&["."]);
+    assert_eq!(text.matches("read up to here").count(), 10, "{text}");
+    assert!(text.contains("30 files more could not be read to their end"), "{text}");
+    assert_eq!(dir.report(&["."])["input"]["damaged"].as_array().map(Vec::len), Some(40));
 }
 
 #[test]

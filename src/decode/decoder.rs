@@ -230,8 +230,8 @@ impl Decoder {
             Content::Event(_) => out(Outcome::Skip(SkipReason::NotAnEvent), at.layers),
             Content::Values(values) if values.is_empty() => out(Outcome::Foreign(Foreign::Empty), at.layers),
             Content::Values(values) => values.into_iter().for_each(|inner| self.inner(inner, at, out)),
-            Content::Elements(array) => {
-                let take = &mut |value| self.inner(Inner { value, time: None }, at, out);
+            Content::Elements(array, of) => {
+                let take = &mut |value| self.inner(of(value), at, out);
                 if matches!(json_array::each(array.get(), take), Ok(0) | Err(_)) {
                     out(Outcome::Foreign(Foreign::Empty), at.layers);
                 }

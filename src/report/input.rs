@@ -185,6 +185,7 @@ fn notes(counts: &InputCounts, formats: &BTreeMap<Layers, u64>) -> Vec<String> {
         skipped(SkipReason::CutByCloudwatch),
         "{} events were cut at 256 KB by CloudWatch Logs and are lost",
     );
+    note(skipped(SkipReason::TooLong), "{} records are lost as they are longer than --max-line allows");
     note(skipped(SkipReason::OtherFormat), "{} entries are of another form than --input-format names");
     notes
 }

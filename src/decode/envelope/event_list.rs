@@ -2,12 +2,12 @@
 //!
 //! Source: k8s.io/apiserver `pkg/apis/audit/v1/types.go:EventList`.
 
-use super::{Content, json_array};
+use super::{Content, Inner, json_array};
 use crate::decode::outer::Outer;
 
 /// The events of a list.
 #[must_use]
 pub fn open<'a>(outer: &Outer<'a>) -> Option<Content<'a>> {
     // Other lists of Kubernetes have items too: what is no event in them is told one by one.
-    outer.items.filter(|items| json_array::is_array(items)).map(Content::Elements)
+    outer.items.filter(|items| json_array::is_array(items)).map(|items| Content::Elements(items, Inner::bare))
 }

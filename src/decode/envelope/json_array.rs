@@ -14,6 +14,13 @@ pub fn each<'a>(text: &'a str, take: &mut dyn FnMut(&'a RawValue)) -> Result<usi
     Elements(take).deserialize(&mut serde_json::Deserializer::from_str(text))
 }
 
+/// Whether a value is an array of values that are all such.
+#[must_use]
+pub fn all<'a>(value: &'a RawValue, such: fn(&'a RawValue) -> bool) -> bool {
+    let mut all = is_array(value);
+    all && each(value.get(), &mut |element| all &= such(element)).is_ok() && all
+}
+
 /// Whether a value is an array.
 #[must_use]
 pub fn is_array(value: &RawValue) -> bool {
