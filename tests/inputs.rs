@@ -86,7 +86,7 @@ fn what_may_not_be_read_is_named_and_the_rest_is_read() {
         ("logs/locked/b.log", events(5..6).as_bytes()),
     ]);
     for name in ["logs/secret.log", "logs/locked"] {
-        fs::set_permissions(dir.path().join(name), fs::Permissions::from_mode(0)).expect("a mode");
+        fs::set_permissions(dir.path().join(name), fs::Permissions::from_mode(0o000)).expect("a mode");
     }
     let is_root = fs::File::open(dir.path().join("logs/secret.log")).is_ok();
     if !is_root {
@@ -341,8 +341,8 @@ fn a_request_that_two_servers_log_is_in_both_logs() {
 
 #[test]
 fn the_form_may_be_named() {
-    let cri: String =
-        (0..3).map(|number| format!("2026-07-23T10:00:00Z stdout F {}\n", event(number))).collect();
+    let line = |number| format!("2026-07-23T10:00:00Z stdout F {}", event(number));
+    let cri = (0..3).map(line).collect::<Vec<_>>().join("\n");
     let dir = Dir::with(&[
         ("cri.log", cri.as_bytes()),
         ("audit.log", events(10..12).as_bytes()),

@@ -232,7 +232,7 @@ impl Decoder {
             Content::Values(values) => values.into_iter().for_each(|inner| self.inner(inner, at, out)),
             Content::Elements(array, of) => {
                 let take = &mut |value| self.inner(of(value), at, out);
-                if matches!(json_array::each(array.get(), take), Ok(0) | Err(_)) {
+                if matches!(json_array::each_of(array.get(), take), Ok(0) | Err(_)) {
                     out(Outcome::Foreign(Foreign::Empty), at.layers);
                 }
             }

@@ -25,7 +25,8 @@ pub fn open<'a>(outer: &Outer<'a>) -> Option<Content<'a>> {
         return Some(Content::Foreign(Foreign::Control));
     }
     let events = outer.log_events.or(outer.events)?;
-    json_array::all(events, |event| read(event).is_some()).then_some(Content::Elements(events, message))
+    json_array::begins_with(events, |event| read(event).is_some())
+        .then_some(Content::Elements(events, message))
 }
 
 fn read(event: &RawValue) -> Option<LogEvent<'_>> {

@@ -5,26 +5,36 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::json;
+
 /// Hands over the elements of an array, one after the other: there may be millions on a line. Their number.
 ///
 /// # Errors
 /// Where the text is no JSON array; then none was handed over.
 pub fn each<'a>(text: &'a str, take: &mut dyn FnMut(&'a RawValue)) -> Result<usize, serde_json::Error> {
     serde_json::from_str::<IgnoredAny>(text)?;
-    Elements(take).deserialize(&mut serde_json::Deserializer::from_str(text))
+    each_of(text, take)
 }
 
-/// Whether a value is an array of values that are all such.
-#[must_use]
-pub fn all<'a>(value: &'a RawValue, such: fn(&'a RawValue) -> bool) -> bool {
-    let mut all = is_array(value);
-    all && each(value.get(), &mut |element| all &= such(element)).is_ok() && all
+/// The same of a value, which is JSON.
+///
+/// # Errors
+/// Where it is no array.
+pub fn each_of<'a>(value: &'a str, take: &mut dyn FnMut(&'a RawValue)) -> Result<usize, serde_json::Error> {
+    Elements(take).deserialize(&mut serde_json::Deserializer::from_str(value))
 }
 
 /// Whether a value is an array.
 #[must_use]
 pub fn is_array(value: &RawValue) -> bool {
     value.get().starts_with('[')
+}
+
+/// Whether a value is an array that is empty or begins with such a value.
+#[must_use]
+pub fn begins_with(value: &RawValue, such: fn(&RawValue) -> bool) -> bool {
+    let inside = value.get().strip_prefix('[');
+    inside.is_some_and(|inside| json::values(inside).next().is_none_or(|first| first.map_or(true, such)))
 }
 
 struct Elements<'a, 't>(&'t mut dyn FnMut(&'a RawValue));

@@ -17,7 +17,7 @@ struct Field<'a> {
 /// The messages of a query's rows. Of a row without one its first field is handed over, so that it is not lost unseen.
 #[must_use]
 pub fn open<'a>(outer: &Outer<'a>) -> Option<Content<'a>> {
-    let rows = outer.results.filter(|rows| json_array::all(rows, |row| fields(row).is_some()))?;
+    let rows = outer.results.filter(|rows| json_array::begins_with(rows, |row| fields(row).is_some()))?;
     Some(Content::Elements(rows, message))
 }
 
