@@ -171,7 +171,9 @@ proptest! {
         let mut logs: Vec<Vec<u8>> = Vec::new();
         for (index, changes) in &which {
             let mut log = samples[index.index(samples.len())].clone();
-            changes.iter().for_each(|change| apply(change, &mut log));
+            for change in changes {
+                apply(change, &mut log);
+            }
             logs.push(log);
         }
         let one = scan(&logs, 1);
