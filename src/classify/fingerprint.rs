@@ -9,6 +9,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::decode::klog::AccessLine;
 use crate::k8s::Event;
 
+/// How far apart the two lines of one request may be written, in microseconds: under a millisecond in the recorded logs,
+/// more where the server waits for its log.
+const SAME_MOMENT: i64 = 100_000;
+
 /// Makes hashes under keys that no client knows: of one that knew them, it could choose what is taken for a copy.
 #[derive(Debug, Clone, Default)]
 pub struct Fingerprints(DefaultHashBuilder);
@@ -37,8 +41,19 @@ impl Fingerprints {
             add(&mut hash, &extra.pod_name.0);
             add(&mut hash, &extra.node_name.0);
         }
+        // Without a target it is the object that tells what was asked for.
         if !event.request_uri.starts_with('/') {
             add(&mut hash, event.object_ref.map_or("", |raw| raw.get()));
+            if let Some(object) = &event.object {
+                let parts = [
+                    &object.api_group,
+                    &object.resource,
+                    &object.namespace,
+                    &object.name,
+                    &object.subresource,
+                ];
+                parts.into_iter().for_each(|part| add(&mut hash, part));
+            }
         }
         if let Some(annotations) = &event.annotations {
             add(&mut hash, &annotations.total);
@@ -49,11 +64,11 @@ impl Fingerprints {
         hash.finish()
     }
 
-    /// The hash of a line of an access log: of the request, where it has an ID, as some servers before 1.36 write two
-    /// lines for one request, from two places in the chain of handlers. A watch's first line, without a status, is
-    /// not its last.
+    /// The hashes of a line of an access log: its own, and those that the same request's other line may have, as some
+    /// servers before 1.36 write two, from two places in the chain of handlers. A watch's first line, without a status,
+    /// is not its last. A request without an ID has one line.
     #[must_use]
-    pub fn access(&self, line: &AccessLine<'_>, written: Option<i64>) -> u64 {
+    pub fn access(&self, line: &AccessLine<'_>, written: Option<i64>) -> [u64; 3] {
         let mut hash = self.0.build_hasher();
         add(&mut hash, &line.audit_id);
         add(&mut hash, &line.verb);
@@ -64,8 +79,13 @@ impl Fingerprints {
         if line.audit_id.is_empty() {
             hash.write_u64(line.latency_micros.unwrap_or(0));
             hash.write_i64(written.unwrap_or(0));
+            return [hash.finish(); 3];
         }
-        hash.finish()
+        // Clients may send an ID again and again, and scrubbed logs repeat one: only lines of one moment are of one
+        // request.
+        let request = hash.finish();
+        let moment = written.map_or(0, |written| written.div_euclid(SAME_MOMENT));
+        [0, -1, 1].map(|step| self.0.hash_one((request, moment + step)))
     }
 }
 
@@ -109,6 +129,10 @@ mod tests {
         ] {
             assert_ne!(hash(EVENT), hash(&EVENT.replace(from, to)), "{from}");
         }
+        let object = |name: &str| {
+            EVENT.replace("\"requestURI\":\"/x\"", &format!("\"objectRef\":{{\"name\":\"{name}\"}}"))
+        };
+        assert_ne!(hash(&object("x")), hash(&object("y")), "without a target");
         let other_level = EVENT.replacen('{', r#"{"level":"RequestResponse","responseObject":{"x":1},"#, 1);
         assert_eq!(hash(EVENT), hash(&other_level), "another sink's level");
     }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::decode::Envelope;
+use crate::decode::{Envelope, Layers};
 use crate::ledger::Dedup;
 use crate::render::export::TableFormat;
 
@@ -93,17 +93,21 @@ pub(super) struct ScanArgs {
     pub max_line: u16,
 }
 
-/// The name of an envelope.
+/// The name of an envelope, or of several in each other, as the report writes them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct InputFormat(pub Envelope);
+pub(super) struct InputFormat(pub Layers);
 
 impl FromStr for InputFormat {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let names = || Envelope::ALL.map(Envelope::as_str).join(", ");
-        let found = Envelope::ALL.into_iter().find(|envelope| envelope.as_str() == text);
-        found.map(Self).ok_or_else(|| format!("no such form; known are {}", names()))
+        let find = |name: &str| Envelope::ALL.into_iter().find(|envelope| envelope.as_str() == name);
+        let found: Option<Vec<Envelope>> = text.split('/').map(find).collect();
+        found
+            .filter(|envelopes| envelopes.len() <= Layers::MAX)
+            .map(|envelopes| Self(envelopes.into_iter().fold(Layers::default(), Layers::with)))
+            .ok_or_else(|| format!("no such form; known are {}", names()))
     }
 }
 

@@ -11,6 +11,7 @@ use super::{DONE, FAILED, FOUND, server};
 use crate::apiserver::{Server, judge_alike};
 use crate::classify::Witness;
 use crate::classify::filter::{Filter, Names, StatusSet, instant};
+use crate::decode::Foreign;
 use crate::input::{Sources, can_be_read_again};
 use crate::k8s::KubeVersion;
 use crate::ledger::{Dedup, Ledger, ServerTimeline};
@@ -38,7 +39,8 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
     let run = Run { args, settings, sources, server };
     let (ledger, found) = run.read(known)?;
     let empty = run.paths_without_events(&ledger);
-    let events = ledger.input.all_events();
+    // Traces of slow requests are worth a report by themselves.
+    let holds_any = ledger.input.all_events() > 0 || ledger.input.foreign.contains_key(&Foreign::Trace);
     let context = Context {
         sources: &run.sources,
         server: run.server.clone(),
@@ -47,7 +49,7 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
         notes: found.notes,
     };
     let report = report::build(ledger, &context);
-    if events > 0 {
+    if holds_any {
         write(&report, args, main.as_ref())?;
     }
     for message in &empty {
@@ -175,8 +177,10 @@ impl Run<'_> {
 
     /// A message for each path that was given and holds no event.
     fn paths_without_events(&self, ledger: &Ledger) -> Vec<String> {
-        let holds_none =
-            |index: u32| ledger.input.sources.get(&index).is_none_or(|counts| counts.events == 0);
+        let holds_none = |index: u32| {
+            let counts = ledger.input.sources.get(&index);
+            counts.is_none_or(|counts| counts.events == 0 && !counts.foreign.contains_key(&Foreign::Trace))
+        };
         let silent = |given: &&PathBuf| {
             let is_below = |path: Option<&Path>| match path {
                 Some(path) => path.starts_with(given),

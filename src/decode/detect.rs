@@ -3,6 +3,7 @@
 use super::carry::ends_open;
 use super::envelope::{Envelope, json, yaml};
 use super::klog;
+use super::outcome::Layers;
 use crate::input::Framing;
 
 /// How much of a stream's start is looked at for a line that is whole, in bytes.
@@ -26,12 +27,12 @@ pub fn framing(start: &[u8]) -> Framing {
     }
 }
 
-/// The framing of an envelope that the user names.
+/// The framing of envelopes that the user names.
 #[must_use]
-pub fn framing_of(envelope: Envelope, start: &[u8]) -> Framing {
-    match envelope {
-        Envelope::Json | Envelope::JsonArray | Envelope::Firehose => Framing::Json,
-        Envelope::Yaml => Framing::Yaml,
+pub fn framing_of(layers: Layers, start: &[u8]) -> Framing {
+    match layers.iter().next() {
+        Some(Envelope::Json | Envelope::JsonArray | Envelope::Firehose) => Framing::Json,
+        Some(Envelope::Yaml) => Framing::Yaml,
         _ => framing(start),
     }
 }

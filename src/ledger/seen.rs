@@ -71,6 +71,18 @@ impl Seen {
             }
         }
     }
+
+    /// Notes an entry by the first of its hashes; false if one of them was noted already.
+    pub fn insert_one_of(&self, hashes: [u64; 3]) -> bool {
+        let [own, others @ ..] = hashes;
+        self.insert(own) && others.iter().all(|hash| *hash == own || !self.contains(*hash))
+    }
+
+    fn contains(&self, hash: u64) -> bool {
+        let shard = self.shards[(hash >> 58) as usize].lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |own: &u64| *own == hash;
+        shard.young.find(hash, same).is_some() || shard.old.find(hash, same).is_some()
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU64;
 use rayon::ThreadPoolBuilder;
 
 use crate::classify::filter::Filter;
-use crate::decode::{Envelope, detect};
+use crate::decode::{Layers, detect};
 use crate::input::{Block, Feed, Source, can_be_read_again};
 use crate::ledger::{Dedup, Index, Ledger, Merge, ServerTimeline, SourceCounts};
 
@@ -23,8 +23,8 @@ pub struct Settings {
     pub max_record: usize,
     /// Which requests are counted.
     pub filter: Filter,
-    /// The one form that is read; without it each record is told by its content.
-    pub format: Option<Envelope>,
+    /// The envelopes of what is read; without them each record is told by its content.
+    pub format: Option<Layers>,
     /// How duplicates are looked for.
     pub dedup: Dedup,
     /// The year of lines that have none.
@@ -104,7 +104,7 @@ impl Run<'_> {
     /// Reads those of the sources that are wanted.
     fn pass(&self, pass: &Pass<'_>, wanted: impl Fn(usize) -> bool) -> anyhow::Result<Counted> {
         let tell = |start: &[u8]| match self.settings.format {
-            Some(envelope) => detect::framing_of(envelope, start),
+            Some(layers) => detect::framing_of(layers, start),
             None => detect::framing(start),
         };
         let wanted = (0..self.sources.len()).filter(|index| wanted(*index)).collect();

@@ -230,7 +230,7 @@ impl Counting<'_> {
                 }
             }
             Pass::Join(index) => {
-                let is_new = self.shared.seen.insert(print);
+                let is_new = self.shared.seen.insert_one_of(print);
                 request.era = self.shared.timeline.era(place.source, request.received);
                 let filter = &self.shared.settings.filter;
                 match hash.and_then(|hash| index.audited(hash)) {
@@ -258,7 +258,7 @@ impl Counting<'_> {
                 if let Some(received) = request.received {
                     input.access_span = widened(input.access_span, received);
                 }
-                let is_new = self.shared.seen.insert(print);
+                let is_new = self.shared.seen.insert_one_of(print);
                 self.date(&mut request);
                 let fate = observe(&self.shared.settings.filter, &mut self.counted.access, &request, is_new);
                 let input = &mut self.counted.ledger.input;

@@ -8,6 +8,8 @@ use crate::report::v1::Input;
 /// Writes lines of a name and a text.
 type Line<'l> = &'l mut dyn FnMut(&str, &str);
 
+/// How many of the streams that end in damage are named.
+const NAMED_DAMAGE: usize = 10;
 /// How many of a list are named.
 const NAMED: usize = 3;
 
@@ -84,9 +86,12 @@ fn lost(input: &Input, line: Line<'_>) {
             &format!("{} read with bytes replaced that are no UTF-8", counted(input.replaced_utf8, "line")),
         );
     }
-    for damaged in &input.damaged {
+    for damaged in input.damaged.iter().take(NAMED_DAMAGE) {
         let place = format!("{}:{}", escaped(&damaged.file), damaged.line);
         line("", &format!("{place}: {}; read up to here", damaged.damage.replace('-', " ")));
+    }
+    if let Some(more) = input.damaged.len().checked_sub(NAMED_DAMAGE).filter(|more| *more > 0) {
+        line("", &format!("{} more could not be read to their end", counted(more as u64, "file")));
     }
     if input.not_read.count > 0 {
         let files: Vec<String> = input

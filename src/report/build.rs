@@ -67,6 +67,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let mut clients: Vec<v1::Client> =
         known.into_iter().map(|(key, client)| builder.client(Some(key), client, &mut all)).collect();
     clients.extend(rest.map(|client| builder.client(None, client, &mut all)));
+    clients.retain(|client| !client.shapes.is_empty());
     clients.sort_by_cached_key(|client| {
         let counts = &client.counts;
         let cost = (counts.etcd_micros, counts.etcd_lists, counts.limit_ignored, counts.requests);

@@ -73,7 +73,9 @@ impl Builder<'_> {
             examples.insert(String::from(name.clone()), product.example.to_string());
             let (rows, other_rows) = product.rows.into_parts();
             let rows = rows.into_iter().map(|(shape, row)| (Some(shape), row));
-            for (shape, row) in rows.chain(other_rows.map(|row| (None, row))) {
+            // A copy of an event that was counted elsewhere makes a row of its own where it differs in its details.
+            let counted = |(_, row): &(Option<Shape>, Row)| row.events > 0;
+            for (shape, row) in rows.chain(other_rows.map(|row| (None, row))).filter(counted) {
                 self.gather(&mut shapes, shape.as_ref(), &name, row);
             }
         }

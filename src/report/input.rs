@@ -148,6 +148,11 @@ fn notes(counts: &InputCounts, formats: &BTreeMap<Layers, u64>) -> Vec<String> {
         "{} events are lines of the apiserver's own access log, which names no users: there the client is the user \
          agent with a class of its address, and ServiceAccounts can't be told",
     );
+    let traces = counts.foreign.get(&Foreign::Trace).copied().unwrap_or(0);
+    note(
+        if counts.all_events() == 0 { traces } else { 0 },
+        "{} lines are of traces of slow requests, and there are no requests beside them: --format json has the traces",
+    );
     note(
         counts.access_duplicates,
         "{} of them are second lines of a request, which some servers before 1.36 write, or copies: counted once",
@@ -184,6 +189,7 @@ fn notes(counts: &InputCounts, formats: &BTreeMap<Layers, u64>) -> Vec<String> {
         skipped(SkipReason::CutByCloudwatch),
         "{} events were cut at 256 KB by CloudWatch Logs and are lost",
     );
+    note(skipped(SkipReason::TooLong), "{} records are lost as they are longer than --max-line allows");
     note(skipped(SkipReason::OtherFormat), "{} entries are of another form than --input-format names");
     notes
 }

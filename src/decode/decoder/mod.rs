@@ -35,7 +35,7 @@ pub struct SourceFacts {
 #[derive(Debug, Default)]
 pub struct Decoder {
     /// The form that the user names; others are skipped.
-    only: Option<Envelope>,
+    only: Option<Layers>,
     /// The longest line that is put together from parts, in bytes.
     max_record: usize,
     /// By depth: the last object was an envelope and no event. What is tried first changes no outcome.
@@ -72,9 +72,10 @@ impl<'t> At<'t> {
 }
 
 impl Decoder {
-    /// A decoder. `only` names the one form that is read; without it each record is told by its content.
+    /// A decoder. `only` names what must be among the envelopes of what is read; without it each record is told by its
+    /// content.
     #[must_use]
-    pub fn new(only: Option<Envelope>, max_record: usize) -> Self {
+    pub fn new(only: Option<Layers>, max_record: usize) -> Self {
         Self { only, max_record, ..Self::default() }
     }
 
@@ -186,10 +187,10 @@ impl Decoder {
     }
 }
 
-/// What is of another form than the one that the user names is skipped.
-fn checked(only: Option<Envelope>, outcome: Outcome<'_>, layers: Layers) -> Outcome<'_> {
-    let other = only.is_some_and(|only| !layers.contains(only));
-    if other && !is_blank(&outcome) { Outcome::Skip(SkipReason::OtherFormat) } else { outcome }
+/// What is not of all the forms that the user names is skipped.
+fn checked(only: Option<Layers>, outcome: Outcome<'_>, layers: Layers) -> Outcome<'_> {
+    let other = only.is_some_and(|only| !only.iter().all(|envelope| layers.contains(envelope)));
+    if other && !is_no_form(&outcome) { Outcome::Skip(SkipReason::OtherFormat) } else { outcome }
 }
 
 /// Why an object ends in its middle.
@@ -201,8 +202,9 @@ fn cut_reason(text: &str, at: At<'_>) -> SkipReason {
     }
 }
 
-fn is_blank(outcome: &Outcome<'_>) -> bool {
-    matches!(outcome, Outcome::Skip(SkipReason::Blank))
+/// Whether an entry is of no form at all.
+fn is_no_form(outcome: &Outcome<'_>) -> bool {
+    matches!(outcome, Outcome::Skip(SkipReason::Blank) | Outcome::Foreign(Foreign::Part))
 }
 
 /// Whether a text is no JSON string but an access line of a server with `--skip-headers`.

@@ -100,6 +100,12 @@ impl Decoder {
             Content::Event(_) => out(Outcome::Skip(SkipReason::NotAnEvent), at.layers),
             Content::Values(values) if values.is_empty() => out(Outcome::Foreign(Foreign::Empty), at.layers),
             Content::Values(values) => values.into_iter().for_each(|inner| self.inner(inner, at, out)),
+            Content::Elements(array, of) => {
+                let take = &mut |value| self.inner(of(value), at, out);
+                if matches!(json_array::each_of(array.get(), take), Ok(0) | Err(_)) {
+                    out(Outcome::Foreign(Foreign::Empty), at.layers);
+                }
+            }
             Content::Line { inner, stream } => self.docker(inner, stream, at, out),
         }
     }
@@ -161,14 +167,10 @@ impl Decoder {
     }
 
     pub(super) fn array(&mut self, text: &str, trimmed: &str, at: At<'_>, out: Out<'_>) {
-        match json_array::elements(trimmed) {
-            Ok(elements) if elements.is_empty() => out(Outcome::Foreign(Foreign::Empty), at.layers),
-            Ok(elements) => {
-                let at = at.within(Envelope::JsonArray, None);
-                for value in elements {
-                    self.inner(Inner { value, time: None }, at, out);
-                }
-            }
+        let inside = at.within(Envelope::JsonArray, None);
+        match json_array::each(trimmed, &mut |value| self.inner(Inner { value, time: None }, inside, out)) {
+            Ok(0) => out(Outcome::Foreign(Foreign::Empty), at.layers),
+            Ok(_) => {}
             Err(error) if error.is_eof() && trimmed[1..].starts_with(['{', '[', '"']) => {
                 out(Outcome::Skip(cut_reason(trimmed, at)), at.layers);
             }
@@ -193,7 +195,16 @@ impl Decoder {
 }
 
 fn holds_objects(content: &Content<'_>) -> bool {
-    matches!(content, Content::Values(values) if values.iter().any(|inner| !is_string(inner.value)))
+    let is_object = |inner: &Inner<'_>| !is_string(inner.value);
+    match content {
+        Content::Values(values) => values.iter().any(is_object),
+        Content::Elements(array, of) => {
+            let mut any = false;
+            let _ = json_array::each_of(array.get(), &mut |value| any |= is_object(&of(value)));
+            any
+        }
+        Content::Line { .. } | Content::Event(_) | Content::Foreign(_) => false,
+    }
 }
 
 /// The envelope that an object is, and what it holds.

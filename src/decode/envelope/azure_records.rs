@@ -6,6 +6,8 @@ use crate::decode::outer::Outer;
 /// The records of a batch.
 #[must_use]
 pub fn open<'a>(outer: &Outer<'a>) -> Option<Content<'a>> {
-    let records = json_array::elements(outer.records?.get()).ok()?;
-    Some(Content::Values(records.into_iter().map(|value| Inner { value, time: None }).collect()))
+    outer
+        .records
+        .filter(|records| json_array::is_array(records))
+        .map(|records| Content::Elements(records, Inner::bare))
 }

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Content, Inner};
+use super::{Content, Inner, json_array};
 use crate::decode::outcome::Foreign;
 use crate::decode::outer::{Outer, instant, plain};
 
@@ -24,8 +24,18 @@ pub fn open<'a>(outer: &Outer<'a>) -> Option<Content<'a>> {
     if outer.message_type.and_then(plain) == Some("CONTROL_MESSAGE") {
         return Some(Content::Foreign(Foreign::Control));
     }
-    let events: Vec<LogEvent<'a>> = serde_json::from_str(outer.log_events.or(outer.events)?.get()).ok()?;
-    Some(Content::Values(
-        events.iter().map(|event| Inner { value: event.message, time: instant(event.timestamp) }).collect(),
-    ))
+    let events = outer.log_events.or(outer.events)?;
+    json_array::begins_with(events, |event| read(event).is_some())
+        .then_some(Content::Elements(events, message))
+}
+
+fn read(event: &RawValue) -> Option<LogEvent<'_>> {
+    serde_json::from_str(event.get()).ok()
+}
+
+fn message(event: &RawValue) -> Inner<'_> {
+    match read(event) {
+        Some(read) => Inner { value: read.message, time: instant(read.timestamp) },
+        None => Inner::bare(event),
+    }
 }

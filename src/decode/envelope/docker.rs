@@ -29,14 +29,14 @@ pub fn goes_on(text: &str) -> bool {
     text.len() >= PART - 3 && !text.ends_with('\n')
 }
 
-/// The output stream of a line, and whether the next one goes on with it, as far as its bytes tell.
+/// Which output stream a line is of, and whether another line goes on with its text, as far as its ends tell.
 #[must_use]
 pub fn part_of(line: &[u8]) -> Option<(usize, bool)> {
-    line.starts_with(b"{\"log\":").then(|| {
-        // The stream stands behind the text, before an instant.
-        let tail = &line[line.len().saturating_sub(128)..];
-        let stream = usize::from(memchr::memmem::find(tail, b"\"stream\":\"stderr\"").is_some());
-        let goes_on = line.len() >= PART - 3 && memchr::memmem::find(line, b"\\n\",\"stream\"").is_none();
-        (stream, goes_on)
-    })
+    const STREAM: &[u8] = b"\",\"stream\":\"";
+    if !line.starts_with(b"{\"log\":\"") {
+        return None;
+    }
+    let end = memchr::memmem::rfind(line, STREAM)?;
+    let stream = usize::from(line[end + STREAM.len()..].starts_with(b"stderr"));
+    Some((stream, end >= PART - 3 && !line[..end].ends_with(b"\\n")))
 }

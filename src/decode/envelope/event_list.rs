@@ -8,7 +8,6 @@ use crate::decode::outer::Outer;
 /// The events of a list.
 #[must_use]
 pub fn open<'a>(outer: &Outer<'a>) -> Option<Content<'a>> {
-    let items = json_array::elements(outer.items?.get()).ok()?;
     // Other lists of Kubernetes have items too: what is no event in them is told one by one.
-    Some(Content::Values(items.into_iter().map(|value| Inner { value, time: None }).collect()))
+    outer.items.filter(|items| json_array::is_array(items)).map(|items| Content::Elements(items, Inner::bare))
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Content, Inner};
+use super::{Content, Inner, json_array};
 use crate::decode::outer::{Outer, plain};
 
 #[derive(Deserialize)]
@@ -17,12 +17,17 @@ struct Field<'a> {
 /// The messages of a query's rows. Of a row without one its first field is handed over, so that it is not lost unseen.
 #[must_use]
 pub fn open<'a>(outer: &Outer<'a>) -> Option<Content<'a>> {
-    let rows: Vec<&RawValue> = serde_json::from_str(outer.results?.get()).ok()?;
-    let inner = |row: &'a RawValue| {
-        let fields: Vec<Field<'a>> = serde_json::from_str(row.get()).ok()?;
-        let message = fields.iter().find(|field| plain(field.field) == Some("@message"));
-        let value = message.and_then(|field| field.value).or(fields.first().map(|field| field.field));
-        Some(Inner { value: value.unwrap_or(row), time: None })
-    };
-    Some(Content::Values(rows.into_iter().map(inner).collect::<Option<_>>()?))
+    let rows = outer.results.filter(|rows| json_array::begins_with(rows, |row| fields(row).is_some()))?;
+    Some(Content::Elements(rows, message))
+}
+
+fn fields(row: &RawValue) -> Option<Vec<Field<'_>>> {
+    serde_json::from_str(row.get()).ok()
+}
+
+fn message(row: &RawValue) -> Inner<'_> {
+    let fields = fields(row).unwrap_or_default();
+    let message = fields.iter().find(|field| plain(field.field) == Some("@message"));
+    let value = message.and_then(|field| field.value).or(fields.first().map(|field| field.field));
+    Inner::bare(value.unwrap_or(row))
 }

@@ -191,11 +191,21 @@ pub struct Inner<'a> {
     pub time: Option<&'a str>,
 }
 
+impl<'a> Inner<'a> {
+    /// The value as it is.
+    #[must_use]
+    pub fn bare(value: &'a RawValue) -> Self {
+        Self { value, time: None }
+    }
+}
+
 /// What a JSON envelope holds.
 #[derive(Debug)]
 pub enum Content<'a> {
     /// Other envelopes or events.
     Values(Vec<Inner<'a>>),
+    /// An array of them, and what of each is handed over.
+    Elements(&'a RawValue, fn(&'a RawValue) -> Inner<'a>),
     /// A part of a line, or its last part, of the output stream with this number.
     Line {
         /// The text.

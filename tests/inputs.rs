@@ -1,0 +1,532 @@
+//! Files as they lie about: what is not a file, what can't be read, what is there twice, and what means to fill memory.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+
+#[path = "support/command.rs"]
+mod command;
+
+use command::{Dir, event, events};
+
+fn names(report: &Value, key: &str) -> Vec<String> {
+    let files = report["input"][key]["files"].as_array().expect("a list").iter();
+    files.map(|one| one.as_str().or(one["file"].as_str()).expect("a name").to_owned()).collect()
+}
+
+fn notes(report: &Value) -> String {
+    report["input"]["notes"].to_string()
+}
+
+fn fifo(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo runs").success());
+}
+
+#[test]
+fn a_pipe_is_read_if_it_is_named_and_passed_over_if_it_is_found() {
+    let dir = Dir::with(&[("logs/a.log", events(0..2).as_bytes())]);
+    let found = dir.path().join("logs/found");
+    fifo(&found);
+    let report = dir.report(&["logs"]);
+    assert_eq!((&report["input"]["events"], names(&report, "notRead").len()), (&2.into(), 1));
+    assert!(names(&report, "notRead")[0].ends_with("found"));
+    assert_eq!(report["input"]["notRead"]["files"][0]["why"], "neither a file nor a directory");
+
+    let named = dir.path().join("named");
+    fifo(&named);
+    let writer = std::thread::spawn(move || {
+        let mut pipe = fs::OpenOptions::new().write(true).open(named).expect("a reader");
+        for number in 10..60 {
+            pipe.write_all((event(number) + "\n").as_bytes()).expect("it reads");
+        }
+    });
+    let report = dir.report(&["named", "logs/a.log", "--threads", "2"]);
+    writer.join().expect("all was read");
+    assert_eq!(report["input"]["events"], 52);
+}
+
+#[test]
+fn links_in_circles_and_to_nothing_are_named_and_the_rest_is_read() {
+    use std::os::unix::fs::symlink;
+    let dir = Dir::with(&[("logs/sub/a.log", events(0..3).as_bytes())]);
+    let logs = dir.path().join("logs");
+    symlink(&logs, logs.join("sub/again")).expect("a link");
+    symlink("gone.log", logs.join("dangling")).expect("a link");
+    symlink("itself", logs.join("itself")).expect("a link");
+    symlink("sub/a.log", logs.join("same")).expect("a link");
+    let report = dir.report(&["logs"]);
+    assert_eq!((&report["input"]["events"], &report["input"]["files"]), (&3.into(), &1.into()));
+    let found = &report["input"]["notRead"];
+    assert_eq!(found["count"], 3);
+    let why = |name: &str| {
+        let all = found["files"].as_array().expect("a list").iter();
+        let mut one = all.filter(|one| one["file"].as_str().expect("a name").ends_with(name));
+        one.next().expect(name)["why"].as_str().expect("a reason").to_owned()
+    };
+    assert!(why("again").starts_with("a link that leads back to "));
+    assert_eq!(
+        (why("dangling").as_str(), why("itself").as_str()),
+        ("a link to nothing", "a link to nothing")
+    );
+    assert!(dir.text(&["logs"]).contains("3 paths could not be read"));
+}
+
+#[test]
+fn what_may_not_be_read_is_named_and_the_rest_is_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = Dir::with(&[
+        ("logs/a.log", events(0..3).as_bytes()),
+        ("logs/secret.log", events(3..5).as_bytes()),
+        ("logs/locked/b.log", events(5..6).as_bytes()),
+    ]);
+    for name in ["logs/secret.log", "logs/locked"] {
+        fs::set_permissions(dir.path().join(name), fs::Permissions::from_mode(0o000)).expect("a mode");
+    }
+    let is_root = fs::File::open(dir.path().join("logs/secret.log")).is_ok();
+    if !is_root {
+        let report = dir.report(&["logs"]);
+        assert_eq!(
+            (&report["input"]["events"], &report["input"]["notRead"]["count"]),
+            (&3.into(), &2.into())
+        );
+        let (code, _, err) = dir.run_with(&["scan", "logs/a.log", "logs/secret.log"], b"");
+        assert_eq!(code, Some(2));
+        assert!(err.contains("logs/secret.log: can't be read"), "{err}");
+    }
+    for name in ["logs/secret.log", "logs/locked"] {
+        fs::set_permissions(dir.path().join(name), fs::Permissions::from_mode(0o700)).expect("a mode");
+    }
+}
+
+#[test]
+fn a_file_that_is_written_to_while_it_is_read_has_an_end() {
+    let dir = Dir::with(&[("grows.log", events(0..1_000).as_bytes())]);
+    let mut file = fs::OpenOptions::new().append(true).open(dir.path().join("grows.log")).expect("a file");
+    let mut child = dir.start(&["scan", "--format", "json", "--no-progress", "grows.log"]);
+    let mut number = 1_000;
+    while child.try_wait().expect("a child").is_none() {
+        file.write_all((event(number) + "\n").as_bytes()).expect("a file");
+        number += 1;
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    let mut out = String::new();
+    child.stdout.take().expect("piped").read_to_string(&mut out).expect("a report");
+    let report: Value = serde_json::from_str(&out).expect("JSON");
+    assert!(report["input"]["events"].as_u64().expect("a count") >= 1_000);
+    assert_eq!(report["input"]["damaged"], json!([]));
+}
+
+#[test]
+fn many_files_without_anything_cost_nothing() {
+    let dir = Dir::with(&[("logs/a.log", events(0..1).as_bytes())]);
+    for number in 0..20_000 {
+        fs::write(dir.path().join(format!("logs/{number}")), b"").expect("a file");
+    }
+    let (report, peak) = measured(&dir, &["logs"]);
+    assert_eq!((&report["input"]["events"], &report["input"]["files"]), (&1.into(), &20_001.into()));
+    assert_eq!(report["input"]["withoutEvents"]["count"], 20_000);
+    assert_eq!(names(&report, "withoutEvents").len(), 10);
+    assert_eq!(report["input"]["sources"].as_array().map(Vec::len), Some(1));
+    assert!(peak < 150, "{peak} MiB");
+}
+
+/// The report of a scan, and the most memory that it took, in MiB.
+fn measured(dir: &Dir, args: &[&str]) -> (Value, u64) {
+    let mut all = vec!["scan", "--format", "json", "--no-progress", "--threads", "2"];
+    all.extend(args);
+    let mut child = dir.start(&all);
+    let status = format!("/proc/{}/status", child.id());
+    let mut output = child.stdout.take().expect("piped");
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        output.read_to_string(&mut text).expect("a report");
+        text
+    });
+    let mut peak = 0;
+    while child.try_wait().expect("a child").is_none() {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+        peak = peak.max(kib.unwrap_or(0) >> 10);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let text = reader.join().expect("a reader");
+    (serde_json::from_str(&text).expect("JSON"), peak)
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).expect("writes to memory");
+    encoder.finish().expect("writes to memory")
+}
+
+/// A first part, so many MiB of one byte, and a last part, as members of a gzip file.
+fn bomb(before: &str, byte: u8, count: usize, after: &str) -> Vec<u8> {
+    let piece = gzip(&vec![byte; 1 << 20]).repeat(count);
+    [gzip(before.as_bytes()), piece, gzip(after.as_bytes())].concat()
+}
+
+#[test]
+fn no_line_fills_the_memory() {
+    let whole = event(1) + "\n";
+    let plain =
+        |before: &str, after: &str| [before.as_bytes(), &vec![b'x'; 100 << 20], after.as_bytes()].concat();
+    for (name, log) in [
+        ("zeros", bomb("", 0, 100, &format!("\n{whole}"))),
+        ("brackets", bomb("", b'[', 200, &format!("\n{whole}"))),
+        ("line", plain(&whole, "\n")),
+        ("string", plain(&format!("{whole}{{\"log\":\""), "\"}\n")),
+        ("document", plain("{\n\"log\":\"", &format!("\"}}\n{whole}"))),
+    ] {
+        let dir = Dir::with(&[(name, &log)]);
+        let (report, peak) = measured(&dir, &[name]);
+        assert_eq!(report["input"]["events"], 1, "{name}: {}", report["input"]);
+        assert_eq!(report["input"]["skipped"], json!({"too-long": 1}), "{name}");
+        assert!(peak < 300, "{name}: {peak} MiB");
+    }
+}
+
+#[test]
+fn an_array_may_be_longer_than_the_memory() {
+    let dir = Dir::with(&[]);
+    let padded = event(1).replacen("\"level\"", &format!("\"x\":\"{}\",\"level\"", "y".repeat(30_000)), 1);
+    let mut file = fs::File::create(dir.path().join("array.json")).expect("a file");
+    file.write_all(b"[").expect("a file");
+    for number in 0..5_000_u32 {
+        let id = format!("{number:036}");
+        let one = padded.replacen(&format!("{:036}", 1), &id, 1);
+        file.write_all(if number == 0 { one } else { format!(",{one}") }.as_bytes()).expect("a file");
+    }
+    file.write_all(b"]").expect("a file");
+    drop(file);
+    let (report, peak) = measured(&dir, &["array.json"]);
+    assert_eq!((&report["input"]["events"], &report["input"]["requests"]), (&5_000.into(), &5_000.into()));
+    assert_eq!(report["input"]["formats"], json!({"json-array/audit": 5_000}));
+    assert!(report["input"]["bytes"].as_u64() > Some(150_000_000) && peak < 150, "{peak} MiB");
+}
+
+#[test]
+fn many_small_things_on_a_line_fill_no_memory() {
+    let many = |text: &str| text.repeat(2_000_000);
+    for (name, line) in [
+        ("items", format!("{{\"items\":[{}{{}}]}}", many("{},"))),
+        ("array", format!("{{\"a\":1}}\n[{}{{}}]", many("{},"))),
+        ("results", format!("{{\"results\":[{}[]]}}", many("[],"))),
+        ("records", format!("{{\"records\":[{}{{}}]}}", many("{},"))),
+    ] {
+        let dir = Dir::with(&[(name, format!("{}\n{line}\n", event(1)).as_bytes())]);
+        let (report, peak) = measured(&dir, &[name]);
+        assert_eq!(report["input"]["events"], 1, "{name}");
+        assert!(report["input"]["records"].as_u64() > Some(2_000_000), "{name}");
+        assert!(peak < 100, "{name}: {peak} MiB");
+    }
+}
+
+#[test]
+fn quotes_in_quotes_end_somewhere() {
+    let text = [
+        event(1),
+        "\"".repeat(400_000),
+        format!("{{\"log\":\"{}\"}}", "\\\"".repeat(400_000)),
+        format!("{{\"log\":{}", "{\"log\":".repeat(100_000)),
+        "[".repeat(400_000),
+        "}{".repeat(400_000),
+        format!("Trace[1]: \"List\" url:/{} (x) (total time: 1ms):", ",".repeat(2_000_000)),
+    ]
+    .join("\n");
+    let dir = Dir::with(&[("audit.log", text.as_bytes())]);
+    let report = dir.report(&["audit.log"]);
+    assert_eq!(report["input"]["events"], 1);
+}
+
+#[test]
+fn of_many_torn_files_a_few_are_named() {
+    let packed = gzip(events(0..100).as_bytes());
+    let dir = Dir::with(&[]);
+    for number in 0..40 {
+        // Of different content, so that none is a copy.
+        dir.write(&format!("{number:02}.gz"), &packed[..packed.len() - 20 - number]);
+    }
+    let text = dir.text(&["."]);
+    assert_eq!(text.matches("read up to here").count(), 10, "{text}");
+    assert!(text.contains("30 files more could not be read to their end"), "{text}");
+    assert_eq!(dir.report(&["."])["input"]["damaged"].as_array().map(Vec::len), Some(40));
+}
+
+#[test]
+fn files_of_the_same_content_are_read_once() {
+    let log = events(0..10);
+    let packed = gzip(log.as_bytes());
+    let dir = Dir::with(&[
+        ("a.log", log.as_bytes()),
+        ("copy/a.log", log.as_bytes()),
+        ("copy/a.log.gz", &packed),
+        ("other.log", events(20..30).as_bytes()),
+    ]);
+    for (dedup, requests, duplicates, copies) in
+        [("auto", 20, 10, 1), ("exact", 20, 10, 1), ("off", 40, 0, 0)]
+    {
+        let report = dir.report(&[".", "--dedup", dedup]);
+        let input = &report["input"];
+        assert_eq!(
+            (&input["requests"], &input["duplicates"]),
+            (&requests.into(), &duplicates.into()),
+            "{dedup}"
+        );
+        assert_eq!(input["copies"].as_array().map(Vec::len), Some(copies), "{dedup}");
+    }
+    let copy = &dir.report(&["a.log", "copy"])["input"]["copies"][0];
+    assert!(copy["file"].as_str().is_some_and(|file| file.ends_with("copy/a.log")), "{copy}");
+    assert!(copy["of"] == "a.log", "{copy}");
+    let text = dir.text(&["."]);
+    assert!(text.contains("10 events read before and dropped") && text.contains("1 file not read"), "{text}");
+}
+
+#[test]
+fn logs_that_overlap_count_once() {
+    let dir = Dir::with(&[
+        ("1.log", events(0..60).as_bytes()),
+        ("2.log", events(40..100).as_bytes()),
+        ("3.log", format!("[{}]", (90..110).map(event).collect::<Vec<_>>().join(",")).as_bytes()),
+    ]);
+    for (dedup, requests) in [("auto", 110), ("exact", 110), ("off", 140)] {
+        for threads in ["1", "3"] {
+            let report = dir.report(&[".", "--dedup", dedup, "--threads", threads]);
+            assert_eq!(report["input"]["requests"], requests, "{dedup}");
+            assert_eq!(report["input"]["duplicates"], 140 - requests, "{dedup}");
+            assert_eq!(report["totals"]["requests"], requests, "{dedup}");
+        }
+    }
+}
+
+#[test]
+fn one_audit_id_for_all_deletes_nothing() {
+    let fake = |text: String, number: u32| text.replace(&format!("{number:036}"), "abcde12345");
+    let scrubbed: String = (0..50).map(|number| fake(event(number), number) + "\n").collect();
+    let dir = Dir::with(&[("scrubbed.log", scrubbed.as_bytes())]);
+    let report = dir.report(&["scrubbed.log"]);
+    assert_eq!((&report["input"]["requests"], &report["input"]["duplicates"]), (&50.into(), &0.into()));
+}
+
+#[test]
+fn one_audit_id_for_all_lines_of_an_access_log_deletes_nothing() {
+    let line = |second: u32| {
+        format!(
+            "I0723 10:00:{second:02}.000000       1 httplog.go:134] \"HTTP\" verb=\"LIST\" URI=\"/api/v1/pods\" \
+             latency=\"1ms\" userAgent=\"a/1\" audit-ID=\"abcde12345\" srcIP=\"10.0.0.7:4000\" resp=200\n"
+        )
+    };
+    let scrubbed: String = (0..50).map(line).collect();
+    let dir = Dir::with(&[("kube-apiserver.log", scrubbed.as_bytes())]);
+    let report = dir.report(&["kube-apiserver.log", "--year", "2026"]);
+    assert_eq!((&report["input"]["requests"], &report["input"]["duplicates"]), (&50.into(), &0.into()));
+}
+
+#[test]
+fn a_request_that_two_servers_log_is_in_both_logs() {
+    let uri = "/apis/metrics.k8s.io/v1beta1/pods";
+    let front = event(7).replace("/api/v1/pods", uri);
+    let behind = front.replace("[\"10.0.0.7\"]", "[\"10.0.0.7\",\"10.0.0.1\"]");
+    let dir =
+        Dir::with(&[("kube-apiserver.log", front.as_bytes()), ("metrics-server.log", behind.as_bytes())]);
+    let report = dir.report(&["."]);
+    assert_eq!((&report["input"]["requests"], &report["input"]["duplicates"]), (&2.into(), &0.into()));
+}
+
+#[test]
+fn the_form_may_be_named() {
+    let line = |number| format!("2026-07-23T10:00:00Z stdout F {}", event(number));
+    let cri = (0..3).map(line).collect::<Vec<_>>().join("\n");
+    let dir = Dir::with(&[
+        ("cri.log", cri.as_bytes()),
+        ("audit.log", events(10..12).as_bytes()),
+        ("pretty.json", b"{\n\"a\":1}"),
+    ]);
+    for format in ["cri", "audit", "cri/audit"] {
+        assert_eq!(dir.report(&["cri.log", "--input-format", format])["input"]["events"], 3, "{format}");
+    }
+    let report = dir.report(&[".", "--input-format", "cri/audit"]);
+    assert_eq!(report["input"]["events"], 3);
+    assert_eq!(report["input"]["skipped"]["other-format"].as_u64(), Some(3));
+    assert!(notes(&report).contains("are of another form than --input-format names"));
+    let (code, out, err) = dir.run_with(&["scan", "audit.log", "--input-format", "cri"], b"");
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    assert!(
+        err.contains("audit.log: holds no audit event") && err.contains("2 lines are other-format"),
+        "{err}"
+    );
+    for wrong in ["xml", "", "cri/", "Audit", "cri/xml"] {
+        let (code, _, err) = dir.run_with(&["scan", "audit.log", "--input-format", wrong], b"");
+        assert_eq!(code, Some(2), "{wrong}");
+        for name in ["audit", "aws-logs-tail", "gke", "otlp", "http-log-older"] {
+            assert!(err.contains(name), "{wrong}: {err}");
+        }
+    }
+}
+
+#[test]
+fn parts_of_lines_are_of_the_form_that_is_named() {
+    let text = event(1);
+    let (one, two) = text.split_at(100);
+    let at = "2026-07-23T10:00:00Z stdout";
+    let dir = Dir::with(&[("cri.log", format!("{at} P {one}\n{at} F {two}\n").as_bytes())]);
+    let report = dir.report(&["cri.log", "--input-format", "audit"]);
+    assert_eq!((&report["input"]["events"], &report["input"]["skipped"]), (&1.into(), &json!({})));
+    assert_eq!(report["input"]["foreign"], json!({"part-of-a-line": 1}));
+}
+
+#[test]
+fn a_year_may_be_named() {
+    let line = "I0723 10:00:01.000000       1 httplog.go:134] \"HTTP\" verb=\"LIST\" URI=\"/api/v1/pods\" \
+                latency=\"1s\" userAgent=\"a/1\" srcIP=\"10.0.0.7:4000\" resp=200\n";
+    let dir = Dir::with(&[("kube-apiserver.log", line.as_bytes())]);
+    let at =
+        |args: &[&str], stdin: &str| dir.report_of(args, stdin.as_bytes())["input"]["firstTimestamp"].clone();
+    assert_eq!(at(&["kube-apiserver.log", "--year", "2019"], ""), "2019-07-23T10:00:00.000000Z");
+    assert_eq!(at(&["-", "--year", "2019"], line), "2019-07-23T10:00:00.000000Z");
+    assert_eq!(at(&["-"], line), Value::Null);
+    assert!(notes(&dir.report_of(&["-"], line.as_bytes())).contains("--year"));
+    let wrapped = format!("2021-07-23T10:00:01.1Z stderr F {line}");
+    assert_eq!(at(&["-", "--year", "2019"], &wrapped), "2021-07-23T10:00:00.000000Z");
+    let (code, _, err) = dir.run_with(&["scan", "kube-apiserver.log", "--year", "26"], b"");
+    assert_eq!(code, Some(2));
+    assert!(err.contains("1970..=9999"), "{err}");
+}
+
+#[test]
+fn lines_of_other_components_are_no_damage() {
+    let tail = |stream: &str, line: &str| format!("2026-07-23T10:00:00.000000+00:00 {stream} {line}\n");
+    let log = [
+        tail("kube-apiserver-audit-0f3a", &event(1)),
+        tail("authenticator-0f3a", r#"time="2026-07-23T10:00:00Z" level=info msg="access granted" arn="x""#),
+        tail(
+            "kube-scheduler-0f3a",
+            "I0723 10:00:00.000000      11 schedule_one.go:252] \"Bound\" pod=\"a/b\"",
+        ),
+        tail("cloud-controller-manager-0f3a", r#"{"level":"info","msg":"x"}"#),
+        tail("kube-controller-manager-0f3a", "E0723 10:00:00.000000      11 x.go:1] \"failed\" err=\"{a\""),
+    ];
+    let dir = Dir::with(&[("tail.log", log.concat().as_bytes())]);
+    let report = dir.report(&["tail.log"]);
+    assert_eq!((&report["input"]["events"], &report["input"]["skipped"]), (&1.into(), &json!({})));
+    assert_eq!(report["input"]["foreign"], json!({"json": 1, "klog-line": 2, "text": 1}));
+    assert!(dir.text(&["tail.log"]).contains("of other logs"));
+}
+
+#[test]
+fn what_a_cloud_leaves_out_is_said() {
+    let azure = |category: &str, number: u32| {
+        json!({"category": category, "operationName": "x", "time": "2026-07-23T10:00:00Z",
+               "properties": {"log": event(number) + "\n", "stream": "stdout", "pod": "p"}})
+    };
+    // A cut line has lost its end, and is as long as CloudWatch lets it be.
+    let long = event(1).replacen("\"level\"", &format!("\"x\":\"{}\",\"level\"", "y".repeat(300_000)), 1);
+    let cut = format!("2026-07-23T10:00:00.000000+00:00 kube-apiserver-audit-0f3a {}\n", &long[..262_118]);
+    let gke = json!({
+        "insertId": "a", "timestamp": "2026-07-23T10:00:00Z",
+        "protoPayload": {"@type": "type.googleapis.com/google.cloud.audit.AuditLog", "serviceName": "k8s.io",
+            "methodName": "io.k8s.core.v1.pods.list", "resourceName": "core/v1/pods",
+            "authenticationInfo": {"principalEmail": "system:serviceaccount:monitoring:poller"},
+            "requestMetadata": {"callerSuppliedUserAgent": "poller/v1"}},
+    });
+    let nested = json!([{"records": [azure("kube-audit-admin", 1), azure("guard", 2)]}]);
+    for (name, log, note) in [
+        (
+            "admin.log",
+            azure("kube-audit-admin", 1).to_string(),
+            "kube-audit-admin, which leaves out every get",
+        ),
+        ("nested.log", nested.to_string(), "kube-audit-admin, which leaves out every get"),
+        ("gke.log", gke.to_string(), "hold no request URI"),
+        (
+            "cut.log",
+            format!("{cut}{}", cut.replace(&cut[59..], &event(2))),
+            "were cut at 256 KB by CloudWatch",
+        ),
+    ] {
+        let dir = Dir::with(&[(name, log.as_bytes())]);
+        let report = dir.report(&[name]);
+        assert_eq!(report["input"]["events"], 1, "{name}: {}", report["input"]);
+        assert!(notes(&report).contains(note), "{name}: {}", notes(&report));
+        // Lines are wrapped in the text.
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words(&dir.text(&[name])).contains(note), "{name}: {}", dir.text(&[name]));
+        if name == "gke.log" {
+            assert_eq!(report["totals"]["byServedFrom"], json!({"not-observable": 1}));
+        }
+        if name == "nested.log" {
+            assert_eq!(report["input"]["foreign"], json!({"other-category": 1}));
+        }
+    }
+}
+
+#[test]
+fn nothing_in_an_envelope_vanishes() {
+    let insights = json!({"results": [
+        [{"field": "@timestamp", "value": "x"}, {"field": "@message", "value": event(1)}],
+        [{"field": "@ptr", "value": "x"}], [],
+    ]});
+    let otlp = json!({"resourceLogs": [{"scopeLogs": [{"logRecords": [
+        {"body": {"stringValue": event(1)}}, {"body": {"kvlistValue": {"values": []}}}, {"timeUnixNano": "1"},
+    ]}]}]});
+    let collector = json!({"message": "a request", "log": event(1)});
+    let torn = serde_json::to_string(&event(2)).expect("JSON");
+    for (log, records) in [
+        (insights.to_string(), 3),
+        (otlp.to_string(), 3),
+        (collector.to_string(), 1),
+        (format!("{}\n{}", event(1), &torn[..torn.len() - 1]), 2),
+    ] {
+        let dir = Dir::with(&[("log", log.as_bytes())]);
+        let input = &dir.report(&["log"])["input"];
+        assert_eq!((&input["events"], &input["records"]), (&1.into(), &records.into()), "{input}");
+        assert!(input["skipped"]["blank"].is_null(), "{input}");
+    }
+}
+
+#[test]
+fn names_of_files_and_forms_can_not_drive_the_terminal() {
+    let name = "a\u{1b}[31m\u{202e}.log";
+    let log = format!("{}\n{{\"torn\n", event(1));
+    let dir = Dir::with(&[(name, log.as_bytes()), ("b\u{7}.log", b"x\n")]);
+    let text = dir.text(&["."]);
+    assert!(!text.contains(|c: char| c.is_control() && c != '\n') && !text.contains('\u{202e}'), "{text:?}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let (_, _, err) = dir.run_with(&["scan", "b\u{7}.log"], b"");
+    assert!(!err.contains('\u{7}'), "{err:?}");
+}
+
+#[test]
+fn a_line_in_parts_is_whole_wherever_the_stream_is_cut() {
+    let long = event(1).replacen("\"level\"", &format!("\"x\":\"{}\",\"level\"", "y".repeat(20_000)), 1);
+    let docker = |text: &str, stream: &str| {
+        json!({"log": text, "stream": stream, "time": "2026-07-23T10:00:00.5Z"}).to_string() + "\n"
+    };
+    let cri = |tag: &str, text: &str, stream: &str| format!("2026-07-23T10:00:00.5Z {stream} {tag} {text}\n");
+    let (mut in_docker, mut in_cri) = (String::new(), String::new());
+    for number in 0..300 {
+        let line = long.replacen(&format!("{:036}", 1), &format!("{number:036}"), 1);
+        let (one, two) = line.split_at(16_384);
+        let between = "x".repeat(number * 37 % 3_000);
+        in_docker.push_str(&docker(one, "stdout"));
+        in_cri.push_str(&cri("P", one, "stdout"));
+        for _ in 0..3 {
+            in_docker.push_str(&docker(&format!("{between}\n"), "stderr"));
+            in_cri.push_str(&cri("F", &between, "stderr"));
+        }
+        in_docker.push_str(&docker(&format!("{two}\n"), "stdout"));
+        in_cri.push_str(&cri("F", two, "stdout"));
+    }
+    for log in [in_docker, in_cri] {
+        let dir = Dir::with(&[("0.log", log.as_bytes())]);
+        let report = dir.report(&["0.log", "--threads", "2"]);
+        assert_eq!((&report["input"]["events"], &report["input"]["requests"]), (&300.into(), &300.into()));
+        assert_eq!(report["input"]["skipped"]["truncated"], Value::Null);
+    }
+}

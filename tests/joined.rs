@@ -1,0 +1,256 @@
+//! An audit log and the server's own log of the same requests: each request counts once, with its user from the one
+//! and its priority level from the other.
+
+use std::io::Read;
+
+use flate2::read::MultiGzDecoder;
+use serde_json::{Value, json};
+
+#[allow(dead_code, reason = "others use the rest")]
+#[path = "support/command.rs"]
+mod command;
+
+use command::Dir;
+
+const AUDIT: &[u8] = include_bytes!("../fixtures/truth/audit-v1.36-etcd3.6.jsonl.gz");
+/// How many requests of the recorded log are used.
+const REQUESTS: usize = 150;
+
+/// An event of the recorded log.
+struct Event {
+    line: String,
+    value: Value,
+}
+
+/// Requests of the recorded log that ended, and no watches: those have two lines in an access log.
+fn recorded() -> Vec<Event> {
+    let mut text = String::new();
+    MultiGzDecoder::new(AUDIT).read_to_string(&mut text).expect("gzip");
+    let events = text.lines().map(|line| Event {
+        line: format!("{line}\n"),
+        value: serde_json::from_str(line).expect("an event"),
+    });
+    events
+        .filter(|event| event.value["stage"] == "ResponseComplete" && event.value["verb"] != "watch")
+        .take(REQUESTS)
+        .collect()
+}
+
+fn text<'e>(event: &'e Value, key: &str) -> &'e str {
+    event[key].as_str().unwrap_or_default()
+}
+
+/// `MMDD hh:mm:ss.micros` of an event's end, `later` so many microseconds.
+fn klog_time(event: &Value, later: u32) -> String {
+    let at = text(event, "stageTimestamp");
+    let micros: u32 = at[20..26].parse().expect("microseconds");
+    format!("{}{} {}.{:06}", &at[5..7], &at[8..10], &at[11..19], (micros + later).min(999_999))
+}
+
+/// The access log's line of an event, as 1.36 writes it.
+fn access(event: &Value, later: u32) -> String {
+    let method = text(event, "verb").to_uppercase();
+    let agent = serde_json::to_string(text(event, "userAgent")).expect("a string");
+    format!(
+        "I{}    7004 httplog.go:134] \"HTTP\" verb=\"{method}\" URI=\"{}\" latency=\"2.5ms\" userAgent={agent} \
+         audit-ID=\"{}\" srcIP=\"127.0.0.1:4000\" apf_pl=\"workload-low\" apf_fs=\"service-accounts\" apf_iseats=3 \
+         apf_fseats=0 apf_additionalLatency=\"0s\" apf_execution_time=\"1.5ms\" resp={}\n",
+        klog_time(event, later),
+        text(event, "requestURI"),
+        text(event, "auditID"),
+        event["responseStatus"]["code"],
+    )
+}
+
+/// The same of a request that the audit log lacks.
+fn unaudited(event: &Value, number: usize) -> String {
+    access(event, 0).replace(text(event, "auditID"), &format!("{number:036}"))
+}
+
+/// A log of both: the audit log, the access log with three more requests.
+fn logs() -> (Vec<Event>, String, String) {
+    let events = recorded();
+    let audit: String = events.iter().map(|event| &*event.line).collect();
+    let mut lines: String = events.iter().map(|event| access(&event.value, 0)).collect();
+    for (number, event) in events.iter().take(3).enumerate() {
+        lines.push_str(&unaudited(&event.value, number));
+    }
+    (events, audit, lines)
+}
+
+fn count(value: &Value) -> usize {
+    usize::try_from(value.as_u64().expect("a count")).expect("small")
+}
+
+fn clients(report: &Value, wanted: impl Fn(&Value) -> bool) -> Vec<&Value> {
+    report["clients"].as_array().expect("clients").iter().filter(|client| wanted(client)).collect()
+}
+
+/// Seats of all requests of clients, by flow.
+fn seats(clients: &[&Value]) -> u64 {
+    let shapes = clients.iter().flat_map(|client| client["shapes"].as_array().expect("shapes"));
+    let flows = shapes.flat_map(|shape| shape["priorityAndFairness"].as_array().cloned().unwrap_or_default());
+    flows
+        .map(|flow| {
+            assert_eq!(
+                (&flow["priorityLevel"], &flow["flowSchema"]),
+                (&"workload-low".into(), &"service-accounts".into())
+            );
+            flow["seats"].as_u64().expect("seats")
+        })
+        .sum()
+}
+
+fn is_user_agent(client: &Value) -> bool {
+    client["kind"] == "user-agent"
+}
+
+#[test]
+fn a_request_in_both_logs_counts_once() {
+    let (events, audit, lines) = logs();
+    let dir = Dir::with(&[("a.log", audit.as_bytes()), ("b.log", lines.as_bytes())]);
+    let report = dir.report(&["a.log", "b.log", "--year", "2026"]);
+    let input = &report["input"];
+    assert_eq!(count(&input["events"]), 2 * events.len() + 3);
+    assert_eq!((count(&input["joined"]), count(&input["requests"])), (events.len(), events.len() + 3));
+    assert_eq!((count(&input["notJoined"]), count(&input["duplicates"])), (0, 0));
+    // Who asked is known from the audit log alone; of the others there is the user agent.
+    let alone = dir.report(&["a.log", "--year", "2026"]);
+    let identities = |report: &Value| -> Vec<(String, u64)> {
+        clients(report, |client| !is_user_agent(client))
+            .iter()
+            .map(|client| (client["identity"].to_string(), client["requests"].as_u64().expect("a count")))
+            .collect()
+    };
+    let sorted = |mut all: Vec<(String, u64)>| {
+        all.sort();
+        all
+    };
+    assert_eq!(sorted(identities(&report)), sorted(identities(&alone)));
+    let unnamed = clients(&report, is_user_agent);
+    assert_eq!(unnamed.iter().map(|client| count(&client["requests"])).sum::<usize>(), 3);
+    assert_eq!(seats(&clients(&alone, |_| true)), 0);
+    let named = clients(&report, |client| !is_user_agent(client));
+    assert_eq!(seats(&named), 3 * events.len() as u64);
+    assert_eq!(seats(&unnamed), 9);
+}
+
+#[test]
+fn neither_order_nor_names_nor_threads_matter() {
+    let (_, audit, lines) = logs();
+    let dir = Dir::with(&[
+        ("1/a", audit.as_bytes()),
+        ("1/b", lines.as_bytes()),
+        ("2/b", audit.as_bytes()),
+        ("2/a", lines.as_bytes()),
+        ("3/a", (lines.clone() + &audit).as_bytes()),
+    ]);
+    let of = |path: &str, threads: &str| {
+        let report = dir.report(&[path, "--year", "2026", "--threads", threads]);
+        let mut totals = report["totals"].clone();
+        totals["joined"] = report["input"]["joined"].clone();
+        totals["requests_of_all"] = report["input"]["requests"].clone();
+        totals
+    };
+    let first = of("1", "1");
+    for (path, threads) in [("1", "3"), ("2", "1"), ("2", "2"), ("3", "1"), ("3", "2")] {
+        assert_eq!(of(path, threads), first, "{path}");
+    }
+}
+
+#[test]
+fn on_a_pipe_the_access_log_is_left_out_and_it_is_said() {
+    let (events, audit, lines) = logs();
+    let dir = Dir::with(&[]);
+    let report = dir.report_of(&["-", "--year", "2026"], (audit + &lines).as_bytes());
+    let input = &report["input"];
+    assert_eq!((count(&input["joined"]), count(&input["notJoined"])), (0, events.len() + 3));
+    assert_eq!(count(&input["requests"]), events.len());
+    assert!(input["notes"].to_string().contains("can't be told on a pipe"), "{}", input["notes"]);
+    assert_eq!(seats(&clients(&report, |_| true)), 0);
+    // Alone, nothing has to be joined.
+    let report = dir.report_of(&["-", "--year", "2026"], lines.as_bytes());
+    assert_eq!(count(&report["input"]["requests"]), events.len() + 3);
+}
+
+#[test]
+fn the_two_lines_of_a_request_count_once() {
+    let events = recorded();
+    // The second line comes a little later, and others may come between.
+    let mut lines = String::new();
+    for pair in events.chunks(2) {
+        for later in [0, 800] {
+            for event in pair {
+                lines.push_str(&access(&event.value, later));
+            }
+        }
+    }
+    let audit: String = events.iter().map(|event| &*event.line).collect();
+    let dir = Dir::with(&[("a.log", audit.as_bytes()), ("b.log", lines.as_bytes())]);
+    for dedup in ["auto", "exact", "off"] {
+        let report = dir.report(&["b.log", "--year", "2026", "--dedup", dedup]);
+        assert_eq!(count(&report["input"]["requests"]), events.len(), "{dedup}");
+        assert_eq!(count(&report["input"]["duplicates"]), events.len(), "{dedup}");
+        let report = dir.report(&[".", "--year", "2026", "--dedup", dedup]);
+        let input = &report["input"];
+        assert_eq!(
+            (count(&input["requests"]), count(&input["joined"])),
+            (events.len(), events.len()),
+            "{dedup}"
+        );
+        assert_eq!(seats(&clients(&report, |_| true)), 3 * events.len() as u64, "{dedup}");
+    }
+}
+
+#[test]
+fn what_filters_leave_out_is_counted_as_that_alone() {
+    let (events, audit, lines) = logs();
+    let dir = Dir::with(&[("a.log", audit.as_bytes()), ("b.log", lines.as_bytes())]);
+    for filter in [["--user", "system:*"], ["--user", "nobody"], ["--verb", "list"], ["--verb", "-get"]] {
+        let report = dir.report(&["a.log", "b.log", "--year", "2026", filter[0], filter[1]]);
+        let input = &report["input"];
+        let elsewhere = ["filtered", "duplicates", "joined", "notJoined", "requests"];
+        let sum: usize = elsewhere.iter().map(|key| count(&input[key])).sum();
+        assert_eq!(sum, 2 * events.len() + 3, "{filter:?}: {input}");
+    }
+}
+
+#[test]
+fn traces_tell_how_many_items_a_list_had() {
+    let events = recorded();
+    let lists: Vec<&Event> =
+        events.iter().filter(|event| text(&event.value, "verb") == "list").take(2).collect();
+    let [first, second] = lists[..] else { panic!("two lists") };
+    let trace = |event: &Value, number: u32, items: u32| {
+        let (path, _) = text(event, "requestURI").split_once('?').unwrap_or((text(event, "requestURI"), ""));
+        let at = klog_time(event, 0);
+        format!(
+            "I{at}    7004 trace.go:236] Trace[{number}]: \"List\" accept:application/json, */*,audit-id:{},client:::1,\
+             protocol:HTTP/2.0,url:{path},user-agent:x,verb:LIST (20-Nov-2026 20:35:56.810) (total time: 701ms):\n\
+             Trace[{number}]: ---\"Writing http response done\" count:{items} 520ms (20:35:57.512)\n\
+             Trace[{number}]: [701.484ms] [701.484ms] END\n",
+            text(event, "auditID")
+        )
+    };
+    let audit: String = events.iter().map(|event| &*event.line).collect();
+    // The lines of two traces may alternate.
+    let (one, two) = (trace(&first.value, 7, 1_234), trace(&second.value, 9, 77));
+    let mixed: Vec<&str> = one.lines().zip(two.lines()).flat_map(|(one, two)| [one, two]).collect();
+    let mixed = mixed.join("\n");
+    let dir = Dir::with(&[("a.log", audit.as_bytes()), ("b.log", mixed.as_bytes())]);
+    let report = dir.report(&["a.log", "b.log", "--year", "2026"]);
+    assert_eq!(count(&report["input"]["requests"]), events.len());
+    assert_eq!(report["input"]["foreign"], json!({"trace-line": 6}));
+    // Traces alone are worth a report.
+    let alone = dir.report(&["b.log"]);
+    assert_eq!((count(&alone["input"]["events"]), alone["traces"].as_array().map(Vec::len)), (0, Some(2)));
+    let shapes = report["clients"].as_array().expect("clients").iter();
+    let items: Vec<(String, Value)> = shapes
+        .flat_map(|client| client["shapes"].as_array().expect("shapes"))
+        .filter(|shape| !shape["items"].is_null())
+        .map(|shape| (shape["verb"].as_str().expect("a verb").to_owned(), shape["items"].clone()))
+        .collect();
+    assert!(!items.is_empty() && items.iter().all(|(verb, _)| verb == "list"), "{items:?}");
+    let sum = |key: &str| items.iter().map(|(_, items)| count(&items[key])).sum::<usize>();
+    assert_eq!((sum("requests"), sum("sum")), (2, 1_311), "{items:?}");
+}

@@ -1,0 +1,95 @@
+//! The command, run in a directory of its own.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// A directory for a run.
+pub struct Dir(tempfile::TempDir);
+
+impl Dir {
+    /// A directory with these files.
+    pub fn with(files: &[(&str, &[u8])]) -> Self {
+        let dir = Self(tempfile::tempdir().expect("a directory"));
+        for (name, bytes) in files {
+            dir.write(name, bytes);
+        }
+        dir
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Writes one more file.
+    pub fn write(&self, name: &str, bytes: &[u8]) {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+        fs::write(path, bytes).expect("a file");
+    }
+
+    /// Starts the command.
+    pub fn start(&self, args: &[&str]) -> Child {
+        Command::new(env!("CARGO_BIN_EXE_kubetoll"))
+            .args(args)
+            .current_dir(self.path())
+            .env("COLUMNS", "80")
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary runs")
+    }
+
+    /// Runs the command to its end: status, output, messages.
+    pub fn run_with(&self, args: &[&str], stdin: &[u8]) -> (Option<i32>, String, String) {
+        let mut child = self.start(args);
+        // A child that fails early closes its input.
+        let _ = child.stdin.take().expect("piped").write_all(stdin);
+        let Output { status, stdout, stderr } = child.wait_with_output().expect("the binary ends");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+        (status.code(), text(stdout), text(stderr))
+    }
+
+    /// The report of a scan.
+    pub fn report(&self, args: &[&str]) -> Value {
+        self.report_of(args, b"")
+    }
+
+    /// The report of a scan that may read standard input.
+    pub fn report_of(&self, args: &[&str], stdin: &[u8]) -> Value {
+        let mut all = vec!["scan", "--format", "json", "--no-progress"];
+        all.extend(args);
+        let (code, out, err) = self.run_with(&all, stdin);
+        assert_eq!(code, Some(0), "{args:?}: {err}");
+        serde_json::from_str(&out).expect("JSON")
+    }
+
+    /// The text of a scan.
+    pub fn text(&self, args: &[&str]) -> String {
+        let mut all = vec!["scan", "--no-progress"];
+        all.extend(args);
+        let (code, out, err) = self.run_with(&all, b"");
+        assert_eq!(code, Some(0), "{args:?}: {err}");
+        out
+    }
+}
+
+/// An event of this number, a list of pods, as a line without its end.
+pub fn event(number: u32) -> String {
+    format!(
+        r#"{{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"{number:036}","stage":"ResponseComplete","requestURI":"/api/v1/pods","verb":"list","user":{{"username":"system:serviceaccount:monitoring:poller"}},"sourceIPs":["10.0.0.7"],"userAgent":"poller/v1.2.3","responseStatus":{{"metadata":{{}},"code":200}},"requestReceivedTimestamp":"2026-07-23T10:00:00.{:06}Z","stageTimestamp":"2026-07-23T10:00:01.{:06}Z"}}"#,
+        number % 1_000_000,
+        number % 1_000_000
+    )
+}
+
+/// Events of these numbers, a line each.
+pub fn events(numbers: impl IntoIterator<Item = u32>) -> String {
+    numbers.into_iter().map(|number| event(number) + "\n").collect()
+}
