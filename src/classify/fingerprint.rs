@@ -3,6 +3,7 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use super::event::Parts;
 use crate::decode::klog::AccessLine;
 use crate::k8s::Event;
 
@@ -21,7 +22,8 @@ impl Fingerprints {
     }
 
     /// An event's hash: two sinks of one server, or two copies of a log, give the same, however they are encoded.
-    pub fn event(&mut self, event: &Event<'_>) -> u64 {
+    /// `parts` are of the event, whose object tells it where it has no target.
+    pub fn event(&mut self, event: &Event<'_>, parts: &Parts<'_>) -> u64 {
         let name = |user: Option<&crate::k8s::event::User<'_>>| user.map(|user| user.username.to_string());
         let code = event.response_status.as_ref().and_then(|status| status.code).unwrap_or(0);
         self.bytes.clear();
@@ -36,6 +38,13 @@ impl Fingerprints {
         self.add(&name(event.impersonated_user.as_ref()).unwrap_or_default());
         self.add(event.source_ips.map_or("", |raw| raw.get()));
         self.bytes.extend_from_slice(&code.to_le_bytes());
+        if let Some(object) = parts.object() {
+            for text in
+                [&object.api_group, &object.resource, &object.subresource, &object.namespace, &object.name]
+            {
+                self.add(text);
+            }
+        }
         self.hash()
     }
 
@@ -48,9 +57,11 @@ impl Fingerprints {
         self.add(&line.verb);
         self.add(&line.uri);
         self.add(&line.source);
+        // Of a request, all lines name the same client; of damaged ones each must be counted where it belongs.
+        self.add(&line.user_agent);
+        self.bytes.push(u8::from(line.hijacked));
         self.bytes.extend_from_slice(&line.status.unwrap_or(u16::from(line.no_code)).to_le_bytes());
         if line.audit_id.is_empty() {
-            self.add(&line.user_agent);
             self.bytes.extend_from_slice(&line.latency_micros.unwrap_or(0).to_le_bytes());
             self.bytes.extend_from_slice(&written.unwrap_or(0).to_le_bytes());
         }
@@ -85,7 +96,8 @@ mod tests {
         "requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:00.100000Z"}"#;
 
     fn hash(json: &str) -> u64 {
-        Fingerprints::new(1).event(&serde_json::from_str(json).expect("an event"))
+        let event = serde_json::from_str(json).expect("an event");
+        Fingerprints::new(1).event(&event, &Parts::of(&event))
     }
 
     #[test]
@@ -104,6 +116,10 @@ mod tests {
         ] {
             assert_ne!(hash(EVENT), hash(&EVENT.replace(from, to)), "{from}");
         }
+        let of = |name| {
+            EVENT.replace("/x", "").replacen('{', &format!(r#"{{"objectRef":{{"name":"{name}"}},"#), 1)
+        };
+        assert_ne!(hash(&of("a")), hash(&of("b")), "without a target its object tells it");
         let other_level = EVENT.replacen('{', r#"{"level":"RequestResponse","responseObject":{"x":1},"#, 1);
         assert_eq!(hash(EVENT), hash(&other_level), "another sink's level");
     }

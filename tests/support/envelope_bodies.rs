@@ -20,7 +20,7 @@ static OTHERS: LazyLock<Block> = LazyLock::new(|| {
     let mut lines = format!("2026-01-01T00:00:00Z stdout P {{\"log\":\n{event}\n");
     let mut nested = event.to_owned();
     for _ in 0..Layers::MAX {
-        nested = serde_json::json!({ "message": nested }).to_string();
+        nested = format!("{{\"message\":{nested}}}");
         lines.push_str(&nested);
         lines.push('\n');
     }
