@@ -128,6 +128,12 @@ impl<'e> Parts<'e> {
         Self { target, object: object.unwrap_or_default() }
     }
 
+    /// What stands in place of a target, where there is none that can be read.
+    #[must_use]
+    pub fn object(&self) -> Option<&ObjectRef<'e>> {
+        Some(&self.object).filter(|_| self.target.is_none())
+    }
+
     /// Decodes a request target.
     #[must_use]
     pub fn of_uri(uri: &'e str) -> Self {

@@ -6,6 +6,7 @@ use std::hash::{BuildHasher, Hasher};
 use hashbrown::DefaultHashBuilder;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use super::event::Parts;
 use crate::decode::klog::AccessLine;
 use crate::k8s::Event;
 
@@ -19,8 +20,9 @@ pub struct Fingerprints(DefaultHashBuilder);
 
 impl Fingerprints {
     /// An event's hash: two sinks of one server, or two copies of a log, give the same, however they are encoded.
+    /// `parts` are of the event, whose object tells it where it has no target.
     #[must_use]
-    pub fn event(&self, event: &Event<'_>) -> u64 {
+    pub fn event(&self, event: &Event<'_>, parts: &Parts<'_>) -> u64 {
         let mut hash = self.0.build_hasher();
         add(&mut hash, &event.audit_id);
         add(&mut hash, &event.stage_name);
@@ -41,19 +43,10 @@ impl Fingerprints {
             add(&mut hash, &extra.pod_name.0);
             add(&mut hash, &extra.node_name.0);
         }
-        // Without a target it is the object that tells what was asked for.
-        if !event.request_uri.starts_with('/') {
-            add(&mut hash, event.object_ref.map_or("", |raw| raw.get()));
-            if let Some(object) = &event.object {
-                let parts = [
-                    &object.api_group,
-                    &object.resource,
-                    &object.namespace,
-                    &object.name,
-                    &object.subresource,
-                ];
-                parts.into_iter().for_each(|part| add(&mut hash, part));
-            }
+        if let Some(object) = parts.object() {
+            let names =
+                [&object.api_group, &object.resource, &object.subresource, &object.namespace, &object.name];
+            names.into_iter().for_each(|name| add(&mut hash, name));
         }
         if let Some(annotations) = &event.annotations {
             add(&mut hash, &annotations.total);
@@ -74,7 +67,9 @@ impl Fingerprints {
         add(&mut hash, &line.verb);
         add(&mut hash, &line.uri);
         add(&mut hash, &line.source);
+        // Of a request, all lines name the same client; of damaged ones each must be counted where it belongs.
         add(&mut hash, &line.user_agent);
+        hash.write_u8(u8::from(line.hijacked));
         hash.write_u16(line.status.unwrap_or(u16::from(line.no_code)));
         if line.audit_id.is_empty() {
             hash.write_u64(line.latency_micros.unwrap_or(0));
@@ -114,7 +109,10 @@ mod tests {
     #[test]
     fn an_event_is_known_by_all_that_tells_it_from_others() {
         let prints = Fingerprints::default();
-        let hash = |json: &str| prints.event(&serde_json::from_str(json).expect("an event"));
+        let hash = |json: &str| {
+            let event = serde_json::from_str(json).expect("an event");
+            prints.event(&event, &Parts::of(&event))
+        };
         for (from, to) in [
             ("\"a\"", "\"b\""),
             ("ResponseComplete", "ResponseStarted"),

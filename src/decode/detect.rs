@@ -62,7 +62,7 @@ fn is_array(text: &[u8]) -> bool {
 fn may_cut(before: &[u8], after: &[u8]) -> bool {
     let body = before.strip_suffix(b"\n").unwrap_or(before);
     let last = &body[memchr::memrchr(b'\n', body).map_or(0, |at| at + 1)..];
-    !ends_open(body) && (last.starts_with(b"{") || !is_second(last, after))
+    !ends_open(body) && !is_second(last, after)
 }
 
 /// Whether the next line is the second one of a request that the last line is the first of: recorded servers of
@@ -128,6 +128,10 @@ mod tests {
         assert!(!cut(&http("a"), &http("a")));
         assert!(!cut(&http("a"), &http("a")[..20]));
         assert!(cut(&http("a"), &http("b")));
+        let docker = |id: &str| format!("{}\n", serde_json::json!({ "log": http(id), "stream": "stderr" }));
+        assert!(!cut(&docker("a"), &docker("a")) && cut(&docker("a"), &docker("b")));
+        let json = |id: &str| format!("{{\"ts\":1,\"msg\":\"HTTP\",\"audit-ID\":\"{id}\"}}\n");
+        assert!(!cut(&json("a"), &json("a")) && cut(&json("a"), &json("b")));
         assert!(cut("{\"log\":\"x\\n\",\"stream\":\"stdout\"}\n", ""));
         assert!(cut(&[cri("stdout", "P"), "{}\n".to_owned()].concat(), ""));
         assert!(!cut(&format!("{{\"log\":\"{}\",\"stream\":\"stdout\"}}\n", "x".repeat(16384)), ""));

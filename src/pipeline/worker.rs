@@ -209,7 +209,7 @@ impl Counting<'_> {
                 self.source.without_reads += u64::from(layers.contains(Envelope::AzureAdmin));
                 let mut request = classify(event, &parts, stage, place);
                 let is_new = self.shared.settings.dedup == Dedup::Off
-                    || self.shared.seen.insert(self.shared.prints.event(event));
+                    || self.shared.seen.insert(self.shared.prints.event(event, &parts));
                 self.date(&mut request);
                 let fate = observe(&self.shared.settings.filter, &mut self.counted.ledger, &request, is_new);
                 self.note(fate);

@@ -4,8 +4,11 @@ use kubetoll::decode::Envelope;
 
 use super::{envelope_bodies, fuzz_bodies, klog_body, reader_body};
 
+/// What a target does with what it is given.
+type Body = fn(&[u8]);
+
 /// Those that are no envelope's.
-const OTHERS: [(&str, fn(&[u8])); 6] = [
+const OTHERS: [(&str, Body); 6] = [
     ("line", fuzz_bodies::line),
     ("uri", |bytes| text(bytes, fuzz_bodies::uri)),
     ("user_agent", |bytes| text(bytes, fuzz_bodies::user_agent)),

@@ -98,13 +98,16 @@ pub fn is_klog(text: &str) -> bool {
     Header::take(text).is_some()
 }
 
-/// The audit ID of an access line, wherever it stands in the line.
+/// The audit ID of an access line, wherever it stands in the line and in however many strings that stands: behind
+/// `audit-ID=\"` or `"audit-ID":"`, with any number of backslashes.
 #[must_use]
 pub fn audit_id(line: &[u8]) -> Option<&[u8]> {
-    const KEY: &[u8] = b" audit-ID=\"";
-    let start = memchr::memmem::find(line, KEY)? + KEY.len();
-    let length = memchr::memchr(b'"', &line[start..])?;
-    Some(&line[start..start + length])
+    const KEY: &[u8] = b"audit-ID";
+    let rest = &line[memchr::memmem::find(line, KEY)? + KEY.len()..];
+    let start = rest.iter().position(|byte| !b"\\\":= ".contains(byte))?;
+    let rest = &rest[start..];
+    let length = memchr::memchr2(b'"', b'\\', rest).filter(|_| start > 1)?;
+    Some(&rest[..length])
 }
 
 /// Reads what follows a header. Neither the file nor the line in it tells: they differ by release.
