@@ -54,8 +54,8 @@ fn samples() -> Vec<(PathBuf, Expected)> {
             let path = entry.expect("an entry").path();
             if let Some(sample) = path.to_str().and_then(|path| path.strip_suffix(".expected.json")) {
                 let expected = fs::read(&path).expect("a file");
-                let expected =
-                    serde_json::from_slice(&expected).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+                let expected = serde_json::from_slice(&expected)
+                    .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
                 samples.push((PathBuf::from(sample), expected));
             }
         }

@@ -22,6 +22,7 @@ mod flood;
 #[allow(dead_code, reason = "the fuzz targets use the rest")]
 #[path = "support/run.rs"]
 mod run;
+#[allow(dead_code, reason = "the tests of damaged logs use the rest")]
 #[path = "support/same.rs"]
 mod same;
 #[path = "support/strange.rs"]

@@ -31,8 +31,8 @@ impl Fingerprints {
         add(&mut hash, &event.verb);
         add(&mut hash, &event.request_uri);
         add(&mut hash, &event.user_agent);
-        for user in [&event.user, &event.impersonated_user].into_iter().flatten() {
-            add(&mut hash, &user.username);
+        for user in [&event.user, &event.impersonated_user] {
+            add(&mut hash, user.as_ref().map_or("", |user| &*user.username));
         }
         // However the array is indented.
         for address in event.source_ips.map_or("", |raw| raw.get()).split_ascii_whitespace() {
@@ -46,7 +46,9 @@ impl Fingerprints {
         if let Some(object) = parts.object() {
             let names =
                 [&object.api_group, &object.resource, &object.subresource, &object.namespace, &object.name];
-            names.into_iter().for_each(|name| add(&mut hash, name));
+            for name in names {
+                add(&mut hash, name);
+            }
         }
         if let Some(annotations) = &event.annotations {
             add(&mut hash, &annotations.total);

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What serde_json makes of the same string, the naive twin.
+    /// What `serde_json` makes of the same string, the naive twin.
     fn naive(text: &str) -> Option<(String, usize)> {
         let text = format!("\"{text}");
         let mut values = serde_json::Deserializer::from_str(&text).into_iter::<String>();

@@ -271,7 +271,7 @@ pub fn yaml_spans(bytes: &[u8], first_line: u64, spans: &mut Vec<Span>) {
 }
 
 fn damage_of(error: &std::io::Error) -> Damage {
-    if error.get_ref().is_some_and(|inner| inner.is::<Shrunk>()) {
+    if Shrunk::is(error) {
         return Damage::Shrunk;
     }
     match error.kind() {

@@ -46,6 +46,7 @@ pub(super) fn split(text: &str, at: u8) -> impl Iterator<Item = &str> {
 
 /// Splits at the first of an ASCII byte. For the few bytes of a path's or a query's part a loop beats a vectorised
 /// search and its call.
+#[must_use]
 pub fn split_once(text: &str, at: u8) -> Option<(&str, &str)> {
     let index = text.bytes().position(|byte| byte == at)?;
     Some((&text[..index], &text[index + 1..]))

@@ -191,7 +191,9 @@ mod tests {
             };
             let keep = |requests: &[(u64, u32, u64)]| {
                 let mut kept = Exemplars::default();
-                requests.iter().for_each(|one| kept.offer(request(*one)));
+                for one in requests {
+                    kept.offer(request(*one));
+                }
                 kept.as_slice().to_vec()
             };
             let mut other = requests.clone();

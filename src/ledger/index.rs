@@ -37,7 +37,8 @@ impl Index {
 
     /// Notes the row of a request.
     pub fn note(&self, request: u64, row: u64, is_access: bool) {
-        if !(self.all && !is_access) && !self.wanted.contains(&request) {
+        let is_asked = (self.all && !is_access) || self.wanted.contains(&request);
+        if !is_asked {
             return;
         }
         let mut shard = self.shard(request);
@@ -121,7 +122,9 @@ mod tests {
     fn the_audit_logs_row_wins_in_any_order() {
         for order in [[(7, false), (8, true)], [(8, true), (7, false)]] {
             let index = Index::new(true, [1].into_iter());
-            order.iter().for_each(|(row, is_access)| index.note(1, *row, *is_access));
+            for (row, is_access) in order {
+                index.note(1, row, is_access);
+            }
             assert_eq!((index.audited(1), index.row(1)), (Some(7), Some(7)));
         }
         let index = Index::new(false, [1].into_iter());

@@ -24,7 +24,7 @@ pub fn is_yaml(start: &str) -> bool {
         "logName:",
     ];
     let mut lines =
-        start.lines().map(|line| line.trim_end()).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        start.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let is_key = |line: &str| {
         let line = line.strip_prefix("- ").unwrap_or(line);
         KEYS.iter().any(|key| line.starts_with(key))
@@ -32,7 +32,7 @@ pub fn is_yaml(start: &str) -> bool {
     let Some(first) = lines.next() else { return false };
     // The first line is a mark, or a key without an indent.
     let opens = first.starts_with("---") || first.starts_with("%YAML") || is_yaml_key(first);
-    opens && (is_key(first) || lines.take(400).any(|line| is_key(line)))
+    opens && (is_key(first) || lines.take(400).any(is_key))
 }
 
 fn is_yaml_key(line: &str) -> bool {
@@ -74,11 +74,11 @@ mod tests {
 
     #[test]
     fn aliases_of_aliases_do_not_grow() {
-        let mut bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n".to_owned();
-        for level in 1..12 {
+        let level = |level: u32| {
             let inner = vec![format!("*a{}", level - 1); 9].join(",");
-            bomb.push_str(&format!("a{level}: &a{level} [{inner}]\n"));
-        }
+            format!("a{level}: &a{level} [{inner}]\n")
+        };
+        let bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n".to_owned() + &(1..12).map(level).collect::<String>();
         assert_eq!(to_json(&bomb), None);
     }
 }
