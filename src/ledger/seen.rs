@@ -4,7 +4,7 @@
 //! keyed hash of all that tells them apart, of 64 bits: of a billion different events two are taken for one with odds
 //! of 1 in 37.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -51,8 +51,7 @@ impl Seen {
 
     /// Notes an event by its hash; false if it was noted already.
     pub fn insert(&self, hash: u64) -> bool {
-        let shard = &self.shards[(hash >> 58) as usize];
-        let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shard = self.shard(hash);
         let same = |own: &u64| *own == hash;
         if !shard.old.is_empty() && shard.old.find(hash, same).is_some() {
             return false;
@@ -79,9 +78,14 @@ impl Seen {
     }
 
     fn contains(&self, hash: u64) -> bool {
-        let shard = self.shards[(hash >> 58) as usize].lock().unwrap_or_else(PoisonError::into_inner);
+        let shard = self.shard(hash);
         let same = |own: &u64| *own == hash;
         shard.young.find(hash, same).is_some() || shard.old.find(hash, same).is_some()
+    }
+
+    /// The shard of a hash, by bits in its middle: a table tells its entries apart by the highest and the lowest.
+    fn shard(&self, hash: u64) -> MutexGuard<'_, Shard> {
+        self.shards[(hash >> 32) as usize % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -145,51 +145,50 @@ fn notes(counts: &InputCounts, formats: &BTreeMap<Layers, u64>) -> Vec<String> {
     };
     note(
         counts.access_lines,
-        "{} events are lines of the apiserver's own access log, which names no users: there the client is the user \
-         agent with a class of its address, and ServiceAccounts can't be told",
-    );
-    let traces = counts.foreign.get(&Foreign::Trace).copied().unwrap_or(0);
-    note(
-        if counts.all_events() == 0 { traces } else { 0 },
-        "{} lines are of traces of slow requests, and there are no requests beside them: --format json has the traces",
+        "lines of the apiserver's own access log: {}. it names no users: there the client is the user agent with a \
+         class of its address, and ServiceAccounts can't be told",
     );
     note(
         counts.access_duplicates,
-        "{} of them are second lines of a request, which some servers before 1.36 write, or copies: counted once",
+        "of these, copies and second lines of a request (some servers before 1.36 write two): {}, not counted again",
     );
     note(
         counts.joined,
-        "{} of them are in the audit log too: counted once, with the audit log's user and the access log's seats",
+        "of these, requests that are in the audit log too: {}, counted once, with the audit log's user and the access \
+         log's seats",
     );
     note(
         counts.not_joined,
-        "{} of them are left out: which are in the audit log too can't be told on a pipe. name files to have them joined",
+        "of these, left out: {}. which are in the audit log too can't be told on a pipe; name files to have them \
+         joined",
+    );
+    note(
+        counts.undated,
+        "of these, without a year: {}. neither a wrapper nor the file tells it; name it with --year to have instants \
+         and rates",
     );
     note(
         u64::from(counts.index_full),
         "there are more requests than are remembered for joining; some may count in both logs",
     );
+    let traces = counts.foreign.get(&Foreign::Trace).copied().unwrap_or(0);
     note(
-        counts.undated,
-        "{} lines have no year and no wrapper or file that tells it: without instants and rates. name it with --year",
+        if counts.all_events() == 0 { traces } else { 0 },
+        "lines of traces of slow requests: {}, and no requests beside them",
     );
     note(
         of(Envelope::Gke),
-        "{} events are from GKE, whose entries hold no request URI: of reads, neither resourceVersion nor limit are \
-         known (not-observable), and no durations",
+        "events from GKE: {}. its entries hold no request URI: of reads, neither resourceVersion nor limit are known \
+         (not-observable), and no durations",
     );
     note(
         // By itself, as deep layers are left out of the forms.
         counts.sources.values().map(|source| source.without_reads).sum(),
-        "{} events are of AKS' category kube-audit-admin, which leaves out every get and list: for reads, collect \
-         kube-audit",
+        "events of AKS' category kube-audit-admin: {}. it leaves out every get and list; for reads, collect kube-audit",
     );
-    note(of(Envelope::Legacy), "{} events are in the legacy text format, which holds no durations");
-    note(
-        skipped(SkipReason::CutByCloudwatch),
-        "{} events were cut at 256 KB by CloudWatch Logs and are lost",
-    );
-    note(skipped(SkipReason::TooLong), "{} records are lost as they are longer than --max-line allows");
-    note(skipped(SkipReason::OtherFormat), "{} entries are of another form than --input-format names");
+    note(of(Envelope::Legacy), "events in the legacy text format: {}. it holds no durations");
+    note(skipped(SkipReason::CutByCloudwatch), "events cut at 256 KB by CloudWatch Logs, and lost: {}");
+    note(skipped(SkipReason::TooLong), "records longer than --max-line allows, and lost: {}");
+    note(skipped(SkipReason::OtherFormat), "entries of another form than --input-format names, not read: {}");
     notes
 }

@@ -64,7 +64,12 @@ struct Status {
 pub fn open(text: &str) -> Option<Content<'_>> {
     let entry: Entry<'_> = serde_json::from_str(text).ok()?;
     let payload = entry.proto_payload;
-    if &*payload.service_name != "k8s.io" {
+    // Exports that were passed on may lack the service.
+    let is_kubernetes = match &*payload.service_name {
+        "" => payload.method_name.starts_with("io.k8s."),
+        service => service == "k8s.io",
+    };
+    if !is_kubernetes {
         return Some(Content::Foreign(Foreign::OtherService));
     }
     let verb = payload.method_name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
@@ -74,7 +79,11 @@ pub fn open(text: &str) -> Option<Content<'_>> {
         verb: verb.into(),
         user: payload.authentication_info.map(|info| User { username: info.principal_email, extra: None }),
         user_agent: payload.request_metadata.map(|data| data.caller_supplied_user_agent).unwrap_or_default(),
-        object: Some(Box::new(object(&payload.resource_name))),
+        object: Some(Box::new(if payload.resource_name.is_empty() {
+            of_method(&payload.method_name)
+        } else {
+            object(&payload.resource_name)
+        })),
         response_status: Some(ResponseStatus {
             code: Some(http_status(payload.status.and_then(|s| s.code))),
         }),
@@ -102,6 +111,28 @@ fn object(name: &str) -> ObjectRef<'static> {
     })
 }
 
+/// The resource of a method such as `io.k8s.apps.v1.deployments.scale.update`, where nothing else names it.
+fn of_method(name: &str) -> ObjectRef<'static> {
+    let parts: Vec<&str> = name.split('.').collect();
+    let is_version = |part: &str| {
+        part.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let Some(version) = parts.iter().position(|part| is_version(part)) else { return ObjectRef::default() };
+    let (group, rest) = (parts.get(2..version).unwrap_or_default(), &parts[version + 1..]);
+    let group = match group {
+        ["core"] => String::new(),
+        // The groups from before groups were domains.
+        [one @ ("apps" | "batch" | "autoscaling" | "policy" | "extensions")] => (*one).to_owned(),
+        // `io.k8s.authorization.rbac` is `rbac.authorization.k8s.io`: a domain's parts come in reverse.
+        parts => parts.iter().rev().copied().chain(["k8s", "io"]).collect::<Vec<_>>().join("."),
+    };
+    // The last part is the verb.
+    let part = |at: usize| {
+        Text::from(rest[..rest.len().saturating_sub(1)].get(at).copied().unwrap_or_default().to_owned())
+    };
+    ObjectRef { resource: part(0), api_group: group.into(), subresource: part(1), ..ObjectRef::default() }
+}
+
 /// The HTTP status that a gRPC status stands for. An entry without one is of a request that was served.
 ///
 /// Source: google.rpc.Code, "HTTP Mapping".
@@ -119,5 +150,43 @@ fn http_status(code: Option<i32>) -> i32 {
         16 => 401,
         1 => 499,
         _ => 500,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_named_by_a_path_or_by_the_method() {
+        let named = |object: &ObjectRef<'_>| {
+            [&object.api_group, &object.resource, &object.namespace, &object.subresource]
+                .map(|text| String::from(&**text))
+        };
+        assert_eq!(named(&object("core/v1/namespaces/a/pods/p/status")), ["", "pods", "a", "status"]);
+        assert_eq!(named(&object("apps/v1/deployments")), ["apps", "deployments", "", ""]);
+        assert_eq!(named(&object("readyz")), ["", "", "", ""]);
+        for (method, want) in [
+            ("io.k8s.core.v1.pods.list", ["", "pods", "", ""]),
+            ("io.k8s.apps.v1.deployments.scale.update", ["apps", "deployments", "", "scale"]),
+            ("io.k8s.authorization.rbac.v1.roles.get", ["rbac.authorization.k8s.io", "roles", "", ""]),
+            ("io.k8s.get", ["", "", "", ""]),
+            ("io.k8s.core.v1", ["", "", "", ""]),
+        ] {
+            assert_eq!(named(&of_method(method)), want, "{method}");
+        }
+    }
+
+    #[test]
+    fn other_services_are_foreign() {
+        let entry = |service: &str, method: &str| {
+            format!(
+                r#"{{"insertId":"a","protoPayload":{{"serviceName":"{service}","methodName":"{method}"}}}}"#
+            )
+        };
+        let is_event = |text: &str| matches!(open(text), Some(Content::Event(_)));
+        assert!(is_event(&entry("k8s.io", "io.k8s.get")) && is_event(&entry("", "io.k8s.core.v1.pods.list")));
+        assert!(!is_event(&entry("compute.googleapis.com", "v1.compute.instances.list")));
+        assert!(!is_event(&entry("", "v1.compute.instances.list")));
     }
 }
