@@ -4,15 +4,17 @@
 //! keyed hash of all that tells them apart, of 64 bits: of a billion different events two are taken for one with odds
 //! of 1 in 37.
 
+use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
+use hashbrown::{HashMap, HashTable};
+use rustc_hash::FxBuildHasher;
 
 /// How duplicates are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dedup {
-    /// Among the last [`Seen::WINDOW`] events and more.
+    /// Among the last events, up to [`Seen::WINDOW`] of them.
     #[default]
     Auto,
     /// Not at all, but for the second line that some servers before 1.36 write for a request into their access log.
@@ -23,8 +25,15 @@ pub enum Dedup {
 
 /// How many locks the events are spread over.
 const SHARDS: usize = 64;
-/// How many events a shard remembers before it forgets those before the last as many: what fills a table of 2¹⁵.
-const GENERATION: usize = (1 << 15) / 8 * 7;
+/// How many events a shard remembers before it forgets the time slots that it has known longest.
+const PER_SHARD: usize = 1 << 15;
+/// How many time slots a shard remembers.
+const SLOTS_PER_SHARD: usize = 1 << 10;
+/// The width of a time slot, in microseconds. Events come nearly in the order of their time, so that those of a slot
+/// stay in the processor's cache while it is filled.
+const SLOT: i64 = 8_000_000;
+/// Into how many tables a slot is split, so that workers that read the same seconds do not wait for each other.
+const TABLES: u64 = 8;
 
 /// The events that were read.
 #[derive(Debug)]
@@ -35,13 +44,18 @@ pub struct Seen {
 
 #[derive(Debug, Default)]
 struct Shard {
-    young: HashTable<u64>,
-    old: HashTable<u64>,
+    tables: HashMap<i64, HashTable<u64>, FxBuildHasher>,
+    /// The tables in the order in which they were begun.
+    order: VecDeque<i64>,
+    events: usize,
 }
 
+/// What an event is known by: its hash, and when it was received, in microseconds since 1970; 0 if that is not known.
+pub type Known = (u64, i64);
+
 impl Seen {
-    /// How many events are remembered at least, if their number is bounded.
-    pub const WINDOW: usize = SHARDS * GENERATION;
+    /// How many events are remembered at most, if their number is bounded.
+    pub const WINDOW: usize = SHARDS * PER_SHARD;
 
     /// Nothing seen yet.
     #[must_use]
@@ -49,44 +63,52 @@ impl Seen {
         Self { bounded: dedup != Dedup::Exact, shards: std::array::from_fn(|_| Mutex::default()) }
     }
 
-    /// Notes an event by its hash; false if it was noted already.
-    pub fn insert(&self, hash: u64) -> bool {
-        let mut shard = self.shard(hash);
-        let same = |own: &u64| *own == hash;
-        if !shard.old.is_empty() && shard.old.find(hash, same).is_some() {
-            return false;
+    /// Notes an event; false if it was noted already.
+    pub fn insert(&self, known: Known) -> bool {
+        let (hash, table) = (known.0, table_of(known));
+        let mut shard = self.shard(table);
+        let Shard { tables, order, events } = &mut *shard;
+        let own = tables.entry(table).or_insert_with(|| {
+            order.push_back(table);
+            HashTable::new()
+        });
+        match own.entry(hash, |own| *own == hash, |own| *own) {
+            Entry::Occupied(_) => return false,
+            Entry::Vacant(vacant) => vacant.insert(hash),
+        };
+        *events += 1;
+        // What was begun last is kept, however large it is.
+        while self.bounded && order.len() > 1 && (*events > PER_SHARD || order.len() > SLOTS_PER_SHARD) {
+            let oldest = order.pop_front().and_then(|oldest| tables.remove(&oldest));
+            *events -= oldest.map_or(0, |table| table.len());
         }
-        if self.bounded && shard.young.len() >= GENERATION {
-            if shard.young.find(hash, same).is_some() {
-                return false;
-            }
-            shard.old = std::mem::take(&mut shard.young);
-        }
-        match shard.young.entry(hash, same, |hash| *hash) {
-            Entry::Occupied(_) => false,
-            Entry::Vacant(vacant) => {
-                vacant.insert(hash);
-                true
-            }
-        }
+        true
     }
 
-    /// Notes an entry by the first of its hashes; false if one of them was noted already.
-    pub fn insert_one_of(&self, hashes: [u64; 3]) -> bool {
-        let [own, others @ ..] = hashes;
-        self.insert(own) && others.iter().all(|hash| *hash == own || !self.contains(*hash))
+    /// Notes an entry by the first of what it may be known by; false if one of these was noted already.
+    pub fn insert_one_of(&self, known: [Known; 3]) -> bool {
+        let [own, others @ ..] = known;
+        self.insert(own) && others.iter().all(|other| *other == own || !self.contains(*other))
     }
 
-    fn contains(&self, hash: u64) -> bool {
-        let shard = self.shard(hash);
-        let same = |own: &u64| *own == hash;
-        shard.young.find(hash, same).is_some() || shard.old.find(hash, same).is_some()
+    fn contains(&self, known: Known) -> bool {
+        let (hash, table) = (known.0, table_of(known));
+        let shard = self.shard(table);
+        shard.tables.get(&table).is_some_and(|own| own.find(hash, |own| *own == hash).is_some())
     }
 
-    /// The shard of a hash, by bits in its middle: a table tells its entries apart by the highest and the lowest.
-    fn shard(&self, hash: u64) -> MutexGuard<'_, Shard> {
-        self.shards[(hash >> 32) as usize % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
+    fn shard(&self, table: i64) -> MutexGuard<'_, Shard> {
+        let shard =
+            usize::try_from(table.cast_unsigned() % SHARDS as u64).expect("smaller than their number");
+        self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The table of an event, by its time and by bits in the middle of its hash: a table tells its entries apart by the
+/// highest and the lowest.
+fn table_of((hash, at): Known) -> i64 {
+    let of_hash = i64::try_from((hash >> 32) % TABLES).expect("smaller than their number");
+    at.div_euclid(SLOT) * TABLES.cast_signed() + of_hash
 }
 
 #[cfg(test)]
@@ -101,7 +123,7 @@ mod tests {
     fn an_event_is_new_once() {
         for dedup in [Dedup::Auto, Dedup::Exact] {
             let seen = Seen::new(dedup);
-            assert_eq!((0..1_000).filter(|n| seen.insert(spread(n % 700))).count(), 700);
+            assert_eq!((0..1_000).filter(|n| seen.insert((spread(n % 700), 0))).count(), 700);
         }
     }
 
@@ -109,13 +131,33 @@ mod tests {
     fn the_last_ones_are_remembered_however_many_there_are() {
         let (bounded, exact) = (Seen::new(Dedup::Auto), Seen::new(Dedup::Exact));
         let many = 3 * Seen::WINDOW as u64;
+        // A thousand a second.
+        let known = |n: u64| (spread(n), 1_000 * n.cast_signed());
         for n in 0..many {
-            assert!(bounded.insert(spread(n)) && exact.insert(spread(n)));
+            assert!(bounded.insert(known(n)) && exact.insert(known(n)));
         }
         let window = Seen::WINDOW as u64 * 9 / 10;
-        assert!((many - window..many).all(|n| !bounded.insert(spread(n))));
-        assert!(bounded.insert(spread(0)) && !exact.insert(spread(0)));
-        let held: usize = bounded.shards.iter().map(|shard| shard.lock().expect("no panic").old.len()).sum();
+        assert!((many - window..many).all(|n| !bounded.insert(known(n))));
+        assert!(bounded.insert(known(0)) && !exact.insert(known(0)));
+        let held: usize = bounded.shards.iter().map(|shard| shard.lock().expect("no panic").events).sum();
         assert!(held <= Seen::WINDOW);
+    }
+
+    #[test]
+    fn times_that_are_all_different_do_not_grow_it() {
+        let seen = Seen::new(Dedup::Auto);
+        for n in 0..300_000 {
+            assert!(seen.insert((spread(n), SLOT * n.cast_signed())));
+        }
+        let tables: usize =
+            seen.shards.iter().map(|shard| shard.lock().expect("no panic").tables.len()).sum();
+        assert!(tables <= SHARDS * SLOTS_PER_SHARD);
+    }
+
+    #[test]
+    fn one_of_several_is_enough() {
+        let seen = Seen::new(Dedup::Auto);
+        assert!(seen.insert_one_of([(1, 10), (2, 20), (3, 30)]));
+        assert!(!seen.insert_one_of([(4, 40), (1, 10), (5, 50)]));
     }
 }

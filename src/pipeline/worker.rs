@@ -208,8 +208,10 @@ impl Counting<'_> {
                 self.source.event(stage, layers, &mut self.counted.ledger.input);
                 self.source.without_reads += u64::from(layers.contains(Envelope::AzureAdmin));
                 let mut request = classify(event, &parts, stage, place);
-                let is_new = self.shared.settings.dedup == Dedup::Off
-                    || self.shared.seen.insert(self.shared.prints.event(event, &parts));
+                let is_new = self.shared.settings.dedup == Dedup::Off || {
+                    let print = self.shared.prints.event(event, &parts);
+                    self.shared.seen.insert((print, request.received.unwrap_or(0)))
+                };
                 self.date(&mut request);
                 let fate = observe(&self.shared.settings.filter, &mut self.counted.ledger, &request, is_new);
                 self.note(fate);
