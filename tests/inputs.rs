@@ -354,7 +354,7 @@ fn the_form_may_be_named() {
     let report = dir.report(&[".", "--input-format", "cri/audit"]);
     assert_eq!(report["input"]["events"], 3);
     assert_eq!(report["input"]["skipped"]["other-format"].as_u64(), Some(3));
-    assert!(notes(&report).contains("are of another form than --input-format names"));
+    assert!(notes(&report).contains("of another form than --input-format names"));
     let (code, out, err) = dir.run_with(&["scan", "audit.log", "--input-format", "cri"], b"");
     assert_eq!((code, out.as_str()), (Some(2), ""));
     assert!(
