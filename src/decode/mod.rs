@@ -4,7 +4,6 @@ mod carry;
 pub mod decoder;
 pub mod detect;
 pub mod envelope;
-mod hollow;
 pub mod klog;
 pub mod outcome;
 mod outer;

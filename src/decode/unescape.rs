@@ -16,7 +16,8 @@ pub fn unescape(text: &str, out: &mut Vec<u8>) -> Option<usize> {
     let source = text.as_bytes();
     let (mut read, mut write) = (0, out.len());
     let end = loop {
-        if out.len() < write + WORD {
+        // A word, and behind it what an escape means.
+        if out.len() < write + 2 * WORD {
             out.resize(write + ROOM, 0);
         }
         if let Some(word) = source.get(read..).and_then(|rest| rest.first_chunk::<WORD>()) {

@@ -6,7 +6,6 @@ mod object;
 
 use super::carry::Carry;
 use super::envelope::{Envelope, cri, yaml};
-use super::hollow::Hollow;
 use super::outcome::{Foreign, Layers, Outcome};
 use super::parts::Parts;
 use super::skip::SkipReason;
@@ -41,9 +40,6 @@ pub struct Decoder {
     /// By depth: the last object was an envelope and no event. What is tried first changes no outcome.
     wrapped: [bool; Layers::MAX + 1],
     buffers: [Vec<u8>; Layers::MAX + 1],
-    hollows: [Hollow; Layers::MAX + 1],
-    /// By depth: the last envelope held objects and no strings, so that nothing is to be taken out.
-    whole: [bool; Layers::MAX + 1],
     parts: Parts,
     /// By output stream: where the last part stood.
     parts_at: [Layers; 2],
@@ -56,8 +52,6 @@ struct At<'t> {
     layers: Layers,
     /// The innermost envelope's instant.
     time: Option<&'t str>,
-    /// The strings that were taken out of the object at hand.
-    hollow: Option<&'t Hollow>,
     facts: SourceFacts,
 }
 
@@ -103,7 +97,7 @@ impl Decoder {
             Part::Element => Layers::default().with(Envelope::JsonArray),
             Part::Yaml => Layers::default().with(Envelope::Yaml),
         };
-        let at = At { layers, time: None, hollow: None, facts };
+        let at = At { layers, time: None, facts };
         let bytes = trim_end(record.bytes);
         // Checked once for the whole record, and faster than serde_json does it string by string.
         if let Ok(text) = simdutf8::basic::from_utf8(bytes) {

@@ -22,13 +22,7 @@ impl Decoder {
             }
             return;
         }
-        let mut hollow = std::mem::take(&mut self.hollows[depth]);
-        if !self.whole[depth] && hollow.dig(text) {
-            self.opened(text, hollow.shell(), At { hollow: Some(&hollow), ..at }, out);
-        } else {
-            self.opened(text, text, at, out);
-        }
-        self.hollows[depth] = hollow;
+        self.opened(text, text, at, out);
     }
 
     /// Opens an object, of which `shell` holds all but the strings that were taken out.
@@ -45,7 +39,7 @@ impl Decoder {
             }
             Err(error) if error.is_eof() => out(Outcome::Skip(cut_reason(text, at)), at.layers),
             Err(error) if error.is_data() => out(Outcome::Skip(SkipReason::WrongType), at.layers),
-            Err(_) => self.several(text, At { hollow: None, ..at }, out),
+            Err(_) => self.several(text, at, out),
         }
     }
 
@@ -85,11 +79,6 @@ impl Decoder {
             );
         };
         self.wrapped[at.layers.len()] = true;
-        if at.hollow.is_some() && holds_objects(&content) {
-            // They would be read without the strings that were taken out of them.
-            self.whole[at.layers.len()] = true;
-            return self.opened(text, text, At { hollow: None, ..at }, out);
-        }
         let at = at.within(envelope, None);
         match content {
             Content::Foreign(foreign) => out(Outcome::Foreign(foreign), at.layers),
@@ -133,17 +122,13 @@ impl Decoder {
         out: Out<'_>,
         then: impl FnOnce(&mut Self, &str, At<'_>, Out<'_>),
     ) {
-        let inside = At { hollow: None, ..at };
-        if let Some(text) = at.hollow.and_then(|hollow| hollow.text(raw)) {
-            return then(self, text, inside, out);
-        }
         let depth = at.layers.len();
         let mut buffer = std::mem::take(&mut self.buffers[depth]);
         buffer.clear();
         let body = raw.get(1..).unwrap_or_default();
         let end = unescape(body, &mut buffer);
         match end.filter(|end| end + 1 == body.len()).and_then(|_| simdutf8::basic::from_utf8(&buffer).ok()) {
-            Some(text) => then(self, text, inside, out),
+            Some(text) => then(self, text, at, out),
             None if end.is_none() && !body.ends_with('"') => {
                 out(Outcome::Skip(cut_reason(raw, at)), at.layers);
             }
@@ -191,19 +176,6 @@ impl Decoder {
                 _ => return out(Outcome::Skip(SkipReason::NotJson), at.layers),
             }
         }
-    }
-}
-
-fn holds_objects(content: &Content<'_>) -> bool {
-    let is_object = |inner: &Inner<'_>| !is_string(inner.value);
-    match content {
-        Content::Values(values) => values.iter().any(is_object),
-        Content::Elements(array, of) => {
-            let mut any = false;
-            let _ = json_array::each_of(array.get(), &mut |value| any |= is_object(&of(value)));
-            any
-        }
-        Content::Line { .. } | Content::Event(_) | Content::Foreign(_) => false,
     }
 }
 
