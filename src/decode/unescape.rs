@@ -81,7 +81,8 @@ fn special(word: u64) -> u64 {
     (is(b'"') | is(b'\\') | control) & (ONES * 0x80)
 }
 
-/// The character of `\uXXXX`, or of two that are a pair of surrogates, and its length in bytes.
+/// The character of `\u` with four hexadecimal digits, or of two such escapes that are a pair of surrogates, and how
+/// many bytes of the text it takes.
 fn code_point(text: &[u8]) -> Option<(char, usize)> {
     let unit = |at: usize| -> Option<u16> {
         let digits = text.get(at..at + 6)?.strip_prefix(b"\\u")?;
