@@ -2,16 +2,16 @@
 
 /// How many bytes are looked at together.
 const WORD: usize = 8;
-/// How much room is made at a time, in bytes: for strings of any number in one text, no more than they need.
+/// How much room is made at a time, in bytes: little, as it is filled with zeros first.
 const ROOM: usize = 2 << 10;
 
 /// Appends what a JSON string means. `text` begins behind the string's first quote; what is returned is the offset
 /// of the quote that ends it. `None` where the string does not end or holds what no string may; then what was
 /// appended means nothing.
 ///
-/// Of the logs that come as strings in strings this is the one pass over all bytes beside that of the events
-/// themselves. Escapes come every few bytes there, so that finding each with a vectorised search costs more than it
-/// saves: eight bytes are copied and looked at together.
+/// Of the logs that come as strings in strings nearly every byte passes through here. Escapes come every few bytes
+/// there, so that finding each with a vectorised search costs more than it saves: eight bytes are copied and looked
+/// at together.
 pub fn unescape(text: &str, out: &mut Vec<u8>) -> Option<usize> {
     let source = text.as_bytes();
     let (mut read, mut write) = (0, out.len());

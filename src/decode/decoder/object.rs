@@ -15,19 +15,14 @@ use crate::k8s::Event;
 
 impl Decoder {
     pub(super) fn object(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
-        let depth = at.layers.len();
-        if !self.wrapped[depth] {
-            if !self.event(text, at, out) {
-                self.opened(text, text, at, out);
-            }
-            return;
+        if self.wrapped[at.layers.len()] || !self.event(text, at, out) {
+            self.opened(text, at, out);
         }
-        self.opened(text, text, at, out);
     }
 
-    /// Opens an object, of which `shell` holds all but the strings that were taken out.
-    pub(super) fn opened(&mut self, text: &str, shell: &str, at: At<'_>, out: Out<'_>) {
-        match serde_json::from_str::<Outer<'_>>(shell) {
+    /// Opens an object as an envelope, or as an event where that was not tried before.
+    pub(super) fn opened(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
+        match serde_json::from_str::<Outer<'_>>(text) {
             Ok(outer) => {
                 let is_event =
                     self.wrapped[at.layers.len()] && outer.audit_id.is_some() && outer.stage.is_some();
@@ -114,7 +109,7 @@ impl Decoder {
         self.unescaped(raw, at, out, |decoder, text, at, out| decoder.nested(text, at, out));
     }
 
-    /// Undoes the escapes of a JSON string, unless that was done when it was taken out of its envelope.
+    /// Hands to `then` what a JSON string means; one that does not end or can't be read is skipped.
     pub(super) fn unescaped(
         &mut self,
         raw: &str,
