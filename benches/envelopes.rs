@@ -1,47 +1,27 @@
 //! What envelopes cost: the same events read plain, behind prefixes, as strings in JSON, and as access lines:
 //! `cargo bench --bench envelopes`. Throughput is in events, so that the rows compare.
 
-use std::time::Duration;
-
-use criterion::{Criterion, SamplingMode, Throughput};
+use criterion::Throughput;
 use kubetoll::decode::detect;
 use kubetoll::input::Block;
 use kubetoll::k8s::Event;
-use kubetoll::pipeline::{Pass, Shared, Worker};
 
-#[allow(dead_code, reason = "the tests use the rest")]
-#[path = "../tests/support/run.rs"]
-mod run;
-#[allow(dead_code, reason = "the example and the tests use the rest")]
-#[path = "support/synth/mod.rs"]
-mod synth;
+mod support;
 
-/// The log's size in bytes before it is wrapped.
-const SIZE: usize = 20_000_000;
+use support::{counted, run};
 
 fn main() {
-    let mut criterion = Criterion::default()
-        .sample_size(20)
-        .warm_up_time(Duration::from_secs(1))
-        .measurement_time(Duration::from_secs(5))
-        .configure_from_args();
-    let log = String::from_utf8(synth::log(1, 200, SIZE)).expect("JSON is UTF-8");
+    let mut criterion = support::criterion();
+    let log = String::from_utf8(support::log()).expect("JSON is UTF-8");
     let lines: Vec<&str> = log.lines().collect();
-    let mut group = criterion.benchmark_group("envelopes");
-    group.sampling_mode(SamplingMode::Flat).throughput(Throughput::Elements(lines.len() as u64));
-    let settings = run::settings(1, &[]);
-    let (timeline, pass) = (run::timeline(), Pass::Count);
+    let mut group = support::group(&mut criterion, "envelopes", Throughput::Elements(lines.len() as u64));
+    let (settings, timeline) = (run::settings(1, &[]), run::timeline());
     for (name, wrap) in WRAPS {
         let bytes = lines.iter().map(|line| wrap(line) + "\n").collect::<String>().into_bytes();
         let framing = detect::framing(&bytes);
         let block = Block { first_line: 1, lines: lines.len() as u64, bytes, framing, ..Block::default() };
         group.bench_function(*name, |bencher| {
-            bencher.iter_with_large_drop(|| {
-                let shared = Shared::new(&settings, &timeline, &[]);
-                let mut worker = Worker::new(&shared, &pass);
-                worker.read(&block);
-                worker.into_counted()
-            });
+            bencher.iter_with_large_drop(|| counted(&block, &settings, &timeline));
         });
     }
     group.finish();

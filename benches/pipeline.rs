@@ -5,41 +5,29 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::time::Duration;
 
-use criterion::{Criterion, SamplingMode, Throughput};
+use criterion::{Criterion, Throughput};
 use kubetoll::classify::{Parts, classify};
 use kubetoll::decode::{Decoder, Outcome, SourceFacts};
 use kubetoll::input::framing::lines;
 use kubetoll::input::{Block, Place};
 use kubetoll::k8s::Event;
-use kubetoll::pipeline::{self, Pass, Shared, Worker};
+use kubetoll::pipeline;
 
-#[allow(dead_code, reason = "the tests use the rest")]
-#[path = "../tests/support/run.rs"]
-mod run;
-#[allow(dead_code, reason = "the example and the tests use the rest")]
-#[path = "support/synth/mod.rs"]
-mod synth;
+mod support;
 
-/// The log's size in bytes: large enough to leave the processor's caches.
-const SIZE: usize = 20_000_000;
+use support::{counted, run};
 
 fn main() {
-    let mut criterion = Criterion::default()
-        .sample_size(20)
-        .warm_up_time(Duration::from_secs(1))
-        .measurement_time(Duration::from_secs(6))
-        .configure_from_args();
-    let block = Block { first_line: 1, bytes: synth::log(1, 200, SIZE), ..Block::default() };
+    let mut criterion = support::criterion();
+    let block = Block { first_line: 1, bytes: support::log(), ..Block::default() };
     stages(&mut criterion, &block);
     whole(&mut criterion, &block.bytes);
     criterion.final_summary();
 }
 
 fn stages(criterion: &mut Criterion, block: &Block) {
-    let mut group = criterion.benchmark_group("stages");
-    group.sampling_mode(SamplingMode::Flat).throughput(Throughput::Bytes(block.bytes.len() as u64));
+    let mut group = support::group(criterion, "stages", Throughput::Bytes(block.bytes.len() as u64));
     let lines = || lines(&block.bytes, 1, 0);
     group.bench_function("serde_json", |bencher| {
         bencher.iter(|| {
@@ -75,12 +63,7 @@ fn stages(criterion: &mut Criterion, block: &Block) {
     });
     let (settings, timeline) = (run::settings(1, &[]), run::timeline());
     group.bench_function("decode, classify, observe", |bencher| {
-        bencher.iter_with_large_drop(|| {
-            let shared = Shared::new(&settings, &timeline, &[]);
-            let mut worker = Worker::new(&shared, &Pass::Count);
-            worker.read(block);
-            worker.into_counted()
-        });
+        bencher.iter_with_large_drop(|| counted(block, &settings, &timeline));
     });
     group.finish();
 }
@@ -92,8 +75,7 @@ fn whole(criterion: &mut Criterion, log: &[u8]) {
     std::fs::write(&path, log).expect("a file");
     let sources = run::sources(&[path]);
     let timeline = run::timeline();
-    let mut group = criterion.benchmark_group("file to ledger");
-    group.sampling_mode(SamplingMode::Flat).throughput(Throughput::Bytes(log.len() as u64));
+    let mut group = support::group(criterion, "file to ledger", Throughput::Bytes(log.len() as u64));
     for threads in [1, 2] {
         let settings = run::settings(threads, &[]);
         group.bench_function(format!("{threads} threads"), |bencher| {

@@ -1,0 +1,51 @@
+//! What the benchmarks share: the log that is read, how long it is measured, and how a worker counts it.
+
+use std::time::Duration;
+
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, Criterion, SamplingMode, Throughput};
+use kubetoll::input::Block;
+use kubetoll::ledger::ServerTimeline;
+use kubetoll::pipeline::{Counted, Pass, Settings, Shared, Worker};
+
+#[allow(dead_code, reason = "the tests use the rest")]
+#[path = "../../tests/support/run.rs"]
+pub mod run;
+#[allow(dead_code, reason = "the example and the tests use the rest")]
+mod synth;
+
+/// The log's size in bytes: large enough to leave the processor's caches.
+const SIZE: usize = 20_000_000;
+
+/// The log, the same for each benchmark.
+pub fn log() -> Vec<u8> {
+    synth::log(1, 200, SIZE)
+}
+
+/// Criterion with the settings of all benchmarks; the command line goes before them.
+pub fn criterion() -> Criterion {
+    Criterion::default()
+        .sample_size(20)
+        .warm_up_time(Duration::from_secs(1))
+        .measurement_time(Duration::from_secs(6))
+        .configure_from_args()
+}
+
+/// Measurements that compare by their throughput.
+pub fn group<'c>(
+    criterion: &'c mut Criterion,
+    name: &str,
+    throughput: Throughput,
+) -> BenchmarkGroup<'c, WallTime> {
+    let mut group = criterion.benchmark_group(name);
+    group.sampling_mode(SamplingMode::Flat).throughput(throughput);
+    group
+}
+
+/// What one worker counts in a block.
+pub fn counted(block: &Block, settings: &Settings, timeline: &ServerTimeline) -> Counted {
+    let shared = Shared::new(settings, timeline, &[]);
+    let mut worker = Worker::new(&shared, &Pass::Count);
+    worker.read(block);
+    worker.into_counted()
+}
