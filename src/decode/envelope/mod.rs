@@ -139,24 +139,20 @@ impl Envelope {
     /// Whether other programs' lines come in the same envelope, so that one is no damage.
     #[must_use]
     pub fn is_shared(self) -> bool {
-        matches!(
-            self,
-            Self::CloudwatchSubscription
-                | Self::Firehose
-                | Self::AwsLogsTail
-                | Self::CloudwatchExport
-                | Self::LogsInsights
-                | Self::AzureRecords
-                | Self::AzureRecord
-                | Self::AzureAdmin
-                | Self::AzureParsed
-                | Self::Gke
-                | Self::Otlp
-                | Self::Collector
-                | Self::Cri
-                | Self::Docker
-                | Self::Syslog
-        )
+        self.is_cloudwatch()
+            || matches!(
+                self,
+                Self::AzureRecords
+                    | Self::AzureRecord
+                    | Self::AzureAdmin
+                    | Self::AzureParsed
+                    | Self::Gke
+                    | Self::Otlp
+                    | Self::Collector
+                    | Self::Cri
+                    | Self::Docker
+                    | Self::Syslog
+            )
     }
 
     /// Whether entries come through CloudWatch Logs, which cuts them.
