@@ -1,5 +1,6 @@
 //! What each client costs your Kubernetes control plane.
 
+pub mod accounts;
 pub mod apiserver;
 pub mod classify;
 pub mod decode;
@@ -9,5 +10,6 @@ pub mod ledger;
 pub mod pipeline;
 pub mod render;
 pub mod report;
+pub mod rules;
 
 pub mod cli;

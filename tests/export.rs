@@ -17,6 +17,7 @@ use kubetoll::pipeline::{self, Settings};
 use kubetoll::render::export::{COLUMNS, ExportError, SCHEMA_VERSION, TableFormat, check, write};
 use kubetoll::report::v1::Shape;
 use kubetoll::report::{self, Context, Report, VersionSource};
+use kubetoll::rules::{Policy, RuleSet};
 use polars::prelude::{CsvReadOptions, DataFrame, DataType, ParquetReader, SerReader};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -108,7 +109,15 @@ fn report_for(server: Server, directory: &Path, events: &[Value]) -> Report {
     let version_source = VersionSource::Flag;
     report::build(
         ledger,
-        &Context { sources: &sources, server, timeline: &timeline, version_source, notes: vec![] },
+        &Context {
+            sources: &sources,
+            server,
+            timeline: &timeline,
+            version_source,
+            notes: vec![],
+            rules: &RuleSet::embedded(),
+            policy: &Policy::default(),
+        },
     )
 }
 

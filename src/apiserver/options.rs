@@ -29,6 +29,8 @@ pub struct Options {
     pub field_selector: Selector,
     /// The field selector names fields other than `metadata.name` and `metadata.namespace`.
     pub selects_other_fields: bool,
+    /// The field selector asks for one name.
+    pub selects_name: bool,
     /// The field selector names a field that the resource does not offer.
     pub unsupported_field: UnsupportedField,
     /// Whether a field selector narrows the read to one object's key.
@@ -252,9 +254,10 @@ impl Options {
         let selects =
             |label| terms.iter().find(|term| term.label == label).and_then(|term| term.equals.as_deref());
         let selected_name = selects("metadata.name");
+        self.selects_name = selected_name.is_some_and(|name| !name.is_empty());
         self.name_conflict = !path.name.is_empty() && selected_name != Some(path.name);
         // A page never is a single key: MatchesSingle is false with a token.
-        if selected_name.is_some_and(|name| !name.is_empty()) && self.page == Page::First {
+        if self.selects_name && self.page == Page::First {
             self.single = if path.namespace.is_empty() {
                 match resources::is_cluster_scoped(path.group, path.resource) {
                     Some(true) => Single::Key,

@@ -62,6 +62,7 @@ pub fn classify_access<'e>(
         received: ended.and_then(|ended| ended.checked_sub(latency)),
         micros: line.latency_micros.filter(|_| !begun),
         measured: None,
+        deprecated: None,
         place,
         audit_id: &line.audit_id,
         uri: &line.uri,

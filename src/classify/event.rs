@@ -1,6 +1,9 @@
 //! An audit event as a request.
 
 use std::borrow::Cow;
+use std::hash::BuildHasher;
+
+use rustc_hash::FxBuildHasher;
 
 use super::shape::Answer;
 use super::witness::Statement;
@@ -44,6 +47,13 @@ pub struct Measured {
     pub decoded: bool,
 }
 
+/// A deprecated API version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deprecation {
+    /// Major and minor of the release that removes it, if the server says it.
+    pub removed_in: Option<(u8, u8)>,
+}
+
 /// One event of a request, ready to be counted.
 #[derive(Debug)]
 pub struct Request<'e> {
@@ -73,6 +83,8 @@ pub struct Request<'e> {
     pub micros: Option<u64>,
     /// The server's own measurement.
     pub measured: Option<Measured>,
+    /// That the server calls the API deprecated.
+    pub deprecated: Option<Deprecation>,
     /// Where the event stands.
     pub place: Place,
     /// The request's ID.
@@ -98,6 +110,18 @@ impl<'e> Request<'e> {
         let skipped = if path.starts_with("apis/") { 3 } else { 2 };
         let mut rest = path.split('/').skip(skipped).skip_while(|part| matches!(*part, "watch" | "proxy"));
         if rest.next() == Some("namespaces") { rest.next().unwrap_or_default() } else { "" }
+    }
+}
+
+impl Request<'_> {
+    /// A hash of what the request is for: its path with its field selector, which may name one object.
+    #[must_use]
+    pub fn target_hash(&self) -> u64 {
+        let object = &self.parts.object;
+        match &self.parts.target {
+            Some(target) => FxBuildHasher.hash_one((&*target.path, &*target.options.field_selector)),
+            None => FxBuildHasher.hash_one((&*object.namespace, &*object.name)),
+        }
     }
 }
 
@@ -192,6 +216,7 @@ pub fn classify<'e>(event: &'e Event<'_>, parts: &'e Parts<'e>, stage: Stage, pl
         received,
         micros,
         measured: event.annotations.as_ref().filter(|_| ended).and_then(measured),
+        deprecated: event.annotations.as_ref().filter(|_| ended).and_then(deprecated),
         place,
         audit_id: &event.audit_id,
         uri: &event.request_uri,
@@ -213,6 +238,14 @@ fn measured(annotations: &Annotations<'_>) -> Option<Measured> {
         etcd: go_duration::parse_micros(&annotations.etcd),
         decoded: !annotations.decode_response_object.is_empty(),
     })
+}
+
+fn deprecated(annotations: &Annotations<'_>) -> Option<Deprecation> {
+    let removed = || {
+        let (major, minor) = annotations.removed_release.split_once('.')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    };
+    (&*annotations.deprecated == "true").then(|| Deprecation { removed_in: removed() })
 }
 
 #[cfg(test)]

@@ -59,7 +59,9 @@ impl Names {
     }
 }
 
-fn pattern(name: &str) -> String {
+/// A regular expression for a name in which `*` stands for anything.
+#[must_use]
+pub fn pattern(name: &str) -> String {
     let parts: Vec<String> = name.split('*').map(regex::escape).collect();
     format!("^(?s:{})$", parts.join(".*"))
 }

@@ -56,11 +56,14 @@ pub(super) struct ScanArgs {
     #[command(flatten)]
     pub server: ServerArgs,
     #[command(flatten)]
+    pub rules: RuleArgs,
+    #[command(flatten)]
     pub filter: FilterArgs,
-    /// What to write: `text`, `json`, `parquet=PATH`, `csv=PATH` or `ndjson=PATH`; may be given several times.
-    #[arg(long, value_name = "FORMAT", help_heading = "Output")]
+    /// What to write: `text`, `json`, `markdown`, `sarif`, `junit` or `github`, each with `=PATH` for a file; tables
+    /// as `parquet=PATH`, `csv=PATH` or `ndjson=PATH`. May be given several times.
+    #[arg(long, value_name = "FORMAT[=PATH]", help_heading = "Output")]
     pub format: Vec<Format>,
-    /// Write the text or JSON to a file instead of standard output, whole or not at all.
+    /// Write what would go to standard output to a file, whole or not at all.
     #[arg(short, long, value_name = "PATH", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// Clients to show in the text.
@@ -72,7 +75,7 @@ pub(super) struct ScanArgs {
     /// Show no progress.
     #[arg(long, help_heading = "Output")]
     pub no_progress: bool,
-    /// Exit with 1 if there is any such request.
+    /// Exit with 1 if there is a finding of this severity or a worse one, or any such request.
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', help_heading = "Output")]
     pub fail_on: Vec<FailOn>,
     /// Workers; without it, one for each core.
@@ -91,6 +94,23 @@ pub(super) struct ScanArgs {
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024),
           help_heading = "Reading")]
     pub max_line: u16,
+}
+
+/// What judges.
+#[derive(Debug, Args)]
+pub(super) struct RuleArgs {
+    /// A directory with rule files (*.yaml): they add to kubetoll's own, and one of the same id replaces it.
+    #[arg(long, value_name = "DIR", help_heading = "Rules")]
+    pub rules: Vec<PathBuf>,
+    /// Judge by these rules only: ids, names, or families such as KT1.
+    #[arg(long, value_name = "RULE", value_delimiter = ',', help_heading = "Rules")]
+    pub select: Vec<String>,
+    /// Do not judge by these rules.
+    #[arg(long, value_name = "RULE", value_delimiter = ',', help_heading = "Rules")]
+    pub ignore: Vec<String>,
+    /// The policy file; without it, kubetoll.yaml in the working directory, if it is there.
+    #[arg(long, value_name = "PATH", help_heading = "Rules")]
+    pub config: Option<PathBuf>,
 }
 
 /// The name of an envelope, or of several in each other, as the report writes them.
@@ -230,6 +250,12 @@ impl Color {
 /// What to fail on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum FailOn {
+    /// Any finding.
+    Info,
+    /// A finding that is a warning or an error.
+    Warning,
+    /// A finding that is an error.
+    Error,
     /// A LIST that etcd answered.
     EtcdList,
     /// A GET that etcd answered.
@@ -238,11 +264,37 @@ pub(super) enum FailOn {
     LimitIgnored,
 }
 
+/// A page: one report in one form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Page {
+    Text,
+    Json,
+    Markdown,
+    Sarif,
+    Junit,
+    Github,
+}
+
+impl Page {
+    const ALL: [(&'static str, Self); 6] = [
+        ("text", Self::Text),
+        ("json", Self::Json),
+        ("markdown", Self::Markdown),
+        ("sarif", Self::Sarif),
+        ("junit", Self::Junit),
+        ("github", Self::Github),
+    ];
+
+    pub(super) fn as_str(self) -> &'static str {
+        Self::ALL.into_iter().find(|(_, page)| *page == self).map_or("", |(name, _)| name)
+    }
+}
+
 /// An output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Format {
-    Text,
-    Json,
+    /// To standard output, or to a file.
+    Page(Page, Option<PathBuf>),
     Table(TableFormat, PathBuf),
 }
 
@@ -255,14 +307,20 @@ impl FromStr for Format {
             Some(path) if !path.is_empty() => Ok(Self::Table(format, path.into())),
             _ => Err(format!("write it with a path: {name}=PATH")),
         };
-        match (name, path) {
-            ("text", None) => Ok(Self::Text),
-            ("json", None) => Ok(Self::Json),
-            ("text" | "json", Some(_)) => Err(format!("write it as --format {name} --output PATH")),
-            ("parquet", _) => table(TableFormat::Parquet),
-            ("csv", _) => table(TableFormat::Csv),
-            ("ndjson", _) => table(TableFormat::Ndjson),
-            _ => Err("known formats are text, json, parquet=PATH, csv=PATH and ndjson=PATH".to_owned()),
+        if let Some((_, page)) = Page::ALL.into_iter().find(|(own, _)| *own == name) {
+            return match path {
+                Some("") => Err(format!("write it with a path, {name}=PATH, or as {name}")),
+                path => Ok(Self::Page(page, path.map(PathBuf::from))),
+            };
+        }
+        match name {
+            "parquet" => table(TableFormat::Parquet),
+            "csv" => table(TableFormat::Csv),
+            "ndjson" => table(TableFormat::Ndjson),
+            _ => {
+                let pages: Vec<&str> = Page::ALL.iter().map(|(name, _)| *name).collect();
+                Err(format!("known formats are {}, parquet=PATH, csv=PATH and ndjson=PATH", pages.join(", ")))
+            }
         }
     }
 }
@@ -274,9 +332,10 @@ mod tests {
     #[test]
     fn formats() {
         let table = |format, path: &str| Ok(Format::Table(format, path.into()));
-        assert_eq!("json".parse(), Ok(Format::Json));
+        assert_eq!("json".parse(), Ok(Format::Page(Page::Json, None)));
+        assert_eq!("sarif=a=b".parse(), Ok(Format::Page(Page::Sarif, Some("a=b".into()))));
         assert_eq!("parquet=a=b".parse(), table(TableFormat::Parquet, "a=b"));
-        for bad in ["parquet", "csv=", "json=x", "xml"] {
+        for bad in ["parquet", "csv=", "json=", "xml"] {
             assert!(bad.parse::<Format>().is_err(), "{bad}");
         }
     }

@@ -3,6 +3,7 @@
 mod args;
 mod audit_policy;
 mod classify;
+mod judging;
 mod output;
 mod progress;
 mod scan;

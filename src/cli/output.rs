@@ -44,6 +44,11 @@ impl Output {
         Ok(())
     }
 
+    /// Writes a text as it is.
+    pub(super) fn write_whole(self, text: &str) -> anyhow::Result<()> {
+        self.write_with(|out| out.write_all(text.as_bytes()))
+    }
+
     /// Writes a text for people, coloured where that is wanted; in a file, only where it was asked for.
     pub(super) fn write(self, text: &str, color: anstream::ColorChoice) -> anyhow::Result<()> {
         let color = match (&self, color) {
@@ -56,6 +61,12 @@ impl Output {
             _ => out.write_all(text.as_bytes()),
         })
     }
+}
+
+/// Adds a text to the end of a file that others write to, too.
+pub(super) fn append(path: &Path, text: &str) -> anyhow::Result<()> {
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    file.and_then(|mut file| file.write_all(text.as_bytes())).with_context(|| unwritable(path))
 }
 
 fn unwritable(path: &Path) -> String {

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 
-use super::args::{FailOn, FilterArgs, Format, ScanArgs};
-use super::output::{Output, width};
+use super::args::{FailOn, FilterArgs, Format, Page, ScanArgs};
+use super::output::{Output, append, width};
 use super::progress::Progress;
-use super::{DONE, FAILED, FOUND, server};
+use super::{DONE, FAILED, FOUND, judging, server};
 use crate::apiserver::{Server, judge_alike};
 use crate::classify::Witness;
 use crate::classify::filter::{Filter, Names, StatusSet, instant};
@@ -20,7 +20,9 @@ use crate::render;
 use crate::report::{self, Context, Report, VersionSource};
 
 pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
-    let server = server::server(&args.server)?;
+    let judging = judging::load(&args.rules, &args.fail_on)?;
+    let server_args = judging::server_args(&args.server, &judging.policy);
+    let server = server::server(&server_args)?;
     let settings = Settings {
         threads: args.threads.map_or_else(all_cores, usize::from),
         max_record: usize::from(args.max_line) << 20,
@@ -29,13 +31,13 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
         dedup: args.dedup.into(),
         year: args.year,
     };
-    let main = main_format(&args.format, args.output.as_deref())?;
+    let pages = pages(&args.format, args.output.as_deref())?;
     let mut sources = Sources::discover(&args.paths)?;
     if settings.dedup != Dedup::Off {
         sources.drop_copies();
     }
-    check_outputs(args, &sources)?;
-    let known = args.server.kube_version.is_some().then_some(server.version);
+    check_outputs(args, &pages, &sources)?;
+    let known = server_args.kube_version.is_some().then_some(server.version);
     let run = Run { args, settings, sources, server };
     let (ledger, found) = run.read(known)?;
     let empty = run.paths_without_events(&ledger);
@@ -47,10 +49,12 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
         timeline: &found.timeline,
         version_source: found.source,
         notes: found.notes,
+        rules: &judging.rules,
+        policy: &judging.policy,
     };
     let report = report::build(ledger, &context);
     if holds_any {
-        write(&report, args, main.as_ref())?;
+        write(&report, args, &pages)?;
     }
     for message in &empty {
         anstream::eprintln!("error: {message}");
@@ -58,17 +62,17 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
     if !empty.is_empty() {
         return Ok(FAILED);
     }
-    Ok(fail_on(&report, &args.fail_on))
+    Ok(fail_on(&report, &judging.fail_on))
 }
 
 /// Says before the work what could not be written after it: no output may be one of the sources, or two in one.
-fn check_outputs(args: &ScanArgs, sources: &Sources) -> anyhow::Result<()> {
+fn check_outputs(args: &ScanArgs, pages: &[Written], sources: &Sources) -> anyhow::Result<()> {
     let tables = args.format.iter().filter_map(|format| match format {
         Format::Table(_, path) => Some(path),
-        Format::Text | Format::Json => None,
+        Format::Page(..) => None,
     });
     let mut named: Vec<PathBuf> = Vec::new();
-    for path in args.output.iter().chain(tables) {
+    for path in pages.iter().filter_map(|page| page.to.as_ref()).chain(tables) {
         render::export::check(path)?;
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
         if sources.list.iter().any(|source| {
@@ -105,15 +109,36 @@ fn filter(args: &FilterArgs) -> anyhow::Result<Filter> {
     })
 }
 
-/// The one format that goes to standard output or `--output`: text unless only tables were asked for.
-fn main_format(formats: &[Format], output: Option<&Path>) -> anyhow::Result<Option<Format>> {
-    let mut main = formats.iter().filter(|format| !matches!(format, Format::Table(..)));
-    match (main.next(), main.next()) {
-        (Some(_), Some(_)) => bail!("--format text and --format json exclude each other; run kubetoll twice"),
-        (Some(format), None) => Ok(Some(format.clone())),
-        (None, _) if formats.is_empty() || output.is_some() => Ok(Some(Format::Text)),
-        (None, _) => Ok(None),
+/// A page, and the file that it goes to, or standard output.
+struct Written {
+    page: Page,
+    to: Option<PathBuf>,
+}
+
+/// The pages that are asked for: text unless anything else was. One of them at most goes to standard output, or to
+/// `--output` in its place.
+fn pages(formats: &[Format], output: Option<&Path>) -> anyhow::Result<Vec<Written>> {
+    let mut pages: Vec<Written> = formats
+        .iter()
+        .filter_map(|format| match format {
+            Format::Page(page, to) => Some(Written { page: *page, to: to.clone() }),
+            Format::Table(..) => None,
+        })
+        .collect();
+    let to_stdout: Vec<&str> =
+        pages.iter().filter(|page| page.to.is_none()).map(|page| page.page.as_str()).collect();
+    if let [first, second, ..] = to_stdout.as_slice() {
+        bail!(
+            "--format {first} and --format {second} both go to standard output; write one as --format {second}=PATH"
+        );
     }
+    if to_stdout.is_empty() && (formats.is_empty() || output.is_some()) {
+        pages.push(Written { page: Page::Text, to: None });
+    }
+    if let Some(page) = pages.iter_mut().find(|page| page.to.is_none()) {
+        page.to = output.map(Path::to_owned);
+    }
+    Ok(pages)
 }
 
 struct Run<'a> {
@@ -258,28 +283,54 @@ fn not_stated(kubelet: Option<KubeVersion>) -> String {
     }
 }
 
-fn write(report: &Report, args: &ScanArgs, main: Option<&Format>) -> anyhow::Result<()> {
-    let output = || Output::prepare(args.output.as_deref());
+fn write(report: &Report, args: &ScanArgs, pages: &[Written]) -> anyhow::Result<()> {
     for format in &args.format {
         if let Format::Table(format, path) = format {
             render::export::write(report, *format, path)?;
         }
     }
-    match main {
-        Some(Format::Json) => output()?.write_with(|out| render::json::write(report, out)),
-        Some(_) => {
-            let text = render::text::render(report, &render::text::View { top: args.top, width: width() });
-            output()?.write(&text, args.color.choice())
+    for Written { page, to } in pages {
+        let output = Output::prepare(to.as_deref())?;
+        match page {
+            Page::Text => {
+                let text =
+                    render::text::render(report, &render::text::View { top: args.top, width: width() });
+                output.write(&text, args.color.choice())?;
+            }
+            Page::Json => output.write_with(|out| render::json::write(report, out))?,
+            Page::Markdown => output.write_whole(&render::markdown::render(report))?,
+            Page::Sarif => output.write_whole(&render::sarif::render(report))?,
+            Page::Junit => output.write_whole(&render::junit::render(report)?)?,
+            Page::Github => {
+                output.write_whole(&render::github::render(report))?;
+                github_summary(report)?;
+            }
         }
+    }
+    Ok(())
+}
+
+/// Adds the report to the job's summary, where a workflow of GitHub runs.
+fn github_summary(report: &Report) -> anyhow::Result<()> {
+    match std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
+        Some(path) => append(Path::new(&path), &render::markdown::render(report)),
         None => Ok(()),
     }
 }
 
+/// How many there are of what is asked to fail on; says which.
 fn fail_on(report: &Report, wanted: &[FailOn]) -> u8 {
     let counts = &report.totals.counts;
+    let findings = report.finding_counts;
     let mut found = DONE;
     for what in wanted {
         let (count, name) = match what {
+            FailOn::Info => (findings.error + findings.warning + findings.info, "findings (--fail-on info)"),
+            FailOn::Warning => (
+                findings.error + findings.warning,
+                "findings that are warnings or errors (--fail-on warning)",
+            ),
+            FailOn::Error => (findings.error, "findings that are errors (--fail-on error)"),
             FailOn::EtcdList => (counts.etcd_lists, "lists that etcd answered (--fail-on etcd-list)"),
             FailOn::EtcdGet => (counts.etcd_gets, "gets that etcd answered (--fail-on etcd-get)"),
             FailOn::LimitIgnored => {

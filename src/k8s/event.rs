@@ -204,6 +204,14 @@ pub struct Annotations<'a> {
     /// Decoding of objects that etcd returned to a LIST (1.30+).
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/decode-response-object")]
     pub decode_response_object: Text<'a>,
+    /// `true` for a request of an API version that is deprecated.
+    ///
+    /// Source: k8s.io/apiserver `pkg/endpoints/metrics/metrics.go:deprecatedAnnotationKey`.
+    #[serde(borrow, default, rename = "k8s.io/deprecated")]
+    pub deprecated: Text<'a>,
+    /// The release that removes it, such as `1.25`.
+    #[serde(borrow, default, rename = "k8s.io/removed-release")]
+    pub removed_release: Text<'a>,
 }
 
 /// What an event without a `requestURI` still says about its request.

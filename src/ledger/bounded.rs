@@ -4,12 +4,14 @@
 //! key that is kept at the end was never folded on the way, so its value is whole; a key that was folded once can
 //! never come back, as the bar only sinks. So the result is the same for every order and every split of the input.
 
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hash};
 
 use hashbrown::{Equivalent, HashTable};
 use rustc_hash::FxBuildHasher;
 
 use super::Merge;
+use crate::k8s::text::prefix;
 
 /// What decides whether a key is kept: its rank, then its hash.
 type Weight = (u8, u64);
@@ -138,35 +140,58 @@ impl<K: Hash + Eq, V: Default + Merge> Merge for Bounded<K, V> {
     }
 }
 
-/// A set of texts, of which at most so many are told apart.
+/// How many texts of a set are kept as they are, and how much of each, in bytes.
+const KEPT_TEXTS: usize = 3;
+const MAX_TEXT: usize = 253;
+
+/// A set of texts, of which at most so many are told apart, and the first few in the order of bytes are kept.
 #[derive(Debug, Clone)]
 pub struct DistinctSet {
     hashes: HashTable<u64>,
     bound: usize,
     full: bool,
+    examples: BTreeSet<Box<str>>,
 }
 
 impl DistinctSet {
     /// An empty set that tells at most `bound` texts apart.
     #[must_use]
     pub fn new(bound: usize) -> Self {
-        Self { hashes: HashTable::new(), bound, full: false }
+        Self { hashes: HashTable::new(), bound, full: false, examples: BTreeSet::new() }
     }
 
-    /// Adds a text.
-    pub fn insert(&mut self, text: &str) {
-        self.insert_hash(hash_of(text));
+    /// Adds a text. Tells whether it is not known to have been there.
+    pub fn insert(&mut self, text: &str) -> bool {
+        let is_new = self.insert_hash(hash_of(text));
+        if is_new {
+            self.keep(prefix(text, MAX_TEXT));
+        }
+        is_new
     }
 
-    fn insert_hash(&mut self, hash: u64) {
+    fn insert_hash(&mut self, hash: u64) -> bool {
         if self.hashes.find(hash, |own| *own == hash).is_some() {
-            return;
+            return false;
         }
         if self.hashes.len() == self.bound {
             self.full = true;
         } else {
             self.hashes.insert_unique(hash, hash, |hash| *hash);
         }
+        true
+    }
+
+    fn keep(&mut self, text: &str) {
+        let wanted =
+            self.examples.len() < KEPT_TEXTS || self.examples.last().is_some_and(|last| *text < **last);
+        if wanted && self.examples.insert(text.into()) && self.examples.len() > KEPT_TEXTS {
+            self.examples.pop_last();
+        }
+    }
+
+    /// The first few texts in the order of bytes.
+    pub fn examples(&self) -> impl Iterator<Item = &str> {
+        self.examples.iter().map(|text| &**text)
     }
 
     /// How many different texts there were, and whether there were more than could be told apart.
@@ -181,6 +206,9 @@ impl Merge for DistinctSet {
         self.full |= other.full;
         for hash in other.hashes {
             self.insert_hash(hash);
+        }
+        for text in &other.examples {
+            self.keep(text);
         }
     }
 }
@@ -255,8 +283,10 @@ mod tests {
             };
             let mut set = fill(left);
             set.merge(fill(right));
-            let distinct = keys.iter().collect::<std::collections::BTreeSet<_>>().len() as u64;
+            let texts: BTreeSet<String> = keys.iter().map(ToString::to_string).collect();
+            let distinct = texts.len() as u64;
             prop_assert_eq!(set.count(), (distinct.min(16), distinct > 16));
+            prop_assert!(set.examples().eq(texts.iter().take(KEPT_TEXTS)), "the first ones in any order");
         }
     }
 }

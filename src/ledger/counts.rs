@@ -1,52 +1,70 @@
-//! Small sums of a row: answers by status, the server's own measurements, and objects in answers.
+//! Small sums of a row: answers by status, the server's own measurements, objects in answers, deprecated APIs.
 
-use super::Merge;
+use super::{Exemplars, Merge};
 use crate::classify::Measured;
 
 /// Answers by HTTP status.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Statuses {
-    /// 1xx to 5xx, in this order.
-    pub classes: [u64; 5],
-    /// Without a status.
-    pub none: u64,
-    /// 409 Conflict.
-    pub conflict: u64,
-    /// 410 Gone.
-    pub gone: u64,
-    /// 429 Too Many Requests.
-    pub too_many_requests: u64,
+    /// Statuses that were seen, ascending: the status in the upper 16 bits, 0 for none, its count in the lower 48.
+    packed: Vec<u64>,
 }
+
+const STATUS_SHIFT: u32 = 48;
+const STATUS_COUNT: u64 = (1 << STATUS_SHIFT) - 1;
 
 impl Statuses {
     /// Counts an answer.
     pub fn record(&mut self, status: Option<u16>) {
-        let Some(status) = status else {
-            self.none += 1;
-            return;
-        };
-        match self.classes.get_mut(usize::from(status / 100).wrapping_sub(1)) {
-            Some(class) => *class += 1,
-            None => self.none += 1,
+        self.add(status.unwrap_or(0), 1);
+    }
+
+    fn add(&mut self, status: u16, count: u64) {
+        let wanted = u64::from(status);
+        let at = self.packed.partition_point(|packed| packed >> STATUS_SHIFT < wanted);
+        match self.packed.get_mut(at) {
+            Some(packed) if *packed >> STATUS_SHIFT == wanted => *packed += count,
+            _ => {
+                // Most rows see one status.
+                self.packed.reserve_exact(1);
+                self.packed.insert(at, wanted << STATUS_SHIFT | count);
+            }
         }
-        match status {
-            409 => self.conflict += 1,
-            410 => self.gone += 1,
-            429 => self.too_many_requests += 1,
-            _ => {}
-        }
+    }
+
+    /// The answers whose status a condition holds for.
+    #[must_use]
+    pub fn count(&self, is_wanted: impl Fn(u16) -> bool) -> u64 {
+        let counts =
+            self.packed.iter().map(|packed| ((packed >> STATUS_SHIFT) as u16, packed & STATUS_COUNT));
+        counts.filter(|(status, _)| is_wanted(*status)).map(|(_, count)| count).sum()
     }
 }
 
 impl Merge for Statuses {
     fn merge(&mut self, other: Self) {
-        for (own, other) in self.classes.iter_mut().zip(other.classes) {
-            *own += other;
+        for packed in other.packed {
+            self.add((packed >> STATUS_SHIFT) as u16, packed & STATUS_COUNT);
         }
-        self.none += other.none;
-        self.conflict += other.conflict;
-        self.gone += other.gone;
-        self.too_many_requests += other.too_many_requests;
+    }
+}
+
+/// Requests for an API that a later release of Kubernetes removes, as the server says in an annotation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Deprecated {
+    /// Requests.
+    pub requests: u64,
+    /// The least release that removes such an API, as major and minor.
+    pub removed_in: Option<(u8, u8)>,
+    /// One of the requests.
+    pub exemplars: Exemplars,
+}
+
+impl Merge for Deprecated {
+    fn merge(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.removed_in = self.removed_in.into_iter().chain(other.removed_in).min();
+        self.exemplars.merge(other.exemplars);
     }
 }
 

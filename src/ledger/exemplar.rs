@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use super::Merge;
+use crate::classify::Request;
 use crate::input::Place;
 use crate::k8s::continue_token::{TOKEN_START, redacted};
 use crate::k8s::go_url;
@@ -56,6 +57,22 @@ impl Exemplars {
     pub fn wants(&self, micros: Option<u64>, place: Place) -> bool {
         // An envelope may hold several requests at one place.
         self.bar.is_none_or(|bar| (Reverse(micros), place) <= bar)
+    }
+
+    /// Keeps a request if it belongs to the costliest. A long-running one's duration is no cost.
+    pub fn show(&mut self, request: &Request<'_>) {
+        let micros = if request.long_running { None } else { request.micros };
+        let place = request.place;
+        if self.wants(micros, place) {
+            self.offer(Exemplar {
+                micros,
+                place,
+                audit_id: kept_audit_id(request.audit_id),
+                uri: kept_uri(request.uri),
+                received: request.received,
+                status: request.status,
+            });
+        }
     }
 
     /// Keeps a request if it belongs to the costliest; of several copies of one, that in the first place.

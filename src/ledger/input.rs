@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Merge;
+use super::{Activity, Merge};
 use crate::decode::{Foreign, Layers, SkipReason};
 use crate::input::block::Damage;
 use crate::k8s::Stage;
@@ -20,7 +20,7 @@ pub struct SkipAt {
 }
 
 /// The sums of what was read. Each entry of each record is an event, foreign or skipped.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct InputCounts {
     /// Bytes after decompression, without records that were too long.
     pub bytes: u64,
@@ -63,6 +63,8 @@ pub struct InputCounts {
     pub sources: BTreeMap<u32, SourceCounts>,
     /// Received of the first and last event, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
+    /// The minutes with events.
+    pub activity: Activity,
 }
 
 /// What one source held.
@@ -138,9 +140,10 @@ impl Merge for SourceCounts {
 }
 
 impl InputCounts {
-    /// Widens the span by an instant.
-    pub fn span(&mut self, micros: i64) {
+    /// Takes note of an instant at which an event's request was received.
+    pub fn received_at(&mut self, micros: i64) {
         self.span = widened(self.span, micros);
+        self.activity.note(micros);
     }
 
     /// All events, filtered ones too.
@@ -212,6 +215,7 @@ impl Merge for InputCounts {
         for (source, counts) in other.sources {
             self.sources.entry(source).or_default().merge(counts);
         }
+        self.activity.merge(other.activity);
         for (own, other) in [(&mut self.span, other.span), (&mut self.access_span, other.access_span)] {
             if let Some((first, last)) = other {
                 *own = widened(widened(*own, first), last);

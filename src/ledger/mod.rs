@@ -1,5 +1,6 @@
 //! Mergeable numbers per client and shape. Integers only; every part merges in any order to the same result.
 
+pub mod activity;
 pub mod apf;
 pub mod bounded;
 pub mod counts;
@@ -10,21 +11,24 @@ pub mod input;
 pub mod live;
 pub mod row;
 pub mod seen;
+pub mod targets;
 pub mod timeline;
 pub mod traces;
 pub mod versions;
 
 use hashbrown::Equivalent;
 
+pub use activity::{Activity, Gap};
 pub use apf::Flows;
 pub use bounded::{Bounded, DistinctSet};
-pub use counts::{Items, Observed, Statuses};
+pub use counts::{Deprecated, Items, Observed, Statuses};
 pub use exemplar::{Exemplar, Exemplars};
 pub use histogram::Histogram;
 pub use index::{Additions, Index};
 pub use input::{InputCounts, SkipAt, SourceCounts};
 pub use row::Row;
 pub use seen::{Dedup, Seen};
+pub use targets::Targets;
 pub use timeline::Timeline;
 pub use traces::Traces;
 pub use versions::{ServerTimeline, VersionEvidence};
@@ -35,7 +39,7 @@ use crate::decode::klog::TraceFragment;
 use crate::input::Place;
 use crate::k8s::text::prefix;
 use crate::k8s::user_agent::Form;
-use crate::k8s::{self, AddressClass, Kind};
+use crate::k8s::{self, AddressClass, Kind, pod_name};
 
 /// A commutative and associative sum.
 pub trait Merge {
@@ -50,7 +54,7 @@ pub const MAX_CLIENTS: usize = 20_000;
 pub const MAX_PRODUCTS: usize = 16;
 /// Shapes of one product of one identity that are counted apart. A resource's name is the client's to choose.
 pub const MAX_SHAPES: usize = 1_024;
-/// Nodes or pods of one identity that are told apart.
+/// Nodes, pods, workloads or namespaces of one identity that are told apart.
 pub const MAX_DISTINCT: usize = 4_096;
 /// The longest user agent that is kept as an example, in bytes.
 const MAX_AGENT: usize = 160;
@@ -136,6 +140,10 @@ pub struct Client {
     pub nodes: DistinctSet,
     /// The pods its tokens were bound to.
     pub pods: DistinctSet,
+    /// The workloads of these pods, as their names tell.
+    pub workloads: DistinctSet,
+    /// The namespaces that its requests name.
+    pub namespaces: DistinctSet,
 }
 
 impl Default for Client {
@@ -144,6 +152,8 @@ impl Default for Client {
             products: Bounded::new(MAX_PRODUCTS),
             nodes: DistinctSet::new(MAX_DISTINCT),
             pods: DistinctSet::new(MAX_DISTINCT),
+            workloads: DistinctSet::new(MAX_DISTINCT),
+            namespaces: DistinctSet::new(MAX_DISTINCT),
         }
     }
 }
@@ -153,6 +163,8 @@ impl Merge for Client {
         self.products.merge(other.products);
         self.nodes.merge(other.nodes);
         self.pods.merge(other.pods);
+        self.workloads.merge(other.workloads);
+        self.namespaces.merge(other.namespaces);
     }
 }
 
@@ -197,16 +209,23 @@ impl Merge for Product {
 impl Ledger {
     /// Counts one event of a request.
     pub fn observe(&mut self, request: &Request<'_>) {
-        self.row(request).observe(request);
+        let (row, namespaces) = self.row(request);
+        if row.observe(request) {
+            let namespace = request.namespace();
+            if !namespace.is_empty() {
+                namespaces.insert(namespace);
+            }
+        }
     }
 
     /// Takes note of another copy of an event that was counted: the evidence that is shown must not depend on which
     /// of them came first.
     pub fn observe_copy(&mut self, request: &Request<'_>) {
-        self.row(request).show(request);
+        self.row(request).0.show(request);
     }
 
-    fn row(&mut self, request: &Request<'_>) -> &mut Row {
+    /// The row of a request, and the namespaces that its client names.
+    fn row(&mut self, request: &Request<'_>) -> (&mut Row, &mut DistinctSet) {
         let key = ClientRef::of(request);
         let client = self.clients.entry(&key, key.rank(), || ClientKey {
             kind: key.kind,
@@ -217,8 +236,8 @@ impl Ledger {
         if let Some(node) = request.node {
             client.nodes.insert(node);
         }
-        if let Some(pod) = request.pod {
-            client.pods.insert(pod);
+        if let Some(pod) = request.pod.filter(|pod| client.pods.insert(pod)) {
+            client.workloads.insert(pod_name::workload(pod));
         }
         let product = request.client.product;
         let product_rank = match product.form {
@@ -229,11 +248,12 @@ impl Ledger {
         let product = client.products.entry(product.name, product_rank, || product.name.into());
         product.note_agent(request.client.user_agent);
         let shape = ShapeRef::of(request);
-        product.rows.entry(&shape, 0, || Shape {
+        let row = product.rows.entry(&shape, 0, || Shape {
             asked: Asked::to_owned(&request.asked),
             answer: request.answer,
             era: request.era,
-        })
+        });
+        (row, &mut client.namespaces)
     }
 
     /// A hash of the row that a request belongs to.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::exemplar::{Exemplar, Exemplars, kept_audit_id, kept_uri};
+use super::exemplar::Exemplars;
 use super::live::Live;
-use super::{Flows, Histogram, Items, Merge, Observed, Statuses, Timeline};
+use super::{Deprecated, Flows, Histogram, Items, Merge, Observed, Statuses, Targets, Timeline};
 use crate::classify::Request;
 use crate::decode::klog::Apf;
 use crate::k8s::Stage;
@@ -14,6 +14,8 @@ use crate::k8s::text::prefix;
 /// How many ignored keys are kept as examples, and how much of each, in bytes.
 const KEPT_KEYS: usize = 4;
 const MAX_KEY: usize = 48;
+/// In microseconds; see [`Row::over_59s`].
+const ALMOST_A_MINUTE: u64 = 59_000_000;
 
 /// Sums over events.
 #[derive(Debug, Clone, Default)]
@@ -40,18 +42,27 @@ pub struct Row {
     pub observed: Observed,
     /// The costliest requests.
     pub exemplars: Exemplars,
+    /// The costliest requests that were answered with 400 or above.
+    pub failed: Option<Box<Exemplars>>,
     /// Keys that the server ignored: the least in the order of bytes.
     pub unknown_keys: BTreeSet<Box<str>>,
     /// What API Priority and Fairness did with the requests, where the log says so.
     pub flows: Option<Box<Flows>>,
     /// Objects in the answers.
     pub items: Items,
+    /// What the requests that ended, and the long-running ones that began, are for.
+    pub targets: Targets,
+    /// Of the requests that ended and are not long-running, those that took 59 s or more: the server gives up at 60.
+    pub over_59s: u64,
+    /// Requests of deprecated APIs.
+    pub deprecated: Option<Box<Deprecated>>,
 }
 
 impl Row {
-    /// Counts one event.
-    pub fn observe(&mut self, request: &Request<'_>) {
+    /// Counts one event. Tells whether its target is one that the row is not known to have counted before.
+    pub fn observe(&mut self, request: &Request<'_>) -> bool {
         self.events += 1;
+        let mut is_new_target = false;
         if let Some(received) = request.received {
             let (first, last) = self.span.unwrap_or((received, received));
             self.span = Some((first.min(received), last.max(received)));
@@ -59,13 +70,14 @@ impl Row {
         match request.stage {
             Stage::RequestReceived => self.received += 1,
             // A request whose authentication fails writes this stage alone, long-running or not.
-            Stage::ResponseStarted if request.status == Some(401) => self.end(request),
+            Stage::ResponseStarted if request.status == Some(401) => is_new_target = self.end(request),
             // Of no other request is its end not written.
             Stage::ResponseStarted if !request.long_running => {}
             Stage::ResponseStarted => {
                 self.live.get_or_insert_default().start(request.audit_id, request.received.unwrap_or(0));
+                is_new_target = self.targets.record(request.target_hash(), 0);
             }
-            Stage::ResponseComplete | Stage::Panic => self.end(request),
+            Stage::ResponseComplete | Stage::Panic => is_new_target = self.end(request),
         }
         self.show(request);
         for key in request.unknown_keys {
@@ -74,21 +86,19 @@ impl Row {
         if let Some(apf) = request.apf {
             self.add_apf(apf);
         }
+        is_new_target
     }
 
     /// Keeps the request as an example if it is one of the costliest.
     pub fn show(&mut self, request: &Request<'_>) {
-        let cost = if request.long_running { None } else { request.micros };
-        let place = request.place;
-        if self.exemplars.wants(cost, place) {
-            self.exemplars.offer(Exemplar {
-                micros: cost,
-                place,
-                audit_id: kept_audit_id(request.audit_id),
-                uri: kept_uri(request.uri),
-                received: request.received,
-                status: request.status,
-            });
+        self.exemplars.show(request);
+        if request.status.is_some_and(|status| status >= 400) {
+            self.failed.get_or_insert_default().show(request);
+        }
+        if let Some(deprecation) = request.deprecated {
+            let deprecated = self.deprecated.get_or_insert_default();
+            deprecated.removed_in = deprecated.removed_in.into_iter().chain(deprecation.removed_in).min();
+            deprecated.exemplars.show(request);
         }
     }
 
@@ -102,7 +112,7 @@ impl Row {
         self.items.record(count);
     }
 
-    fn end(&mut self, request: &Request<'_>) {
+    fn end(&mut self, request: &Request<'_>) -> bool {
         self.ended += 1;
         self.panics += u64::from(request.stage == Stage::Panic);
         self.statuses.record(request.status);
@@ -111,6 +121,7 @@ impl Row {
         }
         if let Some(micros) = request.micros {
             self.latency.record(micros);
+            self.over_59s += u64::from(micros >= ALMOST_A_MINUTE && !request.long_running);
         }
         if let Some(received) = request.received {
             self.timeline.record(received);
@@ -118,6 +129,10 @@ impl Row {
         if let Some(measured) = request.measured {
             self.observed.record(measured);
         }
+        if request.deprecated.is_some() {
+            self.deprecated.get_or_insert_default().requests += 1;
+        }
+        self.targets.record(request.target_hash(), 1)
     }
 
     fn keep_key(&mut self, key: &str) {
@@ -174,10 +189,18 @@ impl Merge for Row {
         };
         self.observed.merge(other.observed);
         self.exemplars.merge(other.exemplars);
+        if let Some(failed) = other.failed {
+            self.failed.get_or_insert_default().merge(*failed);
+        }
         other.unknown_keys.iter().for_each(|key| self.keep_key(key));
         if let Some(flows) = other.flows {
             self.flows.get_or_insert_default().merge(*flows);
         }
         self.items.merge(other.items);
+        self.targets.merge(other.targets);
+        self.over_59s += other.over_59s;
+        if let Some(deprecated) = other.deprecated {
+            self.deprecated.get_or_insert_default().merge(*deprecated);
+        }
     }
 }

@@ -276,7 +276,7 @@ impl Counting<'_> {
         let source = request.place.source;
         if let Some(received) = request.received {
             let ledger = &mut self.counted.ledger;
-            ledger.input.span(received);
+            ledger.input.received_at(received);
             if let Some(statement) = request.statement {
                 ledger.versions.state(statement, source, received);
             }

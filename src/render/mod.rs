@@ -2,10 +2,14 @@
 
 pub mod export;
 pub(crate) mod file;
+pub mod github;
 mod input;
 pub mod json;
+pub mod junit;
+pub mod markdown;
 pub mod plain;
 pub mod request;
+pub mod sarif;
 mod table;
 pub mod text;
 mod traces;

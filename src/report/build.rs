@@ -2,12 +2,15 @@
 
 use std::cmp::Reverse;
 
+use super::findings::Findings;
 use super::gather::Builder;
 use super::sums::{Sums, latency, rate};
 use super::{input, server_log, v1};
+use crate::accounts::Accounts;
 use crate::apiserver::Server;
 use crate::input::{Source, Sources};
-use crate::ledger::{Ledger, ServerTimeline};
+use crate::ledger::{Exemplar, Ledger, ServerTimeline};
+use crate::rules::{Policy, Rule, RuleSet, judge};
 
 /// Where the server's version is known from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,34 +48,49 @@ pub struct Context<'a> {
     pub version_source: VersionSource,
     /// What a reader should know about how the server was found.
     pub notes: Vec<String>,
+    /// The rules that judge.
+    pub rules: &'a RuleSet,
+    /// What is known and accepted.
+    pub policy: &'a Policy,
 }
 
 /// Builds the report.
 #[must_use]
 pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let received_only = ledger.input.received_only();
-    let builder = Builder {
-        context,
-        received_only,
-        servers: context
-            .timeline
-            .versions
-            .iter()
-            .map(|version| Server { version: *version, ..context.server.clone() })
-            .collect(),
-    };
+    let servers: Vec<Server> = context
+        .timeline
+        .versions
+        .iter()
+        .map(|version| Server { version: *version, ..context.server.clone() })
+        .collect();
     let traces = server_log::traces(&mut ledger.traces);
-    let (known, rest) = ledger.clients.into_parts();
+    let accounts = Accounts::open(
+        ledger.clients,
+        &servers,
+        &context.server,
+        context.version_source != VersionSource::NewestKnown,
+        received_only,
+    );
+    let rules = &context.rules.rules;
+    let mut judged = judge(&accounts, &ledger.input, rules, &context.policy.suppressions);
+    let judged_failures = std::mem::take(&mut judged.failures);
+    let builder = Builder { context, received_only };
+    let example = |exemplar: &Exemplar| builder.example(exemplar);
+    let told =
+        Findings { accounts: &accounts, rules, policy: context.policy, example: &example }.tell(judged);
     let mut all = Sums::default();
-    let mut clients: Vec<v1::Client> =
-        known.into_iter().map(|(key, client)| builder.client(Some(key), client, &mut all)).collect();
-    clients.extend(rest.map(|client| builder.client(None, client, &mut all)));
-    clients.retain(|client| !client.shapes.is_empty());
-    clients.sort_by_cached_key(|client| {
+    let mut clients: Vec<(usize, v1::Client)> =
+        accounts.clients.into_iter().map(|account| builder.client(account, &mut all)).enumerate().collect();
+    clients.sort_by_cached_key(|(_, client)| {
         let counts = &client.counts;
         let cost = (counts.etcd_micros, counts.etcd_lists, counts.limit_ignored, counts.requests);
         (Reverse(cost), client.identity.clone(), client.kind.clone(), client.impersonated_by.clone())
     });
+    let mut rank = vec![0; clients.len()];
+    for (place, (account, _)) in clients.iter().enumerate() {
+        rank[*account] = place;
+    }
     let totals = v1::Totals { counts: all.counts, latency: latency(&all.latency), rate: rate(&all.timeline) };
     v1::Report {
         schema_version: v1::SCHEMA_VERSION,
@@ -80,7 +98,12 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         input: input::input(&ledger.input, context, totals.counts.requests, all.open),
         server: server(context),
         totals,
-        clients,
+        finding_counts: told.counts,
+        policy: told.policy.clone(),
+        findings: told.sorted(&rank),
+        rules: rules.iter().map(rule).collect(),
+        rule_failures: judged_failures,
+        clients: clients.into_iter().map(|(_, client)| client).collect(),
         traces,
         traces_left_out: ledger.traces.left_out(),
     }
@@ -88,6 +111,17 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
 
 pub(super) fn file_name(sources: &[Source], index: u32) -> String {
     usize::try_from(index).ok().and_then(|index| sources.get(index)).map(Source::name).unwrap_or_default()
+}
+
+fn rule(rule: &Rule) -> v1::RuleInfo {
+    v1::RuleInfo {
+        id: rule.id.clone(),
+        name: rule.name.clone(),
+        summary: rule.summary.clone(),
+        why: rule.why.clone(),
+        quiet_for: rule.quiet_for.clone(),
+        references: rule.references.clone(),
+    }
 }
 
 fn server(context: &Context<'_>) -> v1::Server {

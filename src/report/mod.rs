@@ -2,11 +2,10 @@
 
 pub mod advice;
 mod build;
-pub mod evidence;
+mod findings;
 mod gather;
 mod input;
 mod server_log;
-mod shape;
 mod sums;
 pub mod v1;
 

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use super::sums::latency;
-use super::{shape, v1};
+use super::v1;
+use crate::accounts::words;
 use crate::ledger::traces::About;
 use crate::ledger::{self, Flows, Histogram, Merge, Traces};
 
@@ -90,9 +91,9 @@ impl Name {
         let target = about.target.as_ref();
         Self {
             operation: about.operation.to_string(),
-            resource: target.map(shape::resource),
-            subresource: target.and_then(shape::subresource),
-            scope: target.and_then(shape::scope).map(crate::k8s::Scope::as_str),
+            resource: target.map(words::resource),
+            subresource: target.and_then(words::subresource),
+            scope: target.and_then(words::scope).map(crate::k8s::Scope::as_str),
             product: about.product.to_string(),
         }
     }

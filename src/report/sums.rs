@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::v1;
+use crate::accounts::Fit;
 use crate::k8s::timestamp;
 use crate::ledger::{DistinctSet, Histogram, Merge, Row, Timeline};
 
@@ -49,7 +50,10 @@ pub(super) fn add_all(own: &mut BTreeMap<String, u64>, new: &BTreeMap<String, u6
 }
 
 pub(super) fn statuses(row: &Row, requests: u64) -> v1::Statuses {
-    let [informational, success, redirect, client_error, server_error] = row.statuses.classes;
+    let class = |class: u16| row.statuses.count(|status| status / 100 == class);
+    let one = |wanted: u16| row.statuses.count(|status| status == wanted);
+    let (informational, success, redirect) = (class(1), class(2), class(3));
+    let (client_error, server_error) = (class(4), class(5));
     let answered = informational + success + redirect + client_error + server_error;
     v1::Statuses {
         informational,
@@ -58,9 +62,9 @@ pub(super) fn statuses(row: &Row, requests: u64) -> v1::Statuses {
         client_error,
         server_error,
         none: requests.saturating_sub(answered),
-        conflict: row.statuses.conflict,
-        gone: row.statuses.gone,
-        too_many_requests: row.statuses.too_many_requests,
+        conflict: one(409),
+        gone: one(410),
+        too_many_requests: one(429),
     }
 }
 
@@ -85,6 +89,11 @@ pub(super) fn sum_observed(a: v1::Observed, b: v1::Observed) -> v1::Observed {
         contradict: a.contradict + b.contradict,
         etcd_micros: a.etcd_micros.saturating_add(b.etcd_micros),
     }
+}
+
+pub(super) fn observed(fit: Fit) -> v1::Observed {
+    let Fit { measured, agree, contradict, etcd_micros } = fit;
+    v1::Observed { measured, agree, contradict, etcd_micros }
 }
 
 pub(super) fn distinct(set: &DistinctSet) -> v1::Distinct {

@@ -3,6 +3,7 @@
 //! A public contract: fields may be added, none may change its name, its type or its meaning without a new version.
 //! Durations are whole microseconds, instants RFC 3339 in UTC, counts are of requests unless they say otherwise.
 
+mod finding;
 mod input;
 mod server_log;
 
@@ -11,6 +12,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use finding::{
+    Evidence, Finding, FindingCounts, Named, Path, Policy, RuleInfo, RuleRef, Suppressed, SuppressionInfo,
+    Who,
+};
 pub use input::{Copy, Damaged, Input, NotRead, NotReadFile, SkippedAt, SourceInput, WithoutEvents};
 pub use server_log::{Items, PriorityAndFairness, TraceGroup};
 
@@ -31,6 +36,17 @@ pub struct Report {
     pub server: Server,
     /// Sums over all clients.
     pub totals: Totals,
+    /// What rules found: what can't be seen first, then a client's findings together, the client with the worst
+    /// before others.
+    pub findings: Vec<Finding>,
+    /// How many findings there are.
+    pub finding_counts: FindingCounts,
+    /// The rules that judged.
+    pub rules: Vec<RuleInfo>,
+    /// Conditions and texts of rules that failed on a value.
+    pub rule_failures: Vec<String>,
+    /// What the policy file did.
+    pub policy: Policy,
     /// The clients, the costliest first: by time that reads from etcd took, by lists from etcd, by ignored limits,
     /// by requests.
     pub clients: Vec<Client>,

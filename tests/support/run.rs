@@ -10,6 +10,7 @@ use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::{Dedup, Ledger, Merge, ServerTimeline};
 use kubetoll::pipeline::{self, Counted, Pass, Settings, Shared, Worker};
 use kubetoll::report::{Context, Report, VersionSource, build};
+use kubetoll::rules::{Policy, RuleSet};
 
 /// The version that requests are judged by.
 const VERSION: KubeVersion = KubeVersion::new(34, 2);
@@ -75,6 +76,8 @@ pub fn report(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline) -> R
         timeline,
         version_source: VersionSource::Flag,
         notes: Vec::new(),
+        rules: &RuleSet::embedded(),
+        policy: &Policy::default(),
     };
     build(ledger, &context)
 }

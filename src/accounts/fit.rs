@@ -5,14 +5,35 @@
 //! exactly if etcd was asked, for the revision check of a consistent read too; it has `decode-response-object`
 //! exactly if objects came from etcd. For writes and watches the annotations tell nothing.
 
-use super::v1;
 use crate::apiserver::{ServedFrom, Verdict};
 use crate::k8s::{KubeVersion, Verb};
-use crate::ledger::Observed;
+use crate::ledger::{Merge, Observed};
+
+/// How the measurements of requests fit the verdicts on them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Fit {
+    /// Requests that the server measured.
+    pub measured: u64,
+    /// Reads whose measurement shows what the verdict says.
+    pub agree: u64,
+    /// Reads whose measurement shows something else, and requests that were served though the model refuses them.
+    pub contradict: u64,
+    /// Time spent in calls to etcd, in microseconds.
+    pub etcd_micros: u64,
+}
+
+impl Merge for Fit {
+    fn merge(&mut self, other: Self) {
+        self.measured += other.measured;
+        self.agree += other.agree;
+        self.contradict += other.contradict;
+        self.etcd_micros = self.etcd_micros.saturating_add(other.etcd_micros);
+    }
+}
 
 /// How the measurements of a row fit its verdict.
 #[must_use]
-pub fn compare(verb: Verb, verdict: &Verdict, version: KubeVersion, observed: &Observed) -> v1::Observed {
+pub fn compare(verb: Verb, verdict: &Verdict, version: KubeVersion, observed: &Observed) -> Fit {
     let tells_decoding = version.at_least(30, 0);
     // 1.37 may read a list from etcd by RangeStream, which the tracker does not see.
     let tells_all_reads = !version.at_least(37, 0);
@@ -30,7 +51,7 @@ pub fn compare(verb: Verb, verdict: &Verdict, version: KubeVersion, observed: &O
         (Verb::Get, ServedFrom::Etcd) => (observed.etcd_only + observed.decoded, observed.without_etcd),
         _ => (0, 0),
     };
-    v1::Observed { measured: observed.measured(), agree, contradict, etcd_micros: observed.etcd_micros }
+    Fit { measured: observed.measured(), agree, contradict, etcd_micros: observed.etcd_micros }
 }
 
 #[cfg(test)]

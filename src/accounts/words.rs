@@ -9,7 +9,7 @@ use crate::k8s::{Scope, Verb};
 use compact_str::CompactString;
 
 /// `deployments.apps`, or the class of another path.
-pub(super) fn resource(target: &Target<CompactString>) -> String {
+pub(crate) fn resource(target: &Target<CompactString>) -> String {
     match target {
         Target::Resource { group, resource, .. } => qualified(resource, group),
         Target::Unknown { resource, .. } if resource.is_empty() => "(unknown)".to_owned(),
@@ -23,7 +23,7 @@ fn qualified(resource: &str, group: &str) -> String {
     if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") }
 }
 
-pub(super) fn subresource(target: &Target<CompactString>) -> Option<String> {
+pub(crate) fn subresource(target: &Target<CompactString>) -> Option<String> {
     match target {
         Target::Resource { subresource, .. } if !subresource.is_empty() => Some(subresource.to_string()),
         _ => None,
@@ -31,7 +31,7 @@ pub(super) fn subresource(target: &Target<CompactString>) -> Option<String> {
 }
 
 /// Whether it is for objects of one namespace, all of them, or one by its path.
-pub(super) fn scope(target: &Target<CompactString>) -> Option<Scope> {
+pub(crate) fn scope(target: &Target<CompactString>) -> Option<Scope> {
     match target {
         Target::Resource { scope, .. } => Some(*scope),
         _ => None,
@@ -39,7 +39,7 @@ pub(super) fn scope(target: &Target<CompactString>) -> Option<Scope> {
 }
 
 /// The list options in the form of a query, values that differ from request to request left out.
-pub(super) fn parameters(asked: &Asked<CompactString>) -> String {
+pub(crate) fn parameters(asked: &Asked<CompactString>) -> String {
     let options = &asked.options;
     let mut words: Vec<String> = Vec::new();
     let mut word = |text: &str| words.push(text.to_owned());
@@ -88,17 +88,20 @@ pub(super) fn parameters(asked: &Asked<CompactString>) -> String {
 }
 
 fn field_selector(options: &Options) -> Option<&'static str> {
-    match (options.field_selector, options.single, options.selects_other_fields) {
-        (Selector::Everything, ..) => None,
-        (Selector::Invalid, ..) => Some("fieldSelector=(invalid)"),
-        (Selector::Some, Single::No, _) => Some("fieldSelector=…"),
-        (Selector::Some, _, false) => Some("fieldSelector=metadata.name=…"),
-        (Selector::Some, _, true) => Some("fieldSelector=metadata.name=…,…"),
-    }
+    Some(match (options.field_selector, options.selects_name) {
+        (Selector::Everything, _) => return None,
+        (Selector::Invalid, _) => "fieldSelector=(invalid)",
+        (Selector::Some, false) => "fieldSelector=…",
+        (Selector::Some, true) if options.selects_other_fields => "fieldSelector=metadata.name=…,…",
+        (Selector::Some, true) if options.single == Single::KeyBySelectedNamespace => {
+            "fieldSelector=metadata.name=…,metadata.namespace=…"
+        }
+        (Selector::Some, true) => "fieldSelector=metadata.name=…",
+    })
 }
 
 /// List options that ignored keys were likely meant to be.
-pub(super) fn misspelt(asked: &Asked<CompactString>) -> Vec<String> {
+pub(crate) fn misspelt(asked: &Asked<CompactString>) -> Vec<String> {
     let keys = LIST_OPTION_KEYS.iter().enumerate();
     keys.filter(|(index, _)| asked.options.misspelt & (1 << index) != 0)
         .map(|(_, key)| (*key).to_owned())

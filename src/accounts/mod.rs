@@ -1,0 +1,355 @@
+//! The ledger's rows with their verdicts, gathered per client: what rules judge and the report tells.
+
+mod fit;
+pub(crate) mod words;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use compact_str::CompactString;
+
+pub use fit::{Fit, compare};
+
+use crate::apiserver::asked::is_long_running;
+use crate::apiserver::judge::served_against_model;
+use crate::apiserver::{Asked, Certainty, LimitVerdict, ServedFrom, Server, Verdict, certainty, judge};
+use crate::classify::Shape;
+use crate::k8s::identity::service_account;
+use crate::k8s::{KubeVersion, Library, Scope, Verb};
+use crate::ledger::{Bounded, Client, ClientKey, DistinctSet, Merge, Observed, Product, Row};
+
+/// The name of everything beyond the number of clients that are told apart.
+const OTHER_CLIENTS: &str = "(other clients)";
+/// The name of everything beyond the number of products that are told apart.
+const OTHER_PRODUCTS: &str = "(other products)";
+
+/// All clients.
+#[derive(Debug)]
+pub struct Accounts {
+    /// The clients, in no order.
+    pub clients: Vec<Account>,
+    /// The server's configuration; its version is that of the era at hand.
+    pub server: Server,
+    /// The version was given, or the log states it.
+    pub version_is_known: bool,
+    /// The log holds arrivals only.
+    pub received_only: bool,
+    /// Resources that a request's path puts into a namespace.
+    pub namespaced: BTreeSet<String>,
+}
+
+/// One client: an identity.
+#[derive(Debug)]
+pub struct Account {
+    /// Who it is; `None` for all that are not told apart.
+    pub key: Option<ClientKey>,
+    /// The nodes it was seen on.
+    pub nodes: DistinctSet,
+    /// The pods its tokens were bound to.
+    pub pods: DistinctSet,
+    /// The workloads of these pods.
+    pub workloads: DistinctSet,
+    /// The namespaces that its requests name.
+    pub namespaces: DistinctSet,
+    /// A user agent of each product, and the library that it tells.
+    pub agents: BTreeMap<String, (String, Library)>,
+    /// What it asked.
+    pub entries: BTreeMap<ShapeKey, Entry>,
+}
+
+/// What a shape looks like in the report, and its verdict. Shapes of the ledger for which these are equal are one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ShapeKey {
+    /// Verb; `None` for what is beyond the number of shapes that are told apart.
+    pub verb: Option<Verb>,
+    /// Resource with its group, or the class of another path.
+    pub resource: Option<String>,
+    /// Subresource.
+    pub subresource: Option<String>,
+    /// How much of the resource the path names.
+    pub scope: Option<Scope>,
+    /// The list options in classes.
+    pub parameters: String,
+    /// List options that ignored keys were likely meant to be.
+    pub misspelt: Vec<String>,
+    /// Where it was served from.
+    pub served_from: ServedFrom,
+    /// For `depends`, which it was in most cases.
+    pub likely: Option<ServedFrom>,
+    /// What became of its limit.
+    pub limit: LimitVerdict,
+    /// The status with which the server refuses it.
+    pub rejected: Option<u16>,
+    /// The verdict's code.
+    pub reason: &'static str,
+    /// The version of Kubernetes by which it is judged.
+    pub kube_version: KubeVersion,
+}
+
+/// The rows of one shape.
+#[derive(Debug)]
+pub struct Entry {
+    /// What is asked: of one of the ledger's shapes. What it and the others differ in is in no word and no verdict.
+    pub asked: Option<Asked<CompactString>>,
+    /// The verdict.
+    pub verdict: Option<Verdict>,
+    /// Of all rows that hold requests the least certain, or of all rows if none does: a total order, as rows come
+    /// in none.
+    certainty: (bool, Certainty),
+    /// Durations are lifetimes.
+    pub long_running: bool,
+    /// How the server's own measurements fit.
+    pub fit: Fit,
+    /// The numbers by product.
+    pub rows: BTreeMap<String, (Row, Fit)>,
+}
+
+impl Entry {
+    /// How sure the verdict is.
+    #[must_use]
+    pub fn certainty(&self) -> Certainty {
+        self.certainty.1
+    }
+}
+
+impl ShapeKey {
+    /// Whether etcd answered, for `depends` in most cases.
+    #[must_use]
+    pub fn is_from_etcd(&self) -> bool {
+        self.likely.unwrap_or(self.served_from) == ServedFrom::Etcd
+    }
+
+    /// The shape in one line, such as `list pods ?limit=500&resourceVersion=0`. Stable: suppressions and
+    /// fingerprints hold it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let Some(verb) = self.verb else { return "(other shapes)".to_owned() };
+        let mut name = format!("{verb} {}", self.resource.as_deref().unwrap_or("(unknown)"));
+        if let Some(subresource) = &self.subresource {
+            name.push('/');
+            name.push_str(subresource);
+        }
+        match self.scope {
+            Some(Scope::Namespace) => name.push_str(" in a namespace"),
+            Some(Scope::Cluster) if matches!(verb, Verb::List | Verb::Watch | Verb::DeleteCollection) => {
+                name.push_str(" cluster-wide");
+            }
+            _ => {}
+        }
+        if !self.parameters.is_empty() {
+            name.push_str(" ?");
+            name.push_str(&self.parameters);
+        }
+        name
+    }
+}
+
+impl Account {
+    /// The client in words: without a user, its product and where it comes from.
+    #[must_use]
+    pub fn identity(&self) -> String {
+        match &self.key {
+            None => OTHER_CLIENTS.to_owned(),
+            Some(ClientKey { identity, address: Some(address), .. }) => {
+                format!("{identity} ({address} address)")
+            }
+            Some(key) => key.identity.to_string(),
+        }
+    }
+
+    /// What kind of client it is.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        self.key.as_ref().map_or("user", |key| key.kind.as_str())
+    }
+
+    /// Who asked, where the requests impersonate.
+    #[must_use]
+    pub fn impersonated_by(&self) -> Option<&str> {
+        self.key.as_ref()?.impersonator.as_deref()
+    }
+
+    /// The library that a product is built on, as far as a user agent of it tells.
+    #[must_use]
+    pub fn library(&self, product: &str) -> Library {
+        self.agents.get(product).map_or(Library::Unknown, |(_, library)| *library)
+    }
+
+    /// Namespace and name, if it is a ServiceAccount.
+    #[must_use]
+    pub fn service_account(&self) -> Option<(&str, &str)> {
+        service_account(&self.key.as_ref()?.identity)
+    }
+}
+
+impl Accounts {
+    /// Judges each row. `servers` are those of the eras that rows name.
+    #[must_use]
+    pub fn open(
+        clients: Bounded<ClientKey, Client>,
+        servers: &[Server],
+        base: &Server,
+        version_is_known: bool,
+        received_only: bool,
+    ) -> Self {
+        let mut accounts = Self {
+            clients: Vec::new(),
+            server: base.clone(),
+            version_is_known,
+            received_only,
+            namespaced: BTreeSet::new(),
+        };
+        let (known, rest) = clients.into_parts();
+        let known = known.into_iter().map(|(key, client)| (Some(key), client));
+        for (key, client) in known.chain(rest.map(|client| (None, client))) {
+            let account = accounts.account(key, client, servers);
+            if !account.entries.is_empty() {
+                accounts.clients.push(account);
+            }
+        }
+        for key in accounts.clients.iter().flat_map(|account| account.entries.keys()) {
+            if let (Some(Scope::Namespace), Some(resource)) = (key.scope, &key.resource)
+                && !accounts.namespaced.contains(resource)
+            {
+                accounts.namespaced.insert(resource.clone());
+            }
+        }
+        accounts
+    }
+
+    /// The requests of a row.
+    #[must_use]
+    pub fn requests(&self, row: &Row) -> u64 {
+        row.requests(self.received_only)
+    }
+
+    fn account(&self, key: Option<ClientKey>, client: Client, servers: &[Server]) -> Account {
+        let mut account = Account {
+            key,
+            nodes: client.nodes,
+            pods: client.pods,
+            workloads: client.workloads,
+            namespaces: client.namespaces,
+            agents: BTreeMap::new(),
+            entries: BTreeMap::new(),
+        };
+        let (products, other_products) = client.products.into_parts();
+        let mut products: Vec<(Box<str>, Product)> = products;
+        products.extend(other_products.map(|product| (OTHER_PRODUCTS.into(), product)));
+        for (name, product) in products {
+            let library = Library::of(&name, &product.example);
+            account.agents.insert(String::from(name.clone()), (product.example.to_string(), library));
+            let (rows, other_rows) = product.rows.into_parts();
+            let rows = rows.into_iter().map(|(shape, row)| (Some(shape), row));
+            // A copy of an event that was counted elsewhere makes a row of its own where it differs in its details.
+            let counted = |(_, row): &(Option<Shape>, Row)| row.events > 0;
+            for (shape, row) in rows.chain(other_rows.map(|row| (None, row))).filter(counted) {
+                self.enter(&mut account.entries, shape, &name, row, servers);
+            }
+        }
+        account
+    }
+
+    /// Adds a row to the entry that it belongs to. `None` is what is beyond the number of shapes.
+    fn enter(
+        &self,
+        entries: &mut BTreeMap<ShapeKey, Entry>,
+        shape: Option<Shape>,
+        product: &str,
+        row: Row,
+        servers: &[Server],
+    ) {
+        let requests = self.requests(&row);
+        let (key, entry, fit) = match shape {
+            Some(shape) => {
+                let server = &servers[usize::from(shape.era)];
+                self.judged(server, shape, &row.observed, requests)
+            }
+            None => {
+                (self.folded(), Entry::folded(), Fit { measured: row.observed.measured(), ..Fit::default() })
+            }
+        };
+        let certainty = entry.certainty;
+        let own = entries.entry(key).or_insert(entry);
+        own.fit.merge(fit);
+        own.certainty = own.certainty.max(certainty);
+        match own.rows.get_mut(product) {
+            Some((own_row, own_fit)) => {
+                own_row.merge(row);
+                own_fit.merge(fit);
+            }
+            None => {
+                own.rows.insert(product.to_owned(), (row, fit));
+            }
+        }
+    }
+
+    fn judged(
+        &self,
+        server: &Server,
+        shape: Shape,
+        observed: &Observed,
+        requests: u64,
+    ) -> (ShapeKey, Entry, Fit) {
+        let asked = shape.asked.as_borrowed();
+        // Arrivals alone tell nothing of an answer.
+        let status = shape.answer.status().filter(|_| !self.received_only);
+        let verdict = judge(server, &asked, status);
+        let mut fit = compare(asked.verb, &verdict, server.version, observed);
+        if served_against_model(server, &asked, status) {
+            fit.contradict += requests;
+        }
+        let key = ShapeKey {
+            verb: Some(asked.verb),
+            resource: Some(words::resource(&shape.asked.target)),
+            subresource: words::subresource(&shape.asked.target),
+            scope: words::scope(&shape.asked.target),
+            parameters: words::parameters(&shape.asked),
+            misspelt: words::misspelt(&shape.asked),
+            served_from: verdict.served_from,
+            likely: verdict.likely,
+            limit: verdict.limit,
+            rejected: verdict.rejected,
+            reason: verdict.reason.code(),
+            kube_version: server.version,
+        };
+        let entry = Entry {
+            verdict: Some(verdict),
+            certainty: (requests > 0, certainty(server, &asked, status)),
+            long_running: is_long_running(&asked),
+            fit: Fit::default(),
+            rows: BTreeMap::new(),
+            asked: Some(shape.asked),
+        };
+        (key, entry, fit)
+    }
+
+    fn folded(&self) -> ShapeKey {
+        ShapeKey {
+            verb: None,
+            resource: None,
+            subresource: None,
+            scope: None,
+            parameters: String::new(),
+            misspelt: Vec::new(),
+            served_from: ServedFrom::NotObservable,
+            likely: None,
+            limit: LimitVerdict::Absent,
+            rejected: None,
+            reason: "folded",
+            kube_version: self.server.version,
+        }
+    }
+}
+
+impl Entry {
+    fn folded() -> Self {
+        Self {
+            asked: None,
+            verdict: None,
+            certainty: (false, Certainty::Certain),
+            long_running: false,
+            fit: Fit::default(),
+            rows: BTreeMap::new(),
+        }
+    }
+}

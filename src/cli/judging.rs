@@ -1,0 +1,75 @@
+//! From flags and the policy file to the rules that judge.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow, bail};
+use clap::ValueEnum;
+
+use super::args::{FailOn, RuleArgs, ServerArgs};
+use crate::rules::policy::FILE_NAME;
+use crate::rules::{Policy, RuleSet};
+
+/// Rules and policy of a run.
+#[derive(Debug)]
+pub(super) struct Judging {
+    pub(super) rules: RuleSet,
+    pub(super) policy: Policy,
+    pub(super) fail_on: Vec<FailOn>,
+}
+
+/// Loads what the flags name; flags go before the policy file.
+pub(super) fn load(args: &RuleArgs, fail_on: &[FailOn]) -> anyhow::Result<Judging> {
+    let mut rules = RuleSet::with_directories(&args.rules).context("--rules")?;
+    let policy = policy(args, &rules)?;
+    policy.apply(&mut rules);
+    let select = if args.select.is_empty() { &policy.select } else { &args.select };
+    let ignore: Vec<String> = args.ignore.iter().chain(&policy.ignore).cloned().collect();
+    rules.choose(select, &ignore).map_err(|error| anyhow!(error))?;
+    let fail_on = if fail_on.is_empty() { fail_on_of(&policy)? } else { fail_on.to_vec() };
+    Ok(Judging { rules, policy, fail_on })
+}
+
+fn policy(args: &RuleArgs, rules: &RuleSet) -> anyhow::Result<Policy> {
+    let usual = Path::new(FILE_NAME);
+    let path: PathBuf = match &args.config {
+        Some(path) => path.clone(),
+        None if usual.is_file() => usual.to_owned(),
+        None => return Ok(Policy::default()),
+    };
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("{}: can't be read as a policy file", path.display()))?;
+    let today = chrono::Local::now().date_naive();
+    Ok(Policy::read(&path, &text, rules, today)?)
+}
+
+fn fail_on_of(policy: &Policy) -> anyhow::Result<Vec<FailOn>> {
+    let mut wanted = Vec::new();
+    for word in &policy.fail_on {
+        let Ok(what) = FailOn::from_str(&word.value, false) else {
+            let names = FailOn::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+            let names: Vec<String> = names.map(|name| name.get_name().to_owned()).collect();
+            bail!(
+                "{}:{}:{}: nothing is called '{}' to fail on; known are {}",
+                policy.file,
+                word.at.line,
+                word.at.column,
+                word.value,
+                names.join(", ")
+            );
+        };
+        wanted.push(what);
+    }
+    Ok(wanted)
+}
+
+/// The server's flags, and what the policy says where there is none.
+pub(super) fn server_args(args: &ServerArgs, policy: &Policy) -> ServerArgs {
+    let or = |flag: &Vec<String>, own: &Vec<String>| if flag.is_empty() { own.clone() } else { flag.clone() };
+    ServerArgs {
+        kube_version: args.kube_version.clone().or_else(|| policy.kube_version.clone()),
+        etcd_version: args.etcd_version.clone().or_else(|| policy.etcd_version.clone()),
+        feature_gate: or(&args.feature_gate, &policy.feature_gates),
+        uncached: or(&args.uncached, &policy.uncached),
+        aggregated: or(&args.aggregated, &policy.aggregated),
+    }
+}

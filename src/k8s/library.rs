@@ -1,0 +1,188 @@
+//! Which library a client is built on, as far as its user agent tells: what to change depends on it.
+
+use super::Product;
+
+/// A kind of client, for advice. A user agent is the client's to choose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Library {
+    ClientGo,
+    ControllerRuntime,
+    Kubectl,
+    Kubelet,
+    ControlPlane,
+    Helm,
+    ArgoCd,
+    Flux,
+    Terraform,
+    Java,
+    Python,
+    JavaScript,
+    KubeRs,
+    DotNet,
+    /// Go without client-go.
+    GoHttp,
+    Curl,
+    Browser,
+    Unknown,
+}
+
+impl Library {
+    /// All of them, in the order of their declaration.
+    pub const ALL: [Self; 18] = [
+        Self::ClientGo,
+        Self::ControllerRuntime,
+        Self::Kubectl,
+        Self::Kubelet,
+        Self::ControlPlane,
+        Self::Helm,
+        Self::ArgoCd,
+        Self::Flux,
+        Self::Terraform,
+        Self::Java,
+        Self::Python,
+        Self::JavaScript,
+        Self::KubeRs,
+        Self::DotNet,
+        Self::GoHttp,
+        Self::Curl,
+        Self::Browser,
+        Self::Unknown,
+    ];
+
+    /// The name that rules use.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ClientGo => "client-go",
+            Self::ControllerRuntime => "controller-runtime",
+            Self::Kubectl => "kubectl",
+            Self::Kubelet => "kubelet",
+            Self::ControlPlane => "control-plane",
+            Self::Helm => "helm",
+            Self::ArgoCd => "argo-cd",
+            Self::Flux => "flux",
+            Self::Terraform => "terraform",
+            Self::Java => "java",
+            Self::Python => "python",
+            Self::JavaScript => "javascript",
+            Self::KubeRs => "kube-rs",
+            Self::DotNet => "dotnet",
+            Self::GoHttp => "go-http",
+            Self::Curl => "curl",
+            Self::Browser => "browser",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// What a product of a user agent is built on; `user_agent` is one of that product.
+    #[must_use]
+    pub fn of(product: &str, user_agent: &str) -> Self {
+        let name = product.to_ascii_lowercase();
+        let is = |names: &[&str]| names.contains(&&*name);
+        let begins = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
+        let says = |words: &[&str]| {
+            let agent = user_agent.to_ascii_lowercase();
+            words.iter().any(|word| agent.contains(word))
+        };
+        match () {
+            () if is(&["kubectl", "oc"]) || begins(&["kubectl-", "kubectl."]) => Self::Kubectl,
+            () if is(&["kubelet"]) => Self::Kubelet,
+            () if is(&["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"])
+                || is(&["cloud-controller-manager", "kube-aggregator", "openshift-apiserver"]) =>
+            {
+                Self::ControlPlane
+            }
+            () if is(&["helm"]) => Self::Helm,
+            () if begins(&["argocd", "argo-cd", "gitops-engine"]) => Self::ArgoCd,
+            () if is(&["kustomize-controller", "helm-controller", "source-controller", "flux"]) => Self::Flux,
+            () if begins(&["terraform", "hashicorp", "opentofu", "pulumi"]) => Self::Terraform,
+            () if begins(&[
+                "okhttp",
+                "fabric8",
+                "kubernetes java client",
+                "java",
+                "apache-httpclient",
+                "vert.x",
+            ]) =>
+            {
+                Self::Java
+            }
+            () if begins(&[
+                "python",
+                "kubernetes_asyncio",
+                "lightkube",
+                "pykube",
+                "kr8s",
+                "kopf",
+                "aiohttp",
+            ]) =>
+            {
+                Self::Python
+            }
+            () if begins(&["node-fetch", "axios", "undici", "got", "kubernetes-client-javascript"]) => {
+                Self::JavaScript
+            }
+            // Generated clients name their language behind the generator's version.
+            () if begins(&["openapi-generator", "swagger-codegen", "kubernetes-client"]) => match () {
+                () if says(&["python"]) => Self::Python,
+                () if says(&["java/", "/java"]) && !says(&["javascript"]) => Self::Java,
+                () if says(&["javascript", "typescript", "node"]) => Self::JavaScript,
+                () if says(&["csharp", "dotnet"]) => Self::DotNet,
+                () => Self::Unknown,
+            },
+            () if begins(&["kube-rs", "kube-runtime", "kube-client", "rust", "reqwest", "hyper"]) => {
+                Self::KubeRs
+            }
+            () if begins(&["kubernetesclient", "dotnet", ".net"]) => Self::DotNet,
+            () if is(&["go-http-client"]) => Self::GoHttp,
+            () if is(&["curl", "wget"]) => Self::Curl,
+            () if is(&["mozilla"]) => Self::Browser,
+            // The name of the binary that kubebuilder's template makes.
+            () if is(&["manager"]) || begins(&["controller-runtime"]) => Self::ControllerRuntime,
+            () if says(&[") kubernetes/"]) => Self::ClientGo,
+            () => Self::Unknown,
+        }
+    }
+
+    /// As [`Library::of`], of a user agent alone.
+    #[must_use]
+    pub fn of_user_agent(user_agent: &str) -> Self {
+        Self::of(Product::of(user_agent).name, user_agent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn user_agents() {
+        for (user_agent, library) in [
+            ("kubectl/v1.32.4 (linux/amd64) kubernetes/59526cd", Library::Kubectl),
+            ("kubelet/v1.30.4 (linux/amd64) kubernetes/a51b3b7", Library::Kubelet),
+            (
+                "kube-controller-manager/v1.30.4 (linux/amd64) kubernetes/a51b3b7/leader-election",
+                Library::ControlPlane,
+            ),
+            ("Helm/3.14.0", Library::Helm),
+            ("argocd-application-controller/v0.0.0 (linux/amd64) kubernetes/$Format", Library::ArgoCd),
+            ("HashiCorp/1.0 Terraform/1.7.0", Library::Terraform),
+            ("okhttp/4.12.0", Library::Java),
+            ("Kubernetes Java Client/19.0.0", Library::Java),
+            ("fabric8-kubernetes-client/6.9.2", Library::Java),
+            ("OpenAPI-Generator/29.0.0/python", Library::Python),
+            ("OpenAPI-Generator/19.0.0/java", Library::Java),
+            ("OpenAPI-Generator/1.0.0/javascript", Library::JavaScript),
+            ("kube-rs/0.88", Library::KubeRs),
+            ("Go-http-client/2.0", Library::GoHttp),
+            ("curl/8.5.0", Library::Curl),
+            ("manager/v0.0.0 (linux/amd64) kubernetes/$Format", Library::ControllerRuntime),
+            ("my-operator/v1.2.3 (linux/amd64) kubernetes/abcdef0", Library::ClientGo),
+            ("my-agent/1.0", Library::Unknown),
+            ("", Library::Unknown),
+        ] {
+            assert_eq!(Library::of_user_agent(user_agent), library, "{user_agent}");
+        }
+    }
+}

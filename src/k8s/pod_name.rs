@@ -1,0 +1,51 @@
+//! From a pod's name to its workload's.
+
+/// The alphabet of generated names: no vowels, and nothing that is easily mistaken.
+///
+/// Source: k8s.io/apimachinery `pkg/util/rand/rand.go:alphanums`.
+fn is_generated(text: &str) -> bool {
+    text.bytes().all(|byte| b"bcdfghjklmnpqrstvwxz2456789".contains(&byte))
+}
+
+/// The name of the workload that a pod belongs to, as far as the pod's name tells: without the two generated
+/// endings that a Deployment makes, the one of a `DaemonSet` or a Job, or the number of a `StatefulSet`.
+///
+/// Source: k8s.io/apiserver `pkg/storage/names/generate.go` (five generated characters), kubernetes
+/// `pkg/controller/controller_utils.go:ComputeHash` (up to ten), `pkg/controller/statefulset/stateful_set_utils.go`.
+#[must_use]
+pub fn workload(pod: &str) -> &str {
+    let Some((rest, last)) = pod.rsplit_once('-') else { return pod };
+    if !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()) && last.len() <= 4 {
+        return rest;
+    }
+    if last.len() != 5 || !is_generated(last) {
+        return pod;
+    }
+    match rest.rsplit_once('-') {
+        Some((owner, hash)) if (6..=10).contains(&hash.len()) && is_generated(hash) => owner,
+        _ => rest,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generated_endings_are_left_out() {
+        for (pod, owner) in [
+            ("web-6d4cf56db6-x2x8q", "web"),
+            ("node-agent-zk7wp", "node-agent"),
+            ("db-0", "db"),
+            ("db-12", "db"),
+            ("nightly-28412345-b8xqz", "nightly-28412345"),
+            ("single", "single"),
+            ("coredns-abcde", "coredns-abcde"),
+            ("kube-proxy-node-17-x", "kube-proxy-node-17-x"),
+            ("", ""),
+            ("-", "-"),
+        ] {
+            assert_eq!(workload(pod), owner, "{pod}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! In which minutes a log has events, to find the times of which it holds nothing.
+
+use std::collections::BTreeMap;
+
+use super::Merge;
+
+/// Words of 64 minutes that are kept: eight years.
+const MAX_WORDS: usize = 1 << 16;
+
+/// A set of minutes.
+#[derive(Debug, Clone, Default)]
+pub struct Activity {
+    /// By minutes since 1970 over 64: which of those have an event. Of more words than fit, the earliest are kept.
+    words: BTreeMap<u32, u64>,
+    /// The minute that was noted last; most events are of the same.
+    last: Option<u32>,
+}
+
+/// A time without any event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// Its first minute, in microseconds since 1970.
+    pub from: i64,
+    /// Minutes.
+    pub minutes: u64,
+}
+
+impl Activity {
+    /// Notes an event at an instant, in microseconds since 1970.
+    pub fn note(&mut self, micros: i64) {
+        let minute = u32::try_from(micros.div_euclid(60_000_000)).unwrap_or(0);
+        if self.last != Some(minute) {
+            self.last = Some(minute);
+            self.add(minute / 64, 1 << (minute % 64));
+        }
+    }
+
+    fn add(&mut self, word: u32, bits: u64) {
+        *self.words.entry(word).or_default() |= bits;
+        if self.words.len() > MAX_WORDS {
+            self.words.pop_last();
+            self.last = None;
+        }
+    }
+
+    fn minutes(&self) -> impl Iterator<Item = u64> {
+        self.words.iter().flat_map(|(word, bits)| {
+            (0..64).filter(move |bit| bits & (1 << bit) != 0).map(move |bit| u64::from(*word) * 64 + bit)
+        })
+    }
+
+    /// The longest time between two minutes with events: the first of several.
+    #[must_use]
+    pub fn longest_gap(&self) -> Option<Gap> {
+        let mut longest: Option<Gap> = None;
+        let mut before: Option<u64> = None;
+        for minute in self.minutes() {
+            if let Some(before) = before {
+                let minutes = minute - before - 1;
+                if minutes > longest.map_or(0, |gap| gap.minutes) {
+                    let from = i64::try_from((before + 1) * 60_000_000).unwrap_or(i64::MAX);
+                    longest = Some(Gap { from, minutes });
+                }
+            }
+            before = Some(minute);
+        }
+        longest
+    }
+
+    /// Minutes with events.
+    #[must_use]
+    pub fn active_minutes(&self) -> u64 {
+        self.words.values().map(|bits| u64::from(bits.count_ones())).sum()
+    }
+}
+
+impl Merge for Activity {
+    fn merge(&mut self, other: Self) {
+        for (word, bits) in other.words {
+            self.add(word, bits);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn of(minutes: &[u32]) -> Activity {
+        let mut activity = Activity::default();
+        for minute in minutes {
+            activity.note(i64::from(*minute) * 60_000_000 + 7);
+        }
+        activity
+    }
+
+    proptest! {
+        #[test]
+        fn gaps_are_those_between_sorted_minutes(
+            minutes in prop::collection::vec(0_u32..500, 0..40),
+            cut in 0_usize..40,
+        ) {
+            let sorted: BTreeSet<u32> = minutes.iter().copied().collect();
+            let sorted: Vec<u32> = sorted.into_iter().collect();
+            let naive = sorted.windows(2).map(|pair| u64::from(pair[1] - pair[0] - 1)).max().filter(|gap| *gap > 0);
+            let (left, right) = minutes.split_at(cut.min(minutes.len()));
+            let mut merged = of(right);
+            merged.merge(of(left));
+            prop_assert_eq!(merged.longest_gap().map(|gap| gap.minutes), naive);
+            prop_assert_eq!(of(&minutes).longest_gap(), merged.longest_gap());
+            prop_assert_eq!(merged.active_minutes(), sorted.len() as u64);
+        }
+    }
+
+    #[test]
+    fn a_gap_begins_after_the_last_event() {
+        assert_eq!(of(&[10, 14]).longest_gap(), Some(Gap { from: 11 * 60_000_000, minutes: 3 }));
+        assert_eq!(of(&[10, 11]).longest_gap(), None);
+    }
+}

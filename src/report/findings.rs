@@ -1,0 +1,260 @@
+//! Findings in the form of the report.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use super::v1;
+use crate::accounts::{Account, Accounts};
+use crate::k8s::timestamp;
+use crate::ledger::DistinctSet;
+use crate::rules::{self, Judged, Policy, Rule, Severity};
+
+/// What findings are made with.
+pub(super) struct Findings<'a> {
+    pub(super) accounts: &'a Accounts,
+    pub(super) rules: &'a [Rule],
+    pub(super) policy: &'a Policy,
+    /// A request in the form of the report.
+    pub(super) example: &'a dyn Fn(&crate::ledger::Exemplar) -> v1::Example,
+}
+
+/// What the report tells of rules.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    findings: Vec<(Placing, v1::Finding)>,
+    pub(super) counts: v1::FindingCounts,
+    pub(super) policy: v1::Policy,
+}
+
+/// What decides where a finding stands.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Placing {
+    account: Option<usize>,
+    severity: Reverse<Severity>,
+    rule: String,
+    key: Vec<String>,
+    shape: Option<String>,
+}
+
+impl Told {
+    /// The findings: what can't be seen first, then a client's findings together, the client with the worst before
+    /// others. `rank` is the place of an account's client in the report.
+    pub(super) fn sorted(self, rank: &[usize]) -> Vec<v1::Finding> {
+        let mut worst: Vec<Option<Severity>> = vec![None; rank.len()];
+        for (placing, _) in &self.findings {
+            if let Some(account) = placing.account {
+                worst[account] = worst[account].max(Some(placing.severity.0));
+            }
+        }
+        let mut findings = self.findings;
+        findings.sort_by_cached_key(|(placing, _)| {
+            let client = placing.account.map(|account| (Reverse(worst[account]), rank[account]));
+            (client, placing.clone())
+        });
+        findings.into_iter().map(|(_, finding)| finding).collect()
+    }
+}
+
+impl Findings<'_> {
+    pub(super) fn tell(&self, judged: Judged) -> Told {
+        let mut told = Told { policy: self.policy(&judged), ..Told::default() };
+        for finding in judged.findings {
+            match finding.severity {
+                Severity::Error => told.counts.error += 1,
+                Severity::Warning => told.counts.warning += 1,
+                Severity::Info => told.counts.info += 1,
+            }
+            let placing = Placing {
+                account: finding.account,
+                severity: Reverse(finding.severity),
+                rule: finding.rule.clone(),
+                key: finding.key.clone(),
+                shape: finding.shape.clone(),
+            };
+            told.findings.push((placing, self.finding(finding)));
+        }
+        told
+    }
+
+    fn rule(&self, id: &str) -> &Rule {
+        self.rules.iter().find(|rule| rule.id == id).expect("findings are of these rules")
+    }
+
+    fn account(&self, finding: &rules::Finding) -> Option<&Account> {
+        finding.account.map(|index| &self.accounts.clients[index])
+    }
+
+    fn finding(&self, finding: rules::Finding) -> v1::Finding {
+        let rule = self.rule(&finding.rule);
+        let account = self.account(&finding);
+        let mut evidence = finding.evidence.iter().map(|one| v1::Evidence::from((self.example)(one)));
+        let first = evidence.next();
+        let more_evidence = evidence.collect();
+        v1::Finding {
+            verify: verify(account, &finding, first.as_ref()),
+            who: account.map(|account| who(account, &finding)),
+            path: finding.verdict.as_ref().map(path),
+            fingerprint: fingerprint(account, &finding),
+            rule: v1::RuleRef { id: rule.id.clone(), name: rule.name.clone() },
+            severity: finding.severity.to_string(),
+            client: account.map(Account::identity),
+            resource: finding.resource,
+            shape: finding.shape,
+            message: finding.message,
+            why: rule.why.clone(),
+            fix: finding.fix,
+            tradeoff: rule.tradeoff.clone(),
+            look_for: finding.look_for,
+            stats: finding.stats.iter().map(|(name, value)| ((*name).to_owned(), value.to_json())).collect(),
+            evidence: first,
+            more_evidence,
+        }
+    }
+
+    fn policy(&self, judged: &Judged) -> v1::Policy {
+        let used: BTreeSet<usize> = judged.suppressed.iter().map(|(index, _)| *index).collect();
+        let info = |one: &rules::Suppression| v1::SuppressionInfo {
+            rule: one.rule.clone(),
+            client: one.client.clone(),
+            shape: one.shape.clone(),
+            reason: one.reason.clone(),
+            expires: one.expires.to_string(),
+            line: one.at.line,
+        };
+        let all = self.policy.suppressions.iter().enumerate();
+        v1::Policy {
+            file: Some(self.policy.file.clone()).filter(|file| !file.is_empty()),
+            suppressed: judged
+                .suppressed
+                .iter()
+                .map(|(index, finding)| {
+                    let (rule, suppression) = (self.rule(&finding.rule), &self.policy.suppressions[*index]);
+                    v1::Suppressed {
+                        rule: v1::RuleRef { id: rule.id.clone(), name: rule.name.clone() },
+                        severity: finding.severity.to_string(),
+                        client: self.account(finding).map(Account::identity),
+                        message: finding.message.clone(),
+                        reason: suppression.reason.clone(),
+                        expires: suppression.expires.to_string(),
+                    }
+                })
+                .collect(),
+            expired: all.clone().filter(|(_, one)| one.is_expired).map(|(_, one)| info(one)).collect(),
+            unmatched: all
+                .filter(|(index, one)| !one.is_expired && !used.contains(index))
+                .map(|(_, one)| info(one))
+                .collect(),
+        }
+    }
+}
+
+fn who(account: &Account, finding: &rules::Finding) -> v1::Who {
+    let product =
+        finding.product.as_deref().or(finding.user_agents.first().map(|(product, _)| product.as_str()));
+    let at = |micros: fn((i64, i64)) -> i64| finding.span.map(|span| timestamp::format_micros(micros(span)));
+    v1::Who {
+        name: rules::client_name(account),
+        kind: account.kind().to_owned(),
+        service_account: account
+            .service_account()
+            .map(|(namespace, name)| v1::ServiceAccount { namespace: namespace.into(), name: name.into() }),
+        impersonated_by: account.impersonated_by().map(str::to_owned),
+        library: product.map_or("unknown", |product| account.library(product).as_str()).to_owned(),
+        user_agents: finding.user_agents.iter().cloned().collect(),
+        pods: named(&account.pods),
+        nodes: named(&account.nodes),
+        first_timestamp: at(|span| span.0),
+        last_timestamp: at(|span| span.1),
+    }
+}
+
+fn named(set: &DistinctSet) -> v1::Named {
+    let (count, more) = set.count();
+    v1::Named { count, more, examples: set.examples().map(str::to_owned).collect() }
+}
+
+fn path(path: &rules::Path) -> v1::Path {
+    v1::Path {
+        served_from: path.served_from.to_owned(),
+        likely: path.likely.map(str::to_owned),
+        limit: path.limit.to_owned(),
+        reason: path.reason.to_owned(),
+        explanation: path.explanation.to_owned(),
+        certainty: path.certainty.to_owned(),
+        kube_version: path.kube_version.clone(),
+        agree: path.observed.0,
+        contradict: path.observed.1,
+    }
+}
+
+fn fingerprint(account: Option<&Account>, finding: &rules::Finding) -> String {
+    let mut text = finding.rule.clone();
+    let client = account.map(|account| (account.identity(), account.impersonated_by().map(str::to_owned)));
+    let parts = client.into_iter().flat_map(|(identity, real)| [Some(identity), real]).flatten();
+    for part in parts.chain(finding.key.iter().cloned()) {
+        text.push('\0');
+        text.push_str(&part);
+    }
+    format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()))
+}
+
+/// The commands that show a finding. What clients chose stands in single quotes.
+fn verify(account: Option<&Account>, finding: &rules::Finding, evidence: Option<&v1::Evidence>) -> String {
+    let mut commands = Vec::new();
+    if let (Some(evidence), Some(verdict)) = (evidence, &finding.verdict) {
+        let uri = without_token(&evidence.uri);
+        if matches!(verdict.verb, "get" | "list") && uri.starts_with('/') {
+            commands.push(format!("kubectl get --raw {}", quoted(&uri)));
+        }
+        if matches!(verdict.verb, "get" | "list" | "watch") && uri.starts_with('/') {
+            let request = quoted(&format!("GET {uri}"));
+            commands.push(format!("kubetoll classify {request} --kube-version {}", verdict.kube_version));
+        }
+    }
+    if let (Some(account), Some(verdict)) = (account, &finding.verdict) {
+        let file = evidence.map_or("LOG".to_owned(), |evidence| quoted(&evidence.file));
+        let filter = match account.kind() {
+            "user-agent" => format!("--client {}", quoted(finding.product.as_deref().unwrap_or_default())),
+            _ => format!("--user {}", quoted(&account.identity())),
+        };
+        let resource = finding.resource.as_deref().filter(|resource| !resource.starts_with('('));
+        let resource = resource.map_or(String::new(), |resource| format!(" --resource {}", quoted(resource)));
+        commands.push(format!("kubetoll scan {file} {filter} --verb {}{resource}", verdict.verb));
+    }
+    commands.join("\n")
+}
+
+/// A request target without the parameters of which the value was left out.
+fn without_token(uri: &str) -> String {
+    let Some((path, query)) = uri.split_once('?') else { return uri.to_owned() };
+    let kept: Vec<&str> = query.split('&').filter(|pair| !pair.contains('…')).collect();
+    if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
+}
+
+/// A word of a POSIX shell.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,@%+".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_chose_stays_one_word_of_a_shell() {
+        assert_eq!(quoted("/api/v1/pods"), "/api/v1/pods");
+        assert_eq!(quoted("/api/v1/pods?limit=5&a=b"), "'/api/v1/pods?limit=5&a=b'");
+        assert_eq!(quoted("a'; rm -rf / #"), r"'a'\''; rm -rf / #'");
+        assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn a_page_is_shown_by_the_first_one() {
+        assert_eq!(without_token("/api/v1/pods?continue=…&limit=5"), "/api/v1/pods?limit=5");
+        assert_eq!(without_token("/api/v1/pods?continue=…"), "/api/v1/pods");
+    }
+}

@@ -1,0 +1,215 @@
+//! What rules found.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Example, ServiceAccount};
+
+/// A finding: requests of a client that a rule judges.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    /// The rule.
+    pub rule: RuleRef,
+    /// `info`, `warning` or `error`.
+    pub severity: String,
+    /// The client's identity, as in `clients[]`; null for a finding on the input.
+    pub client: Option<String>,
+    /// The resource, if it is one.
+    pub resource: Option<String>,
+    /// The shape with the most requests, such as `list pods cluster-wide ?limit=500`.
+    pub shape: Option<String>,
+    /// One sentence.
+    pub message: String,
+    /// What the server does and what it costs. Prose: paragraphs, lists with `- `, code in backticks.
+    pub why: String,
+    /// What to change, for this kind of client on this server; prose.
+    pub fix: String,
+    /// What the fix makes worse; prose.
+    pub tradeoff: Option<String>,
+    /// Commands, one a line, that show it: the request again, its verdict, and its events in the log.
+    pub verify: String,
+    /// What to look for in the next log; prose.
+    pub look_for: Option<String>,
+    /// The numbers of docs/rules/names.md (`stats`, or `input`) that are not zero, false or empty.
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub stats: serde_json::Map<String, serde_json::Value>,
+    /// Who it is.
+    pub who: Option<Who>,
+    /// Where the requests were answered from, and why that is known: of the shape with the most requests.
+    pub path: Option<Path>,
+    /// The costliest request.
+    pub evidence: Option<Evidence>,
+    /// The next costliest.
+    pub more_evidence: Vec<Evidence>,
+    /// The same for the same rule, client and place in every run; no count is in it.
+    pub fingerprint: String,
+}
+
+/// A rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RuleRef {
+    /// Stable for ever.
+    pub id: String,
+    /// The name.
+    pub name: String,
+}
+
+/// Who made the requests.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Who {
+    /// A short name: `namespace/name` for a ServiceAccount.
+    pub name: String,
+    /// `service-account`, `node`, `control-plane`, `user`, `anonymous` or `user-agent`.
+    pub kind: String,
+    /// The ServiceAccount, if it is one.
+    pub service_account: Option<ServiceAccount>,
+    /// Who asked, where the requests impersonate.
+    pub impersonated_by: Option<String>,
+    /// The library that the user agent tells.
+    pub library: String,
+    /// Products of user agents, and one user agent of each, as the client sent it.
+    pub user_agents: BTreeMap<String, String>,
+    /// The client's pods.
+    pub pods: Named,
+    /// The client's nodes.
+    pub nodes: Named,
+    /// Received of the first event.
+    pub first_timestamp: Option<String>,
+    /// Received of the last event.
+    pub last_timestamp: Option<String>,
+}
+
+/// How many different ones there were, and a few of their names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Named {
+    /// How many.
+    pub count: u64,
+    /// There were more than that.
+    pub more: bool,
+    /// The first few in the order of bytes.
+    pub examples: Vec<String>,
+}
+
+/// Where requests were answered from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Path {
+    /// As in `shapes[]`.
+    pub served_from: String,
+    /// As in `shapes[]`.
+    pub likely: Option<String>,
+    /// As in `shapes[]`.
+    pub limit: String,
+    /// As in `shapes[]`.
+    pub reason: String,
+    /// As in `shapes[]`.
+    pub explanation: String,
+    /// As in `shapes[]`.
+    pub certainty: String,
+    /// The version of Kubernetes by which they are judged.
+    pub kube_version: String,
+    /// Slow requests of which the server's own measurement fits.
+    pub agree: u64,
+    /// Slow requests of which it contradicts.
+    pub contradict: u64,
+}
+
+/// One request, as evidence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Evidence {
+    /// The log.
+    pub file: String,
+    /// The line in it, from 1.
+    pub line: u64,
+    /// The request's ID.
+    #[serde(rename = "auditID")]
+    pub audit_id: String,
+    /// As the client sent it, but for what a continue token holds.
+    pub uri: String,
+    /// When it was received.
+    pub timestamp: Option<String>,
+    /// How long it took; null for a long-running one.
+    pub duration_micros: Option<u64>,
+    /// The answer's status.
+    pub status: Option<u16>,
+}
+
+impl From<Example> for Evidence {
+    fn from(example: Example) -> Self {
+        let Example { request_uri, file, line, audit_id, timestamp, duration_micros, status } = example;
+        Self { file, line, audit_id, uri: request_uri, timestamp, duration_micros, status }
+    }
+}
+
+/// How many findings there are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct FindingCounts {
+    pub error: u64,
+    pub warning: u64,
+    pub info: u64,
+}
+
+/// A rule that judged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleInfo {
+    /// Stable for ever.
+    pub id: String,
+    /// The name.
+    pub name: String,
+    /// What it finds.
+    pub summary: String,
+    /// What the server does and what it costs. Prose: paragraphs, lists with `- `, code in backticks.
+    pub why: String,
+    /// What looks like it and is by design; prose.
+    pub quiet_for: Option<String>,
+    /// Issues, enhancement proposals and documents.
+    pub references: Vec<String>,
+}
+
+/// What the policy file did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Policy {
+    /// The file; null without one.
+    pub file: Option<String>,
+    /// Findings that a suppression holds back.
+    pub suppressed: Vec<Suppressed>,
+    /// Suppressions that do not hold any more.
+    pub expired: Vec<SuppressionInfo>,
+    /// Suppressions that hold nothing back.
+    pub unmatched: Vec<SuppressionInfo>,
+}
+
+/// A finding that is held back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "as in a finding and its suppression")]
+pub struct Suppressed {
+    pub rule: RuleRef,
+    pub severity: String,
+    pub client: Option<String>,
+    pub message: String,
+    pub reason: String,
+    pub expires: String,
+}
+
+/// A suppression.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[allow(missing_docs, reason = "as in the policy file")]
+pub struct SuppressionInfo {
+    pub rule: String,
+    pub client: Option<String>,
+    pub shape: Option<String>,
+    pub reason: String,
+    pub expires: String,
+    /// Where it stands in the policy file.
+    pub line: u64,
+}

@@ -1,0 +1,383 @@
+//! What rules may ask of a row: `client.*`, `request.*` and `server.*`. The one list of these names; the reference
+//! and the JSON Schema of rule files are made of it.
+
+use super::value::Kind::{Bool, Int, Text, Texts};
+use super::value::{Name, Value};
+use crate::accounts::{Account, Accounts, Entry, Fit, ShapeKey};
+use crate::apiserver::options::{
+    Limit, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
+};
+use crate::apiserver::{Asked, Gate, Server, Target, resources};
+use crate::k8s::{Scope, Verb};
+use crate::ledger::Row;
+use compact_str::CompactString;
+
+/// One row: a client's requests of one shape by one product.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// All accounts.
+    pub accounts: &'a Accounts,
+    /// The client.
+    pub account: &'a Account,
+    /// The shape.
+    pub key: &'a ShapeKey,
+    /// Its verdict.
+    pub entry: &'a Entry,
+    /// The product of the user agent.
+    pub product: &'a str,
+    /// The numbers.
+    pub row: &'a Row,
+    /// How measurements fit the verdict.
+    pub fit: &'a Fit,
+}
+
+/// Finds a fact of a row.
+pub type Get = for<'r, 'a> fn(&'r Facts<'a>) -> Value<'r>;
+
+fn text(text: &str) -> Value<'_> {
+    Value::Text(text.into())
+}
+
+impl Facts<'_> {
+    fn asked(&self) -> Option<&Asked<CompactString>> {
+        self.entry.asked.as_ref()
+    }
+
+    fn server(&self) -> Server {
+        Server { version: self.key.kube_version, ..self.accounts.server.clone() }
+    }
+
+    fn is_across_namespaces(&self) -> bool {
+        let Some(Asked { target: Target::Resource { group, resource, scope: Scope::Cluster, .. }, .. }) =
+            self.asked()
+        else {
+            return false;
+        };
+        match resources::is_cluster_scoped(group, resource) {
+            Some(is_cluster_scoped) => !is_cluster_scoped,
+            None => self.key.resource.as_ref().is_some_and(|name| self.accounts.namespaced.contains(name)),
+        }
+    }
+}
+
+/// `client.*`
+pub const CLIENT: &[Name<Get>] = &[
+    Name {
+        name: "identity",
+        kind: Text,
+        doc: "The user name that the requests act as; `system:node:*` for all nodes.",
+        get: |row| Value::Text(row.account.identity().into()),
+    },
+    Name {
+        name: "kind",
+        kind: Text,
+        doc: "`service-account`, `node`, `control-plane`, `user`, `anonymous` or `user-agent` (access lines name no user).",
+        get: |row| text(row.account.kind()),
+    },
+    Name {
+        name: "serviceAccount",
+        kind: Text,
+        doc: "`namespace/name`, or empty.",
+        get: |row| {
+            let name = row.account.service_account();
+            Value::Text(name.map_or(String::new(), |(namespace, name)| format!("{namespace}/{name}")).into())
+        },
+    },
+    Name {
+        name: "impersonatedBy",
+        kind: Text,
+        doc: "Who asked, where the requests impersonate; else empty.",
+        get: |row| text(row.account.impersonated_by().unwrap_or_default()),
+    },
+    Name {
+        name: "product",
+        kind: Text,
+        doc: "The product of the user agent: `kubectl`, `Go-http-client`, `(no user agent)`, `(unnamed)`.",
+        get: |row| text(row.product),
+    },
+    Name {
+        name: "library",
+        kind: Text,
+        doc: "What the user agent tells of the library: `client-go`, `controller-runtime`, `kubectl`, `kubelet`, \
+              `control-plane`, `helm`, `argo-cd`, `flux`, `terraform`, `java`, `python`, `javascript`, `kube-rs`, \
+              `dotnet`, `go-http`, `curl`, `browser` or `unknown`.",
+        get: |row| text(row.account.library(row.product).as_str()),
+    },
+    Name {
+        name: "products",
+        kind: Int,
+        doc: "Distinct products of user agents of this identity.",
+        get: |row| Value::count(row.account.agents.len() as u64),
+    },
+    Name {
+        name: "workloads",
+        kind: Int,
+        doc: "Distinct workloads of this identity: names of pods without their generated endings.",
+        get: |row| Value::count(row.account.workloads.count().0),
+    },
+    Name {
+        name: "pods",
+        kind: Int,
+        doc: "Distinct pods that tokens of this identity are bound to.",
+        get: |row| Value::count(row.account.pods.count().0),
+    },
+    Name {
+        name: "nodes",
+        kind: Int,
+        doc: "Distinct nodes that it was seen on; for kubelets the nodes themselves.",
+        get: |row| Value::count(row.account.nodes.count().0),
+    },
+    Name {
+        name: "namespaces",
+        kind: Int,
+        doc: "Distinct namespaces that its requests name.",
+        get: |row| Value::count(row.account.namespaces.count().0),
+    },
+];
+
+/// `request.*`
+pub const REQUEST: &[Name<Get>] = &[
+    Name {
+        name: "verb",
+        kind: Text,
+        doc: "`get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`, `connect`, `proxy` or `other`.",
+        get: |row| text(row.key.verb.map_or("other", Verb::as_str)),
+    },
+    Name {
+        name: "resource",
+        kind: Text,
+        doc: "`pods`, `deployments.apps`, or the class of another path: `(discovery)`, `(openapi)`, `(health)`, \
+              `(metrics)`, `(version)`, `(profile)`, `(other path)`.",
+        get: |row| text(row.key.resource.as_deref().unwrap_or_default()),
+    },
+    Name {
+        name: "subresource",
+        kind: Text,
+        doc: "`status`, `scale`, `eviction`, `token`, `log` …, or empty.",
+        get: |row| text(row.key.subresource.as_deref().unwrap_or_default()),
+    },
+    Name {
+        name: "scope",
+        kind: Text,
+        doc: "`cluster`, `namespace` or `object`: how much the path names; empty outside the API's resources.",
+        get: |row| text(row.key.scope.map_or("", Scope::as_str)),
+    },
+    Name {
+        name: "allNamespaces",
+        kind: Bool,
+        doc: "A collection of a resource that has namespaces, across all of them. Of custom resources, those are \
+              known of which the log holds a request in a namespace.",
+        get: |row| Value::Bool(row.is_across_namespaces()),
+    },
+    Name {
+        name: "parameters",
+        kind: Text,
+        doc: "The list options in classes, such as `limit=500&resourceVersion=0`.",
+        get: |row| text(&row.key.parameters),
+    },
+    Name {
+        name: "servedFrom",
+        kind: Text,
+        doc: "`watch-cache`, `watch-cache-after-revision-check`, `etcd`, `depends`, `write`, `no-storage`, \
+              `aggregated`, `rejected` or `not-observable`.",
+        get: |row| text(row.key.served_from.as_str()),
+    },
+    Name {
+        name: "fromEtcd",
+        kind: Bool,
+        doc: "etcd answered; for `depends`, in most cases.",
+        get: |row| Value::Bool(row.key.is_from_etcd()),
+    },
+    Name {
+        name: "limit",
+        kind: Text,
+        doc: "`absent`, `honoured` or `ignored`: what became of the limit.",
+        get: |row| text(row.key.limit.as_str()),
+    },
+    Name {
+        name: "pageSize",
+        kind: Int,
+        doc: "The limit that was asked for; of sizes that few clients use, the next usual one above. 0 for none.",
+        get: |row| {
+            Value::Int(match row.asked().map(|asked| asked.options.limit) {
+                Some(Limit::Page(PageSize::Exactly(size) | PageSize::UpTo(size))) => i64::from(size),
+                Some(Limit::Page(PageSize::More)) => 100_000,
+                _ => 0,
+            })
+        },
+    },
+    Name {
+        name: "resourceVersion",
+        kind: Text,
+        doc: "`unset`, `0`, `number` or `invalid`.",
+        get: |row| {
+            text(match row.asked().map_or(ResourceVersion::Unset, |asked| asked.options.resource_version) {
+                ResourceVersion::Unset => "unset",
+                ResourceVersion::Zero | ResourceVersion::ZeroAlias => "0",
+                ResourceVersion::Number => "number",
+                ResourceVersion::Garbage => "invalid",
+            })
+        },
+    },
+    Name {
+        name: "resourceVersionMatch",
+        kind: Text,
+        doc: "`NotOlderThan`, `Exact`, `invalid`, or empty.",
+        get: |row| {
+            let wanted =
+                row.asked().map_or(ResourceVersionMatch::Unset, |asked| asked.options.resource_version_match);
+            text(match wanted {
+                ResourceVersionMatch::Unset => "",
+                ResourceVersionMatch::NotOlderThan => "NotOlderThan",
+                ResourceVersionMatch::Exact => "Exact",
+                ResourceVersionMatch::Unknown => "invalid",
+            })
+        },
+    },
+    Name {
+        name: "page",
+        kind: Text,
+        doc: "`first`, `continue`, `inconsistent` (goes on at the newest revision after the first one's had \
+              expired) or `invalid`: what the continue token is.",
+        get: |row| {
+            text(match row.asked().map_or(Page::First, |asked| asked.options.page) {
+                Page::First => "first",
+                Page::AtRevision => "continue",
+                Page::Inconsistent => "inconsistent",
+                Page::Invalid => "invalid",
+            })
+        },
+    },
+    Name {
+        name: "labelSelector",
+        kind: Bool,
+        doc: "It has a label selector.",
+        get: |row| {
+            Value::Bool(row.asked().is_some_and(|asked| asked.options.label_selector != Selector::Everything))
+        },
+    },
+    Name {
+        name: "fieldSelector",
+        kind: Text,
+        doc: "`metadata.name` (alone or with other fields), `other`, `invalid`, or empty.",
+        get: |row| {
+            let Some(options) = row.asked().map(|asked| asked.options) else { return text("") };
+            text(match options.field_selector {
+                Selector::Everything => "",
+                Selector::Invalid => "invalid",
+                Selector::Some if options.selects_name => "metadata.name",
+                Selector::Some => "other",
+            })
+        },
+    },
+    Name {
+        name: "readsOneKey",
+        kind: Bool,
+        doc: "The field selector narrows the read to one object's key, as the server does it within a namespace.",
+        get: |row| {
+            Value::Bool(row.asked().is_some_and(|asked| match asked.options.single {
+                Single::No => false,
+                Single::Key | Single::KeyIfClusterScoped => true,
+                Single::KeyBySelectedNamespace => row.key.kube_version.at_least(27, 0),
+            }))
+        },
+    },
+    Name {
+        name: "sendInitialEvents",
+        kind: Bool,
+        doc: "It asks for `sendInitialEvents=true`.",
+        get: |row| {
+            Value::Bool(row.asked().is_some_and(|asked| asked.options.send_initial_events == Some(true)))
+        },
+    },
+    Name {
+        name: "misspelt",
+        kind: Texts,
+        doc: "List options that keys were likely meant to be which the server ignores.",
+        get: |row| Value::Texts(row.key.misspelt.iter().map(|key| key.as_str().into()).collect()),
+    },
+    Name {
+        name: "rejected",
+        kind: Int,
+        doc: "The status with which the server refuses it by its parameters or path, or 0.",
+        get: |row| Value::Int(i64::from(row.key.rejected.unwrap_or(0))),
+    },
+    Name {
+        name: "reason",
+        kind: Text,
+        doc: "The verdict's code, such as `list-any-ignores-limit` (docs/classify.md).",
+        get: |row| text(row.key.reason),
+    },
+    Name {
+        name: "certainty",
+        kind: Text,
+        doc: "`certain`, `by-version` or `by-config`: what the verdict hangs on.",
+        get: |row| text(row.entry.certainty().as_str()),
+    },
+    Name {
+        name: "longRunning",
+        kind: Bool,
+        doc: "A watch, a log, or a connection: its duration is a lifetime and no cost.",
+        get: |row| Value::Bool(row.entry.long_running),
+    },
+];
+
+/// `server.*`
+pub const SERVER: &[Name<Get>] = &[
+    Name {
+        name: "version",
+        kind: Text,
+        doc: "The version of Kubernetes by which the requests are judged: `1.36.2`.",
+        get: |row| Value::Text(row.key.kube_version.to_string().into()),
+    },
+    Name {
+        name: "minor",
+        kind: Int,
+        doc: "Its minor version: 36.",
+        get: |row| Value::Int(i64::from(row.key.kube_version.minor)),
+    },
+    Name {
+        name: "patch",
+        kind: Int,
+        doc: "Its patch level: 2; 0 if it is not known.",
+        get: |row| Value::Int(i64::from(row.key.kube_version.patch.unwrap_or(0))),
+    },
+    Name {
+        name: "known",
+        kind: Bool,
+        doc: "The version was given or the log states it; else it is the newest known.",
+        get: |row| Value::Bool(row.accounts.version_is_known),
+    },
+    Name {
+        name: "etcd",
+        kind: Text,
+        doc: "etcd's version, or empty if it was not given.",
+        get: |row| {
+            Value::Text(row.accounts.server.etcd.map_or(String::new(), |version| version.to_string()).into())
+        },
+    },
+    Name {
+        name: "consistentLists",
+        kind: Bool,
+        doc: "A LIST without resourceVersion comes from the watch cache.",
+        get: |row| {
+            let server = row.server();
+            Value::Bool(server.version.at_least(31, 0) && server.consistent_reads_from_cache())
+        },
+    },
+    Name {
+        name: "snapshots",
+        kind: Bool,
+        doc: "Further pages and lists at an exact revision come from snapshots of the watch cache.",
+        get: |row| {
+            let server = row.server();
+            Value::Bool(server.consistent_reads_from_cache() && server.enabled(Gate::ListFromCacheSnapshot))
+        },
+    },
+    Name {
+        name: "watchList",
+        kind: Bool,
+        doc: "A watch may begin with the state of the collection (`sendInitialEvents`).",
+        get: |row| Value::Bool(row.server().enabled(Gate::WatchList)),
+    },
+];

@@ -1,0 +1,56 @@
+//! What a rule finds.
+
+use super::rule::Severity;
+use super::value::Value;
+use crate::ledger::Exemplar;
+
+/// A finding: a group of rows of which a level of a rule holds.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// The rule's id.
+    pub rule: String,
+    /// How bad it is.
+    pub severity: Severity,
+    /// Index of the client among the accounts; `None` for a finding on the input.
+    pub account: Option<usize>,
+    /// The product, where the rule tells products apart, or there is one.
+    pub product: Option<String>,
+    /// The resource, where the rule tells resources apart, or there is one.
+    pub resource: Option<String>,
+    /// The shape with the most requests.
+    pub shape: Option<String>,
+    /// What tells the finding apart from others of the rule and client: no count is in it.
+    pub key: Vec<String>,
+    /// One sentence. Holds what clients chose.
+    pub message: String,
+    /// What to change, for this kind of client on this server. Prose; holds what clients chose.
+    pub fix: String,
+    /// What to look for afterwards, as `fix`.
+    pub look_for: Option<String>,
+    /// The numbers.
+    pub stats: Vec<(&'static str, Value<'static>)>,
+    /// What is said of the request with the most requests.
+    pub verdict: Option<Path>,
+    /// Received of the first and the last event, in microseconds since 1970.
+    pub span: Option<(i64, i64)>,
+    /// Products of user agents, and one user agent of each.
+    pub user_agents: Vec<(String, String)>,
+    /// Requests, as evidence: the costliest first.
+    pub evidence: Vec<Exemplar>,
+}
+
+/// Where the requests were answered from, and why that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "as in the facts of the same names")]
+pub struct Path {
+    pub verb: &'static str,
+    pub served_from: &'static str,
+    pub likely: Option<&'static str>,
+    pub limit: &'static str,
+    pub reason: &'static str,
+    pub explanation: &'static str,
+    pub certainty: &'static str,
+    pub kube_version: String,
+    /// Slow requests of which the server's own measurement fits, and contradicts.
+    pub observed: (u64, u64),
+}

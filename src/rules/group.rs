@@ -1,0 +1,220 @@
+//! Rows that a rule judges together, and the whole that they are a part of.
+
+use std::cell::OnceCell;
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use super::facts::Facts;
+use crate::accounts::{Account, Accounts, Entry, ShapeKey};
+use crate::k8s::Verb;
+use crate::ledger::{Histogram, Merge, Row, Targets, Timeline, timeline::Rate};
+
+/// What a client does with a resource, whatever a rule matched.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Companions {
+    /// Requests that begin a watch.
+    pub watches: u64,
+    /// LISTs.
+    pub lists: u64,
+    /// Creates, updates, patches and deletes, of subresources too.
+    pub writes: u64,
+}
+
+/// Sums over all accounts.
+#[derive(Debug)]
+pub struct Whole<'a> {
+    /// The accounts.
+    pub accounts: &'a Accounts,
+    /// All requests.
+    pub requests: u64,
+    /// LISTs and GETs that etcd answered.
+    pub etcd_reads: u64,
+    /// Requests by account.
+    by_account: Vec<u64>,
+    companions: HashMap<(usize, &'a str), Companions, FxBuildHasher>,
+}
+
+/// Whether a request changes objects.
+#[must_use]
+pub fn is_write(verb: Verb) -> bool {
+    matches!(verb, Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection)
+}
+
+impl<'a> Whole<'a> {
+    /// Sums up.
+    #[must_use]
+    pub fn of(accounts: &'a Accounts) -> Self {
+        let mut whole = Self {
+            accounts,
+            requests: 0,
+            etcd_reads: 0,
+            by_account: Vec::with_capacity(accounts.clients.len()),
+            companions: HashMap::default(),
+        };
+        for (index, account) in accounts.clients.iter().enumerate() {
+            let mut all = 0;
+            for (key, entry) in &account.entries {
+                let requests: u64 = entry.rows.values().map(|(row, _)| accounts.requests(row)).sum();
+                all += requests;
+                if key.is_from_etcd() && matches!(key.verb, Some(Verb::List | Verb::Get)) {
+                    whole.etcd_reads += requests;
+                }
+                let (Some(verb), Some(resource)) = (key.verb, &key.resource) else { continue };
+                let own = whole.companions.entry((index, resource)).or_default();
+                match verb {
+                    Verb::Watch => own.watches += requests,
+                    Verb::List => own.lists += requests,
+                    verb if is_write(verb) => own.writes += requests,
+                    _ => {}
+                }
+            }
+            whole.requests += all;
+            whole.by_account.push(all);
+        }
+        whole
+    }
+
+    /// What a client does with a resource.
+    #[must_use]
+    pub fn companions(&self, account: usize, resource: &str) -> Companions {
+        self.companions.get(&(account, resource)).copied().unwrap_or_default()
+    }
+
+    /// All requests of a client.
+    #[must_use]
+    pub fn requests_of(&self, account: usize) -> u64 {
+        self.by_account.get(account).copied().unwrap_or(0)
+    }
+}
+
+/// Rows that a rule judges together; all are of one client.
+#[derive(Debug)]
+pub struct Group<'a> {
+    /// The rows, those with the most requests first. There is one at least.
+    pub rows: Vec<Facts<'a>>,
+    /// Index of the client.
+    pub account: usize,
+    /// What it is a part of.
+    pub whole: &'a Whole<'a>,
+    rate: OnceCell<Option<Rate>>,
+    latency: OnceCell<Histogram>,
+    targets: OnceCell<Targets>,
+}
+
+impl<'a> Group<'a> {
+    /// Rows as a group. They may come in any order.
+    #[must_use]
+    pub fn new(mut rows: Vec<Facts<'a>>, account: usize, whole: &'a Whole<'a>) -> Self {
+        rows.sort_by(|a, b| {
+            let requests = |facts: &Facts<'_>| whole.accounts.requests(facts.row);
+            requests(b).cmp(&requests(a)).then_with(|| (a.key, a.product).cmp(&(b.key, b.product)))
+        });
+        Self {
+            rows,
+            account,
+            whole,
+            rate: OnceCell::new(),
+            latency: OnceCell::new(),
+            targets: OnceCell::new(),
+        }
+    }
+
+    /// The row with the most requests.
+    #[must_use]
+    pub fn leading(&self) -> &Facts<'a> {
+        &self.rows[0]
+    }
+
+    /// A sum over the rows.
+    pub fn sum(&self, of: impl Fn(&Row) -> u64) -> u64 {
+        self.rows.iter().map(|facts| of(facts.row)).sum()
+    }
+
+    /// Requests.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.sum(|row| self.whole.accounts.requests(row))
+    }
+
+    /// Answers whose status a condition holds for.
+    pub fn answers(&self, is_wanted: impl Fn(u16) -> bool) -> u64 {
+        self.sum(|row| row.statuses.count(&is_wanted))
+    }
+
+    /// Peak and active time, or `None` without a timestamp.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        *self.rate.get_or_init(|| {
+            let mut timeline = Timeline::default();
+            for facts in &self.rows {
+                timeline.merge(facts.row.whole_timeline());
+            }
+            timeline.rate()
+        })
+    }
+
+    /// Durations.
+    #[must_use]
+    pub fn latency(&self) -> &Histogram {
+        self.latency.get_or_init(|| {
+            let mut latency = Histogram::default();
+            for facts in &self.rows {
+                latency.merge(facts.row.latency.clone());
+            }
+            latency
+        })
+    }
+
+    /// What the requests are for.
+    #[must_use]
+    pub fn targets(&self) -> &Targets {
+        self.targets.get_or_init(|| {
+            let mut targets = Targets::default();
+            for facts in &self.rows {
+                targets.merge(facts.row.targets.clone());
+            }
+            targets
+        })
+    }
+
+    /// Received of the first and the last event, in microseconds since 1970.
+    #[must_use]
+    pub fn span(&self) -> Option<(i64, i64)> {
+        let spans = || self.rows.iter().filter_map(|facts| facts.row.span);
+        Some((spans().map(|span| span.0).min()?, spans().map(|span| span.1).max()?))
+    }
+
+    /// What the client does with the resource of the leading row.
+    #[must_use]
+    pub fn companions(&self) -> Companions {
+        self.whole.companions(self.account, self.leading().key.resource.as_deref().unwrap_or_default())
+    }
+
+    /// Requests that were seen to arrive and not to end. What an arrival asks is known, and not how it was answered,
+    /// so arrivals and ends are compared over all answers.
+    #[must_use]
+    pub fn unfinished(&self) -> u64 {
+        let mut asked: Vec<&ShapeKey> =
+            self.rows.iter().filter(|facts| !facts.entry.long_running).map(|facts| facts.key).collect();
+        asked.sort_unstable_by_key(|key| question(key));
+        asked.dedup_by_key(|key| question(key));
+        asked.into_iter().map(|key| unfinished(self.leading().account, key)).sum()
+    }
+}
+
+/// What of a shape is asked, and no part of its answer.
+type Question<'a> = (Option<Verb>, Option<&'a str>, Option<&'a str>, Option<crate::k8s::Scope>, &'a str);
+
+fn question(key: &ShapeKey) -> Question<'_> {
+    (key.verb, key.resource.as_deref(), key.subresource.as_deref(), key.scope, &key.parameters)
+}
+
+fn unfinished(account: &Account, asked: &ShapeKey) -> u64 {
+    let wanted = question(asked);
+    let alike = account.entries.iter().filter(|(key, _)| question(key) == wanted);
+    let rows = alike.flat_map(|(_, entry): (_, &Entry)| entry.rows.values());
+    let (arrived, ended) =
+        rows.fold((0, 0), |(arrived, ended), (row, _)| (arrived + row.received, ended + row.ended));
+    u64::saturating_sub(arrived, ended)
+}

@@ -1,0 +1,254 @@
+//! From accounts to findings.
+//!
+//! A condition runs once for each distinct combination of the facts that it names: facts are columns of small
+//! numbers, and an answer is remembered by them. So the cost of a rule is a look-up a row.
+
+use hashbrown::HashMap;
+use rayon::prelude::*;
+use rustc_hash::FxBuildHasher;
+
+use super::columns::{Column, Rows, fact, named};
+use super::condition::Condition;
+use super::facts::{CLIENT, Facts, REQUEST, SERVER};
+use super::group::Group;
+use super::input::{INPUT, InputFacts};
+use super::names::{NameRef, Root, threshold_kind};
+use super::rule::{Rule, Severity};
+use super::stats::STATS;
+use super::value::{Kind, Value};
+use super::write;
+use super::{Finding, Suppression};
+use crate::accounts::Accounts;
+use crate::ledger::InputCounts;
+
+/// What rules found.
+#[derive(Debug, Default)]
+pub struct Judged {
+    /// The findings, by rule.
+    pub findings: Vec<Finding>,
+    /// Findings that a suppression holds back, with the suppression's index.
+    pub suppressed: Vec<(usize, Finding)>,
+    /// Conditions and texts that failed on a value, in words.
+    pub failures: Vec<String>,
+    /// How often a condition was run.
+    pub runs: u64,
+}
+
+/// Judges.
+#[must_use]
+pub fn judge(
+    accounts: &Accounts,
+    input: &InputCounts,
+    rules: &[Rule],
+    suppressions: &[Suppression],
+) -> Judged {
+    let rows = Rows::new(accounts, rules);
+    let input = InputFacts::of(input, &rows.whole);
+    let judged: Vec<Judged> = rules
+        .par_iter()
+        .map(|rule| {
+            let mut one = OneRule { rule, rows: &rows, suppressions, judged: Judged::default() };
+            if rule.group_by.input {
+                one.judge_input(&input);
+            } else {
+                one.judge_rows();
+            }
+            one.judged
+        })
+        .collect();
+    judged.into_iter().fold(Judged::default(), |mut all, one| {
+        all.findings.extend(one.findings);
+        all.suppressed.extend(one.suppressed);
+        all.failures.extend(one.failures);
+        all.runs += one.runs;
+        all
+    })
+}
+
+/// The word of a name.
+pub(super) fn word(name: NameRef, rule: &Rule) -> String {
+    match name.root {
+        Root::Client => CLIENT[name.index].name.to_owned(),
+        Root::Request => REQUEST[name.index].name.to_owned(),
+        Root::Server => SERVER[name.index].name.to_owned(),
+        Root::Stats => STATS[name.index].name.to_owned(),
+        Root::Input => INPUT[name.index].name.to_owned(),
+        Root::Threshold => rule.thresholds[name.index].0.clone(),
+    }
+}
+
+/// A threshold's value.
+#[allow(clippy::cast_possible_truncation, reason = "whole numbers of a rule file come from an i64")]
+pub(super) fn threshold(value: f64) -> Value<'static> {
+    if threshold_kind(value) == Kind::Int { Value::Int(value as i64) } else { Value::Double(value) }
+}
+
+/// Answers of a condition to what it hangs on.
+type Memo<K> = HashMap<K, bool, FxBuildHasher>;
+
+struct OneRule<'r, 'a> {
+    rule: &'r Rule,
+    rows: &'r Rows<'a>,
+    suppressions: &'r [Suppression],
+    judged: Judged,
+}
+
+impl<'r> OneRule<'r, '_> {
+    fn judge_input(&mut self, input: &InputFacts) {
+        let value = |name: NameRef| match name.root {
+            Root::Threshold => threshold(self.rule.thresholds[name.index].1),
+            _ => (INPUT[name.index].get)(input),
+        };
+        let mut held = None;
+        for (severity, condition) in &self.rule.levels {
+            let values: Vec<Value<'_>> = condition.names.iter().map(|name| value(*name)).collect();
+            if self.run(condition, &values) {
+                held = Some(*severity);
+                break;
+            }
+        }
+        let Some(severity) = held.map(|held| self.rule.fixed_severity.unwrap_or(held)) else { return };
+        let suppressed_by = self.suppressions.iter().position(|one| one.covers_input(self.rule));
+        self.keep(write::on_input(self.rule, severity, input), suppressed_by);
+    }
+
+    fn judge_rows(&mut self) {
+        let matched = self.matched();
+        let groups = self.grouped(&matched);
+        let mut memos: Vec<Memo<Vec<Value<'static>>>> =
+            self.rule.levels.iter().map(|_| Memo::default()).collect();
+        for rows in groups {
+            let account = self.rows.places[rows[0] as usize].0 as usize;
+            let facts: Vec<Facts<'r>> = rows.iter().map(|row| self.rows.facts[*row as usize]).collect();
+            let group = Group::new(facts, account, &self.rows.whole);
+            let Some(severity) = self.level(&group, &mut memos) else { continue };
+            self.found(&group, severity, &mut memos);
+        }
+    }
+
+    /// A finding, or what of it no suppression holds back.
+    fn found(&mut self, group: &Group<'r>, severity: Severity, memos: &mut [Memo<Vec<Value<'static>>>]) {
+        let of = |facts: &Facts<'_>| self.suppressions.iter().position(|one| one.covers(self.rule, facts));
+        let covering: Vec<Option<usize>> = group.rows.iter().map(of).collect();
+        let Some(first) = covering.iter().flatten().min().copied() else {
+            return self.write(group, severity, None);
+        };
+        let rest: Vec<Facts<'r>> = group
+            .rows
+            .iter()
+            .zip(&covering)
+            .filter(|(_, by)| by.is_none())
+            .map(|(facts, _)| *facts)
+            .collect();
+        let account = group.account;
+        self.write(group, severity, Some(first));
+        if !rest.is_empty() {
+            let rest = Group::new(rest, account, &self.rows.whole);
+            if let Some(severity) = self.level(&rest, memos) {
+                self.write(&rest, severity, None);
+            }
+        }
+    }
+
+    fn write(&mut self, group: &Group<'_>, severity: Severity, suppressed_by: Option<usize>) {
+        let severity = self.rule.fixed_severity.unwrap_or(severity);
+        self.keep(write::on_group(self.rule, severity, group), suppressed_by);
+    }
+
+    fn keep(&mut self, written: Result<Finding, String>, suppressed_by: Option<usize>) {
+        match written {
+            Ok(finding) => match suppressed_by {
+                None => self.judged.findings.push(finding),
+                Some(index) => self.judged.suppressed.push((index, finding)),
+            },
+            Err(error) => self.judged.failures.push(error),
+        }
+    }
+
+    /// The rows that the rule is about.
+    fn matched(&mut self) -> Vec<u32> {
+        let count = u32::try_from(self.rows.facts.len()).unwrap_or(u32::MAX);
+        let Some(condition) = &self.rule.matches else { return (0..count).collect() };
+        let columns: Vec<&Column> = condition.names.iter().map(|name| &self.rows.columns[name]).collect();
+        let mut memo: Memo<Box<[u32]>> = Memo::default();
+        let mut key: Vec<u32> = Vec::with_capacity(columns.len());
+        let mut matched = Vec::new();
+        for row in 0..count {
+            key.clear();
+            key.extend(columns.iter().map(|column| column.ids[row as usize]));
+            let holds = memo.get(key.as_slice()).copied().unwrap_or_else(|| {
+                let ids = columns.iter().zip(&key);
+                let values: Vec<Value<'_>> =
+                    ids.map(|(column, id)| column.values[*id as usize].clone()).collect();
+                let holds = self.run(condition, &values);
+                memo.insert(key.as_slice().into(), holds);
+                holds
+            });
+            if holds && self.rows.facts[row as usize].row.events > 0 {
+                matched.push(row);
+            }
+        }
+        matched
+    }
+
+    fn run(&mut self, condition: &Condition, values: &[Value<'_>]) -> bool {
+        self.judged.runs += 1;
+        condition.evaluate(values, |name| word(name, self.rule)).unwrap_or_else(|error| {
+            let failure = format!("{}: '{}': {error}", self.rule.id, condition.source);
+            if !self.judged.failures.contains(&failure) {
+                self.judged.failures.push(failure);
+            }
+            false
+        })
+    }
+
+    /// Rows that are judged together.
+    fn grouped(&self, matched: &[u32]) -> Vec<Vec<u32>> {
+        let by = self.rule.group_by;
+        let [resources, products] = ["resource", "product"].map(|name| &self.rows.columns[&named(name)]);
+        let mut groups: HashMap<[u32; 4], Vec<u32>, FxBuildHasher> = HashMap::default();
+        for row in matched {
+            let at = *row as usize;
+            let (account, shape) = self.rows.places[at];
+            let key = [
+                account,
+                if by.resource { resources.ids[at] } else { 0 },
+                if by.product { products.ids[at] } else { 0 },
+                if by.shape { shape } else { 0 },
+            ];
+            groups.entry(key).or_default().push(*row);
+        }
+        let mut groups: Vec<Vec<u32>> = groups.into_values().collect();
+        groups.sort_unstable();
+        groups
+    }
+
+    /// The worst level that holds.
+    fn level(&mut self, group: &Group<'_>, memos: &mut [Memo<Vec<Value<'static>>>]) -> Option<Severity> {
+        // Without requests there is nothing to find, whatever a level says.
+        if group.requests() == 0 {
+            return None;
+        }
+        let rule = self.rule;
+        for ((severity, condition), memo) in rule.levels.iter().zip(memos) {
+            let values: Vec<Value<'static>> = condition
+                .names
+                .iter()
+                .map(|name| match name.root {
+                    Root::Stats => (STATS[name.index].get)(group).into_owned(),
+                    Root::Threshold => threshold(rule.thresholds[name.index].1),
+                    _ => fact(*name, group.leading()).into_owned(),
+                })
+                .collect();
+            let holds = memo.get(&values).copied().unwrap_or_else(|| {
+                let holds = self.run(condition, &values);
+                memo.insert(values, holds);
+                holds
+            });
+            if holds {
+                return Some(*severity);
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,70 @@
+//! What is wrong with a file of rules or of policy: all of it at once, each with its place.
+
+use std::fmt;
+
+/// A place in a file, from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct At {
+    /// The line.
+    pub line: u64,
+    /// The column, in characters.
+    pub column: u64,
+}
+
+impl At {
+    /// The first character.
+    pub const START: Self = Self { line: 1, column: 1 };
+}
+
+/// Something that is wrong in a file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mistake {
+    /// The file.
+    pub file: String,
+    /// Where in it.
+    pub at: At,
+    /// What is wrong, and what was expected.
+    pub message: String,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}: {}", self.file, self.at.line, self.at.column, self.message)
+    }
+}
+
+/// All that is wrong.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mistakes(pub Vec<Mistake>);
+
+impl Mistakes {
+    /// Adds one.
+    pub fn add(&mut self, file: &str, at: At, message: impl Into<String>) {
+        self.0.push(Mistake { file: file.to_owned(), at, message: message.into() });
+    }
+}
+
+impl fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, mistake) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            mistake.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Mistakes {}
+
+/// `; did you mean 'x'?` where a known word is close, else the known words.
+#[must_use]
+pub fn expected<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    let distance = |other: &str| strsim::osa_distance(&word.to_lowercase(), &other.to_lowercase());
+    match known.iter().min_by_key(|other| distance(other)) {
+        Some(closest) if distance(closest) <= 2.max(word.len() / 4) => format!("; did you mean '{closest}'?"),
+        _ => format!("; known are {}", known.join(", ")),
+    }
+}

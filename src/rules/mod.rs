@@ -1,0 +1,31 @@
+//! Rules: files of data that judge accounts. A rule never sees an event.
+//!
+//! `rules/<name>.yaml` ([`written`]) is checked ([`rule`]: CEL conditions, texts with placeholders, every mistake at
+//! once), rules are gathered ([`set`]), what they may name is listed ([`names`]), and they judge ([`judge`]).
+
+mod columns;
+pub mod condition;
+pub mod facts;
+mod finding;
+pub mod group;
+pub mod input;
+mod judge;
+pub mod mistake;
+pub mod names;
+pub mod policy;
+pub mod rule;
+pub mod set;
+pub mod stats;
+pub mod text;
+pub mod value;
+mod write;
+pub mod written;
+mod yaml;
+
+pub use finding::{Finding, Path};
+pub use judge::{Judged, judge};
+pub use mistake::{Mistake, Mistakes};
+pub use policy::{Policy, Suppression};
+pub use rule::{Rule, Severity};
+pub use set::{BadRules, RuleSet};
+pub use write::client_name;

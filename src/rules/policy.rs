@@ -1,0 +1,371 @@
+//! The user's policy, `kubetoll.yaml`: the server, which rules judge and how, and what is known and accepted.
+
+use std::path::Path;
+
+use chrono::NaiveDate;
+use regex::Regex;
+
+use super::facts::Facts;
+use super::mistake::{At, Mistakes, expected};
+use super::names::threshold_kind;
+use super::rule::{Rule, Severity};
+use super::set::RuleSet;
+use super::value::Kind;
+use super::written::{Key, Placed, Reader};
+use super::yaml::{self, Content, Node};
+use crate::classify::filter::pattern;
+use crate::k8s::{EtcdVersion, KubeVersion};
+
+/// The file's usual name, in the working directory.
+pub const FILE_NAME: &str = "kubetoll.yaml";
+
+const fn key(name: &'static str, doc: &'static str) -> Key {
+    Key { name, required: false, doc }
+}
+
+/// The keys of a policy file. The JSON Schema is made of this list.
+pub const KEYS: [Key; 10] = [
+    key("kubeVersion", "Version of kube-apiserver, as --kube-version."),
+    key("etcdVersion", "Version of etcd, as --etcd-version."),
+    key("featureGates", "Feature gates that differ from the version's defaults: name to true or false."),
+    key("uncached", "Resources without a watch cache, beside events."),
+    key("aggregated", "API groups that an aggregated server answers, beside the metrics APIs."),
+    key("select", "Only these rules: ids, names, or families such as KT1. --select replaces it."),
+    key("ignore", "Not these rules. --ignore adds to it."),
+    key("failOn", "What a scan fails on, as --fail-on, which replaces it."),
+    key("rules", "By id or name: the severity of a rule's findings, and its thresholds."),
+    key(
+        "suppressions",
+        "Findings that are known and accepted: by rule, client and shape, with a reason and the day on which they expire.",
+    ),
+];
+
+/// The keys of an entry of `suppressions`.
+pub const SUPPRESSION_KEYS: [Key; 5] = [
+    Key { name: "rule", required: true, doc: "Id, name or family." },
+    key(
+        "client",
+        "The client's identity, or a ServiceAccount's namespace/name; * stands for anything. Without it, every client.",
+    ),
+    key(
+        "shape",
+        "The shape as the report names it, such as 'list pods cluster-wide'; * stands for anything. Without it, every shape.",
+    ),
+    Key { name: "reason", required: true, doc: "Why it is accepted." },
+    Key { name: "expires", required: true, doc: "The last day on which it holds: 2027-03-31." },
+];
+
+/// A policy.
+#[derive(Debug, Default)]
+pub struct Policy {
+    /// The file; empty without one.
+    pub file: String,
+    /// As `--kube-version`.
+    pub kube_version: Option<String>,
+    /// As `--etcd-version`.
+    pub etcd_version: Option<String>,
+    /// As `--feature-gate`: `Name=true`.
+    pub feature_gates: Vec<String>,
+    /// As `--uncached`.
+    pub uncached: Vec<String>,
+    /// As `--aggregated`.
+    pub aggregated: Vec<String>,
+    /// As `--select`.
+    pub select: Vec<String>,
+    /// As `--ignore`.
+    pub ignore: Vec<String>,
+    /// As `--fail-on`.
+    pub fail_on: Vec<Placed<String>>,
+    /// By rule: severity and thresholds.
+    settings: Vec<Setting>,
+    /// What is accepted, expired or not.
+    pub suppressions: Vec<Suppression>,
+}
+
+#[derive(Debug)]
+struct Setting {
+    rule: String,
+    severity: Option<Severity>,
+    thresholds: Vec<(String, f64)>,
+}
+
+/// Findings that are accepted.
+#[derive(Debug, Clone)]
+pub struct Suppression {
+    /// Id, name or family of the rule.
+    pub rule: String,
+    /// The client, as it is written.
+    pub client: Option<String>,
+    /// The shape, as it is written.
+    pub shape: Option<String>,
+    /// Why.
+    pub reason: String,
+    /// The last day on which it holds.
+    pub expires: NaiveDate,
+    /// It does not hold any more.
+    pub is_expired: bool,
+    /// Where it stands.
+    pub at: At,
+    client_pattern: Option<Regex>,
+    shape_pattern: Option<Regex>,
+}
+
+impl Suppression {
+    /// Whether it accepts a rule's findings on a row.
+    #[must_use]
+    pub fn covers(&self, rule: &Rule, facts: &Facts<'_>) -> bool {
+        let client = |pattern: &Regex| {
+            let account = facts.account;
+            let name = account.service_account().map(|(namespace, name)| format!("{namespace}/{name}"));
+            pattern.is_match(&account.identity()) || name.is_some_and(|name| pattern.is_match(&name))
+        };
+        !self.is_expired
+            && rule.is_meant(&self.rule)
+            && self.client_pattern.as_ref().is_none_or(client)
+            && self.shape_pattern.as_ref().is_none_or(|pattern| pattern.is_match(&facts.key.name()))
+    }
+
+    /// Whether it accepts a rule's findings on the input.
+    #[must_use]
+    pub fn covers_input(&self, rule: &Rule) -> bool {
+        !self.is_expired && rule.is_meant(&self.rule) && self.client.is_none() && self.shape.is_none()
+    }
+}
+
+impl Policy {
+    /// Reads a policy for rules. `today` decides what has expired.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn read(path: &Path, text: &str, rules: &RuleSet, today: NaiveDate) -> Result<Self, Mistakes> {
+        let file = path.display().to_string();
+        let mut mistakes = Mistakes::default();
+        let mut policy = Self { file: file.clone(), ..Self::default() };
+        if let Some(node) = yaml::read(&file, text, &mut mistakes) {
+            let mut reading =
+                Reading { reader: Reader { file: &file, mistakes: &mut mistakes }, rules, today };
+            // An empty file is an empty policy.
+            if node.content != Content::Null {
+                reading.policy(node, &mut policy);
+            }
+        }
+        if mistakes.0.is_empty() { Ok(policy) } else { Err(mistakes) }
+    }
+
+    /// Sets thresholds and severities.
+    pub fn apply(&self, rules: &mut RuleSet) {
+        for setting in &self.settings {
+            for rule in rules.rules.iter_mut().filter(|rule| rule.is_meant(&setting.rule)) {
+                rule.fixed_severity = setting.severity.or(rule.fixed_severity);
+                for (name, value) in &setting.thresholds {
+                    if let Some(own) = rule.thresholds.iter_mut().find(|(own, _)| own == name) {
+                        own.1 = *value;
+                    }
+                }
+            }
+        }
+    }
+}
+
+struct Reading<'a> {
+    reader: Reader<'a>,
+    rules: &'a RuleSet,
+    today: NaiveDate,
+}
+
+impl Reading<'_> {
+    fn policy(&mut self, node: Node, policy: &mut Policy) {
+        for (key, node) in self.reader.map("a policy", node) {
+            let what = key.value.as_str();
+            match what {
+                "kubeVersion" => {
+                    policy.kube_version = self.checked(what, node, |text| {
+                        let version = text.parse::<KubeVersion>().map_err(|error| error.to_string())?;
+                        crate::classify::contract::supported(version).map_err(|error| error.to_string())
+                    });
+                }
+                "etcdVersion" => {
+                    policy.etcd_version = self.checked(what, node, |text| {
+                        text.parse::<EtcdVersion>().map_err(|error| error.to_string())
+                    });
+                }
+                "featureGates" => {
+                    for (gate, node) in self.reader.map(what, node) {
+                        match node.content {
+                            Content::Bool(value) => {
+                                policy.feature_gates.push(format!("{}={value}", gate.value));
+                            }
+                            _ => self.reader.say(node.at, "a feature gate is true or false"),
+                        }
+                    }
+                }
+                "uncached" => policy.uncached = self.texts(what, node),
+                "aggregated" => policy.aggregated = self.texts(what, node),
+                "select" => policy.select = self.rule_words(what, node),
+                "ignore" => policy.ignore = self.rule_words(what, node),
+                "failOn" => policy.fail_on = self.reader.texts(what, node),
+                "rules" => {
+                    for (rule, node) in self.reader.map(what, node) {
+                        let setting = self.setting(&rule, node);
+                        policy.settings.extend(setting);
+                    }
+                }
+                "suppressions" => policy.suppressions = self.suppressions(node),
+                _ => self.reader.unknown(&key, KEYS.iter().map(|key| key.name)),
+            }
+        }
+    }
+
+    fn checked<T>(
+        &mut self,
+        what: &str,
+        node: Node,
+        check: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<String> {
+        if let Content::Double(_) = node.content {
+            self.reader
+                .say(node.at, format!("{what} must be a text; put it in quotes, so that 1.30 is not 1.3"));
+            return None;
+        }
+        let text = self.reader.text(what, node)?;
+        match check(&text.value) {
+            Ok(_) => Some(text.value),
+            Err(error) => {
+                self.reader.say(text.at, error);
+                None
+            }
+        }
+    }
+
+    fn texts(&mut self, what: &str, node: Node) -> Vec<String> {
+        self.reader.texts(what, node).into_iter().map(|text| text.value).collect()
+    }
+
+    fn rule_words(&mut self, what: &str, node: Node) -> Vec<String> {
+        let words = self.reader.texts(what, node);
+        words.into_iter().filter_map(|word| self.rule_word(&word).then_some(word.value)).collect()
+    }
+
+    fn rule_word(&mut self, word: &Placed<String>) -> bool {
+        let known = self.rules.known(&word.value);
+        if let Err(error) = &known {
+            self.reader.say(word.at, error.clone());
+        }
+        known.is_ok()
+    }
+
+    fn setting(&mut self, rule: &Placed<String>, node: Node) -> Option<Setting> {
+        let is_known = self.rule_word(rule);
+        let mut setting = Setting { rule: rule.value.clone(), severity: None, thresholds: Vec::new() };
+        for (key, node) in self.reader.map("a rule's settings", node) {
+            match key.value.as_str() {
+                "severity" => {
+                    let text = self.reader.text("severity", node);
+                    match text.map(|text| (text.value.parse(), text.at)) {
+                        Some((Ok(severity), _)) => setting.severity = Some(severity),
+                        Some((Err(error), at)) => self.reader.say(at, error),
+                        None => {}
+                    }
+                }
+                "thresholds" => {
+                    for (name, node) in self.reader.map("thresholds", node) {
+                        let number = self.reader.number("a threshold", &node);
+                        if let Some(number) = number.filter(|_| is_known)
+                            && self.fits(rule, &name, number, node.at)
+                        {
+                            setting.thresholds.push((name.value, number));
+                        }
+                    }
+                }
+                _ => self.reader.unknown(&key, ["severity", "thresholds"]),
+            }
+        }
+        is_known.then_some(setting)
+    }
+
+    /// Whether a rule has that threshold, and the number is of its kind.
+    fn fits(&mut self, rule: &Placed<String>, name: &Placed<String>, number: f64, at: At) -> bool {
+        let meant: Vec<&Rule> = self.rules.rules.iter().filter(|one| one.is_meant(&rule.value)).collect();
+        let all = || meant.iter().flat_map(|rule| &rule.thresholds);
+        let Some((_, default)) = all().find(|(own, _)| *own == name.value) else {
+            let known: Vec<&str> = all().map(|(own, _)| own.as_str()).collect();
+            let hint =
+                if known.is_empty() { "; it has none".to_owned() } else { expected(&name.value, known) };
+            self.reader.say(name.at, format!("{} has no threshold '{}'{hint}", rule.value, name.value));
+            return false;
+        };
+        let fits = threshold_kind(*default) == Kind::Double || threshold_kind(number) == Kind::Int;
+        if !fits {
+            self.reader.say(at, format!("threshold '{}' must be a whole number", name.value));
+        }
+        fits
+    }
+
+    fn suppressions(&mut self, node: Node) -> Vec<Suppression> {
+        match node.content {
+            Content::List(list) => list.into_iter().filter_map(|node| self.suppression(node)).collect(),
+            other => {
+                self.reader
+                    .say(node.at, format!("suppressions must be a list, and this is {}", other.kind()));
+                Vec::new()
+            }
+        }
+    }
+
+    fn suppression(&mut self, node: Node) -> Option<Suppression> {
+        let start = node.at;
+        let [mut rule, mut client, mut shape, mut reason, mut expires] =
+            [const { None::<Placed<String>> }; 5];
+        for (key, node) in self.reader.map("a suppression", node) {
+            let what = key.value.as_str();
+            let slot = match what {
+                "rule" => &mut rule,
+                "client" => &mut client,
+                "shape" => &mut shape,
+                "reason" => &mut reason,
+                "expires" => &mut expires,
+                _ => {
+                    self.reader.unknown(&key, SUPPRESSION_KEYS.iter().map(|key| key.name));
+                    continue;
+                }
+            };
+            *slot = self.reader.text(what, node);
+        }
+        let there = [("rule", &rule), ("reason", &reason), ("expires", &expires)];
+        for (name, _) in there.into_iter().filter(|(_, value)| value.is_none()) {
+            let doc = SUPPRESSION_KEYS.iter().find(|key| key.name == name).map_or("", |key| key.doc);
+            self.reader.say(start, format!("a suppression needs '{name}': {doc}"));
+        }
+        let day = expires.and_then(|text| {
+            let day = NaiveDate::parse_from_str(&text.value, "%Y-%m-%d").ok();
+            if day.is_none() {
+                self.reader.say(text.at, format!("'{}' is no day; write one such as 2027-03-31", text.value));
+            }
+            day
+        });
+        let rule = rule.filter(|rule| self.rule_word(rule))?;
+        let client_pattern = self.pattern(client.as_ref());
+        let shape_pattern = self.pattern(shape.as_ref());
+        let expires = day?;
+        Some(Suppression {
+            rule: rule.value,
+            client_pattern,
+            shape_pattern,
+            client: client.map(|text| text.value),
+            shape: shape.map(|text| text.value),
+            reason: reason?.value,
+            expires,
+            is_expired: expires < self.today,
+            at: start,
+        })
+    }
+
+    fn pattern(&mut self, text: Option<&Placed<String>>) -> Option<Regex> {
+        let text = text?;
+        let compiled = Regex::new(&pattern(&text.value));
+        if compiled.is_err() {
+            self.reader.say(text.at, "is too long");
+        }
+        compiled.ok()
+    }
+}

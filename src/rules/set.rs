@@ -1,0 +1,194 @@
+//! The rules of a run: the embedded ones, and those of the user's directories, which add to them or replace them.
+
+use std::path::{Path, PathBuf};
+
+use super::mistake::{At, Mistakes, expected};
+use super::rule::{Rule, is_family};
+
+/// The embedded files: name and text.
+const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/rules.in"));
+
+/// Rules by id.
+#[derive(Debug)]
+pub struct RuleSet {
+    /// In the order of their ids.
+    pub rules: Vec<Rule>,
+}
+
+/// Rules that can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BadRules {
+    /// All that is wrong with the files.
+    #[error("{0}")]
+    Mistakes(Mistakes),
+    /// A directory that can't be read.
+    #[error("{path}: {error}; name a directory with rule files (*.yaml)")]
+    Unreadable {
+        /// The directory or file.
+        path: String,
+        /// Why.
+        error: String,
+    },
+    /// A directory without a rule.
+    #[error("{0}: holds no rule file (*.yaml)")]
+    Empty(String),
+}
+
+impl RuleSet {
+    /// The embedded rules.
+    ///
+    /// # Panics
+    /// Never: a test reads them.
+    #[must_use]
+    pub fn embedded() -> Self {
+        let mut mistakes = Mistakes::default();
+        let rules: Vec<Rule> =
+            EMBEDDED.iter().filter_map(|(file, text)| Rule::parse(file, text, &mut mistakes)).collect();
+        assert!(mistakes.0.is_empty(), "the embedded rules are checked by a test: {mistakes}");
+        Self::sorted(rules)
+    }
+
+    /// The embedded rules with those of directories. A rule of the same id replaces; a later directory goes first.
+    ///
+    /// # Errors
+    /// All that is wrong with all files, or a directory that can't be read.
+    pub fn with_directories(directories: &[PathBuf]) -> Result<Self, BadRules> {
+        let mut set = Self::embedded();
+        let mut mistakes = Mistakes::default();
+        for directory in directories {
+            let added = read_directory(directory, &mut mistakes)?;
+            set.rules.retain(|own| !added.iter().any(|rule| rule.id == own.id));
+            set.rules.extend(added);
+        }
+        check_names(&set.rules, &mut mistakes);
+        if mistakes.0.is_empty() { Ok(Self::sorted(set.rules)) } else { Err(BadRules::Mistakes(mistakes)) }
+    }
+
+    /// Checks the rules of a directory as [`RuleSet::with_directories`] would, and counts them.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn check(directory: &Path) -> Result<usize, BadRules> {
+        let mut mistakes = Mistakes::default();
+        let own = read_directory(directory, &mut mistakes)?.len();
+        Self::with_directories(&[directory.to_owned()])?;
+        Ok(own)
+    }
+
+    fn sorted(mut rules: Vec<Rule>) -> Self {
+        rules.sort_by(|a, b| a.id.cmp(&b.id));
+        Self { rules }
+    }
+
+    /// The rule of an id or a name.
+    #[must_use]
+    pub fn find(&self, word: &str) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.id == word || rule.name == word)
+    }
+
+    /// Keeps the rules that are selected and not ignored. Without `select`, all are selected.
+    ///
+    /// # Errors
+    /// A word that means no rule.
+    pub fn choose(&mut self, select: &[String], ignore: &[String]) -> Result<(), String> {
+        for word in select.iter().chain(ignore) {
+            self.known(word)?;
+        }
+        let meant = |rule: &Rule, words: &[String]| words.iter().any(|word| rule.is_meant(word));
+        self.rules.retain(|rule| (select.is_empty() || meant(rule, select)) && !meant(rule, ignore));
+        Ok(())
+    }
+
+    /// Whether a word means a rule or a family of them.
+    ///
+    /// # Errors
+    /// If it does not: what was expected.
+    pub fn known(&self, word: &str) -> Result<(), String> {
+        if self.rules.iter().any(|rule| rule.is_meant(word)) {
+            return Ok(());
+        }
+        let hint = if is_family(word) || word.is_empty() {
+            "; `kubetoll rules list` shows them".to_owned()
+        } else {
+            let known = self.rules.iter().flat_map(|rule| [rule.name.as_str(), rule.id.as_str()]);
+            let hint = expected(word, known);
+            if hint.starts_with("; known") { "; `kubetoll rules list` shows them".to_owned() } else { hint }
+        };
+        Err(format!("no such rule '{word}'{hint}"))
+    }
+}
+
+fn read_directory(directory: &Path, mistakes: &mut Mistakes) -> Result<Vec<Rule>, BadRules> {
+    let unreadable = |path: &Path, error: &dyn std::fmt::Display| BadRules::Unreadable {
+        path: path.display().to_string(),
+        error: error.to_string(),
+    };
+    if !directory.is_dir() {
+        let error = if directory.exists() { "is no directory" } else { "no such directory" };
+        return Err(unreadable(directory, &error));
+    }
+    let mut files = Vec::new();
+    for entry in walkdir::WalkDir::new(directory).follow_links(true).sort_by_file_name() {
+        let entry = entry.map_err(|error| unreadable(directory, &error))?;
+        let is_rule =
+            entry.path().extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
+        if is_rule && entry.file_type().is_file() {
+            files.push(entry.into_path());
+        }
+    }
+    if files.is_empty() {
+        return Err(BadRules::Empty(directory.display().to_string()));
+    }
+    let mut rules: Vec<Rule> = Vec::new();
+    for path in files {
+        let file = path.display().to_string();
+        let bytes = std::fs::read(&path).map_err(|error| unreadable(&path, &error))?;
+        let Ok(text) = String::from_utf8(bytes) else {
+            mistakes.add(&file, At::START, "no UTF-8");
+            continue;
+        };
+        let Some(rule) = Rule::parse(&file, &text, mistakes) else { continue };
+        match rules.iter().find(|other| other.id == rule.id) {
+            Some(other) => {
+                mistakes.add(
+                    &rule.file,
+                    rule.id_at,
+                    format!("the id {} is that of {} too", rule.id, other.file),
+                );
+            }
+            None => rules.push(rule),
+        }
+    }
+    Ok(rules)
+}
+
+/// A name means one rule.
+fn check_names(rules: &[Rule], mistakes: &mut Mistakes) {
+    for (index, rule) in rules.iter().enumerate() {
+        if let Some(other) = rules[..index].iter().find(|other| other.name == rule.name) {
+            mistakes.add(
+                &rule.file,
+                rule.id_at,
+                format!("the name {} is that of {} too", rule.name, other.id),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_embedded_rules_are_right() {
+        let mut mistakes = Mistakes::default();
+        let rules: Vec<Rule> =
+            EMBEDDED.iter().filter_map(|(file, text)| Rule::parse(file, text, &mut mistakes)).collect();
+        check_names(&rules, &mut mistakes);
+        assert!(mistakes.0.is_empty(), "{mistakes}");
+        for rule in &rules {
+            assert_eq!(rule.file, format!("{}.yaml", rule.name), "a file has its rule's name");
+            assert!(rule.id.starts_with("KT"), "{}", rule.id);
+        }
+    }
+}

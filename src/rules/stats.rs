@@ -1,0 +1,320 @@
+//! What rules may ask of a group of rows: `stats.*`. The one list of these names.
+
+use super::group::{Companions, Group};
+use super::value::Kind::{Double, Int, Text};
+use super::value::{Name, Value};
+
+/// Finds a number of a group.
+pub type Get = for<'r, 'a> fn(&'r Group<'a>) -> Value<'r>;
+
+/// A minute in microseconds.
+const MINUTE: i64 = 60_000_000;
+
+#[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
+fn tenths(count: u64, over: u64) -> Value<'static> {
+    Value::Double(if over == 0 { 0.0 } else { (count as f64 * 10.0 / over as f64).round() / 10.0 })
+}
+
+fn percent(part: u64, whole: u64) -> Value<'static> {
+    tenths(part.saturating_mul(100), whole)
+}
+
+fn millis(micros: Option<u64>) -> Value<'static> {
+    Value::count(micros.unwrap_or(0) / 1_000)
+}
+
+fn answers(group: &Group<'_>, is_wanted: impl Fn(u16) -> bool) -> Value<'static> {
+    Value::count(group.answers(is_wanted))
+}
+
+fn active_minutes(group: &Group<'_>) -> u64 {
+    group.rate().map_or(0, |rate| rate.active * rate.window_minutes)
+}
+
+/// `stats.*`
+pub const STATS: &[Name<Get>] = &[
+    Name { name: "requests", kind: Int, doc: "Requests.", get: |group| Value::count(group.requests()) },
+    Name {
+        name: "events",
+        kind: Int,
+        doc: "Events.",
+        get: |group| Value::count(group.sum(|row| row.events)),
+    },
+    Name {
+        name: "shareOfRequests",
+        kind: Double,
+        doc: "Per cent of all requests in the log.",
+        get: |group| percent(group.requests(), group.whole.requests),
+    },
+    Name {
+        name: "shareOfEtcdReads",
+        kind: Double,
+        doc: "Per cent of all LISTs and GETs in the log that etcd answered.",
+        get: |group| {
+            let reads = group.rows.iter().filter(|facts| facts.key.is_from_etcd());
+            percent(reads.map(|facts| group.whole.accounts.requests(facts.row)).sum(), group.whole.etcd_reads)
+        },
+    },
+    Name {
+        name: "peakPerMinute",
+        kind: Double,
+        doc: "Requests in the minute with the most. Of a row that was active in more than 512 minutes, the mean of a wider window.",
+        get: |group| group.rate().map_or(Value::Double(0.0), |rate| tenths(rate.peak, rate.window_minutes)),
+    },
+    Name {
+        name: "perMinute",
+        kind: Double,
+        doc: "Requests over the minutes with at least one.",
+        get: |group| tenths(group.requests(), active_minutes(group)),
+    },
+    Name {
+        name: "activeMinutes",
+        kind: Int,
+        doc: "Minutes with at least one request.",
+        get: |group| Value::count(active_minutes(group)),
+    },
+    Name {
+        name: "spanMinutes",
+        kind: Int,
+        doc: "Minutes from the first event to the last, rounded up.",
+        get: |group| Value::Int(group.span().map_or(0, |(first, last)| (last - first + MINUTE - 1) / MINUTE)),
+    },
+    Name {
+        name: "targets",
+        kind: Int,
+        doc: "Distinct paths with their field selectors: objects for gets, updates, patches, deletes and watches of \
+              one object; namespaces for lists in a namespace. Above 64, an estimate.",
+        get: |group| Value::count(group.targets().distinct()),
+    },
+    Name {
+        name: "busiestTarget",
+        kind: Int,
+        doc: "Requests for the target that was asked most. Above 64 targets, of those that are followed.",
+        get: |group| Value::count(group.targets().busiest()),
+    },
+    Name {
+        name: "busiestPerMinute",
+        kind: Double,
+        doc: "`busiestTarget` over `activeMinutes`.",
+        get: |group| tenths(group.targets().busiest(), active_minutes(group)),
+    },
+    Name {
+        name: "unauthorized",
+        kind: Int,
+        doc: "Answers 401.",
+        get: |group| answers(group, |status| status == 401),
+    },
+    Name {
+        name: "forbidden",
+        kind: Int,
+        doc: "Answers 403.",
+        get: |group| answers(group, |status| status == 403),
+    },
+    Name {
+        name: "notFound",
+        kind: Int,
+        doc: "Answers 404.",
+        get: |group| answers(group, |status| status == 404),
+    },
+    Name {
+        name: "conflicts",
+        kind: Int,
+        doc: "Answers 409.",
+        get: |group| answers(group, |status| status == 409),
+    },
+    Name {
+        name: "gone",
+        kind: Int,
+        doc: "Answers 410.",
+        get: |group| answers(group, |status| status == 410),
+    },
+    Name {
+        name: "invalid",
+        kind: Int,
+        doc: "Answers 400, 405, 406, 413, 415 and 422.",
+        get: |group| answers(group, |status| matches!(status, 400 | 405 | 406 | 413 | 415 | 422)),
+    },
+    Name {
+        name: "throttled",
+        kind: Int,
+        doc: "Answers 429.",
+        get: |group| answers(group, |status| status == 429),
+    },
+    Name {
+        name: "timeouts",
+        kind: Int,
+        doc: "Answers 504.",
+        get: |group| answers(group, |status| status == 504),
+    },
+    Name {
+        name: "clientErrors",
+        kind: Int,
+        doc: "Answers 4xx.",
+        get: |group| answers(group, |status| status / 100 == 4),
+    },
+    Name {
+        name: "serverErrors",
+        kind: Int,
+        doc: "Answers 5xx.",
+        get: |group| answers(group, |status| status / 100 == 5),
+    },
+    Name {
+        name: "noStatus",
+        kind: Int,
+        doc: "Requests that ended, of which no status is recorded.",
+        get: |group| answers(group, |status| status == 0),
+    },
+    Name {
+        name: "unfinished",
+        kind: Int,
+        doc: "Requests that were seen to arrive and not to end, long-running ones left out; 0 where the log has no RequestReceived.",
+        get: |group| Value::count(group.unfinished()),
+    },
+    Name {
+        name: "open",
+        kind: Int,
+        doc: "Long-running requests that were not seen to end.",
+        get: |group| Value::count(group.sum(crate::ledger::Row::open)),
+    },
+    Name {
+        name: "over59s",
+        kind: Int,
+        doc: "Requests that took 59 s or more, long-running ones left out. The server gives up at 60.",
+        get: |group| Value::count(group.sum(|row| row.over_59s)),
+    },
+    Name {
+        name: "p50Millis",
+        kind: Int,
+        doc: "Half of the requests took no longer, in milliseconds; lifetimes for long-running ones.",
+        get: |group| millis(group.latency().percentile(50)),
+    },
+    Name {
+        name: "p99Millis",
+        kind: Int,
+        doc: "99 of 100 requests took no longer, in milliseconds.",
+        get: |group| millis(group.latency().percentile(99)),
+    },
+    Name {
+        name: "maxMillis",
+        kind: Int,
+        doc: "The longest request, in milliseconds.",
+        get: |group| millis(group.latency().max()),
+    },
+    Name {
+        name: "deprecated",
+        kind: Int,
+        doc: "Requests of an API version that the server calls deprecated.",
+        get: |group| {
+            Value::count(group.sum(|row| row.deprecated.as_ref().map_or(0, |deprecated| deprecated.requests)))
+        },
+    },
+    Name {
+        name: "removedRelease",
+        kind: Text,
+        doc: "The first release that removes such an API version, such as `1.25`; empty if the server names none.",
+        get: |group| {
+            let releases = group.rows.iter().filter_map(|facts| facts.row.deprecated.as_ref()?.removed_in);
+            Value::Text(
+                releases.min().map_or(String::new(), |(major, minor)| format!("{major}.{minor}")).into(),
+            )
+        },
+    },
+    Name {
+        name: "maxItems",
+        kind: Int,
+        doc: "The most objects in one answer, where the log counts them (traces of slow requests); else 0.",
+        get: |group| Value::count(group.rows.iter().map(|facts| facts.row.items.max).max().unwrap_or(0)),
+    },
+    Name {
+        name: "agree",
+        kind: Int,
+        doc: "Slow reads of which the server's own measurement fits the verdict.",
+        get: |group| Value::count(group.rows.iter().map(|facts| facts.fit.agree).sum()),
+    },
+    Name {
+        name: "contradict",
+        kind: Int,
+        doc: "Slow reads of which the server's own measurement contradicts the verdict, and requests that were served though the model refuses them.",
+        get: |group| Value::count(group.rows.iter().map(|facts| facts.fit.contradict).sum()),
+    },
+    Name {
+        name: "etcdMillis",
+        kind: Int,
+        doc: "Time in etcd of the slow requests, as the server measured it, in milliseconds.",
+        get: |group| {
+            Value::count(
+                group.rows.iter().map(|facts| facts.fit.etcd_micros).fold(0, u64::saturating_add) / 1_000,
+            )
+        },
+    },
+    Name {
+        name: "watches",
+        kind: Int,
+        doc: "Watches of the same resource by the same client, whatever the rule matched.",
+        get: |group| {
+            let Companions { watches, .. } = group.companions();
+            Value::count(watches)
+        },
+    },
+    Name {
+        name: "lists",
+        kind: Int,
+        doc: "LISTs of the same resource by the same client, whatever the rule matched.",
+        get: |group| {
+            let Companions { lists, .. } = group.companions();
+            Value::count(lists)
+        },
+    },
+    Name {
+        name: "writes",
+        kind: Int,
+        doc: "Writes of the same resource by the same client, of its subresources too.",
+        get: |group| {
+            let Companions { writes, .. } = group.companions();
+            Value::count(writes)
+        },
+    },
+    Name {
+        name: "allRequests",
+        kind: Int,
+        doc: "All requests of the same client.",
+        get: |group| Value::count(group.whole.requests_of(group.account)),
+    },
+    Name {
+        name: "shapes",
+        kind: Int,
+        doc: "Distinct shapes of request in the group.",
+        get: |group| {
+            let mut keys: Vec<_> = group.rows.iter().map(|facts| facts.key).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            Value::count(keys.len() as u64)
+        },
+    },
+    Name {
+        name: "products",
+        kind: Int,
+        doc: "Distinct products of user agents in the group.",
+        get: |group| {
+            let mut products: Vec<_> = group.rows.iter().map(|facts| facts.product).collect();
+            products.sort_unstable();
+            products.dedup();
+            Value::count(products.len() as u64)
+        },
+    },
+];
+
+/// The statistics that tell of requests that failed: a rule that names one wants such a request as its evidence.
+pub const OF_FAILURES: [&str; 11] = [
+    "unauthorized",
+    "forbidden",
+    "notFound",
+    "conflicts",
+    "gone",
+    "invalid",
+    "throttled",
+    "timeouts",
+    "clientErrors",
+    "serverErrors",
+    "over59s",
+];

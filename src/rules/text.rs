@@ -1,0 +1,159 @@
+//! Texts of rules with placeholders: messages, fixes. minijinja; the placeholders are the names of [`super::names`].
+
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+use minijinja::value::{Enumerator, Object, ObjectRepr};
+use minijinja::{Environment, UndefinedBehavior, Value};
+
+use super::condition::Wrong;
+use super::mistake::expected;
+use super::names::Scope;
+
+/// What a text may name beside the roots' names.
+const PLAIN: [&str; 4] = ["client", "resource", "product", "shape"];
+
+/// A text that was checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    source: String,
+}
+
+static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment
+});
+
+impl Text {
+    /// Checks a text's form and its placeholders. With `plain`, those that clients choose are placeholders too.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn compile(source: &str, scope: &Scope<'_>, plain: bool) -> Result<Self, Vec<Wrong>> {
+        let template = ENVIRONMENT.template_from_str(source).map_err(|error| {
+            let line = error.line().map_or(0, |line| line - 1);
+            let offset = source.split_inclusive('\n').take(line).map(str::len).sum();
+            let what = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+            vec![Wrong { offset, message: format!("no template: {what}") }]
+        })?;
+        let mut named: Vec<String> = template.undeclared_variables(true).into_iter().collect();
+        named.sort_unstable();
+        let wrong: Vec<Wrong> = named
+            .into_iter()
+            .filter_map(|name| {
+                let message = unknown(&name, scope, plain)?;
+                Some(Wrong { offset: source.find(&name).unwrap_or(0), message })
+            })
+            .collect();
+        if wrong.is_empty() { Ok(Self { source: source.trim_end().to_owned() }) } else { Err(wrong) }
+    }
+
+    /// As it is written.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The names behind a root that the text uses.
+    #[must_use]
+    pub fn mentions(&self, name: &str) -> bool {
+        self.source.contains(name)
+    }
+
+    /// Fills the placeholders in.
+    ///
+    /// # Errors
+    /// Where a filter or an operation fails on a value.
+    pub fn render(&self, values: &Value) -> Result<String, String> {
+        ENVIRONMENT.render_str(&self.source, values).map_err(|error| error.to_string())
+    }
+}
+
+/// What is wrong with a placeholder, if anything is.
+fn unknown(name: &str, scope: &Scope<'_>, plain: bool) -> Option<String> {
+    if plain && PLAIN.contains(&name) {
+        return None;
+    }
+    let roots = || scope.roots.iter().map(|root| root.as_str());
+    let known = || roots().chain(PLAIN.into_iter().filter(|_| plain));
+    let (root, rest) = name.split_once('.').unwrap_or((name, ""));
+    let Some(root) = scope.roots.iter().copied().find(|known| known.as_str() == root) else {
+        return Some(format!("no such placeholder '{name}'{}", expected(root, known())));
+    };
+    if rest.is_empty() {
+        return Some(format!("'{name}' alone is no value; name one of its facts"));
+    }
+    if scope.find(root, rest).is_some() {
+        return None;
+    }
+    Some(format!("no such placeholder '{name}'{}", expected(rest, scope.words(root))))
+}
+
+/// A client in a message: its name where it stands alone, its facts behind a point.
+#[derive(Debug)]
+pub struct Named {
+    /// The name.
+    pub name: String,
+    /// The facts.
+    pub facts: Vec<(&'static str, Value)>,
+}
+
+impl Object for Named {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Map
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let key = key.as_str()?;
+        self.facts.iter().find(|(name, _)| *name == key).map(|(_, value)| value.clone())
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Values(self.facts.iter().map(|(name, _)| Value::from(*name)).collect())
+    }
+
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::names::Root;
+    use minijinja::context;
+
+    fn compile(source: &str) -> Result<Text, Vec<Wrong>> {
+        Text::compile(source, &Scope { roots: &[Root::Client, Root::Stats], thresholds: &[] }, true)
+    }
+
+    #[test]
+    fn placeholders_are_filled_in() {
+        let text = compile("{{ client }} ({{ client.kind }}): {{ stats.requests }} of {{ resource }}")
+            .expect("a text");
+        let client =
+            Value::from_object(Named { name: "a/b".to_owned(), facts: vec![("kind", "user".into())] });
+        let values = context! { client => client, stats => context! { requests => 3 }, resource => "pods" };
+        assert_eq!(text.render(&values).as_deref(), Ok("a/b (user): 3 of pods"));
+    }
+
+    #[test]
+    fn unknown_placeholders_are_told() {
+        for (source, offset, message) in [
+            ("x {{ stats.reqests }}", 5, "no such placeholder 'stats.reqests'; did you mean 'requests'?"),
+            ("{{ clients }}", 3, "no such placeholder 'clients'; did you mean 'client'?"),
+            ("{{ stats }}", 3, "'stats' alone is no value; name one of its facts"),
+            (
+                "{{ server.minor }}",
+                3,
+                "no such placeholder 'server.minor'; known are client, stats, client, resource, product, shape",
+            ),
+        ] {
+            assert_eq!(compile(source), Err(vec![Wrong { offset, message: message.to_owned() }]), "{source}");
+        }
+        let wrong = compile("a\n{{ client ").expect_err("no end");
+        assert!(wrong[0].message.starts_with("no template: "), "{wrong:?}");
+        assert_eq!(wrong[0].offset, 2);
+    }
+}

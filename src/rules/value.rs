@@ -1,0 +1,147 @@
+//! Values that conditions and messages see.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// The type of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Bool,
+    /// A whole number.
+    Int,
+    /// A number.
+    Double,
+    /// A text.
+    Text,
+    /// A list of texts.
+    Texts,
+}
+
+impl Kind {
+    /// CEL's name of the type.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Bool => "bool",
+            Self::Int => "int",
+            Self::Double => "double",
+            Self::Text => "string",
+            Self::Texts => "list(string)",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "as in Kind")]
+pub enum Value<'a> {
+    Bool(bool),
+    Int(i64),
+    Double(f64),
+    Text(Cow<'a, str>),
+    Texts(Vec<Cow<'a, str>>),
+}
+
+impl Value<'_> {
+    /// A count.
+    #[must_use]
+    pub fn count(number: u64) -> Self {
+        Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+
+    /// The value as CEL sees it.
+    #[must_use]
+    pub fn to_cel(&self) -> cel::Value {
+        let text = |text: &str| cel::Value::String(Arc::new(text.to_owned()));
+        match self {
+            Self::Bool(value) => cel::Value::Bool(*value),
+            Self::Int(value) => cel::Value::Int(*value),
+            Self::Double(value) => cel::Value::Float(*value),
+            Self::Text(value) => text(value),
+            Self::Texts(values) => {
+                cel::Value::List(Arc::new(values.iter().map(|value| text(value)).collect()))
+            }
+        }
+    }
+
+    /// The value as JSON holds it: whole numbers without a point.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        match self {
+            Self::Bool(value) => (*value).into(),
+            Self::Int(value) => (*value).into(),
+            #[allow(clippy::cast_possible_truncation, reason = "it is whole and far from the ends")]
+            Self::Double(value) if value.fract() == 0.0 && value.abs() < 1e15 => (*value as i64).into(),
+            Self::Double(value) => (*value).into(),
+            Self::Text(value) => value.as_ref().into(),
+            Self::Texts(values) => values.iter().map(AsRef::as_ref).collect::<Vec<&str>>().into(),
+        }
+    }
+
+    /// The value as a message shows it.
+    #[must_use]
+    pub fn to_template(&self) -> minijinja::Value {
+        match self {
+            Self::Bool(value) => (*value).into(),
+            Self::Int(value) => (*value).into(),
+            #[allow(clippy::cast_possible_truncation, reason = "it is whole and far from the ends")]
+            Self::Double(value) if value.fract() == 0.0 && value.abs() < 1e15 => (*value as i64).into(),
+            Self::Double(value) => (*value).into(),
+            Self::Text(value) => value.as_ref().into(),
+            Self::Texts(values) => {
+                values.iter().map(|value| minijinja::Value::from(value.as_ref())).collect()
+            }
+        }
+    }
+
+    /// The same without what it borrows.
+    #[must_use]
+    pub fn into_owned(self) -> Value<'static> {
+        match self {
+            Self::Bool(value) => Value::Bool(value),
+            Self::Int(value) => Value::Int(value),
+            Self::Double(value) => Value::Double(value),
+            Self::Text(value) => Value::Text(value.into_owned().into()),
+            Self::Texts(values) => {
+                Value::Texts(values.into_iter().map(|value| value.into_owned().into()).collect())
+            }
+        }
+    }
+}
+
+/// Doubles are equal if their bits are: all come out of the same sums.
+impl Eq for Value<'_> {}
+
+impl Hash for Value<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Self::Bool(value) => value.hash(state),
+            Self::Int(value) => value.hash(state),
+            Self::Double(value) => value.to_bits().hash(state),
+            Self::Text(value) => value.hash(state),
+            Self::Texts(values) => values.hash(state),
+        }
+    }
+}
+
+/// A name that rules may use, its type, what it means, and how it is found.
+#[derive(Debug, Clone, Copy)]
+pub struct Name<Get> {
+    /// The name behind the point, such as `verb` of `request.verb`.
+    pub name: &'static str,
+    /// Its type.
+    pub kind: Kind,
+    /// What it means, with its unit.
+    pub doc: &'static str,
+    /// Finds the value.
+    pub get: Get,
+}

@@ -1,0 +1,254 @@
+//! A finding in words: the placeholders of a rule filled in.
+
+use minijinja::Value as Filled;
+
+use super::columns::fact;
+use super::facts::{CLIENT, Facts, REQUEST, SERVER};
+use super::finding::{Finding, Path};
+use super::group::Group;
+use super::input::{INPUT, InputFacts};
+use super::judge::{threshold, word};
+use super::rule::{Fix, Rule, Severity};
+use super::stats::{OF_FAILURES, STATS};
+use super::text::{Named, Text};
+use super::value::{Name, Value};
+use crate::accounts::Account;
+use crate::ledger::{Exemplar, Exemplars, Merge};
+
+/// Requests that are shown as evidence.
+const SHOWN: usize = 2;
+/// User agents that are shown.
+const SHOWN_AGENTS: usize = 3;
+
+/// A client's short name: `namespace/name` for a ServiceAccount.
+#[must_use]
+pub fn client_name(account: &Account) -> String {
+    let identity = account.identity();
+    let base = match (account.service_account(), account.kind()) {
+        (Some((namespace, name)), _) => format!("{namespace}/{name}"),
+        (None, "node") => "the nodes' kubelets".to_owned(),
+        (None, "control-plane") => identity.strip_prefix("system:").unwrap_or(&identity).to_owned(),
+        (None, "user") if !identity.starts_with('(') => format!("user {identity}"),
+        (None, _) => identity,
+    };
+    match account.impersonated_by() {
+        Some(real) => format!("{base} (by {real})"),
+        None => base,
+    }
+}
+
+/// What a client chose, in prose: it may not end the code span that it stands in, or the line.
+fn in_prose(text: &str) -> String {
+    text.replace('`', "'").replace(char::is_control, " ")
+}
+
+fn filled<'v, Get>(
+    names: &[Name<Get>],
+    kept: fn(&str) -> String,
+    find: impl Fn(&Get) -> Value<'v>,
+) -> Vec<(&'static str, Filled)> {
+    let value = |value: Value<'v>| match value {
+        Value::Text(text) => kept(&text).into(),
+        Value::Texts(texts) => texts.iter().map(|text| Filled::from(kept(text))).collect(),
+        other => other.to_template(),
+    };
+    names.iter().map(|name| (name.name, value(find(&name.get)))).collect()
+}
+
+fn map(pairs: Vec<(&'static str, Filled)>) -> Filled {
+    Filled::from_iter(pairs)
+}
+
+fn thresholds(rule: &Rule) -> Filled {
+    rule.thresholds.iter().map(|(name, value)| (name.as_str(), threshold(*value).to_template())).collect()
+}
+
+/// A finding on a client.
+///
+/// # Errors
+/// Where a text fails on a value: which, and why.
+pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> Result<Finding, String> {
+    let leading = group.leading();
+    let account = leading.account;
+    let only = |of: fn(&Facts<'_>) -> Option<String>| {
+        let first = of(leading);
+        if group.rows.iter().all(|facts| of(facts) == first) { first } else { None }
+    };
+    let resource = only(|facts| facts.key.resource.clone());
+    let product = only(|facts| Some(facts.product.to_owned()));
+    let shape = leading.key.name();
+    let name = client_name(account);
+    let resource_or = resource.as_deref().or(leading.key.resource.as_deref()).unwrap_or("(other)");
+    let placeholders = |kept: fn(&str) -> String| {
+        let client = Named { name: kept(&name), facts: filled(CLIENT, kept, |get| get(leading)) };
+        Filled::from_iter([
+            ("client", Filled::from_object(client)),
+            ("request", map(filled(REQUEST, kept, |get| get(leading)))),
+            ("server", map(filled(SERVER, kept, |get| get(leading)))),
+            ("stats", map(filled(STATS, kept, |get| get(group)))),
+            ("threshold", thresholds(rule)),
+            ("resource", kept(resource_or).into()),
+            ("product", kept(leading.product).into()),
+            ("shape", kept(&shape).into()),
+        ])
+    };
+    let plain = placeholders(str::to_owned);
+    let prose = placeholders(in_prose);
+    let fill_by =
+        |text: &Text, values: &Filled| text.render(values).map_err(|error| format!("{}: {error}", rule.id));
+    let fill = |text: &Text| fill_by(text, &prose);
+    let mut key = Vec::new();
+    key.extend(resource.clone().filter(|_| rule.group_by.resource));
+    key.extend(product.clone().filter(|_| rule.group_by.product));
+    if rule.group_by.shape {
+        key.push(shape.clone());
+    }
+    let mut user_agents: Vec<(String, String)> = Vec::new();
+    for facts in &group.rows {
+        if user_agents.len() < SHOWN_AGENTS
+            && !user_agents.iter().any(|(product, _)| product == facts.product)
+        {
+            let example =
+                account.agents.get(facts.product).map_or(String::new(), |(example, _)| example.clone());
+            user_agents.push((facts.product.to_owned(), example));
+        }
+    }
+    Ok(Finding {
+        rule: rule.id.clone(),
+        severity,
+        account: Some(group.account),
+        product,
+        resource,
+        shape: Some(shape),
+        key,
+        message: one_line(&fill_by(&rule.message, &plain)?),
+        fix: fix(rule, leading, &fill)?,
+        look_for: rule.verify.as_ref().map(&fill).transpose()?,
+        stats: numbers(STATS, |get| get(group)),
+        verdict: Some(path(leading, group)),
+        span: group.span(),
+        user_agents,
+        evidence: evidence(rule, group),
+    })
+}
+
+/// A finding on the input.
+///
+/// # Errors
+/// As [`on_group`].
+pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> Result<Finding, String> {
+    let values = Filled::from_iter([
+        ("input", map(filled(INPUT, str::to_owned, |get| get(input)))),
+        ("threshold", thresholds(rule)),
+    ]);
+    let fill = |text: &Text| text.render(&values).map_err(|error| format!("{}: {error}", rule.id));
+    let any = rule.fix.iter().find(|fix| fix.library.is_none()).and_then(|fix| fix.cases.last());
+    Ok(Finding {
+        rule: rule.id.clone(),
+        severity,
+        account: None,
+        product: None,
+        resource: None,
+        shape: None,
+        key: Vec::new(),
+        message: one_line(&fill(&rule.message)?),
+        fix: any.map_or(Ok(String::new()), |(_, text)| fill(text))?,
+        look_for: rule.verify.as_ref().map(&fill).transpose()?,
+        stats: numbers(INPUT, |get| get(input)),
+        verdict: None,
+        span: None,
+        user_agents: Vec::new(),
+        evidence: Vec::new(),
+    })
+}
+
+/// Conditions in a message leave blank ends behind.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The numbers that are not zero, false or empty.
+fn numbers<'v, Get>(
+    names: &[Name<Get>],
+    find: impl Fn(&Get) -> Value<'v>,
+) -> Vec<(&'static str, Value<'static>)> {
+    let says = |value: &Value<'_>| match value {
+        Value::Bool(value) => *value,
+        Value::Int(value) => *value != 0,
+        Value::Double(value) => *value != 0.0,
+        Value::Text(text) => !text.is_empty(),
+        Value::Texts(texts) => !texts.is_empty(),
+    };
+    names
+        .iter()
+        .map(|name| (name.name, find(&name.get).into_owned()))
+        .filter(|(_, value)| says(value))
+        .collect()
+}
+
+fn fix(
+    rule: &Rule,
+    leading: &Facts<'_>,
+    fill: &impl Fn(&Text) -> Result<String, String>,
+) -> Result<String, String> {
+    let library = leading.account.library(leading.product);
+    let own = rule.fix.iter().find(|fix| fix.library == Some(library));
+    let Some(Fix { cases, .. }) = own.or_else(|| rule.fix.iter().find(|fix| fix.library.is_none())) else {
+        return Ok(String::new());
+    };
+    for (when, text) in cases {
+        let holds = match when {
+            None => true,
+            Some(condition) => {
+                let values: Vec<Value<'_>> =
+                    condition.names.iter().map(|name| fact(*name, leading)).collect();
+                condition
+                    .evaluate(&values, |name| word(name, rule))
+                    .map_err(|error| format!("{}: {error}", rule.id))?
+            }
+        };
+        if holds {
+            return fill(text);
+        }
+    }
+    Ok(String::new())
+}
+
+fn path(leading: &Facts<'_>, group: &Group<'_>) -> Path {
+    let key = leading.key;
+    Path {
+        verb: key.verb.map_or("other", crate::k8s::Verb::as_str),
+        served_from: key.served_from.as_str(),
+        likely: key.likely.map(crate::apiserver::ServedFrom::as_str),
+        limit: key.limit.as_str(),
+        reason: key.reason,
+        explanation: leading.entry.verdict.map_or("", |verdict| verdict.reason.sentence()),
+        certainty: leading.entry.certainty().as_str(),
+        kube_version: key.kube_version.to_string(),
+        observed: group.rows.iter().fold((0, 0), |(agree, contradict), facts| {
+            (agree + facts.fit.agree, contradict + facts.fit.contradict)
+        }),
+    }
+}
+
+/// The costliest requests: of those that the rule is about, if it is about failures or deprecated APIs.
+fn evidence(rule: &Rule, group: &Group<'_>) -> Vec<Exemplar> {
+    let names = |wanted: &dyn Fn(&str) -> bool| {
+        let names = rule.levels.iter().flat_map(|(_, condition)| &condition.names);
+        names.filter(|name| name.root == super::names::Root::Stats).any(|name| wanted(STATS[name.index].name))
+    };
+    let mut special = Exemplars::default();
+    if names(&|name| name == "deprecated") {
+        group.rows.iter().filter_map(|facts| facts.row.deprecated.as_ref()).for_each(|deprecated| {
+            special.merge(deprecated.exemplars.clone());
+        });
+    } else if names(&|name| OF_FAILURES.contains(&name)) {
+        group.rows.iter().filter_map(|facts| facts.row.failed.as_ref()).for_each(|failed| {
+            special.merge((**failed).clone());
+        });
+    }
+    if special.as_slice().is_empty() {
+        group.rows.iter().for_each(|facts| special.merge(facts.row.exemplars.clone()));
+    }
+    special.as_slice().iter().take(SHOWN).cloned().collect()
+}

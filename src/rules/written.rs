@@ -1,0 +1,266 @@
+//! A rule as it is written: which keys there are, and what each holds. Nothing of its meaning is known here.
+
+use super::mistake::{At, Mistakes, expected};
+use super::yaml::{Content, Node};
+
+/// A value and its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Placed<T> {
+    /// The value.
+    pub value: T,
+    /// Its place.
+    pub at: At,
+}
+
+/// A text for kinds of client, by condition: the first that holds is taken.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// When it is taken; always if there is none.
+    pub when: Option<Placed<String>>,
+    /// The text.
+    pub text: Placed<String>,
+}
+
+/// A rule file, read and not checked yet.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs, reason = "KEYS describes each")]
+pub struct Written {
+    pub id: Option<Placed<String>>,
+    pub name: Option<Placed<String>>,
+    pub summary: Option<Placed<String>>,
+    pub matches: Option<Placed<String>>,
+    pub group_by: Vec<Placed<String>>,
+    pub thresholds: Vec<(Placed<String>, f64)>,
+    pub levels: Vec<(Placed<String>, Placed<String>)>,
+    pub message: Option<Placed<String>>,
+    pub why: Option<Placed<String>>,
+    pub fix: Vec<(Placed<String>, Vec<Case>)>,
+    pub tradeoff: Option<Placed<String>>,
+    pub quiet_for: Option<Placed<String>>,
+    pub verify: Option<Placed<String>>,
+    pub references: Vec<Placed<String>>,
+}
+
+/// A key of a rule file.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// The key.
+    pub name: &'static str,
+    /// Whether it must be there.
+    pub required: bool,
+    /// What it holds.
+    pub doc: &'static str,
+}
+
+const fn key(name: &'static str, required: bool, doc: &'static str) -> Key {
+    Key { name, required, doc }
+}
+
+/// The keys of a rule file, in the order in which they are best written. The reference and the JSON Schema are made
+/// of this list.
+pub const KEYS: [Key; 14] = [
+    key(
+        "id",
+        true,
+        "Stable for ever: two to eight capitals and three digits. A rule of the same id is replaced.",
+    ),
+    key("name", true, "The name, in lower case with hyphens; it may be used in place of the id everywhere."),
+    key("summary", true, "What the rule finds, in one line."),
+    key(
+        "match",
+        false,
+        "Which rows are judged: CEL over client.*, request.* and server.*; without it all of them.",
+    ),
+    key(
+        "groupBy",
+        true,
+        "What is judged together: client, and with it product, resource and shape; or input alone.",
+    ),
+    key(
+        "thresholds",
+        false,
+        "Named numbers that levels use as threshold.<name>, and that a policy file may set.",
+    ),
+    key(
+        "levels",
+        true,
+        "When a group is a finding: CEL over stats.*, threshold.*, client.* and server.*, for info, warning and error; the worst that holds.",
+    ),
+    key(
+        "message",
+        true,
+        "The finding in one sentence, with placeholders such as {{ client }} and {{ stats.requests }}.",
+    ),
+    key("why", true, "What the server does and what it costs, by version where that matters."),
+    key(
+        "fix",
+        true,
+        "What to change, by the client's library; `any` is for all others. A text, or a list of cases with `when` (CEL over server.* and client.*) and `text`, of which the first that holds is taken.",
+    ),
+    key("tradeoff", false, "What the fix makes worse."),
+    key("quietFor", false, "What looks like it and is by design, and how the rule leaves it out."),
+    key("verify", false, "What to look for in the next log."),
+    key("references", false, "Issues, enhancement proposals and documents."),
+];
+
+/// Severities, as keys of `levels`.
+pub const LEVELS: [&str; 3] = ["info", "warning", "error"];
+
+/// Reads the parts of a file, and notes what is wrong with them.
+pub struct Reader<'a> {
+    /// The file's name.
+    pub file: &'a str,
+    /// What is wrong.
+    pub mistakes: &'a mut Mistakes,
+}
+
+impl Reader<'_> {
+    /// Notes a mistake.
+    pub fn say(&mut self, at: At, message: impl Into<String>) {
+        self.mistakes.add(self.file, at, message);
+    }
+
+    /// A text. Numbers and booleans are taken as they look: `info: true` is a condition.
+    pub fn text(&mut self, what: &str, node: Node) -> Option<Placed<String>> {
+        let value = match node.content {
+            Content::Text(text) if text.trim().is_empty() => {
+                self.say(node.at, format!("{what} is empty"));
+                return None;
+            }
+            Content::Text(text) => text,
+            Content::Bool(value) => value.to_string(),
+            Content::Int(value) => value.to_string(),
+            Content::Double(value) => value.to_string(),
+            other => {
+                self.say(node.at, format!("{what} must be a text, and this is {}", other.kind()));
+                return None;
+            }
+        };
+        Some(Placed { value, at: node.at })
+    }
+
+    /// A finite number that is not negative.
+    pub fn number(&mut self, what: &str, node: &Node) -> Option<f64> {
+        #[allow(clippy::cast_precision_loss, reason = "thresholds are small")]
+        let number = match node.content {
+            Content::Int(value) => Some(value as f64),
+            Content::Double(value) => Some(value),
+            _ => None,
+        };
+        let number = number.filter(|number| number.is_finite() && *number >= 0.0);
+        if number.is_none() {
+            self.say(node.at, format!("{what} must be a number of 0 or more"));
+        }
+        number
+    }
+
+    /// A list of texts; one text stands for a list of it.
+    pub fn texts(&mut self, what: &str, node: Node) -> Vec<Placed<String>> {
+        match node.content {
+            Content::List(list) => {
+                list.into_iter().filter_map(|node| self.text(&format!("an entry of {what}"), node)).collect()
+            }
+            Content::Text(_) => self.text(what, node).into_iter().collect(),
+            other => {
+                self.say(node.at, format!("{what} must be a list of texts, and this is {}", other.kind()));
+                Vec::new()
+            }
+        }
+    }
+
+    /// The entries of a map.
+    pub fn map(&mut self, what: &str, node: Node) -> Vec<(Placed<String>, Node)> {
+        match node.content {
+            Content::Map(map) => {
+                map.into_iter().map(|(key, at, node)| (Placed { value: key, at }, node)).collect()
+            }
+            other => {
+                self.say(node.at, format!("{what} must be a map, and this is {}", other.kind()));
+                Vec::new()
+            }
+        }
+    }
+
+    /// Notes a key that there is not.
+    pub fn unknown<'k>(&mut self, key: &Placed<String>, known: impl IntoIterator<Item = &'k str>) {
+        self.say(key.at, format!("no such key '{}'{}", key.value, expected(&key.value, known)));
+    }
+}
+
+/// Reads a rule; what is wrong is noted, and what is right is there.
+#[must_use]
+pub fn read(node: Node, reader: &mut Reader<'_>) -> Written {
+    let mut rule = Written::default();
+    let at = node.at;
+    let mut seen = Vec::new();
+    for (key, node) in reader.map("a rule", node) {
+        let name = key.value.clone();
+        let what = name.as_str();
+        match what {
+            "id" => rule.id = reader.text(what, node),
+            "name" => rule.name = reader.text(what, node),
+            "summary" => rule.summary = reader.text(what, node),
+            "match" => rule.matches = reader.text(what, node),
+            "groupBy" => rule.group_by = reader.texts(what, node),
+            "thresholds" => {
+                for (name, node) in reader.map(what, node) {
+                    if let Some(number) = reader.number("a threshold", &node) {
+                        rule.thresholds.push((name, number));
+                    }
+                }
+            }
+            "levels" => {
+                for (level, node) in reader.map(what, node) {
+                    if !LEVELS.contains(&level.value.as_str()) {
+                        reader.unknown(&level, LEVELS);
+                    } else if let Some(condition) = reader.text("a level", node) {
+                        rule.levels.push((level, condition));
+                    }
+                }
+            }
+            "message" => rule.message = reader.text(what, node),
+            "why" => rule.why = reader.text(what, node),
+            "fix" => rule.fix = fix(node, reader),
+            "tradeoff" => rule.tradeoff = reader.text(what, node),
+            "quietFor" => rule.quiet_for = reader.text(what, node),
+            "verify" => rule.verify = reader.text(what, node),
+            "references" => rule.references = reader.texts(what, node),
+            _ => {
+                reader.unknown(&key, KEYS.iter().map(|key| key.name));
+                continue;
+            }
+        }
+        seen.push(name);
+    }
+    for key in KEYS.iter().filter(|key| key.required && !seen.iter().any(|seen| seen == key.name)) {
+        reader.say(at, format!("the key '{}' is missing: {}", key.name, key.doc));
+    }
+    rule
+}
+
+fn fix(node: Node, reader: &mut Reader<'_>) -> Vec<(Placed<String>, Vec<Case>)> {
+    let mut fixes = Vec::new();
+    for (library, node) in reader.map("fix", node) {
+        let cases = match node.content {
+            Content::List(list) => list.into_iter().filter_map(|node| case(node, reader)).collect(),
+            _ => reader.text("a fix", node).map(|text| Case { when: None, text }).into_iter().collect(),
+        };
+        fixes.push((library, cases));
+    }
+    fixes
+}
+
+fn case(node: Node, reader: &mut Reader<'_>) -> Option<Case> {
+    let (mut when, mut text, at) = (None, None, node.at);
+    for (key, node) in reader.map("a case of a fix", node) {
+        match key.value.as_str() {
+            "when" => when = reader.text("when", node),
+            "text" => text = reader.text("text", node),
+            _ => reader.unknown(&key, ["when", "text"]),
+        }
+    }
+    if text.is_none() {
+        reader.say(at, "a case of a fix needs a 'text'");
+    }
+    Some(Case { when, text: text? })
+}

@@ -1,0 +1,201 @@
+//! YAML with the place of each value.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::Spanned;
+
+use super::mistake::{At, Mistakes};
+
+/// A value and its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// Where it begins.
+    pub at: At,
+    /// The value.
+    pub content: Content,
+}
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "YAML's own kinds")]
+pub enum Content {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Double(f64),
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<(String, At, Node)>),
+}
+
+impl Content {
+    /// What it is, in words.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "nothing",
+            Self::Bool(_) => "a boolean",
+            Self::Int(_) | Self::Double(_) => "a number",
+            Self::Text(_) => "a text",
+            Self::List(_) => "a list",
+            Self::Map(_) => "a map",
+        }
+    }
+}
+
+impl Node {
+    fn of(spanned: Spanned<Content>) -> Self {
+        Self { at: at(&spanned), content: spanned.value }
+    }
+}
+
+fn at<T>(spanned: &Spanned<T>) -> At {
+    At { line: spanned.referenced.line().max(1), column: spanned.referenced.column().max(1) }
+}
+
+/// Reads a file. A file that is no YAML has one mistake: what follows it can't be told.
+#[must_use]
+pub fn read(file: &str, text: &str, mistakes: &mut Mistakes) -> Option<Node> {
+    match serde_saphyr::from_str::<Spanned<Content>>(text) {
+        Ok(spanned) => Some(Node::of(spanned)),
+        Err(error) => {
+            let place = error.location();
+            let at = place
+                .map_or(At::START, |place| At { line: place.line().max(1), column: place.column().max(1) });
+            let plain = error.without_snippet().to_string();
+            let message = plain.lines().next().unwrap_or("it can't be read").trim();
+            // The place stands in front already.
+            let message = message.strip_prefix("error: ").unwrap_or(message);
+            let message = message
+                .split_once(": ")
+                .filter(|(head, _)| head.starts_with("line "))
+                .map_or(message, |(_, rest)| rest);
+            mistakes.add(file, at, format!("no YAML: {message}"));
+            None
+        }
+    }
+}
+
+/// The place of a character of a scalar's text. A scalar in quotes or with escapes is folded in ways that are not
+/// undone here: then its start is told.
+#[must_use]
+pub fn inside(source: &str, start: At, text: &str, offset: usize) -> At {
+    let Some(line) = source.lines().nth(usize::try_from(start.line).map_or(0, |line| line - 1)) else {
+        return start;
+    };
+    let column = usize::try_from(start.column).unwrap_or(1);
+    let rest: String = line.chars().skip(column - 1).collect();
+    let chars = |text: &str| text.chars().count() as u64;
+    let before = text.get(..offset).unwrap_or(text);
+    let first = rest.chars().next();
+    if matches!(first, Some('|' | '>')) {
+        // The block's lines follow, all behind the indentation of the first.
+        let mut lines = source.lines().zip(1_u64..).skip_while(|(_, number)| *number <= start.line);
+        let Some((block, number)) = lines.find(|(line, _)| !line.trim().is_empty()) else { return start };
+        let indent = chars(block) - chars(block.trim_start());
+        let down = if first == Some('|') { before.matches('\n').count() as u64 } else { 0 };
+        let across = chars(before.rsplit('\n').next().unwrap_or(before));
+        return At { line: number + down, column: indent + across + 1 };
+    }
+    let quote = u64::from(matches!(first, Some('"' | '\'')));
+    let whole = text.lines().next().unwrap_or_default();
+    if rest.chars().skip(usize::from(quote > 0)).collect::<String>().starts_with(whole)
+        && !before.contains('\n')
+    {
+        At { line: start.line, column: start.column + quote + chars(before) }
+    } else {
+        start
+    }
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ContentVisitor;
+        impl<'de> Visitor<'de> for ContentVisitor {
+            type Value = Content;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value")
+            }
+            fn visit_bool<E>(self, value: bool) -> Result<Content, E> {
+                Ok(Content::Bool(value))
+            }
+            fn visit_i64<E>(self, value: i64) -> Result<Content, E> {
+                Ok(Content::Int(value))
+            }
+            fn visit_u64<E>(self, value: u64) -> Result<Content, E> {
+                Ok(i64::try_from(value).map_or(Content::Double(f64::INFINITY), Content::Int))
+            }
+            fn visit_f64<E>(self, value: f64) -> Result<Content, E> {
+                Ok(Content::Double(value))
+            }
+            fn visit_str<E>(self, value: &str) -> Result<Content, E> {
+                Ok(Content::Text(value.to_owned()))
+            }
+            fn visit_unit<E>(self) -> Result<Content, E> {
+                Ok(Content::Null)
+            }
+            fn visit_none<E>(self) -> Result<Content, E> {
+                Ok(Content::Null)
+            }
+            fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Content, D::Error> {
+                Content::deserialize(deserializer)
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Content, A::Error> {
+                let mut list = Vec::new();
+                while let Some(value) = values.next_element::<Spanned<Content>>()? {
+                    list.push(Node::of(value));
+                }
+                Ok(Content::List(list))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Content, A::Error> {
+                let mut map = Vec::new();
+                while let Some(key) = entries.next_key::<Spanned<String>>()? {
+                    let value = Node::of(entries.next_value::<Spanned<Content>>()?);
+                    map.push((key.value.clone(), at(&key), value));
+                }
+                Ok(Content::Map(map))
+            }
+        }
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_one(text: &str) -> Result<Node, String> {
+        let mut mistakes = Mistakes::default();
+        read("r.yaml", text, &mut mistakes).ok_or_else(|| mistakes.to_string())
+    }
+
+    #[test]
+    fn each_value_has_its_place() {
+        let node = read_one("a: 1\nb:\n  - x\n  - c: true\n").expect("YAML");
+        let Content::Map(map) = node.content else { panic!("a map") };
+        assert_eq!((map[0].1, map[0].2.at), (At::START, At { line: 1, column: 4 }));
+        let Content::List(list) = &map[1].2.content else { panic!("a list") };
+        assert_eq!((list[0].at, list[1].at), (At { line: 3, column: 5 }, At { line: 4, column: 5 }));
+    }
+
+    #[test]
+    fn what_is_no_yaml_has_its_place() {
+        let error = read_one("a: 1\nb: [1, 2\nc: 3\n").expect_err("a list without an end");
+        assert!(error.starts_with("r.yaml:"), "{error}");
+        assert!(error.contains("no YAML"), "{error}");
+        assert!(!error.contains('\n'), "{error}");
+        let error = read_one("a: 1\na: 2\n").expect_err("a key twice");
+        assert!(error.starts_with("r.yaml:2:1"), "{error}");
+    }
+
+    #[test]
+    fn places_inside_scalars() {
+        let source = "a: x == 1\nb: \"x == 1\"\nc: |\n  y &&\n  x == 1\n";
+        let at = |line, column| At { line, column };
+        assert_eq!(inside(source, at(1, 4), "x == 1", 5), at(1, 9));
+        assert_eq!(inside(source, at(2, 4), "x == 1", 5), at(2, 10));
+        assert_eq!(inside(source, at(3, 4), "y &&\nx == 1\n", 10), at(5, 8));
+    }
+}
