@@ -56,11 +56,13 @@ fn filled<'v, Get>(
 }
 
 fn map(pairs: Vec<(&'static str, Filled)>) -> Filled {
-    Filled::from_iter(pairs)
+    Filled::from_pairs(pairs)
 }
 
 fn thresholds(rule: &Rule) -> Filled {
-    rule.thresholds.iter().map(|(name, value)| (name.as_str(), threshold(*value).to_template())).collect()
+    Filled::from_pairs(
+        rule.thresholds.iter().map(|(name, value)| (name.as_str(), threshold(*value).to_template())),
+    )
 }
 
 /// A finding on a client.
@@ -81,7 +83,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> Re
     let resource_or = resource.as_deref().or(leading.key.resource.as_deref()).unwrap_or("(other)");
     let placeholders = |kept: fn(&str) -> String| {
         let client = Named { name: kept(&name), facts: filled(CLIENT, kept, |get| get(leading)) };
-        Filled::from_iter([
+        Filled::from_pairs([
             ("client", Filled::from_object(client)),
             ("request", map(filled(REQUEST, kept, |get| get(leading)))),
             ("server", map(filled(SERVER, kept, |get| get(leading)))),
@@ -137,7 +139,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> Re
 /// # Errors
 /// As [`on_group`].
 pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> Result<Finding, String> {
-    let values = Filled::from_iter([
+    let values = Filled::from_pairs([
         ("input", map(filled(INPUT, str::to_owned, |get| get(input)))),
         ("threshold", thresholds(rule)),
     ]);
