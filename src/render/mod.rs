@@ -2,6 +2,7 @@
 
 pub mod export;
 pub(crate) mod file;
+mod findings;
 pub mod github;
 mod input;
 pub mod json;

@@ -2,11 +2,11 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::input;
 use super::plain::{count, counted, cut, duration, escaped, share, short_count, short_duration};
 use super::request::source;
 use super::table::{NARROW, table, wrapped};
 use super::traces;
+use super::{findings, input};
 use crate::report::v1::{Client, Counts, Latency, Rate, Report, Shape};
 
 /// How much is shown, and how wide.
@@ -19,7 +19,7 @@ pub struct View {
 }
 
 /// Clients whose shapes are shown, and shapes per client.
-const DETAILED_CLIENTS: usize = 5;
+const DETAILED_CLIENTS: usize = 3;
 const DETAILED_SHAPES: usize = 3;
 /// From this width on, the table has the columns that a narrow one has no room for.
 const WIDE: usize = 130;
@@ -31,6 +31,12 @@ const BAD: Style = AnsiColor::Red.on_default().bold();
 #[must_use]
 pub fn render(report: &Report, view: &View) -> String {
     let mut page = head(report, view);
+    if !report.findings.is_empty() {
+        page.push_str(&heading("findings, worst first"));
+        page.push_str(&findings::overview(report, view.top, view.width));
+        page.push('\n');
+        page.push_str(&findings::details(report, view.top, view.width));
+    }
     if !report.clients.is_empty() {
         page.push_str(&heading("clients, costliest first: time of reads from etcd, then ignored limits"));
         page.push_str(&clients(report, view));
@@ -42,16 +48,19 @@ pub fn render(report: &Report, view: &View) -> String {
         ));
         page.push_str(&traces);
     }
+    let found = |client: &Client| {
+        report.findings.iter().any(|finding| finding.client.as_ref() == Some(&client.identity))
+    };
     let costly: Vec<&Client> = report
         .clients
         .iter()
-        .filter(|client| client.shapes.iter().any(is_costly))
+        .filter(|client| !found(client) && client.shapes.iter().any(is_costly))
         .take(DETAILED_CLIENTS.min(view.top))
         .collect();
     if !report.clients.iter().any(|client| client.shapes.iter().any(is_costly)) {
         page.push_str("\nno client had a list or get answered by etcd, or a parameter ignored\n");
     } else if !costly.is_empty() {
-        page.push_str(&heading("what they asked, and what to change"));
+        page.push_str(&heading("what clients without a finding asked of etcd"));
     }
     for (rank, client) in costly.iter().enumerate() {
         page.push_str(&detail(rank + 1, client, view));
@@ -66,7 +75,7 @@ fn heading(text: &str) -> String {
 fn head(report: &Report, view: &View) -> String {
     let mut page = String::new();
     let mut line = |name: &str, text: &str| {
-        page.push_str(&wrapped(&format!("{name:<8}"), "        ", text, view.width));
+        page.push_str(&wrapped(&format!("{name:<9}"), "         ", text, view.width));
     };
     input::lines(&report.input, &mut line);
     let server = &report.server;
@@ -111,7 +120,31 @@ fn head(report: &Report, view: &View) -> String {
             ),
         );
     }
+    line("findings", &findings::summary(report));
+    for failure in &report.rule_failures {
+        line("", &format!("a rule failed: {}", escaped(failure)));
+    }
+    policy(report, &mut line);
     page
+}
+
+/// What the policy file held back, and what of it is of no use any more.
+fn policy(report: &Report, line: &mut impl FnMut(&str, &str)) {
+    let policy = &report.policy;
+    let Some(file) = &policy.file else { return };
+    let held = match policy.suppressed.len() {
+        0 => String::new(),
+        number => format!(", holds back {}", counted(number as u64, "finding")),
+    };
+    line("policy", &format!("{}{held}", escaped(file)));
+    for (suppressions, what) in [(&policy.expired, "has expired"), (&policy.unmatched, "holds nothing back")]
+    {
+        for one in suppressions {
+            let client = one.client.as_ref().map_or(String::new(), |client| format!(" of {client}"));
+            let text = format!("{file}:{}: the suppression of {}{client} {what}", one.line, one.rule);
+            line("", &escaped(&text));
+        }
+    }
 }
 
 fn clients(report: &Report, view: &View) -> String {

@@ -233,7 +233,8 @@ fn path(leading: &Facts<'_>, group: &Group<'_>) -> Path {
     }
 }
 
-/// The costliest requests: of those that the rule is about, if it is about failures or deprecated APIs.
+/// The costliest requests: of those that the rule is about, if it is about failures or deprecated APIs, else of the
+/// shape with the most requests.
 fn evidence(rule: &Rule, group: &Group<'_>) -> Vec<Exemplar> {
     let names = |wanted: &dyn Fn(&str) -> bool| {
         let names = rule.levels.iter().flat_map(|(_, condition)| &condition.names);
@@ -250,7 +251,9 @@ fn evidence(rule: &Rule, group: &Group<'_>) -> Vec<Exemplar> {
         });
     }
     if special.as_slice().is_empty() {
-        group.rows.iter().for_each(|facts| special.merge(facts.row.exemplars.clone()));
+        let leading = group.leading().key;
+        let rows = group.rows.iter().filter(|facts| facts.key == leading);
+        rows.for_each(|facts| special.merge(facts.row.exemplars.clone()));
     }
     special.as_slice().iter().take(SHOWN).cloned().collect()
 }

@@ -1,0 +1,136 @@
+//! Each rule on a log on which it fires and on one on which it stays quiet, and all rules on recorded traffic.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use kubetoll::rules::RuleSet;
+use serde_json::{Value, json};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/rules")
+}
+
+/// The report of a scan.
+fn scan(args: &[&str]) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_kubetoll"))
+        .args(["scan", "--format", "json", "--threads", "1"])
+        .args(args)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("the binary runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(report["ruleFailures"], json!([]), "{args:?}");
+    report
+}
+
+fn findings(report: &Value) -> &Vec<Value> {
+    report["findings"].as_array().expect("a list")
+}
+
+/// What a person acts on.
+fn told(finding: &Value) -> Value {
+    json!({
+        "severity": finding["severity"],
+        "client": finding["client"],
+        "resource": finding["resource"],
+        "shape": finding["shape"],
+        "message": finding["message"],
+        "fix": finding["fix"],
+        "verify": finding["verify"],
+        "evidence": finding["evidence"],
+    })
+}
+
+#[test]
+fn each_rule_fires_on_one_log_and_is_quiet_on_another() {
+    let mut wrong = Vec::new();
+    for rule in &RuleSet::embedded().rules {
+        let log = |name: &str| {
+            let path = root().join(&rule.name).join(name);
+            let path = path.strip_prefix(env!("CARGO_MANIFEST_DIR")).expect("below the root").to_owned();
+            path.into_os_string().into_string().expect("UTF-8")
+        };
+        let fires = scan(&[&log("fires.ndjson"), "--select", &rule.name]);
+        if findings(&fires).is_empty() {
+            wrong.push(format!("{} does not fire", rule.name));
+        }
+        let told: Vec<Value> = findings(&fires).iter().map(told).collect();
+        insta::with_settings!({
+            snapshot_path => root().join(&rule.name),
+            prepend_module_to_snapshot => false,
+            omit_expression => true,
+        }, {
+            insta::assert_json_snapshot!("findings", told);
+        });
+        for finding in findings(&scan(&[&log("quiet.ndjson"), "--select", &rule.name])) {
+            wrong.push(format!("{} is not quiet: {}", rule.name, finding["message"]));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn each_folder_is_a_rules() {
+    let folders: BTreeSet<String> = fs::read_dir(root())
+        .expect("the folder")
+        .map(|entry| entry.expect("an entry"))
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().into_string().expect("UTF-8"))
+        .collect();
+    let rules: BTreeSet<String> = RuleSet::embedded().rules.into_iter().map(|rule| rule.name).collect();
+    assert_eq!(folders, rules);
+}
+
+/// The clients of the recorded traffic that do what they should not, as its README says.
+const OFFENDERS: [&str; 6] = [
+    "-system:serviceaccount:monitoring:poller",
+    "-system:serviceaccount:monitoring:node-agent",
+    "-system:serviceaccount:ops:pager",
+    "-system:serviceaccount:ops:rv0pager",
+    "-system:serviceaccount:team-a:norights",
+    // Its bad token.
+    "-(unauthenticated)",
+];
+
+#[test]
+fn recorded_traffic_without_its_offenders_cries_no_wolf() {
+    for version in ["1.30.4", "1.33.2", "1.36.2"] {
+        let mut args = vec!["fixtures/traffic", "--kube-version", version];
+        if version != "1.36.2" {
+            // It is right: the log is 1.36.2's.
+            args.extend(["--ignore", "prediction-contradicted"]);
+        }
+        args.extend(OFFENDERS.iter().flat_map(|user| ["--user", user]));
+        let report = scan(&args);
+        let of = |severity: &str| {
+            let all = findings(&report).iter().filter(|finding| finding["severity"] == severity);
+            all.map(|finding| finding["message"].to_string()).collect::<Vec<String>>()
+        };
+        assert!(of("error").is_empty(), "{version}: {:?}", of("error"));
+        assert!(of("warning").len() <= 4, "{version}: {:?}", of("warning"));
+    }
+}
+
+#[test]
+fn recorded_offenders_are_found() {
+    let report = scan(&["fixtures/traffic", "--kube-version", "1.30.4"]);
+    let has = |rule: &str, client: &str| {
+        let client = format!("system:serviceaccount:{client}");
+        findings(&report).iter().any(|finding| {
+            finding["rule"]["name"] == rule && finding["client"] == client && finding["severity"] != "info"
+        })
+    };
+    for (rule, client) in [
+        ("list-from-etcd", "monitoring:poller"),
+        ("list-from-etcd", "monitoring:node-agent"),
+        ("selector-scan", "monitoring:node-agent"),
+        ("list-from-etcd", "ops:pager"),
+        ("limit-ignored", "ops:rv0pager"),
+        ("error-retry-loop", "team-a:norights"),
+    ] {
+        assert!(has(rule, client), "{rule} on {client}");
+    }
+}
