@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kubetoll::apiserver::Server;
-use kubetoll::classify::filter::{Filter, Names, StatusSet};
+use kubetoll::classify::filter::Filter;
 use kubetoll::input::Sources;
 use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::{Dedup, ServerTimeline};
@@ -72,21 +72,6 @@ fn log() -> Vec<Value> {
     events
 }
 
-fn everything() -> Filter {
-    let all = || Names::new(&[]).expect("no names");
-    Filter {
-        users: all(),
-        verbs: all(),
-        resources: all(),
-        namespaces: all(),
-        clients: all(),
-        after: None,
-        before: None,
-        statuses: StatusSet::default(),
-        failed_only: false,
-    }
-}
-
 fn report_of(directory: &Path, events: &[Value]) -> Report {
     report_for(Server::with_defaults(KubeVersion::new(30, 4)), directory, events)
 }
@@ -100,7 +85,7 @@ fn report_for(server: Server, directory: &Path, events: &[Value]) -> Report {
     let settings = Settings {
         threads: 1,
         max_record: 1 << 20,
-        filter: everything(),
+        filter: Filter::default(),
         format: None,
         dedup: Dedup::Auto,
         year: None,

@@ -87,8 +87,18 @@ fn upgrade() -> ServerTimeline {
 }
 
 /// What says in which file and line something stands.
-const PLACES: [&str; 7] =
-    ["example", "moreExamples", "files", "skippedAt", "withoutEvents", "damaged", "sources"];
+const PLACES: [&str; 10] = [
+    "example",
+    "moreExamples",
+    "evidence",
+    "moreEvidence",
+    "verify",
+    "files",
+    "skippedAt",
+    "withoutEvents",
+    "damaged",
+    "sources",
+];
 
 /// Whether two reports are the same, and if not, where they differ.
 fn same(left: &Report, right: &Report) -> Result<(), TestCaseError> {

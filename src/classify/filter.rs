@@ -23,7 +23,7 @@ pub enum BadFilter {
 }
 
 /// Names that are wanted, and names that are not (`-name`). `*` stands for anything.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Names {
     wanted: RegexSet,
     unwanted: RegexSet,
@@ -99,7 +99,7 @@ pub fn instant(text: &str) -> Result<i64, BadFilter> {
 }
 
 /// All filters; a request must pass each.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Filter {
     /// User names: who the request acts as, or who asked.
     pub users: Names,

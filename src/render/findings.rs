@@ -232,23 +232,37 @@ fn format_line(name: &str, text: &str) -> String {
     format!("  {name:<11}{text}\n")
 }
 
-/// A command on lines of at most so many characters that a shell reads as one: never cut within quotes.
+/// A command on lines that a shell reads as one, of so many characters where its words allow it.
 fn command_lines(command: &str, room: usize) -> Vec<String> {
-    let mut lines: Vec<String> = vec![String::new()];
-    let mut quotes = 0;
-    for word in command.split_inclusive(' ') {
-        let line = lines.last().map_or(0, |line| line.chars().count());
-        // Two more characters make the line go on.
-        if quotes % 2 == 0 && line > 0 && line + word.trim_end().chars().count() + 2 > room {
-            if let Some(last) = lines.last_mut() {
-                last.push('\\');
+    let mut words: Vec<String> = Vec::new();
+    let mut is_quoted = false;
+    for part in command.split(' ') {
+        match words.last_mut().filter(|_| is_quoted) {
+            Some(word) => {
+                word.push(' ');
+                word.push_str(part);
             }
-            lines.push("  ".to_owned());
+            None => words.push(part.to_owned()),
         }
-        if let Some(last) = lines.last_mut() {
-            last.push_str(word);
+        is_quoted ^= part.matches('\'').count() % 2 == 1;
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
+        // Two more characters make the line go on.
+        let fits = |line: &&mut String| line.chars().count() + 1 + word.chars().count() + 2 <= room;
+        match lines.last_mut().filter(fits) {
+            Some(line) => {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            None => {
+                if let Some(line) = lines.last_mut() {
+                    line.push_str(" \\");
+                }
+                let indent = if lines.is_empty() { "" } else { "  " };
+                lines.push(format!("{indent}{word}"));
+            }
         }
-        quotes += word.matches('\'').count();
     }
     lines
 }

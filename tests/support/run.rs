@@ -1,10 +1,10 @@
 //! Reading files and blocks into a report, as the command does.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use kubetoll::apiserver::Server;
-use kubetoll::classify::filter::{Filter, Names, StatusSet};
+use kubetoll::classify::filter::{Filter, Names};
 use kubetoll::input::{Block, Framing, Source, Sources};
 use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::{Dedup, Ledger, Merge, ServerTimeline};
@@ -17,22 +17,13 @@ const VERSION: KubeVersion = KubeVersion::new(34, 2);
 /// The longest line that is read, in bytes.
 pub const MAX_LINE: usize = 1 << 20;
 
+/// Read once: a property is tried on hundreds of reports.
+static RULES: LazyLock<RuleSet> = LazyLock::new(RuleSet::embedded);
+
 /// Settings that count requests of these verbs; of all verbs if there are none.
 pub fn settings(threads: usize, verbs: &[&str]) -> Settings {
-    let names = |texts: &[&str]| {
-        Names::new(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>()).expect("short names")
-    };
-    let filter = Filter {
-        users: names(&[]),
-        verbs: names(verbs),
-        resources: names(&[]),
-        namespaces: names(&[]),
-        clients: names(&[]),
-        after: None,
-        before: None,
-        statuses: StatusSet::default(),
-        failed_only: false,
-    };
+    let verbs: Vec<String> = verbs.iter().map(|verb| (*verb).to_owned()).collect();
+    let filter = Filter { verbs: Names::new(&verbs).expect("short names"), ..Filter::default() };
     Settings { threads, max_record: MAX_LINE, filter, format: None, dedup: Dedup::Auto, year: None }
 }
 
@@ -76,7 +67,7 @@ pub fn report(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline) -> R
         timeline,
         version_source: VersionSource::Flag,
         notes: Vec::new(),
-        rules: &RuleSet::embedded(),
+        rules: &RULES,
         policy: &Policy::default(),
     };
     build(ledger, &context)
