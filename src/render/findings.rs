@@ -250,18 +250,15 @@ fn command_lines(command: &str, room: usize) -> Vec<String> {
     for word in words {
         // Two more characters make the line go on.
         let fits = |line: &&mut String| line.chars().count() + 1 + word.chars().count() + 2 <= room;
-        match lines.last_mut().filter(fits) {
-            Some(line) => {
-                line.push(' ');
-                line.push_str(&word);
+        if let Some(line) = lines.last_mut().filter(fits) {
+            line.push(' ');
+            line.push_str(&word);
+        } else {
+            if let Some(line) = lines.last_mut() {
+                line.push_str(" \\");
             }
-            None => {
-                if let Some(line) = lines.last_mut() {
-                    line.push_str(" \\");
-                }
-                let indent = if lines.is_empty() { "" } else { "  " };
-                lines.push(format!("{indent}{word}"));
-            }
+            let indent = if lines.is_empty() { "" } else { "  " };
+            lines.push(format!("{indent}{word}"));
         }
     }
     lines
