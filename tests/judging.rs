@@ -1,0 +1,373 @@
+//! The engine of rules against a naive twin, and the numbers that rules see against logs that are counted by hand.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write as _;
+use std::fs;
+
+use kubetoll::accounts::Accounts;
+use kubetoll::apiserver::Server;
+use kubetoll::classify::filter::Filter;
+use kubetoll::input::Block;
+use kubetoll::k8s::KubeVersion;
+use kubetoll::ledger::{Dedup, InputCounts, ServerTimeline};
+use kubetoll::pipeline::{Pass, Settings, Shared, Worker};
+use kubetoll::rules::facts::{CLIENT, Facts, REQUEST, SERVER};
+use kubetoll::rules::group::{Group, Whole};
+use kubetoll::rules::names::{NameRef, Root};
+use kubetoll::rules::stats::STATS;
+use kubetoll::rules::value::Value;
+use kubetoll::rules::{Mistakes, Rule, RuleSet, judge};
+use serde_json::json;
+
+const VERSION: KubeVersion = KubeVersion::new(30, 4);
+
+/// The accounts of a log, and what was read.
+fn accounts(log: &str) -> (Accounts, InputCounts) {
+    let settings = Settings {
+        threads: 1,
+        max_record: 1 << 20,
+        filter: Filter::default(),
+        format: None,
+        dedup: Dedup::Auto,
+        year: None,
+    };
+    let timeline = ServerTimeline::always(VERSION);
+    let shared = Shared::new(&settings, &timeline, &[]);
+    let mut worker = Worker::new(&shared, &Pass::Count);
+    worker.read(&Block { bytes: log.as_bytes().to_vec(), first_line: 1, ..Block::default() });
+    let ledger = worker.into_counted().whole();
+    let server = Server::with_defaults(VERSION);
+    let received_only = ledger.input.received_only();
+    let servers = std::slice::from_ref(&server);
+    (Accounts::open(ledger.clients, servers, &server, true, received_only), ledger.input)
+}
+
+struct Request<'a> {
+    at: u32,
+    user: &'a str,
+    agent: &'a str,
+    verb: &'a str,
+    uri: &'a str,
+    code: u16,
+    millis: u32,
+}
+
+/// A request's events, its arrival too.
+fn events(requests: &[Request<'_>]) -> String {
+    let mut log = String::new();
+    for (number, request) in requests.iter().enumerate() {
+        let Request { at, user, agent, verb, uri, code, millis } = request;
+        let time = |at: u32, millis: u32| {
+            let (minute, second, milli) = (at / 60 % 60, at % 60 + millis / 1_000, millis % 1_000);
+            format!("2026-03-02T10:{:02}:{:02}.{milli:03}000Z", minute + second / 60, second % 60)
+        };
+        let received = time(*at, 0);
+        for (stage, end) in [("RequestReceived", received.clone()), ("ResponseComplete", time(*at, *millis))]
+        {
+            if stage == "ResponseComplete" && *code == 0 {
+                continue;
+            }
+            let event = json!({
+                "kind": "Event", "apiVersion": "audit.k8s.io/v1", "auditID": number.to_string(), "stage": stage,
+                "requestURI": uri, "verb": verb, "user": {"username": user}, "userAgent": agent,
+                "responseStatus": (stage != "RequestReceived").then(|| json!({"code": code})),
+                "requestReceivedTimestamp": received, "stageTimestamp": end,
+            });
+            writeln!(log, "{event}").expect("a String takes all");
+        }
+    }
+    log
+}
+
+fn fact(name: NameRef, row: &Facts<'_>) -> Value<'static> {
+    let names = match name.root {
+        Root::Client => CLIENT,
+        Root::Request => REQUEST,
+        _ => SERVER,
+    };
+    (names[name.index].get)(row).into_owned()
+}
+
+fn word(name: NameRef, rule: &Rule) -> String {
+    match name.root {
+        Root::Threshold => rule.thresholds[name.index].0.clone(),
+        root => root.names()[name.index].0.to_owned(),
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "thresholds are small")]
+fn threshold(value: f64) -> Value<'static> {
+    if value.fract() == 0.0 { Value::Int(value as i64) } else { Value::Double(value) }
+}
+
+/// A finding by what tells it apart, and its requests.
+type Found = BTreeSet<(String, String, usize, Vec<String>, String)>;
+
+/// Each condition on each row, each level on each group; nothing is remembered.
+fn naively(accounts: &Accounts, rules: &[Rule]) -> Found {
+    let whole = Whole::of(accounts);
+    let mut found = Found::new();
+    for rule in rules.iter().filter(|rule| !rule.group_by.input) {
+        let mut groups: BTreeMap<(usize, Vec<String>), Vec<Facts<'_>>> = BTreeMap::new();
+        for (index, account) in accounts.clients.iter().enumerate() {
+            for (key, entry) in &account.entries {
+                for (product, (row, fit)) in &entry.rows {
+                    let facts = Facts { accounts, account, key, entry, product, row, fit };
+                    let holds = rule.matches.as_ref().is_none_or(|condition| {
+                        let values: Vec<Value<'_>> =
+                            condition.names.iter().map(|name| fact(*name, &facts)).collect();
+                        condition.evaluate(&values, |name| word(name, rule)).expect("a value")
+                    });
+                    if holds {
+                        let by = rule.group_by;
+                        let mut parts = Vec::new();
+                        parts.extend(key.resource.clone().filter(|_| by.resource));
+                        parts.extend(Some(product.clone()).filter(|_| by.product));
+                        let shape = format!("{key:?}");
+                        parts.extend(Some(shape).filter(|_| by.shape));
+                        groups.entry((index, parts)).or_default().push(facts);
+                    }
+                }
+            }
+        }
+        for ((account, _), rows) in groups {
+            let group = Group::new(rows, account, &whole);
+            if group.requests() == 0 {
+                continue;
+            }
+            let held = rule.levels.iter().find(|(_, condition)| {
+                let value = |name: &NameRef| match name.root {
+                    Root::Stats => (STATS[name.index].get)(&group).into_owned(),
+                    Root::Threshold => threshold(rule.thresholds[name.index].1),
+                    _ => fact(*name, group.leading()),
+                };
+                let values: Vec<Value<'_>> = condition.names.iter().map(value).collect();
+                condition.evaluate(&values, |name| word(name, rule)).expect("a value")
+            });
+            if let Some((severity, _)) = held {
+                let leading = group.leading();
+                let mut key = Vec::new();
+                key.extend(leading.key.resource.clone().filter(|_| rule.group_by.resource));
+                key.extend(Some(leading.product.to_owned()).filter(|_| rule.group_by.product));
+                key.extend(Some(leading.key.name()).filter(|_| rule.group_by.shape));
+                found.insert((
+                    rule.id.clone(),
+                    severity.to_string(),
+                    account,
+                    key,
+                    group.requests().to_string(),
+                ));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn remembered_answers_are_those_of_asking_each_time() {
+    let log = fs::read_to_string("fixtures/logs/mixed.jsonl").expect("a log");
+    let mut all = log;
+    for entry in fs::read_dir("fixtures/rules").expect("the fixtures") {
+        let fires = entry.expect("an entry").path().join("fires.ndjson");
+        if fires.is_file() {
+            all.push_str(&fs::read_to_string(fires).expect("a log"));
+        }
+    }
+    let (accounts, input) = accounts(&all);
+    let rules = RuleSet::embedded().rules;
+    let judged = judge(&accounts, &input, &rules, &[]);
+    assert_eq!(judged.failures, Vec::<String>::new());
+    let quick: Found = judged
+        .findings
+        .iter()
+        .filter_map(|finding| {
+            let requests = finding.stats.iter().find(|(name, _)| *name == "requests")?;
+            Some((
+                finding.rule.clone(),
+                finding.severity.to_string(),
+                finding.account?,
+                finding.key.clone(),
+                requests.1.to_json().to_string(),
+            ))
+        })
+        .collect();
+    assert!(quick.len() > 40, "{}", quick.len());
+    assert_eq!(quick, naively(&accounts, &rules));
+}
+
+fn rule(text: &str) -> Rule {
+    let mut mistakes = Mistakes::default();
+    Rule::parse("test.yaml", text, &mut mistakes).unwrap_or_else(|| panic!("{mistakes}"))
+}
+
+/// A rule that finds everything.
+fn everything(group_by: &str, matches: &str, level: &str) -> Rule {
+    rule(&format!(
+        "id: TEST001\nname: everything\nsummary: All of it\nmatch: {matches}\ngroupBy: {group_by}\nlevels:\n  info: {level}\n\
+         message: \"{{{{ client }}}}\"\nwhy: It is there.\nfix:\n  any: None.\n"
+    ))
+}
+
+#[test]
+fn a_condition_runs_once_for_each_combination_of_its_facts() {
+    let users: Vec<String> = (0..40).map(|user| format!("user-{user}")).collect();
+    let mut requests = Vec::new();
+    for user in &users {
+        for (verb, uri) in
+            [("list", "/api/v1/pods"), ("list", "/api/v1/secrets"), ("get", "/api/v1/namespaces/a/pods/b")]
+        {
+            requests.push(Request { at: 0, user, agent: "a/1", verb, uri, code: 200, millis: 1 });
+        }
+    }
+    let (accounts, input) = accounts(&events(&requests));
+    let runs = |matches: &str, level: &str| {
+        let judged = judge(&accounts, &input, &[everything("[client, resource]", matches, level)], &[]);
+        (judged.runs, judged.findings.len())
+    };
+    // Two verbs; then one number of requests a group: 1 for secrets, 2 for pods.
+    assert_eq!(runs("request.verb != 'x'", "stats.requests > 0"), (2 + 2, 80));
+    assert_eq!(runs("request.verb == 'list' && request.resource == 'pods'", "true"), (3 + 1, 40));
+    assert_eq!(runs("client.kind == 'user'", "client.identity != ''"), (1 + 40, 80));
+}
+
+#[test]
+fn statistics_are_those_of_the_log() {
+    let list = |at: u32, code: u16, millis: u32| Request {
+        at,
+        user: "u",
+        agent: "a/1",
+        verb: "list",
+        uri: "/api/v1/pods",
+        code,
+        millis,
+    };
+    let get = |at: u32, name: &'static str| Request {
+        at,
+        user: "u",
+        agent: "b/1",
+        verb: "get",
+        uri: name,
+        code: 404,
+        millis: 5,
+    };
+    let mut requests: Vec<Request<'_>> = (0..30).map(|n| list(n, 200, 100)).collect();
+    // The last two of these have no end.
+    requests.extend((0..6).map(|n| list(300 + n, if n < 4 { 504 } else { 0 }, 59_500)));
+    requests.extend((0..5).map(|n| get(600 + n, "/api/v1/namespaces/a/pods/one")));
+    requests.extend((0..2).map(|n| get(700 + n, "/api/v1/namespaces/b/pods/two")));
+    requests.push(Request {
+        at: 800,
+        user: "u",
+        agent: "b/1",
+        verb: "update",
+        uri: "/api/v1/namespaces/a/pods/one",
+        code: 409,
+        millis: 7,
+    });
+    requests.push(Request {
+        at: 900,
+        user: "other",
+        agent: "b/1",
+        verb: "get",
+        uri: "/healthz",
+        code: 200,
+        millis: 1,
+    });
+    let (accounts, input) = accounts(&events(&requests));
+    let stats = |matches: &str| -> HashMap<String, serde_json::Value> {
+        let judged = judge(&accounts, &input, &[everything("[client, resource]", matches, "true")], &[]);
+        assert_eq!(judged.findings.len(), 1, "{matches}");
+        judged.findings[0].stats.iter().map(|(name, value)| ((*name).to_owned(), value.to_json())).collect()
+    };
+    let check = |matches: &str, wanted: &[(&str, serde_json::Value)]| {
+        let stats = stats(matches);
+        for (name, value) in wanted {
+            assert_eq!(stats.get(*name).cloned().unwrap_or(json!(0)), *value, "{name} of {matches}");
+        }
+    };
+    check(
+        "request.verb == 'list'",
+        &[
+            ("requests", json!(34)),
+            ("events", json!(70)),
+            ("unfinished", json!(2)),
+            ("timeouts", json!(4)),
+            ("serverErrors", json!(4)),
+            ("over59s", json!(4)),
+            ("peakPerMinute", json!(30)),
+            ("activeMinutes", json!(2)),
+            ("perMinute", json!(17)),
+            ("spanMinutes", json!(6)),
+            ("targets", json!(1)),
+            ("busiestTarget", json!(34)),
+            ("maxMillis", json!(59_500)),
+            ("lists", json!(34)),
+            ("writes", json!(1)),
+            ("watches", json!(0)),
+            ("allRequests", json!(42)),
+            ("shapes", json!(1)),
+            ("products", json!(1)),
+            ("shareOfRequests", json!(79.1)),
+        ],
+    );
+    check(
+        "request.verb == 'get' && request.resource == 'pods'",
+        &[
+            ("requests", json!(7)),
+            ("notFound", json!(7)),
+            ("clientErrors", json!(7)),
+            ("targets", json!(2)),
+            ("busiestTarget", json!(5)),
+            ("unfinished", json!(0)),
+            ("shareOfEtcdReads", json!(17.1)),
+        ],
+    );
+    check(
+        "request.resource == 'pods' && request.verb != 'list'",
+        &[
+            ("requests", json!(8)),
+            ("conflicts", json!(1)),
+            ("targets", json!(2)),
+            ("busiestTarget", json!(6)),
+            ("shapes", json!(2)),
+        ],
+    );
+}
+
+#[test]
+fn deprecated_apis_are_counted_with_their_release() {
+    let event = |number: usize, annotations: serde_json::Value| {
+        json!({
+            "kind": "Event", "apiVersion": "audit.k8s.io/v1", "auditID": number.to_string(), "stage": "ResponseComplete",
+            "requestURI": "/apis/policy/v1beta1/poddisruptionbudgets", "verb": "list", "user": {"username": "u"},
+            "responseStatus": {"code": 200}, "annotations": annotations,
+            "requestReceivedTimestamp": "2026-03-02T10:00:00.000000Z", "stageTimestamp": "2026-03-02T10:00:00.001000Z",
+        })
+        .to_string()
+    };
+    let log = [
+        event(1, json!({"k8s.io/deprecated": "true", "k8s.io/removed-release": "1.25"})),
+        event(2, json!({"k8s.io/deprecated": "true"})),
+        event(3, json!({})),
+    ]
+    .join("\n");
+    let (accounts, input) = accounts(&log);
+    let rule = everything("[client]", "true", "stats.deprecated > 0");
+    let judged = judge(&accounts, &input, &[rule], &[]);
+    let stats = &judged.findings[0].stats;
+    let of = |name: &str| stats.iter().find(|(own, _)| *own == name).map(|(_, value)| value.to_json());
+    assert_eq!((of("deprecated"), of("removedRelease")), (Some(json!(2)), Some(json!("1.25"))));
+    let ids: Vec<&str> = judged.findings[0].evidence.iter().map(|one| &*one.audit_id).collect();
+    assert_eq!(ids, ["1", "2"], "the evidence is of those requests");
+}
+
+#[test]
+fn what_cel_cannot_tell_of_a_value_is_reported_and_not_a_finding() {
+    let requests =
+        [Request { at: 0, user: "u", agent: "a/1", verb: "list", uri: "/api/v1/pods", code: 200, millis: 1 }];
+    let (accounts, input) = accounts(&events(&requests));
+    let judged = judge(&accounts, &input, &[everything("[client]", "true", "10 / stats.writes > 1")], &[]);
+    assert!(judged.findings.is_empty());
+    assert_eq!(judged.failures.len(), 1, "{:?}", judged.failures);
+    assert!(judged.failures[0].starts_with("TEST001: '10 / stats.writes > 1'"), "{:?}", judged.failures);
+}
