@@ -2,6 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
+use super::facts;
 use super::input;
 use super::plain::{count, counted, cut, duration, escaped, share, short_count, short_duration};
 use super::request::source;
@@ -69,21 +70,8 @@ fn head(report: &Report, view: &View) -> String {
         page.push_str(&wrapped(&format!("{name:<8}"), "        ", text, view.width));
     };
     input::lines(&report.input, &mut line);
-    let server = &report.server;
-    let from = match server.version_source.as_str() {
-        "flag" => "as given",
-        "loopback-user-agent" => "as the server's own client states",
-        "control-plane-user-agent" => "as the control plane's user agents state",
-        _ => "assumed",
-    };
-    let etcd = server
-        .etcd_version
-        .as_deref()
-        .map_or("etcd 3.4.31, 3.5.13 or later (assumed)".to_owned(), |version| {
-            format!("etcd {version} (as given)")
-        });
-    line("server", &format!("Kubernetes {} ({from}), {etcd}", server.kube_versions.join(", then ")));
-    for note in &server.notes {
+    line("server", &facts::server(&report.server));
+    for note in &report.server.notes {
         line("", note);
     }
     let totals = &report.totals.counts;
