@@ -2,9 +2,10 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::plain::{count, counted, cut, duration, escaped};
+use super::plain::escaped;
 use super::table::wrapped;
-use crate::report::v1::{Evidence, Finding, Named, Path, Report, Who};
+use super::{facts, prose};
+use crate::report::v1::{Finding, Report};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -12,33 +13,13 @@ const INFO: Style = AnsiColor::Cyan.on_default().bold();
 const BOLD: Style = Style::new().bold();
 
 /// What stands in front of a finding's lines, and as many blanks.
-const INDENT: &str = "             ";
+const INDENT: &str = "                ";
 
 fn style(severity: &str) -> Style {
     match severity {
         "error" => ERROR,
         "warning" => WARNING,
         _ => INFO,
-    }
-}
-
-/// `3 errors, 1 warning and 2 infos`, or what was judged without any.
-#[must_use]
-pub fn summary(report: &Report) -> String {
-    let counts = report.finding_counts;
-    let parts: Vec<String> = [(counts.error, "error"), (counts.warning, "warning"), (counts.info, "info")]
-        .into_iter()
-        .filter(|(number, _)| *number > 0)
-        .map(|(number, noun)| counted(number, noun))
-        .collect();
-    match parts.as_slice() {
-        [] => format!(
-            "none by {}, of what this log shows of {}",
-            counted(report.rules.len() as u64, "rule"),
-            counted(report.totals.counts.requests, "request")
-        ),
-        [one] => one.clone(),
-        [parts @ .., last] => format!("{} and {last}", parts.join(", ")),
     }
 }
 
@@ -75,55 +56,22 @@ pub fn details(report: &Report, top: usize, width: usize) -> String {
     page
 }
 
+/// A line that is copied as it stands, however long it is.
+fn copied(title: &str, text: &str) -> String {
+    format!("  {title:<14}{text}\n")
+}
+
 fn heading(finding: &Finding, width: usize) -> String {
     let name = finding.who.as_ref().map_or("the log itself", |who| &who.name);
     let mut page = format!("{BOLD}{}{BOLD:#}\n", escaped(name));
-    if let Some(who) = &finding.who {
-        page.push_str(&wrapped("  ", "  ", &escaped(&whom(who)), width));
+    for (title, line) in facts::who(finding) {
+        page.push_str(&titled(title, &line.plain(), width));
     }
     page
 }
 
-/// Who it is, in a sentence.
-fn whom(who: &Who) -> String {
-    let mut facts = Vec::new();
-    if let Some(account) = &who.service_account {
-        facts.push(format!("ServiceAccount {} in namespace {}", account.name, account.namespace));
-    }
-    if let Some(real) = &who.impersonated_by {
-        facts.push(format!("impersonated by {real}"));
-    }
-    facts.extend(named(&who.pods, "pod"));
-    facts.extend(named(&who.nodes, "node"));
-    let agents: Vec<String> = who
-        .user_agents
-        .iter()
-        .map(
-            |(product, example)| {
-                if example.is_empty() { product.clone() } else { cut(example, 60).into_owned() }
-            },
-        )
-        .collect();
-    facts.push(format!("user agent {}", agents.join(", ")));
-    if let (Some(first), Some(last)) = (&who.first_timestamp, &who.last_timestamp) {
-        facts.push(format!("seen {} to {}", seconds(first), seconds(last)));
-    }
-    facts.join("; ")
-}
-
-/// An instant without the fractions of its second.
-fn seconds(timestamp: &str) -> String {
-    let text = timestamp.split(['.', 'Z']).next().unwrap_or(timestamp);
-    text.replacen('T', " ", 1)
-}
-
-fn named(names: &Named, noun: &str) -> Option<String> {
-    if names.count == 0 {
-        return None;
-    }
-    let more = if names.more { " or more" } else { "" };
-    let rest = if names.count > names.examples.len() as u64 { ", …" } else { "" };
-    Some(format!("{}{more} ({}{rest})", counted(names.count, noun), names.examples.join(", ")))
+fn titled(title: &str, text: &str, width: usize) -> String {
+    wrapped(&format!("  {title:<14}"), INDENT, text, width)
 }
 
 fn line(finding: &Finding, width: usize) -> String {
@@ -136,100 +84,37 @@ fn line(finding: &Finding, width: usize) -> String {
 /// A finding with all that is known of it. What was told of the same rule is not told again.
 fn full<'f>(finding: &'f Finding, told: &mut Vec<(&'f str, &'f str)>, width: usize) -> String {
     let mut page = line(finding, width);
-    let mut add = |name: &str, text: &str| {
-        page.push_str(&wrapped(&format!("  {name:<11}"), INDENT, text, width));
-    };
-    add("rule", &finding.rule.name);
-    if let Some(shape) = &finding.shape {
-        let others =
-            finding.stats.get("shapes").and_then(serde_json::Value::as_u64).unwrap_or(1).saturating_sub(1);
-        let others =
-            if others > 0 { format!(", and {}", counted(others, "other shape")) } else { String::new() };
-        add("what", &format!("{}{others}", escaped(shape)));
+    page.push_str(&titled("Rule", &finding.rule.name, width));
+    for (title, line) in facts::what_and_why(finding) {
+        page.push_str(&titled(title, &line.plain(), width));
     }
-    if let Some(path) = &finding.path {
-        add("served", &served(path));
-    }
-    add("how much", &how_much(finding));
-    if let Some(evidence) = &finding.evidence {
-        // A target is one word, so that it can be copied.
-        add("example", &escaped(&cut(&evidence.uri, 3 * width)));
-        add("", &place(evidence));
-    }
-    let why = finding.path.as_ref().map(|path| path.explanation.as_str()).filter(|_| is_of_reads(finding));
-    let why = why.unwrap_or_else(|| finding.why.split("\n\n").next().unwrap_or_default());
-    let mut once = |name: &str, text: &'f str| {
+    let mut once = |title: &str, text: &'f str| {
         let again = (finding.rule.id.as_str(), text);
         if told.contains(&again) {
-            add(name, "as above");
-        } else {
-            told.push(again);
-            for (index, paragraph) in paragraphs(text).iter().enumerate() {
-                add(if index == 0 { name } else { "" }, &escaped(paragraph));
-            }
+            page.push_str(&titled(title, "as above", width));
+            return;
+        }
+        told.push(again);
+        let lines = prose::plain(text);
+        for (index, line) in lines.lines().filter(|line| !line.is_empty()).enumerate() {
+            page.push_str(&titled(if index == 0 { title } else { "" }, line, width));
         }
     };
-    once("why", why);
-    once("fix", &finding.fix);
+    // The whole of it is on the rule's page; the path's own sentence is told above.
+    once("Why", finding.why.split("\n\n").next().unwrap_or_default());
+    once("Fix", &finding.fix);
     if let Some(tradeoff) = &finding.tradeoff {
-        once("but", tradeoff);
+        once("But", tradeoff);
     }
     let room = width.saturating_sub(INDENT.len());
     let commands = finding.verify.lines().flat_map(|command| command_lines(&escaped(command), room));
     for (index, part) in commands.enumerate() {
-        let name = if index == 0 { "verify" } else { "" };
-        page.push_str(&format_line(name, &part));
+        let title = if index == 0 { "Verify" } else { "" };
+        page.push_str(&copied(title, &part));
     }
+    page.push_str(&titled("More", &format!("kubetoll rules explain {}", finding.rule.id), width));
     page.push('\n');
     page
-}
-
-/// Whether the verdict's own sentence says why: for rules on where reads are answered from, and on their limits.
-fn is_of_reads(finding: &Finding) -> bool {
-    finding.rule.id.starts_with("KT1") || finding.rule.id.starts_with("KT2")
-}
-
-fn served(path: &Path) -> String {
-    let likely = path.likely.as_ref().map_or(String::new(), |likely| format!(", most likely {likely}"));
-    let limit = if path.limit == "ignored" { ", limit ignored" } else { "" };
-    let measured = if path.agree + path.contradict == 0 {
-        String::new()
-    } else {
-        let (agree, contradict) = (count(path.agree), count(path.contradict));
-        format!("; the server's own measurements: {agree} for it, {contradict} against")
-    };
-    let Path { served_from, reason, certainty, kube_version, .. } = path;
-    format!("{served_from}{likely}{limit} ({reason}, {certainty}, Kubernetes {kube_version}){measured}")
-}
-
-fn how_much(finding: &Finding) -> String {
-    let number = |name: &str| finding.stats.get(name).and_then(serde_json::Value::as_f64);
-    let whole = |name: &str| finding.stats.get(name).and_then(serde_json::Value::as_u64);
-    let mut parts = Vec::new();
-    if let Some(requests) = whole("requests") {
-        parts.push(counted(requests, "request"));
-    }
-    if let Some(peak) = number("peakPerMinute") {
-        parts.push(format!("{peak} a minute at peak"));
-    }
-    if let Some(share) = number("shareOfRequests") {
-        parts.push(format!("{share} % of all"));
-    }
-    if let Some(share) = number("shareOfEtcdReads") {
-        parts.push(format!("{share} % of the reads from etcd"));
-    }
-    if let (Some(half), Some(most)) = (whole("p50Millis"), whole("p99Millis")) {
-        parts.push(format!("p50 {}, p99 {}", duration(half * 1_000), duration(most * 1_000)));
-    }
-    if parts.is_empty() { "see the message".to_owned() } else { parts.join(", ") }
-}
-
-fn place(evidence: &Evidence) -> String {
-    format!("{}:{} {}", escaped(&evidence.file), evidence.line, escaped(&evidence.audit_id))
-}
-
-fn format_line(name: &str, text: &str) -> String {
-    format!("  {name:<11}{text}\n")
 }
 
 /// A command on lines that a shell reads as one, of so many characters where its words allow it.
@@ -264,47 +149,14 @@ fn command_lines(command: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// Prose as lines to wrap: a paragraph or an item of a list each.
-fn paragraphs(prose: &str) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    let mut goes_on = false;
-    for line in prose.lines() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with("- ") {
-            goes_on = false;
-        }
-        match all.last_mut().filter(|_| goes_on) {
-            Some(last) => {
-                last.push(' ');
-                last.push_str(line);
-            }
-            None if !line.is_empty() => all.push(line.to_owned()),
-            None => {}
-        }
-        goes_on = !line.is_empty();
-    }
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn prose_is_paragraphs_and_items() {
-        let prose = "One\ntwo.\n\n- a\n  b\n- c\n\nEnd.\n";
-        assert_eq!(paragraphs(prose), ["One two.", "- a b", "- c", "End."]);
-    }
 
     #[test]
     fn commands_are_cut_where_a_shell_goes_on() {
         let lines = command_lines("kubetoll classify 'GET /a b c d e f g' --kube-version 1.30.4", 30);
         assert_eq!(lines, ["kubetoll classify \\", "  'GET /a b c d e f g' \\", "  --kube-version 1.30.4"]);
         assert_eq!(command_lines("kubectl get --raw /x", 80), ["kubectl get --raw /x"]);
-    }
-
-    #[test]
-    fn instants_are_short() {
-        assert_eq!(seconds("2026-11-20T20:35:54.654431Z"), "2026-11-20 20:35:54");
     }
 }

@@ -1,6 +1,7 @@
 //! One file for each format of a report.
 
 pub mod export;
+mod facts;
 pub(crate) mod file;
 mod findings;
 pub mod github;
@@ -9,6 +10,7 @@ pub mod json;
 pub mod junit;
 pub mod markdown;
 pub mod plain;
+mod prose;
 pub mod request;
 pub mod sarif;
 mod table;

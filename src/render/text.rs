@@ -6,7 +6,7 @@ use super::plain::{count, counted, cut, duration, escaped, share, short_count, s
 use super::request::source;
 use super::table::{NARROW, table, wrapped};
 use super::traces;
-use super::{findings, input};
+use super::{facts, findings, input};
 use crate::report::v1::{Client, Counts, Latency, Rate, Report, Shape};
 
 /// How much is shown, and how wide.
@@ -78,21 +78,8 @@ fn head(report: &Report, view: &View) -> String {
         page.push_str(&wrapped(&format!("{name:<9}"), "         ", text, view.width));
     };
     input::lines(&report.input, &mut line);
-    let server = &report.server;
-    let from = match server.version_source.as_str() {
-        "flag" => "as given",
-        "loopback-user-agent" => "as the server's own client states",
-        "control-plane-user-agent" => "as the control plane's user agents state",
-        _ => "assumed",
-    };
-    let etcd = server
-        .etcd_version
-        .as_deref()
-        .map_or("etcd 3.4.31, 3.5.13 or later (assumed)".to_owned(), |version| {
-            format!("etcd {version} (as given)")
-        });
-    line("server", &format!("Kubernetes {} ({from}), {etcd}", server.kube_versions.join(", then ")));
-    for note in &server.notes {
+    line("server", &facts::server(&report.server));
+    for note in &report.server.notes {
         line("", note);
     }
     let totals = &report.totals.counts;
@@ -120,31 +107,15 @@ fn head(report: &Report, view: &View) -> String {
             ),
         );
     }
-    line("findings", &findings::summary(report));
-    for failure in &report.rule_failures {
-        line("", &format!("a rule failed: {}", escaped(failure)));
+    line("findings", &facts::verdict(report));
+    if let Some(file) = &report.policy.file {
+        let held = counted(report.policy.suppressed.len() as u64, "finding");
+        line("policy", &format!("{}; it holds back {held}", escaped(file)));
     }
-    policy(report, &mut line);
+    for amiss in facts::amiss(report) {
+        line("", &escaped(&amiss));
+    }
     page
-}
-
-/// What the policy file held back, and what of it is of no use any more.
-fn policy(report: &Report, line: &mut impl FnMut(&str, &str)) {
-    let policy = &report.policy;
-    let Some(file) = &policy.file else { return };
-    let held = match policy.suppressed.len() {
-        0 => String::new(),
-        number => format!(", holds back {}", counted(number as u64, "finding")),
-    };
-    line("policy", &format!("{}{held}", escaped(file)));
-    for (suppressions, what) in [(&policy.expired, "has expired"), (&policy.unmatched, "holds nothing back")]
-    {
-        for one in suppressions {
-            let client = one.client.as_ref().map_or(String::new(), |client| format!(" of {client}"));
-            let text = format!("{file}:{}: the suppression of {}{client} {what}", one.line, one.rule);
-            line("", &escaped(&text));
-        }
-    }
 }
 
 fn clients(report: &Report, view: &View) -> String {

@@ -133,6 +133,8 @@ impl Findings<'_> {
                         rule: v1::RuleRef { id: rule.id.clone(), name: rule.name.clone() },
                         severity: finding.severity.to_string(),
                         client: self.account(finding).map(Account::identity),
+                        shape: finding.shape.clone(),
+                        fingerprint: fingerprint(self.account(finding), finding),
                         message: finding.message.clone(),
                         reason: suppression.reason.clone(),
                         expires: suppression.expires.to_string(),
@@ -231,8 +233,16 @@ fn without_token(uri: &str) -> String {
     if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
 }
 
-/// A word of a POSIX shell.
+/// A word of a POSIX shell. It stays on its line.
 fn quoted(text: &str) -> String {
+    if text.contains(char::is_control) {
+        let escaped = |c: char| match c {
+            '\'' | '\\' => format!("\\{c}"),
+            _ if c.is_control() => format!("\\u{:04x}", u32::from(c)),
+            _ => c.to_string(),
+        };
+        return format!("$'{}'", text.chars().map(escaped).collect::<String>());
+    }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,@%+".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text.to_owned();
@@ -250,6 +260,7 @@ mod tests {
         assert_eq!(quoted("/api/v1/pods?limit=5&a=b"), "'/api/v1/pods?limit=5&a=b'");
         assert_eq!(quoted("a'; rm -rf / #"), r"'a'\''; rm -rf / #'");
         assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("a\n'\\\u{7}b"), r"$'a\u000a\'\\\u0007b'");
     }
 
     #[test]

@@ -196,9 +196,11 @@ pub struct Suppressed {
     pub rule: RuleRef,
     pub severity: String,
     pub client: Option<String>,
+    pub shape: Option<String>,
     pub message: String,
     pub reason: String,
     pub expires: String,
+    pub fingerprint: String,
 }
 
 /// A suppression.

@@ -1,0 +1,249 @@
+//! What a finding says and what was judged, in lines that each format shows in its own way.
+
+use serde_json::Value;
+
+use super::input;
+use super::plain::{count, counted, duration};
+use super::prose::Line;
+use super::request::source;
+use crate::report::v1::{Evidence, Finding, Named, Path, Report, Server, Who};
+
+/// How many user agents are named.
+const NAMED_AGENTS: usize = 3;
+
+/// Who, what, why it took that path, how much: a title and a line for each.
+pub(super) fn of(finding: &Finding) -> Vec<(&'static str, Line)> {
+    let mut facts = who(finding);
+    facts.extend(what_and_why(finding));
+    facts
+}
+
+/// Who it is.
+pub(super) fn who(finding: &Finding) -> Vec<(&'static str, Line)> {
+    let Some(who) = &finding.who else { return Vec::new() };
+    let mut facts =
+        vec![("Who", identity(who, finding.client.as_deref())), ("User agents", user_agents(who))];
+    facts.extend(seen(who).map(|line| ("Seen", line)));
+    facts
+}
+
+/// What it asks, why it took that path, how much.
+pub(super) fn what_and_why(finding: &Finding) -> Vec<(&'static str, Line)> {
+    let mut facts = Vec::new();
+    if let Some(shape) = &finding.shape {
+        facts.push(("What", what(shape, finding.stats.get("shapes").and_then(Value::as_u64))));
+    }
+    if let Some(evidence) = &finding.evidence {
+        facts.push(("Costliest", Line::default().code(&evidence.uri)));
+        facts.push(("Logged at", logged(evidence, &finding.more_evidence)));
+    }
+    if let Some(path) = &finding.path {
+        facts.push(("Answered from", answered(path)));
+        facts.push(("Known by", known(path)));
+    }
+    facts.extend(how_much(finding).map(|line| ("How much", line)));
+    facts
+}
+
+/// The name that a client goes by.
+pub(super) fn client(finding: &Finding) -> &str {
+    finding.who.as_ref().map_or("input", |who| who.name.as_str())
+}
+
+fn identity(who: &Who, client: Option<&str>) -> Line {
+    let line = match (&who.service_account, who.kind.as_str()) {
+        (Some(account), _) => {
+            Line::default().text("ServiceAccount ").code(format!("{}/{}", account.namespace, account.name))
+        }
+        (None, kind) => Line::default()
+            .text(format!("{} ", kind.replace('-', " ")))
+            .code(client.unwrap_or(who.name.as_str())),
+    };
+    let line = match &who.impersonated_by {
+        Some(real) => line.text(", impersonated by ").code(real),
+        None => line,
+    };
+    let line = named(line, &who.pods, "pod");
+    named(line, &who.nodes, "node")
+}
+
+/// How many, and a few of them.
+fn named(line: Line, named: &Named, noun: &str) -> Line {
+    if named.count == 0 {
+        return line;
+    }
+    let or_more = if named.more { " or more" } else { "" };
+    let line = line.text(format!("; {}{or_more}", counted(named.count, noun)));
+    if named.examples.is_empty() {
+        return line;
+    }
+    let line = line.text(" (").codes(named.examples.iter().map(String::as_str));
+    let all = named.examples.len() as u64 >= named.count && !named.more;
+    line.text(if all { ")" } else { ", …)" })
+}
+
+fn user_agents(who: &Who) -> Line {
+    let examples = who.user_agents.values().take(NAMED_AGENTS).map(String::as_str);
+    let line = Line::default().codes(examples);
+    let line = match who.user_agents.len().checked_sub(NAMED_AGENTS).filter(|more| *more > 0) {
+        Some(more) => line.text(format!(" and {more} more")),
+        None => line,
+    };
+    match who.library.as_str() {
+        "unknown" => line.text("; of a library that is not known"),
+        library => line.text(format!("; taken for {library}")),
+    }
+}
+
+fn seen(who: &Who) -> Option<Line> {
+    let (first, last) = (who.first_timestamp.as_deref()?, who.last_timestamp.as_deref()?);
+    Some(Line::default().text(format!("{} to {}", instant(first), instant(last))))
+}
+
+/// The shape with the most requests, and how many others there are.
+fn what(shape: &str, shapes: Option<u64>) -> Line {
+    match shapes.unwrap_or(1).saturating_sub(1) {
+        0 => Line::default().code(shape),
+        others => Line::default()
+            .text("mostly ")
+            .code(shape)
+            .text(format!(", and {} like it", counted(others, "shape"))),
+    }
+}
+
+fn logged(evidence: &Evidence, more: &[Evidence]) -> Line {
+    let line = Line::default()
+        .code(format!("{}:{}", evidence.file, evidence.line))
+        .text(", auditID ")
+        .code(&evidence.audit_id);
+    let mut told = String::new();
+    if let Some(at) = &evidence.timestamp {
+        told = format!(", {}", instant(at));
+    }
+    if let Some(micros) = evidence.duration_micros {
+        told = format!("{told}, took {}", duration(micros));
+    }
+    if let Some(status) = evidence.status {
+        told = format!("{told}, status {status}");
+    }
+    let line = if told.is_empty() { line } else { line.text(told) };
+    if more.is_empty() {
+        return line;
+    }
+    let places: Vec<String> = more.iter().map(|one| format!("{}:{}", one.file, one.line)).collect();
+    line.text("; more at ").codes(places.iter().map(String::as_str))
+}
+
+fn answered(path: &Path) -> Line {
+    let limit = if path.limit == "ignored" { ", limit ignored" } else { "" };
+    let from = source(&path.served_from, path.likely.as_deref(), None);
+    Line::default().text(format!("{from}{limit}: {} (", path.explanation)).code(&path.reason).text(")")
+}
+
+/// How sure it is.
+fn known(path: &Path) -> Line {
+    let certainty = match path.certainty.as_str() {
+        "certain" => "certain, as all versions agree",
+        "by-version" => "by-version, as other versions decide otherwise",
+        _ => "by-config, as other settings or another etcd decide otherwise",
+    };
+    let measured = match (path.agree, path.contradict) {
+        (0, 0) => "no measurement of this shape speaks for or against it".to_owned(),
+        (agree, contradict) => format!(
+            "the server's own measurements of slow requests: {} for it, {} against",
+            count(agree),
+            count(contradict)
+        ),
+    };
+    let version = &path.kube_version;
+    Line::default().text(format!("the rules of Kubernetes {version} ({certainty}); {measured}"))
+}
+
+fn how_much(finding: &Finding) -> Option<Line> {
+    let number = |name: &str| finding.stats.get(name).and_then(figure);
+    let requests = finding.stats.get("requests")?.as_u64()?;
+    let peak = number("peakPerMinute").map(|peak| format!("{peak} a minute at peak"));
+    let of_all = number("shareOfRequests").map(|share| format!("{share} % of all requests"));
+    let of_reads = number("shareOfEtcdReads").map(|share| format!("{share} % of the reads from etcd"));
+    let took = finding.stats.get("etcdMillis").and_then(Value::as_u64);
+    let took = took.map(|millis| {
+        format!("{} in etcd by those that the server measured", duration(millis.saturating_mul(1_000)))
+    });
+    let told: Vec<String> =
+        [Some(counted(requests, "request")), peak, of_all, of_reads, took].into_iter().flatten().collect();
+    Some(Line::default().text(told.join(", ")))
+}
+
+fn figure(value: &Value) -> Option<String> {
+    value.as_u64().map(count).or_else(|| value.as_f64().map(|number| format!("{number:.1}")))
+}
+
+/// An instant to the second.
+fn instant(timestamp: &str) -> String {
+    let seconds = timestamp.split(['.', 'Z']).next().unwrap_or(timestamp);
+    format!("{} UTC", seconds.replace('T', " "))
+}
+
+/// How many findings, or that there are none; and what was judged.
+pub(super) fn verdict(report: &Report) -> String {
+    let counts = &report.finding_counts;
+    let kinds = [(counts.error, "error"), (counts.warning, "warning")];
+    let mut found: Vec<String> =
+        kinds.iter().filter(|(count, _)| *count > 0).map(|(count, noun)| counted(*count, noun)).collect();
+    if counts.info > 0 {
+        found.push(format!("{} for information", count(counts.info)));
+    }
+    let found = if found.is_empty() { "no findings".to_owned() } else { found.join(", ") };
+    let rules = counted(report.rules.len() as u64, "rule");
+    format!("{found} in {}, judged by {rules}", counted(report.input.requests, "request"))
+}
+
+/// The server that requests are judged for, and how it is known.
+pub(super) fn server(server: &Server) -> String {
+    let from = match server.version_source.as_str() {
+        "flag" => "as given",
+        "loopback-user-agent" => "as the server's own client states",
+        "control-plane-user-agent" => "as the control plane's user agents state",
+        _ => "assumed",
+    };
+    let etcd = server
+        .etcd_version
+        .as_deref()
+        .map_or("etcd 3.4.31, 3.5.13 or later (assumed)".to_owned(), |version| {
+            format!("etcd {version} (as given)")
+        });
+    format!("Kubernetes {} ({from}), {etcd}", server.kube_versions.join(", then "))
+}
+
+/// What was read and could not be, and the server: a line each.
+pub(super) fn read(report: &Report) -> Vec<String> {
+    let mut lines = Vec::new();
+    input::lines(&report.input, &mut |_, text| lines.push(text.to_owned()));
+    lines.push(server(&report.server));
+    lines.extend(report.server.notes.iter().cloned());
+    lines
+}
+
+/// What is wrong with the rules or the policy: what failed, what is no longer held back, what holds nothing back.
+pub(super) fn amiss(report: &Report) -> Vec<String> {
+    let policy = &report.policy;
+    let failed = report.rule_failures.iter().map(|failure| format!("a rule failed: {failure}"));
+    let held = |one: &crate::report::v1::SuppressionInfo| {
+        let parts = [Some(&one.rule), one.client.as_ref(), one.shape.as_ref()];
+        parts.into_iter().flatten().cloned().collect::<Vec<_>>().join(", ")
+    };
+    let file = policy.file.as_deref().unwrap_or_default();
+    let expired = policy.expired.iter().map(|one| {
+        format!(
+            "{file}:{}: expired on {}: suppression of {} ({})",
+            one.line,
+            one.expires,
+            held(one),
+            one.reason
+        )
+    });
+    let unmatched = policy.unmatched.iter().map(|one| {
+        format!("{file}:{}: holds nothing back: suppression of {} ({})", one.line, held(one), one.reason)
+    });
+    failed.chain(expired).chain(unmatched).collect()
+}

@@ -1,0 +1,183 @@
+//! Text that Markdown takes for text.
+//!
+//! Escapes do not stop what GitHub does after Markdown: it links mentions, issues, addresses, and sets formulas, in
+//! the finished page. Only code spans are left alone, so words with such marks become code.
+
+use crate::render::plain::escaped;
+use crate::render::prose::{Block, Line, Span, blocks};
+
+/// A text where a block may begin.
+pub(super) fn text(text: &str) -> String {
+    let text = words(text.trim());
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = text.split_at(digits);
+    let is_marker = |mark| rest == mark || rest.strip_prefix(mark).is_some_and(|rest| rest.starts_with(' '));
+    // A bullet, a line below a heading, a number of a list.
+    if text.starts_with(['-', '+', '=']) {
+        format!("\\{text}")
+    } else if digits > 0 && (is_marker(".") || is_marker(")")) {
+        format!("{number}\\{rest}")
+    } else {
+        text
+    }
+}
+
+/// A text within a line.
+pub(super) fn words(text: &str) -> String {
+    let text = escaped(text);
+    let words: Vec<String> = text.split(' ').map(word).collect();
+    words.join(" ")
+}
+
+fn word(word: &str) -> String {
+    if is_linked(word) {
+        return span(word);
+    }
+    let mut out = String::with_capacity(word.len());
+    let mut before = None;
+    let mut rest = word.chars().peekable();
+    while let Some(c) = rest.next() {
+        let inside = |other: Option<&char>| other.is_some_and(char::is_ascii_alphanumeric);
+        // Between letters an underscore is one.
+        let is_mark = match c {
+            '_' => !(inside(before.as_ref()) && inside(rest.peek())),
+            _ => matches!(c, '\\' | '*' | '[' | ']' | '<' | '>' | '&' | '~' | '!'),
+        };
+        if is_mark {
+            out.push('\\');
+        }
+        out.push(c);
+        before = Some(c);
+    }
+    out
+}
+
+/// Whether GitHub would make something of a word though its marks are escaped.
+fn is_linked(word: &str) -> bool {
+    let lower = word.to_ascii_lowercase();
+    word.contains(['@', '#', '|', '`', '$'])
+        || lower.contains("://")
+        || lower.contains("www.")
+        || lower.contains("gh-")
+        || holds_a_name_in_colons(word)
+}
+
+/// `:name:` is a picture, and `:100:` is one, too; a time of day and the line of a file hold none.
+fn holds_a_name_in_colons(word: &str) -> bool {
+    let mut parts = word.split(':').skip(1).peekable();
+    let mut found = false;
+    while let Some(part) = parts.next() {
+        let is_time = part.len() < 3 && part.bytes().all(|byte| byte.is_ascii_digit());
+        found |= parts.peek().is_some() && !is_time;
+    }
+    found
+}
+
+/// Code in a line: its fence is longer than any run of backticks in it.
+pub(super) fn code(text: &str) -> String {
+    if text.is_empty() { "(empty)".to_owned() } else { span(&escaped(text)) }
+}
+
+/// Code in a table's cell, where a bar ends the cell even in code.
+pub(super) fn code_in_cell(text: &str) -> String {
+    code(text).replace('|', "\\u{7c}")
+}
+
+/// A text in a table's cell.
+pub(super) fn text_in_cell(text: &str) -> String {
+    words(text).replace('|', "\\u{7c}")
+}
+
+fn span(text: &str) -> String {
+    let fence = "`".repeat(longest_run(text) + 1);
+    // One space at each end belongs to the fence.
+    let ends = |end: char| text.starts_with(end) || text.ends_with(end);
+    let pad = if ends('`') || ends(' ') { " " } else { "" };
+    format!("{fence}{pad}{text}{pad}{fence}")
+}
+
+/// Lines of code, in a block of their own.
+pub(super) fn code_block(language: &str, lines: &str) -> String {
+    let fence = "`".repeat(longest_run(lines).max(2) + 1);
+    let lines: Vec<_> = lines.lines().map(escaped).collect();
+    format!("{fence}{language}\n{}\n{fence}\n", lines.join("\n"))
+}
+
+fn longest_run(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}
+
+/// A line of spans.
+pub(super) fn line(line: &Line) -> String {
+    let spans = line.0.iter().map(|span| match span {
+        Span::Text(text) => words(text),
+        Span::Code(text) => code(text),
+    });
+    spans.collect()
+}
+
+/// A rule's text.
+pub(super) fn prose(prose: &str) -> String {
+    let item = |line: &Line| format!("- {}\n", beginning(line));
+    let blocks: Vec<String> = blocks(prose)
+        .iter()
+        .map(|block| match block {
+            Block::Paragraph(line) => beginning(line) + "\n",
+            Block::List(items) => items.iter().map(item).collect::<Vec<_>>().concat(),
+        })
+        .collect();
+    blocks.join("\n")
+}
+
+/// A line where a block may begin.
+fn beginning(spans: &Line) -> String {
+    match spans.0.split_first() {
+        Some((Span::Text(first), rest)) if !first.trim().is_empty() => {
+            let gap = if first.ends_with(' ') { " " } else { "" };
+            format!("{}{gap}{}", text(first), line(&Line(rest.to_vec())))
+        }
+        _ => line(spans),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_would_come_alive_are_escaped_or_code() {
+        for (given, shown) in [
+            ("shop/sync listed pods 3 times", "shop/sync listed pods 3 times"),
+            ("<img src=x>", "\\<img src=x\\>"),
+            ("@team #12 a@b.c", "`@team` `#12` `a@b.c`"),
+            ("see http://e.vil/ or WWW.e.vil", "see `http://e.vil/` or `WWW.e.vil`"),
+            ("[a](b) *c* _d_ e_f", "\\[a\\](b) \\*c\\* \\_d\\_ e_f"),
+            ("a`b ``c``", "``a`b`` ``` ``c`` ```"),
+            ("- a", "\\- a"),
+            ("1. a", "1\\. a"),
+            ("1.31 a", "1.31 a"),
+            ("1)", "1\\)"),
+            ("=== ", "\\==="),
+            (":boom: a:100:b system:node:*", "`:boom:` `a:100:b` `system:node:*`"),
+            ("at 20:36:31, log:3: x", "at 20:36:31, log:3: x"),
+            ("a\u{7}\nb", "a\\\\u{7}\\\\u{a}b"),
+        ] {
+            assert_eq!(text(given), shown);
+        }
+    }
+
+    #[test]
+    fn code_cannot_be_left() {
+        assert_eq!(code("a ``b` c"), "```a ``b` c```");
+        assert_eq!(code("`"), "`` ` ``");
+        assert_eq!(code(" a "), "`  a  `");
+        assert_eq!(code_in_cell("a\\|b"), "`a\\\\u{7c}b`");
+        assert_eq!(code_block("sh", "a ```` b"), "`````sh\na ```` b\n`````\n");
+    }
+
+    #[test]
+    fn prose_keeps_its_form() {
+        assert_eq!(prose("Use `a_b`\nand c.\n\n- d\n- `e`"), "Use `a_b` and c.\n\n- d\n- `e`\n");
+        assert_eq!(prose("- `a` - b"), "- `a` - b\n");
+    }
+}

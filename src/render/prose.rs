@@ -1,0 +1,154 @@
+//! The small format of rules' texts: paragraphs, lists with `- `, code in backticks.
+
+use super::plain::escaped;
+
+/// A part of a line: words, or what must be shown as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Span {
+    Text(String),
+    Code(String),
+}
+
+/// A line of spans.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Line(pub(super) Vec<Span>);
+
+impl Line {
+    pub(super) fn text(mut self, text: impl Into<String>) -> Self {
+        self.0.push(Span::Text(text.into()));
+        self
+    }
+
+    pub(super) fn code(mut self, text: impl Into<String>) -> Self {
+        self.0.push(Span::Code(text.into()));
+        self
+    }
+
+    /// Adds codes with commas between.
+    pub(super) fn codes<'t>(mut self, texts: impl IntoIterator<Item = &'t str>) -> Self {
+        for (index, text) in texts.into_iter().enumerate() {
+            self = if index > 0 { self.text(", ") } else { self };
+            self = self.code(text);
+        }
+        self
+    }
+
+    /// The line where nothing can be told apart by its look. Control characters are shown as escapes.
+    pub(super) fn plain(&self) -> String {
+        let spans = self.0.iter().map(|span| match span {
+            Span::Text(text) | Span::Code(text) => escaped(text),
+        });
+        spans.collect()
+    }
+}
+
+/// A part of a text.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Block {
+    Paragraph(Line),
+    List(Vec<Line>),
+}
+
+/// Takes a text apart.
+pub(super) fn blocks(prose: &str) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    for part in parts(prose) {
+        match (part, blocks.last_mut()) {
+            (Part::Item(text), Some(Block::List(items))) => items.push(line(&text)),
+            (Part::Item(text), _) => blocks.push(Block::List(vec![line(&text)])),
+            (Part::Paragraph(text), _) => blocks.push(Block::Paragraph(line(&text))),
+        }
+    }
+    blocks
+}
+
+/// A text without its marks: paragraphs and items in one line each.
+pub(super) fn plain(prose: &str) -> String {
+    let blocks = blocks(prose);
+    let texts: Vec<String> = blocks
+        .iter()
+        .map(|block| match block {
+            Block::Paragraph(line) => line.plain(),
+            Block::List(items) => {
+                items.iter().map(|item| format!("- {}", item.plain())).collect::<Vec<_>>().join("\n")
+            }
+        })
+        .collect();
+    texts.join("\n\n")
+}
+
+enum Part {
+    Paragraph(String),
+    Item(String),
+}
+
+/// Paragraphs and items, each with its lines joined.
+fn parts(prose: &str) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut goes_on = false;
+    for line in prose.lines() {
+        let words = line.trim();
+        if words.is_empty() {
+            goes_on = false;
+        } else if let Some(item) = words.strip_prefix("- ") {
+            parts.push(Part::Item(item.trim_start().to_owned()));
+            goes_on = true;
+        } else if let Some(Part::Paragraph(text) | Part::Item(text)) = parts.last_mut().filter(|_| goes_on) {
+            text.push(' ');
+            text.push_str(words);
+        } else {
+            parts.push(Part::Paragraph(words.to_owned()));
+            goes_on = true;
+        }
+    }
+    parts
+}
+
+/// A line taken apart. A backtick without a second one is a character like others.
+fn line(text: &str) -> Line {
+    let mut line = Line::default();
+    let mut rest = text;
+    while let Some((before, code, after)) = first_code(rest) {
+        line = if before.is_empty() { line } else { line.text(before) };
+        line = line.code(code);
+        rest = after;
+    }
+    if rest.is_empty() { line } else { line.text(rest) }
+}
+
+fn first_code(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once('`')?;
+    let (code, after) = rest.split_once('`')?;
+    (!code.is_empty()).then_some((before, code, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Line {
+        Line::default().text(text)
+    }
+
+    #[test]
+    fn paragraphs_lists_and_code() {
+        let prose = "One\ntwo.\n\n- a `b` c\n  d\n- e\n\nLast";
+        assert_eq!(
+            blocks(prose),
+            [
+                Block::Paragraph(text("One two.")),
+                Block::List(vec![text("a ").code("b").text(" c d"), text("e")]),
+                Block::Paragraph(text("Last")),
+            ]
+        );
+        assert_eq!(plain(prose), "One two.\n\n- a b c d\n- e\n\nLast");
+    }
+
+    #[test]
+    fn what_is_not_closed_is_text() {
+        assert_eq!(blocks("a ` b"), [Block::Paragraph(text("a ` b"))]);
+        assert_eq!(blocks("a `` b"), [Block::Paragraph(text("a `` b"))]);
+        assert_eq!(plain("a\u{7}"), "a\\u{7}");
+        assert!(blocks(" \n\n").is_empty());
+    }
+}
