@@ -9,9 +9,16 @@ use crate::decode::{Envelope, Layers};
 use crate::ledger::Dedup;
 use crate::render::export::TableFormat;
 
+/// What each exit status means.
+const EXIT_STATUS: &str = "\
+Exit status:
+  0  the work was done
+  1  something was found that --fail-on names
+  2  the work could not be done: no such file, no audit event in it, a wrong flag, rule or policy file";
+
 /// What each client costs your Kubernetes control plane, read from recorded audit logs.
 #[derive(Debug, Parser)]
-#[command(name = "kubetoll", version, max_term_width = 100)]
+#[command(name = "kubetoll", version, max_term_width = 100, after_help = EXIT_STATUS)]
 pub struct Cli {
     #[command(subcommand)]
     pub(super) command: Command,
@@ -21,6 +28,7 @@ pub struct Cli {
 #[allow(clippy::large_enum_variant, reason = "there is one")]
 pub(super) enum Command {
     /// Read audit logs and report what each client costs.
+    #[command(after_help = EXIT_STATUS)]
     Scan(ScanArgs),
     /// Say where one request is answered from, and why.
     Classify(ClassifyArgs),
