@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::fs;
 
-use kubetoll::accounts::Accounts;
+use kubetoll::accounts::{Accounts, ProductRow};
 use kubetoll::apiserver::Server;
 use kubetoll::classify::filter::Filter;
 use kubetoll::input::Block;
@@ -111,7 +111,7 @@ fn naively(accounts: &Accounts, rules: &[Rule]) -> Found {
         let mut groups: BTreeMap<(usize, Vec<String>), Vec<Facts<'_>>> = BTreeMap::new();
         for (index, account) in accounts.clients.iter().enumerate() {
             for (key, entry) in &account.entries {
-                for (product, (row, fit)) in &entry.rows {
+                for ProductRow { product, row, fit } in &entry.rows {
                     let facts = Facts { accounts, account, key, entry, product, row, fit };
                     let holds = rule.matches.as_ref().is_none_or(|condition| {
                         let values: Vec<Value<'_>> =

@@ -99,8 +99,20 @@ pub struct Entry {
     pub long_running: bool,
     /// How the server's own measurements fit.
     pub fit: Fit,
-    /// The numbers by product.
-    pub rows: BTreeMap<String, (Row, Fit)>,
+    /// The numbers by product, in the order of their names. Most shapes are one product's: a map's node would take
+    /// the room of eleven.
+    pub rows: Vec<ProductRow>,
+}
+
+/// The numbers of one product's requests of a shape.
+#[derive(Debug)]
+pub struct ProductRow {
+    /// The product.
+    pub product: String,
+    /// The numbers.
+    pub row: Row,
+    /// How the server's own measurements fit.
+    pub fit: Fit,
 }
 
 impl Entry {
@@ -216,6 +228,12 @@ impl Accounts {
         accounts
     }
 
+    /// The requests of an entry.
+    #[must_use]
+    pub fn requests_of(&self, entry: &Entry) -> u64 {
+        entry.rows.iter().map(|one| self.requests(&one.row)).sum()
+    }
+
     /// The requests of a row.
     #[must_use]
     pub fn requests(&self, row: &Row) -> u64 {
@@ -272,13 +290,14 @@ impl Accounts {
         let own = entries.entry(key).or_insert(entry);
         own.fit.merge(fit);
         own.certainty = own.certainty.max(certainty);
-        match own.rows.get_mut(product) {
-            Some((own_row, own_fit)) => {
-                own_row.merge(row);
-                own_fit.merge(fit);
+        match own.rows.binary_search_by(|own| own.product.as_str().cmp(product)) {
+            Ok(at) => {
+                own.rows[at].row.merge(row);
+                own.rows[at].fit.merge(fit);
             }
-            None => {
-                own.rows.insert(product.to_owned(), (row, fit));
+            Err(at) => {
+                own.rows.reserve_exact(1);
+                own.rows.insert(at, ProductRow { product: product.to_owned(), row, fit });
             }
         }
     }
@@ -317,7 +336,7 @@ impl Accounts {
             certainty: (requests > 0, certainty(server, &asked, status)),
             long_running: is_long_running(&asked),
             fit: Fit::default(),
-            rows: BTreeMap::new(),
+            rows: Vec::new(),
             asked: Some(shape.asked),
         };
         (key, entry, fit)
@@ -349,7 +368,7 @@ impl Entry {
             certainty: (false, Certainty::Certain),
             long_running: false,
             fit: Fit::default(),
-            rows: BTreeMap::new(),
+            rows: Vec::new(),
         }
     }
 }

@@ -7,7 +7,7 @@ use super::build::{Context, file_name};
 use super::server_log::{flows, items};
 use super::sums::{Sums, distinct, histogram, latency, observed, one, rate, statuses};
 use super::{advice, v1};
-use crate::accounts::{Account, Entry, ShapeKey};
+use crate::accounts::{Account, Entry, ProductRow, ShapeKey};
 use crate::apiserver::{LimitVerdict, Server};
 use crate::k8s::{Verb, timestamp};
 use crate::ledger::{Merge, Row, Timeline, exemplar};
@@ -25,8 +25,8 @@ impl Builder<'_> {
             .service_account()
             .map(|(namespace, name)| v1::ServiceAccount { namespace: namespace.into(), name: name.into() });
         let mut by_product: BTreeMap<&str, u64> = BTreeMap::new();
-        for (product, (row, _)) in account.entries.values().flat_map(|entry| &entry.rows) {
-            *by_product.entry(product).or_default() += row.requests(self.received_only);
+        for one in account.entries.values().flat_map(|entry| &entry.rows) {
+            *by_product.entry(&one.product).or_default() += one.row.requests(self.received_only);
         }
         let mut user_agents: Vec<v1::UserAgent> = account
             .agents
@@ -70,7 +70,7 @@ impl Builder<'_> {
         // A request that two products share by its ID is one of each.
         let (mut requests, mut open) = (0, 0);
         let (mut row, mut timeline, mut products) = (Row::default(), Timeline::default(), Vec::new());
-        for (product, (own, _)) in entry.rows {
+        for ProductRow { product, row: own, .. } in entry.rows {
             requests += own.requests(self.received_only);
             open += own.open();
             timeline.merge(own.whole_timeline());

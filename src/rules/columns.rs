@@ -9,7 +9,7 @@ use super::group::Whole;
 use super::names::{NameRef, Root};
 use super::rule::Rule;
 use super::value::Value;
-use crate::accounts::Accounts;
+use crate::accounts::{Accounts, ProductRow};
 
 /// What rules judge, in a form that is fast to judge.
 pub(super) struct Rows<'a> {
@@ -33,7 +33,7 @@ impl<'a> Rows<'a> {
         let mut shapes = 0;
         for (index, account) in accounts.clients.iter().enumerate() {
             for (key, entry) in &account.entries {
-                for (product, (row, fit)) in &entry.rows {
+                for ProductRow { product, row, fit } in &entry.rows {
                     facts.push(Facts { accounts, account, key, entry, product, row, fit });
                     places.push((u32::try_from(index).unwrap_or(u32::MAX), shapes));
                 }
@@ -46,8 +46,9 @@ impl<'a> Rows<'a> {
         let mut wanted: Vec<NameRef> = wanted.chain(grouped).collect();
         wanted.sort_unstable();
         wanted.dedup();
-        let columns = wanted.into_par_iter().map(|name| (name, Column::of(name, &facts))).collect();
-        Self { whole: Whole::of(accounts), facts, places, columns }
+        let columns: Vec<(NameRef, Column)> =
+            wanted.into_par_iter().map(|name| (name, Column::of(name, &facts))).collect();
+        Self { whole: Whole::of(accounts), facts, places, columns: columns.into_iter().collect() }
     }
 }
 

@@ -55,7 +55,7 @@ impl<'a> Whole<'a> {
         for (index, account) in accounts.clients.iter().enumerate() {
             let mut all = 0;
             for (key, entry) in &account.entries {
-                let requests: u64 = entry.rows.values().map(|(row, _)| accounts.requests(row)).sum();
+                let requests = accounts.requests_of(entry);
                 all += requests;
                 if key.is_from_etcd() && matches!(key.verb, Some(Verb::List | Verb::Get)) {
                     whole.etcd_reads += requests;
@@ -212,9 +212,12 @@ fn question(key: &ShapeKey) -> Question<'_> {
 
 fn unfinished(account: &Account, asked: &ShapeKey) -> u64 {
     let wanted = question(asked);
-    let alike = account.entries.iter().filter(|(key, _)| question(key) == wanted);
-    let rows = alike.flat_map(|(_, entry): (_, &Entry)| entry.rows.values());
+    // Keys are ordered by what is asked first, so those that ask alike stand together.
+    let is_alike = |(key, _): &(&ShapeKey, &Entry)| question(key) == wanted;
+    let before = account.entries.range(..asked).rev().take_while(is_alike);
+    let after = account.entries.range(asked..).take_while(is_alike);
+    let rows = before.chain(after).flat_map(|(_, entry)| &entry.rows);
     let (arrived, ended) =
-        rows.fold((0, 0), |(arrived, ended), (row, _)| (arrived + row.received, ended + row.ended));
+        rows.fold((0, 0), |(arrived, ended), one| (arrived + one.row.received, ended + one.row.ended));
     u64::saturating_sub(arrived, ended)
 }

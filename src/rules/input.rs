@@ -55,7 +55,7 @@ impl InputFacts {
             ..Self::default()
         };
         for (key, entry) in whole.accounts.clients.iter().flat_map(|account| &account.entries) {
-            let requests: u64 = entry.rows.values().map(|(row, _)| whole.accounts.requests(row)).sum();
+            let requests = whole.accounts.requests_of(entry);
             let is_unknown =
                 matches!(entry.asked.as_ref().map(|asked| &asked.target), Some(Target::Unknown { .. }));
             facts.without_uri += if is_unknown { requests } else { 0 };

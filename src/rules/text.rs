@@ -13,11 +13,15 @@ use super::names::Scope;
 /// What a text may name beside the roots' names.
 const PLAIN: [&str; 4] = ["client", "resource", "product", "shape"];
 
-/// A text that was checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A text that was checked, and compiled: a rule may find thousands.
+#[derive(Debug)]
 pub struct Text {
     source: String,
+    compiled: Environment<'static>,
 }
+
+/// The name of the one template of an environment.
+const ONLY: &str = "text";
 
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
@@ -30,6 +34,9 @@ impl Text {
     ///
     /// # Errors
     /// All that is wrong with it.
+    ///
+    /// # Panics
+    /// Never: what compiles once compiles again.
     pub fn compile(source: &str, scope: &Scope<'_>, plain: bool) -> Result<Self, Vec<Wrong>> {
         let template = ENVIRONMENT.template_from_str(source).map_err(|error| {
             let line = error.line().map_or(0, |line| line - 1);
@@ -46,7 +53,13 @@ impl Text {
                 Some(Wrong { offset: source.find(&name).unwrap_or(0), message })
             })
             .collect();
-        if wrong.is_empty() { Ok(Self { source: source.trim_end().to_owned() }) } else { Err(wrong) }
+        if !wrong.is_empty() {
+            return Err(wrong);
+        }
+        let source = source.trim_end().to_owned();
+        let mut compiled = ENVIRONMENT.clone();
+        compiled.add_template_owned(ONLY, source.clone()).expect("it was compiled just now");
+        Ok(Self { source, compiled })
     }
 
     /// As it is written.
@@ -55,18 +68,16 @@ impl Text {
         &self.source
     }
 
-    /// The names behind a root that the text uses.
-    #[must_use]
-    pub fn mentions(&self, name: &str) -> bool {
-        self.source.contains(name)
-    }
-
     /// Fills the placeholders in.
     ///
     /// # Errors
     /// Where a filter or an operation fails on a value.
+    ///
+    /// # Panics
+    /// Never: the template is there.
     pub fn render(&self, values: &Value) -> Result<String, String> {
-        ENVIRONMENT.render_str(&self.source, values).map_err(|error| error.to_string())
+        let template = self.compiled.get_template(ONLY).expect("it was added when the text was read");
+        template.render(values).map_err(|error| error.to_string())
     }
 }
 
@@ -150,7 +161,8 @@ mod tests {
                 "no such placeholder 'server.minor'; known are client, stats, client, resource, product, shape",
             ),
         ] {
-            assert_eq!(compile(source), Err(vec![Wrong { offset, message: message.to_owned() }]), "{source}");
+            let wrong = compile(source).expect_err(source);
+            assert_eq!(wrong, [Wrong { offset, message: message.to_owned() }], "{source}");
         }
         let wrong = compile("a\n{{ client ").expect_err("no end");
         assert!(wrong[0].message.starts_with("no template: "), "{wrong:?}");

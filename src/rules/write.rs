@@ -42,17 +42,20 @@ fn in_prose(text: &str) -> String {
     text.replace('`', "'").replace(char::is_control, " ")
 }
 
-fn filled<'v, Get>(
-    names: &[Name<Get>],
-    kept: fn(&str) -> String,
-    find: impl Fn(&Get) -> Value<'v>,
-) -> Vec<(&'static str, Filled)> {
-    let value = |value: Value<'v>| match value {
-        Value::Text(text) => kept(&text).into(),
+/// The value of each name.
+type Values = Vec<(&'static str, Value<'static>)>;
+
+fn found<'v, Get>(names: &[Name<Get>], find: impl Fn(&Get) -> Value<'v>) -> Values {
+    names.iter().map(|name| (name.name, find(&name.get).into_owned())).collect()
+}
+
+fn filled(values: &Values, kept: fn(&str) -> String) -> Vec<(&'static str, Filled)> {
+    let value = |value: &Value<'_>| match value {
+        Value::Text(text) => kept(text).into(),
         Value::Texts(texts) => texts.iter().map(|text| Filled::from(kept(text))).collect(),
         other => other.to_template(),
     };
-    names.iter().map(|name| (name.name, value(find(&name.get)))).collect()
+    values.iter().map(|(name, found)| (*name, value(found))).collect()
 }
 
 fn map(pairs: Vec<(&'static str, Filled)>) -> Filled {
@@ -81,13 +84,17 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> Re
     let shape = leading.key.name();
     let name = client_name(account);
     let resource_or = resource.as_deref().or(leading.key.resource.as_deref()).unwrap_or("(other)");
+    let clients = found(CLIENT, |get| get(leading));
+    let requests = found(REQUEST, |get| get(leading));
+    let servers = found(SERVER, |get| get(leading));
+    let stats = found(STATS, |get| get(group));
     let placeholders = |kept: fn(&str) -> String| {
-        let client = Named { name: kept(&name), facts: filled(CLIENT, kept, |get| get(leading)) };
+        let client = Named { name: kept(&name), facts: filled(&clients, kept) };
         Filled::from_pairs([
             ("client", Filled::from_object(client)),
-            ("request", map(filled(REQUEST, kept, |get| get(leading)))),
-            ("server", map(filled(SERVER, kept, |get| get(leading)))),
-            ("stats", map(filled(STATS, kept, |get| get(group)))),
+            ("request", map(filled(&requests, kept))),
+            ("server", map(filled(&servers, kept))),
+            ("stats", map(filled(&stats, kept))),
             ("threshold", thresholds(rule)),
             ("resource", kept(resource_or).into()),
             ("product", kept(leading.product).into()),
@@ -126,7 +133,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> Re
         message: one_line(&fill_by(&rule.message, &plain)?),
         fix: fix(rule, leading, &fill)?,
         look_for: rule.verify.as_ref().map(&fill).transpose()?,
-        stats: numbers(STATS, |get| get(group)),
+        stats: telling(stats),
         verdict: Some(path(leading, group)),
         span: group.span(),
         user_agents,
@@ -139,10 +146,9 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> Re
 /// # Errors
 /// As [`on_group`].
 pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> Result<Finding, String> {
-    let values = Filled::from_pairs([
-        ("input", map(filled(INPUT, str::to_owned, |get| get(input)))),
-        ("threshold", thresholds(rule)),
-    ]);
+    let facts = found(INPUT, |get| get(input));
+    let values =
+        Filled::from_pairs([("input", map(filled(&facts, str::to_owned))), ("threshold", thresholds(rule))]);
     let fill = |text: &Text| text.render(&values).map_err(|error| format!("{}: {error}", rule.id));
     let any = rule.fix.iter().find(|fix| fix.library.is_none()).and_then(|fix| fix.cases.last());
     Ok(Finding {
@@ -156,7 +162,7 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> R
         message: one_line(&fill(&rule.message)?),
         fix: any.map_or(Ok(String::new()), |(_, text)| fill(text))?,
         look_for: rule.verify.as_ref().map(&fill).transpose()?,
-        stats: numbers(INPUT, |get| get(input)),
+        stats: telling(facts),
         verdict: None,
         span: None,
         user_agents: Vec::new(),
@@ -170,22 +176,15 @@ fn one_line(text: &str) -> String {
 }
 
 /// The numbers that are not zero, false or empty.
-fn numbers<'v, Get>(
-    names: &[Name<Get>],
-    find: impl Fn(&Get) -> Value<'v>,
-) -> Vec<(&'static str, Value<'static>)> {
-    let says = |value: &Value<'_>| match value {
+fn telling(mut values: Values) -> Values {
+    values.retain(|(_, value)| match value {
         Value::Bool(value) => *value,
         Value::Int(value) => *value != 0,
         Value::Double(value) => *value != 0.0,
         Value::Text(text) => !text.is_empty(),
         Value::Texts(texts) => !texts.is_empty(),
-    };
-    names
-        .iter()
-        .map(|name| (name.name, find(&name.get).into_owned()))
-        .filter(|(_, value)| says(value))
-        .collect()
+    });
+    values
 }
 
 fn fix(
