@@ -2,13 +2,19 @@
 
 use std::sync::Arc;
 
-use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue, SelectExpr, operators};
+use cel::common::ast::{Expr, IdedExpr};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::mistake::expected;
 use super::names::{NameRef, Root, Scope};
-use super::value::{Kind, Value};
+use super::types::Check;
+use super::value::Value;
+
+/// The longest condition, in bytes: some twenty times those that there are.
+const LONGEST: usize = 4_096;
+/// How often parts of a condition may stand in each other: it is checked, run and dropped by recursion.
+const DEEPEST: usize = 32;
+const TOO_DEEP: &str = "the condition is nested too deeply";
 
 /// A condition that holds or does not.
 #[derive(Debug)]
@@ -29,60 +35,28 @@ pub struct Wrong {
     pub message: String,
 }
 
-/// The type of a part of a condition. Of `Any` something is wrong that was said already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Type {
-    Any,
-    Of(Kind),
-    Numbers,
-}
-
-impl Type {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Any => "a value",
-            Self::Of(kind) => kind.as_str(),
-            Self::Numbers => "list of numbers",
-        }
-    }
-
-    fn is_number(self) -> bool {
-        matches!(self, Self::Any | Self::Of(Kind::Int | Kind::Double))
-    }
-}
-
-const BOOL: Type = Type::Of(Kind::Bool);
-const INT: Type = Type::Of(Kind::Int);
-const TEXT: Type = Type::Of(Kind::Text);
-
-/// Functions that conditions may use.
-const FUNCTIONS: [&str; 10] =
-    ["size", "startsWith", "endsWith", "contains", "matches", "exists", "all", "exists_one", "double", "int"];
-
 impl Condition {
     /// Compiles and checks a condition.
     ///
     /// # Errors
     /// All that is wrong with it.
     pub fn compile(source: &str, scope: &Scope<'_>) -> Result<Self, Vec<Wrong>> {
+        if source.len() > LONGEST {
+            let message =
+                format!("a condition is at most {LONGEST} bytes long, and this is {}", source.len());
+            return Err(vec![Wrong { offset: 0, message }]);
+        }
         let program = cel::Program::compile(source).map_err(|errors| {
             errors
                 .errors
                 .iter()
-                .map(|error| Wrong {
-                    offset: offset_of(source, error.pos),
-                    message: format!("no CEL: {}", plain(&error.msg)),
-                })
+                .map(|error| Wrong { offset: offset_of(source, error.pos), message: plain(&error.msg) })
                 .collect::<Vec<Wrong>>()
         })?;
-        let mut check =
-            Check { scope, program: &program, locals: Vec::new(), names: Vec::new(), wrong: Vec::new() };
-        let root = program.expression();
-        let found = check.infer(root);
-        if !matches!(found, BOOL | Type::Any) {
-            check.say(root.id, format!("a condition must be true or false, and this is {}", found.name()));
+        if is_too_deep(program.expression()) {
+            return Err(vec![Wrong { offset: 0, message: TOO_DEEP.to_owned() }]);
         }
-        let Check { mut names, wrong, .. } = check;
+        let (mut names, wrong) = Check::run(&program, scope);
         if !wrong.is_empty() {
             return Err(wrong);
         }
@@ -126,8 +100,36 @@ fn environment() -> Arc<cel::Env> {
 
 /// The parser's message without what only its authors need.
 fn plain(message: &str) -> String {
+    if message.contains("Recursion limit") {
+        return TOO_DEEP.to_owned();
+    }
     let message = message.strip_prefix("Syntax error: ").unwrap_or(message);
-    message.split(" expecting {").next().unwrap_or(message).replace("<EOF>", "the end")
+    let short = message.split(" expecting {").next().unwrap_or(message).replace("<EOF>", "the end");
+    format!("no CEL: {short}")
+}
+
+/// Whether parts stand in each other more than [`DEEPEST`] times. Does not recurse itself.
+fn is_too_deep(root: &IdedExpr) -> bool {
+    let mut rest = vec![(root, 1)];
+    while let Some((expr, depth)) = rest.pop() {
+        if depth > DEEPEST {
+            return true;
+        }
+        let parts: Vec<&IdedExpr> = match &expr.expr {
+            Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
+            Expr::Comprehension(parts) => {
+                vec![&parts.iter_range, &parts.accu_init, &parts.loop_cond, &parts.loop_step, &parts.result]
+            }
+            Expr::List(list) => list.elements.iter().collect(),
+            Expr::Select(select) => vec![&select.operand],
+            // Of what is in a map nothing is looked at.
+            Expr::Map(_) | Expr::Struct(_) | Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {
+                Vec::new()
+            }
+        };
+        rest.extend(parts.into_iter().map(|part| (part, depth + 1)));
+    }
+    false
 }
 
 /// The byte at a line and a column (from 1, or 0).
@@ -136,275 +138,6 @@ fn offset_of(source: &str, (line, column): (isize, isize)) -> usize {
     let before: usize = source.split_inclusive('\n').take(line).map(str::len).sum();
     let column = usize::try_from(column - 1).unwrap_or(0);
     source.floor_char_boundary((before + column).min(source.len()))
-}
-
-struct Check<'a> {
-    scope: &'a Scope<'a>,
-    program: &'a cel::Program,
-    /// Variables of comprehensions.
-    locals: Vec<(String, Type)>,
-    names: Vec<NameRef>,
-    wrong: Vec<Wrong>,
-}
-
-impl Check<'_> {
-    fn say(&mut self, id: u64, message: String) {
-        let offset = self.program.source_info().offset_for(id).map_or(0, |(start, _)| start as usize);
-        let wrong = Wrong { offset, message };
-        if !self.wrong.contains(&wrong) {
-            self.wrong.push(wrong);
-        }
-    }
-
-    fn infer(&mut self, expr: &IdedExpr) -> Type {
-        match &expr.expr {
-            Expr::Literal(literal) => match literal {
-                LiteralValue::Boolean(_) => BOOL,
-                LiteralValue::Int(_) | LiteralValue::UInt(_) => INT,
-                LiteralValue::Double(_) => Type::Of(Kind::Double),
-                LiteralValue::String(_) => TEXT,
-                LiteralValue::Null | LiteralValue::Bytes(_) => self.unusable(expr.id, "null and bytes are"),
-            },
-            Expr::Ident(name) => self.ident(expr.id, name),
-            Expr::Select(select) => self.select(expr.id, select),
-            Expr::List(list) => self.list(expr.id, &list.elements),
-            Expr::Call(call) => self.call(expr.id, call),
-            Expr::Comprehension(comprehension) => self.comprehension(expr.id, comprehension),
-            Expr::Map(_) | Expr::Struct(_) => self.unusable(expr.id, "maps are"),
-            Expr::Unspecified => Type::Any,
-        }
-    }
-
-    fn unusable(&mut self, id: u64, what: &str) -> Type {
-        self.say(id, format!("{what} of no use here"));
-        Type::Any
-    }
-
-    fn ident(&mut self, id: u64, name: &str) -> Type {
-        if let Some((_, kind)) = self.locals.iter().rev().find(|(local, _)| local == name) {
-            return *kind;
-        }
-        let roots: Vec<&str> = self.scope.roots.iter().map(|root| root.as_str()).collect();
-        if roots.contains(&name) {
-            self.say(
-                id,
-                format!("'{name}' alone is no value; name one of its facts, such as {name}.{}", {
-                    let root = self.scope.roots.iter().find(|root| root.as_str() == name);
-                    root.and_then(|root| self.scope.words(*root).first().copied()).unwrap_or("…")
-                }),
-            );
-        } else if let Some(root) = Root::ALL.into_iter().find(|root| root.as_str() == name) {
-            self.say(id, format!("'{}' can't be used here; known are {}", root.as_str(), roots.join(", ")));
-        } else {
-            self.say(id, format!("no such name '{name}'{}", expected(name, roots.iter().copied())));
-        }
-        Type::Any
-    }
-
-    fn select(&mut self, id: u64, select: &SelectExpr) -> Type {
-        let Expr::Ident(root) = &select.operand.expr else {
-            self.infer(&select.operand);
-            return self.unusable(id, "names with more than one point are");
-        };
-        let Some(root) = self.scope.roots.iter().copied().find(|known| known.as_str() == root) else {
-            return self.ident(select.operand.id, root);
-        };
-        if select.test {
-            return self.unusable(id, "has() is: each name always has a value, so it is");
-        }
-        if let Some((name, kind)) = self.scope.find(root, &select.field) {
-            self.names.push(name);
-            return Type::Of(kind);
-        }
-        let words = self.scope.words(root);
-        let hint = if words.is_empty() {
-            "; the rule has no thresholds".to_owned()
-        } else {
-            expected(&select.field, words)
-        };
-        self.say(id, format!("no such name '{}.{}'{hint}", root.as_str(), select.field));
-        Type::Any
-    }
-
-    fn list(&mut self, id: u64, elements: &[IdedExpr]) -> Type {
-        let mut kinds = elements.iter().map(|element| self.infer(element)).collect::<Vec<_>>().into_iter();
-        match kinds.next() {
-            None => Type::Any,
-            Some(TEXT) if kinds.clone().all(|kind| matches!(kind, TEXT | Type::Any)) => Type::Of(Kind::Texts),
-            Some(first) if first.is_number() && kinds.all(Type::is_number) => Type::Numbers,
-            Some(Type::Any) => Type::Any,
-            Some(_) => self.unusable(id, "lists of other than texts or numbers are"),
-        }
-    }
-
-    fn want(&mut self, expr: &IdedExpr, wanted: Type, by: &str) {
-        let found = self.infer(expr);
-        if found != wanted && found != Type::Any {
-            self.say(expr.id, format!("{by} wants {}, and this is {}", wanted.name(), found.name()));
-        }
-    }
-
-    fn call(&mut self, id: u64, call: &CallExpr) -> Type {
-        let symbol = |name: &str| name.trim_matches('_').to_owned();
-        let name = call.func_name.as_str();
-        let args: Vec<&IdedExpr> = call.target.as_deref().into_iter().chain(&call.args).collect();
-        match (name, args.as_slice()) {
-            (operators::LOGICAL_AND | operators::LOGICAL_OR, parts) => {
-                for part in parts {
-                    self.want(part, BOOL, &symbol(name));
-                }
-                BOOL
-            }
-            (operators::LOGICAL_NOT | operators::NOT_STRICTLY_FALSE, [part]) => {
-                self.want(part, BOOL, "!");
-                BOOL
-            }
-            (operators::EQUALS | operators::NOT_EQUALS, [left, right]) => {
-                self.comparable(id, left, right, &symbol(name));
-                BOOL
-            }
-            (
-                operators::LESS | operators::LESS_EQUALS | operators::GREATER | operators::GREATER_EQUALS,
-                [left, right],
-            ) => {
-                let kind = self.comparable(id, left, right, &symbol(name));
-                if matches!(kind, Type::Of(Kind::Bool | Kind::Texts) | Type::Numbers) {
-                    self.say(
-                        id,
-                        format!("'{}' compares numbers or texts, not {}", symbol(name), kind.name()),
-                    );
-                }
-                BOOL
-            }
-            (operators::IN, [item, list]) => self.contained(id, item, list),
-            (operators::CONDITIONAL, [condition, yes, no]) => {
-                self.want(condition, BOOL, "? :");
-                self.comparable(id, yes, no, "? :")
-            }
-            (
-                operators::ADD
-                | operators::SUBSTRACT
-                | operators::MULTIPLY
-                | operators::DIVIDE
-                | operators::MODULO,
-                [left, right],
-            ) => self.arithmetic(id, left, right, &symbol(name)),
-            (operators::NEGATE, [part]) => {
-                let kind = self.infer(part);
-                if !kind.is_number() {
-                    self.say(id, format!("'-' wants a number, and this is {}", kind.name()));
-                }
-                kind
-            }
-            ("size", [part]) => {
-                let kind = self.infer(part);
-                if !matches!(kind, Type::Of(Kind::Text | Kind::Texts) | Type::Numbers | Type::Any) {
-                    self.say(id, format!("size() wants a text or a list, and this is {}", kind.name()));
-                }
-                INT
-            }
-            ("double" | "int", [part]) => {
-                let kind = self.infer(part);
-                if !kind.is_number() {
-                    self.say(id, format!("{name}() wants a number, and this is {}", kind.name()));
-                }
-                Type::Of(if name == "int" { Kind::Int } else { Kind::Double })
-            }
-            ("matches", [text, pattern]) => {
-                self.want(text, TEXT, "matches()");
-                self.want(pattern, TEXT, "matches()");
-                if let Expr::Literal(LiteralValue::String(pattern_text)) = &pattern.expr
-                    && let Err(error) = regex::Regex::new(pattern_text.inner())
-                {
-                    let last = error.to_string().lines().last().unwrap_or_default().to_owned();
-                    self.say(
-                        pattern.id,
-                        format!("no regular expression: {}", last.trim_start_matches("error: ")),
-                    );
-                }
-                BOOL
-            }
-            ("startsWith" | "endsWith" | "contains", [text, part]) => {
-                self.want(text, TEXT, &format!("{name}()"));
-                self.want(part, TEXT, &format!("{name}()"));
-                BOOL
-            }
-            (function, args) => {
-                for arg in args {
-                    self.infer(arg);
-                }
-                if FUNCTIONS.contains(&function) {
-                    self.say(id, format!("{function}() does not take {} arguments", args.len()));
-                } else if function.starts_with(['_', '@']) {
-                    self.say(id, format!("'{}' is of no use here", symbol(function)));
-                } else {
-                    self.say(id, format!("no such function '{function}'{}", expected(function, FUNCTIONS)));
-                }
-                Type::Any
-            }
-        }
-    }
-
-    fn comparable(&mut self, id: u64, left: &IdedExpr, right: &IdedExpr, by: &str) -> Type {
-        let (left, right) = (self.infer(left), self.infer(right));
-        let fit =
-            left == right || left == Type::Any || right == Type::Any || left.is_number() && right.is_number();
-        if !fit {
-            self.say(id, format!("'{by}' can't compare {} with {}", left.name(), right.name()));
-        }
-        if left == Type::Any { right } else { left }
-    }
-
-    fn contained(&mut self, id: u64, item: &IdedExpr, list: &IdedExpr) -> Type {
-        let (item, list) = (self.infer(item), self.infer(list));
-        let fit = match list {
-            Type::Any => true,
-            Type::Of(Kind::Texts) => matches!(item, TEXT | Type::Any),
-            Type::Numbers => item.is_number(),
-            Type::Of(_) => false,
-        };
-        if !fit {
-            self.say(id, format!("'in' can't find {} in {}", item.name(), list.name()));
-        }
-        BOOL
-    }
-
-    fn arithmetic(&mut self, id: u64, left: &IdedExpr, right: &IdedExpr, by: &str) -> Type {
-        match (self.infer(left), self.infer(right)) {
-            (Type::Any, other) | (other, Type::Any) => other,
-            (left, right) if left == right && left.is_number() => left,
-            (TEXT, TEXT) if by == "+" => TEXT,
-            (left, right) if left.is_number() && right.is_number() => {
-                self.say(id, format!("'{by}' takes two int or two double; write double(…) around the int"));
-                Type::Of(Kind::Double)
-            }
-            (left, right) => {
-                self.say(id, format!("'{by}' can't take {} and {}", left.name(), right.name()));
-                Type::Any
-            }
-        }
-    }
-
-    fn comprehension(&mut self, id: u64, parts: &ComprehensionExpr) -> Type {
-        let element = match self.infer(&parts.iter_range) {
-            Type::Of(Kind::Texts) => TEXT,
-            Type::Numbers => INT,
-            Type::Any => Type::Any,
-            other @ Type::Of(_) => {
-                self.say(id, format!("exists() and all() want a list, and this is {}", other.name()));
-                Type::Any
-            }
-        };
-        let accumulated = self.infer(&parts.accu_init);
-        let before = self.locals.len();
-        self.locals.push((parts.iter_var.clone(), element));
-        self.locals.push((parts.accu_var.clone(), accumulated));
-        self.infer(&parts.loop_cond);
-        self.infer(&parts.loop_step);
-        let result = self.infer(&parts.result);
-        self.locals.truncate(before);
-        result
-    }
 }
 
 #[cfg(test)]

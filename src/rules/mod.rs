@@ -17,6 +17,7 @@ pub mod rule;
 pub mod set;
 pub mod stats;
 pub mod text;
+mod types;
 pub mod value;
 mod write;
 pub mod written;

@@ -8,6 +8,9 @@ use serde_saphyr::Spanned;
 
 use super::mistake::{At, Mistakes};
 
+/// The longest file, in bytes: some twenty times those that there are.
+const LONGEST: usize = 256 << 10;
+
 /// A value and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
@@ -58,7 +61,19 @@ fn at<T>(spanned: &Spanned<T>) -> At {
 /// Reads a file. A file that is no YAML has one mistake: what follows it can't be told.
 #[must_use]
 pub fn read(file: &str, text: &str, mistakes: &mut Mistakes) -> Option<Node> {
-    match serde_saphyr::from_str::<Spanned<Content>>(text) {
+    if text.len() > LONGEST {
+        mistakes.add(
+            file,
+            At::START,
+            format!("a file is at most {LONGEST} bytes long, and this is {}", text.len()),
+        );
+        return None;
+    }
+    let options = serde_saphyr::options! {
+        // What an alias stands for is held again for each.
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 1_000 },
+    };
+    match serde_saphyr::from_str_with_options::<Spanned<Content>>(text, options) {
         Ok(spanned) => Some(Node::of(spanned)),
         Err(error) => {
             let place = error.location();
