@@ -9,6 +9,7 @@ pub mod junit;
 pub mod markdown;
 pub mod plain;
 pub mod request;
+pub mod rules;
 pub mod sarif;
 mod table;
 pub mod text;

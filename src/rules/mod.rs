@@ -14,6 +14,7 @@ pub mod mistake;
 pub mod names;
 pub mod policy;
 pub mod rule;
+pub mod schema;
 pub mod set;
 pub mod stats;
 pub mod text;
