@@ -213,9 +213,9 @@ pub fn read(node: Node, reader: &mut Reader<'_>) -> Written {
             "groupBy" => rule.group_by = reader.texts(what, node),
             "thresholds" => {
                 for (name, node) in reader.map(what, node) {
-                    if let Some(number) = reader.number("a threshold", &node) {
-                        rule.thresholds.push((name, number));
-                    }
+                    // With its name known, it is told once what is wrong.
+                    let number = reader.number("a threshold", &node).unwrap_or(0.0);
+                    rule.thresholds.push((name, number));
                 }
             }
             "levels" => {

@@ -8,17 +8,22 @@ pub(super) fn broken(source: &str, width: usize) -> String {
     // How many brackets are open, and were where the line begins.
     let (mut depth, mut begun) = (0_usize, 0_usize);
     for part in parts(source) {
-        let is_long = line.chars().count() + 1 + part.chars().count() > width;
-        if !line.is_empty() && (is_long || begun > depth) {
-            lines.push(std::mem::take(&mut line));
-            line.push_str(&"  ".repeat(depth));
-            begun = depth;
-        } else if !line.is_empty() {
-            line.push(' ');
+        // A part that is too long by itself is broken wherever it can be.
+        let is_long = 2 * depth + part.chars().count() > width;
+        for (index, piece) in if is_long { words(&part) } else { vec![part] }.into_iter().enumerate() {
+            let has_room = line.chars().count() + 1 + piece.chars().count() <= width;
+            if !line.is_empty() && (!has_room || index == 0 && begun > depth) {
+                lines.push(std::mem::take(&mut line));
+                line.push_str(&"  ".repeat(depth + usize::from(index > 0)));
+                begun = depth;
+            } else if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(&piece);
+            // Brackets in quotes are in pairs, or the indentation is off.
+            depth += piece.matches(['(', '[']).count();
+            depth = depth.saturating_sub(piece.matches([')', ']']).count());
         }
-        line.push_str(&part);
-        // Brackets in quotes are in pairs, or the indentation is off.
-        depth = (depth + part.matches(['(', '[']).count()).saturating_sub(part.matches([')', ']']).count());
     }
     lines.push(line);
     lines.join("\n")

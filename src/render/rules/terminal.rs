@@ -81,14 +81,11 @@ const NO_BREAK: char = '\u{a0}';
 /// A text of which no placeholder is broken.
 fn glued(text: &str) -> String {
     let mut glued = String::with_capacity(text.len());
-    let mut inside = false;
-    for c in text.chars() {
-        inside = match c {
-            '{' => true,
-            '}' => false,
-            _ => inside,
-        };
-        glued.push(if inside && c == ' ' { NO_BREAK } else { c });
+    for (index, part) in text.split("{{").enumerate() {
+        let (inside, rest) = if index > 0 { part.split_at(part.find("}}").unwrap_or(0)) } else { ("", part) };
+        glued.push_str(if index > 0 { "{{" } else { "" });
+        glued.extend(inside.chars().map(|c| if c == ' ' { NO_BREAK } else { c }));
+        glued.push_str(rest);
     }
     glued
 }
