@@ -46,8 +46,9 @@ impl<'a> Rows<'a> {
         let mut wanted: Vec<NameRef> = wanted.chain(grouped).collect();
         wanted.sort_unstable();
         wanted.dedup();
-        let columns = wanted.into_par_iter().map(|name| (name, Column::of(name, &facts))).collect();
-        Self { whole: Whole::of(accounts), facts, places, columns }
+        let columns: Vec<(NameRef, Column)> =
+            wanted.into_par_iter().map(|name| (name, Column::of(name, &facts))).collect();
+        Self { whole: Whole::of(accounts), facts, places, columns: columns.into_iter().collect() }
     }
 }
 
