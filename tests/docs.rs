@@ -8,6 +8,8 @@ use std::path::PathBuf;
 
 use kubetoll::apiserver::Reason;
 use kubetoll::decode::Envelope;
+use kubetoll::render::rules::markdown;
+use kubetoll::rules::{Mistakes, Policy, Rule, RuleSet, schema};
 
 /// Formats of the input, as the report and `--input-format` name them.
 fn formats() -> [&'static str; Envelope::ALL.len()] {
@@ -26,17 +28,23 @@ fn generated(name: &str, text: &str) {
     assert!(found == text, "{name} is not what the code says; run UPDATE_DOCS=1 cargo test --test docs");
 }
 
+/// The help of each subcommand, and of those below it.
+fn help(command: &mut clap::Command, parent: &str, text: &mut String) {
+    for subcommand in command.get_subcommands_mut().filter(|sub| sub.get_name() != "help") {
+        let name = format!("{parent} {}", subcommand.get_name());
+        let help = subcommand.clone().render_long_help();
+        let lines: Vec<&str> = help.to_string().leak().lines().map(str::trim_end).collect();
+        write!(text, "\n## {name}\n\n```text\n{}\n```\n", lines.join("\n")).expect("a String");
+        self::help(subcommand, &name, text);
+    }
+}
+
 #[test]
 fn the_command_line_reference() {
     let mut text = "# The command line\n\nGenerated from the program itself.\n".to_owned();
     let mut command = kubetoll::cli::command().term_width(100);
     command.build();
-    for subcommand in command.get_subcommands_mut().filter(|sub| sub.get_name() != "help") {
-        let name = subcommand.get_name().to_owned();
-        let help = subcommand.clone().render_long_help();
-        let lines: Vec<&str> = help.to_string().leak().lines().map(str::trim_end).collect();
-        write!(text, "\n## kubetoll {name}\n\n```text\n{}\n```\n", lines.join("\n")).expect("a String");
-    }
+    help(&mut command, "kubetoll", &mut text);
     generated("docs/cli.md", &text);
 }
 
@@ -45,6 +53,78 @@ fn the_schema_of_the_report() {
     let schema = schemars::schema_for!(kubetoll::report::Report);
     let text = serde_json::to_string_pretty(&schema).expect("a schema") + "\n";
     generated("docs/report.schema.json", &text);
+}
+
+#[test]
+fn the_schemas_of_rules_and_policies() {
+    for (name, schema) in [
+        ("docs/rule.schema.json", schema::rule()),
+        ("docs/policy.schema.json", schema::policy(&RuleSet::embedded())),
+    ] {
+        generated(name, &(serde_json::to_string_pretty(&schema).expect("a schema") + "\n"));
+    }
+}
+
+#[test]
+fn the_pages_of_rules() {
+    let rules = RuleSet::embedded();
+    for rule in &rules.rules {
+        generated(&format!("docs/rules/{}.md", rule.name), &markdown::page(rule));
+    }
+    generated("docs/rules/names.md", &markdown::names());
+    for entry in fs::read_dir(path("docs/rules")).expect("docs/rules") {
+        let name = entry.expect("an entry").file_name().into_string().expect("UTF-8");
+        let is_known = name.strip_suffix(".md").is_some_and(|name| {
+            ["README", "names"].contains(&name) || rules.rules.iter().any(|rule| rule.name == name)
+        });
+        assert!(is_known, "docs/rules/{name} belongs to no rule; delete it");
+    }
+}
+
+const INDEX: (&str, &str) =
+    ("<!-- rules: written by `UPDATE_DOCS=1 cargo test --test docs` -->\n", "<!-- end -->\n");
+
+#[test]
+fn the_index_of_rules() {
+    let current = fs::read_to_string(path("docs/rules/README.md")).expect("docs/rules/README.md");
+    let (head, rest) = current.split_once(INDEX.0).expect("the mark before the table");
+    let (_, tail) = rest.split_once(INDEX.1).expect("the mark behind the table");
+    let table = markdown::index(&RuleSet::embedded());
+    generated("docs/rules/README.md", &format!("{head}{}{table}\n{}{tail}", INDEX.0, INDEX.1));
+}
+
+/// The blocks of YAML in a page.
+fn yaml(page: &str) -> Vec<String> {
+    let text = fs::read_to_string(path(page)).expect(page);
+    let blocks = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    blocks.map(str::to_owned).collect()
+}
+
+#[test]
+fn the_example_of_a_rule_is_one() {
+    let example =
+        yaml("docs/rules/README.md").into_iter().find(|block| block.contains("\nid: ")).expect("a rule");
+    let mut mistakes = Mistakes::default();
+    let rule = Rule::parse("docs/rules/README.md", &example, &mut mistakes);
+    assert!(rule.is_some(), "{mistakes}");
+    let rule = rule.expect("it is");
+    let rules = RuleSet::embedded();
+    assert!(rules.rules.iter().all(|own| own.id != rule.id && own.name != rule.name), "it adds a rule");
+}
+
+#[test]
+fn the_examples_of_policies_are_policies() {
+    let day = chrono::NaiveDate::from_ymd_opt(2026, 11, 1).expect("a day");
+    let rules = RuleSet::embedded();
+    let blocks = yaml("docs/policy.md");
+    assert!(!blocks.is_empty());
+    for block in &blocks {
+        let read = Policy::read("docs/policy.md".as_ref(), block, &rules, day);
+        assert!(read.is_ok(), "{block}{}", read.expect_err("mistakes"));
+    }
+    for key in kubetoll::rules::policy::KEYS.iter().chain(&kubetoll::rules::policy::SUPPRESSION_KEYS) {
+        assert!(blocks[0].contains(&format!("{}:", key.name)), "the example does not show '{}'", key.name);
+    }
 }
 
 #[test]

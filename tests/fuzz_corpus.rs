@@ -21,6 +21,8 @@ mod fuzz_targets;
 mod klog_body;
 #[path = "support/reader_body.rs"]
 mod reader_body;
+#[path = "support/rules_body.rs"]
+mod rules_body;
 #[allow(dead_code, reason = "the property tests use the rest")]
 #[path = "support/run.rs"]
 mod run;
@@ -96,11 +98,85 @@ fn target() -> impl Strategy<Value = &'static str> {
     ]
 }
 
+/// What means something in a rule or a policy, in places where it does not stand.
+const WORDS: [&str; 40] = [
+    "\n",
+    "\n  ",
+    "\n\n",
+    ": ",
+    "- ",
+    "[",
+    "]",
+    "{",
+    "}",
+    "(",
+    ")",
+    "\"",
+    "'",
+    "\\",
+    "|\n",
+    ">-\n",
+    "&a ",
+    "*a ",
+    "<<: ",
+    "# ",
+    "{{ ",
+    " }}",
+    "{% if ",
+    " %}",
+    "{% endif %}",
+    "!",
+    " && ",
+    " || ",
+    " ? ",
+    " : ",
+    "-",
+    ".",
+    "client",
+    "stats.requests",
+    "threshold.some",
+    "true",
+    "99999999999999999999",
+    "1e400",
+    "\u{feff}",
+    "\t",
+];
+
+/// A rule or a policy that something happened to.
+fn damaged_rule() -> impl Strategy<Value = (&'static str, Vec<u8>)> {
+    let index = any::<prop::sample::Index>;
+    let damage = (index(), 0_usize..40, prop::sample::select(&WORDS[..]), 1_usize..4);
+    let name = prop::sample::select(vec!["rule", "rule", "policy"]);
+    (name, index(), prop::collection::vec(damage, 0..6)).prop_map(|(name, at, damage)| {
+        let mut paths = files(&root().join("fuzz/corpus").join(name));
+        if name == "rule" {
+            paths.extend(files(&root().join("rules")));
+        }
+        let text = fs::read_to_string(&paths[at.index(paths.len())]).expect("a file of text");
+        let mut text: Vec<char> = text.chars().collect();
+        for (at, gap, word, times) in damage {
+            let at = at.index(text.len() + 1);
+            let end = text.len().min(at + gap.saturating_sub(30));
+            text.splice(at..end, word.repeat(times).chars());
+        }
+        (name, text.into_iter().collect::<String>().into_bytes())
+    })
+}
+
 proptest! {
     #![proptest_config(cases::cases(1_000))]
 
     #[test]
     fn damaged_samples_hold(name in target(), text in samples::damaged()) {
+        fuzz_targets::run(name, &text);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases::cases(500))]
+
+    #[test]
+    fn damaged_rules_hold((name, text) in damaged_rule()) {
         fuzz_targets::run(name, &text);
     }
 }

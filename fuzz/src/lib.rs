@@ -13,6 +13,8 @@ mod fuzz_targets;
 mod klog_body;
 #[path = "../../tests/support/reader_body.rs"]
 mod reader_body;
+#[path = "../../tests/support/rules_body.rs"]
+mod rules_body;
 #[allow(dead_code, reason = "the tests use the rest")]
 #[path = "../../tests/support/run.rs"]
 mod run;

@@ -32,6 +32,9 @@ pub(super) enum Command {
     Scan(ScanArgs),
     /// Say where one request is answered from, and why.
     Classify(ClassifyArgs),
+    /// Show, explain and check the rules that findings come from.
+    #[command(subcommand)]
+    Rules(RulesCommand),
     /// Print an audit policy that logs what kubetoll needs, at the least volume.
     AuditPolicy(AuditPolicyArgs),
 }
@@ -235,6 +238,67 @@ pub(super) struct AuditPolicyArgs {
     /// Write it to a file instead of standard output, whole or not at all.
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum RulesCommand {
+    /// List the rules that would judge.
+    List(ListArgs),
+    /// Print all that is known of a rule: what it matches, why that costs, and what to change.
+    Explain(ExplainArgs),
+    /// Check the rule files of a directory; every mistake is told at once, each as `file:line:column: message`.
+    Check(CheckArgs),
+    /// Print the JSON Schema of rule files, for editors.
+    Schema(SchemaArgs),
+}
+
+/// How rules are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum RulesFormat {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    #[command(flatten)]
+    pub rules: RuleArgs,
+    /// What to write: a table, or a JSON array of all that the rules hold.
+    #[arg(long, value_enum, default_value_t = RulesFormat::Text, help_heading = "Output")]
+    pub format: RulesFormat,
+    /// When to colour the text; `NO_COLOR` is honoured.
+    #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
+    pub color: Color,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ExplainArgs {
+    /// The rule's id or name, such as KT101 or list-from-etcd.
+    #[arg(value_name = "RULE")]
+    pub rule: String,
+    /// A directory with rule files (*.yaml) beside kubetoll's own.
+    #[arg(long, value_name = "DIR", help_heading = "Rules")]
+    pub rules: Vec<PathBuf>,
+    /// The policy file; without it, kubetoll.yaml in the working directory, if it is there.
+    #[arg(long, value_name = "PATH", help_heading = "Rules")]
+    pub config: Option<PathBuf>,
+    /// When to colour the text; `NO_COLOR` is honoured.
+    #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
+    pub color: Color,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    /// The directory with rule files (*.yaml).
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SchemaArgs {
+    /// The schema of the policy file (kubetoll.yaml) instead.
+    #[arg(long)]
+    pub policy: bool,
 }
 
 /// When to colour.

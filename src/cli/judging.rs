@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use clap::ValueEnum;
 
 use super::args::{FailOn, RuleArgs, ServerArgs};
@@ -19,14 +19,20 @@ pub(super) struct Judging {
 
 /// Loads what the flags name; flags go before the policy file.
 pub(super) fn load(args: &RuleArgs, fail_on: &[FailOn]) -> anyhow::Result<Judging> {
-    let mut rules = RuleSet::with_directories(&args.rules).context("--rules")?;
-    let policy = policy(args, &rules)?;
-    policy.apply(&mut rules);
+    let (mut rules, policy) = all(args)?;
     let select = if args.select.is_empty() { &policy.select } else { &args.select };
     let ignore: Vec<String> = args.ignore.iter().chain(&policy.ignore).cloned().collect();
     rules.choose(select, &ignore).map_err(|error| anyhow!(error))?;
-    let fail_on = if fail_on.is_empty() { fail_on_of(&policy)? } else { fail_on.to_vec() };
+    let fail_on = if fail_on.is_empty() { fail_on_of(&policy) } else { fail_on.to_vec() };
     Ok(Judging { rules, policy, fail_on })
+}
+
+/// All rules, whichever are selected, as the policy sets them.
+pub(super) fn all(args: &RuleArgs) -> anyhow::Result<(RuleSet, Policy)> {
+    let mut rules = RuleSet::with_directories(&args.rules).context("--rules")?;
+    let policy = policy(args, &rules)?;
+    policy.apply(&mut rules);
+    Ok((rules, policy))
 }
 
 fn policy(args: &RuleArgs, rules: &RuleSet) -> anyhow::Result<Policy> {
@@ -42,24 +48,9 @@ fn policy(args: &RuleArgs, rules: &RuleSet) -> anyhow::Result<Policy> {
     Ok(Policy::read(&path, &text, rules, today)?)
 }
 
-fn fail_on_of(policy: &Policy) -> anyhow::Result<Vec<FailOn>> {
-    let mut wanted = Vec::new();
-    for word in &policy.fail_on {
-        let Ok(what) = FailOn::from_str(&word.value, false) else {
-            let names = FailOn::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-            let names: Vec<String> = names.map(|name| name.get_name().to_owned()).collect();
-            bail!(
-                "{}:{}:{}: nothing is called '{}' to fail on; known are {}",
-                policy.file,
-                word.at.line,
-                word.at.column,
-                word.value,
-                names.join(", ")
-            );
-        };
-        wanted.push(what);
-    }
-    Ok(wanted)
+fn fail_on_of(policy: &Policy) -> Vec<FailOn> {
+    let what = |word: &str| FailOn::from_str(word, false).expect("a policy's words are of the same list");
+    policy.fail_on.iter().map(|word| what(&word.value)).collect()
 }
 
 /// The server's flags, and what the policy says where there is none.
@@ -71,5 +62,18 @@ pub(super) fn server_args(args: &ServerArgs, policy: &Policy) -> ServerArgs {
         feature_gate: or(&args.feature_gate, &policy.feature_gates),
         uncached: or(&args.uncached, &policy.uncached),
         aggregated: or(&args.aggregated, &policy.aggregated),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::policy::FAIL_ON;
+
+    #[test]
+    fn a_policy_fails_on_what_the_flag_does() {
+        let names = FailOn::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let names: Vec<String> = names.map(|name| name.get_name().to_owned()).collect();
+        assert_eq!(names, FAIL_ON);
     }
 }

@@ -6,6 +6,7 @@ mod classify;
 mod judging;
 mod output;
 mod progress;
+mod rules;
 mod scan;
 mod server;
 
@@ -30,6 +31,7 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         Command::Scan(args) => scan::run(&args),
         Command::Classify(args) => classify::run(&args),
+        Command::Rules(command) => rules::run(&command),
         Command::AuditPolicy(args) => audit_policy::run(&args),
     };
     ExitCode::from(done.unwrap_or_else(|error| {

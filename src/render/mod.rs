@@ -12,6 +12,7 @@ pub mod markdown;
 pub mod plain;
 mod prose;
 pub mod request;
+pub mod rules;
 pub mod sarif;
 mod table;
 pub mod text;

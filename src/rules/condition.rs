@@ -1,22 +1,39 @@
 //! A CEL condition, checked before any work: its names exist, its types fit, and it is true or false.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
+use cel::common::ast::{Expr, IdedExpr, operators};
 
-use super::check::check;
 use super::names::{NameRef, Root, Scope};
+use super::types::Check;
 use super::value::Value;
+
+/// The longest condition, in bytes: some twenty times those that there are.
+const LONGEST: usize = 4_096;
+/// How often parts of a condition may stand in each other: it is checked, run and dropped by recursion.
+const DEEPEST: usize = 32;
+const TOO_DEEP: &str = "the condition is nested too deeply";
 
 /// A condition that holds or does not.
 #[derive(Debug)]
 pub struct Condition {
     /// As it is written.
     pub source: String,
-    program: cel::Program,
     /// The names that it uses, each once.
     pub names: Vec<NameRef>,
+    /// What must hold all together: the sides of its outermost `&&`, or the whole. Each names fewer facts than the
+    /// whole, and so has fewer combinations of them to run for.
+    pub parts: Vec<Part>,
+    whole: IdedExpr,
+}
+
+/// A part of a condition.
+#[derive(Debug)]
+pub struct Part {
+    /// The names that it uses, each once.
+    pub names: Vec<NameRef>,
+    expr: IdedExpr,
 }
 
 /// What is wrong with a condition, and at which byte of it.
@@ -34,18 +51,31 @@ impl Condition {
     /// # Errors
     /// All that is wrong with it.
     pub fn compile(source: &str, scope: &Scope<'_>) -> Result<Self, Vec<Wrong>> {
+        if source.len() > LONGEST {
+            let message =
+                format!("a condition is at most {LONGEST} bytes long, and this is {}", source.len());
+            return Err(vec![Wrong { offset: 0, message }]);
+        }
         let program = cel::Program::compile(source).map_err(|errors| {
             errors
                 .errors
                 .iter()
-                .map(|error| Wrong {
-                    offset: offset_of(source, error.pos),
-                    message: format!("no CEL: {}", plain(&error.msg)),
-                })
+                .map(|error| Wrong { offset: offset_of(source, error.pos), message: plain(&error.msg) })
                 .collect::<Vec<Wrong>>()
         })?;
-        let names = check(&program, scope)?;
-        Ok(Self { source: source.to_owned(), program, names })
+        if is_too_deep(program.expression()) {
+            return Err(vec![Wrong { offset: 0, message: TOO_DEEP.to_owned() }]);
+        }
+        let whole = program.expression();
+        let (names, wrong) = Check::run(&program, scope);
+        if !wrong.is_empty() {
+            return Err(wrong);
+        }
+        let mut parts = Vec::new();
+        for expr in all_of(whole) {
+            parts.push(Part { names: Check::names(&program, scope, expr), expr: expr.clone() });
+        }
+        Ok(Self { source: source.to_owned(), names, parts, whole: whole.clone() })
     }
 
     /// Whether it holds for these values, which stand in the order of [`Condition::names`].
@@ -53,24 +83,52 @@ impl Condition {
     /// # Errors
     /// Where CEL can't tell, such as a division by zero.
     pub fn evaluate(&self, values: &[Value<'_>], word: impl Fn(NameRef) -> String) -> Result<bool, String> {
-        let mut roots: Vec<(Root, HashMap<String, cel::Value, FxBuildHasher>)> = Vec::new();
-        for (name, value) in self.names.iter().zip(values) {
-            let at = roots.iter().position(|(root, _)| *root == name.root).unwrap_or_else(|| {
-                roots.push((name.root, HashMap::default()));
-                roots.len() - 1
-            });
-            roots[at].1.insert(word(*name), value.to_cel());
+        evaluate(&self.whole, &self.names, values, word)
+    }
+}
+
+impl Part {
+    /// As [`Condition::evaluate`], for the values of [`Part::names`].
+    ///
+    /// # Errors
+    /// As there. The whole holds if each part does; if one does not, it does not, whatever else fails (CEL's `&&`).
+    pub fn evaluate(&self, values: &[Value<'_>], word: impl Fn(NameRef) -> String) -> Result<bool, String> {
+        evaluate(&self.expr, &self.names, values, word)
+    }
+}
+
+fn evaluate(
+    expr: &IdedExpr,
+    names: &[NameRef],
+    values: &[Value<'_>],
+    word: impl Fn(NameRef) -> String,
+) -> Result<bool, String> {
+    let mut roots: Vec<(Root, HashMap<String, cel::Value>)> = Vec::new();
+    for (name, value) in names.iter().zip(values) {
+        let at = roots.iter().position(|(root, _)| *root == name.root).unwrap_or_else(|| {
+            roots.push((name.root, HashMap::new()));
+            roots.len() - 1
+        });
+        roots[at].1.insert(word(*name), value.to_cel());
+    }
+    let mut context = cel::Context::with_env(environment());
+    for (root, values) in roots {
+        context.add_variable_from_value(root.as_str(), values);
+    }
+    match cel::Value::resolve(expr, &context) {
+        Ok(cel::Value::Bool(holds)) => Ok(holds),
+        Ok(other) => Err(format!("it is {other:?}, neither true nor false")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The sides of the outermost `&&`, from left to right.
+fn all_of(expr: &IdedExpr) -> Vec<&IdedExpr> {
+    match &expr.expr {
+        Expr::Call(call) if call.func_name == operators::LOGICAL_AND => {
+            call.args.iter().flat_map(all_of).collect()
         }
-        let mut context = cel::Context::with_env(environment());
-        for (root, values) in roots {
-            let map: std::collections::HashMap<String, cel::Value> = values.into_iter().collect();
-            context.add_variable_from_value(root.as_str(), map);
-        }
-        match self.program.execute(&context) {
-            Ok(cel::Value::Bool(holds)) => Ok(holds),
-            Ok(other) => Err(format!("it is {other:?}, neither true nor false")),
-            Err(error) => Err(error.to_string()),
-        }
+        _ => vec![expr],
     }
 }
 
@@ -83,8 +141,36 @@ fn environment() -> Arc<cel::Env> {
 
 /// The parser's message without what only its authors need.
 fn plain(message: &str) -> String {
+    if message.contains("Recursion limit") {
+        return TOO_DEEP.to_owned();
+    }
     let message = message.strip_prefix("Syntax error: ").unwrap_or(message);
-    message.split(" expecting {").next().unwrap_or(message).replace("<EOF>", "the end")
+    let short = message.split(" expecting {").next().unwrap_or(message).replace("<EOF>", "the end");
+    format!("no CEL: {short}")
+}
+
+/// Whether parts stand in each other more than [`DEEPEST`] times. Does not recurse itself.
+fn is_too_deep(root: &IdedExpr) -> bool {
+    let mut rest = vec![(root, 1)];
+    while let Some((expr, depth)) = rest.pop() {
+        if depth > DEEPEST {
+            return true;
+        }
+        let parts: Vec<&IdedExpr> = match &expr.expr {
+            Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
+            Expr::Comprehension(parts) => {
+                vec![&parts.iter_range, &parts.accu_init, &parts.loop_cond, &parts.loop_step, &parts.result]
+            }
+            Expr::List(list) => list.elements.iter().collect(),
+            Expr::Select(select) => vec![&select.operand],
+            // Of what is in a map nothing is looked at.
+            Expr::Map(_) | Expr::Struct(_) | Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {
+                Vec::new()
+            }
+        };
+        rest.extend(parts.into_iter().map(|part| (part, depth + 1)));
+    }
+    false
 }
 
 /// The byte at a line and a column (from 1, or 0).

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
 use super::columns::{Column, Rows, fact, named};
-use super::condition::Condition;
+use super::condition::{Condition, Part};
 use super::facts::{CLIENT, Facts, REQUEST, SERVER};
 use super::group::Group;
 use super::input::{INPUT, InputFacts};
@@ -84,7 +84,35 @@ pub(super) fn threshold(value: f64) -> Value<'static> {
 }
 
 /// Answers of a condition to what it hangs on.
-type Memo<K> = HashMap<K, bool, FxBuildHasher>;
+type Memo<K, A = bool> = HashMap<K, A, FxBuildHasher>;
+
+/// A part of a rule's match, and its answers.
+struct PartOfMatch<'r> {
+    part: &'r Part,
+    columns: Vec<&'r Column>,
+    memo: Memo<Box<[u32]>, Option<bool>>,
+    key: Vec<u32>,
+}
+
+impl<'r> PartOfMatch<'r> {
+    fn new(part: &'r Part, rows: &'r Rows<'_>) -> Self {
+        let columns = part.names.iter().map(|name| &rows.columns[name]).collect();
+        Self { part, columns, memo: Memo::default(), key: Vec::new() }
+    }
+
+    fn holds(&mut self, row: u32, run: &mut impl FnMut(&Part, &[Value<'_>]) -> Option<bool>) -> Option<bool> {
+        self.key.clear();
+        self.key.extend(self.columns.iter().map(|column| column.ids[row as usize]));
+        if let Some(known) = self.memo.get(self.key.as_slice()) {
+            return *known;
+        }
+        let ids = self.columns.iter().zip(&self.key);
+        let values: Vec<Value<'_>> = ids.map(|(column, id)| column.values[*id as usize].clone()).collect();
+        let holds = run(self.part, &values);
+        self.memo.insert(self.key.as_slice().into(), holds);
+        holds
+    }
+}
 
 struct OneRule<'r, 'a> {
     rule: &'r Rule,
@@ -169,35 +197,45 @@ impl<'r> OneRule<'r, '_> {
     fn matched(&mut self) -> Vec<u32> {
         let count = u32::try_from(self.rows.facts.len()).unwrap_or(u32::MAX);
         let Some(condition) = &self.rule.matches else { return (0..count).collect() };
-        let columns: Vec<&Column> = condition.names.iter().map(|name| &self.rows.columns[name]).collect();
-        let mut memo: Memo<Box<[u32]>> = Memo::default();
-        let mut key: Vec<u32> = Vec::with_capacity(columns.len());
-        let mut matched = Vec::new();
-        for row in 0..count {
-            key.clear();
-            key.extend(columns.iter().map(|column| column.ids[row as usize]));
-            let holds = memo.get(key.as_slice()).copied().unwrap_or_else(|| {
-                let ids = columns.iter().zip(&key);
-                let values: Vec<Value<'_>> =
-                    ids.map(|(column, id)| column.values[*id as usize].clone()).collect();
-                let holds = self.run(condition, &values);
-                memo.insert(key.as_slice().into(), holds);
-                holds
-            });
-            if holds && self.rows.facts[row as usize].row.events > 0 {
-                matched.push(row);
-            }
+        let mut parts: Vec<PartOfMatch<'_>> =
+            condition.parts.iter().map(|part| PartOfMatch::new(part, self.rows)).collect();
+        (0..count)
+            .filter(|row| self.rows.facts[*row as usize].row.events > 0)
+            .filter(|row| {
+                // A part that does not hold settles it, even if another can't be told.
+                let mut failed = false;
+                for part in &mut parts {
+                    match part.holds(*row, &mut |part, values| self.run_part(part, values)) {
+                        Some(true) => {}
+                        Some(false) => return false,
+                        None => failed = true,
+                    }
+                }
+                !failed
+            })
+            .collect()
+    }
+
+    /// `None` if it can't be told, which is noted.
+    fn run_part(&mut self, part: &Part, values: &[Value<'_>]) -> Option<bool> {
+        self.judged.runs += 1;
+        let source = self.rule.matches.as_ref().map_or("", |condition| &condition.source);
+        let result = part.evaluate(values, |name| word(name, self.rule));
+        result.map_err(|error| self.fail(source, &error)).ok()
+    }
+
+    fn fail(&mut self, source: &str, error: &str) {
+        let failure = format!("{}: '{source}': {error}", self.rule.id);
+        if !self.judged.failures.contains(&failure) {
+            self.judged.failures.push(failure);
         }
-        matched
     }
 
     fn run(&mut self, condition: &Condition, values: &[Value<'_>]) -> bool {
         self.judged.runs += 1;
-        condition.evaluate(values, |name| word(name, self.rule)).unwrap_or_else(|error| {
-            let failure = format!("{}: '{}': {error}", self.rule.id, condition.source);
-            if !self.judged.failures.contains(&failure) {
-                self.judged.failures.push(failure);
-            }
+        let result = condition.evaluate(values, |name| word(name, self.rule));
+        result.unwrap_or_else(|error| {
+            self.fail(&condition.source, &error);
             false
         })
     }

@@ -3,7 +3,6 @@
 //! `rules/<name>.yaml` ([`written`]) is checked ([`rule`]: CEL conditions, texts with placeholders, every mistake at
 //! once), rules are gathered ([`set`]), what they may name is listed ([`names`]), and they judge ([`judge`]).
 
-mod check;
 mod columns;
 pub mod condition;
 pub mod facts;
@@ -15,9 +14,11 @@ pub mod mistake;
 pub mod names;
 pub mod policy;
 pub mod rule;
+pub mod schema;
 pub mod set;
 pub mod stats;
 pub mod text;
+mod types;
 pub mod value;
 mod write;
 pub mod written;

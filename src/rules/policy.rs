@@ -13,6 +13,7 @@ use super::set::RuleSet;
 use super::value::Kind;
 use super::written::{Key, Placed, Reader};
 use super::yaml::{self, Content, Node};
+use crate::apiserver::Gate;
 use crate::classify::filter::pattern;
 use crate::k8s::{EtcdVersion, KubeVersion};
 
@@ -54,6 +55,15 @@ pub const SUPPRESSION_KEYS: [Key; 5] = [
     Key { name: "reason", required: true, doc: "Why it is accepted." },
     Key { name: "expires", required: true, doc: "The last day on which it holds: 2027-03-31." },
 ];
+
+/// The keys of an entry of `rules`.
+pub const SETTING_KEYS: [Key; 2] = [
+    key("severity", "The severity of all its findings."),
+    key("thresholds", "Its thresholds, by name, in place of its own."),
+];
+
+/// What a scan may fail on: severities, the least that counts, and kinds of requests.
+pub const FAIL_ON: [&str; 6] = ["info", "warning", "error", "etcd-list", "etcd-get", "limit-ignored"];
 
 /// A policy.
 #[derive(Debug, Default)]
@@ -149,6 +159,7 @@ impl Policy {
                 reading.policy(node, &mut policy);
             }
         }
+        mistakes.0.sort();
         if mistakes.0.is_empty() { Ok(policy) } else { Err(mistakes) }
     }
 
@@ -191,6 +202,7 @@ impl Reading<'_> {
                 }
                 "featureGates" => {
                     for (gate, node) in self.reader.map(what, node) {
+                        self.gate(&gate);
                         match node.content {
                             Content::Bool(value) => {
                                 policy.feature_gates.push(format!("{}={value}", gate.value));
@@ -203,7 +215,13 @@ impl Reading<'_> {
                 "aggregated" => policy.aggregated = self.texts(what, node),
                 "select" => policy.select = self.rule_words(what, node),
                 "ignore" => policy.ignore = self.rule_words(what, node),
-                "failOn" => policy.fail_on = self.reader.texts(what, node),
+                "failOn" => {
+                    policy.fail_on = self.reader.texts(what, node);
+                    for word in policy.fail_on.iter().filter(|word| !FAIL_ON.contains(&&*word.value)) {
+                        let hint = expected(&word.value, FAIL_ON);
+                        self.reader.say(word.at, format!("nothing fails on '{}'{hint}", word.value));
+                    }
+                }
                 "rules" => {
                     for (rule, node) in self.reader.map(what, node) {
                         let setting = self.setting(&rule, node);
@@ -213,6 +231,15 @@ impl Reading<'_> {
                 "suppressions" => policy.suppressions = self.suppressions(node),
                 _ => self.reader.unknown(&key, KEYS.iter().map(|key| key.name)),
             }
+        }
+    }
+
+    /// A server has more gates than those that matter here: only a likely slip is one.
+    fn gate(&mut self, gate: &Placed<String>) {
+        let name = &gate.value;
+        let near = Gate::ALL.into_iter().map(Gate::name).find(|known| strsim::osa_distance(known, name) <= 3);
+        if let Some(near) = near.filter(|near| near != name && Gate::by_name(name).is_none()) {
+            self.reader.say(gate.at, format!("no such feature gate '{name}'; did you mean '{near}'?"));
         }
     }
 
@@ -277,7 +304,7 @@ impl Reading<'_> {
                         }
                     }
                 }
-                _ => self.reader.unknown(&key, ["severity", "thresholds"]),
+                _ => self.reader.unknown(&key, SETTING_KEYS.iter().map(|key| key.name)),
             }
         }
         is_known.then_some(setting)

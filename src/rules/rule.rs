@@ -3,13 +3,20 @@
 use std::fmt;
 use std::str::FromStr;
 
+use regex::Regex;
+
 use super::condition::{Condition, Wrong};
+use super::judge::threshold;
 use super::mistake::{At, Mistakes, expected};
 use super::names::{Root, Scope};
 use super::text::Text;
+use super::value::Value;
 use super::written::{Case, Placed, Reader, Written, read};
 use super::yaml;
 use crate::k8s::Library;
+
+/// Stack for reading a rule; what is not used is not taken.
+const STACK: usize = 64 << 20;
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -69,6 +76,13 @@ pub struct GroupBy {
 impl GroupBy {
     /// The words of `groupBy`.
     pub const WORDS: [&str; 5] = ["client", "product", "resource", "shape", "input"];
+
+    /// The words that stand for it.
+    pub fn words(self) -> impl Iterator<Item = &'static str> {
+        let Self { input, product, resource, shape } = self;
+        let meant = [!input, product, resource, shape, input];
+        Self::WORDS.into_iter().zip(meant).filter(|(_, meant)| *meant).map(|(word, _)| word)
+    }
 }
 
 /// A fix for one kind of client: the first whose condition holds.
@@ -121,13 +135,38 @@ pub struct Rule {
 
 impl Rule {
     /// Reads and checks a rule. `None` if anything is wrong, all of which is noted.
+    ///
+    /// # Panics
+    /// If the system gives no thread.
     #[must_use]
     pub fn parse(file: &str, source: &str, mistakes: &mut Mistakes) -> Option<Self> {
+        // CEL's parser takes a lot of stack for each bracket before it says that there are too many.
+        std::thread::scope(|scope| {
+            let reading = std::thread::Builder::new()
+                .stack_size(STACK)
+                .spawn_scoped(scope, || Self::parse_here(file, source, mistakes))
+                .expect("where kubetoll runs there are threads");
+            reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    fn parse_here(file: &str, source: &str, mistakes: &mut Mistakes) -> Option<Self> {
         let before = mistakes.0.len();
         let node = yaml::read(file, source, mistakes)?;
         let written = read(node, &mut Reader { file, mistakes });
         let rule = Checker { file, source, mistakes }.rule(written);
         rule.filter(|_| mistakes.0.len() == before)
+    }
+
+    /// The values of its thresholds, by name.
+    pub fn threshold_values(&self) -> impl Iterator<Item = (&str, Value<'static>)> {
+        self.thresholds.iter().map(|(name, value)| (name.as_str(), threshold(*value)))
+    }
+
+    /// The beginning of its id, by which rules of a kind are selected together: `KT1`.
+    #[must_use]
+    pub fn family(&self) -> &str {
+        &self.id[..self.id.len() - 2]
     }
 
     /// Whether a word of `--select` or `--ignore` means the rule: its id, its name, or the beginning of its id
@@ -148,6 +187,16 @@ impl Rule {
             _ => &[Root::Stats, Root::Threshold, Root::Client, Root::Server],
         }
     }
+}
+
+/// What an id looks like.
+pub const ID: &str = "^[A-Z]{2,8}[0-9]{3}$";
+/// What a name looks like.
+pub const NAME: &str = "^[a-z]([a-z0-9-]{0,62}[a-z0-9])?$";
+
+/// Whether a text looks so.
+fn looks(text: &str, pattern: &str) -> bool {
+    Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(text))
 }
 
 /// Capitals and at most two digits: the beginning of an id.
@@ -236,9 +285,7 @@ impl Checker<'_> {
 
     fn id(&mut self, id: &Placed<String>) -> Option<String> {
         let text = &id.value;
-        let letters = text.bytes().take_while(u8::is_ascii_uppercase).count();
-        let digits = &text.as_bytes()[letters..];
-        let is_id = (2..=8).contains(&letters) && digits.len() == 3 && digits.iter().all(u8::is_ascii_digit);
+        let is_id = looks(text, ID);
         if !is_id {
             self.say(
                 id.at,
@@ -250,10 +297,7 @@ impl Checker<'_> {
 
     fn name(&mut self, name: &Placed<String>) -> Option<String> {
         let text = &name.value;
-        let is_name = text.starts_with(|c: char| c.is_ascii_lowercase())
-            && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
-            && !text.ends_with('-')
-            && text.len() <= 64;
+        let is_name = looks(text, NAME);
         if !is_name {
             self.say(
                 name.at,

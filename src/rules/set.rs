@@ -61,6 +61,7 @@ impl RuleSet {
             set.rules.extend(added);
         }
         check_names(&set.rules, &mut mistakes);
+        mistakes.0.sort();
         if mistakes.0.is_empty() { Ok(Self::sorted(set.rules)) } else { Err(BadRules::Mistakes(mistakes)) }
     }
 

@@ -13,6 +13,11 @@ use super::names::Scope;
 /// What a text may name beside the roots' names.
 const PLAIN: [&str; 4] = ["client", "resource", "product", "shape"];
 
+/// The longest text and the longest placeholder, in bytes: some times those that there are.
+const LONGEST: usize = 16 << 10;
+const LONGEST_PLACEHOLDER: usize = 200;
+const MOST_PLACEHOLDERS: usize = 100;
+
 /// A text that was checked, and compiled: a rule may find thousands.
 #[derive(Debug)]
 pub struct Text {
@@ -38,6 +43,9 @@ impl Text {
     /// # Panics
     /// Never: what compiles once compiles again.
     pub fn compile(source: &str, scope: &Scope<'_>, plain: bool) -> Result<Self, Vec<Wrong>> {
+        if let Some(wrong) = too_long(source) {
+            return Err(vec![wrong]);
+        }
         let template = ENVIRONMENT.template_from_str(source).map_err(|error| {
             let line = error.line().map_or(0, |line| line - 1);
             let offset = source.split_inclusive('\n').take(line).map(str::len).sum();
@@ -79,6 +87,41 @@ impl Text {
         let template = self.compiled.get_template(ONLY).expect("it was added when the text was read");
         template.render(values).map_err(|error| error.to_string())
     }
+}
+
+/// What is too long for minijinja, which reads by recursion and sets no limit to a chain of operators. Without braces
+/// in a placeholder its end is found without knowing what a text in quotes is.
+fn too_long(source: &str) -> Option<Wrong> {
+    if source.len() > LONGEST {
+        let message = format!("a text is at most {LONGEST} bytes long, and this is {}", source.len());
+        return Some(Wrong { offset: 0, message });
+    }
+    let mut starts: Vec<(usize, &str)> =
+        source.match_indices("{{").chain(source.match_indices("{%")).collect();
+    starts.sort_unstable();
+    if let Some((offset, _)) = starts.get(MOST_PLACEHOLDERS) {
+        let message = format!("a text holds at most {MOST_PLACEHOLDERS} placeholders");
+        return Some(Wrong { offset: *offset, message });
+    }
+    for (offset, start) in starts {
+        let rest = &source[offset + 2..];
+        let length = rest.find(['{', '}']).unwrap_or(rest.len());
+        let close =
+            if start == "{{" { rest[length..].starts_with("}}") } else { rest[..length].ends_with('%') };
+        if length > LONGEST_PLACEHOLDER {
+            let message = format!("a placeholder is at most {LONGEST_PLACEHOLDER} bytes long");
+            return Some(Wrong { offset, message });
+        }
+        let inside = &rest[..length];
+        let quotes = ['\'', '"'].map(|quote| inside.matches(quote).count());
+        let is_plain =
+            quotes.iter().all(|count| count % 2 == 0) && quotes.contains(&0) && !inside.contains('\\');
+        if length < rest.len() && !(close && is_plain) {
+            let message = "a placeholder holds no braces, no backslash and one kind of quotes".to_owned();
+            return Some(Wrong { offset, message });
+        }
+    }
+    None
 }
 
 /// What is wrong with a placeholder, if anything is.
@@ -163,6 +206,25 @@ mod tests {
         ] {
             let wrong = compile(source).expect_err(source);
             assert_eq!(wrong, [Wrong { offset, message: message.to_owned() }], "{source}");
+        }
+        for (source, message) in [
+            (format!("{{{{ 1{} }}}}", "+1".repeat(100)), "a placeholder is at most 200 bytes long"),
+            (
+                "{{ '}}' ~ client }}".to_owned(),
+                "a placeholder holds no braces, no backslash and one kind of quotes",
+            ),
+            (
+                r#"{{ "'" ~ '}}' ~ client }}"#.to_owned(),
+                "a placeholder holds no braces, no backslash and one kind of quotes",
+            ),
+            (
+                "{% if {} %}{% endif %}".to_owned(),
+                "a placeholder holds no braces, no backslash and one kind of quotes",
+            ),
+            ("a".repeat(LONGEST + 1), "a text is at most 16384 bytes long, and this is 16385"),
+        ] {
+            let wrong = compile(&source).expect_err("too long");
+            assert_eq!(wrong, [Wrong { offset: 0, message: message.to_owned() }], "{source}");
         }
         let wrong = compile("a\n{{ client ").expect_err("no end");
         assert!(wrong[0].message.starts_with("no template: "), "{wrong:?}");

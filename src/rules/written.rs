@@ -192,10 +192,19 @@ impl Reader<'_> {
 pub fn read(node: Node, reader: &mut Reader<'_>) -> Written {
     let mut rule = Written::default();
     let at = node.at;
+    let is_map = matches!(node.content, Content::Map(_));
     let mut seen = Vec::new();
     for (key, node) in reader.map("a rule", node) {
         let name = key.value.clone();
         let what = name.as_str();
+        let is_empty = match &node.content {
+            Content::List(list) => list.is_empty(),
+            Content::Map(map) => map.is_empty(),
+            _ => false,
+        };
+        if is_empty {
+            reader.say(node.at, format!("{what} is empty"));
+        }
         match what {
             "id" => rule.id = reader.text(what, node),
             "name" => rule.name = reader.text(what, node),
@@ -204,9 +213,9 @@ pub fn read(node: Node, reader: &mut Reader<'_>) -> Written {
             "groupBy" => rule.group_by = reader.texts(what, node),
             "thresholds" => {
                 for (name, node) in reader.map(what, node) {
-                    if let Some(number) = reader.number("a threshold", &node) {
-                        rule.thresholds.push((name, number));
-                    }
+                    // With its name known, it is told once what is wrong.
+                    let number = reader.number("a threshold", &node).unwrap_or(0.0);
+                    rule.thresholds.push((name, number));
                 }
             }
             "levels" => {
@@ -232,6 +241,10 @@ pub fn read(node: Node, reader: &mut Reader<'_>) -> Written {
         }
         seen.push(name);
     }
+    // Of what is no map that was said, and nothing more can be.
+    if !is_map {
+        return rule;
+    }
     for key in KEYS.iter().filter(|key| key.required && !seen.iter().any(|seen| seen == key.name)) {
         reader.say(at, format!("the key '{}' is missing: {}", key.name, key.doc));
     }
@@ -242,7 +255,12 @@ fn fix(node: Node, reader: &mut Reader<'_>) -> Vec<(Placed<String>, Vec<Case>)> 
     let mut fixes = Vec::new();
     for (library, node) in reader.map("fix", node) {
         let cases = match node.content {
-            Content::List(list) => list.into_iter().filter_map(|node| case(node, reader)).collect(),
+            Content::List(list) => {
+                if list.is_empty() {
+                    reader.say(node.at, "a fix is empty");
+                }
+                list.into_iter().filter_map(|node| case(node, reader)).collect()
+            }
             _ => reader.text("a fix", node).map(|text| Case { when: None, text }).into_iter().collect(),
         };
         fixes.push((library, cases));

@@ -8,6 +8,9 @@ use serde_saphyr::Spanned;
 
 use super::mistake::{At, Mistakes};
 
+/// The longest file, in bytes: some twenty times those that there are.
+const LONGEST: usize = 256 << 10;
+
 /// A value and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
@@ -58,7 +61,19 @@ fn at<T>(spanned: &Spanned<T>) -> At {
 /// Reads a file. A file that is no YAML has one mistake: what follows it can't be told.
 #[must_use]
 pub fn read(file: &str, text: &str, mistakes: &mut Mistakes) -> Option<Node> {
-    match serde_saphyr::from_str::<Spanned<Content>>(text) {
+    if text.len() > LONGEST {
+        mistakes.add(
+            file,
+            At::START,
+            format!("a file is at most {LONGEST} bytes long, and this is {}", text.len()),
+        );
+        return None;
+    }
+    let options = serde_saphyr::options! {
+        // What an alias stands for is held again for each.
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 1_000 },
+    };
+    match serde_saphyr::from_str_with_options::<Spanned<Content>>(text, options) {
         Ok(spanned) => Some(Node::of(spanned)),
         Err(error) => {
             let place = error.location();
@@ -89,16 +104,10 @@ pub fn inside(source: &str, start: At, text: &str, offset: usize) -> At {
     let rest: String = line.chars().skip(column - 1).collect();
     let chars = |text: &str| text.chars().count() as u64;
     let before = text.get(..offset).unwrap_or(text);
-    let first = rest.chars().next();
-    if matches!(first, Some('|' | '>')) {
-        // The block's lines follow, all behind the indentation of the first.
-        let mut lines = source.lines().zip(1_u64..).skip_while(|(_, number)| *number <= start.line);
-        let Some((block, number)) = lines.find(|(line, _)| !line.trim().is_empty()) else { return start };
-        let indent = chars(block) - chars(block.trim_start());
-        let down = if first == Some('|') { before.matches('\n').count() as u64 } else { 0 };
-        let across = chars(before.rsplit('\n').next().unwrap_or(before));
-        return At { line: number + down, column: indent + across + 1 };
+    if line.chars().take(column - 1).all(char::is_whitespace) && is_block(source, start.line) {
+        return inside_block(source, start, text, before.len()).unwrap_or(start);
     }
+    let first = rest.chars().next();
     let quote = u64::from(matches!(first, Some('"' | '\'')));
     let whole = text.lines().next().unwrap_or_default();
     if rest.chars().skip(usize::from(quote > 0)).collect::<String>().starts_with(whole)
@@ -108,6 +117,37 @@ pub fn inside(source: &str, start: At, text: &str, offset: usize) -> At {
     } else {
         start
     }
+}
+
+/// Whether a line is the first of a block (`|`, `>`): such a scalar begins behind the line that says so.
+fn is_block(source: &str, line: u64) -> bool {
+    let before = usize::try_from(line).unwrap_or(0).saturating_sub(1);
+    let marked = source.lines().take(before).filter(|line| !line.trim().is_empty()).last();
+    let marked = marked.and_then(|line| line.split(" #").next()).unwrap_or_default().trim_end();
+    marked.trim_end_matches(|c: char| c.is_ascii_digit() || "+-".contains(c)).ends_with(['|', '>'])
+}
+
+/// The place of a byte of a block's text: its lines follow one after the other, each behind the indentation of the
+/// first; what parts them, a line feed or a space, is one character of the text.
+fn inside_block(source: &str, start: At, text: &str, offset: usize) -> Option<At> {
+    let indent = usize::try_from(start.column).ok()? - 1;
+    let mut done = 0;
+    for (line, number) in source.lines().zip(1_u64..).skip_while(|(_, number)| *number < start.line) {
+        let content = line.get(indent..).unwrap_or_default();
+        let rest = text.get(done..)?;
+        if !rest.starts_with(content) {
+            return None;
+        }
+        if offset <= done + content.len() {
+            let across = content.get(..offset - done)?.chars().count() + indent + 1;
+            return Some(At { line: number, column: across as u64 });
+        }
+        done += content.len();
+        // A folded line that is empty stands for the line feed of the one before.
+        let is_parted = !content.is_empty() || rest.starts_with('\n');
+        done += usize::from(is_parted && done < text.len());
+    }
+    None
 }
 
 impl<'de> Deserialize<'de> for Content {
@@ -192,10 +232,17 @@ mod tests {
 
     #[test]
     fn places_inside_scalars() {
-        let source = "a: x == 1\nb: \"x == 1\"\nc: |\n  y &&\n  x == 1\n";
-        let at = |line, column| At { line, column };
-        assert_eq!(inside(source, at(1, 4), "x == 1", 5), at(1, 9));
-        assert_eq!(inside(source, at(2, 4), "x == 1", 5), at(2, 10));
-        assert_eq!(inside(source, at(3, 4), "y &&\nx == 1\n", 10), at(5, 8));
+        let source =
+            "a: x == 1\nb: \"x == 1\"\nc: |\n  y &&\n  x == 1\nd: >-  # z\n  y\n  && z\n    || x == 1\n";
+        let Content::Map(map) = read_one(source).expect("YAML").content else { panic!("a map") };
+        let at = |key: usize, part: &str| {
+            let Content::Text(text) = &map[key].2.content else { panic!("a text") };
+            let place = inside(source, map[key].2.at, text, text.find(part).expect("it is there"));
+            (place.line, place.column)
+        };
+        assert_eq!(at(0, "1"), (1, 9));
+        assert_eq!(at(1, "1"), (2, 10));
+        assert_eq!((at(2, "y"), at(2, "&&"), at(2, "1")), ((4, 3), (4, 5), (5, 8)));
+        assert_eq!((at(3, "y"), at(3, "&& z"), at(3, "z"), at(3, "x ==")), ((7, 3), (8, 3), (8, 6), (9, 8)));
     }
 }

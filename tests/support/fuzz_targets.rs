@@ -2,19 +2,21 @@
 
 use kubetoll::decode::Envelope;
 
-use super::{envelope_bodies, fuzz_bodies, klog_body, reader_body};
+use super::{envelope_bodies, fuzz_bodies, klog_body, reader_body, rules_body};
 
 /// What a target does with what it is given.
 type Body = fn(&[u8]);
 
 /// Those that are no envelope's.
-const OTHERS: [(&str, Body); 6] = [
+const OTHERS: [(&str, Body); 8] = [
     ("line", fuzz_bodies::line),
     ("uri", |bytes| text(bytes, fuzz_bodies::uri)),
     ("user_agent", |bytes| text(bytes, fuzz_bodies::user_agent)),
     ("klog", |bytes| text(bytes, klog_body::klog)),
     ("json_scanner", envelope_bodies::json_scanner),
     ("reader", reader_body::reader),
+    ("rule", |bytes| text(bytes, rules_body::rule)),
+    ("policy", |bytes| text(bytes, rules_body::policy)),
 ];
 
 /// The names of all targets.

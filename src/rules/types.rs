@@ -1,5 +1,4 @@
-//! Types of CEL, as far as conditions need them: names exist, operators and functions get what they take, and the
-//! whole is true or false. The cel crate finds such mistakes only when a condition runs.
+//! The types of a condition's parts: what may be compared with what, and which names there are.
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue, SelectExpr, operators};
 
@@ -7,23 +6,6 @@ use super::condition::Wrong;
 use super::mistake::expected;
 use super::names::{NameRef, Root, Scope};
 use super::value::Kind;
-
-/// The names that a program uses, each once.
-///
-/// # Errors
-/// All that is wrong with it.
-pub(super) fn check(program: &cel::Program, scope: &Scope<'_>) -> Result<Vec<NameRef>, Vec<Wrong>> {
-    let mut check = Check { scope, program, locals: Vec::new(), names: Vec::new(), wrong: Vec::new() };
-    let root = program.expression();
-    let found = check.infer(root);
-    if !matches!(found, BOOL | Type::Any) {
-        check.say(root.id, format!("a condition must be true or false, and this is {}", found.name()));
-    }
-    let Check { mut names, wrong, .. } = check;
-    names.sort_unstable();
-    names.dedup();
-    if wrong.is_empty() { Ok(names) } else { Err(wrong) }
-}
 
 /// The type of a part of a condition. Of `Any` something is wrong that was said already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +37,14 @@ const TEXT: Type = Type::Of(Kind::Text);
 const FUNCTIONS: [&str; 10] =
     ["size", "startsWith", "endsWith", "contains", "matches", "exists", "all", "exists_one", "double", "int"];
 
-struct Check<'a> {
+fn each_once(mut names: Vec<NameRef>) -> Vec<NameRef> {
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Looks through a condition.
+pub(super) struct Check<'a> {
     scope: &'a Scope<'a>,
     program: &'a cel::Program,
     /// Variables of comprehensions.
@@ -64,7 +53,25 @@ struct Check<'a> {
     wrong: Vec<Wrong>,
 }
 
-impl Check<'_> {
+impl<'a> Check<'a> {
+    /// The names that a condition uses, each once, and all that is wrong with it.
+    pub(super) fn run(program: &'a cel::Program, scope: &'a Scope<'a>) -> (Vec<NameRef>, Vec<Wrong>) {
+        let mut check = Self { scope, program, locals: Vec::new(), names: Vec::new(), wrong: Vec::new() };
+        let root = program.expression();
+        let found = check.infer(root);
+        if !matches!(found, BOOL | Type::Any) {
+            check.say(root.id, format!("a condition must be true or false, and this is {}", found.name()));
+        }
+        (each_once(check.names), check.wrong)
+    }
+
+    /// The names that a part of a condition uses, each once.
+    pub(super) fn names(program: &'a cel::Program, scope: &'a Scope<'a>, part: &IdedExpr) -> Vec<NameRef> {
+        let mut check = Self { scope, program, locals: Vec::new(), names: Vec::new(), wrong: Vec::new() };
+        check.infer(part);
+        each_once(check.names)
+    }
+
     fn say(&mut self, id: u64, message: String) {
         let offset = self.program.source_info().offset_for(id).map_or(0, |(start, _)| start as usize);
         let wrong = Wrong { offset, message };

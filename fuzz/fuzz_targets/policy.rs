@@ -1,0 +1,5 @@
+//! A policy file.
+
+#![no_main]
+
+kubetoll_fuzz::target!();

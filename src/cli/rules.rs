@@ -1,0 +1,74 @@
+//! `kubetoll rules`: what judges, for people, for programs, and for authors of rules.
+
+use std::path::Path;
+
+use anyhow::{anyhow, bail};
+
+use super::args::{CheckArgs, ExplainArgs, ListArgs, RuleArgs, RulesCommand, RulesFormat, SchemaArgs};
+use super::output::{Output, width};
+use super::{DONE, FAILED, judging};
+use crate::render::plain::counted;
+use crate::render::rules;
+use crate::rules::{BadRules, RuleSet, schema};
+
+pub(super) fn run(command: &RulesCommand) -> anyhow::Result<u8> {
+    match command {
+        RulesCommand::List(args) => list(args),
+        RulesCommand::Explain(args) => explain(args),
+        RulesCommand::Check(args) => check(args),
+        RulesCommand::Schema(args) => print_schema(args),
+    }
+}
+
+fn list(args: &ListArgs) -> anyhow::Result<u8> {
+    let judging = judging::load(&args.rules, &[])?;
+    let rules = &judging.rules.rules;
+    match args.format {
+        RulesFormat::Text => {
+            Output::Stdout.write(&rules::list::render(rules, width()), args.color.choice())?;
+        }
+        RulesFormat::Json => Output::Stdout.write_whole(&rules::json::render(rules))?,
+    }
+    Ok(DONE)
+}
+
+fn explain(args: &ExplainArgs) -> anyhow::Result<u8> {
+    let all = RuleArgs {
+        rules: args.rules.clone(),
+        config: args.config.clone(),
+        select: Vec::new(),
+        ignore: Vec::new(),
+    };
+    let (rules, _) = judging::all(&all)?;
+    let Some(rule) = rules.find(&args.rule) else {
+        rules.known(&args.rule).map_err(|error| anyhow!(error))?;
+        bail!("'{}' means several rules; `kubetoll rules list --select {}` shows them", args.rule, args.rule);
+    };
+    Output::Stdout.write(&rules::terminal::render(rule, width()), args.color.choice())?;
+    Ok(DONE)
+}
+
+fn check(args: &CheckArgs) -> anyhow::Result<u8> {
+    match RuleSet::check(&args.directory) {
+        Ok(count) => {
+            Output::Stdout.write_whole(&format!("{}, no mistakes\n", counted(count as u64, "rule")))?;
+            Ok(DONE)
+        }
+        Err(BadRules::Mistakes(mistakes)) => {
+            Output::Stdout.write_whole(&format!("{mistakes}\n"))?;
+            anstream::eprintln!("error: {}", found(&args.directory, mistakes.0.len()));
+            Ok(FAILED)
+        }
+        Err(other) => Err(other.into()),
+    }
+}
+
+fn found(directory: &Path, mistakes: usize) -> String {
+    format!("{}: {}", directory.display(), counted(mistakes as u64, "mistake"))
+}
+
+fn print_schema(args: &SchemaArgs) -> anyhow::Result<u8> {
+    let schema = if args.policy { schema::policy(&RuleSet::embedded()) } else { schema::rule() };
+    Output::Stdout.write_whole(&(serde_json::to_string_pretty(&schema)? + "\n"))?;
+    Ok(DONE)
+}

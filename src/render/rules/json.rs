@@ -1,0 +1,78 @@
+//! Rules as JSON: the keys of a rule file, as the policy sets them.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::rules::Rule;
+use crate::rules::rule::{Fix, Severity};
+use crate::rules::text::Text;
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown<'a> {
+    id: &'a str,
+    name: &'a str,
+    summary: &'a str,
+    #[serde(rename = "match")]
+    matches: Option<&'a str>,
+    group_by: Vec<&'static str>,
+    thresholds: BTreeMap<&'a str, serde_json::Value>,
+    levels: BTreeMap<&'static str, &'a str>,
+    /// What a policy file makes of all levels.
+    severity: Option<&'static str>,
+    message: &'a str,
+    why: &'a str,
+    fix: BTreeMap<&'static str, Vec<Case<'a>>>,
+    tradeoff: Option<&'a str>,
+    quiet_for: Option<&'a str>,
+    verify: Option<&'a str>,
+    references: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+struct Case<'a> {
+    when: Option<&'a str>,
+    text: &'a str,
+}
+
+/// Renders rules as an array.
+///
+/// # Panics
+/// Never: texts and numbers can be written.
+#[must_use]
+pub fn render(rules: &[Rule]) -> String {
+    let shown: Vec<Shown<'_>> = rules.iter().map(shown).collect();
+    serde_json::to_string_pretty(&shown).expect("texts and numbers can be written") + "\n"
+}
+
+fn shown(rule: &Rule) -> Shown<'_> {
+    let library = |fix: &Fix| fix.library.map_or("any", |library| library.as_str());
+    Shown {
+        id: &rule.id,
+        name: &rule.name,
+        summary: &rule.summary,
+        matches: rule.matches.as_ref().map(|condition| condition.source.as_str()),
+        group_by: rule.group_by.words().collect(),
+        thresholds: rule.threshold_values().map(|(name, value)| (name, value.to_json())).collect(),
+        levels: rule.levels.iter().map(|(level, one)| (level.as_str(), one.source.as_str())).collect(),
+        severity: rule.fixed_severity.map(Severity::as_str),
+        message: rule.message.source(),
+        why: &rule.why,
+        fix: rule.fix.iter().map(|fix| (library(fix), cases(fix))).collect(),
+        tradeoff: rule.tradeoff.as_deref(),
+        quiet_for: rule.quiet_for.as_deref(),
+        verify: rule.verify.as_ref().map(Text::source),
+        references: &rule.references,
+    }
+}
+
+fn cases(fix: &Fix) -> Vec<Case<'_>> {
+    let cases = fix.cases.iter();
+    cases
+        .map(|(when, text)| Case {
+            when: when.as_ref().map(|when| when.source.as_str()),
+            text: text.source(),
+        })
+        .collect()
+}

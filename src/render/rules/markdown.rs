@@ -1,0 +1,127 @@
+//! Rules in Markdown: the page of one, the table of all, and the names that rules may use.
+
+use std::fmt::Write as _;
+
+use super::family;
+use super::list::levels;
+use super::page::{Link, Part, parts};
+use crate::rules::names::Root;
+use crate::rules::{Rule, RuleSet};
+
+/// Characters in a line of code.
+const WIDTH: usize = 110;
+
+/// The page of a rule.
+#[must_use]
+pub fn page(rule: &Rule) -> String {
+    let mut page = format!("# {} {}\n\n{}.\n", rule.id, rule.name, escaped(&rule.summary));
+    for part in parts(rule, WIDTH) {
+        page.push('\n');
+        let shown = match part {
+            Part::Heading(text) => format!("## {text}\n"),
+            Part::Under(text) => format!("### {}\n", escaped(&text)),
+            Part::Prose(text) => escaped(text.trim_end()) + "\n",
+            Part::Case(when, text) => {
+                format!("- {} {}\n", escaped(&when), escaped(text.trim_end()).replace('\n', "\n  "))
+            }
+            Part::Code(language, text) => format!("```{language}\n{text}\n```\n"),
+            Part::Links(links) => links.iter().map(shown).collect(),
+        };
+        page.push_str(&shown);
+    }
+    page
+}
+
+fn shown(link: &Link) -> String {
+    match &link.url {
+        Some(url) if *url == link.text => format!("- <{url}>\n"),
+        Some(url) => format!("- [{}]({url})\n", escaped(&link.text)),
+        None => format!("- {}\n", escaped(&link.text)),
+    }
+}
+
+/// All rules in a table for each family, with links to their pages.
+#[must_use]
+pub fn index(rules: &RuleSet) -> String {
+    let mut page = String::new();
+    let mut family = "";
+    for rule in &rules.rules {
+        if rule.family() != family {
+            family = rule.family();
+            let title = family::title(family).map_or(String::new(), |title| format!(": {title}"));
+            write!(
+                page,
+                "\n### {family}{title}\n\n| rule | name | what it finds | levels |\n|---|---|---|---|\n"
+            )
+            .expect("a String");
+        }
+        let Rule { id, name, summary, .. } = rule;
+        let summary = escaped(summary).replace('|', "\\|");
+        writeln!(page, "| {id} | [{name}]({name}.md) | {summary} | {} |", levels(rule)).expect("a String");
+    }
+    page
+}
+
+/// All names that rules may use.
+#[must_use]
+pub fn names() -> String {
+    let mut page = "# Names that rules may use\n\nIn conditions they are as they stand here, in texts they stand in \
+                    braces: `{{ stats.requests }}`. Each always has a value: a text that there is not is empty, a \
+                    number is 0. How a rule is written is told in [README.md](README.md).\n"
+        .to_owned();
+    for root in Root::ALL {
+        write!(page, "\n## {}\n\n{}\n", root.as_str(), root.doc()).expect("a String");
+        let names = root.names();
+        if !names.is_empty() {
+            page.push_str("\n| name | type | meaning |\n|---|---|---|\n");
+        }
+        for (name, kind, doc) in names {
+            let doc = doc.replace('|', "\\|");
+            writeln!(page, "| `{}.{name}` | {kind} | {doc} |", root.as_str()).expect("a String");
+        }
+    }
+    page.push_str(TEXTS);
+    page
+}
+
+const TEXTS: &str = "
+## In texts
+
+`message`, `fix` and `verify` may hold four placeholders beside the names:
+
+| placeholder | meaning |
+|---|---|
+| `{{ client }}` | the client's short name, such as `monitoring/poller` |
+| `{{ resource }}` | the resource of the group, or that of its shape with the most requests |
+| `{{ product }}` | the product of the user agent with the most requests |
+| `{{ shape }}` | the shape with the most requests |
+
+A placeholder may hold an operation (`{{ stats.requests * 2 }}`) or stand in a condition
+(`{% if client.namespaces != 1 %}s{% endif %}`), as in Jinja.
+";
+
+/// Prose in which nothing but lists and `code` means anything to Markdown.
+fn escaped(text: &str) -> String {
+    let parts = text
+        .split('`')
+        .enumerate()
+        .map(|(index, part)| if index % 2 == 1 { format!("`{part}`") } else { without_marks(part) });
+    let joined: String = parts.collect();
+    // A code span that does not end is none.
+    if text.matches('`').count() % 2 == 1 { without_marks(text).replace('`', "\\`") } else { joined }
+}
+
+fn without_marks(text: &str) -> String {
+    text.replace('<', "\\<").replace('*', "\\*").replace('_', "\\_").replace('[', "\\[")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_code_and_lists_are_marked_up() {
+        assert_eq!(escaped("- a `<b>` <c> list_…"), "- a `<b>` \\<c> list\\_…");
+        assert_eq!(escaped("a ` b"), "a \\` b");
+    }
+}

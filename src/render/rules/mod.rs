@@ -1,0 +1,9 @@
+//! Rules for people: the table of all, and the page of one, for a terminal and as Markdown.
+
+mod cel;
+pub mod family;
+pub mod json;
+pub mod list;
+pub mod markdown;
+mod page;
+pub mod terminal;

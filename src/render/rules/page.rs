@@ -1,0 +1,173 @@
+//! What the page of a rule says, in parts that a terminal and Markdown show each in their way.
+
+use super::cel::broken;
+use super::family;
+use crate::rules::Rule;
+use crate::rules::rule::Fix;
+use crate::rules::text::Text;
+
+/// A part of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Part {
+    Heading(&'static str),
+    /// A heading of less weight.
+    Under(String),
+    /// Paragraphs, `- ` lists and `code`.
+    Prose(String),
+    /// When a text is taken, and the text.
+    Case(String, String),
+    /// A language and a text.
+    Code(&'static str, String),
+    Links(Vec<Link>),
+}
+
+/// A reference, and where it leads to if that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Link {
+    pub(super) text: String,
+    pub(super) url: Option<String>,
+}
+
+/// All that a rule says; conditions are broken into lines of `width` characters.
+pub(super) fn parts(rule: &Rule, width: usize) -> Vec<Part> {
+    let cel = |source: &str| Part::Code("cel", broken(source, width));
+    let mut parts = vec![Part::Heading("What it finds"), Part::Prose(grouped(rule))];
+    if let Some(matches) = &rule.matches {
+        parts.push(cel(&matches.source));
+    }
+    parts.push(Part::Heading("Levels"));
+    if let Some(severity) = rule.fixed_severity {
+        let policy = format!("The policy file gives each finding the severity `{severity}`.");
+        parts.push(Part::Prose(policy));
+    }
+    for (severity, condition) in &rule.levels {
+        parts.push(Part::Under(severity.to_string()));
+        parts.push(cel(&condition.source));
+    }
+    let thresholds: Vec<String> =
+        rule.threshold_values().map(|(name, value)| format!("{name}: {}", value.to_json())).collect();
+    if !thresholds.is_empty() {
+        parts.push(Part::Under("thresholds".to_owned()));
+        parts.push(Part::Code("yaml", thresholds.join("\n")));
+    }
+    parts.extend([Part::Heading("Message"), Part::Prose(coded(&rule.message))]);
+    parts.extend([Part::Heading("Why"), Part::Prose(rule.why.clone()), Part::Heading("Fix")]);
+    for (libraries, fix) in merged(&rule.fix) {
+        parts.push(Part::Under(libraries));
+        for (when, text) in &fix.cases {
+            let text = text.source().to_owned();
+            parts.push(match when {
+                Some(when) => Part::Case(format!("When `{}`:", broken(&when.source, usize::MAX)), text),
+                None if fix.cases.len() > 1 => Part::Case("Otherwise:".to_owned(), text),
+                None => Part::Prose(text),
+            });
+        }
+    }
+    let others = [
+        ("Trade-off", rule.tradeoff.as_deref()),
+        ("Quiet for", rule.quiet_for.as_deref()),
+        ("Verify", rule.verify.as_ref().map(Text::source)),
+    ];
+    for (heading, text) in others {
+        let Some(text) = text else { continue };
+        parts.extend([Part::Heading(heading), Part::Prose(text.to_owned())]);
+    }
+    if !rule.references.is_empty() {
+        let links = rule.references.iter().map(|reference| link(reference)).collect();
+        parts.extend([Part::Heading("References"), Part::Links(links)]);
+    }
+    parts.extend(silence(rule));
+    parts
+}
+
+/// What is judged together, in a sentence.
+fn grouped(rule: &Rule) -> String {
+    let family = match family::title(rule.family()) {
+        Some(title) => format!("Family {}: {}. ", rule.family(), title.to_lowercase()),
+        None => String::new(),
+    };
+    let words: Vec<&str> = rule.group_by.words().collect();
+    let together = match (words.as_slice(), &rule.matches) {
+        (["input"], _) => "It judges what was read as a whole.".to_owned(),
+        (words, None) => format!("It judges all requests, for each {}.", words.join(" and ")),
+        (words, Some(_)) => format!("It judges the requests that match, for each {}.", words.join(" and ")),
+    };
+    family + &together
+}
+
+/// A text with placeholders, as code.
+fn coded(text: &Text) -> String {
+    format!("`{}`", text.source().replace('\n', " "))
+}
+
+/// Fixes; kinds of clients that are told the same stand together.
+fn merged(fixes: &[Fix]) -> Vec<(String, &Fix)> {
+    fn told(fix: &Fix) -> Vec<(Option<&str>, &str)> {
+        let cases = fix.cases.iter();
+        cases.map(|(when, text)| (when.as_ref().map(|when| when.source.as_str()), text.source())).collect()
+    }
+    let mut merged: Vec<(String, &Fix)> = Vec::new();
+    for fix in fixes {
+        let name = fix.library.map_or("any other client", |library| library.as_str());
+        match merged.iter_mut().find(|(_, other)| told(other) == told(fix)) {
+            Some((names, _)) => {
+                names.push_str(", ");
+                names.push_str(name);
+            }
+            None => merged.push((name.to_owned(), fix)),
+        }
+    }
+    merged
+}
+
+/// A reference: a URL, a KEP, or an issue as GitHub writes it.
+fn link(reference: &str) -> Link {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let issue = reference
+        .rsplit_once('#')
+        .filter(|(repository, number)| repository.split('/').count() == 2 && is_number(number));
+    let kep = reference.strip_prefix("KEP-").filter(|number| is_number(number));
+    let url = match (issue, kep) {
+        (Some((repository, number)), _) => Some(format!("https://github.com/{repository}/issues/{number}")),
+        (_, Some(number)) => Some(format!("https://github.com/kubernetes/enhancements/issues/{number}")),
+        _ => Some(reference.to_owned()).filter(|reference| reference.starts_with("https://")),
+    };
+    Link { text: reference.to_owned(), url }
+}
+
+/// How findings are accepted.
+fn silence(rule: &Rule) -> Vec<Part> {
+    let (whom, client) = if rule.group_by.input {
+        ("To accept it until a day", "")
+    } else {
+        ("To accept what one client does until a day", "    client: namespace/name\n")
+    };
+    let suppression = format!(
+        "suppressions:\n  - rule: {}\n{client}    reason: why it is accepted\n    expires: 2027-03-31",
+        rule.name
+    );
+    vec![
+        Part::Heading("Silence it"),
+        Part::Prose(format!("{whom}, in `kubetoll.yaml` (docs/policy.md):")),
+        Part::Code("yaml", suppression),
+        Part::Prose("For one run:".to_owned()),
+        Part::Code("sh", format!("kubetoll scan audit.log --ignore {}", rule.name)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_lead_somewhere() {
+        for (reference, url) in [
+            ("KEP-2340", Some("https://github.com/kubernetes/enhancements/issues/2340")),
+            ("kubernetes/kubernetes#61343", Some("https://github.com/kubernetes/kubernetes/issues/61343")),
+            ("https://kubernetes.io/docs/#x", Some("https://kubernetes.io/docs/#x")),
+            ("SPARK-56793", None),
+        ] {
+            assert_eq!(link(reference).url.as_deref(), url, "{reference}");
+        }
+    }
+}

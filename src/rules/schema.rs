@@ -1,0 +1,209 @@
+//! JSON Schemas of rule files and of the policy file, for editors: made of the lists that the checks themselves use.
+
+use serde_json::{Map, Value, json};
+
+use super::names::Root;
+use super::policy;
+use super::rule::{GroupBy, ID, NAME, Severity};
+use super::set::RuleSet;
+use super::value::Kind;
+use super::written::{self, Key, LEVELS};
+use crate::k8s::Library;
+
+const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// The schema of a rule file.
+#[must_use]
+pub fn rule() -> Value {
+    let rows = [Root::Client, Root::Request, Root::Server];
+    let groups = [Root::Stats, Root::Threshold, Root::Client, Root::Server];
+    let properties = written::KEYS.iter().map(|key| {
+        let form = match key.name {
+            "id" => json!({ "type": "string", "pattern": ID }),
+            "name" => json!({ "type": "string", "pattern": NAME }),
+            "summary" => json!({ "type": "string", "pattern": "^[^\\n]+$" }),
+            "match" => condition(&rows),
+            "groupBy" => one_or_more(&json!({ "enum": GroupBy::WORDS })),
+            "thresholds" => json!({
+                "type": "object", "minProperties": 1, "additionalProperties": { "type": "number", "minimum": 0 },
+                "propertyNames": { "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" },
+            }),
+            "levels" => levels(&groups),
+            "fix" => fix(),
+            "references" => one_or_more(&text()),
+            _ => text(),
+        };
+        let names: &[Root] = match key.name {
+            "match" => &rows,
+            "levels" => &[Root::Stats, Root::Input],
+            _ => &[],
+        };
+        (key.name.to_owned(), described(form, &documented(key.doc, names)))
+    });
+    let mut schema = object(properties.collect(), &written::KEYS);
+    schema["$defs"] = json!({ "fix": one_fix() });
+    titled(schema, "A rule of kubetoll", "docs/rules/README.md tells how to write one.")
+}
+
+/// The schema of a policy file for rules.
+#[must_use]
+pub fn policy(rules: &RuleSet) -> Value {
+    let properties = policy::KEYS.iter().map(|key| {
+        let form = match key.name {
+            "featureGates" => json!({ "type": "object", "additionalProperties": { "type": "boolean" } }),
+            "kubeVersion" | "etcdVersion" => text(),
+            "failOn" => one_or_more(&json!({ "enum": policy::FAIL_ON })),
+            "rules" => settings(rules),
+            "suppressions" => json!({ "type": "array", "items": suppression() }),
+            _ => one_or_more(&text()),
+        };
+        (key.name.to_owned(), described(form, key.doc))
+    });
+    let schema = object(properties.collect(), &policy::KEYS);
+    titled(schema, "A policy file of kubetoll", "docs/policy.md tells what it is for.")
+}
+
+fn text() -> Value {
+    json!({ "type": "string", "minLength": 1 })
+}
+
+fn one_or_more(item: &Value) -> Value {
+    json!({ "anyOf": [item, { "type": "array", "minItems": 1, "items": item }] })
+}
+
+/// A map of these keys and no others.
+fn object(properties: Map<String, Value>, keys: &[Key]) -> Value {
+    let required: Vec<&str> = keys.iter().filter(|key| key.required).map(|key| key.name).collect();
+    let mut form = json!({ "type": "object", "required": required, "additionalProperties": false });
+    form["properties"] = properties.into();
+    form
+}
+
+fn described(mut form: Value, description: &str) -> Value {
+    form["description"] = description.into();
+    form
+}
+
+fn titled(mut schema: Value, title: &str, description: &str) -> Value {
+    schema["$schema"] = DRAFT.into();
+    schema["title"] = title.into();
+    described(schema, description)
+}
+
+/// A description with the names that may stand there, a line each.
+fn documented(doc: &str, roots: &[Root]) -> String {
+    let names = roots.iter().flat_map(|root| root.names().into_iter().map(move |name| (root, name)));
+    let lines =
+        names.map(|(root, (name, kind, doc))| format!("\n- {}.{name} ({kind}): {doc}", root.as_str()));
+    let lines: String = lines.collect();
+    if lines.is_empty() { doc.to_owned() } else { format!("{doc}\n{lines}") }
+}
+
+/// CEL; YAML's `true` is taken as a condition too. One example for each name, for editors to complete.
+fn condition(roots: &[Root]) -> Value {
+    let names = roots.iter().flat_map(|root| root.names().into_iter().map(move |name| (root, name)));
+    let examples: Vec<String> =
+        names.map(|(root, (name, kind, _))| example(&format!("{}.{name}", root.as_str()), kind)).collect();
+    json!({ "type": ["string", "boolean"], "minLength": 1, "examples": examples })
+}
+
+/// A condition with a name.
+fn example(name: &str, kind: Kind) -> String {
+    match kind {
+        Kind::Bool => name.to_owned(),
+        Kind::Int => format!("{name} >= 20"),
+        Kind::Double => format!("{name} >= 2.5"),
+        Kind::Text => format!("{name} == \"…\""),
+        Kind::Texts => format!("size({name}) > 0"),
+    }
+}
+
+fn levels(groups: &[Root]) -> Value {
+    let input = [Root::Input];
+    let roots: Vec<Root> = groups.iter().chain(&input).copied().collect();
+    let level = |level: &str| {
+        let form = condition(&roots);
+        (level.to_owned(), described(form, &format!("When a group is a finding of severity {level}: CEL.")))
+    };
+    let mut form = object(LEVELS.into_iter().map(level).collect(), &[]);
+    form["minProperties"] = 1.into();
+    form
+}
+
+fn fix() -> Value {
+    let one = || json!({ "$ref": "#/$defs/fix" });
+    let libraries = Library::ALL.iter().map(|library| library.as_str()).chain(["any"]);
+    json!({
+        "type": "object", "properties": libraries.map(|name| (name.to_owned(), one())).collect::<Map<_, _>>(),
+        "required": ["any"], "additionalProperties": false,
+    })
+}
+
+fn one_fix() -> Value {
+    let when = described(condition(&[Root::Client, Root::Server]), "When the text is taken: CEL.");
+    let case = json!({
+        "type": "object", "properties": { "when": when, "text": text() },
+        "required": ["text"], "additionalProperties": false,
+    });
+    json!({ "anyOf": [text(), { "type": "array", "minItems": 1, "items": case }] })
+}
+
+/// Severity and thresholds by rule: those of the rules that there are, by name; any word for others.
+fn settings(rules: &RuleSet) -> Value {
+    let number = || json!({ "type": "number", "minimum": 0 });
+    let setting = |thresholds: Value| {
+        let properties = policy::SETTING_KEYS.iter().map(|key| {
+            let form = match key.name {
+                "severity" => json!({ "enum": Severity::ALL.map(Severity::as_str) }),
+                _ => thresholds.clone(),
+            };
+            (key.name.to_owned(), described(form, key.doc))
+        });
+        object(properties.collect(), &policy::SETTING_KEYS)
+    };
+    let known = rules.rules.iter().map(|rule| {
+        let own = rule.threshold_values().map(|(name, value)| {
+            let mut form = number();
+            form["default"] = value.to_json();
+            (name.to_owned(), form)
+        });
+        let thresholds = json!({
+            "type": "object", "properties": own.collect::<Map<_, _>>(), "additionalProperties": false,
+        });
+        (rule.name.clone(), described(setting(thresholds), &format!("{}: {}", rule.id, rule.summary)))
+    });
+    json!({
+        "type": "object", "properties": known.collect::<Map<_, _>>(),
+        "additionalProperties": setting(json!({ "type": "object", "additionalProperties": number() })),
+    })
+}
+
+fn suppression() -> Value {
+    let properties = policy::SUPPRESSION_KEYS.iter().map(|key| {
+        let form = match key.name {
+            "expires" => json!({ "type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$" }),
+            _ => text(),
+        };
+        (key.name.to_owned(), described(form, key.doc))
+    });
+    object(properties.collect(), &policy::SUPPRESSION_KEYS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::condition::Condition;
+    use crate::rules::names::Scope;
+
+    #[test]
+    fn examples_are_conditions() {
+        let roots = [Root::Client, Root::Request, Root::Server, Root::Stats, Root::Input];
+        let form = condition(&roots);
+        let examples = form["examples"].as_array().expect("examples");
+        assert!(examples.len() > 80);
+        for example in examples.iter().filter_map(Value::as_str) {
+            let compiled = Condition::compile(example, &Scope { roots: &roots, thresholds: &[] });
+            assert!(compiled.is_ok(), "{example}: {:?}", compiled.err());
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What holds for any text that is read as a rule or as a policy.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use kubetoll::render::rules::{json, list, markdown, terminal};
+use kubetoll::rules::{Mistakes, Policy, Rule, RuleSet};
+
+static EMBEDDED: LazyLock<RuleSet> = LazyLock::new(RuleSet::embedded);
+
+/// A rule file: either it is a rule, of which each page can be written, or every mistake has its place.
+pub fn rule(text: &str) {
+    let read = || {
+        let mut mistakes = Mistakes::default();
+        (Rule::parse("rule.yaml", text, &mut mistakes), mistakes)
+    };
+    let (rule, mistakes) = read();
+    assert_eq!(read().1, mistakes);
+    assert_eq!(rule.is_none(), !mistakes.0.is_empty(), "no rule without a reason: {mistakes}");
+    placed(text, &mistakes);
+    let Some(rule) = rule else { return };
+    assert!(rule.is_meant(&rule.id) && rule.is_meant(&rule.name) && rule.is_meant(rule.family()));
+    assert!(!rule.levels.is_empty() && !rule.fix.is_empty());
+    assert!(markdown::page(&rule).starts_with(&format!("# {} {}\n", rule.id, rule.name)));
+    assert!(!terminal::render(&rule, 40).is_empty());
+    let rules = [rule];
+    assert!(list::render(&rules, 80).contains(&rules[0].id));
+    assert!(serde_json::from_str::<serde_json::Value>(&json::render(&rules)).is_ok());
+}
+
+/// A policy file: either it is one, which can be applied, or every mistake has its place.
+pub fn policy(text: &str) {
+    let today = chrono::NaiveDate::from_ymd_opt(2026, 11, 1).expect("a day");
+    match Policy::read(Path::new("kubetoll.yaml"), text, &EMBEDDED, today) {
+        Ok(policy) => {
+            let mut rules = RuleSet::embedded();
+            policy.apply(&mut rules);
+            rules.choose(&policy.select, &policy.ignore).expect("the words of a policy are checked");
+        }
+        Err(mistakes) => {
+            assert!(!mistakes.0.is_empty());
+            placed(text, &mistakes);
+        }
+    }
+}
+
+/// Each mistake stands in the file, or right behind its end.
+fn placed(text: &str, mistakes: &Mistakes) {
+    // YAML's own line breaks are fewer than these.
+    let lines = text.split(['\n', '\r']).count() as u64;
+    for mistake in &mistakes.0 {
+        assert!((1..=lines + 1).contains(&mistake.at.line) && mistake.at.column >= 1, "{mistake}");
+        assert!(!mistake.message.is_empty());
+    }
+}
