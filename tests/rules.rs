@@ -147,7 +147,7 @@ fn no_such_rule_is_said_with_what_was_meant() {
             vec!["rules", "explain", "KT1"],
             "error: 'KT1' means several rules; `kubetoll rules list --select KT1`",
         ),
-        (vec!["rules", "explain", "KT9"], "error: no such rule 'KT9'; `kubetoll rules list` shows them"),
+        (vec!["rules", "explain", "KT8"], "error: no such rule 'KT8'; `kubetoll rules list` shows them"),
         (vec!["rules", "list", "--select", "limits-ignored"], "did you mean 'limit-ignored'?"),
         (vec!["scan", "audit.log", "--select", "nonsense"], "error: no such rule 'nonsense'"),
         (
@@ -273,7 +273,7 @@ fn every_mistake_of_a_policy_is_told_at_once() {
 kubeVersion: 1.30
 etcdVersion: new
 featureGates: {WatchLits: true, WatchList: maybe}
-select: [KT1, KT9]
+select: [KT1, KT8]
 ignore: list-from-etc
 failOn: [warning, everything]
 color: red

@@ -75,6 +75,31 @@ impl<'a> Product<'a> {
     }
 }
 
+/// Whether a product is what a library or a build tool calls every client that does not name itself.
+#[must_use]
+pub fn names_no_client(product: &str) -> bool {
+    const DEFAULTS: [&str; 17] = [
+        Product::ABSENT,
+        Product::UNNAMED,
+        "Go-http-client",
+        "okhttp",
+        "manager",
+        "python-requests",
+        "python-urllib3",
+        "Python-urllib",
+        "Java",
+        "Apache-HttpClient",
+        "axios",
+        "node-fetch",
+        "undici",
+        "reqwest",
+        "main",
+        "app",
+        "exe",
+    ];
+    DEFAULTS.contains(&product) || product.starts_with("__debug_bin")
+}
+
 /// Whether a user agent has client-go's default form, which ends with `) kubernetes/<commit>`.
 fn names_kubernetes(user_agent: &str) -> bool {
     memchr::memchr_iter(b')', user_agent.as_bytes()).any(|at| user_agent[at..].starts_with(") kubernetes/"))

@@ -58,9 +58,10 @@ pub fn render(report: &Report, view: &View) -> String {
         .take(DETAILED_CLIENTS.min(view.top))
         .collect();
     if !report.clients.iter().any(|client| client.shapes.iter().any(is_costly)) {
-        page.push_str(
-            "\nas far as this log tells, no client had a list or get answered by etcd, or a parameter ignored\n",
-        );
+        let text =
+            "as far as this log tells, no client had a list or get answered by etcd, or a parameter ignored";
+        page.push('\n');
+        page.push_str(&wrapped("", "", text, view.width));
     } else if !costly.is_empty() {
         page.push_str(&heading("what clients without a finding asked of etcd"));
     }

@@ -8,6 +8,7 @@ use crate::apiserver::options::{
     Limit, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
 };
 use crate::apiserver::{Asked, Gate, Server, Target, resources};
+use crate::k8s::user_agent::names_no_client;
 use crate::k8s::{Scope, Verb};
 use crate::ledger::Row;
 use compact_str::CompactString;
@@ -102,6 +103,13 @@ pub const CLIENT: &[Name<Get>] = &[
               `control-plane`, `helm`, `argo-cd`, `flux`, `terraform`, `java`, `python`, `javascript`, `kube-rs`, \
               `dotnet`, `go-http`, `curl`, `browser` or `unknown`.",
         get: |row| text(row.account.library(row.product).as_str()),
+    },
+    Name {
+        name: "anonymous",
+        kind: Bool,
+        doc: "The user agent is absent, or what a library calls every client that does not name itself: \
+              `Go-http-client`, `okhttp`, `manager`, `python-requests` …",
+        get: |row| Value::Bool(names_no_client(row.product)),
     },
     Name {
         name: "products",
