@@ -3,6 +3,7 @@
 mod args;
 mod audit_policy;
 mod classify;
+mod format;
 mod judging;
 mod output;
 mod progress;

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 
-use super::args::{FailOn, FilterArgs, Format, Page, ScanArgs};
+use super::args::{FailOn, FilterArgs, ScanArgs};
+use super::format::{Format, Page};
 use super::output::{Output, append, width};
 use super::progress::Progress;
 use super::{DONE, FAILED, FOUND, judging, server};

@@ -3,6 +3,7 @@
 //! `rules/<name>.yaml` ([`written`]) is checked ([`rule`]: CEL conditions, texts with placeholders, every mistake at
 //! once), rules are gathered ([`set`]), what they may name is listed ([`names`]), and they judge ([`judge`]).
 
+mod checked;
 mod columns;
 pub mod condition;
 pub mod facts;
