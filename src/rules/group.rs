@@ -1,6 +1,7 @@
 //! Rows that a rule judges together, and the whole that they are a part of.
 
 use std::cell::OnceCell;
+use std::cmp::Reverse;
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -103,13 +104,10 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Rows as a group. They may come in any order.
+    /// Rows as a group. They stand in the order of their account, which decides between those with equal requests.
     #[must_use]
     pub fn new(mut rows: Vec<Facts<'a>>, account: usize, whole: &'a Whole<'a>) -> Self {
-        rows.sort_by(|a, b| {
-            let requests = |facts: &Facts<'_>| whole.accounts.requests(facts.row);
-            requests(b).cmp(&requests(a)).then_with(|| (a.key, a.product).cmp(&(b.key, b.product)))
-        });
+        rows.sort_by_key(|facts| Reverse(whole.accounts.requests(facts.row)));
         Self {
             rows,
             account,

@@ -76,6 +76,12 @@ impl Text {
         &self.source
     }
 
+    /// Whether there is nothing to fill in.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        !self.source.contains('{')
+    }
+
     /// Fills the placeholders in.
     ///
     /// # Errors

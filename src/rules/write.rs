@@ -58,8 +58,8 @@ fn filled(values: &Values, kept: fn(&str) -> String) -> Vec<(&'static str, Fille
     values.iter().map(|(name, found)| (*name, value(found))).collect()
 }
 
-fn map(pairs: Vec<(&'static str, Filled)>) -> Filled {
-    Filled::from_pairs(pairs)
+fn map(facts: Vec<(&'static str, Filled)>) -> Filled {
+    Filled::from_object(Named { name: String::new(), facts })
 }
 
 fn thresholds(rule: &Rule) -> Filled {
@@ -101,11 +101,13 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> Re
             ("shape", kept(&shape).into()),
         ])
     };
-    let plain = placeholders(str::to_owned);
-    let prose = placeholders(in_prose);
-    let fill_by =
-        |text: &Text, values: &Filled| text.render(values).map_err(|error| format!("{}: {error}", rule.id));
-    let fill = |text: &Text| fill_by(text, &prose);
+    let fill_by = |text: &Text, kept: fn(&str) -> String| {
+        if text.is_plain() {
+            return Ok(text.source().to_owned());
+        }
+        text.render(&placeholders(kept)).map_err(|error| format!("{}: {error}", rule.id))
+    };
+    let fill = |text: &Text| fill_by(text, in_prose);
     let mut key = Vec::new();
     key.extend(resource.clone().filter(|_| rule.group_by.resource));
     key.extend(product.clone().filter(|_| rule.group_by.product));
@@ -122,6 +124,9 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> Re
             user_agents.push((facts.product.to_owned(), example));
         }
     }
+    let message = one_line(&fill_by(&rule.message, str::to_owned)?);
+    let fix = fix(rule, leading, &fill)?;
+    let look_for = rule.verify.as_ref().map(&fill).transpose()?;
     Ok(Finding {
         rule: rule.id.clone(),
         severity,
@@ -130,9 +135,9 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> Re
         resource,
         shape: Some(shape),
         key,
-        message: one_line(&fill_by(&rule.message, &plain)?),
-        fix: fix(rule, leading, &fill)?,
-        look_for: rule.verify.as_ref().map(&fill).transpose()?,
+        message,
+        fix,
+        look_for,
         stats: telling(stats),
         verdict: Some(path(leading, group)),
         span: group.span(),
