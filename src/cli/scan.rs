@@ -57,6 +57,10 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
     if holds_any {
         write(&report, args, &pages)?;
     }
+    // A gate that judges nothing would pass in silence.
+    if report.input.filtered > 0 && report.totals.counts.requests == 0 {
+        anstream::eprintln!("note: the filters left no request; nothing was judged");
+    }
     for message in &empty {
         anstream::eprintln!("error: {message}");
     }
