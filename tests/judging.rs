@@ -149,7 +149,11 @@ fn naively(accounts: &Accounts, rules: &[Rule]) -> Found {
                 let mut key = Vec::new();
                 key.extend(leading.key.resource.clone().filter(|_| rule.group_by.resource));
                 key.extend(Some(leading.product.to_owned()).filter(|_| rule.group_by.product));
-                key.extend(Some(leading.key.name()).filter(|_| rule.group_by.shape));
+                if rule.group_by.shape {
+                    key.push(leading.key.name());
+                    key.push(leading.key.reason.to_owned());
+                    key.extend(leading.key.misspelt.iter().cloned());
+                }
                 found.insert((
                     rule.id.clone(),
                     severity.to_string(),

@@ -179,7 +179,11 @@ impl<'e> Parts<'e> {
 #[must_use]
 pub fn classify<'e>(event: &'e Event<'_>, parts: &'e Parts<'e>, stage: Stage, place: Place) -> Request<'e> {
     let verb = Verb::from_audit(&event.verb);
-    let (asked, unknown_keys) = parts.asks(verb.method(), || verb, !event.request_uri.is_empty());
+    let (mut asked, unknown_keys) = parts.asks(verb.method(), || verb, !event.request_uri.is_empty());
+    // A WATCH is one by its query: where there is none, the query was taken out of the record.
+    if verb == Verb::Watch && asked.verb == Verb::List && !event.request_uri.contains('?') {
+        asked = without_query(asked);
+    }
     let asking = event.user.as_ref();
     let real = asking.map_or("", |user| &*user.username);
     let acting = event.impersonated_user.as_ref().map(|user| &*user.username).filter(|name| !name.is_empty());
@@ -230,6 +234,12 @@ fn unknown<'e>(verb: Verb, object: &'e ObjectRef<'_>, unreadable: bool) -> Asked
     let target =
         asked::Target::Unknown { group: &*object.api_group, resource: &*object.resource, unreadable };
     Asked { verb, target, options: Options::default() }
+}
+
+fn without_query(asked: Asked<&str>) -> Asked<&str> {
+    let asked::Target::Resource { group, resource, .. } = asked.target else { return asked };
+    let target = asked::Target::Unknown { group, resource, unreadable: false };
+    Asked { verb: Verb::Watch, target, options: Options::default() }
 }
 
 fn measured(annotations: &Annotations<'_>) -> Option<Measured> {

@@ -67,6 +67,14 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
     if !empty.is_empty() {
         return Ok(FAILED);
     }
+    // A rule that failed may have found what the gate is for.
+    if !report.rule_failures.is_empty() && !judging.fail_on.is_empty() {
+        anstream::eprintln!(
+            "error: a rule failed, so the gate can't be trusted: {}",
+            report.rule_failures[0]
+        );
+        return Ok(FAILED);
+    }
     Ok(fail_on(&report, &judging.fail_on))
 }
 
@@ -76,6 +84,9 @@ fn check_outputs(args: &ScanArgs, pages: &[Written], sources: &Sources) -> anyho
         Format::Table(_, path) => Some(path),
         Format::Page(..) => None,
     });
+    if let Some(path) = step_summary().filter(|_| pages.iter().any(|page| page.page == Page::Github)) {
+        append(&path, "")?;
+    }
     let mut named: Vec<PathBuf> = Vec::new();
     for path in pages.iter().filter_map(|page| page.to.as_ref()).chain(tables) {
         render::export::check(path)?;
@@ -317,10 +328,15 @@ fn write(report: &Report, args: &ScanArgs, pages: &[Written]) -> anyhow::Result<
 
 /// Adds the report to the job's summary, where a workflow of GitHub runs.
 fn github_summary(report: &Report) -> anyhow::Result<()> {
-    match std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
-        Some(path) => append(Path::new(&path), &render::markdown::render(report)),
+    match step_summary() {
+        Some(path) => append(&path, &render::markdown::render(report)),
         None => Ok(()),
     }
+}
+
+/// Where a workflow of GitHub takes a job's summary from.
+fn step_summary() -> Option<PathBuf> {
+    std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 /// How many there are of what is asked to fail on; says which.

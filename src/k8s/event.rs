@@ -209,6 +209,11 @@ pub struct Annotations<'a> {
     /// Source: k8s.io/apiserver `pkg/endpoints/metrics/metrics.go:deprecatedAnnotationKey`.
     #[serde(borrow, default, rename = "k8s.io/deprecated")]
     pub deprecated: Text<'a>,
+    /// `true` for an event that the server cut.
+    ///
+    /// Source: k8s.io/apiserver `plugin/pkg/audit/truncate/truncate.go:annotationKey`.
+    #[serde(borrow, default, rename = "audit.k8s.io/truncated")]
+    pub truncated: Text<'a>,
     /// The release that removes it, such as `1.25`.
     #[serde(borrow, default, rename = "k8s.io/removed-release")]
     pub removed_release: Text<'a>,

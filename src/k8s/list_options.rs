@@ -154,16 +154,16 @@ pub fn is_known_key(key: &str) -> bool {
     index_of(key).is_some() || OTHER_KNOWN_KEYS.contains(&key) || key == "timeout"
 }
 
-/// The list option that an ignored key was meant to be, if it is one but for its case or for up to two slips of
-/// the keyboard (`filedSelector`, `labelselector`, `resourceversion`).
+/// The list option that an ignored key was meant to be, if it is one but for its case, for one slip of the keyboard
+/// (`limits`), or in a longer word for two (`filedSelector`, `resourceversoin`).
 #[must_use]
 pub fn meant_key(unknown: &str) -> Option<&'static str> {
     LIST_OPTION_KEYS.into_iter().find(|known| unknown.eq_ignore_ascii_case(known)).or_else(|| {
         LIST_OPTION_KEYS.into_iter().find(|known| {
             // Two slips in a word of five letters are another word.
-            known.len() >= 8
-                && unknown.len().abs_diff(known.len()) <= 2
-                && strsim::osa_distance(&unknown.to_ascii_lowercase(), &known.to_ascii_lowercase()) <= 2
+            let slips = if known.len() >= 8 { 2 } else { 1 };
+            unknown.len().abs_diff(known.len()) <= slips
+                && strsim::osa_distance(&unknown.to_ascii_lowercase(), &known.to_ascii_lowercase()) <= slips
         })
     })
 }
@@ -221,6 +221,8 @@ mod tests {
         assert_eq!(meant_key("labelSelectors"), Some("labelSelector"));
         assert_eq!(meant_key("Limit"), Some("limit"));
         assert_eq!(meant_key("_"), None);
-        assert_eq!(meant_key("limits"), None);
+        assert_eq!(meant_key("limits"), Some("limit"));
+        assert_eq!(meant_key("wacth"), Some("watch"));
+        assert_eq!(meant_key("lists"), None);
     }
 }

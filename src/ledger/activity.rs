@@ -67,6 +67,15 @@ impl Activity {
         longest
     }
 
+    /// Minutes from the first with an event to the last.
+    #[must_use]
+    pub fn span_minutes(&self) -> u64 {
+        match (self.minutes().next(), self.minutes().last()) {
+            (Some(first), Some(last)) => last - first + 1,
+            _ => 0,
+        }
+    }
+
     /// Minutes with events.
     #[must_use]
     pub fn active_minutes(&self) -> u64 {

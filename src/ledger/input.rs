@@ -39,6 +39,8 @@ pub struct InputCounts {
     pub access_span: Option<(i64, i64)>,
     /// Requests of an access log of which the time is not known: their lines have no year.
     pub undated: u64,
+    /// Of the events, those that the server cut, as they were larger than its log takes.
+    pub truncated: u64,
     /// Of the events, those that a filter left out.
     pub filtered: u64,
     /// Of the events, those that were read already.
@@ -140,10 +142,11 @@ impl Merge for SourceCounts {
 }
 
 impl InputCounts {
-    /// Takes note of an instant at which an event's request was received.
-    pub fn received_at(&mut self, micros: i64) {
-        self.span = widened(self.span, micros);
-        self.activity.note(micros);
+    /// Takes note of an event: when its request was received, and how long that took if it ended. What was written
+    /// when tells of gaps: a watch may have begun hours before the log.
+    pub fn received_at(&mut self, received: i64, took: Option<u64>) {
+        self.span = widened(self.span, received);
+        self.activity.note(received.saturating_add_unsigned(took.unwrap_or(0)));
     }
 
     /// All events, filtered ones too.
@@ -194,6 +197,7 @@ impl Merge for InputCounts {
         self.access_ids += other.access_ids;
         self.access_counted += other.access_counted;
         self.undated += other.undated;
+        self.truncated += other.truncated;
         self.filtered += other.filtered;
         self.duplicates += other.duplicates;
         self.access_duplicates += other.access_duplicates;

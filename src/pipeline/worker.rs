@@ -206,6 +206,9 @@ impl Counting<'_> {
             }
             Pass::Count => {
                 self.source.event(stage, layers, &mut self.counted.ledger.input);
+                let cut =
+                    event.annotations.as_ref().is_some_and(|annotations| &*annotations.truncated == "true");
+                self.counted.ledger.input.truncated += u64::from(cut);
                 self.source.without_reads += u64::from(layers.contains(Envelope::AzureAdmin));
                 let mut request = classify(event, &parts, stage, place);
                 let is_new = self.shared.settings.dedup == Dedup::Off || {
@@ -276,7 +279,7 @@ impl Counting<'_> {
         let source = request.place.source;
         if let Some(received) = request.received {
             let ledger = &mut self.counted.ledger;
-            ledger.input.received_at(received);
+            ledger.input.received_at(received, request.micros);
             if let Some(statement) = request.statement {
                 ledger.versions.state(statement, source, received);
             }

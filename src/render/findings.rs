@@ -117,20 +117,37 @@ fn full<'f>(finding: &'f Finding, told: &mut Vec<(&'f str, &'f str)>, width: usi
     page
 }
 
+/// The words of a command as they are written: with their quotes, `'…'` and `$'…'`.
+fn shell_words(command: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let (mut quoted, mut by_dollar, mut escaped, mut before) = (false, false, false, ' ');
+    for c in command.chars() {
+        let is_escaped = std::mem::take(&mut escaped);
+        match c {
+            _ if is_escaped => {}
+            '\\' if !quoted || by_dollar => escaped = true,
+            '\'' => {
+                by_dollar = !quoted && before == '$';
+                quoted = !quoted;
+            }
+            ' ' if !quoted => {
+                words.push(String::new());
+                before = c;
+                continue;
+            }
+            _ => {}
+        }
+        before = c;
+        if let Some(word) = words.last_mut() {
+            word.push(c);
+        }
+    }
+    words
+}
+
 /// A command on lines that a shell reads as one, of so many characters where its words allow it.
 fn command_lines(command: &str, room: usize) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    let mut is_quoted = false;
-    for part in command.split(' ') {
-        match words.last_mut().filter(|_| is_quoted) {
-            Some(word) => {
-                word.push(' ');
-                word.push_str(part);
-            }
-            None => words.push(part.to_owned()),
-        }
-        is_quoted ^= part.matches('\'').count() % 2 == 1;
-    }
+    let words = shell_words(command);
     let mut lines: Vec<String> = Vec::new();
     for word in words {
         // Two more characters make the line go on.
@@ -158,5 +175,8 @@ mod tests {
         let lines = command_lines("kubetoll classify 'GET /a b c d e f g' --kube-version 1.30.4", 30);
         assert_eq!(lines, ["kubetoll classify \\", "  'GET /a b c d e f g' \\", "  --kube-version 1.30.4"]);
         assert_eq!(command_lines("kubectl get --raw /x", 80), ["kubectl get --raw /x"]);
+        let hostile = r"scan --user 'a'\''; touch /x #' --verb $'a\' b' list";
+        let words = ["scan", "--user", r"'a'\''; touch /x #'", "--verb", r"$'a\' b'", "list"];
+        assert_eq!(shell_words(hostile), words);
     }
 }

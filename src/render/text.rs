@@ -111,6 +111,9 @@ fn head(report: &Report, view: &View) -> String {
         );
     }
     line("findings", &facts::verdict(report));
+    if report.findings.is_empty() {
+        line("", "what the log does not hold was not judged");
+    }
     if let Some(file) = &report.policy.file {
         let held = counted(report.policy.suppressed.len() as u64, "finding");
         line("policy", &format!("{}; it holds back {held}", escaped(file)));

@@ -77,8 +77,14 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let judged_failures = std::mem::take(&mut judged.failures);
     let builder = Builder { context, received_only };
     let example = |exemplar: &Exemplar| builder.example(exemplar);
-    let told =
-        Findings { accounts: &accounts, rules, policy: context.policy, example: &example }.tell(judged);
+    let told = Findings {
+        accounts: &accounts,
+        rules,
+        policy: context.policy,
+        is_filtered: ledger.input.filtered > 0,
+        example: &example,
+    }
+    .tell(judged);
     let mut all = Sums::default();
     let mut clients: Vec<(usize, v1::Client)> =
         accounts.clients.into_iter().map(|account| builder.client(account, &mut all)).enumerate().collect();

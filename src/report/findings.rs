@@ -1,7 +1,6 @@
 //! Findings in the form of the report.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
 
 use super::v1;
 use crate::accounts::{Account, Accounts};
@@ -14,6 +13,8 @@ pub(super) struct Findings<'a> {
     pub(super) accounts: &'a Accounts,
     pub(super) rules: &'a [Rule],
     pub(super) policy: &'a Policy,
+    /// A filter left events out.
+    pub(super) is_filtered: bool,
     /// A request in the form of the report.
     pub(super) example: &'a dyn Fn(&crate::ledger::Exemplar) -> v1::Example,
 }
@@ -112,7 +113,10 @@ impl Findings<'_> {
     }
 
     fn policy(&self, judged: &Judged) -> v1::Policy {
-        let used: BTreeSet<usize> = judged.suppressed.iter().map(|(index, _)| *index).collect();
+        // Of a part of the log it can't be said what holds nothing back.
+        let is_unmatched = |index: &usize, one: &rules::Suppression| {
+            !one.is_expired && !judged.used.contains(index) && !self.is_filtered
+        };
         let info = |one: &rules::Suppression| v1::SuppressionInfo {
             rule: one.rule.clone(),
             client: one.client.clone(),
@@ -143,7 +147,7 @@ impl Findings<'_> {
                 .collect(),
             expired: all.clone().filter(|(_, one)| one.is_expired).map(|(_, one)| info(one)).collect(),
             unmatched: all
-                .filter(|(index, one)| !one.is_expired && !used.contains(index))
+                .filter(|(index, one)| is_unmatched(index, one))
                 .map(|(_, one)| info(one))
                 .collect(),
         }

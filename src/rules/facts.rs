@@ -285,7 +285,8 @@ pub const REQUEST: &[Name<Get>] = &[
         get: |row| {
             Value::Bool(row.asked().is_some_and(|asked| match asked.options.single {
                 Single::No => false,
-                Single::Key | Single::KeyIfClusterScoped => true,
+                Single::Key => true,
+                Single::KeyIfClusterScoped => !row.is_across_namespaces(),
                 Single::KeyBySelectedNamespace => row.key.kube_version.at_least(27, 0),
             }))
         },
@@ -367,10 +368,10 @@ pub const SERVER: &[Name<Get>] = &[
     Name {
         name: "consistentLists",
         kind: Bool,
-        doc: "A LIST without resourceVersion comes from the watch cache.",
+        doc: "A LIST without resourceVersion and without a limit comes from the watch cache.",
         get: |row| {
             let server = row.server();
-            Value::Bool(server.version.at_least(31, 0) && server.consistent_reads_from_cache())
+            Value::Bool(server.consistent_reads_from_cache())
         },
     },
     Name {

@@ -193,6 +193,9 @@ impl<'a> Group<'a> {
     /// so arrivals and ends are compared over all answers.
     #[must_use]
     pub fn unfinished(&self) -> u64 {
+        if self.whole.accounts.received_only {
+            return 0;
+        }
         let mut asked: Vec<&ShapeKey> =
             self.rows.iter().filter(|facts| !facts.entry.long_running).map(|facts| facts.key).collect();
         asked.sort_unstable_by_key(|key| question(key));

@@ -41,12 +41,13 @@ impl InputFacts {
         let mut facts = Self {
             events: input.all_events(),
             requests: whole.requests,
-            minutes: input
-                .span
-                .map_or(0, |(first, last)| ((last - first).unsigned_abs()).div_ceil(60_000_000)),
+            minutes: input.activity.span_minutes(),
             received_only: input.received_only(),
             without_reads: input.sources.values().any(|source| source.without_reads > 0),
-            cut: lost(SkipReason::Truncated) + lost(SkipReason::CutByCloudwatch) + lost(SkipReason::TooLong),
+            cut: input.truncated
+                + lost(SkipReason::Truncated)
+                + lost(SkipReason::CutByCloudwatch)
+                + lost(SkipReason::TooLong),
             skipped: all - lost(SkipReason::Blank),
             damaged: input.damaged.len() as u64,
             longest_gap: input.activity.longest_gap().map_or(0, |gap| gap.minutes),
@@ -80,7 +81,7 @@ pub const INPUT: &[Name<Get>] = &[
     Name {
         name: "minutes",
         kind: Int,
-        doc: "Minutes from the first event to the last, rounded up.",
+        doc: "Minutes from the first event to the last.",
         get: |input| Value::count(input.minutes),
     },
     Name {
@@ -117,7 +118,7 @@ pub const INPUT: &[Name<Get>] = &[
     Name {
         name: "cut",
         kind: Int,
-        doc: "Records that were cut on their way, or are too long.",
+        doc: "Records that were cut on their way, or are too long, and events that the server cut.",
         get: |input| Value::count(input.cut),
     },
     Name {

@@ -3,6 +3,8 @@
 //! A condition runs once for each distinct combination of the facts that it names: facts are columns of small
 //! numbers, and an answer is remembered by them. So the cost of a rule is a look-up a row.
 
+use std::collections::BTreeSet;
+
 use hashbrown::HashMap;
 use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
@@ -28,6 +30,8 @@ pub struct Judged {
     pub findings: Vec<Finding>,
     /// Findings that a suppression holds back, with the suppression's index.
     pub suppressed: Vec<(usize, Finding)>,
+    /// Suppressions that cover a row of a finding.
+    pub used: BTreeSet<usize>,
     /// Conditions and texts that failed on a value, in words.
     pub failures: Vec<String>,
     /// How often a condition was run.
@@ -59,6 +63,7 @@ pub fn judge(
     judged.into_iter().fold(Judged::default(), |mut all, one| {
         all.findings.extend(one.findings);
         all.suppressed.extend(one.suppressed);
+        all.used.extend(one.used);
         all.failures.extend(one.failures);
         all.runs += one.runs;
         all
@@ -90,7 +95,7 @@ type Memo<K, A = bool> = HashMap<K, A, FxBuildHasher>;
 struct PartOfMatch<'r> {
     part: &'r Part,
     columns: Vec<&'r Column>,
-    memo: Memo<Box<[u32]>, Option<bool>>,
+    memo: Memo<Box<[u32]>, Result<bool, String>>,
     key: Vec<u32>,
 }
 
@@ -100,16 +105,20 @@ impl<'r> PartOfMatch<'r> {
         Self { part, columns, memo: Memo::default(), key: Vec::new() }
     }
 
-    fn holds(&mut self, row: u32, run: &mut impl FnMut(&Part, &[Value<'_>]) -> Option<bool>) -> Option<bool> {
+    fn holds(
+        &mut self,
+        row: u32,
+        run: &mut impl FnMut(&Part, &[Value<'_>]) -> Result<bool, String>,
+    ) -> Result<bool, String> {
         self.key.clear();
         self.key.extend(self.columns.iter().map(|column| column.ids[row as usize]));
         if let Some(known) = self.memo.get(self.key.as_slice()) {
-            return *known;
+            return known.clone();
         }
         let ids = self.columns.iter().zip(&self.key);
         let values: Vec<Value<'_>> = ids.map(|(column, id)| column.values[*id as usize].clone()).collect();
         let holds = run(self.part, &values);
-        self.memo.insert(self.key.as_slice().into(), holds);
+        self.memo.insert(self.key.as_slice().into(), holds.clone());
         holds
     }
 }
@@ -137,6 +146,7 @@ impl<'r> OneRule<'r, '_> {
         }
         let Some(severity) = held.map(|held| self.rule.fixed_severity.unwrap_or(held)) else { return };
         let suppressed_by = self.suppressions.iter().position(|one| one.covers_input(self.rule));
+        self.judged.used.extend(suppressed_by);
         self.keep(write::on_input(self.rule, severity, input), suppressed_by);
     }
 
@@ -156,22 +166,24 @@ impl<'r> OneRule<'r, '_> {
 
     /// A finding, or what of it no suppression holds back.
     fn found(&mut self, group: &Group<'r>, severity: Severity, memos: &mut [Memo<Vec<Value<'static>>>]) {
-        let of = |facts: &Facts<'_>| self.suppressions.iter().position(|one| one.covers(self.rule, facts));
-        let covering: Vec<Option<usize>> = group.rows.iter().map(of).collect();
+        let of = |facts: &Facts<'_>| -> Vec<usize> {
+            let all = self.suppressions.iter().enumerate();
+            all.filter(|(_, one)| one.covers(self.rule, facts)).map(|(index, _)| index).collect()
+        };
+        let covering: Vec<Vec<usize>> = group.rows.iter().map(of).collect();
         let Some(first) = covering.iter().flatten().min().copied() else {
             return self.write(group, severity, None);
         };
-        let rest: Vec<Facts<'r>> = group
-            .rows
-            .iter()
-            .zip(&covering)
-            .filter(|(_, by)| by.is_none())
-            .map(|(facts, _)| *facts)
-            .collect();
-        let account = group.account;
-        self.write(group, severity, Some(first));
+        self.judged.used.extend(covering.iter().flatten());
+        let part = |is_covered: bool| -> Vec<Facts<'r>> {
+            let rows = group.rows.iter().zip(&covering);
+            rows.filter(|(_, by)| by.is_empty() != is_covered).map(|(facts, _)| *facts).collect()
+        };
+        let whole = &self.rows.whole;
+        self.write(&Group::new(part(true), group.account, whole), severity, Some(first));
+        let rest = part(false);
         if !rest.is_empty() {
-            let rest = Group::new(rest, account, &self.rows.whole);
+            let rest = Group::new(rest, group.account, whole);
             if let Some(severity) = self.level(&rest, memos) {
                 self.write(&rest, severity, None);
             }
@@ -183,13 +195,12 @@ impl<'r> OneRule<'r, '_> {
         self.keep(write::on_group(self.rule, severity, group), suppressed_by);
     }
 
-    fn keep(&mut self, written: Result<Finding, String>, suppressed_by: Option<usize>) {
-        match written {
-            Ok(finding) => match suppressed_by {
-                None => self.judged.findings.push(finding),
-                Some(index) => self.judged.suppressed.push((index, finding)),
-            },
-            Err(error) => self.judged.failures.push(error),
+    fn keep(&mut self, written: (Finding, Vec<String>), suppressed_by: Option<usize>) {
+        let (finding, failures) = written;
+        self.judged.failures.extend(failures);
+        match suppressed_by {
+            None => self.judged.findings.push(finding),
+            Some(index) => self.judged.suppressed.push((index, finding)),
         }
     }
 
@@ -203,25 +214,25 @@ impl<'r> OneRule<'r, '_> {
             .filter(|row| self.rows.facts[*row as usize].row.events > 0)
             .filter(|row| {
                 // A part that does not hold settles it, even if another can't be told.
-                let mut failed = false;
+                let mut failed = None;
                 for part in &mut parts {
                     match part.holds(*row, &mut |part, values| self.run_part(part, values)) {
-                        Some(true) => {}
-                        Some(false) => return false,
-                        None => failed = true,
+                        Ok(true) => {}
+                        Ok(false) => return false,
+                        Err(error) => failed = Some(error),
                     }
                 }
-                !failed
+                if let Some(error) = &failed {
+                    self.fail(&condition.source, error);
+                }
+                failed.is_none()
             })
             .collect()
     }
 
-    /// `None` if it can't be told, which is noted.
-    fn run_part(&mut self, part: &Part, values: &[Value<'_>]) -> Option<bool> {
+    fn run_part(&mut self, part: &Part, values: &[Value<'_>]) -> Result<bool, String> {
         self.judged.runs += 1;
-        let source = self.rule.matches.as_ref().map_or("", |condition| &condition.source);
-        let result = part.evaluate(values, |name| word(name, self.rule));
-        result.map_err(|error| self.fail(source, &error)).ok()
+        part.evaluate(values, |name| word(name, self.rule))
     }
 
     fn fail(&mut self, source: &str, error: &str) {

@@ -8,7 +8,8 @@ use minijinja::{Environment, UndefinedBehavior, Value};
 
 use super::condition::Wrong;
 use super::mistake::expected;
-use super::names::Scope;
+use super::names::{Root, Scope};
+use super::value::Kind;
 
 /// What a text may name beside the roots' names.
 const PLAIN: [&str; 4] = ["client", "resource", "product", "shape"];
@@ -67,7 +68,14 @@ impl Text {
         let source = source.trim_end().to_owned();
         let mut compiled = ENVIRONMENT.clone();
         compiled.add_template_owned(ONLY, source.clone()).expect("it was compiled just now");
-        Ok(Self { source, compiled })
+        let text = Self { source, compiled };
+        // An unknown filter, and an operation that no value of a name's type allows, fail only when they are used.
+        match text.render(&samples(scope)) {
+            Ok(_) => Ok(text),
+            Err(error) => {
+                Err(vec![Wrong { offset: 0, message: format!("the text can't be filled in: {error}") }])
+            }
+        }
     }
 
     /// As it is written.
@@ -128,6 +136,27 @@ fn too_long(source: &str) -> Option<Wrong> {
         }
     }
     None
+}
+
+/// A value for each placeholder, of its type.
+fn samples(scope: &Scope<'_>) -> Value {
+    let sample = |kind: Kind| match kind {
+        Kind::Bool => Value::from(true),
+        Kind::Int => Value::from(1),
+        Kind::Double => Value::from(1.5),
+        Kind::Text => Value::from("text"),
+        Kind::Texts => Value::from(vec!["text"]),
+    };
+    let root = |root: &Root| {
+        let names = scope.words(*root).into_iter();
+        let values = names
+            .map(|name| (name, scope.find(*root, name).map_or(Value::UNDEFINED, |(_, kind)| sample(kind))));
+        (root.as_str(), Value::from_pairs(values.collect::<Vec<_>>()))
+    };
+    let roots: Vec<(&str, Value)> = scope.roots.iter().map(root).collect();
+    let known = |name: &str| scope.roots.iter().any(|root| root.as_str() == name);
+    let plain = PLAIN.into_iter().filter(|name| !known(name)).map(|name| (name, Value::from("text")));
+    Value::from_pairs(roots.into_iter().chain(plain).collect::<Vec<_>>())
 }
 
 /// What is wrong with a placeholder, if anything is.
@@ -231,6 +260,10 @@ mod tests {
         ] {
             let wrong = compile(&source).expect_err("too long");
             assert_eq!(wrong, [Wrong { offset: 0, message: message.to_owned() }], "{source}");
+        }
+        for source in ["{{ client.kind|nofilter }}", "{{ client.kind * 1000 - 1 }}"] {
+            let wrong = compile(source).expect_err(source);
+            assert!(wrong[0].message.starts_with("the text can't be filled in: "), "{wrong:?}");
         }
         let wrong = compile("a\n{{ client ").expect_err("no end");
         assert!(wrong[0].message.starts_with("no template: "), "{wrong:?}");

@@ -68,11 +68,8 @@ fn thresholds(rule: &Rule) -> Filled {
     )
 }
 
-/// A finding on a client.
-///
-/// # Errors
-/// Where a text fails on a value: which, and why.
-pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> Result<Finding, String> {
+/// A finding on a client. A text that fails on a value costs no finding: what stands in for it is told, and that it failed.
+pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (Finding, Vec<String>) {
     let leading = group.leading();
     let account = leading.account;
     let only = |of: fn(&Facts<'_>) -> Option<String>| {
@@ -112,7 +109,10 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> Re
     key.extend(resource.clone().filter(|_| rule.group_by.resource));
     key.extend(product.clone().filter(|_| rule.group_by.product));
     if rule.group_by.shape {
+        // Shapes of one name may differ in what the server ignored or refused.
         key.push(shape.clone());
+        key.push(leading.key.reason.to_owned());
+        key.extend(leading.key.misspelt.iter().cloned());
     }
     let mut user_agents: Vec<(String, String)> = Vec::new();
     for facts in &group.rows {
@@ -124,10 +124,17 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> Re
             user_agents.push((facts.product.to_owned(), example));
         }
     }
-    let message = one_line(&fill_by(&rule.message, str::to_owned)?);
-    let fix = fix(rule, leading, &fill)?;
-    let look_for = rule.verify.as_ref().map(&fill).transpose()?;
-    Ok(Finding {
+    let mut failures = Vec::new();
+    let mut or = |filled: Result<String, String>, instead: &str| {
+        filled.unwrap_or_else(|failure| {
+            failures.push(failure);
+            instead.to_owned()
+        })
+    };
+    let message = one_line(&or(fill_by(&rule.message, str::to_owned), &rule.summary));
+    let fix = or(fix(rule, leading, &fill), "");
+    let look_for = rule.verify.as_ref().map(|text| or(fill(text), ""));
+    let finding = Finding {
         rule: rule.id.clone(),
         severity,
         account: Some(group.account),
@@ -143,20 +150,25 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> Re
         span: group.span(),
         user_agents,
         evidence: evidence(rule, group),
-    })
+    };
+    (finding, failures)
 }
 
-/// A finding on the input.
-///
-/// # Errors
-/// As [`on_group`].
-pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> Result<Finding, String> {
+/// A finding on the input, as [`on_group`].
+pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (Finding, Vec<String>) {
     let facts = found(INPUT, |get| get(input));
     let values =
         Filled::from_pairs([("input", map(filled(&facts, str::to_owned))), ("threshold", thresholds(rule))]);
     let fill = |text: &Text| text.render(&values).map_err(|error| format!("{}: {error}", rule.id));
     let any = rule.fix.iter().find(|fix| fix.library.is_none()).and_then(|fix| fix.cases.last());
-    Ok(Finding {
+    let mut failures = Vec::new();
+    let mut or = |filled: Result<String, String>, instead: &str| {
+        filled.unwrap_or_else(|failure| {
+            failures.push(failure);
+            instead.to_owned()
+        })
+    };
+    let finding = Finding {
         rule: rule.id.clone(),
         severity,
         account: None,
@@ -164,15 +176,16 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> R
         resource: None,
         shape: None,
         key: Vec::new(),
-        message: one_line(&fill(&rule.message)?),
-        fix: any.map_or(Ok(String::new()), |(_, text)| fill(text))?,
-        look_for: rule.verify.as_ref().map(&fill).transpose()?,
+        message: one_line(&or(fill(&rule.message), &rule.summary)),
+        fix: any.map_or_else(String::new, |(_, text)| or(fill(text), "")),
+        look_for: rule.verify.as_ref().map(|text| or(fill(text), "")),
         stats: telling(facts),
         verdict: None,
         span: None,
         user_agents: Vec::new(),
         evidence: Vec::new(),
-    })
+    };
+    (finding, failures)
 }
 
 /// Conditions in a message leave blank ends behind.

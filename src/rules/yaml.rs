@@ -87,10 +87,22 @@ pub fn read(file: &str, text: &str, mistakes: &mut Mistakes) -> Option<Node> {
                 .split_once(": ")
                 .filter(|(head, _)| head.starts_with("line "))
                 .map_or(message, |(_, rest)| rest);
-            mistakes.add(file, at, format!("no YAML: {message}"));
+            mistakes.add(file, at, format!("no YAML: {}", for_authors(message)));
             None
         }
     }
+}
+
+/// A message of the library without what only its users could do.
+fn for_authors(message: &str) -> String {
+    if let Some(rest) = message.strip_prefix("duplicate mapping key: ") {
+        let key = rest.split(',').next().unwrap_or(rest);
+        return format!("the key '{key}' stands there twice");
+    }
+    if message.starts_with("multiple YAML documents") {
+        return "a file holds one document; write each into a file of its own".to_owned();
+    }
+    message.split(" at line ").next().unwrap_or(message).to_owned()
 }
 
 /// The place of a character of a scalar's text. A scalar in quotes or with escapes is folded in ways that are not
@@ -227,7 +239,9 @@ mod tests {
         assert!(error.contains("no YAML"), "{error}");
         assert!(!error.contains('\n'), "{error}");
         let error = read_one("a: 1\na: 2\n").expect_err("a key twice");
-        assert!(error.starts_with("r.yaml:2:1"), "{error}");
+        assert_eq!(error, "r.yaml:2:1: no YAML: the key 'a' stands there twice");
+        let error = read_one("a: 1\n---\na: 2\n").expect_err("two documents");
+        assert!(error.ends_with("a file holds one document; write each into a file of its own"), "{error}");
     }
 
     #[test]
