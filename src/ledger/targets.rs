@@ -2,13 +2,19 @@
 //! the one that is asked most. A row holds no object's name, so targets are known by a hash.
 //!
 //! Up to 64 targets are counted exactly. Of more, those whose hash begins with enough zeros are counted, as many as
-//! fit (adaptive sampling: M. Wegman; P. Flajolet, "On adaptive sampling", 1990). Which ones depends on the set of
-//! targets alone, so neither order nor split matters, and what is counted of a target is never an estimate.
+//! fit (adaptive sampling: M. Wegman; P. Flajolet, "On adaptive sampling", 1990), and all are summed in two tables of
+//! cells, in which one target that is asked far more often than others stands out (as in G. Cormode, S.
+//! Muthukrishnan, "An improved data stream summary: the count-min sketch", 2005). Which ones are counted depends on
+//! the set of targets alone, and cells are sums, so neither order nor split matters.
 
 use super::Merge;
 
 /// How many targets of a row are counted one by one.
 const MAX_COUNTED: usize = 64;
+/// Cells of a table, a power of two.
+const CELLS: usize = 128;
+
+type Table = [u32; CELLS];
 
 /// The targets of one row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,6 +23,8 @@ pub struct Targets {
     counted: Vec<(u32, u32)>,
     /// Only hashes with so many leading zeros are counted.
     sampled: u32,
+    /// Where not all are counted: the requests for all of them, by two parts of their hashes.
+    cells: Option<Box<[Table; 2]>>,
 }
 
 impl Targets {
@@ -27,6 +35,13 @@ impl Targets {
     }
 
     fn add(&mut self, hash: u32, requests: u32) -> bool {
+        if let Some(cells) = &mut self.cells {
+            fill(cells, hash, requests);
+        }
+        self.count(hash, requests)
+    }
+
+    fn count(&mut self, hash: u32, requests: u32) -> bool {
         if hash.leading_zeros() < self.sampled {
             return true;
         }
@@ -37,12 +52,27 @@ impl Targets {
             }
             Err(at) => {
                 self.counted.insert(at, (hash, requests));
+                if self.counted.len() > MAX_COUNTED {
+                    self.sum_up();
+                }
                 while self.counted.len() > MAX_COUNTED {
                     self.sample(self.sampled + 1);
                 }
                 true
             }
         }
+    }
+
+    /// Begins the tables, while all targets are still counted one by one.
+    fn sum_up(&mut self) -> &mut [Table; 2] {
+        let counted = &self.counted;
+        self.cells.get_or_insert_with(|| {
+            let mut cells = Box::new([[0; CELLS]; 2]);
+            for (hash, requests) in counted {
+                fill(&mut cells, *hash, *requests);
+            }
+            cells
+        })
     }
 
     fn sample(&mut self, sampled: u32) {
@@ -56,26 +86,70 @@ impl Targets {
         (self.counted.len() as u64) << self.sampled
     }
 
-    /// Whether [`Targets::distinct`] is an estimate, and [`Targets::busiest`] that of a sample.
+    /// Whether [`Targets::distinct`] and [`Targets::busiest`] are estimates.
     #[must_use]
     pub fn is_estimate(&self) -> bool {
         self.sampled > 0
     }
 
-    /// The requests for the target that was asked most.
+    /// The requests for the target that was asked most: at least as many as for the most asked of those that are
+    /// counted, and where one stands out among all, what it has more than others.
     #[must_use]
     pub fn busiest(&self) -> u64 {
-        self.counted.iter().map(|(_, requests)| u64::from(*requests)).max().unwrap_or(0)
+        let counted = self.counted.iter().map(|(_, requests)| *requests).max().unwrap_or(0);
+        let distinct = self.distinct();
+        let of = |table: &Table| outstanding(table, distinct);
+        let outstanding = self.cells.as_ref().map_or(0, |cells| of(&cells[0]).min(of(&cells[1])));
+        u64::from(counted.max(outstanding))
     }
+}
+
+fn fill(cells: &mut [Table; 2], hash: u32, requests: u32) {
+    // The highest bits choose the sample, and lower ones the cells.
+    for (table, bits) in cells.iter_mut().zip([hash, hash.wrapping_mul(0x9e37_79b1) >> 16]) {
+        let cell = &mut table[bits as usize % CELLS];
+        *cell = cell.saturating_add(requests);
+    }
+}
+
+/// What the fullest cell holds above what others put there, if that is more than chance does: of so many targets with
+/// equal requests, the fullest cell gets fewer than four standard deviations and four targets above the mean.
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts are below 2^52, and what is cast back is no less than 0 and no more than a cell"
+)]
+fn outstanding(table: &Table, distinct: u64) -> u32 {
+    let fullest = table.iter().copied().max().unwrap_or(0);
+    let all: u64 = table.iter().map(|cell| u64::from(*cell)).sum();
+    let of_one = (all - u64::from(fullest)) as f64 / distinct.max(1) as f64;
+    let in_a_cell = distinct as f64 / CELLS as f64;
+    let by_chance = of_one * (in_a_cell + 4.0 * in_a_cell.sqrt() + 4.0);
+    if f64::from(fullest) > by_chance { (f64::from(fullest) - of_one * in_a_cell).max(0.0) as u32 } else { 0 }
 }
 
 impl Merge for Targets {
     fn merge(&mut self, other: Self) {
-        if other.sampled > self.sampled {
-            self.sample(other.sampled);
-        }
-        for (hash, requests) in other.counted {
-            self.add(hash, requests);
+        match other.cells {
+            // Its cells hold what it counts one by one too.
+            Some(cells) => {
+                let own = self.sum_up();
+                for (own, other) in own.iter_mut().flatten().zip(cells.iter().flatten()) {
+                    *own = own.saturating_add(*other);
+                }
+                if other.sampled > self.sampled {
+                    self.sample(other.sampled);
+                }
+                for (hash, requests) in other.counted {
+                    self.count(hash, requests);
+                }
+            }
+            None => {
+                for (hash, requests) in other.counted {
+                    self.add(hash, requests);
+                }
+            }
         }
     }
 }
@@ -129,5 +203,23 @@ mod tests {
         let distinct = targets.distinct();
         assert!(distinct.abs_diff(20_000) < 8_000, "{distinct}");
         assert_eq!(targets.busiest(), 1);
+    }
+
+    #[test]
+    fn one_that_is_asked_far_more_often_than_others_stands_out() {
+        for others in [100, 300, 1_000, 5_000_u16] {
+            let mut names: Vec<u16> = (0..others).collect();
+            names.extend(std::iter::repeat_n(7, 9_000));
+            let busiest = of(&names).busiest();
+            assert!((8_900..=9_100).contains(&busiest), "{others}: {busiest}");
+        }
+    }
+
+    #[test]
+    fn of_equals_none_stands_out() {
+        for others in [70, 100, 200, 500, 1_000, 3_000_u16] {
+            let names: Vec<u16> = (0..others).flat_map(|name| std::iter::repeat_n(name, 100)).collect();
+            assert_eq!(of(&names).busiest(), 100, "{others}");
+        }
     }
 }

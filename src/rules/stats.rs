@@ -89,7 +89,7 @@ pub const STATS: &[Name<Get>] = &[
     Name {
         name: "busiestTarget",
         kind: Int,
-        doc: "Requests for the target that was asked most. Above 64 targets, of those that are followed.",
+        doc: "Requests for the target that was asked most. Above 64 targets, an estimate that finds one that is asked far more often than others.",
         get: |group| Value::count(group.targets().busiest()),
     },
     Name {
