@@ -1,5 +1,6 @@
 //! The ledger's rows with their verdicts, gathered per client: what rules judge and the report tells.
 
+pub mod etcd;
 mod fit;
 pub(crate) mod words;
 
@@ -35,6 +36,8 @@ pub struct Accounts {
     pub received_only: bool,
     /// Resources that a request's path puts into a namespace.
     pub namespaced: BTreeSet<String>,
+    /// What etcd's own log says of the clients' LISTs; empty without one.
+    pub slow_reads: etcd::Matched,
 }
 
 /// One client: an identity.
@@ -209,6 +212,7 @@ impl Accounts {
             version_is_known,
             received_only,
             namespaced: BTreeSet::new(),
+            slow_reads: etcd::Matched::default(),
         };
         let (known, rest) = clients.into_parts();
         let known = known.into_iter().map(|(key, client)| (Some(key), client));

@@ -11,6 +11,7 @@ pub mod reason;
 mod reject;
 pub mod resources;
 pub mod server;
+pub mod stored;
 pub mod verdict;
 mod watch;
 

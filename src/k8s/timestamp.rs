@@ -1,6 +1,6 @@
 //! Instants as microseconds since 1970, the resolution of an audit event.
 
-use chrono::{DateTime, Datelike, NaiveDate, NaiveTime};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime};
 
 /// Microseconds since 1970-01-01T00:00:00Z of an RFC 3339 instant, or `None` if the text is none.
 ///
@@ -10,6 +10,20 @@ use chrono::{DateTime, Datelike, NaiveDate, NaiveTime};
 pub fn parse_micros(text: &str) -> Option<i64> {
     micro_time(text.as_bytes())
         .or_else(|| DateTime::parse_from_rfc3339(text).ok().map(|t| t.timestamp_micros()))
+}
+
+/// As [`parse_micros`], and also with a zone without a colon (`+0100`, as zap and journald write it), and without a
+/// zone, which is taken for UTC.
+#[must_use]
+pub fn parse_any_zone(text: &str) -> Option<i64> {
+    parse_micros(text)
+        .or_else(|| {
+            DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f%z").ok().map(|t| t.timestamp_micros())
+        })
+        .or_else(|| {
+            let local = NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f").ok()?;
+            Some(local.and_utc().timestamp_micros())
+        })
 }
 
 /// An instant as RFC 3339 in UTC with microseconds, or `?` for one that no calendar holds.
@@ -88,5 +102,13 @@ mod tests {
         assert_eq!(parse_micros("1970-01-01T01:00:00.000001+01:00"), Some(1));
         assert_eq!(parse_micros("2024-02-31T00:00:00.000000Z"), None);
         assert_eq!(parse_micros("yesterday"), None);
+    }
+
+    #[test]
+    fn reads_zones_as_other_programs_write_them() {
+        for text in ["2021-02-16T16:01:48.863+0100", "2021-02-16T15:01:48.863", "2021-02-16T15:01:48.863Z"] {
+            assert_eq!(parse_any_zone(text), Some(1_613_487_708_863_000), "{text}");
+        }
+        assert_eq!(parse_any_zone("2021-02-16"), None);
     }
 }

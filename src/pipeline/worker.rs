@@ -3,12 +3,15 @@
 use super::Settings;
 use crate::classify::filter::Filter;
 use crate::classify::{Fingerprints, Parts, Request, classify, classify_access, request_hash};
+use crate::decode::etcd::EtcdLine;
 use crate::decode::klog::AccessLine;
 use crate::decode::{Decoder, Envelope, Foreign, Layers, Outcome, SkipReason, SourceFacts};
 use crate::input::{Block, Place, Source};
 use crate::k8s::Event;
 use crate::ledger::input::widened;
-use crate::ledger::{Additions, Dedup, Index, Ledger, Merge, Seen, ServerTimeline, SkipAt, SourceCounts};
+use crate::ledger::{
+    Additions, Dedup, EtcdLines, Index, Ledger, Merge, Seen, ServerTimeline, SkipAt, SourceCounts,
+};
 
 /// What is done with what is read.
 #[derive(Debug)]
@@ -19,6 +22,8 @@ pub enum Pass<'a> {
     Index(&'a Index),
     /// Requests of access logs that are in the index add to the rows there; the others are counted.
     Join(&'a Index),
+    /// etcd's log is read.
+    Etcd,
 }
 
 /// What all workers of a pass share.
@@ -49,6 +54,8 @@ pub struct Counted {
     pub access: Ledger,
     /// What access logs tell of the audit log's requests.
     pub additions: Additions,
+    /// The lines of etcd's log.
+    pub etcd: EtcdLines,
 }
 
 impl Counted {
@@ -67,6 +74,7 @@ impl Merge for Counted {
         self.ledger.merge(other.ledger);
         self.access.merge(other.access);
         self.additions.merge(other.additions);
+        self.etcd.merge(other.etcd);
     }
 }
 
@@ -91,7 +99,11 @@ impl<'a> Worker<'a> {
     /// A worker of a pass.
     #[must_use]
     pub fn new(shared: &'a Shared<'a>, pass: &'a Pass<'a>) -> Self {
-        let decoder = Decoder::new(shared.settings.format, shared.settings.max_record);
+        let Settings { format, max_record, .. } = shared.settings;
+        let decoder = match pass {
+            Pass::Etcd => Decoder::of_etcd(*max_record),
+            _ => Decoder::new(*format, *max_record),
+        };
         let counting =
             Counting { pass, shared, counted: Counted::default(), source: SourceCounts::default() };
         Self { decoder, counting }
@@ -136,8 +148,9 @@ impl<'a> Worker<'a> {
 }
 
 impl Counting<'_> {
+    /// Whether what is no event is counted.
     fn is_count(&self) -> bool {
-        matches!(self.pass, Pass::Count)
+        matches!(self.pass, Pass::Count | Pass::Etcd)
     }
 
     fn begin(&mut self, block: &Block) {
@@ -163,6 +176,7 @@ impl Counting<'_> {
     }
 
     fn take(&mut self, outcome: Outcome<'_>, layers: Layers, place: Place) {
+        let outcome = if matches!(self.pass, Pass::Etcd) { beside_etcd(outcome) } else { outcome };
         match outcome {
             Outcome::Event(event) => self.event(event, layers, place),
             Outcome::Access { line, written } => self.access(line, written, layers, place),
@@ -172,6 +186,7 @@ impl Counting<'_> {
                     self.counted.ledger.observe_trace(place, fragment);
                 }
             }
+            Outcome::Etcd { line, written } => self.etcd(line, written, place),
             Outcome::Foreign(kind) => {
                 if self.is_count() {
                     self.source.foreign(kind, &mut self.counted.ledger.input);
@@ -188,11 +203,24 @@ impl Counting<'_> {
         }
     }
 
+    fn etcd(&mut self, line: &EtcdLine<'_>, written: Option<i64>, place: Place) {
+        let lines = &mut self.counted.etcd;
+        match &line.slow {
+            None => lines.observe_other(place, written),
+            Some(slow) => {
+                let print = self.shared.prints.etcd(slow, written);
+                let is_new = self.shared.settings.dedup == Dedup::Off
+                    || self.shared.seen.insert((print, written.unwrap_or(0)));
+                lines.observe(slow, place, written, is_new);
+            }
+        }
+    }
+
     fn event(&mut self, event: &Event<'_>, layers: Layers, place: Place) {
         let stage = event.stage().expect("decode lets only the four stages pass");
         let parts = Parts::of(event);
         match self.pass {
-            Pass::Join(_) => {}
+            Pass::Join(_) | Pass::Etcd => {}
             Pass::Index(index) => {
                 if !event.audit_id.is_empty() {
                     let mut request = classify(event, &parts, stage, place);
@@ -228,6 +256,7 @@ impl Counting<'_> {
         let print = self.shared.prints.access(line, written);
         let hash = (!line.audit_id.is_empty()).then(|| request_hash(&line.audit_id, &line.uri));
         match self.pass {
+            Pass::Etcd => {}
             Pass::Index(index) => {
                 request.era = self.shared.timeline.era(place.source, request.received);
                 if let Some(hash) = hash {
@@ -294,6 +323,15 @@ impl Counting<'_> {
             Fate::Filtered => input.filtered += 1,
             Fate::Copy => input.duplicates += 1,
         }
+    }
+}
+
+/// What the lines of other programs are that stand in etcd's log.
+fn beside_etcd(outcome: Outcome<'_>) -> Outcome<'_> {
+    match outcome {
+        Outcome::Event(_) | Outcome::Skip(SkipReason::NotAnEvent) => Outcome::Foreign(Foreign::Json),
+        Outcome::Access { .. } | Outcome::Trace(_) => Outcome::Foreign(Foreign::Klog),
+        outcome => outcome,
     }
 }
 
