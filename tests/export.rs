@@ -100,6 +100,7 @@ fn report_for(server: Server, directory: &Path, events: &[Value]) -> Report {
             timeline: &timeline,
             version_source,
             notes: vec![],
+            etcd: None,
             rules: &RuleSet::embedded(),
             policy: &Policy::default(),
         },

@@ -159,6 +159,12 @@ impl Matched {
         }
     }
 
+    /// The clients with slow reads of a resource by its name in etcd's log, with their own names of it.
+    pub fn of_resource(&self, stored: &str) -> impl Iterator<Item = (usize, &str, &SlowReads)> {
+        let clients = self.clients.iter().filter(move |((_, name), _)| stored::stored_name(name) == stored);
+        clients.map(|((client, name), reads)| (*client, name.as_str(), reads))
+    }
+
     /// The slow reads of a client and a resource.
     #[must_use]
     pub fn of(&self, client: usize, resource: &str) -> Option<&SlowReads> {

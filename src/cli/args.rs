@@ -64,6 +64,10 @@ pub(super) struct ScanArgs {
     /// Audit logs: files, directories (searched), or `-` for standard input; plain, gzip or zstd.
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+    /// etcd's own log, for what it says of slow requests: a file, a directory (searched), or `-`; plain, gzip or zstd.
+    /// May be given several times.
+    #[arg(long, value_name = "PATH", help_heading = "Beside the audit logs")]
+    pub etcd_log: Vec<PathBuf>,
     #[command(flatten)]
     pub server: ServerArgs,
     #[command(flatten)]

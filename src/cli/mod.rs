@@ -3,9 +3,11 @@
 mod args;
 mod audit_policy;
 mod classify;
+mod etcd_log;
 mod format;
 mod judging;
 mod output;
+mod paths;
 mod progress;
 mod rules;
 mod scan;

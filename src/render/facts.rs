@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::input;
+use super::{etcd_log, input};
 use super::plain::{count, counted, duration};
 use super::prose::Line;
 use super::request::source;
@@ -42,6 +42,7 @@ pub(super) fn what_and_why(finding: &Finding) -> Vec<(&'static str, Line)> {
         facts.push(("Known by", known(path)));
     }
     facts.extend(how_much(finding).map(|line| ("How much", line)));
+    facts.extend(finding.etcd_slow.as_ref().map(|slow| ("etcd says", etcd_log::fact(slow))));
     facts
 }
 
@@ -179,7 +180,7 @@ fn figure(value: &Value) -> Option<String> {
 }
 
 /// An instant to the second.
-fn instant(timestamp: &str) -> String {
+pub(super) fn instant(timestamp: &str) -> String {
     let seconds = timestamp.split(['.', 'Z']).next().unwrap_or(timestamp);
     format!("{} UTC", seconds.replace('T', " "))
 }

@@ -5,7 +5,7 @@ mod rule;
 
 use self::inline::{code, code_block, code_in_cell, line, prose, text, text_in_cell, words};
 pub(super) use self::rule::help;
-use super::facts;
+use super::{etcd_log, facts};
 use super::plain::count;
 use crate::report::v1::{Finding, Report, Suppressed};
 
@@ -16,7 +16,7 @@ const MAX_BYTES: usize = 900_000;
 #[must_use]
 pub fn render(report: &Report) -> String {
     let head = head(report);
-    let tail = format!("{}{}", policy(report), rule::all(report));
+    let tail = format!("{}{}{}", etcd(report), policy(report), rule::all(report));
     let mut left = MAX_BYTES.saturating_sub(head.len() + tail.len());
     let mut rows = String::new();
     let mut sections = String::new();
@@ -94,6 +94,37 @@ fn section(finding: &Finding) -> String {
     ];
     let parts = parts.iter().filter(|(_, body)| !body.is_empty());
     out.extend(parts.map(|(title, body)| format!("\n**{title}**\n\n{body}")));
+    out.concat() + "\n"
+}
+
+/// What etcd's own log says.
+fn etcd(report: &Report) -> String {
+    let Some(log) = &report.etcd_log else { return String::new() };
+    let mut out = vec!["## What etcd says\n\n".to_owned()];
+    out.extend(etcd_log::summary(log).iter().map(|read| format!("- {}\n", line(read))));
+    let rows = etcd_log::rows(log);
+    if !rows.is_empty() {
+        let cells = |cells: &mut dyn Iterator<Item = String>| {
+            format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
+        };
+        let columns = etcd_log::COLUMNS;
+        out.push("\n".to_owned());
+        out.push(cells(&mut columns.iter().map(|(name, _)| name.replace('\n', " "))));
+        out.push(cells(&mut columns.iter().map(|(_, number)| if *number { "--:" } else { "---" }.to_owned())));
+        for row in rows {
+            let mut texts = row.iter();
+            let resource = texts.next().map(|name| code_in_cell(name));
+            out.push(cells(&mut resource.into_iter().chain(texts.map(|text| text_in_cell(text)))));
+        }
+    }
+    let details = etcd_log::details(log);
+    if !details.is_empty() {
+        out.push("\n".to_owned());
+    }
+    for (title, told) in &details {
+        let title = if title.is_empty() { String::new() } else { format!("**{title}:** ") };
+        out.push(format!("- {title}{}\n", line(told)));
+    }
     out.concat() + "\n"
 }
 

@@ -5,9 +5,8 @@ use anstyle::{AnsiColor, Style};
 use super::plain::{count, counted, cut, duration, escaped, share, short_count, short_duration};
 use super::request::source;
 use super::table::{NARROW, table, wrapped};
-use super::traces;
-use super::{facts, findings, input};
-use crate::report::v1::{Client, Counts, Latency, Rate, Report, Shape};
+use super::{etcd_log, facts, findings, input, traces};
+use crate::report::v1::{Client, Counts, EtcdLog, Latency, Rate, Report, Shape};
 
 /// How much is shown, and how wide.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +46,9 @@ pub fn render(report: &Report, view: &View) -> String {
             "slow requests that the server traced (above 500 ms), the greatest time first",
         ));
         page.push_str(&traces);
+    }
+    if let Some(log) = &report.etcd_log {
+        page.push_str(&etcd(log, view));
     }
     let found = |client: &Client| {
         report.findings.iter().any(|finding| finding.client.as_ref() == Some(&client.identity))
@@ -120,6 +122,26 @@ fn head(report: &Report, view: &View) -> String {
     }
     for amiss in facts::amiss(report) {
         line("", &escaped(&amiss));
+    }
+    page
+}
+
+/// What etcd's own log says.
+fn etcd(log: &EtcdLog, view: &View) -> String {
+    let mut page = heading(etcd_log::HEADING);
+    for line in etcd_log::summary(log) {
+        page.push_str(&wrapped("", "  ", &line.plain(), view.width));
+    }
+    let rows: Vec<Vec<String>> = etcd_log::rows(log)
+        .into_iter()
+        .map(|row| row.iter().map(|cell| escaped(cell).into_owned()).collect())
+        .collect();
+    if !rows.is_empty() {
+        page.push('\n');
+        page.push_str(&table(&etcd_log::COLUMNS, rows, 0, view.width));
+    }
+    for (title, line) in etcd_log::details(log) {
+        page.push_str(&wrapped(&format!("{title:<11}"), "           ", &line.plain(), view.width));
     }
     page
 }

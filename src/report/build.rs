@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use super::etcd_log::Etcd;
 use super::findings::Findings;
 use super::gather::Builder;
 use super::sums::{Sums, latency, rate};
@@ -48,6 +49,8 @@ pub struct Context<'a> {
     pub version_source: VersionSource,
     /// What a reader should know about how the server was found.
     pub notes: Vec<String>,
+    /// etcd's own log, if there is one.
+    pub etcd: Option<Etcd<'a>>,
     /// The rules that judge.
     pub rules: &'a RuleSet,
     /// What is known and accepted.
@@ -65,13 +68,16 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         .map(|version| Server { version: *version, ..context.server.clone() })
         .collect();
     let traces = server_log::traces(&mut ledger.traces);
-    let accounts = Accounts::open(
+    let mut accounts = Accounts::open(
         ledger.clients,
         &servers,
         &context.server,
         context.version_source != VersionSource::NewestKnown,
         received_only,
     );
+    if let Some(etcd) = &context.etcd {
+        accounts.match_slow_reads(etcd.log.lines.ranges.iter());
+    }
     let rules = &context.rules.rules;
     let mut judged = judge(&accounts, &ledger.input, rules, &context.policy.suppressions);
     let judged_failures = std::mem::take(&mut judged.failures);
@@ -81,10 +87,12 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         accounts: &accounts,
         rules,
         policy: context.policy,
+        etcd: context.etcd,
         is_filtered: ledger.input.filtered > 0,
         example: &example,
     }
     .tell(judged);
+    let etcd_log = context.etcd.map(|etcd| etcd.section(&accounts, ledger.input.span));
     let mut all = Sums::default();
     let mut clients: Vec<(usize, v1::Client)> =
         accounts.clients.into_iter().map(|account| builder.client(account, &mut all)).enumerate().collect();
@@ -112,6 +120,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         clients: clients.into_iter().map(|(_, client)| client).collect(),
         traces,
         traces_left_out: ledger.traces.left_out(),
+        etcd_log,
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod advice;
 mod build;
+mod etcd_log;
 mod findings;
 mod gather;
 mod input;
@@ -10,4 +11,5 @@ mod sums;
 pub mod v1;
 
 pub use build::{Context, VersionSource, build};
+pub use etcd_log::Etcd;
 pub use v1::Report;

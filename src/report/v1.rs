@@ -3,6 +3,7 @@
 //! A public contract: fields may be added, none may change its name, its type or its meaning without a new version.
 //! Durations are whole microseconds, instants RFC 3339 in UTC, counts are of requests unless they say otherwise.
 
+mod etcd_log;
 mod finding;
 mod input;
 mod server_log;
@@ -12,6 +13,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use etcd_log::{
+    EtcdAmount, EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow, EtcdSource,
+};
 pub use finding::{
     Evidence, Finding, FindingCounts, Named, Path, Policy, RuleInfo, RuleRef, Suppressed, SuppressionInfo,
     Who,
@@ -54,6 +58,8 @@ pub struct Report {
     pub traces: Vec<TraceGroup>,
     /// Traces that are not counted there: more than 32,768 were seen.
     pub traces_left_out: u64,
+    /// What etcd's own log says; null without one.
+    pub etcd_log: Option<EtcdLog>,
 }
 
 /// The server that the requests are judged for.

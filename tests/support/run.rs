@@ -67,6 +67,7 @@ pub fn report(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline) -> R
         timeline,
         version_source: VersionSource::Flag,
         notes: Vec::new(),
+        etcd: None,
         rules: &RULES,
         policy: &Policy::default(),
     };
