@@ -4,6 +4,8 @@
 mod conservation;
 #[path = "../../tests/support/envelope_bodies.rs"]
 mod envelope_bodies;
+#[path = "../../tests/support/etcd_body.rs"]
+mod etcd_body;
 #[path = "../../tests/support/fuzz_bodies.rs"]
 mod fuzz_bodies;
 #[allow(dead_code, reason = "the tests use the rest")]

@@ -12,6 +12,11 @@ const DETAILED: usize = 3;
 /// Clients that are named of a resource.
 const NAMED_CLIENTS: usize = 4;
 
+/// The pages in which the apiserver fills its watch cache.
+///
+/// Source: k8s.io/apiserver `pkg/storage/cacher/lister_watcher.go:storageWatchListPageSize`.
+const CACHE_PAGE: u64 = 10_000;
+
 /// The heading of the section.
 pub(super) const HEADING: &str = "what etcd says: slow requests in its own log";
 /// The columns of the table, and whether they hold numbers.
@@ -90,7 +95,8 @@ fn lost(log: &EtcdLog) -> Vec<Line> {
         lines.push(place.text(format!(": {}; read up to here", damaged.damage.replace('-', " "))));
     }
     if log.not_read.count > 0 {
-        lines.push(Line::default().text(format!("{} could not be read", counted(log.not_read.count, "path"))));
+        lines
+            .push(Line::default().text(format!("{} could not be read", counted(log.not_read.count, "path"))));
     }
     lines
 }
@@ -161,7 +167,9 @@ fn under_way(one: &EtcdRequests) -> Line {
         line = line.text(format!(", and of {more} more"));
     }
     match (one.clients.is_empty(), one.without_client) {
-        (true, _) => Line::default().text("no LIST of it from etcd that the audit log shows"),
+        (true, _) if one.worst.as_ref().is_some_and(|worst| worst.limit == CACHE_PAGE) => Line::default()
+            .text("no LIST of it from etcd that is known; the apiserver fills its watch cache in such pages"),
+        (true, _) => Line::default().text("no LIST of it from etcd that is known"),
         (false, 0) => line,
         (false, none) => line.text(format!("; during {} none is known", count(none))),
     }

@@ -5,8 +5,8 @@ mod rule;
 
 use self::inline::{code, code_block, code_in_cell, line, prose, text, text_in_cell, words};
 pub(super) use self::rule::help;
-use super::{etcd_log, facts};
 use super::plain::count;
+use super::{etcd_log, facts};
 use crate::report::v1::{Finding, Report, Suppressed};
 
 /// GitHub takes 1 MiB for the summary of a step, and drops all of a longer one.
@@ -110,7 +110,9 @@ fn etcd(report: &Report) -> String {
         let columns = etcd_log::COLUMNS;
         out.push("\n".to_owned());
         out.push(cells(&mut columns.iter().map(|(name, _)| name.replace('\n', " "))));
-        out.push(cells(&mut columns.iter().map(|(_, number)| if *number { "--:" } else { "---" }.to_owned())));
+        out.push(cells(
+            &mut columns.iter().map(|(_, number)| if *number { "--:" } else { "---" }.to_owned()),
+        ));
         for row in rows {
             let mut texts = row.iter();
             let resource = texts.next().map(|name| code_in_cell(name));

@@ -47,11 +47,8 @@ impl Etcd<'_> {
             let is_list = one.kind == EtcdKind::List.as_str();
             (Reverse(is_list), Reverse((one.bytes.sum, took)), one.resource.clone(), one.kind.clone())
         });
-        let all_lists: u64 = requests
-            .iter()
-            .filter(|one| one.kind == EtcdKind::List.as_str())
-            .map(|one| one.requests)
-            .sum();
+        let all_lists: u64 =
+            requests.iter().filter(|one| one.kind == EtcdKind::List.as_str()).map(|one| one.requests).sum();
         v1::EtcdLog {
             files: self.sources.list.len() as u64,
             bytes: input.bytes,
@@ -61,7 +58,11 @@ impl Etcd<'_> {
             undated: lines.undated,
             other_lines: lines.other,
             foreign: by_kind(&input.foreign),
-            skipped: input.skipped.iter().map(|(why, (count, _))| (why.as_str().to_owned(), *count)).collect(),
+            skipped: input
+                .skipped
+                .iter()
+                .map(|(why, (count, _))| (why.as_str().to_owned(), *count))
+                .collect(),
             skipped_at: self.skipped_at(input),
             damaged: input
                 .damaged
@@ -160,8 +161,12 @@ impl Etcd<'_> {
         clients.sort_by(|a, b| {
             let key = |one: &v1::EtcdClient| (Reverse(one.slow.reads), Reverse(one.slow.alone));
             key(a).cmp(&key(b)).then_with(|| {
-                (&a.client, &a.slow.resource, &a.slow.file, a.slow.line)
-                    .cmp(&(&b.client, &b.slow.resource, &b.slow.file, b.slow.line))
+                (&a.client, &a.slow.resource, &a.slow.file, a.slow.line).cmp(&(
+                    &b.client,
+                    &b.slow.resource,
+                    &b.slow.file,
+                    b.slow.line,
+                ))
             })
         });
         clients
@@ -220,7 +225,8 @@ impl Etcd<'_> {
         }
         if lines.undated > 0 {
             notes.push(
-                "slow requests without a time match no client; lines of syslog have no year (--year)".to_owned(),
+                "slow requests without a time match no client; lines of syslog have no year (--year)"
+                    .to_owned(),
             );
         }
         notes
