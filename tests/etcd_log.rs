@@ -43,7 +43,9 @@ fn text(args: &[&str]) -> String {
 
 fn report(etcd: &[&str]) -> Value {
     let mut args = vec![AUDIT, "--format", "json", "--year", "2026"];
-    etcd.iter().for_each(|path| args.extend(["--etcd-log", path]));
+    for path in etcd {
+        args.extend(["--etcd-log", path]);
+    }
     serde_json::from_str(&text(&args)).expect("JSON")
 }
 

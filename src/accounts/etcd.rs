@@ -328,7 +328,9 @@ mod tests {
                     near.map(|list| list.client).collect::<std::collections::BTreeSet<_>>()
                 };
                 let clients = if within(0).is_empty() { within(SLACK) } else { within(0) };
-                clients.into_iter().for_each(|client| *naive.entry(client).or_default() += 1);
+                for client in clients {
+                    *naive.entry(client).or_default() += 1;
+                }
             }
             let matched = under_way(ranges.iter().rev(), lists.iter().rev().copied());
             let reads: BTreeMap<usize, u64> =

@@ -89,11 +89,10 @@ pub struct Stored<'a> {
 pub fn of(key: &str) -> Stored<'_> {
     let path = below_root(key);
     for (prefix, plural, group) in BUILT_IN {
-        if let Some(rest) = below(path, prefix) {
-            return Stored {
-                resource: qualified(if plural.is_empty() { prefix } else { plural }, group),
-                rest,
-            };
+        let rest = path.strip_prefix(prefix).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        if let Some(rest) = rest {
+            let resource = qualified(if plural.is_empty() { prefix } else { plural }, group);
+            return Stored { resource, rest: rest.strip_prefix('/') };
         }
     }
     let (first, rest) = cut(path);
@@ -135,12 +134,6 @@ fn below_root(key: &str) -> &str {
         return &key[at..];
     }
     rest.unwrap_or_default()
-}
-
-/// What follows a prefix that ends with a segment.
-fn below<'a>(path: &'a str, prefix: &str) -> Option<Option<&'a str>> {
-    let rest = path.strip_prefix(prefix)?;
-    if rest.is_empty() { Some(None) } else { rest.strip_prefix('/').map(Some) }
 }
 
 fn cut(path: &str) -> (&str, Option<&str>) {

@@ -13,7 +13,7 @@ use crate::apiserver::{Server, judge_alike};
 use crate::classify::Witness;
 use crate::classify::filter::{Filter, Names, StatusSet, instant};
 use crate::decode::Foreign;
-use crate::input::{Source, Sources, can_be_read_again};
+use crate::input::{Sources, can_be_read_again};
 use crate::k8s::KubeVersion;
 use crate::ledger::{Dedup, Ledger, ServerTimeline};
 use crate::pipeline::{self, Settings};
@@ -38,7 +38,7 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
         sources.drop_copies();
     }
     let etcd_sources = etcd_log::sources(args, settings.dedup)?;
-    check_outputs(args, &pages, sources.list.iter().chain(&etcd_sources.list))?;
+    check_outputs(args, &pages, &[&sources, &etcd_sources])?;
     let known = server_args.kube_version.is_some().then_some(server.version);
     let run = Run { args, settings, sources, server };
     let (ledger, found) = run.read(known)?;
@@ -83,11 +83,7 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
 }
 
 /// Says before the work what could not be written after it: no output may be one of the sources, or two in one.
-fn check_outputs<'s>(
-    args: &ScanArgs,
-    pages: &[Written],
-    sources: impl Iterator<Item = &'s Source> + Clone,
-) -> anyhow::Result<()> {
+fn check_outputs(args: &ScanArgs, pages: &[Written], sources: &[&Sources]) -> anyhow::Result<()> {
     let tables = args.format.iter().filter_map(|format| match format {
         Format::Table(_, path) => Some(path),
         Format::Page(..) => None,
@@ -99,7 +95,7 @@ fn check_outputs<'s>(
     for path in pages.iter().filter_map(|page| page.to.as_ref()).chain(tables) {
         render::export::check(path)?;
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-        if sources.clone().any(|source| {
+        if sources.iter().flat_map(|sources| &sources.list).any(|source| {
             source
                 .path
                 .as_deref()

@@ -14,7 +14,7 @@ const NAMED_CLIENTS: usize = 4;
 
 /// The pages in which the apiserver fills its watch cache.
 ///
-/// Source: k8s.io/apiserver `pkg/storage/cacher/lister_watcher.go:storageWatchListPageSize`.
+/// Source: k8s.io/apiserver `pkg/storage/cacher/cacher.go:storageWatchListPageSize`.
 const CACHE_PAGE: u64 = 10_000;
 
 /// The heading of the section.

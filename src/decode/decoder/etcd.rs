@@ -19,7 +19,7 @@ impl At<'_> {
 
 impl Decoder {
     /// Hands over a line of etcd's log; false if the text is none, or has an envelope.
-    pub(super) fn etcd(&mut self, text: &str, at: At<'_>, out: Out<'_>) -> bool {
+    pub(super) fn etcd(text: &str, at: At<'_>, out: Out<'_>) -> bool {
         if let Some(found) = etcd::read(text) {
             etcd_line(found, at, out);
             return true;

@@ -179,7 +179,7 @@ impl Decoder {
     fn text(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim_start_matches('\0');
         let trimmed = text.trim_ascii_start();
-        if self.of_etcd && self.etcd(trimmed, at, out) {
+        if self.of_etcd && Self::etcd(trimmed, at, out) {
             return;
         }
         match trimmed.as_bytes().first() {

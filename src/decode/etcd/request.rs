@@ -166,7 +166,9 @@ fn leading_number(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn parsed(text: &str) -> (Operation, &str, Option<(&str, u64, u64, bool)>) {
+    type Asked<'a> = (&'a str, u64, u64, bool);
+
+    fn parsed(text: &str) -> (Operation, &str, Option<Asked<'_>>) {
         let request = Request::parse(text);
         let range = request.range.map(|range| (range.end, range.limit, range.revision, range.count_only));
         (request.operation, request.key, range)

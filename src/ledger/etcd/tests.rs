@@ -170,7 +170,9 @@ proptest! {
             .collect();
         let count = |lines: &[(u64, String)]| {
             let mut counted = EtcdLines::default();
-            lines.iter().for_each(|(number, text)| observe(&mut counted, text, *number));
+            for (number, text) in lines {
+                observe(&mut counted, text, *number);
+            }
             counted
         };
         let mut turned = all.clone();
