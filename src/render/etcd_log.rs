@@ -35,7 +35,7 @@ pub(super) fn rows(log: &EtcdLog) -> Vec<Vec<String>> {
     let row = |one: &EtcdRequests| {
         vec![
             one.resource.clone().unwrap_or_else(|| "–".to_owned()),
-            kind(one),
+            one.kind.replace('-', " "),
             count(one.requests),
             count(one.items.max),
             bytes(one.bytes.max),
@@ -44,11 +44,6 @@ pub(super) fn rows(log: &EtcdLog) -> Vec<Vec<String>> {
         ]
     };
     log.requests.iter().take(SHOWN).map(row).collect()
-}
-
-fn kind(one: &EtcdRequests) -> String {
-    let kind = one.kind.replace('-', " ");
-    if one.servers_own { format!("{kind} (the server's own)") } else { kind }
 }
 
 /// What was read.
@@ -104,6 +99,10 @@ fn lost(log: &EtcdLog) -> Vec<Line> {
 /// The worst reads of collections and whose they may be, a resource after the other: what is told of it and the text.
 pub(super) fn details(log: &EtcdLog) -> Vec<(&'static str, Line)> {
     let mut lines = Vec::new();
+    if log.requests.iter().take(SHOWN).any(|one| one.servers_own) {
+        let text = "counts and revision checks are the apiserver's own requests, and no client's";
+        lines.push(("Own", Line::default().text(text)));
+    }
     for one in log.requests.iter().filter(|one| one.kind == "list").take(DETAILED) {
         let Some(worst) = &one.worst else { continue };
         lines.push(("Worst", worst_read(one.resource.as_deref().unwrap_or("–"), worst)));

@@ -83,7 +83,7 @@ impl Etcd<'_> {
             lists_compared: compared,
             lists_not_compared: all_lists.saturating_sub(compared),
             slack_micros: SLACK.unsigned_abs(),
-            notes: self.notes(span),
+            notes: self.notes(accounts, span),
         }
     }
 
@@ -205,7 +205,7 @@ impl Etcd<'_> {
         sources.collect()
     }
 
-    fn notes(&self, span: Option<(i64, i64)>) -> Vec<String> {
+    fn notes(&self, accounts: &Accounts, span: Option<(i64, i64)>) -> Vec<String> {
         let lines = &self.log.lines;
         let mut notes = Vec::new();
         if lines.slow == 0 {
@@ -222,6 +222,12 @@ impl Etcd<'_> {
                 format_micros(own.0),
                 format_micros(own.1)
             ));
+        } else if !accounts.slow_reads.resources.is_empty() && accounts.slow_reads.clients.is_empty() {
+            notes.push(
+                "no LIST that may have read etcd was under way during a slow read of a collection; is the audit log \
+                 of all apiservers, and do the clocks agree?"
+                    .to_owned(),
+            );
         }
         if lines.undated > 0 {
             notes.push(
