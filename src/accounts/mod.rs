@@ -15,7 +15,10 @@ use crate::apiserver::{Asked, Certainty, LimitVerdict, ServedFrom, Server, Verdi
 use crate::classify::Shape;
 use crate::k8s::identity::service_account;
 use crate::k8s::{KubeVersion, Library, Scope, Verb};
-use crate::ledger::{Bounded, Client, ClientKey, DistinctSet, Merge, Observed, Product, Row};
+use crate::ledger::{
+    Bounded, Client, ClientKey, DistinctSet, Followed, Merge, Observed, Product, Row, row_name,
+};
+use crate::patterns::{Pattern, Patterns};
 
 /// The name of everything beyond the number of clients that are told apart.
 const OTHER_CLIENTS: &str = "(other clients)";
@@ -35,6 +38,10 @@ pub struct Accounts {
     pub received_only: bool,
     /// Resources that a request's path puts into a namespace.
     pub namespaced: BTreeSet<String>,
+    /// Of LISTs and WATCHes, how much patterns are made of.
+    pub collections: Followed,
+    /// Of GETs of single objects, how much patterns are made of.
+    pub objects: Followed,
 }
 
 /// One client: an identity.
@@ -113,6 +120,8 @@ pub struct ProductRow {
     pub row: Row,
     /// How the server's own measurements fit.
     pub fit: Fit,
+    /// What the requests show when they are put in order.
+    pub pattern: Option<Box<Pattern>>,
 }
 
 impl Entry {
@@ -120,6 +129,16 @@ impl Entry {
     #[must_use]
     pub fn certainty(&self) -> Certainty {
         self.certainty.1
+    }
+}
+
+impl Merge for ProductRow {
+    fn merge(&mut self, other: Self) {
+        self.row.merge(other.row);
+        self.fit.merge(other.fit);
+        if let Some(pattern) = other.pattern {
+            self.pattern.get_or_insert_default().merge(*pattern);
+        }
     }
 }
 
@@ -198,6 +217,7 @@ impl Accounts {
     #[must_use]
     pub fn open(
         clients: Bounded<ClientKey, Client>,
+        mut patterns: Patterns,
         servers: &[Server],
         base: &Server,
         version_is_known: bool,
@@ -209,11 +229,13 @@ impl Accounts {
             version_is_known,
             received_only,
             namespaced: BTreeSet::new(),
+            collections: patterns.collections,
+            objects: patterns.objects,
         };
         let (known, rest) = clients.into_parts();
         let known = known.into_iter().map(|(key, client)| (Some(key), client));
         for (key, client) in known.chain(rest.map(|client| (None, client))) {
-            let account = accounts.account(key, client, servers);
+            let account = accounts.account(key, client, &mut patterns, servers);
             if !account.entries.is_empty() {
                 accounts.clients.push(account);
             }
@@ -240,7 +262,13 @@ impl Accounts {
         row.requests(self.received_only)
     }
 
-    fn account(&self, key: Option<ClientKey>, client: Client, servers: &[Server]) -> Account {
+    fn account(
+        &self,
+        key: Option<ClientKey>,
+        client: Client,
+        patterns: &mut Patterns,
+        servers: &[Server],
+    ) -> Account {
         let mut account = Account {
             key,
             nodes: client.nodes,
@@ -261,7 +289,13 @@ impl Accounts {
             // A copy of an event that was counted elsewhere makes a row of its own where it differs in its details.
             let counted = |(_, row): &(Option<Shape>, Row)| row.events > 0;
             for (shape, row) in rows.chain(other_rows.map(|row| (None, row))).filter(counted) {
-                self.enter(&mut account.entries, shape, &name, row, servers);
+                let pattern = account
+                    .key
+                    .as_ref()
+                    .zip(shape.as_ref())
+                    .and_then(|(key, shape)| patterns.take(row_name(key, &name, shape)));
+                let one = ProductRow { product: name.to_string(), row, fit: Fit::default(), pattern };
+                self.enter(&mut account.entries, shape, one, servers);
             }
         }
         account
@@ -272,11 +306,10 @@ impl Accounts {
         &self,
         entries: &mut BTreeMap<ShapeKey, Entry>,
         shape: Option<Shape>,
-        product: &str,
-        row: Row,
+        mut one: ProductRow,
         servers: &[Server],
     ) {
-        let requests = self.requests(&row);
+        let (row, requests) = (&one.row, self.requests(&one.row));
         let (key, entry, fit) = match shape {
             Some(shape) => {
                 let server = &servers[usize::from(shape.era)];
@@ -290,14 +323,12 @@ impl Accounts {
         let own = entries.entry(key).or_insert(entry);
         own.fit.merge(fit);
         own.certainty = own.certainty.max(certainty);
-        match own.rows.binary_search_by(|own| own.product.as_str().cmp(product)) {
-            Ok(at) => {
-                own.rows[at].row.merge(row);
-                own.rows[at].fit.merge(fit);
-            }
+        one.fit = fit;
+        match own.rows.binary_search_by(|own| own.product.cmp(&one.product)) {
+            Ok(at) => own.rows[at].merge(one),
             Err(at) => {
                 own.rows.reserve_exact(1);
-                own.rows.insert(at, ProductRow { product: product.to_owned(), row, fit });
+                own.rows.insert(at, one);
             }
         }
     }

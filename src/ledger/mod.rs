@@ -9,6 +9,7 @@ pub mod histogram;
 pub mod index;
 pub mod input;
 pub mod live;
+pub mod lives;
 pub mod row;
 pub mod seen;
 pub mod targets;
@@ -26,6 +27,7 @@ pub use exemplar::{Exemplar, Exemplars};
 pub use histogram::Histogram;
 pub use index::{Additions, Index};
 pub use input::{InputCounts, SkipAt, SourceCounts};
+pub use lives::{Followed, Life, Lives};
 pub use row::Row;
 pub use seen::{Dedup, Seen};
 pub use targets::Targets;
@@ -33,13 +35,13 @@ pub use timeline::Timeline;
 pub use traces::Traces;
 pub use versions::{ServerTimeline, VersionEvidence};
 
-use crate::apiserver::Asked;
+use crate::apiserver::{Asked, Target};
 use crate::classify::{Request, Shape, ShapeRef};
 use crate::decode::klog::TraceFragment;
 use crate::input::Place;
 use crate::k8s::text::prefix;
 use crate::k8s::user_agent::Form;
-use crate::k8s::{self, AddressClass, Kind, pod_name};
+use crate::k8s::{self, AddressClass, Kind, Scope, Verb, pod_name};
 
 /// A commutative and associative sum.
 pub trait Merge {
@@ -70,6 +72,10 @@ pub struct Ledger {
     pub clients: Bounded<ClientKey, Client>,
     /// The server's traces of slow requests.
     pub traces: Traces,
+    /// What each instance listed and watched.
+    pub collections: Lives,
+    /// Which objects each instance read.
+    pub objects: Lives,
 }
 
 impl Default for Ledger {
@@ -79,6 +85,8 @@ impl Default for Ledger {
             versions: VersionEvidence::default(),
             clients: Bounded::new(MAX_CLIENTS),
             traces: Traces::default(),
+            collections: Lives::default(),
+            objects: Lives::default(),
         }
     }
 }
@@ -216,6 +224,20 @@ impl Ledger {
                 namespaces.insert(namespace);
             }
         }
+        self.follow(request);
+    }
+
+    /// Keeps what patterns over time are rebuilt from.
+    fn follow(&mut self, request: &Request<'_>) {
+        let Target::Resource { subresource: "", scope, .. } = request.asked.target else { return };
+        let lives = match (request.asked.verb, scope) {
+            (Verb::List | Verb::Watch, _) => &mut self.collections,
+            (Verb::Get, Scope::Object) => &mut self.objects,
+            _ => return,
+        };
+        let client = bounded::hash_of(&ClientRef::of(request));
+        let product = bounded::hash_of(request.client.product.name);
+        lives.note(client, product, bounded::hash_of(&ShapeRef::of(request)), request);
     }
 
     /// Takes note of another copy of an event that was counted: the evidence that is shown must not depend on which
@@ -284,6 +306,12 @@ impl Ledger {
     }
 }
 
+/// The hash by which a row is named in [`Lives`]: of its client, its product and its shape.
+#[must_use]
+pub fn row_name(client: &ClientKey, product: &str, shape: &Shape) -> (u64, u64, u32) {
+    (bounded::hash_of(client), bounded::hash_of(product), lives::shape_of(bounded::hash_of(shape)))
+}
+
 fn row_hash(client: u64, product: &str, shape: u64) -> u64 {
     bounded::hash_of(&(client, bounded::hash_of(product), shape))
 }
@@ -294,5 +322,7 @@ impl Merge for Ledger {
         self.versions.merge(other.versions);
         self.clients.merge(other.clients);
         self.traces.merge(other.traces);
+        self.collections.merge(other.collections);
+        self.objects.merge(other.objects);
     }
 }

@@ -5,11 +5,12 @@ use std::cmp::Reverse;
 use super::findings::Findings;
 use super::gather::Builder;
 use super::sums::{Sums, latency, rate};
-use super::{input, server_log, v1};
+use super::{input, patterns, server_log, v1};
 use crate::accounts::Accounts;
 use crate::apiserver::Server;
 use crate::input::{Source, Sources};
 use crate::ledger::{Exemplar, Ledger, ServerTimeline};
+use crate::patterns::Patterns;
 use crate::rules::{Policy, Rule, RuleSet, judge};
 
 /// Where the server's version is known from.
@@ -65,13 +66,17 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         .map(|version| Server { version: *version, ..context.server.clone() })
         .collect();
     let traces = server_log::traces(&mut ledger.traces);
+    let patterns = Patterns::of(ledger.collections, ledger.objects, false);
     let accounts = Accounts::open(
         ledger.clients,
+        patterns,
         &servers,
         &context.server,
         context.version_source != VersionSource::NewestKnown,
         received_only,
     );
+    let followed_collections = patterns::followed(&accounts.collections);
+    let followed_objects = patterns::followed(&accounts.objects);
     let rules = &context.rules.rules;
     let mut judged = judge(&accounts, &ledger.input, rules, &context.policy.suppressions);
     let judged_failures = std::mem::take(&mut judged.failures);
@@ -110,6 +115,8 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         rules: rules.iter().map(rule).collect(),
         rule_failures: judged_failures,
         clients: clients.into_iter().map(|(_, client)| client).collect(),
+        followed_collections,
+        followed_objects,
         traces,
         traces_left_out: ledger.traces.left_out(),
     }

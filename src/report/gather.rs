@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use super::build::{Context, file_name};
 use super::server_log::{flows, items};
 use super::sums::{Sums, distinct, histogram, latency, observed, one, rate, statuses};
-use super::{advice, v1};
+use super::{advice, patterns, v1};
 use crate::accounts::{Account, Entry, ProductRow, ShapeKey};
 use crate::apiserver::{LimitVerdict, Server};
 use crate::k8s::{Verb, timestamp};
 use crate::ledger::{Merge, Row, Timeline, exemplar};
+use crate::patterns::Pattern;
 
 pub(super) struct Builder<'a> {
     pub(super) context: &'a Context<'a>,
@@ -70,7 +71,11 @@ impl Builder<'_> {
         // A request that two products share by its ID is one of each.
         let (mut requests, mut open) = (0, 0);
         let (mut row, mut timeline, mut products) = (Row::default(), Timeline::default(), Vec::new());
-        for ProductRow { product, row: own, .. } in entry.rows {
+        let mut pattern = Pattern::default();
+        for ProductRow { product, row: own, pattern: shown, .. } in entry.rows {
+            if let Some(shown) = shown {
+                pattern.merge(*shown);
+            }
             requests += own.requests(self.received_only);
             open += own.open();
             timeline.merge(own.whole_timeline());
@@ -145,6 +150,7 @@ impl Builder<'_> {
             observed,
             priority_and_fairness: flows(row.flows.as_deref()),
             items: items(row.items),
+            pattern: patterns::pattern(&pattern),
             example: examples.next(),
             more_examples: examples.collect(),
         }

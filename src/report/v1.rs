@@ -5,6 +5,7 @@
 
 mod finding;
 mod input;
+mod pattern;
 mod server_log;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,9 @@ pub use finding::{
     Who,
 };
 pub use input::{Copy, Damaged, Input, NotRead, NotReadFile, SkippedAt, SourceInput, WithoutEvents};
+pub use pattern::{
+    Chains, Followed, Herd, Herds, Informers, Instance, Pattern, Poller, Polling, Relists, Watches,
+};
 pub use server_log::{Items, PriorityAndFairness, TraceGroup};
 
 /// The version of this contract.
@@ -50,6 +54,10 @@ pub struct Report {
     /// The clients, the costliest first: by time that reads from etcd took, by lists from etcd, by ignored limits,
     /// by requests.
     pub clients: Vec<Client>,
+    /// Of LISTs and WATCHes, what patterns over time are made of.
+    pub followed_collections: Followed,
+    /// Of GETs of single objects, what patterns over time are made of.
+    pub followed_objects: Followed,
     /// Slow requests (above 500 ms) that the apiserver's own log traces, the greatest time first.
     pub traces: Vec<TraceGroup>,
     /// Traces that are not counted there: more than 32,768 were seen.
@@ -322,6 +330,8 @@ pub struct Shape {
     pub priority_and_fairness: Vec<PriorityAndFairness>,
     /// Objects in the answers, where a trace of a slow request counts them.
     pub items: Option<Items>,
+    /// What the requests show when they are put in order; null for what no pattern is made of.
+    pub pattern: Option<Pattern>,
     /// The costliest request.
     pub example: Option<Example>,
     /// The next costliest.

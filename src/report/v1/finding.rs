@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Example, ServiceAccount};
+use super::{Example, Pattern, ServiceAccount};
 
 /// A finding: requests of a client that a rule judges.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -40,6 +40,8 @@ pub struct Finding {
     pub who: Option<Who>,
     /// Where the requests were answered from, and why that is known: of the shape with the most requests.
     pub path: Option<Path>,
+    /// What the requests show when they are put in order.
+    pub pattern: Option<Pattern>,
     /// The costliest request.
     pub evidence: Option<Evidence>,
     /// The next costliest.
