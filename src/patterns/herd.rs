@@ -16,6 +16,8 @@ const TIMES_ORDINARY: u64 = 4;
 const GAP: i64 = 2;
 /// An instance takes part in a herd with a few LISTs; what makes more of them is polling.
 const MOST_EACH: u64 = 3;
+/// A log that is shorter is taken for a part of one with so many seconds, which were silent.
+const SHORTEST_LOG: i64 = 60;
 /// Herds that are told of one by one, of each row.
 const TOLD: usize = 32;
 
@@ -76,9 +78,10 @@ impl Reads {
         }
     }
 
-    pub(super) fn tell(self, rows: &mut Rows) {
+    /// `seconds` is how long the log is.
+    pub(super) fn tell(self, seconds: i64, rows: &mut Rows) {
         for (shape, mut reads) in self.0 {
-            for herd in herds(&mut reads) {
+            for herd in herds(&mut reads, seconds) {
                 rows.of(shape).herds.add(herd);
             }
         }
@@ -86,14 +89,14 @@ impl Reads {
 }
 
 /// The herds among LISTs of one shape: instants in microseconds, and the number of the instance.
-fn herds(reads: &mut [(i64, u32)]) -> Vec<Herd> {
+fn herds(reads: &mut [(i64, u32)], log: i64) -> Vec<Herd> {
     if (reads.len() as u64) < FEWEST {
         return Vec::new();
     }
     reads.sort_unstable();
     let second = |read: &(i64, u32)| read.0.div_euclid(SECOND);
     let seconds: Vec<&[(i64, u32)]> = reads.chunk_by(|a, b| second(a) == second(b)).collect();
-    let ordinary = ordinary(&seconds, second(&reads[reads.len() - 1]) - second(&reads[0]) + 1);
+    let ordinary = ordinary(&seconds, log.max(SHORTEST_LOG));
     let dense: Vec<&[(i64, u32)]> = seconds
         .into_iter()
         .filter(|reads| reads.len() as u64 > TIMES_ORDINARY * ordinary && reads.len() > 1)
@@ -112,7 +115,7 @@ fn herds(reads: &mut [(i64, u32)]) -> Vec<Herd> {
         .collect()
 }
 
-/// How many LISTs an ordinary second has: the median of all seconds from the first to the last.
+/// How many LISTs an ordinary second has: the median of all seconds of the log.
 fn ordinary(seconds: &[&[(i64, u32)]], all: i64) -> u64 {
     let all = usize::try_from(all).unwrap_or(usize::MAX);
     let silent = all.saturating_sub(seconds.len());

@@ -7,6 +7,8 @@ pub mod chain;
 pub mod herd;
 pub mod informer;
 pub mod polling;
+#[cfg(test)]
+mod tests;
 pub mod watching;
 
 use compact_str::CompactString;
@@ -88,7 +90,9 @@ impl Patterns {
     pub fn of(collections: Lives, objects: Lives, keep_lists: bool) -> Self {
         let (collections, followed) = collections.settled();
         let (objects, objects_followed) = objects.settled();
-        let log_end = collections.iter().flat_map(|life| &life.records).map(Record::end).max().unwrap_or(0);
+        let records = || collections.iter().flat_map(|life| &life.records);
+        let log_begin = records().map(Record::at).min().unwrap_or(0);
+        let log = (log_begin, records().map(Record::end).max().unwrap_or(0));
         let lists = if keep_lists { lists(&collections) } else { Vec::new() };
         let mut rows: HashMap<RowName, Pattern, FxBuildHasher> = HashMap::default();
         for lives in [collections, objects] {
@@ -96,7 +100,7 @@ impl Patterns {
             let clients: Vec<&[Life]> =
                 lives.chunk_by(|a, b| (a.client, a.product) == (b.client, b.product)).collect();
             let parts: Vec<Vec<(RowName, Pattern)>> =
-                clients.into_par_iter().map(|lives| of_one_client(lives, log_end)).collect();
+                clients.into_par_iter().map(|lives| of_one_client(lives, log)).collect();
             for (name, pattern) in parts.into_iter().flatten() {
                 rows.entry(name).or_default().merge(pattern);
             }
@@ -133,14 +137,15 @@ impl Rows {
     }
 }
 
-fn of_one_client(lives: &[Life], log_end: i64) -> Vec<(RowName, Pattern)> {
+/// `log` is the first LIST's or WATCH's arrival and the last one's end, in microseconds since 1970.
+fn of_one_client(lives: &[Life], log: (i64, i64)) -> Vec<(RowName, Pattern)> {
     let mut rows = Rows::default();
     let mut reads = herd::Reads::default();
     for (index, life) in lives.iter().enumerate() {
-        of_one_life(life, log_end, &mut rows);
+        of_one_life(life, log.1, &mut rows);
         reads.add(u32::try_from(index).unwrap_or(u32::MAX), &life.records);
     }
-    reads.tell(&mut rows);
+    reads.tell((log.1 - log.0) / SECOND, &mut rows);
     let name = |shape| (lives[0].client, lives[0].product, shape);
     rows.0.into_iter().map(|(shape, pattern)| (name(shape), pattern)).collect()
 }

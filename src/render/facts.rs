@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::input;
 use super::plain::{count, counted, duration};
 use super::prose::Line;
 use super::request::source;
+use super::{input, patterns};
 use crate::report::v1::{Evidence, Finding, Named, Path, Report, Server, Who};
 
 /// How many user agents are named.
@@ -42,6 +42,8 @@ pub(super) fn what_and_why(finding: &Finding) -> Vec<(&'static str, Line)> {
         facts.push(("Known by", known(path)));
     }
     facts.extend(how_much(finding).map(|line| ("How much", line)));
+    let patterns = finding.pattern.as_ref().map(patterns::lines).unwrap_or_default();
+    facts.extend(patterns.into_iter().map(|line| ("Over time", line)));
     facts
 }
 
@@ -221,6 +223,7 @@ pub(super) fn read(report: &Report) -> Vec<String> {
     input::lines(&report.input, &mut |_, text| lines.push(text.to_owned()));
     lines.push(server(&report.server));
     lines.extend(report.server.notes.iter().cloned());
+    lines.extend(patterns::left_out(report));
     lines
 }
 

@@ -9,6 +9,7 @@ mod input;
 pub mod json;
 pub mod junit;
 pub mod markdown;
+mod patterns;
 pub mod plain;
 mod prose;
 pub mod request;

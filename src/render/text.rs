@@ -6,7 +6,7 @@ use super::plain::{count, counted, cut, duration, escaped, share, short_count, s
 use super::request::source;
 use super::table::{NARROW, table, wrapped};
 use super::traces;
-use super::{facts, findings, input};
+use super::{facts, findings, input, patterns};
 use crate::report::v1::{Client, Counts, Latency, Rate, Report, Shape};
 
 /// How much is shown, and how wide.
@@ -82,7 +82,7 @@ fn head(report: &Report, view: &View) -> String {
     };
     input::lines(&report.input, &mut line);
     line("server", &facts::server(&report.server));
-    for note in &report.server.notes {
+    for note in report.server.notes.iter().chain(&patterns::left_out(report)) {
         line("", note);
     }
     let totals = &report.totals.counts;
