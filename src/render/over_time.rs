@@ -11,9 +11,9 @@ use crate::report::v1::{Client, Finding, Peak, PeakClient, Point, Report, minute
 
 /// Clients of a peak that are named.
 const NAMED: usize = 3;
-/// The most characters in a sparkline, and the fewest.
+/// The most characters in a sparkline; and the fewest of a long log's, with words on the next line if need be.
 const MOST_COLUMNS: usize = 100;
-const FEWEST_COLUMNS: usize = 20;
+const FEWEST_COLUMNS: usize = 40;
 /// What is kept free to say how wide a column is.
 const STEP_ROOM: usize = "; 1440 minutes a column".len();
 /// In minutes.
@@ -67,13 +67,14 @@ impl<'r> OverTime<'r> {
     fn line(&self, series: &Series, room: usize) -> Option<Line> {
         let (at, most) = series.peak()?;
         let (first, last) = self.span?;
+        let is_one_day = [last, at].iter().all(|minute| minute / DAY == first / DAY);
         let at = instant(at);
-        let at =
-            if first / DAY == last / DAY { at.split_once(' ').map_or(&*at, |(_, time)| time) } else { &at };
+        let at = at.split_once(' ').map(|(_, time)| time).filter(|_| is_one_day).unwrap_or(&at);
         let peak = match series.width {
             1 => format!("peak {} a minute at {at} UTC", count(most)),
             width => format!("peak {} in the {width} minutes from {at} UTC", count(most)),
         };
+        // A line of two columns shows nothing.
         if last.saturating_sub(first) < 2 {
             return Some(Line::default().text(peak));
         }
