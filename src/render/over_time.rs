@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::plain::{count, counted, share};
+use super::plain::{count, counted, escaped, share};
 use super::prose::Line;
 use super::sparkline::sparkline;
 use super::text::name;
@@ -132,7 +132,8 @@ pub(super) fn peaks(report: &Report) -> Vec<String> {
 fn peak(peak: &Peak, what: &str, clients: &HashMap<Key<'_>, &Client>) -> String {
     let part = |client: &PeakClient| {
         let key = (&*client.identity, &*client.kind, client.impersonated_by.as_deref());
-        let name = clients.get(&key).map_or_else(|| client.identity.clone(), |client| name(client));
+        let name =
+            clients.get(&key).map_or_else(|| escaped(&client.identity).into_owned(), |client| name(client));
         format!("{name} {} ({})", count(client.requests), share(client.requests, peak.requests))
     };
     let named = &peak.clients[..NAMED.min(peak.clients.len())];
