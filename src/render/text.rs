@@ -6,7 +6,7 @@ use super::plain::{count, counted, cut, duration, escaped, share, short_count, s
 use super::request::source;
 use super::table::{NARROW, table, wrapped};
 use super::traces;
-use super::{facts, findings, input, patterns};
+use super::{facts, findings, input, over_time, patterns};
 use crate::report::v1::{Client, Counts, Latency, Rate, Report, Shape};
 
 /// How much is shown, and how wide.
@@ -96,6 +96,9 @@ fn head(report: &Report, view: &View) -> String {
             counted(totals.limit_ignored, "list")
         ),
     );
+    for (index, peak) in over_time::peaks(report).iter().enumerate() {
+        line(if index == 0 { "peak" } else { "" }, peak);
+    }
     let observed = &totals.observed;
     if observed.agree + observed.contradict > 0 {
         line(
@@ -225,7 +228,7 @@ fn sum(clients: &[Client]) -> Counts {
 }
 
 /// A client's short name.
-fn name(client: &Client) -> String {
+pub(super) fn name(client: &Client) -> String {
     let base = match (&client.service_account, client.kind.as_str()) {
         (Some(account), _) => format!("{}/{}", account.namespace, account.name),
         (None, "node") => {

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::findings::Findings;
 use super::gather::Builder;
 use super::sums::{Sums, latency, rate};
-use super::{input, patterns, server_log, v1};
+use super::{input, minutes, patterns, server_log, v1};
 use crate::accounts::Accounts;
 use crate::apiserver::Server;
 use crate::input::{Source, Sources};
@@ -102,7 +102,14 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     for (place, (account, _)) in clients.iter().enumerate() {
         rank[*account] = place;
     }
-    let totals = v1::Totals { counts: all.counts, latency: latency(&all.latency), rate: rate(&all.timeline) };
+    let clients: Vec<v1::Client> = clients.into_iter().map(|(_, client)| client).collect();
+    let totals = v1::Totals {
+        counts: all.counts,
+        latency: latency(&all.latency),
+        rate: rate(&all.timeline),
+        peak: minutes::peak(&clients, |point| point.requests),
+        etcd_peak: minutes::peak(&clients, |point| point.etcd_reads),
+    };
     v1::Report {
         schema_version: v1::SCHEMA_VERSION,
         kubetoll_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -114,7 +121,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         findings: told.sorted(&rank),
         rules: rules.iter().map(rule).collect(),
         rule_failures: judged_failures,
-        clients: clients.into_iter().map(|(_, client)| client).collect(),
+        clients,
         followed_collections,
         followed_objects,
         traces,

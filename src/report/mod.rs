@@ -5,6 +5,7 @@ mod build;
 mod findings;
 mod gather;
 mod input;
+mod minutes;
 mod patterns;
 mod server_log;
 mod sums;

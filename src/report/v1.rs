@@ -7,6 +7,7 @@ mod finding;
 mod input;
 mod pattern;
 mod server_log;
+mod timeline;
 
 use std::collections::BTreeMap;
 
@@ -22,6 +23,8 @@ pub use pattern::{
     Chains, Followed, Herd, Herds, Informers, Instance, Pattern, Poller, Polling, Relists, Watches,
 };
 pub use server_log::{Items, PriorityAndFairness, TraceGroup};
+pub(crate) use timeline::minute;
+pub use timeline::{Peak, PeakClient, Point, Points, Timeline};
 
 /// The version of this contract.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -121,6 +124,10 @@ pub struct Totals {
     pub latency: Option<Latency>,
     /// Requests a minute.
     pub rate: Option<Rate>,
+    /// The minute in which most requests began, and who made them.
+    pub peak: Option<Peak>,
+    /// The same of LISTs and GETs that etcd answered.
+    pub etcd_peak: Option<Peak>,
 }
 
 /// Answers by HTTP status.
@@ -235,6 +242,8 @@ pub struct Client {
     pub last_timestamp: Option<String>,
     /// What it asked, the costliest first.
     pub shapes: Vec<Shape>,
+    /// Its requests a minute, by resource, in the order of their names.
+    pub timelines: Vec<Timeline>,
 }
 
 /// A ServiceAccount.

@@ -149,7 +149,7 @@ impl<'a> Group<'a> {
         *self.rate.get_or_init(|| {
             let mut timeline = Timeline::default();
             for facts in &self.rows {
-                timeline.merge(facts.row.whole_timeline());
+                timeline.merge(facts.row.times(self.whole.accounts.received_only));
             }
             timeline.rate()
         })
