@@ -62,6 +62,7 @@ fn ledger() -> Ledger {
         filter: Filter::default(),
         format: None,
         dedup: Dedup::Off,
+        patterns: true,
         year: None,
     };
     let timeline = ServerTimeline::always(VERSION);

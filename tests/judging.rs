@@ -30,6 +30,7 @@ fn accounts(log: &str) -> (Accounts, InputCounts) {
         filter: Filter::default(),
         format: None,
         dedup: Dedup::Auto,
+        patterns: true,
         year: None,
     };
     let timeline = ServerTimeline::always(VERSION);

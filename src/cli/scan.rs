@@ -30,6 +30,7 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
         filter: filter(&args.filter)?,
         format: args.input_format.map(|format| format.0),
         dedup: args.dedup.into(),
+        patterns: !args.no_patterns,
         year: args.year,
     };
     let pages = pages(&args.format, args.output.as_deref())?;
@@ -40,7 +41,10 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
     check_outputs(args, &pages, &sources)?;
     let known = server_args.kube_version.is_some().then_some(server.version);
     let run = Run { args, settings, sources, server };
-    let (ledger, found) = run.read(known)?;
+    let (ledger, mut found) = run.read(known)?;
+    if args.no_patterns {
+        found.notes.push("patterns over time were not looked for (--no-patterns)".to_owned());
+    }
     let empty = run.paths_without_events(&ledger);
     // Traces of slow requests are worth a report by themselves.
     let holds_any = ledger.input.all_events() > 0 || ledger.input.foreign.contains_key(&Foreign::Trace);

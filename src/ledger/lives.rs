@@ -11,8 +11,8 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use rustc_hash::FxBuildHasher;
 
-use super::Merge;
 use super::bounded::hash_of;
+use super::{Merge, RowName};
 use crate::apiserver::options::Page;
 use crate::classify::{Instance, Request};
 use crate::k8s::text::prefix;
@@ -270,10 +270,10 @@ impl Lives {
         Self { lives: HashMap::default(), bounds, step: 0, excess: 0, left_out: 0 }
     }
 
-    /// Keeps what is known of a request. `shape` is the hash of its row's shape.
-    pub fn note(&mut self, client: u64, product: u64, shape: u64, request: &Request<'_>) {
-        let Some(record) = Record::of(request, shape) else { return };
-        self.keep(client, product, request.instance(), record);
+    /// Keeps what is known of a request of a row.
+    pub(super) fn note(&mut self, row: RowName, request: &Request<'_>) {
+        let Some(record) = Record::of(request, row.shape) else { return };
+        self.keep(row.client, row.product, request.instance(), record);
     }
 
     fn keep(&mut self, client: u64, product: u64, instance: Instance<&str>, record: Record) {
