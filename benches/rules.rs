@@ -10,6 +10,7 @@ use kubetoll::classify::filter::Filter;
 use kubetoll::input::Block;
 use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::{Dedup, Ledger, ServerTimeline};
+use kubetoll::patterns::Patterns;
 use kubetoll::pipeline::{Counted, Pass, Settings, Shared, Worker};
 use kubetoll::rules::{RuleSet, judge};
 
@@ -61,6 +62,7 @@ fn ledger() -> Ledger {
         filter: Filter::default(),
         format: None,
         dedup: Dedup::Off,
+        patterns: true,
         year: None,
     };
     let timeline = ServerTimeline::always(VERSION);
@@ -78,7 +80,9 @@ fn rules(criterion: &mut Criterion) {
     let rules = RuleSet::embedded().rules;
     let server = Server::with_defaults(VERSION);
     let ledger = ledger();
-    let accounts = Accounts::open(ledger.clients, std::slice::from_ref(&server), &server, true, false);
+    let patterns = Patterns::of(ledger.collections, ledger.objects, false);
+    let accounts =
+        Accounts::open(ledger.clients, patterns, std::slice::from_ref(&server), &server, true, false);
     let rows: usize = accounts
         .clients
         .iter()

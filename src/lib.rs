@@ -7,6 +7,7 @@ pub mod decode;
 pub mod input;
 pub mod k8s;
 pub mod ledger;
+pub mod patterns;
 pub mod pipeline;
 pub mod render;
 pub mod report;

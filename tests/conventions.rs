@@ -4,13 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms, each of which may import those above it only.
-const ROOMS: [&str; 12] = [
+const ROOMS: [&str; 13] = [
     "k8s",
     "apiserver",
     "input",
     "decode",
     "classify",
     "ledger",
+    "patterns",
     "accounts",
     "rules",
     "report",

@@ -10,6 +10,7 @@ use kubetoll::classify::filter::Filter;
 use kubetoll::input::Block;
 use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::{Dedup, InputCounts, ServerTimeline};
+use kubetoll::patterns::Patterns;
 use kubetoll::pipeline::{Pass, Settings, Shared, Worker};
 use kubetoll::rules::facts::{CLIENT, Facts, REQUEST, SERVER};
 use kubetoll::rules::group::{Group, Whole};
@@ -29,6 +30,7 @@ fn accounts(log: &str) -> (Accounts, InputCounts) {
         filter: Filter::default(),
         format: None,
         dedup: Dedup::Auto,
+        patterns: true,
         year: None,
     };
     let timeline = ServerTimeline::always(VERSION);
@@ -39,7 +41,8 @@ fn accounts(log: &str) -> (Accounts, InputCounts) {
     let server = Server::with_defaults(VERSION);
     let received_only = ledger.input.received_only();
     let servers = std::slice::from_ref(&server);
-    (Accounts::open(ledger.clients, servers, &server, true, received_only), ledger.input)
+    let patterns = Patterns::of(ledger.collections, ledger.objects, false);
+    (Accounts::open(ledger.clients, patterns, servers, &server, true, received_only), ledger.input)
 }
 
 struct Request<'a> {
@@ -111,8 +114,9 @@ fn naively(accounts: &Accounts, rules: &[Rule]) -> Found {
         let mut groups: BTreeMap<(usize, Vec<String>), Vec<Facts<'_>>> = BTreeMap::new();
         for (index, account) in accounts.clients.iter().enumerate() {
             for (key, entry) in &account.entries {
-                for ProductRow { product, row, fit } in &entry.rows {
-                    let facts = Facts { accounts, account, key, entry, product, row, fit };
+                for ProductRow { product, row, fit, pattern } in &entry.rows {
+                    let pattern = pattern.as_deref();
+                    let facts = Facts { accounts, account, key, entry, product, row, fit, pattern };
                     let holds = rule.matches.as_ref().is_none_or(|condition| {
                         let values: Vec<Value<'_>> =
                             condition.names.iter().map(|name| fact(*name, &facts)).collect();

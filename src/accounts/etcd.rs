@@ -183,8 +183,8 @@ impl Accounts {
         self.slow_reads = under_way(ranges.into_iter(), self.lists_under_way());
     }
 
-    /// The LISTs that are known one by one, of those that may have read a collection from etcd: the costliest of each
-    /// row.
+    /// The LISTs that are known one by one, of those that may have read a collection from etcd: those of the instances
+    /// that are followed, and the costliest of each row.
     fn lists_under_way(&self) -> impl Iterator<Item = ListUnderWay<'_>> {
         let entries = self.clients.iter().enumerate().flat_map(|(client, account)| {
             account.entries.iter().map(move |(key, entry)| (client, key, entry))
@@ -193,17 +193,25 @@ impl Accounts {
             let resource = key.resource.as_deref().unwrap_or_default();
             let limit = entry.asked.as_ref().map(|asked| asked.options.limit);
             let in_namespace = key.scope.map(|scope| scope == Scope::Namespace);
-            entry.rows.iter().flat_map(|one| exemplars(&one.row)).filter_map(move |exemplar| {
+            let costliest = entry.rows.iter().flat_map(|one| exemplars(&one.row)).filter_map(|exemplar| {
                 let from = exemplar.received?;
-                let to = from.saturating_add_unsigned(exemplar.micros?);
-                Some(ListUnderWay { client, resource, from, to, in_namespace, limit })
+                Some((from, from.saturating_add_unsigned(exemplar.micros?)))
+            });
+            let followed = entry.rows.iter().flat_map(|one| one.lists.iter().copied());
+            followed.chain(costliest).map(move |(from, to)| ListUnderWay {
+                client,
+                resource,
+                from,
+                to,
+                in_namespace,
+                limit,
             })
         })
     }
 }
 
 /// Whether etcd may have read a collection for such requests.
-fn reads_collections(key: &ShapeKey, entry: &Entry) -> bool {
+pub(super) fn reads_collections(key: &ShapeKey, entry: &Entry) -> bool {
     let one_key = entry.asked.as_ref().is_some_and(|asked| asked.options.single == Single::Key);
     key.verb == Some(Verb::List)
         && matches!(key.served_from, ServedFrom::Etcd | ServedFrom::Depends)

@@ -16,7 +16,10 @@ use crate::apiserver::{Asked, Certainty, LimitVerdict, ServedFrom, Server, Verdi
 use crate::classify::Shape;
 use crate::k8s::identity::service_account;
 use crate::k8s::{KubeVersion, Library, Scope, Verb};
-use crate::ledger::{Bounded, Client, ClientKey, DistinctSet, Merge, Observed, Product, Row};
+use crate::ledger::{
+    Bounded, Client, ClientKey, DistinctSet, Followed, Merge, Observed, Product, Row, row_name,
+};
+use crate::patterns::{Pattern, Patterns};
 
 /// The name of everything beyond the number of clients that are told apart.
 const OTHER_CLIENTS: &str = "(other clients)";
@@ -38,6 +41,10 @@ pub struct Accounts {
     pub namespaced: BTreeSet<String>,
     /// What etcd's own log says of the clients' LISTs; empty without one.
     pub slow_reads: etcd::Matched,
+    /// Of LISTs and WATCHes, how much patterns are made of.
+    pub collections: Followed,
+    /// Of GETs of single objects, how much patterns are made of.
+    pub objects: Followed,
 }
 
 /// One client: an identity.
@@ -116,6 +123,11 @@ pub struct ProductRow {
     pub row: Row,
     /// How the server's own measurements fit.
     pub fit: Fit,
+    /// What the requests show when they are put in order.
+    pub pattern: Option<Box<Pattern>>,
+    /// Of LISTs, when they were under way, from received to ended, in microseconds since 1970, as far as they are
+    /// followed; none without etcd's own log.
+    pub lists: Vec<(i64, i64)>,
 }
 
 impl Entry {
@@ -123,6 +135,17 @@ impl Entry {
     #[must_use]
     pub fn certainty(&self) -> Certainty {
         self.certainty.1
+    }
+}
+
+impl Merge for ProductRow {
+    fn merge(&mut self, other: Self) {
+        self.row.merge(other.row);
+        self.fit.merge(other.fit);
+        if let Some(pattern) = other.pattern {
+            self.pattern.get_or_insert_default().merge(*pattern);
+        }
+        self.lists.extend(other.lists);
     }
 }
 
@@ -201,6 +224,7 @@ impl Accounts {
     #[must_use]
     pub fn open(
         clients: Bounded<ClientKey, Client>,
+        mut patterns: Patterns,
         servers: &[Server],
         base: &Server,
         version_is_known: bool,
@@ -213,11 +237,13 @@ impl Accounts {
             received_only,
             namespaced: BTreeSet::new(),
             slow_reads: etcd::Matched::default(),
+            collections: patterns.collections,
+            objects: patterns.objects,
         };
         let (known, rest) = clients.into_parts();
         let known = known.into_iter().map(|(key, client)| (Some(key), client));
         for (key, client) in known.chain(rest.map(|client| (None, client))) {
-            let account = accounts.account(key, client, servers);
+            let account = accounts.account(key, client, &mut patterns, servers);
             if !account.entries.is_empty() {
                 accounts.clients.push(account);
             }
@@ -244,7 +270,13 @@ impl Accounts {
         row.requests(self.received_only)
     }
 
-    fn account(&self, key: Option<ClientKey>, client: Client, servers: &[Server]) -> Account {
+    fn account(
+        &self,
+        key: Option<ClientKey>,
+        client: Client,
+        patterns: &mut Patterns,
+        servers: &[Server],
+    ) -> Account {
         let mut account = Account {
             key,
             nodes: client.nodes,
@@ -265,7 +297,12 @@ impl Accounts {
             // A copy of an event that was counted elsewhere makes a row of its own where it differs in its details.
             let counted = |(_, row): &(Option<Shape>, Row)| row.events > 0;
             for (shape, row) in rows.chain(other_rows.map(|row| (None, row))).filter(counted) {
-                self.enter(&mut account.entries, shape, &name, row, servers);
+                let row_name =
+                    account.key.as_ref().zip(shape.as_ref()).map(|(key, shape)| row_name(key, &name, shape));
+                let pattern = row_name.and_then(|name| patterns.take(name));
+                let lists = row_name.map_or_else(Vec::new, |name| patterns.lists_of(name).collect());
+                let one = ProductRow { product: name.to_string(), row, fit: Fit::default(), pattern, lists };
+                self.enter(&mut account.entries, shape, one, servers);
             }
         }
         account
@@ -276,11 +313,10 @@ impl Accounts {
         &self,
         entries: &mut BTreeMap<ShapeKey, Entry>,
         shape: Option<Shape>,
-        product: &str,
-        row: Row,
+        mut one: ProductRow,
         servers: &[Server],
     ) {
-        let requests = self.requests(&row);
+        let (row, requests) = (&one.row, self.requests(&one.row));
         let (key, entry, fit) = match shape {
             Some(shape) => {
                 let server = &servers[usize::from(shape.era)];
@@ -290,18 +326,19 @@ impl Accounts {
                 (self.folded(), Entry::folded(), Fit { measured: row.observed.measured(), ..Fit::default() })
             }
         };
+        if !etcd::reads_collections(&key, &entry) {
+            one.lists = Vec::new();
+        }
         let certainty = entry.certainty;
         let own = entries.entry(key).or_insert(entry);
         own.fit.merge(fit);
         own.certainty = own.certainty.max(certainty);
-        match own.rows.binary_search_by(|own| own.product.as_str().cmp(product)) {
-            Ok(at) => {
-                own.rows[at].row.merge(row);
-                own.rows[at].fit.merge(fit);
-            }
+        one.fit = fit;
+        match own.rows.binary_search_by(|own| own.product.cmp(&one.product)) {
+            Ok(at) => own.rows[at].merge(one),
             Err(at) => {
                 own.rows.reserve_exact(1);
-                own.rows.insert(at, ProductRow { product: product.to_owned(), row, fit });
+                own.rows.insert(at, one);
             }
         }
     }

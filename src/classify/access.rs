@@ -52,6 +52,7 @@ pub fn classify_access<'e>(
         },
         node: None,
         pod: None,
+        source: &line.source,
         answer: if served { Answer::Served } else { Answer::of(&asked, line.status) },
         era: 0,
         stage: if begun { Stage::ResponseStarted } else { Stage::ResponseComplete },

@@ -14,7 +14,9 @@ use crate::input::Place;
 use crate::k8s::event::{Annotations, ObjectRef};
 use crate::k8s::request_info::Method;
 use crate::k8s::text::prefix;
-use crate::k8s::{AddressClass, Event, Identity, Kind, Product, Stage, Verb, go_duration, timestamp};
+use crate::k8s::{
+    AddressClass, ContinueToken, Event, Identity, Kind, Product, Stage, Verb, go_duration, timestamp,
+};
 
 /// The longest user name that is told apart, in bytes. A ServiceAccount's has at most 338.
 const MAX_NAME: usize = 512;
@@ -63,6 +65,8 @@ pub struct Request<'e> {
     pub node: Option<&'e str>,
     /// The pod that the client runs in, if the event says it.
     pub pod: Option<&'e str>,
+    /// The address that the connection comes from, with or without a port; empty if the record has none.
+    pub source: &'e str,
     /// What is asked.
     pub asked: Asked<&'e str>,
     pub(super) parts: &'e Parts<'e>,
@@ -114,6 +118,24 @@ impl<'e> Request<'e> {
 }
 
 impl Request<'_> {
+    /// A hash of what a LIST or WATCH is of: its path and its selectors.
+    #[must_use]
+    pub fn collection_hash(&self) -> u64 {
+        let Some(target) = &self.parts.target else { return self.target_hash() };
+        let options = &target.options;
+        let path = target.path.trim_end_matches('/');
+        spread((path, &*options.field_selector, &*options.label_selector))
+    }
+
+    /// The revision at which a further page is read.
+    #[must_use]
+    pub fn revision(&self) -> Option<i64> {
+        match ContinueToken::decode(&self.parts.target.as_ref()?.options.continue_token) {
+            ContinueToken::AtRevision(revision) => Some(revision),
+            _ => None,
+        }
+    }
+
     /// A hash of what the request is for: its path with its field selector, which may name one object.
     #[must_use]
     pub fn target_hash(&self) -> u64 {
@@ -123,6 +145,10 @@ impl Request<'_> {
             None => FxBuildHasher.hash_one((&*object.namespace, &*object.name)),
         }
     }
+}
+
+fn spread(key: impl std::hash::Hash) -> u64 {
+    FxBuildHasher.hash_one(key).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// The parts of an event that a request borrows from and the line does not hold as they are.
@@ -210,6 +236,7 @@ pub fn classify<'e>(event: &'e Event<'_>, parts: &'e Parts<'e>, stage: Stage, pl
         },
         node: identity.node.or_else(|| extra.and_then(|extra| said(&extra.node_name.0))),
         pod: extra.and_then(|extra| said(&extra.pod_name.0)),
+        source: event.source_ips.map_or("", |raw| raw.get().rsplit('"').nth(1).unwrap_or_default()),
         answer: if stage == Stage::RequestReceived { Answer::Served } else { Answer::of(&asked, status) },
         era: 0,
         stage,

@@ -5,11 +5,13 @@ pub mod contract;
 pub mod event;
 pub mod filter;
 pub mod fingerprint;
+pub mod instance;
 pub mod shape;
 pub mod witness;
 
 pub use access::classify_access;
 pub use event::{Client, Measured, Parts, Request, classify};
 pub use fingerprint::{Fingerprints, request_hash};
+pub use instance::{By, Instance};
 pub use shape::{Answer, Shape, ShapeRef};
 pub use witness::{Statement, Witness};

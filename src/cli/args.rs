@@ -102,6 +102,10 @@ pub(super) struct ScanArgs {
     /// How events that were read already are found: `auto` in bounded memory, `exact` among all of them.
     #[arg(long, value_enum, default_value_t = DedupArg::Auto, help_heading = "Reading")]
     pub dedup: DedupArg,
+    /// Do not put requests in order: takes less memory, and rules find no polling, herds, new starts of informers,
+    /// pages or watches beside each other.
+    #[arg(long, help_heading = "Reading")]
+    pub no_patterns: bool,
     /// The year of lines of the apiserver's own log, which has none; without it the envelope's or the file's.
     #[arg(long, value_name = "YEAR", value_parser = clap::value_parser!(i32).range(1970..=9999), help_heading = "Reading")]
     pub year: Option<i32>,

@@ -30,6 +30,7 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
         filter: filter(&args.filter)?,
         format: args.input_format.map(|format| format.0),
         dedup: args.dedup.into(),
+        patterns: !args.no_patterns,
         year: args.year,
     };
     let pages = pages(&args.format, args.output.as_deref())?;
@@ -41,7 +42,10 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
     check_outputs(args, &pages, &[&sources, &etcd_sources])?;
     let known = server_args.kube_version.is_some().then_some(server.version);
     let run = Run { args, settings, sources, server };
-    let (ledger, found) = run.read(known)?;
+    let (ledger, mut found) = run.read(known)?;
+    if args.no_patterns {
+        found.notes.push("patterns over time were not looked for (--no-patterns)".to_owned());
+    }
     let etcd = etcd_log::read(args, &etcd_sources, &run.settings)?;
     let mut empty = run.paths_without_events(&ledger);
     empty.extend(etcd.empty.iter().cloned());

@@ -67,6 +67,15 @@ impl fmt::Display for AddressClass {
     }
 }
 
+/// The address in `host:port`, `[v6]:port` or of an address alone.
+#[must_use]
+pub fn host(text: &str) -> &str {
+    match text.rsplit_once(':') {
+        Some((host, _)) if host.starts_with('[') || !host.contains(':') => host.trim_matches(['[', ']']),
+        _ => text,
+    }
+}
+
 /// An address without a port, or with brackets or a zone, which Rust's parsers do not take.
 fn bare(text: &str) -> Option<IpAddr> {
     let inner = match text.strip_prefix('[') {
@@ -79,6 +88,19 @@ fn bare(text: &str) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hosts() {
+        for (text, expected) in [
+            ("10.0.0.1:4", "10.0.0.1"),
+            ("10.0.0.1", "10.0.0.1"),
+            ("[fd00::7]:443", "fd00::7"),
+            ("fd00::7", "fd00::7"),
+            ("", ""),
+        ] {
+            assert_eq!(host(text), expected, "{text}");
+        }
+    }
 
     #[test]
     fn classes() {

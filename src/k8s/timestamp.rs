@@ -33,6 +33,15 @@ pub fn format_micros(micros: i64) -> String {
         .map_or_else(|| "?".to_owned(), |t| t.to_rfc3339_opts(chrono::SecondsFormat::Micros, true))
 }
 
+/// The minute of an instant as RFC 3339 in UTC without a fraction, `2026-11-20T20:36:00Z`, or `?` for one that no
+/// calendar holds.
+#[must_use]
+pub fn format_minute(micros: i64) -> String {
+    let start = micros.div_euclid(60_000_000) * 60;
+    DateTime::from_timestamp(start, 0)
+        .map_or_else(|| "?".to_owned(), |t| t.to_rfc3339_opts(chrono::SecondsFormat::Secs, true))
+}
+
 fn micro_time(b: &[u8]) -> Option<i64> {
     if b.len() != 27
         || b[4] != b'-'
@@ -88,6 +97,12 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_minute_has_no_fraction() {
+        let micros = parse_micros("2026-11-20T20:36:59.999999Z").expect("an instant");
+        assert_eq!(format_minute(micros), "2026-11-20T20:36:00Z");
+    }
 
     proptest! {
         #[test]

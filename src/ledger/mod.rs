@@ -10,6 +10,7 @@ pub mod histogram;
 pub mod index;
 pub mod input;
 pub mod live;
+pub mod lives;
 pub mod row;
 pub mod seen;
 pub mod targets;
@@ -28,6 +29,7 @@ pub use exemplar::{Exemplar, Exemplars};
 pub use histogram::Histogram;
 pub use index::{Additions, Index};
 pub use input::{InputCounts, SkipAt, SourceCounts};
+pub use lives::{Followed, Life, Lives};
 pub use row::Row;
 pub use seen::{Dedup, Seen};
 pub use targets::Targets;
@@ -35,13 +37,13 @@ pub use timeline::Timeline;
 pub use traces::Traces;
 pub use versions::{ServerTimeline, VersionEvidence};
 
-use crate::apiserver::Asked;
+use crate::apiserver::{Asked, Target};
 use crate::classify::{Request, Shape, ShapeRef};
 use crate::decode::klog::TraceFragment;
 use crate::input::Place;
 use crate::k8s::text::prefix;
 use crate::k8s::user_agent::Form;
-use crate::k8s::{self, AddressClass, Kind, pod_name};
+use crate::k8s::{self, AddressClass, Kind, Scope, Verb, pod_name};
 
 /// A commutative and associative sum.
 pub trait Merge {
@@ -72,6 +74,10 @@ pub struct Ledger {
     pub clients: Bounded<ClientKey, Client>,
     /// The server's traces of slow requests.
     pub traces: Traces,
+    /// What each instance listed and watched.
+    pub collections: Lives,
+    /// Which objects each instance read.
+    pub objects: Lives,
 }
 
 impl Default for Ledger {
@@ -81,6 +87,8 @@ impl Default for Ledger {
             versions: VersionEvidence::default(),
             clients: Bounded::new(MAX_CLIENTS),
             traces: Traces::default(),
+            collections: Lives::default(),
+            objects: Lives::default(),
         }
     }
 }
@@ -209,27 +217,40 @@ impl Merge for Product {
 }
 
 impl Ledger {
-    /// Counts one event of a request.
-    pub fn observe(&mut self, request: &Request<'_>) {
-        let (row, namespaces) = self.row(request);
+    /// Counts one event of a request. Returns the name of its row.
+    pub fn observe(&mut self, request: &Request<'_>) -> RowName {
+        let name = RowName::of(request);
+        let (row, namespaces) = self.row(request, name);
         if row.observe(request) {
             let namespace = request.namespace();
             if !namespace.is_empty() {
                 namespaces.insert(namespace);
             }
         }
+        name
+    }
+
+    /// Keeps of a request that was counted in a row what patterns over time are rebuilt from.
+    pub fn follow(&mut self, request: &Request<'_>, name: RowName) {
+        let Target::Resource { subresource: "", scope, .. } = request.asked.target else { return };
+        let lives = match (request.asked.verb, scope) {
+            (Verb::List | Verb::Watch, _) => &mut self.collections,
+            (Verb::Get, Scope::Object) => &mut self.objects,
+            _ => return,
+        };
+        lives.note(name, request);
     }
 
     /// Takes note of another copy of an event that was counted: the evidence that is shown must not depend on which
     /// of them came first.
     pub fn observe_copy(&mut self, request: &Request<'_>) {
-        self.row(request).0.show(request);
+        self.row(request, RowName::of(request)).0.show(request);
     }
 
     /// The row of a request, and the namespaces that its client names.
-    fn row(&mut self, request: &Request<'_>) -> (&mut Row, &mut DistinctSet) {
+    fn row(&mut self, request: &Request<'_>, name: RowName) -> (&mut Row, &mut DistinctSet) {
         let key = ClientRef::of(request);
-        let client = self.clients.entry(&key, key.rank(), || ClientKey {
+        let client = self.clients.entry_of(name.client, &key, key.rank(), || ClientKey {
             kind: key.kind,
             identity: key.identity.into(),
             impersonator: key.impersonator.map(Into::into),
@@ -247,10 +268,11 @@ impl Ledger {
             Form::Versioned => 1,
             Form::Bare | Form::Unnamed => 2,
         };
-        let product = client.products.entry(product.name, product_rank, || product.name.into());
+        let product =
+            client.products.entry_of(name.product, product.name, product_rank, || product.name.into());
         product.note_agent(request.client.user_agent);
         let shape = ShapeRef::of(request);
-        let row = product.rows.entry(&shape, 0, || Shape {
+        let row = product.rows.entry_of(name.shape, &shape, 0, || Shape {
             asked: Asked::to_owned(&request.asked),
             answer: request.answer,
             era: request.era,
@@ -261,8 +283,7 @@ impl Ledger {
     /// A hash of the row that a request belongs to.
     #[must_use]
     pub fn row_hash(request: &Request<'_>) -> u64 {
-        let client = bounded::hash_of(&ClientRef::of(request));
-        row_hash(client, request.client.product.name, bounded::hash_of(&ShapeRef::of(request)))
+        bounded::hash_of(&RowName::of(request))
     }
 
     /// Adds to rows what another log tells of their requests.
@@ -274,7 +295,9 @@ impl Ledger {
             let client_hash = bounded::hash_of(key);
             for (name, product) in client.products.kept_mut() {
                 for (shape, row) in product.rows.kept_mut() {
-                    additions.give(row_hash(client_hash, name, bounded::hash_of(shape)), row);
+                    let (product, shape) = (bounded::hash_of(name), bounded::hash_of(shape));
+                    let name = RowName { client: client_hash, product, shape };
+                    additions.give(bounded::hash_of(&name), row);
                 }
             }
         }
@@ -286,8 +309,28 @@ impl Ledger {
     }
 }
 
-fn row_hash(client: u64, product: &str, shape: u64) -> u64 {
-    bounded::hash_of(&(client, bounded::hash_of(product), shape))
+/// The hash by which a row is named in [`Lives`]: of its client, its product and its shape.
+#[must_use]
+pub fn row_name(client: &ClientKey, product: &str, shape: &Shape) -> (u64, u64, u32) {
+    (bounded::hash_of(client), bounded::hash_of(product), lives::shape_of(bounded::hash_of(shape)))
+}
+
+/// The hashes that name a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RowName {
+    client: u64,
+    product: u64,
+    shape: u64,
+}
+
+impl RowName {
+    fn of(request: &Request<'_>) -> Self {
+        Self {
+            client: bounded::hash_of(&ClientRef::of(request)),
+            product: bounded::hash_of(request.client.product.name),
+            shape: bounded::hash_of(&ShapeRef::of(request)),
+        }
+    }
 }
 
 impl Merge for Ledger {
@@ -296,5 +339,7 @@ impl Merge for Ledger {
         self.versions.merge(other.versions);
         self.clients.merge(other.clients);
         self.traces.merge(other.traces);
+        self.collections.merge(other.collections);
+        self.objects.merge(other.objects);
     }
 }

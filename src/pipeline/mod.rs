@@ -28,6 +28,8 @@ pub struct Settings {
     pub format: Option<Layers>,
     /// How duplicates are looked for.
     pub dedup: Dedup,
+    /// Requests are put in order, to find patterns over time.
+    pub patterns: bool,
     /// The year of lines that have none.
     pub year: Option<i32>,
 }

@@ -1,7 +1,6 @@
 //! One worker: blocks in, numbers out.
 
 use super::Settings;
-use crate::classify::filter::Filter;
 use crate::classify::{Fingerprints, Parts, Request, classify, classify_access, request_hash};
 use crate::decode::etcd::EtcdLine;
 use crate::decode::klog::AccessLine;
@@ -244,7 +243,7 @@ impl Counting<'_> {
                     self.shared.seen.insert((print, request.received.unwrap_or(0)))
                 };
                 self.date(&mut request);
-                let fate = observe(&self.shared.settings.filter, &mut self.counted.ledger, &request, is_new);
+                let fate = observe(self.shared.settings, &mut self.counted.ledger, &request, is_new);
                 self.note(fate);
             }
         }
@@ -278,7 +277,7 @@ impl Counting<'_> {
                     }
                     Some(_) => {}
                     None => {
-                        observe(filter, &mut self.counted.access, &request, is_new);
+                        observe(self.shared.settings, &mut self.counted.access, &request, is_new);
                     }
                 }
             }
@@ -294,7 +293,7 @@ impl Counting<'_> {
                 }
                 let is_new = self.shared.seen.insert_one_of(print);
                 self.date(&mut request);
-                let fate = observe(&self.shared.settings.filter, &mut self.counted.access, &request, is_new);
+                let fate = observe(self.shared.settings, &mut self.counted.access, &request, is_new);
                 let input = &mut self.counted.ledger.input;
                 input.access_counted += u64::from(fate == Fate::Counted);
                 input.access_duplicates += u64::from(fate == Fate::Copy);
@@ -343,10 +342,15 @@ enum Fate {
     Copy,
 }
 
-fn observe(filter: &Filter, ledger: &mut Ledger, request: &Request<'_>, is_new: bool) -> Fate {
-    let wanted = filter.is_empty() || filter.pass(request);
+fn observe(settings: &Settings, ledger: &mut Ledger, request: &Request<'_>, is_new: bool) -> Fate {
+    let wanted = settings.filter.is_empty() || settings.filter.pass(request);
     match (is_new, wanted) {
-        (true, true) => ledger.observe(request),
+        (true, true) => {
+            let row = ledger.observe(request);
+            if settings.patterns {
+                ledger.follow(request, row);
+            }
+        }
         (false, true) => ledger.observe_copy(request),
         (_, false) => {}
     }

@@ -5,12 +5,15 @@ mod rule;
 
 use self::inline::{code, code_block, code_in_cell, line, prose, text, text_in_cell, words};
 pub(super) use self::rule::help;
+use super::over_time::{self, OverTime};
 use super::plain::count;
 use super::{etcd_log, facts};
 use crate::report::v1::{Finding, Report, Suppressed};
 
 /// GitHub takes 1 MiB for the summary of a step, and drops all of a longer one.
 const MAX_BYTES: usize = 900_000;
+/// Characters of a line that GitHub shows without a break.
+const WIDTH: usize = 90;
 
 /// Renders the report. Findings that would make it longer than 900 kB are left out, and counted.
 #[must_use]
@@ -21,12 +24,13 @@ pub fn render(report: &Report) -> String {
     let mut rows = String::new();
     let mut sections = String::new();
     let mut client = None;
+    let over_time = OverTime::of(report);
     let mut shown = 0;
     for finding in &report.findings {
         let row = row(finding);
         let mut section = section(finding);
         if client != Some(&finding.client) {
-            section.insert_str(0, &format!("## {}\n\n", heading(finding)));
+            section.insert_str(0, &format!("## {}\n\n{}", heading(finding), times(finding, &over_time)));
             client = Some(&finding.client);
         }
         let Some(rest) = left.checked_sub(row.len() + section.len()) else { break };
@@ -53,6 +57,7 @@ fn head(report: &Report) -> String {
         head.push("What the log does not hold was not judged.\n\n".to_owned());
     }
     head.extend(facts::read(report).iter().map(|read| format!("- {}\n", text(read))));
+    head.extend(over_time::peaks(report).iter().map(|peak| format!("- Peak: {}\n", text(peak))));
     head.extend(facts::amiss(report).iter().map(|wrong| format!("- **Mind:** {}\n", text(wrong))));
     head.concat()
 }
@@ -74,6 +79,13 @@ fn heading(finding: &Finding) -> String {
         Some(_) => code(facts::client(finding)),
         None => "What the log does not show".to_owned(),
     }
+}
+
+fn times(finding: &Finding, over_time: &OverTime<'_>) -> String {
+    let lines = over_time.lines(finding, WIDTH);
+    let lines: Vec<String> =
+        lines.iter().map(|(title, times)| format!("- **{title}:** {}\n", line(times))).collect();
+    if lines.is_empty() { String::new() } else { lines.concat() + "\n" }
 }
 
 fn section(finding: &Finding) -> String {

@@ -5,7 +5,7 @@ use anstyle::{AnsiColor, Style};
 use super::plain::{count, counted, cut, duration, escaped, share, short_count, short_duration};
 use super::request::source;
 use super::table::{NARROW, table, wrapped};
-use super::{etcd_log, facts, findings, input, traces};
+use super::{etcd_log, facts, findings, input, over_time, patterns, traces};
 use crate::report::v1::{Client, Counts, EtcdLog, Latency, Rate, Report, Shape};
 
 /// How much is shown, and how wide.
@@ -84,7 +84,7 @@ fn head(report: &Report, view: &View) -> String {
     };
     input::lines(&report.input, &mut line);
     line("server", &facts::server(&report.server));
-    for note in &report.server.notes {
+    for note in report.server.notes.iter().chain(&patterns::left_out(report)) {
         line("", note);
     }
     let totals = &report.totals.counts;
@@ -98,6 +98,9 @@ fn head(report: &Report, view: &View) -> String {
             counted(totals.limit_ignored, "list")
         ),
     );
+    for (index, peak) in over_time::peaks(report).iter().enumerate() {
+        line(if index == 0 { "peak" } else { "" }, peak);
+    }
     let observed = &totals.observed;
     if observed.agree + observed.contradict > 0 {
         line(
@@ -247,7 +250,7 @@ fn sum(clients: &[Client]) -> Counts {
 }
 
 /// A client's short name.
-fn name(client: &Client) -> String {
+pub(super) fn name(client: &Client) -> String {
     let base = match (&client.service_account, client.kind.as_str()) {
         (Some(account), _) => format!("{}/{}", account.namespace, account.name),
         (None, "node") => {

@@ -6,11 +6,12 @@ use super::etcd_log::Etcd;
 use super::findings::Findings;
 use super::gather::Builder;
 use super::sums::{Sums, latency, rate};
-use super::{input, server_log, v1};
+use super::{input, minutes, patterns, server_log, v1};
 use crate::accounts::Accounts;
 use crate::apiserver::Server;
 use crate::input::{Source, Sources};
 use crate::ledger::{Exemplar, Ledger, ServerTimeline};
+use crate::patterns::Patterns;
 use crate::rules::{Policy, Rule, RuleSet, judge};
 
 /// Where the server's version is known from.
@@ -68,8 +69,10 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         .map(|version| Server { version: *version, ..context.server.clone() })
         .collect();
     let traces = server_log::traces(&mut ledger.traces);
+    let patterns = Patterns::of(ledger.collections, ledger.objects, context.etcd.is_some());
     let mut accounts = Accounts::open(
         ledger.clients,
+        patterns,
         &servers,
         &context.server,
         context.version_source != VersionSource::NewestKnown,
@@ -78,6 +81,8 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     if let Some(etcd) = &context.etcd {
         accounts.match_slow_reads(etcd.log.lines.ranges.iter());
     }
+    let followed_collections = patterns::followed(&accounts.collections);
+    let followed_objects = patterns::followed(&accounts.objects);
     let rules = &context.rules.rules;
     let mut judged = judge(&accounts, &ledger.input, rules, &context.policy.suppressions);
     let judged_failures = std::mem::take(&mut judged.failures);
@@ -105,7 +110,14 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     for (place, (account, _)) in clients.iter().enumerate() {
         rank[*account] = place;
     }
-    let totals = v1::Totals { counts: all.counts, latency: latency(&all.latency), rate: rate(&all.timeline) };
+    let clients: Vec<v1::Client> = clients.into_iter().map(|(_, client)| client).collect();
+    let totals = v1::Totals {
+        counts: all.counts,
+        latency: latency(&all.latency),
+        rate: rate(&all.timeline),
+        peak: minutes::peak(&clients, |point| point.requests),
+        etcd_peak: minutes::peak(&clients, |point| point.etcd_reads),
+    };
     v1::Report {
         schema_version: v1::SCHEMA_VERSION,
         kubetoll_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -117,7 +129,9 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         findings: told.sorted(&rank),
         rules: rules.iter().map(rule).collect(),
         rule_failures: judged_failures,
-        clients: clients.into_iter().map(|(_, client)| client).collect(),
+        clients,
+        followed_collections,
+        followed_objects,
         traces,
         traces_left_out: ledger.traces.left_out(),
         etcd_log,

@@ -4,13 +4,15 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::build::{Context, file_name};
+use super::minutes::Minutes;
 use super::server_log::{flows, items};
 use super::sums::{Sums, distinct, histogram, latency, observed, one, rate, statuses};
-use super::{advice, v1};
+use super::{advice, patterns, v1};
 use crate::accounts::{Account, Entry, ProductRow, ShapeKey};
 use crate::apiserver::{LimitVerdict, Server};
 use crate::k8s::{Verb, timestamp};
 use crate::ledger::{Merge, Row, Timeline, exemplar};
+use crate::patterns::Pattern;
 
 pub(super) struct Builder<'a> {
     pub(super) context: &'a Context<'a>,
@@ -38,8 +40,9 @@ impl Builder<'_> {
             .collect();
         user_agents.sort_by(|a, b| (Reverse(a.requests), &a.product).cmp(&(Reverse(b.requests), &b.product)));
         let mut sums = Sums::default();
-        let mut shapes: Vec<v1::Shape> =
-            account.entries.into_iter().map(|(key, entry)| self.shape(key, entry, &mut sums)).collect();
+        let mut minutes = Minutes::default();
+        let shape = |(key, entry)| self.shape(key, entry, &mut sums, &mut minutes);
+        let mut shapes: Vec<v1::Shape> = account.entries.into_iter().map(shape).collect();
         shapes.sort_by_cached_key(|shape| {
             let micros =
                 shape.latency.filter(|_| !shape.long_running).map_or(0, |latency| latency.sum_micros);
@@ -62,18 +65,23 @@ impl Builder<'_> {
             last_timestamp: sums.span.map(|span| timestamp::format_micros(span.1)),
             counts: sums.counts,
             shapes,
+            timelines: minutes.tell(),
         }
     }
 
-    fn shape(&self, key: ShapeKey, entry: Entry, sums: &mut Sums) -> v1::Shape {
+    fn shape(&self, key: ShapeKey, entry: Entry, sums: &mut Sums, minutes: &mut Minutes) -> v1::Shape {
         let (observed, certainty) = (observed(entry.fit), entry.certainty());
         // A request that two products share by its ID is one of each.
         let (mut requests, mut open) = (0, 0);
         let (mut row, mut timeline, mut products) = (Row::default(), Timeline::default(), Vec::new());
-        for ProductRow { product, row: own, .. } in entry.rows {
+        let mut pattern = Pattern::default();
+        for ProductRow { product, row: own, pattern: shown, .. } in entry.rows {
+            if let Some(shown) = shown {
+                pattern.merge(*shown);
+            }
             requests += own.requests(self.received_only);
             open += own.open();
-            timeline.merge(own.whole_timeline());
+            timeline.merge(own.times(self.received_only));
             products.push(product);
             row.merge(own);
         }
@@ -105,6 +113,7 @@ impl Builder<'_> {
             part.counts.etcd_micros = part.latency.sum();
         }
         sums.add(&part);
+        minutes.add(&key, requests, &timeline);
         let ignored_parameters: Vec<String> =
             row.unknown_keys.iter().map(std::string::ToString::to_string).collect();
         let mut examples = row.exemplars.as_slice().iter().map(|exemplar| self.example(exemplar));
@@ -145,6 +154,7 @@ impl Builder<'_> {
             observed,
             priority_and_fairness: flows(row.flows.as_deref()),
             items: items(row.items),
+            pattern: patterns::pattern(&pattern),
             example: examples.next(),
             more_examples: examples.collect(),
         }

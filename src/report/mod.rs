@@ -6,6 +6,8 @@ mod etcd_log;
 mod findings;
 mod gather;
 mod input;
+mod minutes;
+mod patterns;
 mod server_log;
 mod sums;
 pub mod v1;

@@ -6,7 +6,9 @@
 mod etcd_log;
 mod finding;
 mod input;
+mod pattern;
 mod server_log;
+mod timeline;
 
 use std::collections::BTreeMap;
 
@@ -19,7 +21,12 @@ pub use finding::{
     Who,
 };
 pub use input::{Copy, Damaged, Input, NotRead, NotReadFile, SkippedAt, SourceInput, WithoutEvents};
+pub use pattern::{
+    Chains, Followed, Herd, Herds, Informers, Instance, Pattern, Poller, Polling, Relists, Watches,
+};
 pub use server_log::{Items, PriorityAndFairness, TraceGroup};
+pub(crate) use timeline::minute;
+pub use timeline::{Peak, PeakClient, Point, Points, Timeline};
 
 /// The version of this contract.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -52,6 +59,10 @@ pub struct Report {
     /// The clients, the costliest first: by time that reads from etcd took, by lists from etcd, by ignored limits,
     /// by requests.
     pub clients: Vec<Client>,
+    /// Of LISTs and WATCHes, what patterns over time are made of.
+    pub followed_collections: Followed,
+    /// Of GETs of single objects, what patterns over time are made of.
+    pub followed_objects: Followed,
     /// Slow requests (above 500 ms) that the apiserver's own log traces, the greatest time first.
     pub traces: Vec<TraceGroup>,
     /// Traces that are not counted there: more than 32,768 were seen.
@@ -117,6 +128,10 @@ pub struct Totals {
     pub latency: Option<Latency>,
     /// Requests a minute.
     pub rate: Option<Rate>,
+    /// The minute in which most requests began, and who made them.
+    pub peak: Option<Peak>,
+    /// The same of LISTs and GETs that etcd answered.
+    pub etcd_peak: Option<Peak>,
 }
 
 /// Answers by HTTP status.
@@ -231,6 +246,8 @@ pub struct Client {
     pub last_timestamp: Option<String>,
     /// What it asked, the costliest first.
     pub shapes: Vec<Shape>,
+    /// Its requests a minute, by resource, in the order of their names.
+    pub timelines: Vec<Timeline>,
 }
 
 /// A ServiceAccount.
@@ -326,6 +343,8 @@ pub struct Shape {
     pub priority_and_fairness: Vec<PriorityAndFairness>,
     /// Objects in the answers, where a trace of a slow request counts them.
     pub items: Option<Items>,
+    /// What the requests show when they are put in order; null for what no pattern is made of.
+    pub pattern: Option<Pattern>,
     /// The costliest request.
     pub example: Option<Example>,
     /// The next costliest.

@@ -11,6 +11,7 @@ use crate::apiserver::{Asked, Gate, Server, Target, resources};
 use crate::k8s::user_agent::names_no_client;
 use crate::k8s::{Scope, Verb};
 use crate::ledger::Row;
+use crate::patterns::Pattern;
 use compact_str::CompactString;
 
 /// One row: a client's requests of one shape by one product.
@@ -30,6 +31,8 @@ pub struct Facts<'a> {
     pub row: &'a Row,
     /// How measurements fit the verdict.
     pub fit: &'a Fit,
+    /// What the requests show when they are put in order.
+    pub pattern: Option<&'a Pattern>,
 }
 
 /// Finds a fact of a row.

@@ -3,6 +3,7 @@
 use super::rule::Severity;
 use super::value::Value;
 use crate::ledger::Exemplar;
+use crate::patterns::Pattern;
 
 /// A finding: a group of rows of which a level of a rule holds.
 #[derive(Debug, Clone)]
@@ -37,6 +38,8 @@ pub struct Finding {
     pub user_agents: Vec<(String, String)>,
     /// Requests, as evidence: the costliest first.
     pub evidence: Vec<Exemplar>,
+    /// What the requests show when they are put in order.
+    pub pattern: Pattern,
 }
 
 /// Where the requests were answered from, and why that is known.

@@ -10,6 +10,7 @@ use super::facts::Facts;
 use crate::accounts::{Account, Accounts, Entry, ShapeKey};
 use crate::k8s::Verb;
 use crate::ledger::{Histogram, Merge, Row, Targets, Timeline, timeline::Rate};
+use crate::patterns::Pattern;
 
 /// What a client does with a resource, whatever a rule matched.
 #[derive(Debug, Clone, Copy, Default)]
@@ -101,6 +102,7 @@ pub struct Group<'a> {
     rate: OnceCell<Option<Rate>>,
     latency: OnceCell<Histogram>,
     targets: OnceCell<Targets>,
+    pattern: OnceCell<Pattern>,
 }
 
 impl<'a> Group<'a> {
@@ -115,6 +117,7 @@ impl<'a> Group<'a> {
             rate: OnceCell::new(),
             latency: OnceCell::new(),
             targets: OnceCell::new(),
+            pattern: OnceCell::new(),
         }
     }
 
@@ -146,7 +149,7 @@ impl<'a> Group<'a> {
         *self.rate.get_or_init(|| {
             let mut timeline = Timeline::default();
             for facts in &self.rows {
-                timeline.merge(facts.row.whole_timeline());
+                timeline.merge(facts.row.times(self.whole.accounts.received_only));
             }
             timeline.rate()
         })
@@ -173,6 +176,18 @@ impl<'a> Group<'a> {
                 targets.merge(facts.row.targets.clone());
             }
             targets
+        })
+    }
+
+    /// What the requests show when they are put in order.
+    #[must_use]
+    pub fn pattern(&self) -> &Pattern {
+        self.pattern.get_or_init(|| {
+            let mut pattern = Pattern::default();
+            for own in self.rows.iter().filter_map(|facts| facts.pattern) {
+                pattern.merge(own.clone());
+            }
+            pattern
         })
     }
 

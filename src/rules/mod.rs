@@ -13,6 +13,7 @@ pub mod input;
 mod judge;
 pub mod mistake;
 pub mod names;
+mod over_time;
 pub mod policy;
 pub mod rule;
 pub mod schema;

@@ -63,7 +63,7 @@ impl Root {
             Self::Client => all(CLIENT),
             Self::Request => all(REQUEST),
             Self::Server => all(SERVER),
-            Self::Stats => all(STATS),
+            Self::Stats => all(&STATS),
             Self::Input => all(INPUT),
             Self::Threshold => Vec::new(),
         }

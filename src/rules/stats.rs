@@ -1,6 +1,9 @@
 //! What rules may ask of a group of rows: `stats.*`. The one list of these names.
 
+use std::sync::LazyLock;
+
 use super::group::{Companions, Group};
+use super::over_time::{COUNTS, TIMES};
 use super::value::Kind::{Double, Int, Text};
 use super::value::{Name, Value};
 
@@ -32,7 +35,9 @@ fn active_minutes(group: &Group<'_>) -> u64 {
 }
 
 /// `stats.*`
-pub const STATS: &[Name<Get>] = &[
+pub static STATS: LazyLock<Vec<Name<Get>>> = LazyLock::new(|| [OF_ROWS, COUNTS, TIMES].concat());
+
+const OF_ROWS: &[Name<Get>] = &[
     Name { name: "requests", kind: Int, doc: "Requests.", get: |group| Value::count(group.requests()) },
     Name {
         name: "events",

@@ -14,6 +14,7 @@ use super::text::{Named, Text};
 use super::value::{Name, Value};
 use crate::accounts::Account;
 use crate::ledger::{Exemplar, Exemplars, Merge};
+use crate::patterns::Pattern;
 
 /// Requests that are shown as evidence.
 const SHOWN: usize = 2;
@@ -84,7 +85,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
     let clients = found(CLIENT, |get| get(leading));
     let requests = found(REQUEST, |get| get(leading));
     let servers = found(SERVER, |get| get(leading));
-    let stats = found(STATS, |get| get(group));
+    let stats = found(&STATS, |get| get(group));
     let placeholders = |kept: fn(&str) -> String| {
         let client = Named { name: kept(&name), facts: filled(&clients, kept) };
         Filled::from_pairs([
@@ -150,6 +151,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
         span: group.span(),
         user_agents,
         evidence: evidence(rule, group),
+        pattern: group.pattern().clone(),
     };
     (finding, failures)
 }
@@ -184,6 +186,7 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
         span: None,
         user_agents: Vec::new(),
         evidence: Vec::new(),
+        pattern: Pattern::default(),
     };
     (finding, failures)
 }

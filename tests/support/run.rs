@@ -24,7 +24,15 @@ static RULES: LazyLock<RuleSet> = LazyLock::new(RuleSet::embedded);
 pub fn settings(threads: usize, verbs: &[&str]) -> Settings {
     let verbs: Vec<String> = verbs.iter().map(|verb| (*verb).to_owned()).collect();
     let filter = Filter { verbs: Names::new(&verbs).expect("short names"), ..Filter::default() };
-    Settings { threads, max_record: MAX_LINE, filter, format: None, dedup: Dedup::Auto, year: None }
+    Settings {
+        threads,
+        max_record: MAX_LINE,
+        filter,
+        format: None,
+        dedup: Dedup::Auto,
+        patterns: true,
+        year: None,
+    }
 }
 
 /// A timeline of one version.

@@ -104,7 +104,7 @@ pub struct EtcdRequests {
     pub worst: Option<EtcdRequest>,
     /// The clients whose LISTs of the resource from etcd were under way, the most slow reads first.
     pub clients: Vec<EtcdClient>,
-    /// Slow reads during which no such LIST is known. Of the LISTs of a client that are alike, the costliest are.
+    /// Slow reads during which no such LIST is known.
     pub without_client: u64,
 }
 

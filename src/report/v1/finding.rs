@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{EtcdSlow, Example, ServiceAccount};
+use super::{EtcdSlow, Example, Pattern, ServiceAccount};
 
 /// A finding: requests of a client that a rule judges.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -42,6 +42,8 @@ pub struct Finding {
     pub path: Option<Path>,
     /// What etcd's own log says of the client's LISTs of the resource; null for other findings, and without that log.
     pub etcd_slow: Option<EtcdSlow>,
+    /// What the requests show when they are put in order.
+    pub pattern: Option<Pattern>,
     /// The costliest request.
     pub evidence: Option<Evidence>,
     /// The next costliest.

@@ -1,0 +1,481 @@
+//! What each instance of a client read and watched, one by one: what patterns over time are rebuilt from.
+//!
+//! Bounded, in a way that does not depend on the order in which events arrive: there is a ladder of steps, each of
+//! which keeps less than the one before, and what is kept is what the first step keeps that fits. The upper steps keep
+//! the earliest requests of each instance, so many for all and half as many with each step; the lower ones follow half
+//! of the instances with each step, those whose hash begins with so many zeros. Adding a request never makes a step fit
+//! that did not.
+
+use compact_str::CompactString;
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+use rustc_hash::FxBuildHasher;
+
+use super::bounded::hash_of;
+use super::{Merge, RowName};
+use crate::apiserver::options::Page;
+use crate::classify::{Instance, Request};
+use crate::k8s::text::prefix;
+use crate::k8s::{Stage, Verb};
+
+/// How much is kept; a request takes 24 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Bounds {
+    /// Instances that are followed.
+    lives: usize,
+    /// Requests that are kept of every instance that is followed.
+    free: usize,
+    /// Requests that are kept beyond these, of all instances together.
+    budget: usize,
+    /// How often the number of requests that are kept of one instance can be halved before no more than `free` are.
+    halvings: u32,
+}
+
+const BOUNDS: Bounds = Bounds { lives: 1 << 17, free: 128, budget: 1 << 20, halvings: 8 };
+
+impl Bounds {
+    /// The earliest so many requests of each instance are kept.
+    fn each(&self, step: u32) -> usize {
+        self.free << (self.halvings - step.min(self.halvings))
+    }
+
+    /// Instances are followed whose hash begins with so many zeros.
+    fn zeros(&self, step: u32) -> u32 {
+        step.saturating_sub(self.halvings)
+    }
+}
+
+/// The longest name of an instance that is kept, in bytes: a pod's has at most 253.
+const MAX_NAME: usize = 253;
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum What {
+    /// A GET of one object.
+    Get,
+    /// A LIST's first or only page.
+    List,
+    /// A further page, at a revision.
+    NextPage,
+    /// A further page, at the newest revision, as the one before it had expired.
+    InconsistentPage,
+    /// A WATCH began to answer.
+    WatchBegan,
+    /// A WATCH ended.
+    WatchEnded,
+}
+
+impl What {
+    const ALL: [Self; 6] =
+        [Self::Get, Self::List, Self::NextPage, Self::InconsistentPage, Self::WatchBegan, Self::WatchEnded];
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Came {
+    /// It was served, as far as the log says.
+    Served,
+    /// 410: the revision has expired.
+    Expired,
+    /// Any other status from 400 on.
+    Refused,
+}
+
+impl Came {
+    const ALL: [Self; 3] = [Self::Served, Self::Expired, Self::Refused];
+
+    fn of(status: Option<u16>) -> Self {
+        match status {
+            Some(410) => Self::Expired,
+            Some(400..) => Self::Refused,
+            _ => Self::Served,
+        }
+    }
+}
+
+/// One request of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Record {
+    /// Received, in microseconds since 1970, and in the lower 8 bits what was done and what came of it.
+    when: i64,
+    /// A hash of its path and selectors.
+    pub target: u32,
+    /// The hash of its shape: see [`shape_of`].
+    pub shape: u32,
+    /// Of a WATCH, a hash of its ID; of a further page, one of its revision.
+    pub link: u32,
+    /// How long it took or lived, in milliseconds.
+    pub millis: u32,
+}
+
+const WHAT_BITS: u32 = 8;
+
+impl Record {
+    /// The record of a request; `None` for what no pattern is made of. `shape` is the hash of its row's shape.
+    fn of(request: &Request<'_>, shape: u64) -> Option<Self> {
+        let received = request.received?;
+        let what = match (request.asked.verb, request.stage) {
+            (Verb::Get, Stage::ResponseComplete | Stage::Panic) => What::Get,
+            (Verb::List, Stage::ResponseComplete | Stage::Panic) => match request.asked.options.page {
+                Page::AtRevision => What::NextPage,
+                Page::Inconsistent => What::InconsistentPage,
+                Page::First | Page::Invalid => What::List,
+            },
+            (Verb::Watch, Stage::ResponseComplete | Stage::Panic) => What::WatchEnded,
+            (Verb::Watch, Stage::ResponseStarted) if request.status != Some(401) => What::WatchBegan,
+            _ => return None,
+        };
+        let link = match what {
+            What::WatchBegan | What::WatchEnded => hash_of(request.audit_id),
+            What::NextPage => request.revision().map_or(0, |revision| hash_of(&revision)),
+            _ => 0,
+        };
+        let asks_initial_events = i64::from(request.asked.options.send_initial_events == Some(true));
+        let low = what as i64 | (Came::of(request.status) as i64) << 3 | asks_initial_events << 5;
+        Some(Self {
+            when: received << WHAT_BITS | low,
+            target: half(request.collection_hash()),
+            shape: half(shape),
+            link: half(link),
+            millis: u32::try_from(request.micros.unwrap_or(0) / 1_000).unwrap_or(u32::MAX),
+        })
+    }
+
+    /// A record for tests: of a target and a shape.
+    #[cfg(test)]
+    pub(crate) fn made_up(
+        at: i64,
+        what: What,
+        came: Came,
+        (target, shape): (u32, u32),
+        link: u32,
+        millis: u32,
+    ) -> Self {
+        Self { when: at << WHAT_BITS | what as i64 | (came as i64) << 3, target, shape, link, millis }
+    }
+
+    /// The same as a WATCH that asks for the present objects first.
+    #[cfg(test)]
+    pub(crate) fn asking_initial_events(self) -> Self {
+        Self { when: self.when | 1 << 5, ..self }
+    }
+
+    /// When it was received, in microseconds since 1970.
+    #[must_use]
+    pub fn at(&self) -> i64 {
+        self.when >> WHAT_BITS
+    }
+
+    /// When it ended, in microseconds since 1970. Of a WATCH that began, the same as [`Record::at`].
+    #[must_use]
+    pub fn end(&self) -> i64 {
+        self.at() + i64::from(self.millis) * 1_000
+    }
+
+    /// What was done.
+    #[must_use]
+    pub fn what(&self) -> What {
+        What::ALL[(self.when & 7) as usize]
+    }
+
+    /// What came of it.
+    #[must_use]
+    pub fn came(&self) -> Came {
+        Came::ALL[(self.when >> 3 & 3) as usize]
+    }
+
+    /// It is a WATCH that asks for the present objects first (`sendInitialEvents=true`).
+    #[must_use]
+    pub fn asks_initial_events(&self) -> bool {
+        self.when >> 5 & 1 == 1
+    }
+}
+
+/// The upper half of a hash, which is the better one.
+fn half(hash: u64) -> u32 {
+    (hash >> 32) as u32
+}
+
+/// The name of a row's shape in records.
+#[must_use]
+pub fn shape_of(hash: u64) -> u32 {
+    half(hash)
+}
+
+/// One instance of one product of a client.
+#[derive(Debug, Clone)]
+pub struct Life {
+    /// The hash of the client's key.
+    pub client: u64,
+    /// The hash of the product's name.
+    pub product: u64,
+    /// Which instance.
+    pub instance: Instance<CompactString>,
+    /// What is kept of its requests, in no order.
+    pub records: Vec<Record>,
+    /// How many there were.
+    pub seen: u64,
+}
+
+impl Life {
+    fn keep_earliest(&mut self, cap: usize) {
+        if self.records.len() > cap {
+            self.records.select_nth_unstable(cap);
+            self.records.truncate(cap);
+            self.records.shrink_to(2 * cap);
+        }
+    }
+
+    fn excess(&self, free: usize) -> usize {
+        self.records.len().saturating_sub(free)
+    }
+}
+
+/// The instances of all clients.
+#[derive(Debug)]
+pub struct Lives {
+    lives: HashMap<u64, Life, FxBuildHasher>,
+    bounds: Bounds,
+    /// How far down the ladder.
+    step: u32,
+    /// Requests that are held beyond those that are kept of every instance.
+    excess: usize,
+    /// Requests of instances that are not followed.
+    left_out: u64,
+}
+
+impl Default for Lives {
+    fn default() -> Self {
+        Self::within(BOUNDS)
+    }
+}
+
+/// How much of what there was is followed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Followed {
+    /// Instances that are followed.
+    pub instances: u64,
+    /// Of so many instances one is followed, by the hash of its name.
+    pub one_of: u64,
+    /// Requests that were followed.
+    pub requests: u64,
+    /// Requests that were not: of instances that were left out, and those that came after the first so many of one.
+    pub left_out: u64,
+    /// The most that was kept of one instance, its earliest requests, where more were left out.
+    pub of_each: Option<u64>,
+}
+
+impl Lives {
+    fn within(bounds: Bounds) -> Self {
+        Self { lives: HashMap::default(), bounds, step: 0, excess: 0, left_out: 0 }
+    }
+
+    /// Keeps what is known of a request of a row.
+    pub(super) fn note(&mut self, row: RowName, request: &Request<'_>) {
+        let Some(record) = Record::of(request, row.shape) else { return };
+        self.keep(row.client, row.product, request.instance(), record);
+    }
+
+    fn keep(&mut self, client: u64, product: u64, instance: Instance<&str>, record: Record) {
+        let key = hash_of(&(client, product, instance));
+        if !self.follows(key) {
+            self.left_out += 1;
+            return;
+        }
+        let (free, each) = (self.bounds.free, self.bounds.each(self.step));
+        let life = self.lives.entry(key).or_insert_with(|| Life {
+            client,
+            product,
+            instance: instance.map(|name| prefix(name, MAX_NAME).into()),
+            records: Vec::new(),
+            seen: 0,
+        });
+        life.seen += 1;
+        life.records.push(record);
+        self.excess += usize::from(life.records.len() > free);
+        if life.records.len() >= 2 * each {
+            let before = life.excess(free);
+            life.keep_earliest(each);
+            self.excess -= before - life.excess(free);
+        }
+        // Stepping down looks at everything, so that it waits for twice as much as may be kept.
+        if self.lives.len() > 2 * self.bounds.lives || self.excess > 2 * self.bounds.budget {
+            self.step_down();
+        }
+    }
+
+    fn follows(&self, key: u64) -> bool {
+        key.leading_zeros() >= self.bounds.zeros(self.step)
+    }
+
+    /// Goes down the ladder until what is held fits.
+    fn step_down(&mut self) {
+        loop {
+            self.keep_to_step();
+            if self.lives.len() <= self.bounds.lives && self.excess <= self.bounds.budget {
+                return;
+            }
+            self.step += 1;
+        }
+    }
+
+    /// Lets go of what the present step does not keep.
+    fn keep_to_step(&mut self) {
+        let (zeros, each) = (self.bounds.zeros(self.step), self.bounds.each(self.step));
+        for (_, life) in self.lives.extract_if(|key, _| key.leading_zeros() < zeros) {
+            self.left_out += life.seen;
+        }
+        self.excess = 0;
+        for life in self.lives.values_mut() {
+            life.keep_earliest(each);
+            self.excess += life.excess(self.bounds.free);
+        }
+    }
+
+    /// What was followed, the requests of each instance by time, and how much that is.
+    #[must_use]
+    pub fn settled(mut self) -> (Vec<Life>, Followed) {
+        self.step_down();
+        let mut followed = Followed {
+            one_of: 1 << self.bounds.zeros(self.step),
+            left_out: self.left_out,
+            ..Followed::default()
+        };
+        let mut lives: Vec<(u64, Life)> = self.lives.into_iter().collect();
+        lives.sort_unstable_by_key(|(key, life)| (life.client, life.product, *key));
+        let mut lives: Vec<Life> = lives.into_iter().map(|(_, life)| life).collect();
+        for life in &mut lives {
+            life.records.sort_unstable();
+            let kept = life.records.len() as u64;
+            followed.requests += kept;
+            followed.left_out += life.seen - kept;
+            if life.seen > kept {
+                followed.of_each = Some(self.bounds.each(self.step) as u64);
+            }
+        }
+        followed.instances = lives.len() as u64;
+        (lives, followed)
+    }
+}
+
+impl Merge for Lives {
+    fn merge(&mut self, other: Self) {
+        self.left_out += other.left_out;
+        self.step = self.step.max(other.step);
+        for (key, life) in other.lives {
+            if !self.follows(key) {
+                self.left_out += life.seen;
+                continue;
+            }
+            match self.lives.entry(key) {
+                Entry::Vacant(free) => {
+                    free.insert(life);
+                }
+                Entry::Occupied(own) => {
+                    let own = own.into_mut();
+                    own.seen += life.seen;
+                    own.records.extend(life.records);
+                }
+            }
+        }
+        self.step_down();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classify::By;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    const SMALL: Bounds = Bounds { lives: 12, free: 4, budget: 24, halvings: 2 };
+
+    fn record(at: i64) -> Record {
+        Record { when: at << WHAT_BITS | What::List as i64, target: 1, shape: 2, link: 0, millis: 3 }
+    }
+
+    fn kept(events: &[(u8, i64)]) -> Lives {
+        let mut lives = Lives::within(SMALL);
+        for (instance, at) in events {
+            let name = instance.to_string();
+            lives.keep(1, 2, Instance { by: By::Pod, name: &name }, record(*at));
+        }
+        lives
+    }
+
+    type Told = (BTreeMap<String, (Vec<Record>, u64)>, Followed);
+
+    fn told(lives: Lives) -> Told {
+        let (lives, followed) = lives.settled();
+        let one = |life: Life| (life.instance.name.to_string(), (life.records, life.seen));
+        (lives.into_iter().map(one).collect(), followed)
+    }
+
+    /// The same by looking at all at once.
+    fn naive(events: &[(u8, i64)]) -> Told {
+        let mut all: BTreeMap<String, Vec<Record>> = BTreeMap::new();
+        for (instance, at) in events {
+            all.entry(instance.to_string()).or_default().push(record(*at));
+        }
+        let zeros = |name: &str| hash_of(&(1_u64, 2_u64, Instance { by: By::Pod, name })).leading_zeros();
+        let fits = |step: &u32| {
+            let followed =
+                || all.iter().filter(|(name, _)| zeros(name) >= SMALL.zeros(*step)).map(|(_, own)| own);
+            let beyond = |own: &Vec<Record>| own.len().min(SMALL.each(*step)).saturating_sub(SMALL.free);
+            followed().count() <= SMALL.lives && followed().map(beyond).sum::<usize>() <= SMALL.budget
+        };
+        let step = (0..).find(fits).expect("with no instance nothing is kept");
+        let cap = SMALL.each(step);
+        let (followed, lost): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            all.into_iter().partition(|(name, _)| zeros(name) >= SMALL.zeros(step));
+        let all = followed;
+        let left_out = lost.values().map(|own| own.len() as u64).sum();
+        let mut followed = Followed { one_of: 1 << SMALL.zeros(step), left_out, ..Followed::default() };
+        let mut kept = BTreeMap::new();
+        for (name, mut own) in all {
+            own.sort_unstable();
+            let seen = own.len() as u64;
+            own.truncate(cap);
+            followed.instances += 1;
+            followed.requests += own.len() as u64;
+            followed.left_out += seen - own.len() as u64;
+            if seen > own.len() as u64 {
+                followed.of_each = Some(cap as u64);
+            }
+            kept.insert(name, (own, seen));
+        }
+        (kept, followed)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_kept_hangs_on_no_order_and_no_split(
+            events in prop::collection::vec((0_u8..30, 0_i64..1_000), 0..400),
+            heavy in prop::collection::vec((0_u8..3, 0_i64..1_000), 0..200),
+            cut in 0_usize..600,
+        ) {
+            let mut events = [events, heavy].concat();
+            let whole = naive(&events);
+            prop_assert_eq!(&told(kept(&events)), &whole);
+            let (left, right) = events.split_at(cut.min(events.len()));
+            let mut merged = kept(right);
+            merged.merge(kept(left));
+            prop_assert_eq!(&told(merged), &whole);
+            events.sort_by_key(|(instance, at)| (*at, *instance));
+            prop_assert_eq!(&told(kept(&events)), &whole);
+            let (_, followed) = whole;
+            prop_assert_eq!(followed.requests + followed.left_out, events.len() as u64, "nothing is lost");
+        }
+    }
+
+    #[test]
+    fn a_record_says_what_it_was_made_of() {
+        let when = 1_700_000_000_123_456_i64 << WHAT_BITS | What::WatchEnded as i64 | 1 << 3 | 1 << 5;
+        let record = Record { when, target: 0, shape: 0, link: 0, millis: 2_000 };
+        assert_eq!((record.at(), record.end()), (1_700_000_000_123_456, 1_700_000_002_123_456));
+        assert_eq!((record.what(), record.came()), (What::WatchEnded, Came::Expired));
+        assert!(record.asks_initial_events());
+        assert_eq!(size_of::<Record>(), 24);
+    }
+}

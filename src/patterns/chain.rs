@@ -1,0 +1,141 @@
+//! Pages that belong together: a LIST with a limit and the continuations that name its revision.
+
+use super::{Rows, SECOND};
+use crate::ledger::Merge;
+use crate::ledger::lives::{Came, Record, What};
+
+/// How many unfinished chains of one collection are looked through for the one that a page goes on with.
+const OPEN: usize = 16;
+/// A chain that expired is begun again if the next LIST comes within this time, in microseconds.
+const RESTART: i64 = 60 * SECOND;
+
+/// One read: a GET, or a LIST with all its pages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Read {
+    /// Its first request was received, in microseconds since 1970.
+    pub at: i64,
+    /// Its last page ended.
+    pub end: i64,
+    /// The shape of its first request.
+    pub shape: u32,
+    /// What came of its last page.
+    pub came: Came,
+    /// How many pages were asked for; 1 for a LIST without pages.
+    pub pages: u64,
+    /// The shape of its second page.
+    pub next_shape: Option<u32>,
+    /// A page was answered 410: its revision had expired.
+    pub expired: bool,
+    /// Pages that were read at the newest revision, as the chain's own had expired.
+    pub inconsistent: u64,
+    /// Its first page is not in the log.
+    pub is_headless: bool,
+    /// It is of a collection, not of one object.
+    pub is_list: bool,
+    revision: u32,
+}
+
+/// The reads of one target, whose records stand in the order of time.
+#[must_use]
+pub fn reads(records: &[Record]) -> Vec<Read> {
+    let mut reads: Vec<Read> = Vec::new();
+    for record in records {
+        let is_first = match record.what() {
+            What::Get | What::List => true,
+            What::NextPage | What::InconsistentPage => false,
+            What::WatchBegan | What::WatchEnded => continue,
+        };
+        let open = if is_first { None } else { goes_on(&mut reads, record) };
+        if let Some(read) = open {
+            read.pages += 1;
+            read.end = read.end.max(record.end());
+            read.came = record.came();
+            read.expired |= record.came() == Came::Expired;
+            read.next_shape = read.next_shape.or(Some(record.shape));
+            read.inconsistent += u64::from(record.what() == What::InconsistentPage);
+            if record.what() == What::NextPage {
+                read.revision = record.link;
+            }
+        } else {
+            reads.push(Read {
+                at: record.at(),
+                end: record.end(),
+                shape: record.shape,
+                came: record.came(),
+                pages: 1,
+                next_shape: (!is_first).then_some(record.shape),
+                expired: !is_first && record.came() == Came::Expired,
+                inconsistent: u64::from(record.what() == What::InconsistentPage),
+                is_headless: !is_first,
+                is_list: record.what() != What::Get,
+                revision: record.link,
+            });
+        }
+    }
+    reads
+}
+
+/// The read that a page goes on with: the newest of its revision, or the newest of which no revision is known yet.
+fn goes_on<'r>(reads: &'r mut [Read], page: &Record) -> Option<&'r mut Read> {
+    let is_same = |read: &Read| page.what() == What::InconsistentPage || read.revision == page.link;
+    let newest = reads.len().saturating_sub(OPEN);
+    let recent = &reads[newest..];
+    let same = recent.iter().rposition(|read| read.next_shape.is_some() && is_same(read));
+    let fresh = || recent.iter().rposition(|read| read.next_shape.is_none() && read.came == Came::Served);
+    let at = same.or_else(fresh)?;
+    reads.get_mut(newest + at)
+}
+
+/// Chains of pages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Chains {
+    /// LISTs of which a second page was asked for.
+    pub count: u64,
+    /// Their pages, first ones too.
+    pub pages: u64,
+    /// Pages of the longest.
+    pub longest: u64,
+    /// The longest time from the first page's arrival to the last one's end, in microseconds.
+    pub longest_micros: u64,
+    /// Chains of which a page was answered 410, as the revision had expired.
+    pub expired: u64,
+    /// Of these, those that were begun again within a minute.
+    pub restarted: u64,
+    /// Pages that were read at the newest revision, as the chain's own had expired.
+    pub inconsistent: u64,
+    /// Chains of which the first page is not in the log.
+    pub headless: u64,
+}
+
+impl Merge for Chains {
+    fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        self.pages += other.pages;
+        self.longest = self.longest.max(other.longest);
+        self.longest_micros = self.longest_micros.max(other.longest_micros);
+        self.expired += other.expired;
+        self.restarted += other.restarted;
+        self.inconsistent += other.inconsistent;
+        self.headless += other.headless;
+    }
+}
+
+/// Tells of the chains among reads of one target. They are told of with the row of their second page, which is the one
+/// that needs a snapshot or etcd.
+pub(super) fn tell(reads: &[Read], rows: &mut Rows) {
+    for (index, read) in reads.iter().enumerate() {
+        let Some(shape) = read.next_shape else { continue };
+        let restarted = read.came == Came::Expired
+            && reads.get(index + 1).is_some_and(|next| next.at - read.end <= RESTART);
+        rows.of(shape).chains.merge(Chains {
+            count: 1,
+            pages: read.pages,
+            longest: read.pages,
+            longest_micros: u64::try_from(read.end - read.at).unwrap_or(0),
+            expired: u64::from(read.expired),
+            restarted: u64::from(restarted),
+            inconsistent: read.inconsistent,
+            headless: u64::from(read.is_headless),
+        });
+    }
+}

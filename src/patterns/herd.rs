@@ -1,0 +1,125 @@
+//! Many instances of one client that make the same LIST within seconds: after a rollout, after the apiserver or the
+//! network came back, or as their timers run in step.
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use super::{Rows, SECOND};
+use crate::ledger::Merge;
+use crate::ledger::lives::{Record, What};
+
+/// The least number of instances in a herd.
+const FEWEST: u64 = 10;
+/// A second belongs to a herd if it has so many times the LISTs of an ordinary one, and two at least.
+const TIMES_ORDINARY: u64 = 4;
+/// Seconds that are so far apart are of one herd.
+const GAP: i64 = 2;
+/// An instance takes part in a herd with a few LISTs; what makes more of them is polling.
+const MOST_EACH: u64 = 3;
+/// A log that is shorter is taken for a part of one with so many seconds, which were silent.
+const SHORTEST_LOG: i64 = 60;
+/// Herds that are told of one by one, of each row.
+const TOLD: usize = 32;
+
+/// Many instances at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Herd {
+    /// How many.
+    pub instances: u64,
+    /// Their LISTs.
+    pub requests: u64,
+    /// The first was received, in microseconds since 1970.
+    pub from: i64,
+    /// The last was received.
+    pub to: i64,
+}
+
+/// The herds of a row.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Herds {
+    /// How many there were.
+    pub count: u64,
+    /// LISTs of all herds.
+    pub requests: u64,
+    /// The greatest, the one with the most instances first.
+    pub greatest: Vec<Herd>,
+}
+
+impl Herds {
+    fn add(&mut self, herd: Herd) {
+        self.count += 1;
+        self.requests += herd.requests;
+        self.keep(herd);
+    }
+
+    fn keep(&mut self, herd: Herd) {
+        self.greatest.push(herd);
+        self.greatest.sort_unstable_by(|a, b| b.cmp(a));
+        self.greatest.truncate(TOLD);
+    }
+}
+
+impl Merge for Herds {
+    fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        self.requests += other.requests;
+        other.greatest.into_iter().for_each(|herd| self.keep(herd));
+    }
+}
+
+/// When which instance made a LIST, by row.
+#[derive(Debug, Default)]
+pub(super) struct Reads(HashMap<u32, Vec<(i64, u32)>, FxBuildHasher>);
+
+impl Reads {
+    pub(super) fn add(&mut self, instance: u32, records: &[Record]) {
+        for record in records.iter().filter(|record| record.what() == What::List) {
+            self.0.entry(record.shape).or_default().push((record.at(), instance));
+        }
+    }
+
+    /// `seconds` is how long the log is.
+    pub(super) fn tell(self, seconds: i64, rows: &mut Rows) {
+        for (shape, mut reads) in self.0 {
+            for herd in herds(&mut reads, seconds) {
+                rows.of(shape).herds.add(herd);
+            }
+        }
+    }
+}
+
+/// The herds among LISTs of one shape: instants in microseconds, and the number of the instance.
+fn herds(reads: &mut [(i64, u32)], log: i64) -> Vec<Herd> {
+    if (reads.len() as u64) < FEWEST {
+        return Vec::new();
+    }
+    reads.sort_unstable();
+    let second = |read: &(i64, u32)| read.0.div_euclid(SECOND);
+    let seconds: Vec<&[(i64, u32)]> = reads.chunk_by(|a, b| second(a) == second(b)).collect();
+    let ordinary = ordinary(&seconds, log.max(SHORTEST_LOG));
+    let dense: Vec<&[(i64, u32)]> = seconds
+        .into_iter()
+        .filter(|reads| reads.len() as u64 > TIMES_ORDINARY * ordinary && reads.len() > 1)
+        .collect();
+    dense
+        .chunk_by(|a, b| second(&b[0]) - second(&a[0]) <= GAP)
+        .map(|seconds| {
+            let reads: Vec<(i64, u32)> = seconds.iter().flat_map(|reads| reads.iter().copied()).collect();
+            let mut instances: Vec<u32> = reads.iter().map(|(_, instance)| *instance).collect();
+            instances.sort_unstable();
+            instances.dedup();
+            let (from, to) = (reads[0].0, reads[reads.len() - 1].0);
+            Herd { instances: instances.len() as u64, requests: reads.len() as u64, from, to }
+        })
+        .filter(|herd| herd.instances >= FEWEST && herd.requests <= MOST_EACH * herd.instances)
+        .collect()
+}
+
+/// How many LISTs an ordinary second has: the median of all seconds of the log.
+fn ordinary(seconds: &[&[(i64, u32)]], all: i64) -> u64 {
+    let all = usize::try_from(all).unwrap_or(usize::MAX);
+    let silent = all.saturating_sub(seconds.len());
+    let mut counts: Vec<u64> = seconds.iter().map(|reads| reads.len() as u64).collect();
+    counts.sort_unstable();
+    (all / 2).checked_sub(silent).and_then(|at| counts.get(at)).copied().unwrap_or(0)
+}

@@ -1,0 +1,182 @@
+//! The statistics of what no single request shows: `stats.*` of patterns over time. Each tells of the requests that
+//! were followed; the report says how many were not.
+
+use super::group::Group;
+use super::stats::Get;
+use super::value::Kind::{Double, Int, Text};
+use super::value::{Name, Value};
+use crate::k8s::timestamp;
+use crate::ledger::Histogram;
+use crate::patterns::herd::Herd;
+use crate::patterns::polling::Poller;
+
+fn greatest(group: &Group<'_>) -> Option<Herd> {
+    group.pattern().herds.greatest.first().copied()
+}
+
+fn busiest<'g>(group: &'g Group<'_>) -> Option<&'g Poller> {
+    group.pattern().polling.busiest.first()
+}
+
+#[allow(clippy::cast_precision_loss, reason = "seconds are for people")]
+fn seconds(micros: u64) -> Value<'static> {
+    Value::Double((micros as f64 / 100_000.0).round() / 10.0)
+}
+
+fn half(of: &Histogram) -> Value<'static> {
+    seconds(of.percentile(50).unwrap_or(0))
+}
+
+/// How long a kubelet keeps a ConfigMap or Secret before it reads it again, in seconds, as the node controller writes it
+/// to each node by the size of the cluster.
+///
+/// Source: kubernetes `pkg/controller/ttl/ttl_controller.go:ttlBoundaries`.
+fn node_ttl(nodes: u64) -> i64 {
+    match nodes {
+        0..=100 => 0,
+        101..=500 => 15,
+        501..=1_000 => 30,
+        1_001..=2_000 => 60,
+        2_001..=10_000 => 300,
+        _ => 600,
+    }
+}
+
+macro_rules! counts {
+    ($($name:literal, $doc:literal, |$pattern:ident| $of:expr;)*) => {
+        &[$(Name {
+            name: $name,
+            kind: Int,
+            doc: $doc,
+            get: |group| {
+                let $pattern = group.pattern();
+                Value::count($of)
+            },
+        }),*]
+    };
+}
+
+/// Whole numbers.
+pub(super) const COUNTS: &[Name<Get>] = counts! {
+    "instances", "Instances (pods, else nodes, else addresses) that made the requests, the most of one shape.",
+        |pattern| pattern.instances;
+    "starts", "LISTs with which an informer began: a WATCH of the same followed.",
+        |pattern| pattern.informers.starts;
+    "relists", "LISTs with which an informer began anew, as its WATCH had ended, expired or been refused.",
+        |pattern| pattern.informers.relists();
+    "relistsExpired", "Of `relists`, those after a WATCH that was answered 410 or ended within a second, as one with a revision that is too old does.",
+        |pattern| pattern.informers.relists_expired;
+    "relistsRefused", "Of `relists`, those after a WATCH that was refused with another status.",
+        |pattern| pattern.informers.relists_refused;
+    "relistsEnded", "Of `relists`, those after a WATCH that had lived for a second or more.",
+        |pattern| pattern.informers.relists_ended;
+    "mostRelists", "The most times that one informer began anew.",
+        |pattern| pattern.informers.most_relists;
+    "startsTwice", "Starts of instances that made the same whole LIST twice within a minute, and no third time.",
+        |pattern| pattern.informers.twice;
+    "alone", "LISTs or GETs that were served and that no WATCH of the same followed within 30 s.",
+        |pattern| pattern.polling.alone;
+    "polls", "Of `alone`, those that one instance made three times or more of one collection or object.",
+        |pattern| pattern.polling.reads;
+    "pollers", "Instances that poll, each counted for each collection or object that it polls.",
+        |pattern| pattern.polling.pollers;
+    "mostPolls", "The most polls of one collection or object by one instance.",
+        |pattern| pattern.polling.busiest.first().map_or(0, |busiest| busiest.reads);
+    "herds", "How often ten instances or more made the same LIST within seconds, four times as many as in an ordinary second.",
+        |pattern| pattern.herds.count;
+    "herdRequests", "LISTs of all herds.",
+        |pattern| pattern.herds.requests;
+    "herdInstances", "Instances of the greatest herd.",
+        |pattern| pattern.herds.greatest.first().map_or(0, |herd| herd.instances);
+    "chains", "LISTs of which a further page was asked for.",
+        |pattern| pattern.chains.count;
+    "chainPages", "Pages of these LISTs.",
+        |pattern| pattern.chains.pages;
+    "longestChain", "Pages of the longest of them.",
+        |pattern| pattern.chains.longest;
+    "chainsExpired", "Of them, those of which a page was answered 410, as its revision had expired.",
+        |pattern| pattern.chains.expired;
+    "chainsRestarted", "Of them, those that were begun again within a minute after a 410.",
+        |pattern| pattern.chains.restarted;
+    "inconsistentPages", "Pages that were read at the newest revision, as the first page's had expired.",
+        |pattern| pattern.chains.inconsistent;
+    "endedWatches", "WATCHes that ended.",
+        |pattern| pattern.watching.ended;
+    "shortWatches", "WATCHes that were served and ended within a minute.",
+        |pattern| pattern.watching.short;
+    "mostShortWatches", "The most such WATCHes of one collection by one instance.",
+        |pattern| pattern.watching.most_short;
+    "doubledWatches", "WATCHes that ran beside another of the same collection and selectors by the same pod or node for 30 s or more.",
+        |pattern| pattern.watching.beside;
+    "mostAtOnce", "The most such WATCHes at once; 0 if there were none.",
+        |pattern| pattern.watching.most_at_once;
+    "doubledInstances", "Pods or nodes that had more than one such WATCH at once.",
+        |pattern| pattern.watching.doubled_instances;
+    "fallbacks", "WATCHes with sendInitialEvents that were refused, with a LIST of the same after them.",
+        |pattern| pattern.watching.fallbacks;
+};
+
+/// Times, and who.
+pub(super) const TIMES: &[Name<Get>] = &[
+    Name {
+        name: "pollSeconds",
+        kind: Double,
+        doc: "Of the instance with the most polls, half of the intervals between them are no longer, in seconds.",
+        get: |group| seconds(busiest(group).map_or(0, |poller| poller.median)),
+    },
+    Name {
+        name: "pollSpread",
+        kind: Int,
+        doc: "Of that instance, how far the middle half of its intervals is spread, in per cent of `pollSeconds`: 0 for a clock.",
+        get: |group| {
+            Value::count(busiest(group).map_or(0, |poller| poller.spread * 100 / poller.median.max(1)))
+        },
+    },
+    Name {
+        name: "pollInstance",
+        kind: Text,
+        doc: "That instance: a pod, a node or an address; empty if the log names none.",
+        get: |group| Value::Text(busiest(group).map_or("", |poller| poller.instance.name.as_str()).into()),
+    },
+    Name {
+        name: "usualPollSeconds",
+        kind: Double,
+        doc: "Half of the instances that poll do it at this interval or a shorter one, in seconds; 12.5 % too long at most.",
+        get: |group| half(&group.pattern().polling.medians),
+    },
+    Name {
+        name: "herdSeconds",
+        kind: Double,
+        doc: "Of the greatest herd, the time from its first LIST to its last, in seconds.",
+        get: |group| {
+            seconds(greatest(group).map_or(0, |herd| u64::try_from(herd.to - herd.from).unwrap_or(0)))
+        },
+    },
+    Name {
+        name: "herdAt",
+        kind: Text,
+        doc: "When the greatest herd began, such as `2026-11-20T20:36:00.000000Z`; empty if there was none.",
+        get: |group| {
+            Value::Text(
+                greatest(group).map_or(String::new(), |herd| timestamp::format_micros(herd.from)).into(),
+            )
+        },
+    },
+    Name {
+        name: "longestChainSeconds",
+        kind: Double,
+        doc: "The longest time from the first page's arrival to the last page's end, in seconds.",
+        get: |group| seconds(group.pattern().chains.longest_micros),
+    },
+    Name {
+        name: "nodeTtlSeconds",
+        kind: Int,
+        doc: "How long a kubelet keeps a ConfigMap or Secret before it reads it again, as the number of nodes implies: \
+              0, 15, 30, 60, 300 or 600 s for up to 100, 500, 1,000, 2,000, 10,000 or more. Nodes are those that the \
+              client was seen on.",
+        get: |group| {
+            let (nodes, _) = group.leading().account.nodes.count();
+            Value::Int(node_ttl(nodes))
+        },
+    },
+];
