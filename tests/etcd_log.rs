@@ -55,12 +55,15 @@ fn requests<'r>(report: &'r Value, resource: &str, kind: &str) -> &'r Value {
     all.iter().find(|one| one["resource"] == resource && one["kind"] == kind).expect("such requests")
 }
 
-/// Who was matched: name, slow reads, and those with no other client.
-fn clients(requests: &Value) -> Vec<(&str, u64, u64)> {
+/// Who was matched: name, slow reads, those that are covered, and those of it alone.
+fn clients(requests: &Value) -> Vec<(&str, [u64; 3])> {
     let clients = requests["clients"].as_array().expect("clients").iter();
     let number = |one: &Value, name: &str| one[name].as_u64().expect("a number");
     clients
-        .map(|one| (one["name"].as_str().expect("a name"), number(one, "reads"), number(one, "alone")))
+        .map(|one| {
+            let numbers = ["reads", "covered", "alone"].map(|name| number(one, name));
+            (one["name"].as_str().expect("a name"), numbers)
+        })
         .collect()
 }
 
@@ -75,7 +78,7 @@ fn each_form_says_the_same() {
         assert_eq!(counts, [&json!(1), &json!(1), &json!(0)], "{name}");
         assert_eq!(log["skipped"], json!({}), "{name}");
         let pods = requests(&report, "pods", "list");
-        assert_eq!(clients(pods), [("ops/pager", 1, 1)], "{name}");
+        assert_eq!(clients(pods), [("ops/pager", [1, 1, 1])], "{name}");
         let worst = &pods["worst"];
         assert_eq!(worst["timestamp"], "2026-03-02T10:00:21.500000Z", "{name}");
         assert_eq!(worst["key"], "/registry/pods/", "{name}");
@@ -93,7 +96,12 @@ fn slow_reads_are_of_those_whose_lists_were_under_way() {
     // Neither whom the watch cache answered, nor whose LIST is of another limit or scope.
     assert_eq!(
         clients(pods),
-        [("monitoring/poller", 3, 2), ("ops/pager", 1, 1), ("shop/tenant", 1, 1), ("ops/reporter", 1, 0)]
+        [
+            ("monitoring/poller", [3, 3, 2]),
+            ("ops/pager", [1, 1, 1]),
+            ("shop/tenant", [1, 1, 1]),
+            ("ops/reporter", [1, 1, 0]),
+        ]
     );
     assert_eq!(pods["withoutClient"], 0);
     let poller = &pods["clients"][0];
@@ -119,7 +127,7 @@ fn without_patterns_the_costliest_lists_are_known() {
     let page = text(&[AUDIT, "--etcd-log", ETCD, "--format", "json", "--no-patterns"]);
     let report: Value = serde_json::from_str(&page).expect("JSON");
     let pods = requests(&report, "pods", "list");
-    assert_eq!((clients(pods)[0], &pods["withoutClient"]), (("monitoring/poller", 2, 1), &json!(1)));
+    assert_eq!((clients(pods)[0], &pods["withoutClient"]), (("monitoring/poller", [2, 2, 1]), &json!(1)));
 }
 
 #[test]

@@ -12,6 +12,9 @@ use crate::ledger::{Exemplar, Row};
 /// How far the clocks of etcd and of the apiserver may differ, in microseconds. It counts only for reads during which
 /// no LIST was under way: on one host, or with NTP, they hardly differ.
 pub const SLACK: i64 = 1_000_000;
+/// How far a LIST may seem to begin after a read or to end before it, and still be taken to cover it, in microseconds:
+/// what NTP leaves between hosts, and etcd's milliseconds.
+const JITTER: i64 = 100_000;
 
 /// A LIST that may have read etcd, from its arrival to its end.
 #[derive(Debug, Clone, Copy)]
@@ -35,9 +38,11 @@ pub struct ListUnderWay<'a> {
 pub struct SlowReads {
     /// How many. One during which several clients' LISTs were under way counts for each of them.
     pub reads: u64,
-    /// Of these, those during which no other client's LIST was under way.
+    /// Of these, those that began and ended while one LIST was under way: only such a LIST can have waited for it.
+    pub covered: u64,
+    /// Those of which that, or where it is true of nobody the former, is true of this client only.
     pub alone: u64,
-    /// The costliest.
+    /// The costliest; of those that are covered if there is one.
     pub worst: SlowRange,
 }
 
@@ -55,6 +60,18 @@ impl ListUnderWay<'_> {
     fn distance(&self, range: &SlowRange) -> i64 {
         let gap = |earlier: i64, later: i64| later.saturating_sub(earlier).max(0);
         gap(range.ended, self.from).max(gap(self.to, range.began()))
+    }
+
+    /// How near it is to a read of the collection; `None` where it has nothing to do with it.
+    fn nearness(&self, range: &SlowRange) -> Option<Nearness> {
+        let covers = self.from <= range.began().saturating_add(JITTER)
+            && self.to >= range.ended.saturating_sub(JITTER);
+        match self.distance(range) {
+            distance if distance > SLACK || !self.may_read(range) => None,
+            0 if covers => Some(Nearness::Covers),
+            0 => Some(Nearness::Overlaps),
+            _ => Some(Nearness::Near),
+        }
     }
 
     /// Whether it may read such a range: of a namespace or of all, in pages or at once.
@@ -95,15 +112,17 @@ pub fn under_way<'a>(
     for (resource, ranges) in by_resource {
         let mut counts = (0, 0);
         for (range, mut near) in ranges.all {
-            if near.values().any(|is_overlap| *is_overlap) {
-                near.retain(|_, is_overlap| *is_overlap);
+            let nearest = near.values().max().copied();
+            if nearest > Some(Nearness::Near) {
+                near.retain(|_, own| *own > Nearness::Near);
             }
             counts.0 += 1;
-            counts.1 += u64::from(!near.is_empty());
-            let first = near.keys().next().map(|(client, _)| *client);
-            let alone = near.keys().all(|(client, _)| Some(*client) == first);
-            for (client, name) in near.into_keys() {
-                matched.add(client, name, range, alone);
+            counts.1 += u64::from(nearest.is_some());
+            let likeliest = near.iter().filter(|(_, own)| Some(**own) == nearest);
+            let mut likeliest: Vec<usize> = likeliest.map(|((client, _), _)| *client).collect();
+            likeliest.dedup();
+            for ((client, name), own) in near {
+                matched.add(client, name, range, own, likeliest == [client]);
             }
         }
         matched.resources.insert(resource.to_owned(), counts);
@@ -111,8 +130,19 @@ pub fn under_way<'a>(
     matched
 }
 
-/// The clients near a range, each with a name of the resource, and whether a LIST of theirs overlaps it.
-type Near<'a> = BTreeMap<(usize, &'a str), bool>;
+/// How near a LIST is to a slow read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Nearness {
+    /// Less than [`SLACK`] before or after it.
+    Near,
+    /// Under way during a part of it.
+    Overlaps,
+    /// Under way during all of it.
+    Covers,
+}
+
+/// The clients near a range, each with a name of the resource, and how near the nearest of their LISTs is.
+type Near<'a> = BTreeMap<(usize, &'a str), Nearness>;
 
 /// The slow reads of one resource.
 #[derive(Debug, Default)]
@@ -137,26 +167,30 @@ impl<'a> Ranges<'a> {
             if range.ended > latest {
                 break;
             }
-            let distance = list.distance(range);
-            if distance <= SLACK && list.may_read(range) {
-                *near.entry((list.client, list.resource)).or_default() |= distance == 0;
+            if let Some(nearness) = list.nearness(range) {
+                let own = near.entry((list.client, list.resource)).or_insert(nearness);
+                *own = nearness.max(*own);
             }
         }
     }
 }
 
 impl Matched {
-    fn add(&mut self, client: usize, resource: &str, range: &SlowRange, alone: bool) {
+    fn add(&mut self, client: usize, resource: &str, range: &SlowRange, nearness: Nearness, alone: bool) {
+        let is_covered = nearness == Nearness::Covers;
         let own = self.clients.entry((client, resource.to_owned())).or_insert_with(|| SlowReads {
             reads: 0,
+            covered: 0,
             alone: 0,
             worst: range.clone(),
         });
-        own.reads += 1;
-        own.alone += u64::from(alone);
-        if *range < own.worst {
+        let is_first_covered = is_covered && own.covered == 0;
+        if is_first_covered || (is_covered || own.covered == 0) && *range < own.worst {
             own.worst = range.clone();
         }
+        own.reads += 1;
+        own.covered += u64::from(is_covered);
+        own.alone += u64::from(alone);
     }
 
     /// The clients with slow reads of a resource by its name in etcd's log, with their own names of it.
@@ -248,12 +282,12 @@ mod tests {
         ListUnderWay { client, resource, from, to, in_namespace: None, limit: None }
     }
 
-    /// Client, resource, reads, reads alone, bytes of the worst.
-    fn told(matched: &Matched) -> Vec<(usize, &str, u64, u64, u64)> {
+    /// Client, resource, reads, those that are covered, those of it alone, bytes of the worst.
+    fn told(matched: &Matched) -> Vec<(usize, &str, [u64; 4])> {
         let clients = matched.clients.iter();
         clients
             .map(|((client, name), reads)| {
-                (*client, name.as_str(), reads.reads, reads.alone, reads.worst.bytes)
+                (*client, name.as_str(), [reads.reads, reads.covered, reads.alone, reads.worst.bytes])
             })
             .collect()
     }
@@ -269,11 +303,33 @@ mod tests {
             list(3, "nodes", 40, 50),
         ];
         let matched = under_way(ranges.iter(), lists.into_iter());
-        assert_eq!(told(&matched), [(0, "pods", 2, 1, 70), (1, "pods", 1, 0, 70)]);
+        assert_eq!(told(&matched), [(0, "pods", [2, 2, 2, 70]), (1, "pods", [1, 0, 0, 70])]);
         assert_eq!(matched.resources["pods"], (2, 2));
         assert_eq!(matched.resources["nodes"], (1, 0));
         assert_eq!(matched.of(1, "pods").map(|reads| reads.reads), Some(1));
         assert!(matched.of(1, "nodes").is_none() && matched.of(2, "pods").is_none());
+    }
+
+    #[test]
+    fn a_list_that_waited_for_a_read_is_told_from_one_beside_it() {
+        let ranges = [range("pods", 10, 20, 70), range("pods", 30, 32, 30), range("pods", 50, 60, 90)];
+        let lists = [
+            list(0, "pods", 9, 21),
+            list(1, "pods", 10, 20),
+            list(2, "pods", 12, 13),
+            list(2, "pods", 29, 33),
+            list(0, "pods", 31, 31),
+            list(0, "pods", 55, 56),
+        ];
+        let matched = under_way(ranges.iter(), lists.into_iter());
+        // The worst of the client that waited for one is that one, though it was beside a worse.
+        let of = [(0, "pods", [3, 1, 1, 70]), (1, "pods", [1, 1, 0, 70]), (2, "pods", [2, 1, 1, 30])];
+        assert_eq!(told(&matched), of);
+        let mut late = list(0, "pods", 10, 20);
+        late.from += JITTER;
+        assert_eq!(late.nearness(&ranges[0]), Some(Nearness::Covers));
+        late.from += 1;
+        assert_eq!(late.nearness(&ranges[0]), Some(Nearness::Overlaps));
     }
 
     #[test]
@@ -313,7 +369,7 @@ mod tests {
     fn groups_that_share_their_objects_share_their_reads() {
         let ranges = [range("events", 10, 20, 70)];
         let matched = under_way(ranges.iter(), [list(0, "events.events.k8s.io", 10, 20)].into_iter());
-        assert_eq!(told(&matched), [(0, "events.events.k8s.io", 1, 1, 70)]);
+        assert_eq!(told(&matched), [(0, "events.events.k8s.io", [1, 1, 1, 70])]);
     }
 
     proptest! {

@@ -112,6 +112,11 @@ pub(super) fn details(log: &EtcdLog) -> Vec<(&'static str, Line)> {
             lines.push(("Errors", errors(one)));
         }
     }
+    if lines.iter().any(|(title, _)| *title == "Under way") {
+        let text = "a slow read counts for each client whose LISTs were under way; only a LIST that was from its begin \
+                    to its end can have waited for it";
+        lines.push(("", Line::default().text(text)));
+    }
     if log.lists_not_compared > 0 {
         let text = format!(
             "{} of collections have no time or were less costly than others, and were not compared with LISTs",
@@ -155,11 +160,11 @@ fn under_way(one: &EtcdRequests) -> Line {
     for (index, client) in one.clients.iter().take(NAMED_CLIENTS).enumerate() {
         let EtcdClient { name, slow, .. } = client;
         let separator = if index == 0 { "LISTs of " } else { ", of " };
-        let alone = if slow.alone > 0 { format!(" ({} alone)", count(slow.alone)) } else { String::new() };
-        line = line
-            .text(separator)
-            .code(name)
-            .text(format!(" during {}{alone}", counted(slow.reads, "slow read")));
+        line = line.text(separator).code(name).text(format!(
+            " during {} ({} from begin to end)",
+            counted(slow.reads, "slow read"),
+            count(slow.covered)
+        ));
     }
     let more = one.clients.len().saturating_sub(NAMED_CLIENTS);
     if more > 0 {
@@ -184,16 +189,22 @@ fn errors(one: &EtcdRequests) -> Line {
 
 /// What etcd says of a finding.
 pub(super) fn fact(slow: &EtcdSlow) -> Line {
-    let (others, alone) = match slow.alone {
-        0 => (" and others'", String::new()),
-        alone if alone == slow.reads => ("", String::new()),
-        alone => ("", format!(" ({} of them while no other client's were)", count(alone))),
+    let covered = match (slow.covered, slow.alone) {
+        (0, _) => "; none of its LISTs was under way from a read's begin to its end".to_owned(),
+        (covered, alone) if covered == alone => format!(", {} from begin to end", count(covered)),
+        (covered, alone) => {
+            format!(
+                ", {} from begin to end ({} of these during no other client's)",
+                count(covered),
+                count(alone)
+            )
+        }
     };
     Line::default()
         .text(format!("{} of ", counted(slow.reads, "slow range read")))
         .code(&slow.resource)
         .text(format!(
-            " while its{others} LISTs were under way{alone}, the worst {}, {}, took {} (",
+            " while its LISTs were under way{covered}; the worst {}, {}, took {} (",
             counted(slow.items, "key"),
             bytes(slow.bytes),
             duration(slow.took_micros)

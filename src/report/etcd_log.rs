@@ -89,10 +89,11 @@ impl Etcd<'_> {
 
     /// What it says of a client's LISTs of a resource.
     pub(super) fn slow(&self, resource: &str, reads: &SlowReads) -> v1::EtcdSlow {
-        let SlowReads { reads, alone, worst } = reads;
+        let SlowReads { reads, covered, alone, worst } = reads;
         v1::EtcdSlow {
             resource: resource.to_owned(),
             reads: *reads,
+            covered: *covered,
             alone: *alone,
             items: worst.items,
             bytes: worst.bytes,
@@ -159,7 +160,7 @@ impl Etcd<'_> {
             })
             .collect();
         clients.sort_by(|a, b| {
-            let key = |one: &v1::EtcdClient| (Reverse(one.slow.reads), Reverse(one.slow.alone));
+            let key = |one: &v1::EtcdClient| Reverse((one.slow.covered, one.slow.alone, one.slow.reads));
             key(a).cmp(&key(b)).then_with(|| {
                 (&a.client, &a.slow.resource, &a.slow.file, a.slow.line).cmp(&(
                     &b.client,

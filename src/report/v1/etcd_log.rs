@@ -164,9 +164,11 @@ pub struct EtcdSlow {
     pub resource: String,
     /// Slow reads. One during which several clients' LISTs were under way counts for each of them.
     pub reads: u64,
-    /// Of these, those during which no other client's LIST is known to have been under way.
+    /// Of these, those that began and ended while one LIST was under way: only such a LIST can have waited for it.
+    pub covered: u64,
+    /// Slow reads that this client's LISTs cover and nobody else's; where nobody's do, that only its overlap.
     pub alone: u64,
-    /// Keys in the greatest answer.
+    /// Keys in the greatest answer, of the reads that are covered if there is one.
     pub items: u64,
     /// Its bytes.
     pub bytes: u64,
