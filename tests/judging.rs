@@ -114,7 +114,7 @@ fn naively(accounts: &Accounts, rules: &[Rule]) -> Found {
         let mut groups: BTreeMap<(usize, Vec<String>), Vec<Facts<'_>>> = BTreeMap::new();
         for (index, account) in accounts.clients.iter().enumerate() {
             for (key, entry) in &account.entries {
-                for ProductRow { product, row, fit, pattern } in &entry.rows {
+                for ProductRow { product, row, fit, pattern, .. } in &entry.rows {
                     let pattern = pattern.as_deref();
                     let facts = Facts { accounts, account, key, entry, product, row, fit, pattern };
                     let holds = rule.matches.as_ref().is_none_or(|condition| {

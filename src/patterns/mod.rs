@@ -88,12 +88,18 @@ impl Patterns {
     /// Rebuilds the patterns. `keep_lists` keeps when each LIST was under way.
     #[must_use]
     pub fn of(collections: Lives, objects: Lives, keep_lists: bool) -> Self {
+        Self::with_lists(collections, objects, &|_, _| keep_lists)
+    }
+
+    /// Rebuilds the patterns, and keeps when LISTs were under way that are wanted, by when they were received and ended.
+    #[must_use]
+    pub fn with_lists(collections: Lives, objects: Lives, wanted: &dyn Fn(i64, i64) -> bool) -> Self {
         let (collections, followed) = collections.settled();
         let (objects, objects_followed) = objects.settled();
         let records = || collections.iter().flat_map(|life| &life.records);
         let log_begin = records().map(Record::at).min().unwrap_or(0);
         let log = (log_begin, records().map(Record::end).max().unwrap_or(0));
-        let mut lists = if keep_lists { lists(&collections) } else { Vec::new() };
+        let mut lists = lists(&collections, wanted);
         lists.sort_unstable();
         let mut rows: HashMap<RowName, Pattern, FxBuildHasher> = HashMap::default();
         for lives in [collections, objects] {
@@ -123,15 +129,13 @@ impl Patterns {
     }
 }
 
-fn lists(lives: &[Life]) -> Vec<UnderWay> {
+fn lists(lives: &[Life], wanted: &dyn Fn(i64, i64) -> bool) -> Vec<UnderWay> {
     use crate::ledger::lives::What::{InconsistentPage, List, NextPage};
     let of = |life: &Life, record: &Record| {
         let row = (life.client, life.product, record.shape);
-        matches!(record.what(), List | NextPage | InconsistentPage).then(|| UnderWay {
-            row,
-            from: record.at(),
-            to: record.end(),
-        })
+        let (from, to) = (record.at(), record.end());
+        let is_list = matches!(record.what(), List | NextPage | InconsistentPage);
+        (is_list && wanted(from, to)).then_some(UnderWay { row, from, to })
     };
     lives.iter().flat_map(|life| life.records.iter().filter_map(move |record| of(life, record))).collect()
 }

@@ -8,8 +8,10 @@ use super::gather::Builder;
 use super::sums::{Sums, latency, rate};
 use super::{input, minutes, patterns, server_log, v1};
 use crate::accounts::Accounts;
+use crate::accounts::etcd::SLACK;
 use crate::apiserver::Server;
 use crate::input::{Source, Sources};
+use crate::ledger::etcd::Spans;
 use crate::ledger::{Exemplar, Ledger, ServerTimeline};
 use crate::patterns::Patterns;
 use crate::rules::{Policy, Rule, RuleSet, judge};
@@ -69,7 +71,10 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         .map(|version| Server { version: *version, ..context.server.clone() })
         .collect();
     let traces = server_log::traces(&mut ledger.traces);
-    let patterns = Patterns::of(ledger.collections, ledger.objects, context.etcd.is_some());
+    // Of millions of LISTs, those that may have to do with one of etcd's slow reads.
+    let slow = context.etcd.map_or_else(Spans::default, |etcd| etcd.log.lines.ranges.spans(SLACK));
+    let patterns =
+        Patterns::with_lists(ledger.collections, ledger.objects, &|from, to| slow.overlap(from, to));
     let mut accounts = Accounts::open(
         ledger.clients,
         patterns,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use compact_str::CompactString;
 
-pub use ranges::{MAX_RANGES, Ranges, SlowRange};
+pub use ranges::{MAX_RANGES, Ranges, SlowRange, Spans};
 
 use super::input::widened;
 use super::{Bounded, Histogram, InputCounts, Merge};

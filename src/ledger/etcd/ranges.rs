@@ -110,10 +110,40 @@ impl Ranges {
         self.kept.iter()
     }
 
+    /// When one of them was under way, or less than `slack` microseconds away.
+    #[must_use]
+    pub fn spans(&self, slack: i64) -> Spans {
+        let span =
+            |range: &SlowRange| (range.began().saturating_sub(slack), range.ended.saturating_add(slack));
+        let mut all: Vec<(i64, i64)> = self.iter().map(span).collect();
+        all.sort_unstable();
+        let mut spans: Vec<(i64, i64)> = Vec::new();
+        for (from, to) in all {
+            match spans.last_mut() {
+                Some(last) if from <= last.1 => last.1 = last.1.max(to),
+                _ => spans.push((from, to)),
+            }
+        }
+        Spans(spans)
+    }
+
     /// Ranges that are not kept, as they were less costly.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.all.saturating_sub(self.kept.len() as u64)
+    }
+}
+
+/// Spans of time, none of which meets another, in their order; in microseconds since 1970.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spans(Vec<(i64, i64)>);
+
+impl Spans {
+    /// Whether something that lasted from one instant to another overlaps one of them.
+    #[must_use]
+    pub fn overlap(&self, from: i64, to: i64) -> bool {
+        let first = self.0.partition_point(|span| span.1 < from);
+        self.0.get(first).is_some_and(|span| span.0 <= to)
     }
 }
 

@@ -142,6 +142,30 @@ fn more_than_is_kept_is_counted_and_the_costliest_stay() {
 }
 
 #[test]
+fn spans_cover_all_ranges() {
+    let mut lines = EtcdLines::default();
+    for (took, second, number) in [(2_000, 10, 1), (3_000, 12, 2), (100, 30, 3)] {
+        observe(&mut lines, &line(KEYS[0], 1, 9, took, second), number);
+    }
+    let spans = lines.ranges.spans(1_000_000);
+    let first = lines.ranges.iter().map(SlowRange::began).min().expect("a range");
+    // In tenths of a second since the first range began: 0 to 40, and 219 to 220, a second wider each.
+    let overlap = |from: i64, to: i64| spans.overlap(first + from * 100_000, first + to * 100_000);
+    for (from, to, want) in [
+        (-30, -11, false),
+        (-30, -10, true),
+        (15, 16, true),
+        (50, 50, true),
+        (51, 208, false),
+        (51, 230, true),
+        (231, 250, false),
+    ] {
+        assert_eq!(overlap(from, to), want, "{from} {to}");
+    }
+    assert!(!Spans::default().overlap(0, i64::MAX));
+}
+
+#[test]
 fn of_a_copy_only_the_place_counts() {
     let text = line(KEYS[0], 1, 9, 200, 1);
     let places = |order: [u64; 2]| {
