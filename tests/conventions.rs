@@ -4,13 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms, each of which may import those above it only.
-const ROOMS: [&str; 12] = [
+const ROOMS: [&str; 14] = [
+    "files",
     "k8s",
     "apiserver",
     "input",
     "decode",
     "classify",
     "ledger",
+    "cost",
     "accounts",
     "rules",
     "report",

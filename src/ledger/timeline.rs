@@ -93,6 +93,18 @@ impl Timeline {
         self.windows.iter().chain([&self.current]).map(|(_, count)| u64::from(*count)).sum()
     }
 
+    /// The width of a window in minutes, and each window that holds requests: its start, in microseconds since 1970,
+    /// and their number, ascending.
+    #[must_use]
+    pub fn windows(&self) -> (u64, impl Iterator<Item = (i64, u64)> + use<>) {
+        let mut settled = self.clone();
+        settled.settle();
+        let shift = settled.shift;
+        let start = move |window: u32| (i64::from(window) << shift) * 60_000_000;
+        let windows = settled.windows.into_iter();
+        (1 << shift, windows.map(move |(window, count)| (start(window), u64::from(count))))
+    }
+
     /// The peak and the active time, or `None` if nothing was counted.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
