@@ -78,7 +78,7 @@ fn rules(criterion: &mut Criterion) {
     let rules = RuleSet::embedded().rules;
     let server = Server::with_defaults(VERSION);
     let ledger = ledger();
-    let accounts = Accounts::open(ledger.clients, std::slice::from_ref(&server), &server, true, false);
+    let accounts = Accounts::open(ledger.clients, std::slice::from_ref(&server), &server, true, false, None);
     let rows: usize = accounts
         .clients
         .iter()

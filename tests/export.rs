@@ -102,6 +102,7 @@ fn report_for(server: Server, directory: &Path, events: &[Value]) -> Report {
             notes: vec![],
             rules: &RuleSet::embedded(),
             policy: &Policy::default(),
+            inventory: None,
         },
     )
 }

@@ -39,7 +39,7 @@ fn accounts(log: &str) -> (Accounts, InputCounts) {
     let server = Server::with_defaults(VERSION);
     let received_only = ledger.input.received_only();
     let servers = std::slice::from_ref(&server);
-    (Accounts::open(ledger.clients, servers, &server, true, received_only), ledger.input)
+    (Accounts::open(ledger.clients, servers, &server, true, received_only, None), ledger.input)
 }
 
 struct Request<'a> {
@@ -111,8 +111,9 @@ fn naively(accounts: &Accounts, rules: &[Rule]) -> Found {
         let mut groups: BTreeMap<(usize, Vec<String>), Vec<Facts<'_>>> = BTreeMap::new();
         for (index, account) in accounts.clients.iter().enumerate() {
             for (key, entry) in &account.entries {
-                for ProductRow { product, row, fit } in &entry.rows {
-                    let facts = Facts { accounts, account, key, entry, product, row, fit };
+                for ProductRow { product, row, fit, cost } in &entry.rows {
+                    let cost = cost.as_deref();
+                    let facts = Facts { accounts, account, key, entry, product, row, fit, cost };
                     let holds = rule.matches.as_ref().is_none_or(|condition| {
                         let values: Vec<Value<'_>> =
                             condition.names.iter().map(|name| fact(*name, &facts)).collect();

@@ -13,6 +13,7 @@ use crate::apiserver::asked::is_long_running;
 use crate::apiserver::judge::served_against_model;
 use crate::apiserver::{Asked, Certainty, LimitVerdict, ServedFrom, Server, Verdict, certainty, judge};
 use crate::classify::Shape;
+use crate::cost::{Cost, Inventory, Prices, Work};
 use crate::k8s::identity::service_account;
 use crate::k8s::{KubeVersion, Library, Scope, Verb};
 use crate::ledger::{Bounded, Client, ClientKey, DistinctSet, Merge, Observed, Product, Row};
@@ -35,6 +36,8 @@ pub struct Accounts {
     pub received_only: bool,
     /// Resources that a request's path puts into a namespace.
     pub namespaced: BTreeSet<String>,
+    /// Nodes that the log shows: the most of one client.
+    pub nodes: u64,
 }
 
 /// One client: an identity.
@@ -99,6 +102,8 @@ pub struct Entry {
     pub long_running: bool,
     /// How the server's own measurements fit.
     pub fit: Fit,
+    /// What one of its requests costs, the costliest; `None` without an inventory.
+    pub work: Option<Work>,
     /// The numbers by product, in the order of their names. Most shapes are one product's: a map's node would take
     /// the room of eleven.
     pub rows: Vec<ProductRow>,
@@ -113,6 +118,15 @@ pub struct ProductRow {
     pub row: Row,
     /// How the server's own measurements fit.
     pub fit: Fit,
+    /// What its requests cost; `None` without an inventory.
+    pub cost: Option<Box<Cost>>,
+}
+
+/// What requests are judged and priced by.
+struct Measures<'a> {
+    /// The servers of the eras that rows name.
+    servers: &'a [Server],
+    prices: Option<Prices<'a>>,
 }
 
 impl Entry {
@@ -194,7 +208,7 @@ impl Account {
 }
 
 impl Accounts {
-    /// Judges each row. `servers` are those of the eras that rows name.
+    /// Judges each row, and prices it where there is an inventory. `servers` are those of the eras that rows name.
     #[must_use]
     pub fn open(
         clients: Bounded<ClientKey, Client>,
@@ -202,18 +216,23 @@ impl Accounts {
         base: &Server,
         version_is_known: bool,
         received_only: bool,
+        inventory: Option<&Inventory>,
     ) -> Self {
+        let (known, rest) = clients.into_parts();
+        let nodes = known.iter().map(|(_, client)| client.nodes.count().0).max().unwrap_or(0);
+        let measures =
+            Measures { servers, prices: inventory.map(|inventory| Prices { inventory, nodes_in_log: nodes }) };
         let mut accounts = Self {
             clients: Vec::new(),
             server: base.clone(),
             version_is_known,
             received_only,
             namespaced: BTreeSet::new(),
+            nodes,
         };
-        let (known, rest) = clients.into_parts();
         let known = known.into_iter().map(|(key, client)| (Some(key), client));
         for (key, client) in known.chain(rest.map(|client| (None, client))) {
-            let account = accounts.account(key, client, servers);
+            let account = accounts.account(key, client, &measures);
             if !account.entries.is_empty() {
                 accounts.clients.push(account);
             }
@@ -240,7 +259,7 @@ impl Accounts {
         row.requests(self.received_only)
     }
 
-    fn account(&self, key: Option<ClientKey>, client: Client, servers: &[Server]) -> Account {
+    fn account(&self, key: Option<ClientKey>, client: Client, measures: &Measures<'_>) -> Account {
         let mut account = Account {
             key,
             nodes: client.nodes,
@@ -261,7 +280,7 @@ impl Accounts {
             // A copy of an event that was counted elsewhere makes a row of its own where it differs in its details.
             let counted = |(_, row): &(Option<Shape>, Row)| row.events > 0;
             for (shape, row) in rows.chain(other_rows.map(|row| (None, row))).filter(counted) {
-                self.enter(&mut account.entries, shape, &name, row, servers);
+                self.enter(&mut account.entries, shape, &name, row, measures);
             }
         }
         account
@@ -274,41 +293,50 @@ impl Accounts {
         shape: Option<Shape>,
         product: &str,
         row: Row,
-        servers: &[Server],
+        measures: &Measures<'_>,
     ) {
         let requests = self.requests(&row);
         let (key, entry, fit) = match shape {
             Some(shape) => {
-                let server = &servers[usize::from(shape.era)];
-                self.judged(server, shape, &row.observed, requests)
+                self.judged(measures, shape, &row.observed, requests)
             }
             None => {
-                (self.folded(), Entry::folded(), Fit { measured: row.observed.measured(), ..Fit::default() })
+                let entry = Entry { work: measures.prices.map(|_| Work::UNKNOWN), ..Entry::folded() };
+                (self.folded(), entry, Fit { measured: row.observed.measured(), ..Fit::default() })
             }
         };
+        // What is answered with 4xx has read nothing of a collection.
+        let served = requests.saturating_sub(row.statuses.count(|status| status / 100 == 4));
+        let work = entry.work;
+        let cost = work.map(|work| Box::new(Cost::of(&work, served)));
         let certainty = entry.certainty;
         let own = entries.entry(key).or_insert(entry);
         own.fit.merge(fit);
         own.certainty = own.certainty.max(certainty);
+        own.work = own.work.max(work);
         match own.rows.binary_search_by(|own| own.product.as_str().cmp(product)) {
             Ok(at) => {
                 own.rows[at].row.merge(row);
                 own.rows[at].fit.merge(fit);
+                if let (Some(own), Some(cost)) = (&mut own.rows[at].cost, cost) {
+                    own.merge(*cost);
+                }
             }
             Err(at) => {
                 own.rows.reserve_exact(1);
-                own.rows.insert(at, ProductRow { product: product.to_owned(), row, fit });
+                own.rows.insert(at, ProductRow { product: product.to_owned(), row, fit, cost });
             }
         }
     }
 
     fn judged(
         &self,
-        server: &Server,
+        measures: &Measures<'_>,
         shape: Shape,
         observed: &Observed,
         requests: u64,
     ) -> (ShapeKey, Entry, Fit) {
+        let server = &measures.servers[usize::from(shape.era)];
         let asked = shape.asked.as_borrowed();
         // Arrivals alone tell nothing of an answer.
         let status = shape.answer.status().filter(|_| !self.received_only);
@@ -317,9 +345,11 @@ impl Accounts {
         if served_against_model(server, &asked, status) {
             fit.contradict += requests;
         }
+        let resource = words::resource(&shape.asked.target);
+        let work = measures.prices.map(|prices| prices.work(server, &asked, &verdict, &resource));
         let key = ShapeKey {
             verb: Some(asked.verb),
-            resource: Some(words::resource(&shape.asked.target)),
+            resource: Some(resource),
             subresource: words::subresource(&shape.asked.target),
             scope: words::scope(&shape.asked.target),
             parameters: words::parameters(&shape.asked),
@@ -336,6 +366,7 @@ impl Accounts {
             certainty: (requests > 0, certainty(server, &asked, status)),
             long_running: is_long_running(&asked),
             fit: Fit::default(),
+            work,
             rows: Vec::new(),
             asked: Some(shape.asked),
         };
@@ -368,6 +399,7 @@ impl Entry {
             certainty: (false, Certainty::Certain),
             long_running: false,
             fit: Fit::default(),
+            work: None,
             rows: Vec::new(),
         }
     }

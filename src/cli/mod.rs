@@ -4,6 +4,7 @@ mod args;
 mod audit_policy;
 mod classify;
 mod format;
+mod inventory;
 mod judging;
 mod output;
 mod progress;

@@ -11,7 +11,7 @@ mod written;
 pub use inventory::{Holding, Inventory, InventoryFile, InventoryFormat};
 pub use peak::{Peak, Peaks};
 pub use sum::{Cost, Sum};
-pub use work::{Amount, Bound, Known, Prices, Work};
+pub use work::{Amount, Bound, Known, Prices, Work, page_limit};
 
 use crate::files::{At, Mistakes};
 

@@ -37,7 +37,7 @@ impl Bound {
 }
 
 /// Objects and their bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Amount {
     /// Objects; `None` where the inventory lacks the resource.
     pub objects: Option<u64>,
@@ -52,8 +52,8 @@ impl Amount {
     const UNKNOWN: Self = Self { objects: None, bytes: None, bound: Bound::Exact };
 }
 
-/// What one request costs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What one request costs. The greater is the costlier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Work {
     /// What etcd reads.
     pub etcd: Amount,
@@ -69,6 +69,8 @@ pub struct Work {
 
 impl Work {
     const NONE: Self = Self::all(Amount::NONE);
+    /// Nothing is known of it.
+    pub const UNKNOWN: Self = Self::all(Amount::UNKNOWN);
 
     const fn all(amount: Amount) -> Self {
         Self { etcd: amount, decoded: amount, filtered: amount, received: amount, seats: None }
@@ -123,7 +125,7 @@ impl Prices<'_> {
         let from = verdict.likely_served_from();
         match from {
             ServedFrom::Rejected => return Work::NONE,
-            ServedFrom::NotObservable => return Work::all(Amount::UNKNOWN),
+            ServedFrom::NotObservable => return Work::UNKNOWN,
             _ => {}
         }
         let seats = seats(server, asked, pricing.holding);

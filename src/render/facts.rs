@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::input;
+use super::{cost, input};
 use super::plain::{count, counted, duration};
 use super::prose::Line;
 use super::request::source;
@@ -42,6 +42,7 @@ pub(super) fn what_and_why(finding: &Finding) -> Vec<(&'static str, Line)> {
         facts.push(("Known by", known(path)));
     }
     facts.extend(how_much(finding).map(|line| ("How much", line)));
+    facts.extend(cost::fact(finding).map(|line| ("Costs", line)));
     facts
 }
 
@@ -220,6 +221,8 @@ pub(super) fn read(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
     input::lines(&report.input, &mut |_, text| lines.push(text.to_owned()));
     lines.push(server(&report.server));
+    lines.extend(cost::totals(report));
+    lines.extend(report.inventory.iter().flat_map(cost::inventory));
     lines.extend(report.server.notes.iter().cloned());
     lines
 }

@@ -1,6 +1,7 @@
 //! One file for each format of a report.
 
 pub mod export;
+mod cost;
 mod facts;
 pub(crate) mod file;
 mod findings;

@@ -1,13 +1,12 @@
 //! From a ledger to a report: verdicts, sums, order.
 
-use std::cmp::Reverse;
-
 use super::findings::Findings;
 use super::gather::Builder;
 use super::sums::{Sums, latency, rate};
-use super::{input, server_log, v1};
+use super::{cost, input, server_log, v1};
 use crate::accounts::Accounts;
 use crate::apiserver::Server;
+use crate::cost::Inventory;
 use crate::input::{Source, Sources};
 use crate::ledger::{Exemplar, Ledger, ServerTimeline};
 use crate::rules::{Policy, Rule, RuleSet, judge};
@@ -52,6 +51,8 @@ pub struct Context<'a> {
     pub rules: &'a RuleSet,
     /// What is known and accepted.
     pub policy: &'a Policy,
+    /// What the cluster holds, if it was given.
+    pub inventory: Option<&'a Inventory>,
 }
 
 /// Builds the report.
@@ -71,7 +72,9 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         &context.server,
         context.version_source != VersionSource::NewestKnown,
         received_only,
+        context.inventory,
     );
+    let inventory = context.inventory.map(|inventory| cost::inventory(inventory, &accounts));
     let rules = &context.rules.rules;
     let mut judged = judge(&accounts, &ledger.input, rules, &context.policy.suppressions);
     let judged_failures = std::mem::take(&mut judged.failures);
@@ -90,14 +93,20 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         accounts.clients.into_iter().map(|account| builder.client(account, &mut all)).enumerate().collect();
     clients.sort_by_cached_key(|(_, client)| {
         let counts = &client.counts;
-        let cost = (counts.etcd_micros, counts.etcd_lists, counts.limit_ignored, counts.requests);
-        (Reverse(cost), client.identity.clone(), client.kind.clone(), client.impersonated_by.clone())
+        let latency = [counts.etcd_micros, counts.etcd_lists, counts.limit_ignored, counts.requests];
+        let rank = cost::rank(&client.cost, latency, context.inventory);
+        (rank, client.identity.clone(), client.kind.clone(), client.impersonated_by.clone())
     });
     let mut rank = vec![0; clients.len()];
     for (place, (account, _)) in clients.iter().enumerate() {
         rank[*account] = place;
     }
-    let totals = v1::Totals { counts: all.counts, latency: latency(&all.latency), rate: rate(&all.timeline) };
+    let totals = v1::Totals {
+        counts: all.counts,
+        latency: latency(&all.latency),
+        rate: rate(&all.timeline),
+        cost: all.costs.told(),
+    };
     v1::Report {
         schema_version: v1::SCHEMA_VERSION,
         kubetoll_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -109,6 +118,8 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         findings: told.sorted(&rank),
         rules: rules.iter().map(rule).collect(),
         rule_failures: judged_failures,
+        inventory,
+        ranking: cost::ranking(context.inventory),
         clients: clients.into_iter().map(|(_, client)| client).collect(),
         traces,
         traces_left_out: ledger.traces.left_out(),

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::v1;
+use super::{cost, v1};
 use crate::accounts::{Account, Accounts};
 use crate::k8s::timestamp;
 use crate::ledger::DistinctSet;
@@ -107,6 +107,7 @@ impl Findings<'_> {
             tradeoff: rule.tradeoff.clone(),
             look_for: finding.look_for,
             stats: finding.stats.iter().map(|(name, value)| ((*name).to_owned(), value.to_json())).collect(),
+            cost: finding.cost.map(|(one, all)| cost::by_inventory(Some(&one), &all)),
             evidence: first,
             more_evidence,
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::build::{Context, file_name};
 use super::server_log::{flows, items};
 use super::sums::{Sums, distinct, histogram, latency, observed, one, rate, statuses};
-use super::{advice, v1};
+use super::{advice, cost, v1};
 use crate::accounts::{Account, Entry, ProductRow, ShapeKey};
 use crate::apiserver::{LimitVerdict, Server};
 use crate::k8s::{Verb, timestamp};
@@ -45,7 +45,8 @@ impl Builder<'_> {
                 shape.latency.filter(|_| !shape.long_running).map_or(0, |latency| latency.sum_micros);
             let etcd = shape.served_from == "etcd" || shape.likely.as_deref() == Some("etcd");
             let ignored = shape.limit == "ignored" && shape.verb == "list";
-            Reverse((if etcd { micros } else { 0 }, if ignored { shape.requests } else { 0 }, shape.requests))
+            let latency = [if etcd { micros } else { 0 }, if ignored { shape.requests } else { 0 }, 0, shape.requests];
+            cost::rank(&shape.cost, latency, self.context.inventory)
         });
         all.add(&sums);
         v1::Client {
@@ -56,6 +57,7 @@ impl Builder<'_> {
             user_agents,
             nodes: distinct(&account.nodes),
             pods: distinct(&account.pods),
+            cost: sums.costs.told(),
             latency: latency(&sums.latency),
             rate: rate(&sums.timeline),
             first_timestamp: sums.span.map(|span| timestamp::format_micros(span.0)),
@@ -65,12 +67,17 @@ impl Builder<'_> {
         }
     }
 
-    fn shape(&self, key: ShapeKey, entry: Entry, sums: &mut Sums) -> v1::Shape {
+    fn shape(&self, key: ShapeKey, mut entry: Entry, sums: &mut Sums) -> v1::Shape {
         let (observed, certainty) = (observed(entry.fit), entry.certainty());
         // A request that two products share by its ID is one of each.
         let (mut requests, mut open) = (0, 0);
         let (mut row, mut timeline, mut products) = (Row::default(), Timeline::default(), Vec::new());
-        for ProductRow { product, row: own, .. } in entry.rows {
+        let mut costs = cost::Costs::default();
+        let rows = std::mem::take(&mut entry.rows);
+        for ProductRow { product, row: own, cost, .. } in rows {
+            if let Some(cost) = cost {
+                costs.sum.get_or_insert_default().merge(*cost);
+            }
             requests += own.requests(self.received_only);
             open += own.open();
             timeline.merge(own.whole_timeline());
@@ -92,7 +99,12 @@ impl Builder<'_> {
             statuses: statuses(&row, requests),
             observed,
         };
-        let mut part = Sums { counts, timeline: timeline.clone(), span: row.span, open, ..Sums::default() };
+        let cost = cost::of_shape(&entry, costs.sum.as_ref(), &row, requests);
+        if let Some(bytes) = entry.work.and_then(|work| work.etcd.bytes) {
+            costs.peaks.add(&timeline, bytes);
+        }
+        let mut part =
+            Sums { counts, timeline: timeline.clone(), span: row.span, open, costs, ..Sums::default() };
         if !entry.long_running {
             part.latency = row.latency.clone();
         }
@@ -145,6 +157,7 @@ impl Builder<'_> {
             observed,
             priority_and_fairness: flows(row.flows.as_deref()),
             items: items(row.items),
+            cost,
             example: examples.next(),
             more_examples: examples.collect(),
         }

@@ -2,6 +2,7 @@
 
 pub mod advice;
 mod build;
+mod cost;
 mod findings;
 mod gather;
 mod input;

@@ -3,6 +3,7 @@
 //! A public contract: fields may be added, none may change its name, its type or its meaning without a new version.
 //! Durations are whole microseconds, instants RFC 3339 in UTC, counts are of requests unless they say otherwise.
 
+mod cost;
 mod finding;
 mod input;
 mod server_log;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use cost::{Amount, Cost, CostPeak, Inventory, InventoryFile, Lack, Ranking, Work};
 pub use finding::{
     Evidence, Finding, FindingCounts, Named, Path, Policy, RuleInfo, RuleRef, Suppressed, SuppressionInfo,
     Who,
@@ -47,8 +49,11 @@ pub struct Report {
     pub rule_failures: Vec<String>,
     /// What the policy file did.
     pub policy: Policy,
-    /// The clients, the costliest first: by time that reads from etcd took, by lists from etcd, by ignored limits,
-    /// by requests.
+    /// What the cluster holds, as `--inventory` says; null without it.
+    pub inventory: Option<Inventory>,
+    /// What the clients are ranked by.
+    pub ranking: Ranking,
+    /// The clients, the costliest first, as `ranking` says.
     pub clients: Vec<Client>,
     /// Slow requests (above 500 ms) that the apiserver's own log traces, the greatest time first.
     pub traces: Vec<TraceGroup>,
@@ -113,6 +118,8 @@ pub struct Totals {
     pub latency: Option<Latency>,
     /// Requests a minute.
     pub rate: Option<Rate>,
+    /// What the requests cost.
+    pub cost: Cost,
 }
 
 /// Answers by HTTP status.
@@ -217,6 +224,8 @@ pub struct Client {
     /// The sums.
     #[serde(flatten)]
     pub counts: Counts,
+    /// What the requests cost.
+    pub cost: Cost,
     /// Durations of the requests that are not long-running.
     pub latency: Option<Latency>,
     /// Requests a minute.
@@ -322,6 +331,8 @@ pub struct Shape {
     pub priority_and_fairness: Vec<PriorityAndFairness>,
     /// Objects in the answers, where a trace of a slow request counts them.
     pub items: Option<Items>,
+    /// What the requests cost.
+    pub cost: Cost,
     /// The costliest request.
     pub example: Option<Example>,
     /// The next costliest.

@@ -33,8 +33,9 @@ impl<'a> Rows<'a> {
         let mut shapes = 0;
         for (index, account) in accounts.clients.iter().enumerate() {
             for (key, entry) in &account.entries {
-                for ProductRow { product, row, fit } in &entry.rows {
-                    facts.push(Facts { accounts, account, key, entry, product, row, fit });
+                for ProductRow { product, row, fit, cost } in &entry.rows {
+                    let cost = cost.as_deref();
+                    facts.push(Facts { accounts, account, key, entry, product, row, fit, cost });
                     places.push((u32::try_from(index).unwrap_or(u32::MAX), shapes));
                 }
                 shapes += 1;

@@ -8,6 +8,7 @@ use crate::apiserver::options::{
     Limit, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
 };
 use crate::apiserver::{Asked, Gate, Server, Target, resources};
+use crate::cost::Cost;
 use crate::k8s::user_agent::names_no_client;
 use crate::k8s::{Scope, Verb};
 use crate::ledger::Row;
@@ -30,6 +31,8 @@ pub struct Facts<'a> {
     pub row: &'a Row,
     /// How measurements fit the verdict.
     pub fit: &'a Fit,
+    /// What its requests cost; `None` without an inventory.
+    pub cost: Option<&'a Cost>,
 }
 
 /// Finds a fact of a row.

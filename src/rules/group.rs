@@ -8,6 +8,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::facts::Facts;
 use crate::accounts::{Account, Accounts, Entry, ShapeKey};
+use crate::cost::Cost;
 use crate::k8s::Verb;
 use crate::ledger::{Histogram, Merge, Row, Targets, Timeline, timeline::Rate};
 
@@ -187,6 +188,15 @@ impl<'a> Group<'a> {
     #[must_use]
     pub fn companions(&self) -> Companions {
         self.whole.companions(self.account, self.leading().key.resource.as_deref().unwrap_or_default())
+    }
+
+    /// What the requests cost; nothing without an inventory.
+    #[must_use]
+    pub fn cost(&self) -> Cost {
+        self.rows.iter().filter_map(|facts| facts.cost).fold(Cost::default(), |mut all, cost| {
+            all.merge(*cost);
+            all
+        })
     }
 
     /// Requests that were seen to arrive and not to end. What an arrival asks is known, and not how it was answered,

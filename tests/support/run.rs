@@ -69,6 +69,7 @@ pub fn report(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline) -> R
         notes: Vec::new(),
         rules: &RULES,
         policy: &Policy::default(),
+        inventory: None,
     };
     build(ledger, &context)
 }
