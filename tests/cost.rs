@@ -148,14 +148,21 @@ fn clients_are_ranked_by_cost_and_what_is_lacking_is_said() {
     let unknown = &report["clients"][2]["cost"]["total"]["etcd"];
     assert_eq!((&unknown["objects"], &unknown["unknownRequests"]), (&json!(10), &json!(1)));
     assert_eq!(amount(&report["clients"][3]["cost"]["total"], "etcd"), exact(0, 0), "403 reads nothing");
-    assert_eq!(report["inventory"]["lacks"], json!([{"resource": "secrets", "lacks": "objects", "requests": 1}]));
+    assert_eq!(
+        report["inventory"]["lacks"],
+        json!([{"resource": "secrets", "lacks": "objects", "requests": 1}])
+    );
     let by = report["ranking"]["by"].as_array().expect("names");
     assert_eq!(by[..2], [json!("etcdBytes"), json!("receivedBytes")]);
 }
 
 #[test]
 fn without_an_inventory_each_number_has_another_basis() {
-    let log = log(&[("a", "/api/v1/pods?limit=500", 200), ("a", "/api/v1/pods?limit=500", 200), ("a", "/api/v1/pods", 200)]);
+    let log = log(&[
+        ("a", "/api/v1/pods?limit=500", 200),
+        ("a", "/api/v1/pods?limit=500", 200),
+        ("a", "/api/v1/pods", 200),
+    ]);
     let dir = Dir::with(&[("audit.log", log.as_bytes())]);
     let report = dir.report(&["audit.log", "--kube-version", "1.24.3"]);
     let shapes = report["clients"][0]["shapes"].as_array().expect("shapes");
@@ -192,7 +199,8 @@ fn files_add_to_each_other() {
         ("metrics", b"apiserver_storage_objects{resource=\"pods\"} 500\n"),
         ("sizes.yaml", b"pods: {bytesPerObject: 3000}\nnodes: {objects: 5}\n"),
     ]);
-    let args = ["audit.log", "--inventory", "metrics", "--inventory", "sizes.yaml", "--kube-version", "1.24.3"];
+    let args =
+        ["audit.log", "--inventory", "metrics", "--inventory", "sizes.yaml", "--kube-version", "1.24.3"];
     let report = dir.report(&args);
     let one = &report["clients"][0]["shapes"][0]["cost"]["perRequest"];
     assert_eq!(amount(one, "etcd"), exact(500, 1_500_000));
@@ -215,7 +223,8 @@ fn what_is_wrong_with_an_inventory_is_told_before_any_work() {
         err
     };
     let err = run(&["a.csv", "b.yaml"]);
-    for place in ["a.csv:2:6: objects is '-1'", "a.csv:3:1: 'Pods' is no name", "b.yaml:1:17: objects is 'x'"] {
+    for place in ["a.csv:2:6: objects is '-1'", "a.csv:3:1: 'Pods' is no name", "b.yaml:1:17: objects is 'x'"]
+    {
         assert!(err.contains(place), "{err}");
     }
     assert!(run(&["missing"]).contains("missing: can't be read as an inventory"));
@@ -229,7 +238,8 @@ fn people_are_told_what_it_costs_and_by_what() {
     write!(many, "{}", log(&[("b", "/api/v1/secrets", 200)])).expect("a String");
     let dir = Dir::with(&[("audit.log", many.as_bytes()), ("inventory.csv", INVENTORY.as_bytes())]);
     for format in ["text", "markdown"] {
-        let args = ["audit.log", "--inventory", "inventory.csv", "--kube-version", "1.24.3", "--format", format];
+        let args =
+            ["audit.log", "--inventory", "inventory.csv", "--kube-version", "1.24.3", "--format", format];
         let page = dir.text(&args).split_whitespace().collect::<Vec<_>>().join(" ");
         for told in ["2.0 GB", "120 GB", "100,000 objects", "500 kB", "10 seats", "secrets"] {
             assert!(page.contains(told), "{format} lacks {told}: {page}");

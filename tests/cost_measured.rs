@@ -75,9 +75,12 @@ fn lines(path: &Path) -> impl Iterator<Item = String> + use<> {
 }
 
 fn fixtures(prefix: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/truth")).expect("fixtures/truth");
+    let entries =
+        fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/truth")).expect("fixtures/truth");
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
-    paths.retain(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(prefix)));
+    paths.retain(|path| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(prefix))
+    });
     paths.sort();
     paths
 }
@@ -104,7 +107,8 @@ fn objects_and_seats_are_what_the_servers_counted() {
             .map(|line| serde_json::from_str::<Probe>(&line).expect("a probe"))
             .map(|probe| (probe.audit_id.clone(), probe))
             .collect();
-        let mut reader = csv::Reader::from_reader(MultiGzDecoder::new(File::open(measured).expect("a fixture")));
+        let mut reader =
+            csv::Reader::from_reader(MultiGzDecoder::new(File::open(measured).expect("a fixture")));
         for row in reader.deserialize() {
             let row: Measured = row.expect("a row");
             let probe = &probes[&row.audit_id];
@@ -137,7 +141,8 @@ fn objects_and_seats_are_what_the_servers_counted() {
             if let Some(seats) = row.seats.filter(|_| is_steady) {
                 seats_seen += 1;
                 if work.seats != Some(seats) {
-                    wrong.push(format!("{} {}: {row:?} seats {:?}", probe.k8s, probe.request_uri, work.seats));
+                    wrong
+                        .push(format!("{} {}: {row:?} seats {:?}", probe.k8s, probe.request_uri, work.seats));
                 }
             }
         }

@@ -220,8 +220,10 @@ impl Accounts {
     ) -> Self {
         let (known, rest) = clients.into_parts();
         let nodes = known.iter().map(|(_, client)| client.nodes.count().0).max().unwrap_or(0);
-        let measures =
-            Measures { servers, prices: inventory.map(|inventory| Prices { inventory, nodes_in_log: nodes }) };
+        let measures = Measures {
+            servers,
+            prices: inventory.map(|inventory| Prices { inventory, nodes_in_log: nodes }),
+        };
         let mut accounts = Self {
             clients: Vec::new(),
             server: base.clone(),
@@ -297,9 +299,7 @@ impl Accounts {
     ) {
         let requests = self.requests(&row);
         let (key, entry, fit) = match shape {
-            Some(shape) => {
-                self.judged(measures, shape, &row.observed, requests)
-            }
+            Some(shape) => self.judged(measures, shape, &row.observed, requests),
             None => {
                 let entry = Entry { work: measures.prices.map(|_| Work::UNKNOWN), ..Entry::folded() };
                 (self.folded(), entry, Fit { measured: row.observed.measured(), ..Fit::default() })

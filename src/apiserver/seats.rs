@@ -195,12 +195,18 @@ mod tests {
         assert_eq!(pods("1.19.0", ""), None);
         assert_eq!((pods("1.22.17", ""), pods("1.23.0", "")), (Some(1), Some(10)));
         let name = "?fieldSelector=metadata.name%3Da";
-        assert_eq!((pods("1.24.6", name), pods("1.24.7", name), pods("1.34.0", name)), (Some(10), Some(1), Some(1)));
+        assert_eq!(
+            (pods("1.24.6", name), pods("1.24.7", name), pods("1.34.0", name)),
+            (Some(10), Some(1), Some(1))
+        );
         let initial = "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
         assert_eq!((pods("1.33.1", initial), pods("1.32.0", initial)), (Some(1), Some(10)), "by the gate");
         let legacy = "?watch=1&resourceVersion=0";
         assert_eq!((pods("1.34.1", legacy), pods("1.35.0", legacy)), (Some(1), Some(10)));
-        assert_eq!((pods("1.33.0", ""), pods("1.34.0", FROM_ETCD.trim_start_matches("/api/v1/pods"))), (Some(10), Some(100)));
+        assert_eq!(
+            (pods("1.33.0", ""), pods("1.34.0", FROM_ETCD.trim_start_matches("/api/v1/pods"))),
+            (Some(10), Some(100))
+        );
         assert_eq!(pods("1.34.0", "/a/log"), None);
         assert_eq!(pods("1.34.0", "/a"), Some(1));
     }
@@ -211,7 +217,8 @@ mod tests {
         let target = ParsedTarget::parse("/api/v1/pods").expect("a target");
         let asked = Asked::new(Method::Get, &target.path, &target.options);
         assert_eq!(seats(&server, &asked, None), None);
-        let stored = |objects, bytes_per_object| seats(&server, &asked, Some(Stored { objects, bytes_per_object }));
+        let stored =
+            |objects, bytes_per_object| seats(&server, &asked, Some(Stored { objects, bytes_per_object }));
         assert_eq!(stored(5, None), None);
         assert_eq!(stored(0, None), Some(1));
         assert_eq!(stored(5, Some(LARGEST_OBJECT)), Some(10));

@@ -128,7 +128,10 @@ mod tests {
         let mut inventory = Inventory::default();
         let counted = Holding { objects: Some(7), is_size_unknown_to_server: true, ..Holding::default() };
         inventory.add(file("a"), [("events".to_owned(), counted)].into());
-        assert_eq!(inventory.stored("events.events.k8s.io").and_then(|stored| stored.bytes_per_object), Some(LARGEST_OBJECT));
+        assert_eq!(
+            inventory.stored("events.events.k8s.io").and_then(|stored| stored.bytes_per_object),
+            Some(LARGEST_OBJECT)
+        );
         let sized = Holding { bytes_per_object: Some(900), ..Holding::default() };
         inventory.add(file("b"), [("events".to_owned(), sized)].into());
         assert_eq!(inventory.stored("events"), Some(Stored { objects: 7, bytes_per_object: Some(900) }));

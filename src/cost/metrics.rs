@@ -32,7 +32,9 @@ enum Reading {
 /// Whether a text is a dump of metrics: a comment of the form, or a line of one of the metrics.
 pub(super) fn is_metrics(text: &str) -> bool {
     text.lines().any(|line| {
-        line.starts_with("# HELP ") || line.starts_with("# TYPE ") || named(line).is_some_and(|(name, _)| is_ours(name))
+        line.starts_with("# HELP ")
+            || line.starts_with("# TYPE ")
+            || named(line).is_some_and(|(name, _)| is_ours(name))
     })
 }
 
@@ -156,7 +158,11 @@ fn sample(rest: &str) -> Option<(String, Reading)> {
     };
     let value: f64 = rest.split_whitespace().next()?.parse().ok()?;
     // Every negative value and NaN mean that there is none; above 2^53 no count is exact, and none is so large.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is a whole number of at most 2^53")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is a whole number of at most 2^53"
+    )]
     let reading = match value {
         value if (0.0..9.0e15).contains(&value) => Reading::Value(value.round() as u64),
         value if value < 0.0 || value.is_nan() => Reading::Failed,

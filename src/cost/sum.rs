@@ -76,7 +76,9 @@ impl Cost {
     /// Whether requests are left out of a sum: the numbers are lower bounds then.
     #[must_use]
     pub fn lacks_any(&self) -> bool {
-        [self.etcd, self.filtered, self.received].iter().any(|sum| sum.without_objects > 0 || sum.without_bytes > 0)
+        [self.etcd, self.filtered, self.received]
+            .iter()
+            .any(|sum| sum.without_objects > 0 || sum.without_bytes > 0)
     }
 }
 

@@ -232,7 +232,8 @@ impl Pricing<'_> {
         let whole = self.whole(scope);
         // A page goes on behind the ones before it.
         let is_further = self.options.page != Page::First;
-        let rest = Amount { bound: if is_further { whole.bound.max(Bound::AtMost) } else { whole.bound }, ..whole };
+        let rest =
+            Amount { bound: if is_further { whole.bound.max(Bound::AtMost) } else { whole.bound }, ..whole };
         let selects = self.options.label_selector != Selector::Everything
             || self.options.field_selector != Selector::Everything;
         let (etcd, filtered) = if from_etcd {

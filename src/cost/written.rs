@@ -49,7 +49,9 @@ impl<'a> Reading<'a> {
         if name.is_empty() || !name.chars().all(is_plain) {
             self.say(
                 at,
-                format!("'{name}' is no name of a resource; write it as the report does: pods, deployments.apps"),
+                format!(
+                    "'{name}' is no name of a resource; write it as the report does: pods, deployments.apps"
+                ),
             );
         } else if let Some((_, line)) = self.holdings.get(name) {
             let line = *line;
@@ -71,7 +73,10 @@ impl<'a> Reading<'a> {
                 None
             }
             Err(text) => {
-                self.say(at, format!("{what} is '{text}', and must be a whole number between {least} and {most}"));
+                self.say(
+                    at,
+                    format!("{what} is '{text}', and must be a whole number between {least} and {most}"),
+                );
                 None
             }
         }
@@ -126,7 +131,8 @@ fn header(reading: &mut Reading<'_>, line: u64, record: &csv::StringRecord) -> O
     let before = reading.mistakes.0.len();
     for field in record.iter() {
         if ![RESOURCE, OBJECTS, BYTES].iter().any(|known| known.eq_ignore_ascii_case(field)) {
-            reading.say(at, format!("no such column '{field}'{}", expected(field, [RESOURCE, OBJECTS, BYTES])));
+            reading
+                .say(at, format!("no such column '{field}'{}", expected(field, [RESOURCE, OBJECTS, BYTES])));
         }
     }
     if columns[0].is_none() || (columns[1].is_none() && columns[2].is_none()) {
@@ -150,7 +156,8 @@ fn row(
     }
     let column_of = |index: usize| {
         // The byte at which a field begins, where no field is quoted; else the line's first.
-        let source = usize::try_from(line).ok().and_then(|line| text.lines().nth(line - 1)).unwrap_or_default();
+        let source =
+            usize::try_from(line).ok().and_then(|line| text.lines().nth(line - 1)).unwrap_or_default();
         let before: usize = source.split(',').take(index).map(|field| field.chars().count() + 1).sum();
         if source.contains('"') { 1 } else { before as u64 + 1 }
     };
@@ -206,7 +213,10 @@ fn entries(reading: &mut Reading<'_>, node: Node) {
         }
         other => reading.say(
             node.at,
-            format!("an inventory is a map by resource (pods: {{{OBJECTS}: 100, {BYTES}: 2000}}), and this is {}", other.kind()),
+            format!(
+                "an inventory is a map by resource (pods: {{{OBJECTS}: 100, {BYTES}: 2000}}), and this is {}",
+                other.kind()
+            ),
         ),
     }
 }
@@ -217,7 +227,8 @@ fn holding(reading: &mut Reading<'_>, node: Node) -> (Holding, Option<String>) {
     let map = match node.content {
         Content::Map(map) => map,
         other => {
-            let message = format!("a resource is a map with {OBJECTS} and {BYTES}, and this is {}", other.kind());
+            let message =
+                format!("a resource is a map with {OBJECTS} and {BYTES}, and this is {}", other.kind());
             reading.say(node.at, message);
             // Said once is enough.
             return (Holding { objects: Some(0), ..holding }, name);
@@ -235,9 +246,13 @@ fn holding(reading: &mut Reading<'_>, node: Node) -> (Holding, Option<String>) {
             BYTES => holding.bytes_per_object = reading.number(node.at, BYTES, value).or(Some(0)),
             RESOURCE => match node.content {
                 Content::Text(text) => name = Some(text),
-                other => reading.say(node.at, format!("{RESOURCE} must be a text, and this is {}", other.kind())),
+                other => {
+                    reading.say(node.at, format!("{RESOURCE} must be a text, and this is {}", other.kind()))
+                }
             },
-            _ => reading.say(at, format!("no such key '{key}'{}", expected(&key, [OBJECTS, BYTES, RESOURCE]))),
+            _ => {
+                reading.say(at, format!("no such key '{key}'{}", expected(&key, [OBJECTS, BYTES, RESOURCE])))
+            }
         }
     }
     (holding, name)

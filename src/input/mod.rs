@@ -11,5 +11,5 @@ mod open;
 pub use block::{Block, Cutter, Damage, Place, Tell};
 pub use discover::{InputError, Source, Sources, can_be_read_again};
 pub use feed::Feed;
-pub use open::read_whole;
 pub use framing::{Framing, Part, Record, Span};
+pub use open::read_whole;

@@ -15,8 +15,8 @@ pub(super) fn is_by_inventory(report: &Report) -> bool {
 /// What clients are ranked by.
 pub(super) fn order(report: &Report) -> &'static str {
     match report.ranking.by.first().map(String::as_str) {
-        Some("etcdBytes") => "bytes read from etcd (by the inventory), then bytes received at most",
-        Some("etcdObjects") => "objects read from etcd (by the inventory, which has no sizes), then objects received at most",
+        Some("etcdBytes") => "bytes read from etcd, then received at most",
+        Some("etcdObjects") => "objects read from etcd, then received",
         _ => "time of reads from etcd, then ignored limits",
     }
 }
@@ -80,7 +80,9 @@ pub(super) fn of_shape(shape: &Shape) -> Option<String> {
             "up to {} in one answer, as traces of slow requests count them",
             counted(one?, "object")
         )),
-        "page-limits" => Some(format!("at most {} a page, {} in all pages", counted(one?, "object"), count(all?))),
+        "page-limits" => {
+            Some(format!("at most {} a page, {} in all pages", counted(one?, "object"), count(all?)))
+        }
         _ => None,
     }
 }
@@ -93,7 +95,8 @@ pub(super) fn fact(finding: &Finding) -> Option<Line> {
 
 fn sentence(cost: &Cost, requests: u64) -> String {
     let one = cost.per_request.as_ref().map(per_request).unwrap_or_default();
-    let all = cost.total.as_ref().filter(|_| requests > 1).map(|all| total(all, requests)).unwrap_or_default();
+    let all =
+        cost.total.as_ref().filter(|_| requests > 1).map(|all| total(all, requests)).unwrap_or_default();
     let bound = if cost.lower_bound { ", a lower bound: it lacks a resource or its size" } else { "" };
     format!("{one}{all} (by the inventory{bound})")
 }
@@ -103,7 +106,8 @@ fn per_request(work: &Work) -> String {
         Some(0) => "nothing read from etcd".to_owned(),
         _ => format!("{} read from etcd and decoded", objects(etcd)),
     });
-    let filtered = work.filtered.as_ref().filter(|_| work.etcd.as_ref().is_some_and(|etcd| etcd.objects == Some(0)));
+    let filtered =
+        work.filtered.as_ref().filter(|_| work.etcd.as_ref().is_some_and(|etcd| etcd.objects == Some(0)));
     let filtered = filtered.map(|amount| format!("{} gone through in the watch cache", objects(amount)));
     let received = work.received.as_ref().map(|amount| format!("{} received", objects(amount)));
     let seats = work.seats.map(|seats| counted(seats, "seat"));
@@ -126,7 +130,11 @@ pub(super) fn totals(report: &Report) -> Option<String> {
     let work = cost.total.as_ref().filter(|_| is_by_inventory(report))?;
     let peak = cost.peak.as_ref().map_or(String::new(), |peak| {
         let at = peak.at.split('.').next().unwrap_or(&peak.at).replace('T', " ");
-        let window = if peak.window_minutes > 1 { format!("{} minutes", peak.window_minutes) } else { "minute".to_owned() };
+        let window = if peak.window_minutes > 1 {
+            format!("{} minutes", peak.window_minutes)
+        } else {
+            "minute".to_owned()
+        };
         format!("; {} of it in the {window} from {at} UTC", bytes(peak.etcd_bytes))
     });
     let bound = if cost.lower_bound { ", lower bounds" } else { "" };
@@ -151,19 +159,28 @@ pub(super) fn inventory(inventory: &Inventory) -> Vec<String> {
     };
     let namespaces = match inventory.namespaces {
         Some(namespaces) => counted(namespaces, "namespace"),
-        None => "of namespaces their number is not known: a list in one is taken for the whole collection at most".to_owned(),
+        None => {
+            "of namespaces their number is not known: a list in one is taken for the whole collection at most"
+                .to_owned()
+        }
     };
     lines.push(format!("{nodes}, {namespaces}"));
     for (what, title) in [("objects", "it lacks"), ("bytes", "it lacks the sizes of")] {
-        let lacking: Vec<&str> =
-            inventory.lacks.iter().filter(|lack| lack.lacks == what).map(|lack| lack.resource.as_str()).collect();
+        let lacking: Vec<&str> = inventory
+            .lacks
+            .iter()
+            .filter(|lack| lack.lacks == what)
+            .map(|lack| lack.resource.as_str())
+            .collect();
         let more = match lacking.len().saturating_sub(NAMED) {
             0 => String::new(),
             more => format!(" and {} more", count(more as u64)),
         };
         if !lacking.is_empty() {
             let named = lacking[..lacking.len().min(NAMED)].join(", ");
-            lines.push(format!("{title} {named}{more}: the costs of clients that read them are lower bounds (≥)"));
+            lines.push(format!(
+                "{title} {named}{more}: the costs of clients that read them are lower bounds (≥)"
+            ));
         }
     }
     lines

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::{cost, input};
 use super::plain::{count, counted, duration};
 use super::prose::Line;
 use super::request::source;
+use super::{cost, input};
 use crate::report::v1::{Evidence, Finding, Named, Path, Report, Server, Who};
 
 /// How many user agents are named.

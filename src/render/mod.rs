@@ -1,7 +1,7 @@
 //! One file for each format of a report.
 
-pub mod export;
 mod cost;
+pub mod export;
 mod facts;
 pub(crate) mod file;
 mod findings;

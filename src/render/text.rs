@@ -174,7 +174,10 @@ fn clients(report: &Report, view: &View) -> String {
         }
         if wide || !priced {
             let latency = figures.latency;
-            row.push(latency.map_or("–".to_owned(), |l| format!("{}/{}", took(l.p50_micros), took(l.p99_micros))));
+            row.push(
+                latency
+                    .map_or("–".to_owned(), |l| format!("{}/{}", took(l.p50_micros), took(l.p99_micros))),
+            );
             row.push(share(counts.etcd_micros, total.counts.etcd_micros));
         }
         if wide {

@@ -88,7 +88,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         example: &example,
     }
     .tell(judged);
-    let mut all = Sums::default();
+    let mut all = Sums { costs: cost::Costs::none(context.inventory), ..Sums::default() };
     let mut clients: Vec<(usize, v1::Client)> =
         accounts.clients.into_iter().map(|account| builder.client(account, &mut all)).enumerate().collect();
     clients.sort_by_cached_key(|(_, client)| {

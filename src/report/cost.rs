@@ -20,6 +20,11 @@ pub(super) struct Costs {
 }
 
 impl Costs {
+    /// No request yet.
+    pub(super) fn none(inventory: Option<&Inventory>) -> Self {
+        Self { sum: inventory.map(|_| cost::Cost::default()), peaks: Peaks::default() }
+    }
+
     pub(super) fn add(&mut self, other: &Self) {
         if let Some(sum) = other.sum {
             self.sum.get_or_insert_default().merge(sum);
@@ -29,7 +34,9 @@ impl Costs {
 
     /// What a client or all of them cost.
     pub(super) fn told(&self) -> v1::Cost {
-        let Some(sum) = &self.sum else { return v1::Cost { basis: LATENCY.to_owned(), ..v1::Cost::default() } };
+        let Some(sum) = &self.sum else {
+            return v1::Cost { basis: LATENCY.to_owned(), ..v1::Cost::default() };
+        };
         let peak = self.peaks.peak().map(|peak| v1::CostPeak {
             at: timestamp::format_micros(peak.at),
             window_minutes: peak.minutes,
@@ -188,8 +195,7 @@ pub(super) fn inventory(inventory: &Inventory, accounts: &Accounts) -> v1::Inven
             .collect(),
         resources: inventory.len() as u64,
         nodes: nodes.map(|nodes| nodes.count),
-        nodes_from: nodes
-            .map(|nodes| if nodes.is_in_inventory { "inventory" } else { "log" }.to_owned()),
+        nodes_from: nodes.map(|nodes| if nodes.is_in_inventory { "inventory" } else { "log" }.to_owned()),
         namespaces: prices.namespaces(),
         lacks,
     }

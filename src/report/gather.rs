@@ -37,7 +37,7 @@ impl Builder<'_> {
             })
             .collect();
         user_agents.sort_by(|a, b| (Reverse(a.requests), &a.product).cmp(&(Reverse(b.requests), &b.product)));
-        let mut sums = Sums::default();
+        let mut sums = Sums { costs: cost::Costs::none(self.context.inventory), ..Sums::default() };
         let mut shapes: Vec<v1::Shape> =
             account.entries.into_iter().map(|(key, entry)| self.shape(key, entry, &mut sums)).collect();
         shapes.sort_by_cached_key(|shape| {
@@ -45,7 +45,8 @@ impl Builder<'_> {
                 shape.latency.filter(|_| !shape.long_running).map_or(0, |latency| latency.sum_micros);
             let etcd = shape.served_from == "etcd" || shape.likely.as_deref() == Some("etcd");
             let ignored = shape.limit == "ignored" && shape.verb == "list";
-            let latency = [if etcd { micros } else { 0 }, if ignored { shape.requests } else { 0 }, 0, shape.requests];
+            let latency =
+                [if etcd { micros } else { 0 }, if ignored { shape.requests } else { 0 }, 0, shape.requests];
             cost::rank(&shape.cost, latency, self.context.inventory)
         });
         all.add(&sums);

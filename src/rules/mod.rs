@@ -23,10 +23,10 @@ pub mod value;
 mod write;
 pub mod written;
 
-pub use finding::{Finding, Path};
-pub use judge::{Judged, judge};
 pub use crate::files::mistake::{self, Mistake, Mistakes};
 use crate::files::yaml;
+pub use finding::{Finding, Path};
+pub use judge::{Judged, judge};
 pub use policy::{Policy, Suppression};
 pub use rule::{Rule, Severity};
 pub use set::{BadRules, RuleSet};
