@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+#[allow(dead_code, reason = "others use the rest")]
 #[path = "support/command.rs"]
 mod command;
 
@@ -97,6 +98,8 @@ fn an_agent_per_node_makes_etcd_read_all_pods_for_its_own() {
     assert_eq!(client["cost"]["peak"]["etcdBytes"], 8_000_000_000_000_u64);
     assert_eq!(client["cost"]["peak"]["at"], "2026-07-23T10:00:00.000000Z");
     assert_eq!(report["totals"]["cost"]["total"], client["cost"]["total"]);
+    let minutes = client["cost"]["minutes"].as_array().expect("minutes");
+    assert_eq!((minutes.len(), &minutes[0]), (1, &client["cost"]["peak"]));
     assert_eq!(client["cost"]["lowerBound"], false);
     assert_eq!(report["ranking"]["basis"], "inventory");
     assert_eq!(report["inventory"]["nodes"], 4_000);
@@ -217,7 +220,9 @@ fn what_is_wrong_with_an_inventory_is_told_before_any_work() {
     ]);
     let run = |files: &[&str]| {
         let mut args = vec!["scan", "audit.log"];
-        files.iter().for_each(|file| args.extend(["--inventory", file]));
+        for file in files {
+            args.extend(["--inventory", file]);
+        }
         let (status, out, err) = dir.run_with(&args, b"");
         assert_eq!((status, out.as_str()), (Some(2), ""), "{err}");
         err

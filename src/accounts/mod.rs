@@ -298,12 +298,11 @@ impl Accounts {
         measures: &Measures<'_>,
     ) {
         let requests = self.requests(&row);
-        let (key, entry, fit) = match shape {
-            Some(shape) => self.judged(measures, shape, &row.observed, requests),
-            None => {
-                let entry = Entry { work: measures.prices.map(|_| Work::UNKNOWN), ..Entry::folded() };
-                (self.folded(), entry, Fit { measured: row.observed.measured(), ..Fit::default() })
-            }
+        let (key, entry, fit) = if let Some(shape) = shape {
+            self.judged(measures, shape, &row.observed, requests)
+        } else {
+            let entry = Entry { work: measures.prices.map(|_| Work::UNKNOWN), ..Entry::folded() };
+            (self.folded(), entry, Fit { measured: row.observed.measured(), ..Fit::default() })
         };
         // What is answered with 4xx has read nothing of a collection.
         let served = requests.saturating_sub(row.statuses.count(|status| status / 100 == 4));

@@ -192,13 +192,15 @@ fn quoted(text: &str) -> Option<(String, &str)> {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> (Vec<(String, Option<u64>, Option<u64>)>, Vec<String>) {
+    type Row = (String, Option<u64>, Option<u64>);
+
+    fn of(text: &str) -> (Vec<Row>, Vec<String>) {
         let metrics = read(text).expect("metrics");
         let holdings = metrics.holdings.into_iter();
         (holdings.map(|(name, one)| (name, one.objects, one.bytes_per_object)).collect(), metrics.notes)
     }
 
-    fn row(name: &str, objects: Option<u64>, bytes: Option<u64>) -> (String, Option<u64>, Option<u64>) {
+    fn row(name: &str, objects: Option<u64>, bytes: Option<u64>) -> Row {
         (name.to_owned(), objects, bytes)
     }
 

@@ -3,13 +3,13 @@
 
 mod inventory;
 mod metrics;
-mod peak;
+mod minutes;
 mod sum;
 mod work;
 mod written;
 
 pub use inventory::{Holding, Inventory, InventoryFile, InventoryFormat};
-pub use peak::{Peak, Peaks};
+pub use minutes::{Minute, Minutes};
 pub use sum::{Cost, Sum};
 pub use work::{Amount, Bound, Known, Prices, Work, page_limit};
 

@@ -129,7 +129,7 @@ fn header(reading: &mut Reading<'_>, line: u64, record: &csv::StringRecord) -> O
     let columns = [RESOURCE, OBJECTS, BYTES].map(find);
     let at = At { line, column: 1 };
     let before = reading.mistakes.0.len();
-    for field in record.iter() {
+    for field in record {
         if ![RESOURCE, OBJECTS, BYTES].iter().any(|known| known.eq_ignore_ascii_case(field)) {
             reading
                 .say(at, format!("no such column '{field}'{}", expected(field, [RESOURCE, OBJECTS, BYTES])));
@@ -247,11 +247,11 @@ fn holding(reading: &mut Reading<'_>, node: Node) -> (Holding, Option<String>) {
             RESOURCE => match node.content {
                 Content::Text(text) => name = Some(text),
                 other => {
-                    reading.say(node.at, format!("{RESOURCE} must be a text, and this is {}", other.kind()))
+                    reading.say(node.at, format!("{RESOURCE} must be a text, and this is {}", other.kind()));
                 }
             },
             _ => {
-                reading.say(at, format!("no such key '{key}'{}", expected(&key, [OBJECTS, BYTES, RESOURCE])))
+                reading.say(at, format!("no such key '{key}'{}", expected(&key, [OBJECTS, BYTES, RESOURCE])));
             }
         }
     }

@@ -95,7 +95,6 @@ impl Timeline {
 
     /// The width of a window in minutes, and each window that holds requests: its start, in microseconds since 1970,
     /// and their number, ascending.
-    #[must_use]
     pub fn windows(&self) -> (u64, impl Iterator<Item = (i64, u64)> + use<>) {
         let mut settled = self.clone();
         settled.settle();

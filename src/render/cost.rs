@@ -130,12 +130,15 @@ pub(super) fn totals(report: &Report) -> Option<String> {
     let work = cost.total.as_ref().filter(|_| is_by_inventory(report))?;
     let peak = cost.peak.as_ref().map_or(String::new(), |peak| {
         let at = peak.at.split('.').next().unwrap_or(&peak.at).replace('T', " ");
-        let window = if peak.window_minutes > 1 {
-            format!("{} minutes", peak.window_minutes)
-        } else {
-            "minute".to_owned()
+        let window = match cost.window_minutes {
+            Some(minutes) if minutes > 1 => counted(minutes, "minute"),
+            _ => "minute".to_owned(),
         };
-        format!("; {} of it in the {window} from {at} UTC", bytes(peak.etcd_bytes))
+        let read = match peak.etcd_bytes {
+            0 => counted(peak.etcd_objects, "object"),
+            size => bytes(size),
+        };
+        format!("; {read} of it in the {window} from {at} UTC")
     });
     let bound = if cost.lower_bound { ", lower bounds" } else { "" };
     Some(format!(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::v1;
 use crate::accounts::{Accounts, Entry};
-use crate::cost::{self, Inventory, Peaks, Prices, page_limit};
+use crate::cost::{self, Inventory, Minute, Minutes, Prices, page_limit};
 use crate::k8s::{Verb, timestamp};
 use crate::ledger::{Merge, Row};
 
@@ -16,20 +16,20 @@ const LATENCY: &str = "latency";
 #[derive(Debug, Default)]
 pub(super) struct Costs {
     pub(super) sum: Option<cost::Cost>,
-    pub(super) peaks: Peaks,
+    pub(super) minutes: Minutes,
 }
 
 impl Costs {
     /// No request yet.
     pub(super) fn none(inventory: Option<&Inventory>) -> Self {
-        Self { sum: inventory.map(|_| cost::Cost::default()), peaks: Peaks::default() }
+        Self { sum: inventory.map(|_| cost::Cost::default()), minutes: Minutes::default() }
     }
 
     pub(super) fn add(&mut self, other: &Self) {
         if let Some(sum) = other.sum {
             self.sum.get_or_insert_default().merge(sum);
         }
-        self.peaks.merge(other.peaks.clone());
+        self.minutes.merge(other.minutes.clone());
     }
 
     /// What a client or all of them cost.
@@ -37,12 +37,19 @@ impl Costs {
         let Some(sum) = &self.sum else {
             return v1::Cost { basis: LATENCY.to_owned(), ..v1::Cost::default() };
         };
-        let peak = self.peaks.peak().map(|peak| v1::CostPeak {
-            at: timestamp::format_micros(peak.at),
-            window_minutes: peak.minutes,
-            etcd_bytes: peak.bytes,
-        });
-        v1::Cost { peak, ..by_inventory(None, sum) }
+        let told = |(at, minute): (i64, &Minute)| v1::CostMinute {
+            at: timestamp::format_micros(at),
+            etcd_objects: minute.etcd_objects,
+            etcd_bytes: minute.etcd_bytes,
+            filtered_objects: minute.filtered_objects,
+            received_bytes: minute.received_bytes,
+        };
+        v1::Cost {
+            peak: self.minutes.peak().map(told),
+            minutes: self.minutes.with_reads().map(told).collect(),
+            window_minutes: Some(self.minutes.width()),
+            ..by_inventory(None, sum)
+        }
     }
 }
 
@@ -60,7 +67,7 @@ pub(super) fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost) -> v1::Co
             seats: Some(all.seats).filter(|_| all.max_seats > 0),
             max_seats: Some(all.max_seats).filter(|seats| *seats > 0),
         }),
-        peak: None,
+        ..v1::Cost::default()
     }
 }
 
@@ -82,7 +89,7 @@ pub(super) fn of_shape(entry: &Entry, all: Option<&cost::Cost>, row: &Row, reque
             lower_bound: untold > 0,
             per_request: received(items.max, "exact", 0),
             total: received(items.sum, "exact", untold),
-            peak: None,
+            ..v1::Cost::default()
         };
     }
     let limit = entry.asked.as_ref().filter(|asked| asked.verb == Verb::List).zip(entry.verdict);
@@ -92,7 +99,7 @@ pub(super) fn of_shape(entry: &Entry, all: Option<&cost::Cost>, row: &Row, reque
             lower_bound: false,
             per_request: received(limit, "at-most", 0),
             total: received(limit.saturating_mul(requests), "at-most", 0),
-            peak: None,
+            ..v1::Cost::default()
         };
     }
     v1::Cost { basis: LATENCY.to_owned(), ..v1::Cost::default() }

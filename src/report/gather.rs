@@ -101,8 +101,8 @@ impl Builder<'_> {
             observed,
         };
         let cost = cost::of_shape(&entry, costs.sum.as_ref(), &row, requests);
-        if let Some(bytes) = entry.work.and_then(|work| work.etcd.bytes) {
-            costs.peaks.add(&timeline, bytes);
+        if let Some(sum) = &costs.sum {
+            costs.minutes.add(&timeline, sum);
         }
         let mut part =
             Sums { counts, timeline: timeline.clone(), span: row.span, open, costs, ..Sums::default() };

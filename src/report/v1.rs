@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use cost::{Amount, Cost, CostPeak, Inventory, InventoryFile, Lack, Ranking, Work};
+pub use cost::{Amount, Cost, CostMinute, Inventory, InventoryFile, Lack, Ranking, Work};
 pub use finding::{
     Evidence, Finding, FindingCounts, Named, Path, Policy, RuleInfo, RuleRef, Suppressed, SuppressionInfo,
     Who,

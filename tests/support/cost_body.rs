@@ -34,7 +34,9 @@ pub fn inventory(bytes: &[u8]) {
     }
     assert_eq!(inventory.files.len(), 1);
     for minor in [19, 24, 30, 31, 36] {
-        REQUESTS.iter().for_each(|uri| priced(&inventory, KubeVersion::new(minor, 0), uri));
+        for uri in REQUESTS {
+            priced(&inventory, KubeVersion::new(minor, 0), uri);
+        }
     }
 }
 

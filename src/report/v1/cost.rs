@@ -17,8 +17,13 @@ pub struct Cost {
     pub per_request: Option<Work>,
     /// What all requests cost. Those that were answered with 4xx count nothing.
     pub total: Option<Work>,
-    /// The minute in which the most bytes were read from etcd; null for a shape and for a finding.
-    pub peak: Option<CostPeak>,
+    /// The minute in which etcd read the most for requests that began in it; null for a shape and for a finding.
+    pub peak: Option<CostMinute>,
+    /// The minutes in which etcd read anything: of a client and of all of them. Requests of one shape count alike.
+    pub minutes: Vec<CostMinute>,
+    /// The width of these minutes: 1, or more where a shape was active in more than 512 of them; null for a shape and
+    /// for a finding.
+    pub window_minutes: Option<u64>,
 }
 
 /// What one request or several make the servers do.
@@ -56,16 +61,17 @@ pub struct Amount {
     pub unknown_requests: u64,
 }
 
-/// The minute in which the most was read from etcd.
+/// What requests that began in a minute cost, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct CostPeak {
+#[allow(missing_docs, reason = "as in Work")]
+pub struct CostMinute {
     /// When it began.
     pub at: String,
-    /// The width of the window: 1, or more where a shape was active in more than 512 windows.
-    pub window_minutes: u64,
-    /// Bytes that etcd read for the requests that began in it.
+    pub etcd_objects: u64,
     pub etcd_bytes: u64,
+    pub filtered_objects: u64,
+    pub received_bytes: u64,
 }
 
 /// What the cluster holds.
