@@ -183,6 +183,28 @@ fn without_an_inventory_each_number_has_another_basis() {
 }
 
 #[test]
+fn rules_judge_by_the_inventory() {
+    let log: String = log(&[("system:serviceaccount:a:b", "/api/v1/pods", 200); 6]);
+    let dir = Dir::with(&[("audit.log", log.as_bytes()), ("inventory.csv", INVENTORY.as_bytes())]);
+    let finding = |args: &[&str]| {
+        let mut all = vec!["audit.log", "--kube-version", "1.24.3", "--select", "KT106"];
+        all.extend(args);
+        dir.report(&all)["findings"].as_array().expect("findings").first().cloned()
+    };
+    assert_eq!(finding(&[]), None, "they were quick");
+    let finding = finding(&["--inventory", "inventory.csv"]).expect("a finding");
+    assert_eq!(finding["severity"], "error");
+    assert_eq!(
+        finding["message"],
+        "a/b listed pods from etcd without a limit 6 times; the inventory has 100000 objects for etcd to read each time"
+    );
+    let stats = &finding["stats"];
+    assert_eq!((&stats["etcdObjects"], &stats["etcdBytes"]), (&json!(600_000), &json!(12_000_000_000_u64)));
+    assert_eq!((&stats["receivedBytes"], &stats["seats"]), (&json!(12_000_000_000_u64), &json!(10)));
+    assert_eq!(finding["cost"]["perRequest"]["etcd"]["bytes"], 2_000_000_000);
+}
+
+#[test]
 fn real_metrics_are_read_compressed_or_not() {
     for version in ["1.31", "1.35"] {
         let dir = Dir::with(&[("audit.log", agents(1, "").as_bytes())]);
