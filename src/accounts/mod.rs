@@ -13,7 +13,7 @@ use crate::apiserver::asked::is_long_running;
 use crate::apiserver::judge::served_against_model;
 use crate::apiserver::{Asked, Certainty, LimitVerdict, ServedFrom, Server, Verdict, certainty, judge};
 use crate::classify::Shape;
-use crate::cost::{Cost, Inventory, Prices, Work};
+use crate::cost::{Cost, Inventory, Prices, Work, page_limit};
 use crate::k8s::identity::service_account;
 use crate::k8s::{KubeVersion, Library, Scope, Verb};
 use crate::ledger::{Bounded, Client, ClientKey, DistinctSet, Merge, Observed, Product, Row};
@@ -103,7 +103,7 @@ pub struct Entry {
     /// How the server's own measurements fit.
     pub fit: Fit,
     /// What one of its requests costs, the costliest; `None` without an inventory.
-    pub work: Option<Work>,
+    pub work: Option<Box<Work>>,
     /// The numbers by product, in the order of their names. Most shapes are one product's: a map's node would take
     /// the room of eleven.
     pub rows: Vec<ProductRow>,
@@ -130,6 +130,13 @@ struct Measures<'a> {
 }
 
 impl Entry {
+    /// The most objects of one answer by the limit that was asked for, if the server honours it.
+    #[must_use]
+    pub fn page_limit(&self) -> Option<u64> {
+        let asked = self.asked.as_ref().filter(|asked| asked.verb == Verb::List)?;
+        page_limit(&asked.options, &self.verdict?)
+    }
+
     /// How sure the verdict is.
     #[must_use]
     pub fn certainty(&self) -> Certainty {
@@ -301,18 +308,18 @@ impl Accounts {
         let (key, entry, fit) = if let Some(shape) = shape {
             self.judged(measures, shape, &row.observed, requests)
         } else {
-            let entry = Entry { work: measures.prices.map(|_| Work::UNKNOWN), ..Entry::folded() };
+            let entry = Entry { work: measures.prices.map(|_| Box::new(Work::UNKNOWN)), ..Entry::folded() };
             (self.folded(), entry, Fit { measured: row.observed.measured(), ..Fit::default() })
         };
         // What is answered with 4xx has read nothing of a collection.
         let served = requests.saturating_sub(row.statuses.count(|status| status / 100 == 4));
-        let work = entry.work;
-        let cost = work.map(|work| Box::new(Cost::of(&work, served)));
+        let work = entry.work.clone();
+        let cost = work.as_ref().map(|work| Box::new(Cost::of(work, served)));
         let certainty = entry.certainty;
         let own = entries.entry(key).or_insert(entry);
         own.fit.merge(fit);
         own.certainty = own.certainty.max(certainty);
-        own.work = own.work.max(work);
+        own.work = own.work.take().max(work);
         match own.rows.binary_search_by(|own| own.product.as_str().cmp(product)) {
             Ok(at) => {
                 own.rows[at].row.merge(row);
@@ -345,7 +352,7 @@ impl Accounts {
             fit.contradict += requests;
         }
         let resource = words::resource(&shape.asked.target);
-        let work = measures.prices.map(|prices| prices.work(server, &asked, &verdict, &resource));
+        let work = measures.prices.map(|prices| Box::new(prices.work(server, &asked, &verdict, &resource)));
         let key = ShapeKey {
             verb: Some(asked.verb),
             resource: Some(resource),

@@ -1,6 +1,7 @@
 //! What requests cost: an inventory of the cluster, and the objects and bytes that a request makes etcd read, the
 //! apiserver decode and go through, and the client receive at most.
 
+mod basis;
 mod inventory;
 mod metrics;
 mod minutes;
@@ -8,10 +9,11 @@ mod sum;
 mod work;
 mod written;
 
+pub use basis::{Known, Part};
 pub use inventory::{Holding, Inventory, InventoryFile, InventoryFormat};
 pub use minutes::{Minute, Minutes};
 pub use sum::{Cost, Sum};
-pub use work::{Amount, Bound, Known, Prices, Work, page_limit};
+pub use work::{Amount, Bound, Counted, Prices, Work, page_limit};
 
 use crate::files::{At, Mistakes};
 

@@ -88,7 +88,7 @@ pub struct Prices<'a> {
 
 /// A number, and whether it is the inventory's; else it is the log's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct Counted {
     /// The number.
     pub count: u64,
     /// The inventory holds it.
@@ -98,11 +98,11 @@ pub struct Known {
 impl Prices<'_> {
     /// The cluster's nodes.
     #[must_use]
-    pub fn nodes(&self) -> Option<Known> {
+    pub fn nodes(&self) -> Option<Counted> {
         let counted = self.inventory.holding("nodes").objects.filter(|count| *count > 0);
-        let in_inventory = counted.map(|count| Known { count, is_in_inventory: true });
+        let in_inventory = counted.map(|count| Counted { count, is_in_inventory: true });
         let in_log = Some(self.nodes_in_log).filter(|count| *count > 0);
-        in_inventory.or(in_log.map(|count| Known { count, is_in_inventory: false }))
+        in_inventory.or(in_log.map(|count| Counted { count, is_in_inventory: false }))
     }
 
     /// The cluster's namespaces.

@@ -1,8 +1,10 @@
 //! What requests cost, in words, with the basis of each number.
 
+use serde_json::Value;
+
 use super::plain::{bytes, count, counted};
 use super::prose::Line;
-use crate::report::v1::{Amount, Client, Cost, Finding, Inventory, Report, Shape, Work};
+use crate::report::v1::{Amount, Client, Cost, Finding, Inventory, Report, Work};
 
 /// Resources that an inventory lacks of which the names are told.
 const NAMED: usize = 6;
@@ -70,27 +72,39 @@ fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     }
 }
 
-/// What a shape's requests cost, by whatever that is known.
-pub(super) fn of_shape(shape: &Shape) -> Option<String> {
+/// What a finding's requests cost.
+pub(super) fn of_finding(finding: &Finding) -> Option<Line> {
+    let requests = finding.stats.get("requests")?.as_u64()?;
+    let told = known(finding.cost.as_ref()?, requests)?;
+    let is_one_of_many = finding.stats.get("shapes").and_then(Value::as_u64).is_some_and(|shapes| shapes > 1);
+    let told = if is_one_of_many { told.replacen("a request:", "the costliest request:", 1) } else { told };
+    Some(Line::default().text(told))
+}
+
+/// What requests cost, by whatever that is known; nothing where that is latency, which is told anyway.
+pub(super) fn known(cost: &Cost, requests: u64) -> Option<String> {
     let received = |work: &Option<Work>| work.as_ref()?.received.as_ref()?.objects;
-    let (one, all) = (received(&shape.cost.per_request), received(&shape.cost.total));
-    match shape.cost.basis.as_str() {
-        "inventory" => Some(sentence(&shape.cost, shape.requests)),
+    let (one, all) = (received(&cost.per_request), received(&cost.total));
+    match cost.basis.as_str() {
+        // A write, a refusal: nothing that an inventory could tell.
+        "inventory" if cost.per_request.as_ref().is_some_and(reads_nothing) => None,
+        "inventory" => Some(sentence(cost, requests)),
         "trace-counts" => Some(format!(
-            "up to {} in one answer, as traces of slow requests count them",
+            "up to {} in one answer (as traces of slow requests count them)",
             counted(one?, "object")
         )),
-        "page-limits" => {
-            Some(format!("at most {} a page, {} in all pages", counted(one?, "object"), count(all?)))
-        }
+        "page-limits" => Some(format!(
+            "at most {} a page, {} in all pages (by the limits that were asked for)",
+            counted(one?, "object"),
+            count(all?)
+        )),
         _ => None,
     }
 }
 
-/// What a finding's requests cost.
-pub(super) fn fact(finding: &Finding) -> Option<Line> {
-    let cost = finding.cost.as_ref()?;
-    Some(Line::default().text(sentence(cost, finding.stats.get("requests")?.as_u64()?)))
+fn reads_nothing(work: &Work) -> bool {
+    let amounts = [&work.etcd, &work.filtered, &work.received];
+    amounts.iter().all(|amount| amount.as_ref().is_some_and(|amount| amount.objects == Some(0)))
 }
 
 fn sentence(cost: &Cost, requests: u64) -> String {

@@ -42,7 +42,7 @@ pub(super) fn what_and_why(finding: &Finding) -> Vec<(&'static str, Line)> {
         facts.push(("Known by", known(path)));
     }
     facts.extend(how_much(finding).map(|line| ("How much", line)));
-    facts.extend(cost::fact(finding).map(|line| ("Costs", line)));
+    facts.extend(cost::of_finding(finding).map(|line| ("Costs", line)));
     facts
 }
 

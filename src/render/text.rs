@@ -340,7 +340,7 @@ fn shape_lines(shape: &Shape, again: bool, view: &View) -> String {
     let from = source(&shape.served_from, shape.likely.as_deref(), shape.rejected);
     let limit = if shape.limit == "ignored" { format!(", {BAD}limit ignored{BAD:#}") } else { String::new() };
     line("count", &format!("{}{peak}{took}", counted(shape.requests, "request")));
-    if let Some(costs) = cost::of_shape(shape) {
+    if let Some(costs) = cost::known(&shape.cost, shape.requests) {
         line("costs", &costs);
     }
     line("served", &format!("{from}{limit}"));

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::v1;
-use crate::accounts::{Accounts, Entry};
-use crate::cost::{self, Inventory, Minute, Minutes, Prices, page_limit};
-use crate::k8s::{Verb, timestamp};
-use crate::ledger::{Merge, Row};
+use crate::accounts::Accounts;
+use crate::cost::{self, Inventory, Known, Minute, Minutes, Prices};
+use crate::k8s::timestamp;
+use crate::ledger::Merge;
 
 /// The basis of every number without an inventory, and without what else a log can hold.
 const LATENCY: &str = "latency";
@@ -35,7 +35,7 @@ impl Costs {
     /// What a client or all of them cost.
     pub(super) fn told(&self) -> v1::Cost {
         let Some(sum) = &self.sum else {
-            return v1::Cost { basis: LATENCY.to_owned(), ..v1::Cost::default() };
+            return known(&Known::Latency);
         };
         let told = |(at, minute): (i64, &Minute)| v1::CostMinute {
             at: timestamp::format_micros(at),
@@ -54,7 +54,7 @@ impl Costs {
 }
 
 /// By the inventory.
-pub(super) fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost) -> v1::Cost {
+fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost) -> v1::Cost {
     v1::Cost {
         basis: "inventory".to_owned(),
         lower_bound: all.lacks_any(),
@@ -71,38 +71,33 @@ pub(super) fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost) -> v1::Co
     }
 }
 
-/// What the requests of a shape cost.
-pub(super) fn of_shape(entry: &Entry, all: Option<&cost::Cost>, row: &Row, requests: u64) -> v1::Cost {
-    if let (Some(one), Some(all)) = (&entry.work, all) {
-        return by_inventory(Some(one), all);
-    }
+/// What requests cost, by whatever that is known.
+pub(super) fn known(known: &Known) -> v1::Cost {
     let received = |objects: u64, bound: &str, unknown_requests: u64| {
         let amount =
             v1::Amount { objects: Some(objects), bytes: None, bound: bound.to_owned(), unknown_requests };
         Some(v1::Work { received: Some(amount), ..v1::Work::default() })
     };
-    let items = row.items;
-    if items.requests > 0 {
-        let untold = requests.saturating_sub(items.requests);
-        return v1::Cost {
-            basis: "trace-counts".to_owned(),
-            lower_bound: untold > 0,
-            per_request: received(items.max, "exact", 0),
-            total: received(items.sum, "exact", untold),
-            ..v1::Cost::default()
-        };
-    }
-    let limit = entry.asked.as_ref().filter(|asked| asked.verb == Verb::List).zip(entry.verdict);
-    if let Some(limit) = limit.and_then(|(asked, verdict)| page_limit(&asked.options, &verdict)) {
-        return v1::Cost {
+    match known {
+        Known::Inventory { one, all } => by_inventory(Some(one), all),
+        Known::TraceCounts { items, requests } => {
+            let untold = requests.saturating_sub(items.requests);
+            v1::Cost {
+                basis: "trace-counts".to_owned(),
+                lower_bound: untold > 0,
+                per_request: received(items.max, "exact", 0),
+                total: received(items.sum, "exact", untold),
+                ..v1::Cost::default()
+            }
+        }
+        Known::PageLimits { one, all } => v1::Cost {
             basis: "page-limits".to_owned(),
-            lower_bound: false,
-            per_request: received(limit, "at-most", 0),
-            total: received(limit.saturating_mul(requests), "at-most", 0),
+            per_request: received(*one, "at-most", 0),
+            total: received(*all, "at-most", 0),
             ..v1::Cost::default()
-        };
+        },
+        Known::Latency => v1::Cost { basis: LATENCY.to_owned(), ..v1::Cost::default() },
     }
-    v1::Cost { basis: LATENCY.to_owned(), ..v1::Cost::default() }
 }
 
 fn work(work: &cost::Work) -> v1::Work {

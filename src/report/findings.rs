@@ -107,7 +107,7 @@ impl Findings<'_> {
             tradeoff: rule.tradeoff.clone(),
             look_for: finding.look_for,
             stats: finding.stats.iter().map(|(name, value)| ((*name).to_owned(), value.to_json())).collect(),
-            cost: finding.cost.map(|(one, all)| cost::by_inventory(Some(&one), &all)),
+            cost: account.map(|_| cost::known(&finding.cost)),
             evidence: first,
             more_evidence,
         }

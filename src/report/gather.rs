@@ -9,6 +9,7 @@ use super::sums::{Sums, distinct, histogram, latency, observed, one, rate, statu
 use super::{advice, cost, v1};
 use crate::accounts::{Account, Entry, ProductRow, ShapeKey};
 use crate::apiserver::{LimitVerdict, Server};
+use crate::cost::{Known, Part};
 use crate::k8s::{Verb, timestamp};
 use crate::ledger::{Merge, Row, Timeline, exemplar};
 
@@ -100,7 +101,14 @@ impl Builder<'_> {
             statuses: statuses(&row, requests),
             observed,
         };
-        let cost = cost::of_shape(&entry, costs.sum.as_ref(), &row, requests);
+        let part = Part {
+            requests,
+            work: entry.work.as_deref(),
+            cost: costs.sum.as_ref(),
+            items: row.items,
+            page_limit: entry.page_limit(),
+        };
+        let cost = cost::known(&Known::of(std::iter::once(part)));
         if let Some(sum) = &costs.sum {
             costs.minutes.add(&timeline, sum);
         }

@@ -8,7 +8,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::facts::Facts;
 use crate::accounts::{Account, Accounts, Entry, ShapeKey};
-use crate::cost::Cost;
+use crate::cost::{Cost, Known, Part};
 use crate::k8s::Verb;
 use crate::ledger::{Histogram, Merge, Row, Targets, Timeline, timeline::Rate};
 
@@ -197,6 +197,18 @@ impl<'a> Group<'a> {
             all.merge(*cost);
             all
         })
+    }
+
+    /// What the requests cost, as far as that is known.
+    #[must_use]
+    pub fn known_cost(&self) -> Known {
+        Known::of(self.rows.iter().map(|facts| Part {
+            requests: self.whole.accounts.requests(facts.row),
+            work: facts.entry.work.as_deref(),
+            cost: facts.cost,
+            items: facts.row.items,
+            page_limit: facts.entry.page_limit(),
+        }))
     }
 
     /// Requests that were seen to arrive and not to end. What an arrival asks is known, and not how it was answered,

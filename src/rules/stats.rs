@@ -260,7 +260,7 @@ pub const STATS: &[Name<Get>] = &[
         kind: Int,
         doc: "Objects that the costliest request makes etcd read or, if it reads none, the apiserver go through, by the inventory; 0 where it is not known.",
         get: |group| {
-            let works = group.rows.iter().filter_map(|facts| facts.entry.work);
+            let works = group.rows.iter().filter_map(|facts| facts.entry.work.as_deref());
             let objects =
                 works.filter_map(|work| work.etcd.objects.filter(|read| *read > 0).or(work.filtered.objects));
             Value::count(objects.max().unwrap_or(0))

@@ -36,7 +36,7 @@ pub struct Finding {
     /// The numbers of docs/rules/names.md (`stats`, or `input`) that are not zero, false or empty.
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub stats: serde_json::Map<String, serde_json::Value>,
-    /// What the requests cost: one of the shape with the most of them, and all; null without an inventory.
+    /// What the requests cost: the costliest of them, and all; null for a finding on the input.
     pub cost: Option<Cost>,
     /// Who it is.
     pub who: Option<Who>,
