@@ -104,6 +104,7 @@ fn report_for(server: Server, directory: &Path, events: &[Value]) -> Report {
             etcd: None,
             rules: &RuleSet::embedded(),
             policy: &Policy::default(),
+            inventory: None,
         },
     )
 }

@@ -11,6 +11,8 @@ use proptest::prelude::*;
 mod cases;
 #[path = "support/conservation.rs"]
 mod conservation;
+#[path = "support/cost_body.rs"]
+mod cost_body;
 #[path = "support/envelope_bodies.rs"]
 mod envelope_bodies;
 #[path = "support/etcd_body.rs"]

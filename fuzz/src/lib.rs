@@ -2,6 +2,8 @@
 
 #[path = "../../tests/support/conservation.rs"]
 mod conservation;
+#[path = "../../tests/support/cost_body.rs"]
+mod cost_body;
 #[path = "../../tests/support/envelope_bodies.rs"]
 mod envelope_bodies;
 #[path = "../../tests/support/etcd_body.rs"]

@@ -70,6 +70,10 @@ pub(super) struct ScanArgs {
     pub etcd_log: Vec<PathBuf>,
     #[command(flatten)]
     pub server: ServerArgs,
+    /// What the cluster holds, to tell what requests cost: kube-apiserver's /metrics, or CSV or YAML with
+    /// `resource,objects,bytesPerObject` (see docs/cost.md). May be given several times; the last one wins.
+    #[arg(long, value_name = "FILE", help_heading = "Cost")]
+    pub inventory: Vec<PathBuf>,
     #[command(flatten)]
     pub rules: RuleArgs,
     #[command(flatten)]

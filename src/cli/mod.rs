@@ -5,6 +5,7 @@ mod audit_policy;
 mod classify;
 mod etcd_log;
 mod format;
+mod inventory;
 mod judging;
 mod output;
 mod paths;

@@ -8,7 +8,7 @@ use super::args::{FailOn, FilterArgs, ScanArgs};
 use super::format::{Format, Page};
 use super::output::{Output, append, width};
 use super::progress::Progress;
-use super::{DONE, FAILED, FOUND, etcd_log, judging, paths, server};
+use super::{DONE, FAILED, FOUND, etcd_log, inventory, judging, paths, server};
 use crate::apiserver::{Server, judge_alike};
 use crate::classify::Witness;
 use crate::classify::filter::{Filter, Names, StatusSet, instant};
@@ -24,6 +24,7 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
     let judging = judging::load(&args.rules, &args.fail_on)?;
     let server_args = judging::server_args(&args.server, &judging.policy);
     let server = server::server(&server_args)?;
+    let inventory = inventory::load(&args.inventory)?;
     let settings = Settings {
         threads: args.threads.map_or_else(all_cores, usize::from),
         max_record: usize::from(args.max_line) << 20,
@@ -60,6 +61,7 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
         etcd: etcd.etcd(&etcd_sources),
         rules: &judging.rules,
         policy: &judging.policy,
+        inventory: inventory.as_ref(),
     };
     let report = report::build(ledger, &context);
     if holds_any {
@@ -106,6 +108,9 @@ fn check_outputs(args: &ScanArgs, pages: &[Written], sources: &[&Sources]) -> an
                 .is_some_and(|source| source.canonicalize().is_ok_and(|source| source == real))
         }) {
             bail!("{}: is one of the logs to read; name another file for the output", path.display());
+        }
+        if args.inventory.iter().any(|read| read.canonicalize().is_ok_and(|read| read == real)) {
+            bail!("{}: is the inventory to read; name another file for the output", path.display());
         }
         if named.contains(&real) && real.is_file() || named.contains(path) {
             bail!("{}: is named for two outputs; name two files", path.display());

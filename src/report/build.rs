@@ -1,15 +1,14 @@
 //! From a ledger to a report: verdicts, sums, order.
 
-use std::cmp::Reverse;
-
 use super::etcd_log::Etcd;
 use super::findings::Findings;
 use super::gather::Builder;
 use super::sums::{Sums, latency, rate};
-use super::{input, minutes, patterns, server_log, v1};
+use super::{cost, input, minutes, patterns, server_log, v1};
 use crate::accounts::Accounts;
 use crate::accounts::etcd::SLACK;
 use crate::apiserver::Server;
+use crate::cost::Inventory;
 use crate::input::{Source, Sources};
 use crate::ledger::etcd::Spans;
 use crate::ledger::{Exemplar, Ledger, ServerTimeline};
@@ -58,6 +57,8 @@ pub struct Context<'a> {
     pub rules: &'a RuleSet,
     /// What is known and accepted.
     pub policy: &'a Policy,
+    /// What the cluster holds, if it was given.
+    pub inventory: Option<&'a Inventory>,
 }
 
 /// Builds the report.
@@ -82,12 +83,14 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         &context.server,
         context.version_source != VersionSource::NewestKnown,
         received_only,
+        context.inventory,
     );
     if let Some(etcd) = &context.etcd {
         accounts.match_slow_reads(etcd.log.lines.ranges.iter());
     }
     let followed_collections = patterns::followed(&accounts.collections);
     let followed_objects = patterns::followed(&accounts.objects);
+    let inventory = context.inventory.map(|inventory| cost::inventory(inventory, &accounts));
     let rules = &context.rules.rules;
     let mut judged = judge(&accounts, &ledger.input, rules, &context.policy.suppressions);
     let judged_failures = std::mem::take(&mut judged.failures);
@@ -103,13 +106,14 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     }
     .tell(judged);
     let etcd_log = context.etcd.map(|etcd| etcd.section(&accounts, ledger.input.span));
-    let mut all = Sums::default();
+    let mut all = Sums { costs: cost::Costs::none(context.inventory), ..Sums::default() };
     let mut clients: Vec<(usize, v1::Client)> =
         accounts.clients.into_iter().map(|account| builder.client(account, &mut all)).enumerate().collect();
     clients.sort_by_cached_key(|(_, client)| {
         let counts = &client.counts;
-        let cost = (counts.etcd_micros, counts.etcd_lists, counts.limit_ignored, counts.requests);
-        (Reverse(cost), client.identity.clone(), client.kind.clone(), client.impersonated_by.clone())
+        let latency = [counts.etcd_micros, counts.etcd_lists, counts.limit_ignored, counts.requests];
+        let rank = cost::rank(&client.cost, latency, context.inventory);
+        (rank, client.identity.clone(), client.kind.clone(), client.impersonated_by.clone())
     });
     let mut rank = vec![0; clients.len()];
     for (place, (account, _)) in clients.iter().enumerate() {
@@ -122,6 +126,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         rate: rate(&all.timeline),
         peak: minutes::peak(&clients, |point| point.requests),
         etcd_peak: minutes::peak(&clients, |point| point.etcd_reads),
+        cost: all.costs.told(),
     };
     v1::Report {
         schema_version: v1::SCHEMA_VERSION,
@@ -134,6 +139,8 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         findings: told.sorted(&rank),
         rules: rules.iter().map(rule).collect(),
         rule_failures: judged_failures,
+        inventory,
+        ranking: cost::ranking(context.inventory),
         clients,
         followed_collections,
         followed_objects,

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Etcd, patterns, v1};
+use super::{Etcd, cost, patterns, v1};
 use crate::accounts::{Account, Accounts};
 use crate::k8s::{Verb, timestamp};
 use crate::ledger::DistinctSet;
@@ -111,6 +111,7 @@ impl Findings<'_> {
             look_for: finding.look_for,
             stats: finding.stats.iter().map(|(name, value)| ((*name).to_owned(), value.to_json())).collect(),
             pattern: patterns::pattern(&finding.pattern),
+            cost: account.map(|_| cost::known(&finding.cost)),
             evidence: first,
             more_evidence,
             etcd_slow,

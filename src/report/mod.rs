@@ -2,6 +2,7 @@
 
 pub mod advice;
 mod build;
+mod cost;
 mod etcd_log;
 mod findings;
 mod gather;

@@ -3,6 +3,7 @@
 //! A public contract: fields may be added, none may change its name, its type or its meaning without a new version.
 //! Durations are whole microseconds, instants RFC 3339 in UTC, counts are of requests unless they say otherwise.
 
+mod cost;
 mod etcd_log;
 mod finding;
 mod input;
@@ -15,6 +16,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use cost::{Amount, Cost, CostMinute, Inventory, InventoryFile, Lack, Ranking, Work};
 pub use etcd_log::{EtcdAmount, EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow, EtcdSource};
 pub use finding::{
     Evidence, Finding, FindingCounts, Named, Path, Policy, RuleInfo, RuleRef, Suppressed, SuppressionInfo,
@@ -56,8 +58,11 @@ pub struct Report {
     pub rule_failures: Vec<String>,
     /// What the policy file did.
     pub policy: Policy,
-    /// The clients, the costliest first: by time that reads from etcd took, by lists from etcd, by ignored limits,
-    /// by requests.
+    /// What the cluster holds, as `--inventory` says; null without it.
+    pub inventory: Option<Inventory>,
+    /// What the clients are ranked by.
+    pub ranking: Ranking,
+    /// The clients, the costliest first, as `ranking` says.
     pub clients: Vec<Client>,
     /// Of LISTs and WATCHes, what patterns over time are made of.
     pub followed_collections: Followed,
@@ -132,6 +137,8 @@ pub struct Totals {
     pub peak: Option<Peak>,
     /// The same of LISTs and GETs that etcd answered.
     pub etcd_peak: Option<Peak>,
+    /// What the requests cost.
+    pub cost: Cost,
 }
 
 /// Answers by HTTP status.
@@ -236,6 +243,8 @@ pub struct Client {
     /// The sums.
     #[serde(flatten)]
     pub counts: Counts,
+    /// What the requests cost.
+    pub cost: Cost,
     /// Durations of the requests that are not long-running.
     pub latency: Option<Latency>,
     /// Requests a minute.
@@ -345,6 +354,8 @@ pub struct Shape {
     pub items: Option<Items>,
     /// What the requests show when they are put in order; null for what no pattern is made of.
     pub pattern: Option<Pattern>,
+    /// What the requests cost.
+    pub cost: Cost,
     /// The costliest request.
     pub example: Option<Example>,
     /// The next costliest.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use kubetoll::ledger::MAX_PRODUCTS;
 use kubetoll::report::Report;
-use kubetoll::report::v1::{Client, Counts, Input, Peak, Shape, SourceInput, Statuses, Totals};
+use kubetoll::report::v1::{
+    Amount, Client, Cost, Counts, Input, Peak, Shape, SourceInput, Statuses, Totals, Work,
+};
 
 /// Holds a report to its own sums.
 ///
@@ -35,11 +37,40 @@ pub fn check(report: &Report) {
         check_client(client);
     }
     check_peaks(&report.totals);
+    let of_shapes: Vec<&Cost> = shapes().map(|shape| &shape.cost).collect();
+    let of_clients: Vec<&Cost> = report.clients.iter().map(|client| &client.cost).collect();
+    if report.inventory.is_some() {
+        for amount in [etcd, received] {
+            let all = total(&[&report.totals.cost], amount);
+            assert_eq!(all, total(&of_clients, amount), "what clients cost adds up");
+            assert_eq!(all, total(&of_shapes, amount), "what shapes cost adds up");
+        }
+    }
     let clients = || report.clients.iter().map(|client| &client.counts);
     assert_eq!(totals.requests, clients().map(|counts| counts.requests).sum::<u64>());
     assert_eq!(totals.etcd_lists, clients().map(|counts| counts.etcd_lists).sum::<u64>());
     assert_eq!(totals.etcd_gets, clients().map(|counts| counts.etcd_gets).sum::<u64>());
     assert_eq!(totals.limit_ignored, clients().map(|counts| counts.limit_ignored).sum::<u64>());
+}
+
+fn etcd(work: &Work) -> Option<&Amount> {
+    work.etcd.as_ref()
+}
+
+fn received(work: &Work) -> Option<&Amount> {
+    work.received.as_ref()
+}
+
+/// Objects, bytes, and requests of which they are not known.
+fn total(costs: &[&Cost], of: fn(&Work) -> Option<&Amount>) -> (u64, u64, u64) {
+    let amounts = costs.iter().map(|cost| {
+        assert_eq!(cost.basis, "inventory", "one basis for all");
+        of(cost.total.as_ref().expect("with an inventory")).expect("with an inventory")
+    });
+    amounts.fold((0, 0, 0), |(objects, bytes, unknown), amount| {
+        let number = |known: Option<u64>| known.unwrap_or(0);
+        (objects + number(amount.objects), bytes + number(amount.bytes), unknown + amount.unknown_requests)
+    })
 }
 
 /// The sums of sources are those of the whole.

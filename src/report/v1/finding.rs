@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{EtcdSlow, Example, Pattern, ServiceAccount};
+use super::{Cost, EtcdSlow, Example, Pattern, ServiceAccount};
 
 /// A finding: requests of a client that a rule judges.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -36,6 +36,8 @@ pub struct Finding {
     /// The numbers of docs/rules/names.md (`stats`, or `input`) that are not zero, false or empty.
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub stats: serde_json::Map<String, serde_json::Value>,
+    /// What the requests cost: the costliest of them, and all; null for a finding on the input.
+    pub cost: Option<Cost>,
     /// Who it is.
     pub who: Option<Who>,
     /// Where the requests were answered from, and why that is known: of the shape with the most requests.
