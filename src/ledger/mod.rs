@@ -17,6 +17,7 @@ pub mod targets;
 pub mod timeline;
 pub mod traces;
 pub mod versions;
+pub mod waiting;
 
 use hashbrown::Equivalent;
 
@@ -36,6 +37,7 @@ pub use targets::Targets;
 pub use timeline::Timeline;
 pub use traces::Traces;
 pub use versions::{ServerTimeline, VersionEvidence};
+pub use waiting::Waiting;
 
 use crate::apiserver::{Asked, Target};
 use crate::classify::{Request, Shape, ShapeRef};

@@ -130,17 +130,14 @@ impl Run<'_> {
         let feed = Feed::new(self.sources, wanted, threads, max_record, &tell, Arc::clone(self.progress));
         let pool = ThreadPoolBuilder::new().num_threads(threads).build()?;
         let shared = Shared::new(self.settings, self.timeline, self.sources);
-        let counted = pool.broadcast(|thread| {
+        let workers = pool.broadcast(|thread| {
             let mut worker = Worker::new(&shared, pass);
             let mut block = Block::default();
             while feed.next_block(thread.index(), &mut block) {
                 worker.read(&block);
             }
-            worker.into_counted()
+            worker
         });
-        Ok(counted.into_iter().fold(Counted::default(), |mut all, one| {
-            all.merge(one);
-            all
-        }))
+        Ok(Worker::sum(workers))
     }
 }

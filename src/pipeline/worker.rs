@@ -1,15 +1,17 @@
 //! One worker: blocks in, numbers out.
 
+mod access;
+
+use access::Held;
+
 use super::Settings;
-use crate::classify::{Fingerprints, Parts, Request, classify, classify_access, request_hash};
+use crate::classify::{Fingerprints, Parts, Request, classify, request_hash};
 use crate::decode::etcd::EtcdLine;
-use crate::decode::klog::AccessLine;
 use crate::decode::{Decoder, Envelope, Foreign, Layers, Outcome, SkipReason, SourceFacts};
 use crate::input::{Block, Place, Source};
 use crate::k8s::Event;
-use crate::ledger::input::widened;
 use crate::ledger::{
-    Additions, Dedup, EtcdLines, Index, Ledger, Merge, Seen, ServerTimeline, SkipAt, SourceCounts,
+    Additions, Dedup, EtcdLines, Index, Ledger, Merge, Seen, ServerTimeline, SkipAt, SourceCounts, Waiting,
 };
 
 /// What is done with what is read.
@@ -33,6 +35,8 @@ pub struct Shared<'a> {
     sources: &'a [Source],
     seen: Seen,
     prints: Fingerprints,
+    /// Lines of access logs.
+    waiting: Waiting<Held>,
 }
 
 impl<'a> Shared<'a> {
@@ -40,7 +44,8 @@ impl<'a> Shared<'a> {
     #[must_use]
     pub fn new(settings: &'a Settings, timeline: &'a ServerTimeline, sources: &'a [Source]) -> Self {
         let (seen, prints) = (Seen::new(settings.dedup), Fingerprints::default());
-        Self { settings, timeline, sources, seen, prints }
+        let waiting = Waiting::new(access::room(settings.threads));
+        Self { settings, timeline, sources, seen, prints, waiting }
     }
 }
 
@@ -108,10 +113,26 @@ impl<'a> Worker<'a> {
         Self { decoder, counting }
     }
 
-    /// What was counted.
+    /// What a worker counted that was alone.
     #[must_use]
     pub fn into_counted(self) -> Counted {
-        self.counting.counted
+        Self::sum([self])
+    }
+
+    /// What all workers of a pass counted, once they have read everything: what waited for more of its request is
+    /// counted now.
+    #[must_use]
+    pub fn sum(workers: impl IntoIterator<Item = Self>) -> Counted {
+        let mut workers = workers.into_iter();
+        let Some(Self { mut counting, .. }) = workers.next() else { return Counted::default() };
+        for worker in workers {
+            counting.counted.merge(worker.counting.counted);
+        }
+        let shared = counting.shared;
+        for (print, lines) in shared.waiting.take() {
+            counting.settle(print, lines);
+        }
+        counting.counted
     }
 
     /// Reads a block.
@@ -244,59 +265,6 @@ impl Counting<'_> {
                 };
                 self.date(&mut request);
                 let fate = observe(self.shared.settings, &mut self.counted.ledger, &request, is_new);
-                self.note(fate);
-            }
-        }
-    }
-
-    fn access(&mut self, line: &AccessLine<'_>, written: Option<i64>, layers: Layers, place: Place) {
-        let parts = Parts::of_uri(&line.uri);
-        let mut request = classify_access(line, &parts, written, place);
-        let print = self.shared.prints.access(line, written);
-        let hash = (!line.audit_id.is_empty()).then(|| request_hash(&line.audit_id, &line.uri));
-        match self.pass {
-            Pass::Etcd => {}
-            Pass::Index(index) => {
-                request.era = self.shared.timeline.era(place.source, request.received);
-                if let Some(hash) = hash {
-                    index.note(hash, Ledger::row_hash(&request), true);
-                }
-            }
-            Pass::Join(index) => {
-                let is_new = self.shared.seen.insert_one_of(print);
-                request.era = self.shared.timeline.era(place.source, request.received);
-                let filter = &self.shared.settings.filter;
-                match hash.and_then(|hash| index.audited(hash)) {
-                    Some(row) if is_new => {
-                        // What a filter leaves out was counted as that, and still tells of the audit log's request.
-                        let wanted = filter.is_empty() || filter.pass(&request);
-                        self.counted.ledger.input.joined += u64::from(wanted);
-                        if let Some(apf) = &line.apf {
-                            self.counted.additions.apf(row, apf);
-                        }
-                    }
-                    Some(_) => {}
-                    None => {
-                        observe(self.shared.settings, &mut self.counted.access, &request, is_new);
-                    }
-                }
-            }
-            Pass::Count => {
-                self.source.event(request.stage, layers, &mut self.counted.ledger.input);
-                self.source.access_lines += 1;
-                let input = &mut self.counted.ledger.input;
-                input.access_lines += 1;
-                input.access_ids += u64::from(hash.is_some());
-                input.undated += u64::from(request.received.is_none());
-                if let Some(received) = request.received {
-                    input.access_span = widened(input.access_span, received);
-                }
-                let is_new = self.shared.seen.insert_one_of(print);
-                self.date(&mut request);
-                let fate = observe(self.shared.settings, &mut self.counted.access, &request, is_new);
-                let input = &mut self.counted.ledger.input;
-                input.access_counted += u64::from(fate == Fate::Counted);
-                input.access_duplicates += u64::from(fate == Fate::Copy);
                 self.note(fate);
             }
         }

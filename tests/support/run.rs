@@ -8,8 +8,8 @@ use kubetoll::classify::filter::{Filter, Names};
 use kubetoll::cost::{self, Inventory};
 use kubetoll::input::{Block, Framing, Source, Sources};
 use kubetoll::k8s::KubeVersion;
-use kubetoll::ledger::{Dedup, Ledger, Merge, ServerTimeline};
-use kubetoll::pipeline::{self, Counted, Pass, Settings, Shared, Worker};
+use kubetoll::ledger::{Dedup, Ledger, ServerTimeline};
+use kubetoll::pipeline::{self, Pass, Settings, Shared, Worker};
 use kubetoll::report::{Context, Report, VersionSource, build};
 use kubetoll::rules::{Policy, RuleSet};
 
@@ -68,13 +68,12 @@ pub fn scan(files: &[PathBuf], settings: &Settings) -> Report {
 /// What blocks hold, each counted by a worker of its own and all merged in their order.
 pub fn count(blocks: &[Block], settings: &Settings, timeline: &ServerTimeline) -> Ledger {
     let shared = Shared::new(settings, timeline, &[]);
-    let merged = blocks.iter().fold(Counted::default(), |mut all, block| {
+    let workers = blocks.iter().map(|block| {
         let mut worker = Worker::new(&shared, &Pass::Count);
         worker.read(block);
-        all.merge(worker.into_counted());
-        all
+        worker
     });
-    merged.whole()
+    Worker::sum(workers).whole()
 }
 
 /// The report of a ledger.
