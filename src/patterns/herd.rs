@@ -12,6 +12,9 @@ use crate::ledger::lives::{Record, What};
 const FEWEST: u64 = 10;
 /// A second belongs to a herd if it has so many times the LISTs of an ordinary one, and two at least.
 const TIMES_ORDINARY: u64 = 4;
+/// LISTs that all come within a shorter time, in seconds, are seen as if nothing came for the rest of it: else one start
+/// that a log holds would be its ordinary state.
+const SHORTEST: i64 = 120;
 /// Seconds that are so far apart are of one herd.
 const GAP: i64 = 2;
 /// An instance takes part in a herd with a few LISTs; what makes more of them is polling.
@@ -93,7 +96,8 @@ fn herds(reads: &mut [(i64, u32)]) -> Vec<Herd> {
     reads.sort_unstable();
     let second = |read: &(i64, u32)| read.0.div_euclid(SECOND);
     let seconds: Vec<&[(i64, u32)]> = reads.chunk_by(|a, b| second(a) == second(b)).collect();
-    let ordinary = ordinary(&seconds, second(&reads[reads.len() - 1]) - second(&reads[0]) + 1);
+    let all = second(&reads[reads.len() - 1]) - second(&reads[0]) + 1;
+    let ordinary = ordinary(&seconds, all.max(SHORTEST));
     let dense: Vec<&[(i64, u32)]> = seconds
         .into_iter()
         .filter(|reads| reads.len() as u64 > TIMES_ORDINARY * ordinary && reads.len() > 1)

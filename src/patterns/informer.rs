@@ -36,8 +36,8 @@ pub enum Cause {
     Ended,
 }
 
-/// What became of each read of one target. A watch takes up the earliest read before it that none has taken up; where
-/// there is none it goes on with a watch that ended.
+/// What became of each read of one target. A watch, refused or not, takes up the earliest read before it that none has
+/// taken up; where there is none it goes on with a watch that ended.
 #[must_use]
 pub fn fates(reads: &[Read], watches: &[Watch]) -> Vec<Fate> {
     let mut fates = vec![Fate::Alone; reads.len()];
@@ -63,8 +63,8 @@ pub fn fates(reads: &[Read], watches: &[Watch]) -> Vec<Fate> {
                 && reads[*index].end <= watch.at
         });
         match taken {
-            // A refused watch begins nothing: the LIST stays to be taken up by the next one.
-            Some(_) if watch.came != Came::Served => {}
+            // Where a client that tries to do without a LIST is refused, a LIST is yet to come.
+            Some(_) if watch.came != Came::Served && watch.asks_initial_events => {}
             Some(index) => {
                 let before = loose.iter().rposition(|(end, _)| *end <= reads[index].at);
                 fates[index] = before.map_or(Fate::Start, |at| Fate::Relist(loose.remove(at).1));
