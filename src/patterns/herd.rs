@@ -124,3 +124,27 @@ fn ordinary(seconds: &[&[(i64, u32)]], all: i64) -> u64 {
     counts.sort_unstable();
     (all / 2).checked_sub(silent).and_then(|at| counts.get(at)).copied().unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// LISTs of so many instances, one each, `step` microseconds after one another.
+    fn start(instances: u32, step: i64) -> Vec<(i64, u32)> {
+        (0..instances).map(|instance| (i64::from(instance) * step, instance)).collect()
+    }
+
+    #[test]
+    fn a_start_that_is_all_that_a_log_holds_is_a_herd() {
+        for step in [0, 10_000, 100_000] {
+            let found = herds(&mut start(200, step));
+            assert_eq!(found.iter().map(|herd| herd.instances).collect::<Vec<u64>>(), [200], "{step}");
+        }
+    }
+
+    #[test]
+    fn an_even_rate_and_few_instances_are_none() {
+        assert_eq!(herds(&mut start(1_000, 500_000)), []);
+        assert_eq!(herds(&mut start(9, 1_000)), []);
+    }
+}

@@ -165,3 +165,50 @@ fn second_of_start<'r>(reads: &'r [Read], fates: &[Fate]) -> Option<&'r Read> {
     (both && no_third && is_start(&fates[0]) && is_start(&fates[1]) && (followed || rest.is_empty()))
         .then_some(second)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(second: i64) -> Read {
+        Read {
+            at: second * SECOND,
+            end: second * SECOND + SECOND / 10,
+            shape: 1,
+            came: Came::Served,
+            pages: 1,
+            next_shape: None,
+            expired: false,
+            inconsistent: 0,
+            is_headless: false,
+            is_list: true,
+            revision: 0,
+        }
+    }
+
+    fn watch(second: i64, lived: i64, came: Came) -> Watch {
+        let at = second * SECOND + SECOND / 2;
+        Watch { at, end: Some(at + lived * SECOND), shape: 2, came, asks_initial_events: false }
+    }
+
+    #[test]
+    fn a_list_before_a_watch_that_is_refused_was_no_poll() {
+        let lists = [list(0), list(30), list(60)];
+        let watches = [
+            watch(0, 0, Came::Expired),
+            watch(30, 0, Came::Refused),
+            // Tried again without a LIST.
+            watch(35, 20, Came::Served),
+            watch(60, 20, Came::Served),
+        ];
+        let expected = [Fate::Start, Fate::Relist(Cause::Expired), Fate::Relist(Cause::Ended)];
+        assert_eq!(fates(&lists, &watches), expected);
+    }
+
+    #[test]
+    fn a_streaming_list_that_is_refused_takes_up_no_list() {
+        let refused = Watch { asks_initial_events: true, ..watch(0, 0, Came::Refused) };
+        let found = fates(&[list(0), list(1)], &[refused, watch(1, 20, Came::Served)]);
+        assert_eq!(found, [Fate::Start, Fate::Alone]);
+    }
+}
