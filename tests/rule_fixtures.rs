@@ -1,6 +1,6 @@
 //! Each rule on a log on which it fires and on one on which it stays quiet, and all rules on recorded traffic.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -132,5 +132,42 @@ fn recorded_offenders_are_found() {
         ("error-retry-loop", "team-a:norights"),
     ] {
         assert!(has(rule, client), "{rule} on {client}");
+    }
+}
+
+/// The table of patterns in the traffic's README: the rule, and the ServiceAccounts that it names.
+fn patterns_of_the_readme() -> BTreeMap<String, BTreeSet<String>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traffic.md");
+    let text = fs::read_to_string(path).expect("the README");
+    let (_, section) = text.split_once("### Patterns over time\n").expect("the section");
+    let rows = section.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
+    let mut table = BTreeMap::new();
+    for row in rows.take_while(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').collect();
+        let clients = cells[1].split('`').skip(1).step_by(2);
+        let clients: BTreeSet<String> =
+            clients.map(|client| format!("system:serviceaccount:{client}")).collect();
+        assert!(!clients.is_empty() || cells[1].trim() == "nobody", "{row}");
+        table.extend(cells[0].split(',').map(|rule| (rule.trim().to_owned(), clients.clone())));
+    }
+    table
+}
+
+#[test]
+fn recorded_patterns_are_found_and_nobody_else_is() {
+    let expected = patterns_of_the_readme();
+    assert_eq!(expected.len(), 11);
+    for version in ["1.36.2", "1.30.4"] {
+        let mut args = vec!["fixtures/traffic", "--kube-version", version];
+        args.extend(expected.keys().flat_map(|rule| ["--select", rule.as_str()]));
+        let report = scan(&args);
+        let mut found: BTreeMap<String, BTreeSet<String>> =
+            expected.keys().map(|rule| (rule.clone(), BTreeSet::new())).collect();
+        for finding in findings(&report).iter().filter(|finding| finding["severity"] != "info") {
+            let text = |value: &Value| value.as_str().expect("text").to_owned();
+            let clients = found.get_mut(&text(&finding["rule"]["name"])).expect("a selected rule");
+            clients.insert(text(&finding["client"]));
+        }
+        assert_eq!(found, expected, "{version}");
     }
 }

@@ -32,7 +32,7 @@ pub struct Read {
     pub is_headless: bool,
     /// It is of a collection, not of one object.
     pub is_list: bool,
-    revision: u32,
+    pub(super) revision: u32,
 }
 
 /// The reads of one target, whose records stand in the order of time.

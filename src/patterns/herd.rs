@@ -16,8 +16,9 @@ const TIMES_ORDINARY: u64 = 4;
 const GAP: i64 = 2;
 /// An instance takes part in a herd with a few LISTs; what makes more of them is polling.
 const MOST_EACH: u64 = 3;
-/// A log that is shorter is taken for a part of one with so many seconds, which were silent.
-const SHORTEST_LOG: i64 = 60;
+/// A log that is shorter is taken for a part of one with so many seconds, which were silent: else a start that is all
+/// that a log holds would be its ordinary state.
+const SHORTEST_LOG: i64 = 120;
 /// Herds that are told of one by one, of each row.
 const TOLD: usize = 32;
 
@@ -122,4 +123,28 @@ fn ordinary(seconds: &[&[(i64, u32)]], all: i64) -> u64 {
     let mut counts: Vec<u64> = seconds.iter().map(|reads| reads.len() as u64).collect();
     counts.sort_unstable();
     (all / 2).checked_sub(silent).and_then(|at| counts.get(at)).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// LISTs of so many instances, one each, `step` microseconds after one another.
+    fn start(instances: u32, step: i64) -> Vec<(i64, u32)> {
+        (0..instances).map(|instance| (i64::from(instance) * step, instance)).collect()
+    }
+
+    #[test]
+    fn a_start_that_is_all_that_a_log_holds_is_a_herd() {
+        for step in [0, 10_000, 100_000] {
+            let found = herds(&mut start(200, step), 0);
+            assert_eq!(found.iter().map(|herd| herd.instances).collect::<Vec<u64>>(), [200], "{step}");
+        }
+    }
+
+    #[test]
+    fn an_even_rate_and_few_instances_are_none() {
+        assert_eq!(herds(&mut start(1_000, 500_000), 500), []);
+        assert_eq!(herds(&mut start(9, 1_000), 500), []);
+    }
 }

@@ -36,8 +36,8 @@ pub enum Cause {
     Ended,
 }
 
-/// What became of each read of one target. A watch takes up the earliest read before it that none has taken up; where
-/// there is none it goes on with a watch that ended.
+/// What became of each read of one target. A watch, refused or not, takes up the earliest read before it that none has
+/// taken up; where there is none it goes on with a watch that ended.
 #[must_use]
 pub fn fates(reads: &[Read], watches: &[Watch]) -> Vec<Fate> {
     let mut fates = vec![Fate::Alone; reads.len()];
@@ -63,8 +63,8 @@ pub fn fates(reads: &[Read], watches: &[Watch]) -> Vec<Fate> {
                 && reads[*index].end <= watch.at
         });
         match taken {
-            // A refused watch begins nothing: the LIST stays to be taken up by the next one.
-            Some(_) if watch.came != Came::Served => {}
+            // Where a client that tries to do without a LIST is refused, a LIST is yet to come.
+            Some(_) if watch.came != Came::Served && watch.asks_initial_events => {}
             Some(index) => {
                 let before = loose.iter().rposition(|(end, _)| *end <= reads[index].at);
                 fates[index] = before.map_or(Fate::Start, |at| Fate::Relist(loose.remove(at).1));
@@ -164,4 +164,51 @@ fn second_of_start<'r>(reads: &'r [Read], fates: &[Fate]) -> Option<&'r Read> {
     let no_third = rest.first().is_none_or(|third| third.at - second.at >= START);
     (both && no_third && is_start(&fates[0]) && is_start(&fates[1]) && (followed || rest.is_empty()))
         .then_some(second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(second: i64) -> Read {
+        Read {
+            at: second * SECOND,
+            end: second * SECOND + SECOND / 10,
+            shape: 1,
+            came: Came::Served,
+            pages: 1,
+            next_shape: None,
+            expired: false,
+            inconsistent: 0,
+            is_headless: false,
+            is_list: true,
+            revision: 0,
+        }
+    }
+
+    fn watch(second: i64, lived: i64, came: Came) -> Watch {
+        let at = second * SECOND + SECOND / 2;
+        Watch { at, end: Some(at + lived * SECOND), shape: 2, came, asks_initial_events: false }
+    }
+
+    #[test]
+    fn a_list_before_a_watch_that_is_refused_was_no_poll() {
+        let lists = [list(0), list(30), list(60)];
+        let watches = [
+            watch(0, 0, Came::Expired),
+            watch(30, 0, Came::Refused),
+            // Tried again without a LIST.
+            watch(35, 20, Came::Served),
+            watch(60, 20, Came::Served),
+        ];
+        let expected = [Fate::Start, Fate::Relist(Cause::Expired), Fate::Relist(Cause::Ended)];
+        assert_eq!(fates(&lists, &watches), expected);
+    }
+
+    #[test]
+    fn a_streaming_list_that_is_refused_takes_up_no_list() {
+        let refused = Watch { asks_initial_events: true, ..watch(0, 0, Came::Refused) };
+        let found = fates(&[list(0), list(1)], &[refused, watch(1, 20, Came::Served)]);
+        assert_eq!(found, [Fate::Start, Fate::Alone]);
+    }
 }
