@@ -45,7 +45,8 @@ impl Request<'_> {
         };
         let event = json!({
             "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": number.to_string(),
-            "stage": "ResponseComplete", "requestURI": uri, "verb": verb, "user": {"username": user},
+            "stage": "ResponseComplete", "requestURI": uri, "verb": verb,
+            "user": {"username": user, "extra": {"authentication.kubernetes.io/pod-name": [format!("pod-{number}")]}},
             "userAgent": "agent/v1.0.0", "responseStatus": {"code": status},
             "requestReceivedTimestamp": at, "stageTimestamp": at,
         });
@@ -104,6 +105,18 @@ fn an_agent_per_node_makes_etcd_read_all_pods_for_its_own() {
     assert_eq!(report["ranking"]["basis"], "inventory");
     assert_eq!(report["inventory"]["nodes"], 4_000);
     assert_eq!(report["inventory"]["lacks"], json!([]));
+}
+
+#[test]
+fn all_nodes_at_once_are_a_herd_with_its_sum() {
+    let report = report(&agents(4_000, ""), INVENTORY, "1.24.3");
+    let findings = report["findings"].as_array().expect("findings");
+    let herd = findings.iter().find(|finding| finding["rule"]["name"] == "node-herd").expect("a herd");
+    assert_eq!((&herd["severity"], &herd["stats"]["herdInstances"]), (&json!("error"), &json!(4_000)));
+    let greatest = &herd["pattern"]["herds"]["greatest"][0];
+    assert_eq!((&greatest["instances"], &greatest["requests"]), (&json!(4_000), &json!(4_000)));
+    assert_eq!(greatest["etcdBytes"], 8_000_000_000_000_u64);
+    assert_eq!(greatest["receivedBytes"], 2_000_000_000_u64);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
 pub use chain::Chains;
-pub use herd::Herds;
+pub use herd::{Asks, Herds};
 pub use informer::Informers;
 pub use polling::Polling;
 pub use watching::Watching;

@@ -62,6 +62,9 @@ fn herds(herds: &Herds) -> Option<v1::Herds> {
         to: timestamp::format_micros(herd.to),
         instances: herd.instances,
         requests: herd.requests,
+        etcd_objects: herd.asks.map(|asks| asks.etcd_objects),
+        etcd_bytes: herd.asks.map(|asks| asks.etcd_bytes),
+        received_bytes: herd.asks.map(|asks| asks.received_bytes),
     });
     (herds.count > 0).then(|| v1::Herds {
         count: herds.count,
