@@ -42,7 +42,7 @@ pub struct Accounts {
     pub namespaced: BTreeSet<String>,
     /// What etcd's own log says of the clients' LISTs; empty without one.
     pub slow_reads: etcd::Matched,
-    /// Of LISTs and WATCHes, how much patterns are made of.
+    /// Of LISTs and watches, how much patterns are made of.
     pub collections: Followed,
     /// Of GETs of single objects, how much patterns are made of.
     pub objects: Followed,

@@ -6,6 +6,10 @@ use crate::ledger::{Items, Merge};
 
 /// What some requests cost, as far as it is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one for each finding, and one at a time for each shape"
+)]
 pub enum Known {
     /// By the inventory.
     Inventory {

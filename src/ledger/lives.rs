@@ -82,7 +82,7 @@ impl Life {
 /// The instances of all clients.
 #[derive(Debug)]
 pub struct Lives {
-    lives: HashMap<u64, Life, FxBuildHasher>,
+    followed: HashMap<u64, Life, FxBuildHasher>,
     bounds: Bounds,
     /// How far down the ladder.
     step: u32,
@@ -115,7 +115,7 @@ pub struct Followed {
 
 impl Lives {
     fn within(bounds: Bounds) -> Self {
-        Self { lives: HashMap::default(), bounds, step: 0, excess: 0, left_out: 0 }
+        Self { followed: HashMap::default(), bounds, step: 0, excess: 0, left_out: 0 }
     }
 
     /// Keeps what is known of a request of a row.
@@ -131,7 +131,7 @@ impl Lives {
             return;
         }
         let (free, each) = (self.bounds.free, self.bounds.each(self.step));
-        let life = self.lives.entry(key).or_insert_with(|| Life {
+        let life = self.followed.entry(key).or_insert_with(|| Life {
             client,
             product,
             instance: instance.map(|name| prefix(name, MAX_NAME).into()),
@@ -147,7 +147,7 @@ impl Lives {
             self.excess -= before - life.excess(free);
         }
         // Stepping down looks at everything, so that it waits for twice as much as may be kept.
-        if self.lives.len() > 2 * self.bounds.lives || self.excess > 2 * self.bounds.budget {
+        if self.followed.len() > 2 * self.bounds.lives || self.excess > 2 * self.bounds.budget {
             self.step_down();
         }
     }
@@ -160,7 +160,7 @@ impl Lives {
     fn step_down(&mut self) {
         loop {
             self.keep_to_step();
-            if self.lives.len() <= self.bounds.lives && self.excess <= self.bounds.budget {
+            if self.followed.len() <= self.bounds.lives && self.excess <= self.bounds.budget {
                 return;
             }
             self.step += 1;
@@ -170,11 +170,11 @@ impl Lives {
     /// Lets go of what the present step does not keep.
     fn keep_to_step(&mut self) {
         let (zeros, each) = (self.bounds.zeros(self.step), self.bounds.each(self.step));
-        for (_, life) in self.lives.extract_if(|key, _| key.leading_zeros() < zeros) {
+        for (_, life) in self.followed.extract_if(|key, _| key.leading_zeros() < zeros) {
             self.left_out += life.seen;
         }
         self.excess = 0;
-        for life in self.lives.values_mut() {
+        for life in self.followed.values_mut() {
             life.keep_earliest(each);
             self.excess += life.excess(self.bounds.free);
         }
@@ -189,7 +189,7 @@ impl Lives {
             left_out: self.left_out,
             ..Followed::default()
         };
-        let mut lives: Vec<(u64, Life)> = self.lives.into_iter().collect();
+        let mut lives: Vec<(u64, Life)> = self.followed.into_iter().collect();
         lives.sort_unstable_by_key(|(key, life)| (life.client, life.product, *key));
         let mut lives: Vec<Life> = lives.into_iter().map(|(_, life)| life).collect();
         for life in &mut lives {
@@ -210,12 +210,12 @@ impl Merge for Lives {
     fn merge(&mut self, other: Self) {
         self.left_out += other.left_out;
         self.step = self.step.max(other.step);
-        for (key, life) in other.lives {
+        for (key, life) in other.followed {
             if !self.follows(key) {
                 self.left_out += life.seen;
                 continue;
             }
-            match self.lives.entry(key) {
+            match self.followed.entry(key) {
                 Entry::Vacant(free) => {
                     free.insert(life);
                 }
@@ -273,7 +273,7 @@ mod tests {
             let beyond = |own: &Vec<Record>| own.len().min(SMALL.each(*step)).saturating_sub(SMALL.free);
             followed().count() <= SMALL.lives && followed().map(beyond).sum::<usize>() <= SMALL.budget
         };
-        let step = (0..).find(fits).expect("with no instance nothing is kept");
+        let step = (0..=64).find(fits).expect("with no instance nothing is kept");
         let cap = SMALL.each(step);
         let (followed, lost): (BTreeMap<_, _>, BTreeMap<_, _>) =
             all.into_iter().partition(|(name, _)| zeros(name) >= SMALL.zeros(step));

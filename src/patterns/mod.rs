@@ -76,7 +76,7 @@ pub struct UnderWay {
 #[derive(Debug, Default)]
 pub struct Patterns {
     rows: HashMap<RowName, Pattern, FxBuildHasher>,
-    /// Of LISTs and WATCHes, how much was followed.
+    /// Of LISTs and watches, how much was followed.
     pub collections: Followed,
     /// Of GETs of single objects, how much was followed.
     pub objects: Followed,

@@ -20,7 +20,7 @@ pub(super) fn pattern(pattern: &Pattern) -> Option<v1::Pattern> {
 }
 
 fn informers(informers: &Informers) -> Option<v1::Informers> {
-    (*informers != Informers::default()).then(|| v1::Informers {
+    (*informers != Informers::default()).then_some(v1::Informers {
         starts: informers.starts,
         relists: v1::Relists {
             expired: informers.relists_expired,

@@ -27,7 +27,7 @@ fn half(of: &Histogram) -> Value<'static> {
     seconds(of.percentile(50).unwrap_or(0))
 }
 
-/// How long a kubelet keeps a ConfigMap or Secret before it reads it again, in seconds, as the node controller writes it
+/// How long a kubelet keeps a `ConfigMap` or `Secret` before it reads it again, in seconds, as the node controller writes it
 /// to each node by the size of the cluster.
 ///
 /// Source: kubernetes `pkg/controller/ttl/ttl_controller.go:ttlBoundaries`.

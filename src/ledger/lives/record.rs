@@ -129,22 +129,26 @@ impl Record {
         self.at() + i64::from(self.millis) * 1_000
     }
 
+    fn bits(&self, from: u32, mask: usize) -> usize {
+        usize::from(self.when.to_le_bytes()[0] >> from) & mask
+    }
+
     /// What was done.
     #[must_use]
     pub fn what(&self) -> What {
-        What::ALL[(self.when & 7) as usize]
+        What::ALL[self.bits(0, 7)]
     }
 
     /// What came of it.
     #[must_use]
     pub fn came(&self) -> Came {
-        Came::ALL[(self.when >> 3 & 3) as usize]
+        Came::ALL[self.bits(3, 3)]
     }
 
     /// It is a WATCH that asks for the present objects first (`sendInitialEvents=true`).
     #[must_use]
     pub fn asks_initial_events(&self) -> bool {
-        self.when >> 5 & 1 == 1
+        self.bits(5, 1) == 1
     }
 }
 
