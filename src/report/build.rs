@@ -84,6 +84,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         accounts: &accounts,
         rules,
         policy: context.policy,
+        inventory: context.inventory,
         is_filtered: ledger.input.filtered > 0,
         example: &example,
     }
@@ -105,7 +106,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         counts: all.counts,
         latency: latency(&all.latency),
         rate: rate(&all.timeline),
-        cost: all.costs.told(),
+        cost: all.costs.told(context.inventory),
     };
     v1::Report {
         schema_version: v1::SCHEMA_VERSION,

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use super::{cost, v1};
 use crate::accounts::{Account, Accounts};
+use crate::cost::Inventory;
 use crate::k8s::timestamp;
 use crate::ledger::DistinctSet;
 use crate::rules::{self, Judged, Policy, Rule, Severity};
@@ -13,6 +14,8 @@ pub(super) struct Findings<'a> {
     pub(super) accounts: &'a Accounts,
     pub(super) rules: &'a [Rule],
     pub(super) policy: &'a Policy,
+    /// What the cluster holds.
+    pub(super) inventory: Option<&'a Inventory>,
     /// A filter left events out.
     pub(super) is_filtered: bool,
     /// A request in the form of the report.
@@ -107,7 +110,7 @@ impl Findings<'_> {
             tradeoff: rule.tradeoff.clone(),
             look_for: finding.look_for,
             stats: finding.stats.iter().map(|(name, value)| ((*name).to_owned(), value.to_json())).collect(),
-            cost: account.map(|_| cost::known(&finding.cost)),
+            cost: account.map(|_| cost::known(&finding.cost, self.inventory)),
             evidence: first,
             more_evidence,
         }
