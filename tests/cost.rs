@@ -231,6 +231,24 @@ fn real_metrics_are_read_compressed_or_not() {
 }
 
 #[test]
+fn without_sizes_objects_are_told_and_nothing_is_called_a_lower_bound() {
+    let dir = Dir::with(&[
+        ("audit.log", agents(2, "").as_bytes()),
+        ("metrics", b"etcd_object_counts{resource=\"pods\"} 500\n"),
+    ]);
+    let args = ["audit.log", "--inventory", "metrics", "--kube-version", "1.24.3"];
+    let report = dir.report(&args);
+    let cost = &report["clients"][0]["cost"];
+    let etcd = &cost["total"]["etcd"];
+    assert_eq!((&etcd["objects"], &etcd["bytes"]), (&json!(1_000), &Value::Null));
+    assert_eq!((&etcd["unknownRequests"], &etcd["unsizedRequests"]), (&json!(0), &json!(2)));
+    assert_eq!((&cost["lowerBound"], &report["inventory"]["hasSizes"]), (&json!(false), &json!(false)));
+    assert_eq!(report["ranking"]["by"][0], "etcdObjects");
+    let text = dir.text(&args);
+    assert!(text.contains("1,000 obj.") && text.contains("it has no sizes") && !text.contains('≥'), "{text}");
+}
+
+#[test]
 fn files_add_to_each_other() {
     let dir = Dir::with(&[
         ("audit.log", agents(1, "").as_bytes()),
@@ -270,6 +288,7 @@ fn what_is_wrong_with_an_inventory_is_told_before_any_work() {
     assert!(run(&["missing"]).contains("missing: can't be read as an inventory"));
     assert!(run(&["-"]).contains("not standard input"));
     assert!(run(&["empty"]).contains("empty:1:1:"));
+    assert!(run(&["audit.log"]).contains("an inventory is"));
 }
 
 #[test]

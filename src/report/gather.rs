@@ -62,7 +62,7 @@ impl Builder<'_> {
             user_agents,
             nodes: distinct(&account.nodes),
             pods: distinct(&account.pods),
-            cost: sums.costs.told(),
+            cost: sums.costs.told(self.context.inventory),
             latency: latency(&sums.latency),
             rate: rate(&sums.timeline),
             first_timestamp: sums.span.map(|span| timestamp::format_micros(span.0)),
@@ -99,7 +99,7 @@ impl Builder<'_> {
             items: row.items,
             page_limit: entry.page_limit(),
         };
-        let cost = cost::known(&Known::of(std::iter::once(part)));
+        let cost = cost::known(&Known::of(std::iter::once(part)), self.context.inventory);
         if let Some(sum) = &costs.sum {
             costs.minutes.add(&timeline, sum);
         }
