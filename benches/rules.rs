@@ -62,6 +62,7 @@ fn ledger() -> Ledger {
         filter: Filter::default(),
         format: None,
         dedup: Dedup::Off,
+        patterns: true,
         year: None,
     };
     let timeline = ServerTimeline::always(VERSION);
@@ -80,8 +81,8 @@ fn rules(criterion: &mut Criterion) {
     let server = Server::with_defaults(VERSION);
     let ledger = ledger();
     let patterns = Patterns::of(ledger.collections, ledger.objects, false);
-    let accounts =
-        Accounts::open(ledger.clients, patterns, std::slice::from_ref(&server), &server, true, false);
+    let servers = std::slice::from_ref(&server);
+    let accounts = Accounts::open(ledger.clients, patterns, servers, &server, true, false, None);
     let rows: usize = accounts
         .clients
         .iter()

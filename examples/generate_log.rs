@@ -27,6 +27,9 @@ struct Arguments {
     /// Clients beside the control plane: half of them are nodes.
     #[arg(long, default_value_t = 200)]
     clients: usize,
+    /// Pods of one DaemonSet that list and watch, in place of a cluster with so many clients.
+    #[arg(long)]
+    fleet: Option<usize>,
     /// The file to write; `-` is standard output.
     #[arg(long, default_value = "-")]
     out: PathBuf,
@@ -50,7 +53,11 @@ fn main() -> anyhow::Result<()> {
 fn write(arguments: &Arguments, out: impl Write) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, out);
     let mut written = 0;
-    for line in synth::Log::new(arguments.seed, arguments.clients) {
+    let log: Box<dyn Iterator<Item = String>> = match arguments.fleet {
+        Some(pods) => Box::new(synth::fleet::Fleet::new(arguments.seed, pods)),
+        None => Box::new(synth::Log::new(arguments.seed, arguments.clients)),
+    };
+    for line in log {
         if written >= arguments.bytes {
             break;
         }

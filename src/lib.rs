@@ -3,7 +3,9 @@
 pub mod accounts;
 pub mod apiserver;
 pub mod classify;
+pub mod cost;
 pub mod decode;
+pub mod files;
 pub mod input;
 pub mod k8s;
 pub mod ledger;

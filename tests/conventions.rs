@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms, each of which may import those above it only.
-const ROOMS: [&str; 13] = [
+const ROOMS: [&str; 15] = [
+    "files",
     "k8s",
     "apiserver",
     "input",
@@ -12,6 +13,7 @@ const ROOMS: [&str; 13] = [
     "classify",
     "ledger",
     "patterns",
+    "cost",
     "accounts",
     "rules",
     "report",

@@ -110,7 +110,7 @@ impl Found {
                 }
             }
             Outcome::Foreign(Foreign::Part) => {}
-            Outcome::Foreign(_) => self.foreign += 1,
+            Outcome::Etcd { .. } | Outcome::Foreign(_) => self.foreign += 1,
             Outcome::Skip(reason) => *self.skipped.entry(reason.as_str().to_owned()).or_default() += 1,
         }
     }

@@ -88,6 +88,7 @@ fn report_for(server: Server, directory: &Path, events: &[Value]) -> Report {
         filter: Filter::default(),
         format: None,
         dedup: Dedup::Auto,
+        patterns: true,
         year: None,
     };
     let ledger = pipeline::run(&sources.list, &settings, &timeline, &Arc::default()).expect("a ledger");
@@ -100,8 +101,10 @@ fn report_for(server: Server, directory: &Path, events: &[Value]) -> Report {
             timeline: &timeline,
             version_source,
             notes: vec![],
+            etcd: None,
             rules: &RuleSet::embedded(),
             policy: &Policy::default(),
+            inventory: None,
         },
     )
 }

@@ -11,8 +11,12 @@ use proptest::prelude::*;
 mod cases;
 #[path = "support/conservation.rs"]
 mod conservation;
+#[path = "support/cost_body.rs"]
+mod cost_body;
 #[path = "support/envelope_bodies.rs"]
 mod envelope_bodies;
+#[path = "support/etcd_body.rs"]
+mod etcd_body;
 #[path = "support/fuzz_bodies.rs"]
 mod fuzz_bodies;
 #[path = "support/fuzz_targets.rs"]
@@ -94,7 +98,7 @@ fn target() -> impl Strategy<Value = &'static str> {
     let all: Vec<&str> = fuzz_targets::names().collect();
     prop_oneof![
         3 => at.prop_map(move |at| all[at.index(all.len())]),
-        1 => prop::sample::select(vec!["klog", "json_scanner", "reader", "line"]),
+        1 => prop::sample::select(vec!["klog", "json_scanner", "reader", "line", "etcd"]),
     ]
 }
 

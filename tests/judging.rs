@@ -30,6 +30,7 @@ fn accounts(log: &str) -> (Accounts, InputCounts) {
         filter: Filter::default(),
         format: None,
         dedup: Dedup::Auto,
+        patterns: true,
         year: None,
     };
     let timeline = ServerTimeline::always(VERSION);
@@ -41,7 +42,7 @@ fn accounts(log: &str) -> (Accounts, InputCounts) {
     let received_only = ledger.input.received_only();
     let servers = std::slice::from_ref(&server);
     let patterns = Patterns::of(ledger.collections, ledger.objects, false);
-    (Accounts::open(ledger.clients, patterns, servers, &server, true, received_only), ledger.input)
+    (Accounts::open(ledger.clients, patterns, servers, &server, true, received_only, None), ledger.input)
 }
 
 struct Request<'a> {
@@ -113,9 +114,9 @@ fn naively(accounts: &Accounts, rules: &[Rule]) -> Found {
         let mut groups: BTreeMap<(usize, Vec<String>), Vec<Facts<'_>>> = BTreeMap::new();
         for (index, account) in accounts.clients.iter().enumerate() {
             for (key, entry) in &account.entries {
-                for ProductRow { product, row, fit, pattern } in &entry.rows {
-                    let pattern = pattern.as_deref();
-                    let facts = Facts { accounts, account, key, entry, product, row, fit, pattern };
+                for ProductRow { product, row, fit, pattern, cost, .. } in &entry.rows {
+                    let (pattern, cost) = (pattern.as_deref(), cost.as_deref());
+                    let facts = Facts { accounts, account, key, entry, product, row, fit, pattern, cost };
                     let holds = rule.matches.as_ref().is_none_or(|condition| {
                         let values: Vec<Value<'_>> =
                             condition.names.iter().map(|name| fact(*name, &facts)).collect();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use kubetoll::classify::{Statement, Witness};
 use kubetoll::k8s::KubeVersion;
-use kubetoll::ledger::{Ledger, MAX_PRODUCTS, MAX_SHAPES, Merge, ServerTimeline, VersionEvidence};
+use kubetoll::ledger::{Ledger, MAX_PRODUCTS, MAX_SHAPES, ServerTimeline, VersionEvidence};
 use kubetoll::pipeline::{Pass, Shared, Worker};
 use kubetoll::report::Report;
 use proptest::prelude::*;
@@ -171,13 +171,7 @@ proptest! {
             counting[at % workers].read(&blocks[*at]);
         }
         prop_assert!(blocks.len() <= shuffled.len());
-        let merged = counting
-            .into_iter()
-            .map(Worker::into_counted)
-            .rev()
-            .reduce(|mut all, one| { all.merge(one); all })
-            .expect("a worker")
-            .whole();
+        let merged = Worker::sum(counting.into_iter().rev()).whole();
         prop_assert!(merged.versions == versions, "what is said of versions hangs on the order");
         let merged = run::report(merged, &run::sources(&[]), &timeline);
         same(&merged, &whole)?;

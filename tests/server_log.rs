@@ -5,6 +5,7 @@ use kubetoll::decode::klog::{self, ClockContext, Kind};
 use kubetoll::input::Place;
 use kubetoll::k8s::{self, Event, Stage};
 use kubetoll::ledger::{Ledger, MAX_CLIENTS, Merge};
+use kubetoll::pipeline::{Pass, Settings, Shared, Worker};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
@@ -101,6 +102,54 @@ proptest! {
         let report = |ledger| same::json(&run::report(ledger, &run::sources(&[]), &run::timeline()));
         let differences = same::difference(&report(count(&lines)), &report(merged));
         prop_assert!(differences.is_empty(), "{differences:#?}");
+    }
+}
+
+prop_compose! {
+    /// A line of one of few requests, each of which was logged several times within a second.
+    fn repeated()(id in 0_u8..2, millis in 0_u32..500, micros in 1_u32..3_000, seats in 0_u8..2) -> String {
+        format!(
+            "I1120 20:35:00.{millis:03}000 1 httplog.go:137] \"HTTP\" verb=\"LIST\" URI=\"/api/v1/pods?limit=5\" \
+             latency=\"{micros}µs\" userAgent=\"curl/8.5.0\" audit-ID=\"{id}\" srcIP=\"10.0.0.7:5\" apf_pl=\"system\" \
+             apf_fs=\"system-nodes\" apf_iseats={seats} apf_execution_time=\"1ms\" resp=200\n"
+        )
+    }
+}
+
+/// What workers count that read the lines of a log in this order, each in its turn.
+fn shared_out(log: &[u8], order: &[usize], workers: usize) -> serde_json::Value {
+    let settings = Settings { year: Some(2026), ..run::settings(workers, &[]) };
+    let timeline = run::timeline();
+    let shared = Shared::new(&settings, &timeline, &[]);
+    let mut counting: Vec<Worker<'_>> = (0..workers).map(|_| Worker::new(&shared, &Pass::Count)).collect();
+    let lines = run::blocks(log, |_| true);
+    for (turn, at) in order.iter().filter(|at| **at < lines.len()).enumerate() {
+        counting[turn % workers].read(&lines[*at]);
+    }
+    let ledger = Worker::sum(counting).whole();
+    same::json(&run::report(ledger, &run::sources(&[]), &timeline))
+}
+
+/// 1.25 to 1.33 write two lines for a request, with latencies that differ.
+const TWO_LINES: &[u8] = include_bytes!("../fixtures/logs/http-log-1.25.log");
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn which_line_of_a_request_counts_does_not_hang_on_the_order(
+        lines in prop::collection::vec(repeated(), 2..30),
+        shuffled in Just((0..30).collect::<Vec<usize>>()).prop_shuffle(),
+        workers in 1_usize..4,
+    ) {
+        let in_order: Vec<usize> = (0..30).collect();
+        for log in [lines.concat().as_bytes(), TWO_LINES] {
+            let differences = same::difference(
+                &shared_out(log, &in_order, 1),
+                &shared_out(log, &shuffled, workers),
+            );
+            prop_assert!(differences.is_empty(), "{differences:#?}");
+        }
     }
 }
 

@@ -2,8 +2,12 @@
 
 #[path = "../../tests/support/conservation.rs"]
 mod conservation;
+#[path = "../../tests/support/cost_body.rs"]
+mod cost_body;
 #[path = "../../tests/support/envelope_bodies.rs"]
 mod envelope_bodies;
+#[path = "../../tests/support/etcd_body.rs"]
+mod etcd_body;
 #[path = "../../tests/support/fuzz_bodies.rs"]
 mod fuzz_bodies;
 #[allow(dead_code, reason = "the tests use the rest")]

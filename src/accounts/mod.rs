@@ -1,5 +1,6 @@
 //! The ledger's rows with their verdicts, gathered per client: what rules judge and the report tells.
 
+pub mod etcd;
 mod fit;
 pub(crate) mod words;
 
@@ -13,6 +14,7 @@ use crate::apiserver::asked::is_long_running;
 use crate::apiserver::judge::served_against_model;
 use crate::apiserver::{Asked, Certainty, LimitVerdict, ServedFrom, Server, Verdict, certainty, judge};
 use crate::classify::Shape;
+use crate::cost::{Cost, Inventory, Prices, Work, page_limit};
 use crate::k8s::identity::service_account;
 use crate::k8s::{KubeVersion, Library, Scope, Verb};
 use crate::ledger::{
@@ -38,10 +40,14 @@ pub struct Accounts {
     pub received_only: bool,
     /// Resources that a request's path puts into a namespace.
     pub namespaced: BTreeSet<String>,
+    /// What etcd's own log says of the clients' LISTs; empty without one.
+    pub slow_reads: etcd::Matched,
     /// Of LISTs and WATCHes, how much patterns are made of.
     pub collections: Followed,
     /// Of GETs of single objects, how much patterns are made of.
     pub objects: Followed,
+    /// Nodes that the log shows: the most of one client.
+    pub nodes: u64,
 }
 
 /// One client: an identity.
@@ -106,6 +112,8 @@ pub struct Entry {
     pub long_running: bool,
     /// How the server's own measurements fit.
     pub fit: Fit,
+    /// What one of its requests costs, the costliest; `None` without an inventory.
+    pub work: Option<Box<Work>>,
     /// The numbers by product, in the order of their names. Most shapes are one product's: a map's node would take
     /// the room of eleven.
     pub rows: Vec<ProductRow>,
@@ -122,9 +130,28 @@ pub struct ProductRow {
     pub fit: Fit,
     /// What the requests show when they are put in order.
     pub pattern: Option<Box<Pattern>>,
+    /// Of LISTs, when they were under way, from received to ended, in microseconds since 1970, as far as they are
+    /// followed; none without etcd's own log.
+    pub lists: Vec<(i64, i64)>,
+    /// What its requests cost; `None` without an inventory.
+    pub cost: Option<Box<Cost>>,
+}
+
+/// What requests are judged and priced by.
+struct Measures<'a> {
+    /// The servers of the eras that rows name.
+    servers: &'a [Server],
+    prices: Option<Prices<'a>>,
 }
 
 impl Entry {
+    /// The most objects of one answer by the limit that was asked for, if the server honours it.
+    #[must_use]
+    pub fn page_limit(&self) -> Option<u64> {
+        let asked = self.asked.as_ref().filter(|asked| asked.verb == Verb::List)?;
+        page_limit(&asked.options, &self.verdict?)
+    }
+
     /// How sure the verdict is.
     #[must_use]
     pub fn certainty(&self) -> Certainty {
@@ -138,6 +165,11 @@ impl Merge for ProductRow {
         self.fit.merge(other.fit);
         if let Some(pattern) = other.pattern {
             self.pattern.get_or_insert_default().merge(*pattern);
+        }
+        self.lists.extend(other.lists);
+        match (&mut self.cost, other.cost) {
+            (Some(own), Some(cost)) => own.merge(*cost),
+            (own, cost) => *own = own.take().or(cost),
         }
     }
 }
@@ -213,7 +245,7 @@ impl Account {
 }
 
 impl Accounts {
-    /// Judges each row. `servers` are those of the eras that rows name.
+    /// Judges each row, and prices it where there is an inventory. `servers` are those of the eras that rows name.
     #[must_use]
     pub fn open(
         clients: Bounded<ClientKey, Client>,
@@ -222,20 +254,28 @@ impl Accounts {
         base: &Server,
         version_is_known: bool,
         received_only: bool,
+        inventory: Option<&Inventory>,
     ) -> Self {
+        let (known, rest) = clients.into_parts();
+        let nodes = known.iter().map(|(_, client)| client.nodes.count().0).max().unwrap_or(0);
+        let measures = Measures {
+            servers,
+            prices: inventory.map(|inventory| Prices { inventory, nodes_in_log: nodes }),
+        };
         let mut accounts = Self {
             clients: Vec::new(),
             server: base.clone(),
             version_is_known,
             received_only,
             namespaced: BTreeSet::new(),
+            slow_reads: etcd::Matched::default(),
             collections: patterns.collections,
             objects: patterns.objects,
+            nodes,
         };
-        let (known, rest) = clients.into_parts();
         let known = known.into_iter().map(|(key, client)| (Some(key), client));
         for (key, client) in known.chain(rest.map(|client| (None, client))) {
-            let account = accounts.account(key, client, &mut patterns, servers);
+            let account = accounts.account(key, client, &mut patterns, &measures);
             if !account.entries.is_empty() {
                 accounts.clients.push(account);
             }
@@ -267,7 +307,7 @@ impl Accounts {
         key: Option<ClientKey>,
         client: Client,
         patterns: &mut Patterns,
-        servers: &[Server],
+        measures: &Measures<'_>,
     ) -> Account {
         let mut account = Account {
             key,
@@ -289,13 +329,13 @@ impl Accounts {
             // A copy of an event that was counted elsewhere makes a row of its own where it differs in its details.
             let counted = |(_, row): &(Option<Shape>, Row)| row.events > 0;
             for (shape, row) in rows.chain(other_rows.map(|row| (None, row))).filter(counted) {
-                let pattern = account
-                    .key
-                    .as_ref()
-                    .zip(shape.as_ref())
-                    .and_then(|(key, shape)| patterns.take(row_name(key, &name, shape)));
-                let one = ProductRow { product: name.to_string(), row, fit: Fit::default(), pattern };
-                self.enter(&mut account.entries, shape, one, servers);
+                let row_name =
+                    account.key.as_ref().zip(shape.as_ref()).map(|(key, shape)| row_name(key, &name, shape));
+                let pattern = row_name.and_then(|name| patterns.take(name));
+                let lists = row_name.map_or_else(Vec::new, |name| patterns.lists_of(name).collect());
+                let product = name.to_string();
+                let one = ProductRow { product, row, fit: Fit::default(), pattern, lists, cost: None };
+                self.enter(&mut account.entries, shape, one, measures);
             }
         }
         account
@@ -307,23 +347,28 @@ impl Accounts {
         entries: &mut BTreeMap<ShapeKey, Entry>,
         shape: Option<Shape>,
         mut one: ProductRow,
-        servers: &[Server],
+        measures: &Measures<'_>,
     ) {
         let (row, requests) = (&one.row, self.requests(&one.row));
-        let (key, entry, fit) = match shape {
-            Some(shape) => {
-                let server = &servers[usize::from(shape.era)];
-                self.judged(server, shape, &row.observed, requests)
-            }
-            None => {
-                (self.folded(), Entry::folded(), Fit { measured: row.observed.measured(), ..Fit::default() })
-            }
+        let (key, entry, fit) = if let Some(shape) = shape {
+            self.judged(measures, shape, &row.observed, requests)
+        } else {
+            let entry = Entry { work: measures.prices.map(|_| Box::new(Work::UNKNOWN)), ..Entry::folded() };
+            (self.folded(), entry, Fit { measured: row.observed.measured(), ..Fit::default() })
         };
+        if !etcd::reads_collections(&key, &entry) {
+            one.lists = Vec::new();
+        }
+        // What is answered with 4xx has read nothing of a collection.
+        let served = requests.saturating_sub(row.statuses.count(|status| status / 100 == 4));
+        let work = entry.work.clone();
+        one.cost = work.as_ref().map(|work| Box::new(Cost::of(work, served)));
+        one.fit = fit;
         let certainty = entry.certainty;
         let own = entries.entry(key).or_insert(entry);
         own.fit.merge(fit);
         own.certainty = own.certainty.max(certainty);
-        one.fit = fit;
+        own.work = own.work.take().max(work);
         match own.rows.binary_search_by(|own| own.product.cmp(&one.product)) {
             Ok(at) => own.rows[at].merge(one),
             Err(at) => {
@@ -335,11 +380,12 @@ impl Accounts {
 
     fn judged(
         &self,
-        server: &Server,
+        measures: &Measures<'_>,
         shape: Shape,
         observed: &Observed,
         requests: u64,
     ) -> (ShapeKey, Entry, Fit) {
+        let server = &measures.servers[usize::from(shape.era)];
         let asked = shape.asked.as_borrowed();
         // Arrivals alone tell nothing of an answer.
         let status = shape.answer.status().filter(|_| !self.received_only);
@@ -348,9 +394,11 @@ impl Accounts {
         if served_against_model(server, &asked, status) {
             fit.contradict += requests;
         }
+        let resource = words::resource(&shape.asked.target);
+        let work = measures.prices.map(|prices| Box::new(prices.work(server, &asked, &verdict, &resource)));
         let key = ShapeKey {
             verb: Some(asked.verb),
-            resource: Some(words::resource(&shape.asked.target)),
+            resource: Some(resource),
             subresource: words::subresource(&shape.asked.target),
             scope: words::scope(&shape.asked.target),
             parameters: words::parameters(&shape.asked),
@@ -367,6 +415,7 @@ impl Accounts {
             certainty: (requests > 0, certainty(server, &asked, status)),
             long_running: is_long_running(&asked),
             fit: Fit::default(),
+            work,
             rows: Vec::new(),
             asked: Some(shape.asked),
         };
@@ -399,6 +448,7 @@ impl Entry {
             certainty: (false, Certainty::Certain),
             long_running: false,
             fit: Fit::default(),
+            work: None,
             rows: Vec::new(),
         }
     }

@@ -18,6 +18,8 @@ pub enum Gate {
     ListFromCacheSnapshot,
     /// KEP-3157: `sendInitialEvents`.
     WatchList,
+    /// API Priority and Fairness estimates a LIST by the size of its objects; it decides nothing else.
+    SizeBasedListCostEstimate,
     /// A WATCH without resourceVersion is passed on to etcd; built in, without a gate, in three ranges of patches.
     WatchFromStorageWithoutResourceVersion,
 }
@@ -35,11 +37,12 @@ pub enum State {
 
 impl Gate {
     /// All gates of the model.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::ApiListChunking,
         Self::ConsistentListFromCache,
         Self::ListFromCacheSnapshot,
         Self::WatchList,
+        Self::SizeBasedListCostEstimate,
         Self::WatchFromStorageWithoutResourceVersion,
     ];
 
@@ -51,6 +54,7 @@ impl Gate {
             Self::ConsistentListFromCache => "ConsistentListFromCache",
             Self::ListFromCacheSnapshot => "ListFromCacheSnapshot",
             Self::WatchList => "WatchList",
+            Self::SizeBasedListCostEstimate => "SizeBasedListCostEstimate",
             Self::WatchFromStorageWithoutResourceVersion => "WatchFromStorageWithoutResourceVersion",
         }
     }
@@ -87,6 +91,10 @@ impl Gate {
                 ..=26 => Absent(false),
                 27..=31 | 33 => Default(false),
                 32 | 34.. => Default(true),
+            },
+            Self::SizeBasedListCostEstimate => match version.minor {
+                ..=33 => Absent(false),
+                34.. => Default(true),
             },
             Self::WatchFromStorageWithoutResourceVersion => match version.minor {
                 ..=26 => Absent(false),

@@ -10,7 +10,9 @@ pub mod options;
 pub mod reason;
 mod reject;
 pub mod resources;
+pub mod seats;
 pub mod server;
+pub mod stored;
 pub mod verdict;
 mod watch;
 

@@ -35,6 +35,8 @@ pub struct Options {
     pub unsupported_field: UnsupportedField,
     /// Whether a field selector narrows the read to one object's key.
     pub single: Single,
+    /// Whether a field selector narrows what is gone through.
+    pub narrows: Narrows,
     /// `timeoutSeconds` is no integer.
     pub timeout_seconds_invalid: bool,
     /// `timeout` is no duration.
@@ -182,6 +184,22 @@ pub enum Single {
     KeyIfClusterScoped,
 }
 
+/// Whether a field selector lets the server leave out objects before it looks at them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Narrows {
+    /// It does not.
+    #[default]
+    Nothing,
+    /// `spec.nodeName` of pods, of which the watch cache has an index.
+    ///
+    /// Source: kubernetes `pkg/registry/core/pod/strategy.go:Indexers`.
+    ToNode,
+    /// `metadata.namespace` across namespaces: since 1.27 as if the path named it.
+    ///
+    /// Source: k8s.io/apiserver `pkg/registry/generic/registry/store.go:ListPredicate`.
+    ToNamespace,
+}
+
 impl Options {
     /// The classes of a request's options.
     pub(super) fn of(info: &RequestInfo<'_>, options: &ListOptions<'_>) -> Self {
@@ -255,6 +273,14 @@ impl Options {
             |label| terms.iter().find(|term| term.label == label).and_then(|term| term.equals.as_deref());
         let selected_name = selects("metadata.name");
         self.selects_name = selected_name.is_some_and(|name| !name.is_empty());
+        let names = |label| selects(label).is_some_and(|value| !value.is_empty());
+        self.narrows = if (path.group, path.resource) == ("", "pods") && names("spec.nodeName") {
+            Narrows::ToNode
+        } else if path.namespace.is_empty() && names("metadata.namespace") {
+            Narrows::ToNamespace
+        } else {
+            Narrows::Nothing
+        };
         self.name_conflict = !path.name.is_empty() && selected_name != Some(path.name);
         // A page never is a single key: MatchesSingle is false with a token.
         if self.selects_name && self.page == Page::First {

@@ -7,6 +7,7 @@ use hashbrown::DefaultHashBuilder;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::event::Parts;
+use crate::decode::etcd::SlowRequest;
 use crate::decode::klog::AccessLine;
 use crate::k8s::Event;
 
@@ -59,11 +60,22 @@ impl Fingerprints {
         hash.finish()
     }
 
-    /// The hashes of a line of an access log, each with its time: its own, and those that the same request's other line may have, as some
-    /// servers before 1.36 write two, from two places in the chain of handlers. A watch's first line, without a status,
-    /// is not its last. A request without an ID has one line.
+    /// The hash of a slow request in etcd's log: no two have the same time, to the nanosecond that they took.
     #[must_use]
-    pub fn access(&self, line: &AccessLine<'_>, written: Option<i64>) -> [(u64, i64); 3] {
+    pub fn etcd(&self, slow: &SlowRequest<'_>, written: Option<i64>) -> u64 {
+        let mut hash = self.0.build_hasher();
+        add(&mut hash, &slow.took);
+        add(&mut hash, &slow.request);
+        add(&mut hash, &slow.response);
+        hash.write_i64(written.unwrap_or(0));
+        hash.finish()
+    }
+
+    /// The hash of what the lines of one request in an access log share, as some servers before 1.36 write two, from
+    /// two places in the chain of handlers. A watch's first line, without a status, is not its last. A request without
+    /// an ID has one line.
+    #[must_use]
+    pub fn access(&self, line: &AccessLine<'_>, written: Option<i64>) -> u64 {
         let mut hash = self.0.build_hasher();
         add(&mut hash, &line.audit_id);
         add(&mut hash, &line.verb);
@@ -76,11 +88,15 @@ impl Fingerprints {
         if line.audit_id.is_empty() {
             hash.write_u64(line.latency_micros.unwrap_or(0));
             hash.write_i64(written.unwrap_or(0));
-            return [(hash.finish(), written.unwrap_or(0)); 3];
         }
-        // Clients may send an ID again and again, and scrubbed logs repeat one: only lines of one moment are of one
-        // request.
-        let request = hash.finish();
+        hash.finish()
+    }
+
+    /// What a line of an access log that has an ID may be known by, each with its time: its own moment, and those
+    /// beside it. Clients may send an ID again and again, and scrubbed logs repeat one: only lines of one moment are of
+    /// one request.
+    #[must_use]
+    pub fn moments(&self, request: u64, written: Option<i64>) -> [(u64, i64); 3] {
         let moment = written.map_or(0, |written| written.div_euclid(SAME_MOMENT));
         [0, -1, 1].map(|step| {
             let moment = moment + step;

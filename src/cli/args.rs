@@ -64,8 +64,16 @@ pub(super) struct ScanArgs {
     /// Audit logs: files, directories (searched), or `-` for standard input; plain, gzip or zstd.
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+    /// etcd's own log, for what it says of slow requests: a file, a directory (searched), or `-`; plain, gzip or zstd.
+    /// May be given several times.
+    #[arg(long, value_name = "PATH", help_heading = "Beside the audit logs")]
+    pub etcd_log: Vec<PathBuf>,
     #[command(flatten)]
     pub server: ServerArgs,
+    /// What the cluster holds, to tell what requests cost: kube-apiserver's /metrics, or CSV or YAML with
+    /// `resource,objects,bytesPerObject` (see docs/cost.md). May be given several times; the last one wins.
+    #[arg(long, value_name = "FILE", help_heading = "Cost")]
+    pub inventory: Vec<PathBuf>,
     #[command(flatten)]
     pub rules: RuleArgs,
     #[command(flatten)]
@@ -98,6 +106,10 @@ pub(super) struct ScanArgs {
     /// How events that were read already are found: `auto` in bounded memory, `exact` among all of them.
     #[arg(long, value_enum, default_value_t = DedupArg::Auto, help_heading = "Reading")]
     pub dedup: DedupArg,
+    /// Do not put requests in order: takes less memory, and rules find no polling, herds, new starts of informers,
+    /// pages or watches beside each other.
+    #[arg(long, help_heading = "Reading")]
+    pub no_patterns: bool,
     /// The year of lines of the apiserver's own log, which has none; without it the envelope's or the file's.
     #[arg(long, value_name = "YEAR", value_parser = clap::value_parser!(i32).range(1970..=9999), help_heading = "Reading")]
     pub year: Option<i32>,

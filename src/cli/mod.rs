@@ -3,9 +3,12 @@
 mod args;
 mod audit_policy;
 mod classify;
+mod etcd_log;
 mod format;
+mod inventory;
 mod judging;
 mod output;
+mod paths;
 mod progress;
 mod rules;
 mod scan;

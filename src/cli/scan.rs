@@ -8,7 +8,7 @@ use super::args::{FailOn, FilterArgs, ScanArgs};
 use super::format::{Format, Page};
 use super::output::{Output, append, width};
 use super::progress::Progress;
-use super::{DONE, FAILED, FOUND, judging, server};
+use super::{DONE, FAILED, FOUND, etcd_log, inventory, judging, paths, server};
 use crate::apiserver::{Server, judge_alike};
 use crate::classify::Witness;
 use crate::classify::filter::{Filter, Names, StatusSet, instant};
@@ -24,12 +24,14 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
     let judging = judging::load(&args.rules, &args.fail_on)?;
     let server_args = judging::server_args(&args.server, &judging.policy);
     let server = server::server(&server_args)?;
+    let inventory = inventory::load(&args.inventory)?;
     let settings = Settings {
         threads: args.threads.map_or_else(all_cores, usize::from),
         max_record: usize::from(args.max_line) << 20,
         filter: filter(&args.filter)?,
         format: args.input_format.map(|format| format.0),
         dedup: args.dedup.into(),
+        patterns: !args.no_patterns,
         year: args.year,
     };
     let pages = pages(&args.format, args.output.as_deref())?;
@@ -37,11 +39,17 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
     if settings.dedup != Dedup::Off {
         sources.drop_copies();
     }
-    check_outputs(args, &pages, &sources)?;
+    let etcd_sources = etcd_log::sources(args, settings.dedup)?;
+    check_outputs(args, &pages, &[&sources, &etcd_sources])?;
     let known = server_args.kube_version.is_some().then_some(server.version);
     let run = Run { args, settings, sources, server };
-    let (ledger, found) = run.read(known)?;
-    let empty = run.paths_without_events(&ledger);
+    let (ledger, mut found) = run.read(known)?;
+    if args.no_patterns {
+        found.notes.push("patterns over time were not looked for (--no-patterns)".to_owned());
+    }
+    let etcd = etcd_log::read(args, &etcd_sources, &run.settings)?;
+    let mut empty = run.paths_without_events(&ledger);
+    empty.extend(etcd.empty.iter().cloned());
     // Traces of slow requests are worth a report by themselves.
     let holds_any = ledger.input.all_events() > 0 || ledger.input.foreign.contains_key(&Foreign::Trace);
     let context = Context {
@@ -50,8 +58,10 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
         timeline: &found.timeline,
         version_source: found.source,
         notes: found.notes,
+        etcd: etcd.etcd(&etcd_sources),
         rules: &judging.rules,
         policy: &judging.policy,
+        inventory: inventory.as_ref(),
     };
     let report = report::build(ledger, &context);
     if holds_any {
@@ -79,7 +89,7 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
 }
 
 /// Says before the work what could not be written after it: no output may be one of the sources, or two in one.
-fn check_outputs(args: &ScanArgs, pages: &[Written], sources: &Sources) -> anyhow::Result<()> {
+fn check_outputs(args: &ScanArgs, pages: &[Written], sources: &[&Sources]) -> anyhow::Result<()> {
     let tables = args.format.iter().filter_map(|format| match format {
         Format::Table(_, path) => Some(path),
         Format::Page(..) => None,
@@ -91,13 +101,16 @@ fn check_outputs(args: &ScanArgs, pages: &[Written], sources: &Sources) -> anyho
     for path in pages.iter().filter_map(|page| page.to.as_ref()).chain(tables) {
         render::export::check(path)?;
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-        if sources.list.iter().any(|source| {
+        if sources.iter().flat_map(|sources| &sources.list).any(|source| {
             source
                 .path
                 .as_deref()
                 .is_some_and(|source| source.canonicalize().is_ok_and(|source| source == real))
         }) {
             bail!("{}: is one of the logs to read; name another file for the output", path.display());
+        }
+        if args.inventory.iter().any(|read| read.canonicalize().is_ok_and(|read| read == real)) {
+            bail!("{}: is the inventory to read; name another file for the output", path.display());
         }
         if named.contains(&real) && real.is_file() || named.contains(path) {
             bail!("{}: is named for two outputs; name two files", path.display());
@@ -222,39 +235,12 @@ impl Run<'_> {
             let counts = ledger.input.sources.get(&index);
             counts.is_none_or(|counts| counts.events == 0 && !counts.foreign.contains_key(&Foreign::Trace))
         };
-        let silent = |given: &&PathBuf| {
-            let is_below = |path: Option<&Path>| match path {
-                Some(path) => path.starts_with(given),
-                None => given.as_os_str() == "-",
-            };
-            // What a copy holds is found in the file that is read for it.
-            let original = |path: &Path| {
-                self.sources.list.iter().position(|source| source.path.as_deref() == Some(path))
-            };
-            let copies = self.sources.copies.iter().filter(|copy| is_below(Some(&copy.path)));
-            let mut below = self
-                .sources
-                .list
-                .iter()
-                .enumerate()
-                .filter(|(_, source)| is_below(source.path.as_deref()))
-                .map(|(index, _)| index)
-                .chain(copies.filter_map(|copy| original(&copy.of)))
-                .peekable();
-            below.peek().is_some() && below.all(|index| u32::try_from(index).is_ok_and(holds_none))
-        };
-        let name = |given: &PathBuf| {
-            if given.as_os_str() == "-" { "standard input".to_owned() } else { given.display().to_string() }
-        };
-        self.args
-            .paths
-            .iter()
-            .filter(silent)
+        paths::silent(&self.args.paths, &self.sources, holds_none)
             .map(|given| {
                 format!(
                     "{}: holds no audit event{}; kubetoll reads what kube-apiserver writes with --audit-log-path, as \
                      it is or in the envelopes of clouds and collectors (docs/inputs.md)",
-                    name(given),
+                    paths::name(given),
                     if self.args.paths.len() == 1 { skipped(ledger) } else { String::new() }
                 )
             })

@@ -4,6 +4,7 @@ mod carry;
 pub mod decoder;
 pub mod detect;
 pub mod envelope;
+pub mod etcd;
 pub mod klog;
 pub mod outcome;
 mod outer;

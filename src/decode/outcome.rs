@@ -1,6 +1,7 @@
 //! What a record turned out to be.
 
 use super::envelope::Envelope;
+use super::etcd::EtcdLine;
 use super::klog::{AccessLine, TraceFragment};
 use super::skip::SkipReason;
 use crate::k8s::Event;
@@ -19,6 +20,13 @@ pub enum Outcome<'a> {
     },
     /// A line of a trace in the apiserver's own log.
     Trace(&'a TraceFragment<'a>),
+    /// A line of etcd's log, which only a [`Decoder::of_etcd`](super::Decoder::of_etcd) looks for.
+    Etcd {
+        /// The line.
+        line: &'a EtcdLine<'a>,
+        /// When it was written, in microseconds since 1970, as well as it can be known.
+        written: Option<i64>,
+    },
     /// Whole, but of another log, or the rest of a record that was counted already.
     Foreign(Foreign),
     /// Lost, and why.

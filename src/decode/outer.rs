@@ -6,6 +6,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::k8s::event::Text;
+use crate::k8s::timestamp;
 
 macro_rules! outer {
     ($($field:ident = $key:literal),* $(,)?) => {
@@ -88,6 +89,20 @@ pub fn plain(raw: &RawValue) -> Option<&str> {
 pub fn instant(raw: Option<&RawValue>) -> Option<&str> {
     let raw = raw?;
     plain(raw).or_else(|| Some(raw.get()).filter(|text| text.starts_with(|c: char| c.is_ascii_digit())))
+}
+
+/// An envelope's instant in microseconds since 1970: RFC 3339 with any form of zone, or a number of milli-, micro- or
+/// nanoseconds.
+#[must_use]
+pub fn instant_micros(text: &str) -> Option<i64> {
+    let Ok(number) = text.parse::<i64>() else { return timestamp::parse_any_zone(text) };
+    // Until the year 5138 in each unit, and from 1973 on.
+    Some(match text.len() {
+        ..=11 => number.checked_mul(1_000_000)?,
+        12..=14 => number.checked_mul(1_000)?,
+        15..=17 => number,
+        _ => number / 1_000,
+    })
 }
 
 /// Whether a value is a string.

@@ -48,6 +48,12 @@ fn dated(text: &str) -> Option<Prefixed<'_>> {
     syslog::strip_dated(time, rest).map(|line| Prefixed::Line(Envelope::Syslog, line))
 }
 
+/// An instant that a line begins with, and what follows it: `kubectl logs --timestamps`.
+#[must_use]
+pub fn after_instant(text: &str) -> Option<(&str, &str)> {
+    text.split_once(' ').filter(|(time, _)| is_instant(time))
+}
+
 /// Whether what follows a name is a program's, as syslog writes it, and no message: `host kube-apiserver[1]: …`.
 fn is_program(rest: &str, behind: &str) -> bool {
     !behind.starts_with('{')

@@ -12,3 +12,4 @@ pub use block::{Block, Cutter, Damage, Place, Tell};
 pub use discover::{InputError, Source, Sources, can_be_read_again};
 pub use feed::Feed;
 pub use framing::{Framing, Part, Record, Span};
+pub use open::read_whole;

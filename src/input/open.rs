@@ -42,6 +42,16 @@ pub(super) fn open(path: Option<&Path>, progress: Arc<AtomicU64>) -> io::Result<
     decompressed(Counted { inner: raw, count: progress })
 }
 
+/// A whole file, decompressed; `None` if that is longer than `most` bytes.
+///
+/// # Errors
+/// It can't be read, or not be decompressed.
+pub fn read_whole(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    open(Some(path), Arc::default())?.take(most + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= most).then_some(bytes))
+}
+
 /// A file up to the length that it had when it was opened.
 struct Whole {
     file: File,

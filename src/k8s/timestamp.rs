@@ -1,6 +1,6 @@
 //! Instants as microseconds since 1970, the resolution of an audit event.
 
-use chrono::{DateTime, Datelike, NaiveDate, NaiveTime};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime};
 
 /// Microseconds since 1970-01-01T00:00:00Z of an RFC 3339 instant, or `None` if the text is none.
 ///
@@ -12,11 +12,34 @@ pub fn parse_micros(text: &str) -> Option<i64> {
         .or_else(|| DateTime::parse_from_rfc3339(text).ok().map(|t| t.timestamp_micros()))
 }
 
+/// As [`parse_micros`], and also with a zone without a colon (`+0100`, as zap and journald write it), and without a
+/// zone, which is taken for UTC.
+#[must_use]
+pub fn parse_any_zone(text: &str) -> Option<i64> {
+    parse_micros(text)
+        .or_else(|| {
+            DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f%z").ok().map(|t| t.timestamp_micros())
+        })
+        .or_else(|| {
+            let local = NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f").ok()?;
+            Some(local.and_utc().timestamp_micros())
+        })
+}
+
 /// An instant as RFC 3339 in UTC with microseconds, or `?` for one that no calendar holds.
 #[must_use]
 pub fn format_micros(micros: i64) -> String {
     DateTime::from_timestamp_micros(micros)
         .map_or_else(|| "?".to_owned(), |t| t.to_rfc3339_opts(chrono::SecondsFormat::Micros, true))
+}
+
+/// The minute of an instant as RFC 3339 in UTC without a fraction, `2026-11-20T20:36:00Z`, or `?` for one that no
+/// calendar holds.
+#[must_use]
+pub fn format_minute(micros: i64) -> String {
+    let start = micros.div_euclid(60_000_000) * 60;
+    DateTime::from_timestamp(start, 0)
+        .map_or_else(|| "?".to_owned(), |t| t.to_rfc3339_opts(chrono::SecondsFormat::Secs, true))
 }
 
 fn micro_time(b: &[u8]) -> Option<i64> {
@@ -75,6 +98,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn a_minute_has_no_fraction() {
+        let micros = parse_micros("2026-11-20T20:36:59.999999Z").expect("an instant");
+        assert_eq!(format_minute(micros), "2026-11-20T20:36:00Z");
+    }
+
     proptest! {
         #[test]
         fn agrees_with_chrono(micros in -62_167_219_200_000_000_i64..253_402_300_799_000_000) {
@@ -88,5 +117,13 @@ mod tests {
         assert_eq!(parse_micros("1970-01-01T01:00:00.000001+01:00"), Some(1));
         assert_eq!(parse_micros("2024-02-31T00:00:00.000000Z"), None);
         assert_eq!(parse_micros("yesterday"), None);
+    }
+
+    #[test]
+    fn reads_zones_as_other_programs_write_them() {
+        for text in ["2021-02-16T16:01:48.863+0100", "2021-02-16T15:01:48.863", "2021-02-16T15:01:48.863Z"] {
+            assert_eq!(parse_any_zone(text), Some(1_613_487_708_863_000), "{text}");
+        }
+        assert_eq!(parse_any_zone("2021-02-16"), None);
     }
 }

@@ -42,14 +42,21 @@ impl<K: Hash + Eq, V: Default + Merge> Bounded<K, V> {
 
     /// The value of a key, or of all that are folded if the key is one of those. `rank` must be a function of the
     /// key: keys of a lower rank are kept before all of a higher.
-    ///
-    /// # Panics
-    /// Never: what was just found is there.
     pub fn entry<Q>(&mut self, key: &Q, rank: u8, owned: impl FnOnce() -> K) -> &mut V
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
-        let hash = hash_of(key);
+        self.entry_of(hash_of(key), key, rank, owned)
+    }
+
+    /// As [`Bounded::entry`], of a key whose hash is known.
+    ///
+    /// # Panics
+    /// Never: what was just found is there.
+    pub fn entry_of<Q>(&mut self, hash: u64, key: &Q, rank: u8, owned: impl FnOnce() -> K) -> &mut V
+    where
+        Q: Equivalent<K> + ?Sized,
+    {
         if let Some(at) =
             self.table.find_bucket_index(hash, |slot| slot.weight.1 == hash && key.equivalent(&slot.key))
         {

@@ -1,29 +1,50 @@
 //! What each instance of a client read and watched, one by one: what patterns over time are rebuilt from.
 //!
-//! Bounded in two ways, neither of which depends on the order in which events arrive. Of more instances than fit,
-//! those are followed whose hash begins with so many zeros. Of each instance the earliest requests are kept: as many
-//! for all that the sum of what is beyond [`FREE`] stays within [`BUDGET`]; that number only sinks, and adding a
-//! request never makes the sum smaller.
+//! Bounded, in a way that does not depend on the order in which events arrive: there is a ladder of steps, each of
+//! which keeps less than the one before, and what is kept is what the first step keeps that fits. The upper steps keep
+//! the earliest requests of each instance, so many for all and half as many with each step; the lower ones follow half
+//! of the instances with each step, those whose hash begins with so many zeros. Adding a request never makes a step fit
+//! that did not.
 
 use compact_str::CompactString;
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use rustc_hash::FxBuildHasher;
 
-use super::Merge;
 use super::bounded::hash_of;
+use super::{Merge, RowName};
 use crate::apiserver::options::Page;
 use crate::classify::{Instance, Request};
 use crate::k8s::text::prefix;
 use crate::k8s::{Stage, Verb};
 
-/// Instances that are followed.
-const MAX_LIVES: usize = 1 << 17;
-/// Requests that are kept of every instance that is followed.
-const FREE: usize = 128;
-/// Requests that are kept beyond these, of all instances together.
-const BUDGET: usize = 1 << 20;
-/// Requests that are kept of one instance, if there is room.
-const MAX_RECORDS: usize = 1 << 15;
+/// How much is kept; a request takes 24 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Bounds {
+    /// Instances that are followed.
+    lives: usize,
+    /// Requests that are kept of every instance that is followed.
+    free: usize,
+    /// Requests that are kept beyond these, of all instances together.
+    budget: usize,
+    /// How often the number of requests that are kept of one instance can be halved before no more than `free` are.
+    halvings: u32,
+}
+
+const BOUNDS: Bounds = Bounds { lives: 1 << 17, free: 128, budget: 1 << 20, halvings: 8 };
+
+impl Bounds {
+    /// The earliest so many requests of each instance are kept.
+    fn each(&self, step: u32) -> usize {
+        self.free << (self.halvings - step.min(self.halvings))
+    }
+
+    /// Instances are followed whose hash begins with so many zeros.
+    fn zeros(&self, step: u32) -> u32 {
+        step.saturating_sub(self.halvings)
+    }
+}
+
 /// The longest name of an instance that is kept, in bytes: a pod's has at most 253.
 const MAX_NAME: usize = 253;
 
@@ -120,6 +141,25 @@ impl Record {
         })
     }
 
+    /// A record for tests: of a target and a shape.
+    #[cfg(test)]
+    pub(crate) fn made_up(
+        at: i64,
+        what: What,
+        came: Came,
+        (target, shape): (u32, u32),
+        link: u32,
+        millis: u32,
+    ) -> Self {
+        Self { when: at << WHAT_BITS | what as i64 | (came as i64) << 3, target, shape, link, millis }
+    }
+
+    /// The same as a WATCH that asks for the present objects first.
+    #[cfg(test)]
+    pub(crate) fn asking_initial_events(self) -> Self {
+        Self { when: self.when | 1 << 5, ..self }
+    }
+
     /// When it was received, in microseconds since 1970.
     #[must_use]
     pub fn at(&self) -> i64 {
@@ -186,8 +226,8 @@ impl Life {
         }
     }
 
-    fn excess(&self) -> usize {
-        self.records.len().saturating_sub(FREE)
+    fn excess(&self, free: usize) -> usize {
+        self.records.len().saturating_sub(free)
     }
 }
 
@@ -195,11 +235,10 @@ impl Life {
 #[derive(Debug)]
 pub struct Lives {
     lives: HashMap<u64, Life, FxBuildHasher>,
-    /// Only instances whose hash has so many leading zeros are followed.
-    sampled: u32,
-    /// Of each the earliest so many requests are kept.
-    cap: usize,
-    /// Requests that are held beyond [`FREE`].
+    bounds: Bounds,
+    /// How far down the ladder.
+    step: u32,
+    /// Requests that are held beyond those that are kept of every instance.
     excess: usize,
     /// Requests of instances that are not followed.
     left_out: u64,
@@ -207,7 +246,7 @@ pub struct Lives {
 
 impl Default for Lives {
     fn default() -> Self {
-        Self { lives: HashMap::default(), sampled: 0, cap: MAX_RECORDS, excess: 0, left_out: 0 }
+        Self::within(BOUNDS)
     }
 }
 
@@ -227,15 +266,23 @@ pub struct Followed {
 }
 
 impl Lives {
-    /// Keeps what is known of a request. `shape` is the hash of its row's shape.
-    pub fn note(&mut self, client: u64, product: u64, shape: u64, request: &Request<'_>) {
-        let Some(record) = Record::of(request, shape) else { return };
-        let instance = request.instance();
+    fn within(bounds: Bounds) -> Self {
+        Self { lives: HashMap::default(), bounds, step: 0, excess: 0, left_out: 0 }
+    }
+
+    /// Keeps what is known of a request of a row.
+    pub(super) fn note(&mut self, row: RowName, request: &Request<'_>) {
+        let Some(record) = Record::of(request, row.shape) else { return };
+        self.keep(row.client, row.product, request.instance(), record);
+    }
+
+    fn keep(&mut self, client: u64, product: u64, instance: Instance<&str>, record: Record) {
         let key = hash_of(&(client, product, instance));
-        if key.leading_zeros() < self.sampled {
+        if !self.follows(key) {
             self.left_out += 1;
             return;
         }
+        let (free, each) = (self.bounds.free, self.bounds.each(self.step));
         let life = self.lives.entry(key).or_insert_with(|| Life {
             client,
             product,
@@ -245,56 +292,55 @@ impl Lives {
         });
         life.seen += 1;
         life.records.push(record);
-        self.excess += usize::from(life.records.len() > FREE);
-        if life.records.len() >= 2 * self.cap {
-            let before = life.excess();
-            life.keep_earliest(self.cap);
-            self.excess -= before - life.excess();
+        self.excess += usize::from(life.records.len() > free);
+        if life.records.len() >= 2 * each {
+            let before = life.excess(free);
+            life.keep_earliest(each);
+            self.excess -= before - life.excess(free);
         }
-        self.tighten_if(2);
-    }
-
-    /// Keeps to the bounds once what is held is so many times as much.
-    fn tighten_if(&mut self, times: usize) {
-        if self.lives.len() > times * MAX_LIVES {
-            while self.lives.len() > MAX_LIVES {
-                self.sample(self.sampled + 1);
-            }
-        }
-        while self.excess > times * BUDGET {
-            self.keep_earliest();
-            if self.excess > BUDGET {
-                self.cap /= 2;
-            }
+        // Stepping down looks at everything, so that it waits for twice as much as may be kept.
+        if self.lives.len() > 2 * self.bounds.lives || self.excess > 2 * self.bounds.budget {
+            self.step_down();
         }
     }
 
-    fn sample(&mut self, zeros: u32) {
-        if zeros <= self.sampled {
-            return;
+    fn follows(&self, key: u64) -> bool {
+        key.leading_zeros() >= self.bounds.zeros(self.step)
+    }
+
+    /// Goes down the ladder until what is held fits.
+    fn step_down(&mut self) {
+        loop {
+            self.keep_to_step();
+            if self.lives.len() <= self.bounds.lives && self.excess <= self.bounds.budget {
+                return;
+            }
+            self.step += 1;
         }
-        self.sampled = zeros;
+    }
+
+    /// Lets go of what the present step does not keep.
+    fn keep_to_step(&mut self) {
+        let (zeros, each) = (self.bounds.zeros(self.step), self.bounds.each(self.step));
         for (_, life) in self.lives.extract_if(|key, _| key.leading_zeros() < zeros) {
             self.left_out += life.seen;
-            self.excess -= life.excess();
         }
-    }
-
-    fn keep_earliest(&mut self) {
         self.excess = 0;
         for life in self.lives.values_mut() {
-            life.keep_earliest(self.cap);
-            self.excess += life.excess();
+            life.keep_earliest(each);
+            self.excess += life.excess(self.bounds.free);
         }
     }
 
     /// What was followed, the requests of each instance by time, and how much that is.
     #[must_use]
     pub fn settled(mut self) -> (Vec<Life>, Followed) {
-        self.keep_earliest();
-        self.tighten_if(1);
-        let mut followed =
-            Followed { one_of: 1 << self.sampled, left_out: self.left_out, ..Followed::default() };
+        self.step_down();
+        let mut followed = Followed {
+            one_of: 1 << self.bounds.zeros(self.step),
+            left_out: self.left_out,
+            ..Followed::default()
+        };
         let mut lives: Vec<(u64, Life)> = self.lives.into_iter().collect();
         lives.sort_unstable_by_key(|(key, life)| (life.client, life.product, *key));
         let mut lives: Vec<Life> = lives.into_iter().map(|(_, life)| life).collect();
@@ -304,7 +350,7 @@ impl Lives {
             followed.requests += kept;
             followed.left_out += life.seen - kept;
             if life.seen > kept {
-                followed.of_each = Some(self.cap as u64);
+                followed.of_each = Some(self.bounds.each(self.step) as u64);
             }
         }
         followed.instances = lives.len() as u64;
@@ -315,26 +361,121 @@ impl Lives {
 impl Merge for Lives {
     fn merge(&mut self, other: Self) {
         self.left_out += other.left_out;
-        self.sample(other.sampled);
-        self.cap = self.cap.min(other.cap);
+        self.step = self.step.max(other.step);
         for (key, life) in other.lives {
-            if key.leading_zeros() < self.sampled {
+            if !self.follows(key) {
                 self.left_out += life.seen;
                 continue;
             }
-            let own = match self.lives.entry(key) {
-                hashbrown::hash_map::Entry::Occupied(own) => own.into_mut(),
-                hashbrown::hash_map::Entry::Vacant(free) => {
-                    self.excess += life.excess();
+            match self.lives.entry(key) {
+                Entry::Vacant(free) => {
                     free.insert(life);
-                    continue;
                 }
-            };
-            let before = own.excess();
-            own.seen += life.seen;
-            own.records.extend(life.records);
-            self.excess += own.excess() - before;
+                Entry::Occupied(own) => {
+                    let own = own.into_mut();
+                    own.seen += life.seen;
+                    own.records.extend(life.records);
+                }
+            }
         }
-        self.tighten_if(1);
+        self.step_down();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classify::By;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    const SMALL: Bounds = Bounds { lives: 12, free: 4, budget: 24, halvings: 2 };
+
+    fn record(at: i64) -> Record {
+        Record { when: at << WHAT_BITS | What::List as i64, target: 1, shape: 2, link: 0, millis: 3 }
+    }
+
+    fn kept(events: &[(u8, i64)]) -> Lives {
+        let mut lives = Lives::within(SMALL);
+        for (instance, at) in events {
+            let name = instance.to_string();
+            lives.keep(1, 2, Instance { by: By::Pod, name: &name }, record(*at));
+        }
+        lives
+    }
+
+    type Told = (BTreeMap<String, (Vec<Record>, u64)>, Followed);
+
+    fn told(lives: Lives) -> Told {
+        let (lives, followed) = lives.settled();
+        let one = |life: Life| (life.instance.name.to_string(), (life.records, life.seen));
+        (lives.into_iter().map(one).collect(), followed)
+    }
+
+    /// The same by looking at all at once.
+    fn naive(events: &[(u8, i64)]) -> Told {
+        let mut all: BTreeMap<String, Vec<Record>> = BTreeMap::new();
+        for (instance, at) in events {
+            all.entry(instance.to_string()).or_default().push(record(*at));
+        }
+        let zeros = |name: &str| hash_of(&(1_u64, 2_u64, Instance { by: By::Pod, name })).leading_zeros();
+        let fits = |step: &u32| {
+            let followed =
+                || all.iter().filter(|(name, _)| zeros(name) >= SMALL.zeros(*step)).map(|(_, own)| own);
+            let beyond = |own: &Vec<Record>| own.len().min(SMALL.each(*step)).saturating_sub(SMALL.free);
+            followed().count() <= SMALL.lives && followed().map(beyond).sum::<usize>() <= SMALL.budget
+        };
+        let step = (0..).find(fits).expect("with no instance nothing is kept");
+        let cap = SMALL.each(step);
+        let (followed, lost): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            all.into_iter().partition(|(name, _)| zeros(name) >= SMALL.zeros(step));
+        let all = followed;
+        let left_out = lost.values().map(|own| own.len() as u64).sum();
+        let mut followed = Followed { one_of: 1 << SMALL.zeros(step), left_out, ..Followed::default() };
+        let mut kept = BTreeMap::new();
+        for (name, mut own) in all {
+            own.sort_unstable();
+            let seen = own.len() as u64;
+            own.truncate(cap);
+            followed.instances += 1;
+            followed.requests += own.len() as u64;
+            followed.left_out += seen - own.len() as u64;
+            if seen > own.len() as u64 {
+                followed.of_each = Some(cap as u64);
+            }
+            kept.insert(name, (own, seen));
+        }
+        (kept, followed)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_kept_hangs_on_no_order_and_no_split(
+            events in prop::collection::vec((0_u8..30, 0_i64..1_000), 0..400),
+            heavy in prop::collection::vec((0_u8..3, 0_i64..1_000), 0..200),
+            cut in 0_usize..600,
+        ) {
+            let mut events = [events, heavy].concat();
+            let whole = naive(&events);
+            prop_assert_eq!(&told(kept(&events)), &whole);
+            let (left, right) = events.split_at(cut.min(events.len()));
+            let mut merged = kept(right);
+            merged.merge(kept(left));
+            prop_assert_eq!(&told(merged), &whole);
+            events.sort_by_key(|(instance, at)| (*at, *instance));
+            prop_assert_eq!(&told(kept(&events)), &whole);
+            let (_, followed) = whole;
+            prop_assert_eq!(followed.requests + followed.left_out, events.len() as u64, "nothing is lost");
+        }
+    }
+
+    #[test]
+    fn a_record_says_what_it_was_made_of() {
+        let when = 1_700_000_000_123_456_i64 << WHAT_BITS | What::WatchEnded as i64 | 1 << 3 | 1 << 5;
+        let record = Record { when, target: 0, shape: 0, link: 0, millis: 2_000 };
+        assert_eq!((record.at(), record.end()), (1_700_000_000_123_456, 1_700_000_002_123_456));
+        assert_eq!((record.what(), record.came()), (What::WatchEnded, Came::Expired));
+        assert!(record.asks_initial_events());
+        assert_eq!(size_of::<Record>(), 24);
     }
 }

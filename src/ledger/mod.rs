@@ -4,6 +4,7 @@ pub mod activity;
 pub mod apf;
 pub mod bounded;
 pub mod counts;
+pub mod etcd;
 pub mod exemplar;
 pub mod histogram;
 pub mod index;
@@ -16,6 +17,7 @@ pub mod targets;
 pub mod timeline;
 pub mod traces;
 pub mod versions;
+pub mod waiting;
 
 use hashbrown::Equivalent;
 
@@ -23,6 +25,7 @@ pub use activity::{Activity, Gap};
 pub use apf::Flows;
 pub use bounded::{Bounded, DistinctSet};
 pub use counts::{Deprecated, Items, Observed, Statuses};
+pub use etcd::{EtcdLines, EtcdLog};
 pub use exemplar::{Exemplar, Exemplars};
 pub use histogram::Histogram;
 pub use index::{Additions, Index};
@@ -34,6 +37,7 @@ pub use targets::Targets;
 pub use timeline::Timeline;
 pub use traces::Traces;
 pub use versions::{ServerTimeline, VersionEvidence};
+pub use waiting::Waiting;
 
 use crate::apiserver::{Asked, Target};
 use crate::classify::{Request, Shape, ShapeRef};
@@ -215,41 +219,40 @@ impl Merge for Product {
 }
 
 impl Ledger {
-    /// Counts one event of a request.
-    pub fn observe(&mut self, request: &Request<'_>) {
-        let (row, namespaces) = self.row(request);
+    /// Counts one event of a request. Returns the name of its row.
+    pub fn observe(&mut self, request: &Request<'_>) -> RowName {
+        let name = RowName::of(request);
+        let (row, namespaces) = self.row(request, name);
         if row.observe(request) {
             let namespace = request.namespace();
             if !namespace.is_empty() {
                 namespaces.insert(namespace);
             }
         }
-        self.follow(request);
+        name
     }
 
-    /// Keeps what patterns over time are rebuilt from.
-    fn follow(&mut self, request: &Request<'_>) {
+    /// Keeps of a request that was counted in a row what patterns over time are rebuilt from.
+    pub fn follow(&mut self, request: &Request<'_>, name: RowName) {
         let Target::Resource { subresource: "", scope, .. } = request.asked.target else { return };
         let lives = match (request.asked.verb, scope) {
             (Verb::List | Verb::Watch, _) => &mut self.collections,
             (Verb::Get, Scope::Object) => &mut self.objects,
             _ => return,
         };
-        let client = bounded::hash_of(&ClientRef::of(request));
-        let product = bounded::hash_of(request.client.product.name);
-        lives.note(client, product, bounded::hash_of(&ShapeRef::of(request)), request);
+        lives.note(name, request);
     }
 
     /// Takes note of another copy of an event that was counted: the evidence that is shown must not depend on which
     /// of them came first.
     pub fn observe_copy(&mut self, request: &Request<'_>) {
-        self.row(request).0.show(request);
+        self.row(request, RowName::of(request)).0.show(request);
     }
 
     /// The row of a request, and the namespaces that its client names.
-    fn row(&mut self, request: &Request<'_>) -> (&mut Row, &mut DistinctSet) {
+    fn row(&mut self, request: &Request<'_>, name: RowName) -> (&mut Row, &mut DistinctSet) {
         let key = ClientRef::of(request);
-        let client = self.clients.entry(&key, key.rank(), || ClientKey {
+        let client = self.clients.entry_of(name.client, &key, key.rank(), || ClientKey {
             kind: key.kind,
             identity: key.identity.into(),
             impersonator: key.impersonator.map(Into::into),
@@ -267,10 +270,11 @@ impl Ledger {
             Form::Versioned => 1,
             Form::Bare | Form::Unnamed => 2,
         };
-        let product = client.products.entry(product.name, product_rank, || product.name.into());
+        let product =
+            client.products.entry_of(name.product, product.name, product_rank, || product.name.into());
         product.note_agent(request.client.user_agent);
         let shape = ShapeRef::of(request);
-        let row = product.rows.entry(&shape, 0, || Shape {
+        let row = product.rows.entry_of(name.shape, &shape, 0, || Shape {
             asked: Asked::to_owned(&request.asked),
             answer: request.answer,
             era: request.era,
@@ -281,8 +285,7 @@ impl Ledger {
     /// A hash of the row that a request belongs to.
     #[must_use]
     pub fn row_hash(request: &Request<'_>) -> u64 {
-        let client = bounded::hash_of(&ClientRef::of(request));
-        row_hash(client, request.client.product.name, bounded::hash_of(&ShapeRef::of(request)))
+        bounded::hash_of(&RowName::of(request))
     }
 
     /// Adds to rows what another log tells of their requests.
@@ -294,7 +297,9 @@ impl Ledger {
             let client_hash = bounded::hash_of(key);
             for (name, product) in client.products.kept_mut() {
                 for (shape, row) in product.rows.kept_mut() {
-                    additions.give(row_hash(client_hash, name, bounded::hash_of(shape)), row);
+                    let (product, shape) = (bounded::hash_of(name), bounded::hash_of(shape));
+                    let name = RowName { client: client_hash, product, shape };
+                    additions.give(bounded::hash_of(&name), row);
                 }
             }
         }
@@ -312,8 +317,22 @@ pub fn row_name(client: &ClientKey, product: &str, shape: &Shape) -> (u64, u64, 
     (bounded::hash_of(client), bounded::hash_of(product), lives::shape_of(bounded::hash_of(shape)))
 }
 
-fn row_hash(client: u64, product: &str, shape: u64) -> u64 {
-    bounded::hash_of(&(client, bounded::hash_of(product), shape))
+/// The hashes that name a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RowName {
+    client: u64,
+    product: u64,
+    shape: u64,
+}
+
+impl RowName {
+    fn of(request: &Request<'_>) -> Self {
+        Self {
+            client: bounded::hash_of(&ClientRef::of(request)),
+            product: bounded::hash_of(request.client.product.name),
+            shape: bounded::hash_of(&ShapeRef::of(request)),
+        }
+    }
 }
 
 impl Merge for Ledger {

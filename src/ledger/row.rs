@@ -36,6 +36,8 @@ pub struct Row {
     pub latency: Histogram,
     /// When the requests that ended were received.
     pub timeline: Timeline,
+    /// When the requests arrived, as long as none was seen to end: all that a log of arrivals tells.
+    arrivals: Option<Box<Timeline>>,
     /// Received of the first and last event, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
     /// The server's own measurements.
@@ -68,7 +70,7 @@ impl Row {
             self.span = Some((first.min(received), last.max(received)));
         }
         match request.stage {
-            Stage::RequestReceived => self.received += 1,
+            Stage::RequestReceived => self.arrive(request),
             // A request whose authentication fails writes this stage alone, long-running or not.
             Stage::ResponseStarted if request.status == Some(401) => is_new_target = self.end(request),
             // Of no other request is its end not written.
@@ -112,8 +114,16 @@ impl Row {
         self.items.record(count);
     }
 
+    fn arrive(&mut self, request: &Request<'_>) {
+        self.received += 1;
+        if let Some(received) = request.received.filter(|_| self.ended == 0) {
+            self.arrivals.get_or_insert_default().record(received);
+        }
+    }
+
     fn end(&mut self, request: &Request<'_>) -> bool {
         self.ended += 1;
+        self.arrivals = None;
         self.panics += u64::from(request.stage == Stage::Panic);
         self.statuses.record(request.status);
         if request.long_running {
@@ -160,6 +170,16 @@ impl Row {
         self.live.as_ref().map_or(0, |live| live.open())
     }
 
+    /// When the requests that [`Row::requests`] counts were received.
+    #[must_use]
+    pub fn times(&self, received_only: bool) -> Timeline {
+        if received_only {
+            self.arrivals.as_deref().cloned().unwrap_or_default()
+        } else {
+            self.whole_timeline()
+        }
+    }
+
     /// The timeline of all requests, open ones too.
     #[must_use]
     pub fn whole_timeline(&self) -> Timeline {
@@ -183,6 +203,11 @@ impl Merge for Row {
         self.statuses.merge(other.statuses);
         self.latency.merge(other.latency);
         self.timeline.merge(other.timeline);
+        match other.arrivals {
+            _ if self.ended > 0 => self.arrivals = None,
+            Some(arrivals) => self.arrivals.get_or_insert_default().merge(*arrivals),
+            None => {}
+        }
         self.span = match (self.span, other.span) {
             (Some(own), Some(other)) => Some((own.0.min(other.0), own.1.max(other.1))),
             (own, other) => own.or(other),

@@ -85,10 +85,10 @@ impl Seen {
         true
     }
 
-    /// Notes an entry by the first of what it may be known by; false if one of these was noted already.
+    /// Notes an entry by the first of what it may be known by; false, and not noted, if one of these was noted already.
     pub fn insert_one_of(&self, known: [Known; 3]) -> bool {
         let [own, others @ ..] = known;
-        self.insert(own) && others.iter().all(|other| *other == own || !self.contains(*other))
+        !others.iter().any(|other| self.contains(*other)) && self.insert(own)
     }
 
     fn contains(&self, known: Known) -> bool {
@@ -159,5 +159,9 @@ mod tests {
         let seen = Seen::new(Dedup::Auto);
         assert!(seen.insert_one_of([(1, 10), (2, 20), (3, 30)]));
         assert!(!seen.insert_one_of([(4, 40), (1, 10), (5, 50)]));
+        assert!(
+            seen.insert_one_of([(6, 60), (4, 40), (5, 50)]),
+            "what was there before is not noted by another name"
+        );
     }
 }

@@ -34,6 +34,15 @@ pub struct Rate {
     pub window_minutes: u64,
 }
 
+/// The windows of a row in which requests began.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Windows {
+    /// The width of each, in minutes: a power of two.
+    pub minutes: u64,
+    /// When each began, in microseconds since 1970 and at a multiple of the width, and its requests; ascending.
+    pub counts: Vec<(i64, u64)>,
+}
+
 impl Timeline {
     /// Counts requests that began at an instant (microseconds since 1970).
     pub fn record(&mut self, micros: i64) {
@@ -91,6 +100,17 @@ impl Timeline {
     #[must_use]
     pub fn total(&self) -> u64 {
         self.windows.iter().chain([&self.current]).map(|(_, count)| u64::from(*count)).sum()
+    }
+
+    /// The windows with at least one request.
+    #[must_use]
+    pub fn windows(&self) -> Windows {
+        let mut settled = self.clone();
+        settled.settle();
+        let shift = settled.shift;
+        let start = |window: u32| (i64::from(window) << shift) * 60_000_000;
+        let counts = settled.windows.iter().map(|(window, count)| (start(*window), u64::from(*count)));
+        Windows { minutes: 1 << shift, counts: counts.collect() }
     }
 
     /// The peak and the active time, or `None` if nothing was counted.
@@ -151,6 +171,15 @@ mod tests {
         }
     }
 
+    #[test]
+    fn windows_hold_what_was_counted_last_too() {
+        let mut timeline = of(&[3, 3, 5]);
+        timeline.record(4 * 60_000_000 + 1);
+        let minute = 60_000_000;
+        let counts = vec![(3 * minute, 2), (4 * minute, 1), (5 * minute, 1)];
+        assert_eq!(timeline.windows(), Windows { minutes: 1, counts });
+    }
+
     proptest! {
         #[test]
         fn neither_order_nor_split_matters(
@@ -165,6 +194,17 @@ mod tests {
             sorted.sort_unstable();
             prop_assert_eq!(&merged, &of(&sorted));
             prop_assert_eq!(merged.total(), minutes.len() as u64);
+        }
+
+        #[test]
+        fn windows_hold_each_request_where_it_began(minutes in prop::collection::vec(0_i64..5_000, 0..2_000)) {
+            let windows = of(&minutes).windows();
+            let width = i64::try_from(windows.minutes).expect("a few minutes") * 60_000_000;
+            let mut naive: BTreeMap<i64, u64> = BTreeMap::new();
+            for minute in &minutes {
+                *naive.entry((minute * 60_000_000).div_euclid(width) * width).or_default() += 1;
+            }
+            prop_assert_eq!(windows.counts, naive.into_iter().collect::<Vec<_>>());
         }
 
         #[test]

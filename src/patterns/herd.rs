@@ -12,13 +12,13 @@ use crate::ledger::lives::{Record, What};
 const FEWEST: u64 = 10;
 /// A second belongs to a herd if it has so many times the LISTs of an ordinary one, and two at least.
 const TIMES_ORDINARY: u64 = 4;
-/// LISTs that all come within a shorter time, in seconds, are seen as if nothing came for the rest of it: else one start
-/// that a log holds would be its ordinary state.
-const SHORTEST: i64 = 120;
 /// Seconds that are so far apart are of one herd.
 const GAP: i64 = 2;
 /// An instance takes part in a herd with a few LISTs; what makes more of them is polling.
 const MOST_EACH: u64 = 3;
+/// A log that is shorter is taken for a part of one with so many seconds, which were silent: else a start that is all
+/// that a log holds would be its ordinary state.
+const SHORTEST_LOG: i64 = 120;
 /// Herds that are told of one by one, of each row.
 const TOLD: usize = 32;
 
@@ -79,9 +79,10 @@ impl Reads {
         }
     }
 
-    pub(super) fn tell(self, rows: &mut Rows) {
+    /// `seconds` is how long the log is.
+    pub(super) fn tell(self, seconds: i64, rows: &mut Rows) {
         for (shape, mut reads) in self.0 {
-            for herd in herds(&mut reads) {
+            for herd in herds(&mut reads, seconds) {
                 rows.of(shape).herds.add(herd);
             }
         }
@@ -89,15 +90,14 @@ impl Reads {
 }
 
 /// The herds among LISTs of one shape: instants in microseconds, and the number of the instance.
-fn herds(reads: &mut [(i64, u32)]) -> Vec<Herd> {
+fn herds(reads: &mut [(i64, u32)], log: i64) -> Vec<Herd> {
     if (reads.len() as u64) < FEWEST {
         return Vec::new();
     }
     reads.sort_unstable();
     let second = |read: &(i64, u32)| read.0.div_euclid(SECOND);
     let seconds: Vec<&[(i64, u32)]> = reads.chunk_by(|a, b| second(a) == second(b)).collect();
-    let all = second(&reads[reads.len() - 1]) - second(&reads[0]) + 1;
-    let ordinary = ordinary(&seconds, all.max(SHORTEST));
+    let ordinary = ordinary(&seconds, log.max(SHORTEST_LOG));
     let dense: Vec<&[(i64, u32)]> = seconds
         .into_iter()
         .filter(|reads| reads.len() as u64 > TIMES_ORDINARY * ordinary && reads.len() > 1)
@@ -116,7 +116,7 @@ fn herds(reads: &mut [(i64, u32)]) -> Vec<Herd> {
         .collect()
 }
 
-/// How many LISTs an ordinary second has: the median of all seconds from the first to the last.
+/// How many LISTs an ordinary second has: the median of all seconds of the log.
 fn ordinary(seconds: &[&[(i64, u32)]], all: i64) -> u64 {
     let all = usize::try_from(all).unwrap_or(usize::MAX);
     let silent = all.saturating_sub(seconds.len());
@@ -137,14 +137,14 @@ mod tests {
     #[test]
     fn a_start_that_is_all_that_a_log_holds_is_a_herd() {
         for step in [0, 10_000, 100_000] {
-            let found = herds(&mut start(200, step));
+            let found = herds(&mut start(200, step), 0);
             assert_eq!(found.iter().map(|herd| herd.instances).collect::<Vec<u64>>(), [200], "{step}");
         }
     }
 
     #[test]
     fn an_even_rate_and_few_instances_are_none() {
-        assert_eq!(herds(&mut start(1_000, 500_000)), []);
-        assert_eq!(herds(&mut start(9, 1_000)), []);
+        assert_eq!(herds(&mut start(1_000, 500_000), 500), []);
+        assert_eq!(herds(&mut start(9, 1_000), 500), []);
     }
 }

@@ -7,6 +7,8 @@ pub mod chain;
 pub mod herd;
 pub mod informer;
 pub mod polling;
+#[cfg(test)]
+mod tests;
 pub mod watching;
 
 use compact_str::CompactString;
@@ -78,25 +80,34 @@ pub struct Patterns {
     pub collections: Followed,
     /// Of GETs of single objects, how much was followed.
     pub objects: Followed,
-    /// The LISTs, if they were asked for.
-    pub lists: Vec<UnderWay>,
+    /// The LISTs, if they were asked for, those of a row together.
+    lists: Vec<UnderWay>,
 }
 
 impl Patterns {
     /// Rebuilds the patterns. `keep_lists` keeps when each LIST was under way.
     #[must_use]
     pub fn of(collections: Lives, objects: Lives, keep_lists: bool) -> Self {
+        Self::with_lists(collections, objects, &|_, _| keep_lists)
+    }
+
+    /// Rebuilds the patterns, and keeps when LISTs were under way that are wanted, by when they were received and ended.
+    #[must_use]
+    pub fn with_lists(collections: Lives, objects: Lives, wanted: &dyn Fn(i64, i64) -> bool) -> Self {
         let (collections, followed) = collections.settled();
         let (objects, objects_followed) = objects.settled();
-        let log_end = collections.iter().flat_map(|life| &life.records).map(Record::end).max().unwrap_or(0);
-        let lists = if keep_lists { lists(&collections) } else { Vec::new() };
+        let records = || collections.iter().flat_map(|life| &life.records);
+        let log_begin = records().map(Record::at).min().unwrap_or(0);
+        let log = (log_begin, records().map(Record::end).max().unwrap_or(0));
+        let mut lists = lists(&collections, wanted);
+        lists.sort_unstable();
         let mut rows: HashMap<RowName, Pattern, FxBuildHasher> = HashMap::default();
         for lives in [collections, objects] {
             // Lives of one product of a client stand together.
             let clients: Vec<&[Life]> =
                 lives.chunk_by(|a, b| (a.client, a.product) == (b.client, b.product)).collect();
             let parts: Vec<Vec<(RowName, Pattern)>> =
-                clients.into_par_iter().map(|lives| of_one_client(lives, log_end)).collect();
+                clients.into_par_iter().map(|lives| of_one_client(lives, log)).collect();
             for (name, pattern) in parts.into_iter().flatten() {
                 rows.entry(name).or_default().merge(pattern);
             }
@@ -108,17 +119,23 @@ impl Patterns {
     pub fn take(&mut self, row: RowName) -> Option<Box<Pattern>> {
         self.rows.remove(&row).map(Box::new)
     }
+
+    /// When the LISTs of a row were under way, from received to ended, in microseconds since 1970; none unless they were
+    /// asked for.
+    pub fn lists_of(&self, row: RowName) -> impl Iterator<Item = (i64, i64)> {
+        let first = self.lists.partition_point(|list| list.row < row);
+        let of_row = self.lists[first..].iter().take_while(move |list| list.row == row);
+        of_row.map(|list| (list.from, list.to))
+    }
 }
 
-fn lists(lives: &[Life]) -> Vec<UnderWay> {
+fn lists(lives: &[Life], wanted: &dyn Fn(i64, i64) -> bool) -> Vec<UnderWay> {
     use crate::ledger::lives::What::{InconsistentPage, List, NextPage};
     let of = |life: &Life, record: &Record| {
         let row = (life.client, life.product, record.shape);
-        matches!(record.what(), List | NextPage | InconsistentPage).then(|| UnderWay {
-            row,
-            from: record.at(),
-            to: record.end(),
-        })
+        let (from, to) = (record.at(), record.end());
+        let is_list = matches!(record.what(), List | NextPage | InconsistentPage);
+        (is_list && wanted(from, to)).then_some(UnderWay { row, from, to })
     };
     lives.iter().flat_map(|life| life.records.iter().filter_map(move |record| of(life, record))).collect()
 }
@@ -133,14 +150,15 @@ impl Rows {
     }
 }
 
-fn of_one_client(lives: &[Life], log_end: i64) -> Vec<(RowName, Pattern)> {
+/// `log` is the first LIST's or WATCH's arrival and the last one's end, in microseconds since 1970.
+fn of_one_client(lives: &[Life], log: (i64, i64)) -> Vec<(RowName, Pattern)> {
     let mut rows = Rows::default();
     let mut reads = herd::Reads::default();
     for (index, life) in lives.iter().enumerate() {
-        of_one_life(life, log_end, &mut rows);
+        of_one_life(life, log.1, &mut rows);
         reads.add(u32::try_from(index).unwrap_or(u32::MAX), &life.records);
     }
-    reads.tell(&mut rows);
+    reads.tell((log.1 - log.0) / SECOND, &mut rows);
     let name = |shape| (lives[0].client, lives[0].product, shape);
     rows.0.into_iter().map(|(shape, pattern)| (name(shape), pattern)).collect()
 }

@@ -10,7 +10,8 @@ use rayon::ThreadPoolBuilder;
 use crate::classify::filter::Filter;
 use crate::decode::{Layers, detect};
 use crate::input::{Block, Feed, Source, can_be_read_again};
-use crate::ledger::{Dedup, Index, Ledger, Merge, ServerTimeline, SourceCounts};
+use crate::k8s::KubeVersion;
+use crate::ledger::{Dedup, EtcdLog, Index, Ledger, Merge, ServerTimeline, SourceCounts};
 
 pub use worker::{Counted, Pass, Shared, Worker};
 
@@ -27,6 +28,8 @@ pub struct Settings {
     pub format: Option<Layers>,
     /// How duplicates are looked for.
     pub dedup: Dedup,
+    /// Requests are put in order, to find patterns over time.
+    pub patterns: bool,
     /// The year of lines that have none.
     pub year: Option<i32>,
 }
@@ -63,6 +66,21 @@ pub fn run(
     run.joined(counted, both, traced)
 }
 
+/// Reads etcd's log. The result does not depend on the number of workers, on the size of blocks or on the order of
+/// sources.
+///
+/// # Errors
+/// Where the operating system gives no threads.
+pub fn etcd_log(
+    sources: &[Source],
+    settings: &Settings,
+    progress: &Arc<AtomicU64>,
+) -> anyhow::Result<EtcdLog> {
+    let timeline = &ServerTimeline::always(KubeVersion::NEWEST);
+    let counted = Run { sources, settings, timeline, progress }.pass(&Pass::Etcd, |_| true)?;
+    Ok(EtcdLog { input: counted.ledger.input, lines: counted.etcd })
+}
+
 struct Run<'a> {
     sources: &'a [Source],
     settings: &'a Settings,
@@ -73,7 +91,7 @@ struct Run<'a> {
 impl Run<'_> {
     /// Reads again what was counted, and adds to the audit log's requests what access log and traces tell of them.
     fn joined(&self, counted: Counted, both: bool, traced: Vec<u64>) -> anyhow::Result<Ledger> {
-        let Counted { mut ledger, mut access, mut additions } = counted;
+        let Counted { mut ledger, mut access, mut additions, .. } = counted;
         let held = std::mem::take(&mut ledger.input.sources);
         let holds = |index: usize, what: fn(&SourceCounts) -> u64| {
             u32::try_from(index)
@@ -98,31 +116,28 @@ impl Run<'_> {
                 additions.items(row, items);
             }
         }
-        Ok(Counted { ledger, access, additions }.whole())
+        Ok(Counted { ledger, access, additions, ..Counted::default() }.whole())
     }
 
     /// Reads those of the sources that are wanted.
     fn pass(&self, pass: &Pass<'_>, wanted: impl Fn(usize) -> bool) -> anyhow::Result<Counted> {
         let tell = |start: &[u8]| match self.settings.format {
-            Some(layers) => detect::framing_of(layers, start),
-            None => detect::framing(start),
+            Some(layers) if !matches!(pass, Pass::Etcd) => detect::framing_of(layers, start),
+            _ => detect::framing(start),
         };
         let wanted = (0..self.sources.len()).filter(|index| wanted(*index)).collect();
         let (threads, max_record) = (self.settings.threads, self.settings.max_record);
         let feed = Feed::new(self.sources, wanted, threads, max_record, &tell, Arc::clone(self.progress));
         let pool = ThreadPoolBuilder::new().num_threads(threads).build()?;
         let shared = Shared::new(self.settings, self.timeline, self.sources);
-        let counted = pool.broadcast(|thread| {
+        let workers = pool.broadcast(|thread| {
             let mut worker = Worker::new(&shared, pass);
             let mut block = Block::default();
             while feed.next_block(thread.index(), &mut block) {
                 worker.read(&block);
             }
-            worker.into_counted()
+            worker
         });
-        Ok(counted.into_iter().fold(Counted::default(), |mut all, one| {
-            all.merge(one);
-            all
-        }))
+        Ok(Worker::sum(workers))
     }
 }

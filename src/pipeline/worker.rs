@@ -1,14 +1,18 @@
 //! One worker: blocks in, numbers out.
 
+mod access;
+
+use access::Held;
+
 use super::Settings;
-use crate::classify::filter::Filter;
-use crate::classify::{Fingerprints, Parts, Request, classify, classify_access, request_hash};
-use crate::decode::klog::AccessLine;
+use crate::classify::{Fingerprints, Parts, Request, classify, request_hash};
+use crate::decode::etcd::EtcdLine;
 use crate::decode::{Decoder, Envelope, Foreign, Layers, Outcome, SkipReason, SourceFacts};
 use crate::input::{Block, Place, Source};
 use crate::k8s::Event;
-use crate::ledger::input::widened;
-use crate::ledger::{Additions, Dedup, Index, Ledger, Merge, Seen, ServerTimeline, SkipAt, SourceCounts};
+use crate::ledger::{
+    Additions, Dedup, EtcdLines, Index, Ledger, Merge, Seen, ServerTimeline, SkipAt, SourceCounts, Waiting,
+};
 
 /// What is done with what is read.
 #[derive(Debug)]
@@ -19,6 +23,8 @@ pub enum Pass<'a> {
     Index(&'a Index),
     /// Requests of access logs that are in the index add to the rows there; the others are counted.
     Join(&'a Index),
+    /// etcd's log is read.
+    Etcd,
 }
 
 /// What all workers of a pass share.
@@ -29,6 +35,8 @@ pub struct Shared<'a> {
     sources: &'a [Source],
     seen: Seen,
     prints: Fingerprints,
+    /// Lines of access logs.
+    waiting: Waiting<Held>,
 }
 
 impl<'a> Shared<'a> {
@@ -36,7 +44,8 @@ impl<'a> Shared<'a> {
     #[must_use]
     pub fn new(settings: &'a Settings, timeline: &'a ServerTimeline, sources: &'a [Source]) -> Self {
         let (seen, prints) = (Seen::new(settings.dedup), Fingerprints::default());
-        Self { settings, timeline, sources, seen, prints }
+        let waiting = Waiting::new(access::room(settings.threads));
+        Self { settings, timeline, sources, seen, prints, waiting }
     }
 }
 
@@ -49,6 +58,8 @@ pub struct Counted {
     pub access: Ledger,
     /// What access logs tell of the audit log's requests.
     pub additions: Additions,
+    /// The lines of etcd's log.
+    pub etcd: EtcdLines,
 }
 
 impl Counted {
@@ -67,6 +78,7 @@ impl Merge for Counted {
         self.ledger.merge(other.ledger);
         self.access.merge(other.access);
         self.additions.merge(other.additions);
+        self.etcd.merge(other.etcd);
     }
 }
 
@@ -91,16 +103,36 @@ impl<'a> Worker<'a> {
     /// A worker of a pass.
     #[must_use]
     pub fn new(shared: &'a Shared<'a>, pass: &'a Pass<'a>) -> Self {
-        let decoder = Decoder::new(shared.settings.format, shared.settings.max_record);
+        let Settings { format, max_record, .. } = shared.settings;
+        let decoder = match pass {
+            Pass::Etcd => Decoder::of_etcd(*max_record),
+            _ => Decoder::new(*format, *max_record),
+        };
         let counting =
             Counting { pass, shared, counted: Counted::default(), source: SourceCounts::default() };
         Self { decoder, counting }
     }
 
-    /// What was counted.
+    /// What a worker counted that was alone.
     #[must_use]
     pub fn into_counted(self) -> Counted {
-        self.counting.counted
+        Self::sum([self])
+    }
+
+    /// What all workers of a pass counted, once they have read everything: what waited for more of its request is
+    /// counted now.
+    #[must_use]
+    pub fn sum(workers: impl IntoIterator<Item = Self>) -> Counted {
+        let mut workers = workers.into_iter();
+        let Some(Self { mut counting, .. }) = workers.next() else { return Counted::default() };
+        for worker in workers {
+            counting.counted.merge(worker.counting.counted);
+        }
+        let shared = counting.shared;
+        for (print, lines) in shared.waiting.take() {
+            counting.settle(print, lines);
+        }
+        counting.counted
     }
 
     /// Reads a block.
@@ -136,8 +168,9 @@ impl<'a> Worker<'a> {
 }
 
 impl Counting<'_> {
+    /// Whether what is no event is counted.
     fn is_count(&self) -> bool {
-        matches!(self.pass, Pass::Count)
+        matches!(self.pass, Pass::Count | Pass::Etcd)
     }
 
     fn begin(&mut self, block: &Block) {
@@ -163,6 +196,7 @@ impl Counting<'_> {
     }
 
     fn take(&mut self, outcome: Outcome<'_>, layers: Layers, place: Place) {
+        let outcome = if matches!(self.pass, Pass::Etcd) { beside_etcd(outcome) } else { outcome };
         match outcome {
             Outcome::Event(event) => self.event(event, layers, place),
             Outcome::Access { line, written } => self.access(line, written, layers, place),
@@ -172,6 +206,7 @@ impl Counting<'_> {
                     self.counted.ledger.observe_trace(place, fragment);
                 }
             }
+            Outcome::Etcd { line, written } => self.etcd(line, written, place),
             Outcome::Foreign(kind) => {
                 if self.is_count() {
                     self.source.foreign(kind, &mut self.counted.ledger.input);
@@ -188,11 +223,24 @@ impl Counting<'_> {
         }
     }
 
+    fn etcd(&mut self, line: &EtcdLine<'_>, written: Option<i64>, place: Place) {
+        let lines = &mut self.counted.etcd;
+        match &line.slow {
+            None => lines.observe_other(place, written),
+            Some(slow) => {
+                let print = self.shared.prints.etcd(slow, written);
+                let is_new = self.shared.settings.dedup == Dedup::Off
+                    || self.shared.seen.insert((print, written.unwrap_or(0)));
+                lines.observe(slow, place, written, is_new);
+            }
+        }
+    }
+
     fn event(&mut self, event: &Event<'_>, layers: Layers, place: Place) {
         let stage = event.stage().expect("decode lets only the four stages pass");
         let parts = Parts::of(event);
         match self.pass {
-            Pass::Join(_) => {}
+            Pass::Join(_) | Pass::Etcd => {}
             Pass::Index(index) => {
                 if !event.audit_id.is_empty() {
                     let mut request = classify(event, &parts, stage, place);
@@ -216,59 +264,7 @@ impl Counting<'_> {
                     self.shared.seen.insert((print, request.received.unwrap_or(0)))
                 };
                 self.date(&mut request);
-                let fate = observe(&self.shared.settings.filter, &mut self.counted.ledger, &request, is_new);
-                self.note(fate);
-            }
-        }
-    }
-
-    fn access(&mut self, line: &AccessLine<'_>, written: Option<i64>, layers: Layers, place: Place) {
-        let parts = Parts::of_uri(&line.uri);
-        let mut request = classify_access(line, &parts, written, place);
-        let print = self.shared.prints.access(line, written);
-        let hash = (!line.audit_id.is_empty()).then(|| request_hash(&line.audit_id, &line.uri));
-        match self.pass {
-            Pass::Index(index) => {
-                request.era = self.shared.timeline.era(place.source, request.received);
-                if let Some(hash) = hash {
-                    index.note(hash, Ledger::row_hash(&request), true);
-                }
-            }
-            Pass::Join(index) => {
-                let is_new = self.shared.seen.insert_one_of(print);
-                request.era = self.shared.timeline.era(place.source, request.received);
-                let filter = &self.shared.settings.filter;
-                match hash.and_then(|hash| index.audited(hash)) {
-                    Some(row) if is_new => {
-                        // What a filter leaves out was counted as that, and still tells of the audit log's request.
-                        let wanted = filter.is_empty() || filter.pass(&request);
-                        self.counted.ledger.input.joined += u64::from(wanted);
-                        if let Some(apf) = &line.apf {
-                            self.counted.additions.apf(row, apf);
-                        }
-                    }
-                    Some(_) => {}
-                    None => {
-                        observe(filter, &mut self.counted.access, &request, is_new);
-                    }
-                }
-            }
-            Pass::Count => {
-                self.source.event(request.stage, layers, &mut self.counted.ledger.input);
-                self.source.access_lines += 1;
-                let input = &mut self.counted.ledger.input;
-                input.access_lines += 1;
-                input.access_ids += u64::from(hash.is_some());
-                input.undated += u64::from(request.received.is_none());
-                if let Some(received) = request.received {
-                    input.access_span = widened(input.access_span, received);
-                }
-                let is_new = self.shared.seen.insert_one_of(print);
-                self.date(&mut request);
-                let fate = observe(&self.shared.settings.filter, &mut self.counted.access, &request, is_new);
-                let input = &mut self.counted.ledger.input;
-                input.access_counted += u64::from(fate == Fate::Counted);
-                input.access_duplicates += u64::from(fate == Fate::Copy);
+                let fate = observe(self.shared.settings, &mut self.counted.ledger, &request, is_new);
                 self.note(fate);
             }
         }
@@ -297,6 +293,15 @@ impl Counting<'_> {
     }
 }
 
+/// What the lines of other programs are that stand in etcd's log.
+fn beside_etcd(outcome: Outcome<'_>) -> Outcome<'_> {
+    match outcome {
+        Outcome::Event(_) | Outcome::Skip(SkipReason::NotAnEvent) => Outcome::Foreign(Foreign::Json),
+        Outcome::Access { .. } | Outcome::Trace(_) => Outcome::Foreign(Foreign::Klog),
+        outcome => outcome,
+    }
+}
+
 /// What became of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
@@ -305,10 +310,15 @@ enum Fate {
     Copy,
 }
 
-fn observe(filter: &Filter, ledger: &mut Ledger, request: &Request<'_>, is_new: bool) -> Fate {
-    let wanted = filter.is_empty() || filter.pass(request);
+fn observe(settings: &Settings, ledger: &mut Ledger, request: &Request<'_>, is_new: bool) -> Fate {
+    let wanted = settings.filter.is_empty() || settings.filter.pass(request);
     match (is_new, wanted) {
-        (true, true) => ledger.observe(request),
+        (true, true) => {
+            let row = ledger.observe(request);
+            if settings.patterns {
+                ledger.follow(request, row);
+            }
+        }
         (false, true) => ledger.observe_copy(request),
         (_, false) => {}
     }

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::input;
 use super::plain::{count, counted, duration};
 use super::prose::Line;
 use super::request::source;
+use super::{cost, etcd_log, input, patterns};
 use crate::report::v1::{Evidence, Finding, Named, Path, Report, Server, Who};
 
 /// How many user agents are named.
@@ -42,6 +42,10 @@ pub(super) fn what_and_why(finding: &Finding) -> Vec<(&'static str, Line)> {
         facts.push(("Known by", known(path)));
     }
     facts.extend(how_much(finding).map(|line| ("How much", line)));
+    facts.extend(cost::of_finding(finding).map(|line| ("Costs", line)));
+    facts.extend(finding.etcd_slow.as_ref().map(|slow| ("etcd says", etcd_log::fact(slow))));
+    let patterns = finding.pattern.as_ref().map(patterns::lines).unwrap_or_default();
+    facts.extend(patterns.into_iter().map(|line| ("Over time", line)));
     facts
 }
 
@@ -179,7 +183,7 @@ fn figure(value: &Value) -> Option<String> {
 }
 
 /// An instant to the second.
-fn instant(timestamp: &str) -> String {
+pub(super) fn instant(timestamp: &str) -> String {
     let seconds = timestamp.split(['.', 'Z']).next().unwrap_or(timestamp);
     format!("{} UTC", seconds.replace('T', " "))
 }
@@ -220,7 +224,10 @@ pub(super) fn read(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
     input::lines(&report.input, &mut |_, text| lines.push(text.to_owned()));
     lines.push(server(&report.server));
+    lines.extend(cost::totals(report));
+    lines.extend(report.inventory.iter().flat_map(cost::inventory));
     lines.extend(report.server.notes.iter().cloned());
+    lines.extend(patterns::left_out(report));
     lines
 }
 

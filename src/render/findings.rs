@@ -2,6 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
+use super::over_time::OverTime;
 use super::plain::escaped;
 use super::table::wrapped;
 use super::{facts, prose};
@@ -42,6 +43,7 @@ pub fn details(report: &Report, top: usize, width: usize) -> String {
     let mut page = String::new();
     let mut told: Vec<(&str, &str)> = Vec::new();
     let mut clients: Vec<Option<&str>> = Vec::new();
+    let over_time = OverTime::of(report);
     for finding in report.findings.iter().filter(|finding| finding.severity != "info") {
         let client = finding.client.as_deref();
         if clients.last() != Some(&client) {
@@ -49,7 +51,7 @@ pub fn details(report: &Report, top: usize, width: usize) -> String {
                 break;
             }
             clients.push(client);
-            page.push_str(&heading(finding, width));
+            page.push_str(&heading(finding, &over_time, width));
         }
         page.push_str(&full(finding, &mut told, width));
     }
@@ -61,10 +63,11 @@ fn copied(title: &str, text: &str) -> String {
     format!("  {title:<14}{text}\n")
 }
 
-fn heading(finding: &Finding, width: usize) -> String {
+fn heading(finding: &Finding, over_time: &OverTime<'_>, width: usize) -> String {
     let name = finding.who.as_ref().map_or("the log itself", |who| &who.name);
     let mut page = format!("{BOLD}{}{BOLD:#}\n", escaped(name));
-    for (title, line) in facts::who(finding) {
+    let room = width.saturating_sub(INDENT.len());
+    for (title, line) in facts::who(finding).into_iter().chain(over_time.lines(finding, room)) {
         page.push_str(&titled(title, &line.plain(), width));
     }
     page

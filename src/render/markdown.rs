@@ -5,28 +5,32 @@ mod rule;
 
 use self::inline::{code, code_block, code_in_cell, line, prose, text, text_in_cell, words};
 pub(super) use self::rule::help;
-use super::facts;
+use super::over_time::{self, OverTime};
 use super::plain::count;
+use super::{etcd_log, facts};
 use crate::report::v1::{Finding, Report, Suppressed};
 
 /// GitHub takes 1 MiB for the summary of a step, and drops all of a longer one.
 const MAX_BYTES: usize = 900_000;
+/// Characters of a line that GitHub shows without a break.
+const WIDTH: usize = 90;
 
 /// Renders the report. Findings that would make it longer than 900 kB are left out, and counted.
 #[must_use]
 pub fn render(report: &Report) -> String {
     let head = head(report);
-    let tail = format!("{}{}", policy(report), rule::all(report));
+    let tail = format!("{}{}{}", etcd(report), policy(report), rule::all(report));
     let mut left = MAX_BYTES.saturating_sub(head.len() + tail.len());
     let mut rows = String::new();
     let mut sections = String::new();
     let mut client = None;
+    let over_time = OverTime::of(report);
     let mut shown = 0;
     for finding in &report.findings {
         let row = row(finding);
         let mut section = section(finding);
         if client != Some(&finding.client) {
-            section.insert_str(0, &format!("## {}\n\n", heading(finding)));
+            section.insert_str(0, &format!("## {}\n\n{}", heading(finding), times(finding, &over_time)));
             client = Some(&finding.client);
         }
         let Some(rest) = left.checked_sub(row.len() + section.len()) else { break };
@@ -53,6 +57,7 @@ fn head(report: &Report) -> String {
         head.push("What the log does not hold was not judged.\n\n".to_owned());
     }
     head.extend(facts::read(report).iter().map(|read| format!("- {}\n", text(read))));
+    head.extend(over_time::peaks(report).iter().map(|peak| format!("- Peak: {}\n", text(peak))));
     head.extend(facts::amiss(report).iter().map(|wrong| format!("- **Mind:** {}\n", text(wrong))));
     head.concat()
 }
@@ -76,6 +81,13 @@ fn heading(finding: &Finding) -> String {
     }
 }
 
+fn times(finding: &Finding, over_time: &OverTime<'_>) -> String {
+    let lines = over_time.lines(finding, WIDTH);
+    let lines: Vec<String> =
+        lines.iter().map(|(title, times)| format!("- **{title}:** {}\n", line(times))).collect();
+    if lines.is_empty() { String::new() } else { lines.concat() + "\n" }
+}
+
 fn section(finding: &Finding) -> String {
     let resource = finding.resource.as_deref().map_or_else(String::new, |name| format!(": {}", code(name)));
     let mut out = vec![format!(
@@ -94,6 +106,39 @@ fn section(finding: &Finding) -> String {
     ];
     let parts = parts.iter().filter(|(_, body)| !body.is_empty());
     out.extend(parts.map(|(title, body)| format!("\n**{title}**\n\n{body}")));
+    out.concat() + "\n"
+}
+
+/// What etcd's own log says.
+fn etcd(report: &Report) -> String {
+    let Some(log) = &report.etcd_log else { return String::new() };
+    let mut out = vec!["## What etcd says\n\n".to_owned()];
+    out.extend(etcd_log::summary(log).iter().map(|read| format!("- {}\n", line(read))));
+    let rows = etcd_log::rows(log);
+    if !rows.is_empty() {
+        let cells = |cells: &mut dyn Iterator<Item = String>| {
+            format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
+        };
+        let columns = etcd_log::COLUMNS;
+        out.push("\n".to_owned());
+        out.push(cells(&mut columns.iter().map(|(name, _)| name.replace('\n', " "))));
+        out.push(cells(
+            &mut columns.iter().map(|(_, number)| if *number { "--:" } else { "---" }.to_owned()),
+        ));
+        for row in rows {
+            let mut texts = row.iter();
+            let resource = texts.next().map(|name| code_in_cell(name));
+            out.push(cells(&mut resource.into_iter().chain(texts.map(|text| text_in_cell(text)))));
+        }
+    }
+    let details = etcd_log::details(log);
+    if !details.is_empty() {
+        out.push("\n".to_owned());
+    }
+    for (title, told) in &details {
+        let title = if title.is_empty() { String::new() } else { format!("**{title}:** ") };
+        out.push(format!("- {title}{}\n", line(told)));
+    }
     out.concat() + "\n"
 }
 

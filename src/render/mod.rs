@@ -1,5 +1,7 @@
 //! One file for each format of a report.
 
+mod cost;
+mod etcd_log;
 pub mod export;
 mod facts;
 pub(crate) mod file;
@@ -9,11 +11,14 @@ mod input;
 pub mod json;
 pub mod junit;
 pub mod markdown;
+mod over_time;
+mod patterns;
 pub mod plain;
 mod prose;
 pub mod request;
 pub mod rules;
 pub mod sarif;
+mod sparkline;
 mod table;
 pub mod text;
 mod traces;

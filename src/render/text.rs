@@ -5,9 +5,8 @@ use anstyle::{AnsiColor, Style};
 use super::plain::{count, counted, cut, duration, escaped, share, short_count, short_duration};
 use super::request::source;
 use super::table::{NARROW, table, wrapped};
-use super::traces;
-use super::{facts, findings, input};
-use crate::report::v1::{Client, Counts, Latency, Rate, Report, Shape};
+use super::{cost, etcd_log, facts, findings, input, over_time, patterns, traces};
+use crate::report::v1::{Client, Cost, Counts, EtcdLog, Latency, Rate, Report, Shape};
 
 /// How much is shown, and how wide.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +37,7 @@ pub fn render(report: &Report, view: &View) -> String {
         page.push_str(&findings::details(report, view.top, view.width));
     }
     if !report.clients.is_empty() {
-        page.push_str(&heading("clients, costliest first: time of reads from etcd, then ignored limits"));
+        page.push_str(&heading(&format!("clients, costliest first: {}", cost::order(report))));
         page.push_str(&clients(report, view));
     }
     let traces = traces::rows(&report.traces, view.width);
@@ -47,6 +46,9 @@ pub fn render(report: &Report, view: &View) -> String {
             "slow requests that the server traced (above 500 ms), the greatest time first",
         ));
         page.push_str(&traces);
+    }
+    if let Some(log) = &report.etcd_log {
+        page.push_str(&etcd(log, view));
     }
     let found = |client: &Client| {
         report.findings.iter().any(|finding| finding.client.as_ref() == Some(&client.identity))
@@ -82,7 +84,7 @@ fn head(report: &Report, view: &View) -> String {
     };
     input::lines(&report.input, &mut line);
     line("server", &facts::server(&report.server));
-    for note in &report.server.notes {
+    for note in report.server.notes.iter().chain(&patterns::left_out(report)) {
         line("", note);
     }
     let totals = &report.totals.counts;
@@ -96,6 +98,15 @@ fn head(report: &Report, view: &View) -> String {
             counted(totals.limit_ignored, "list")
         ),
     );
+    if let Some(costs) = cost::totals(report) {
+        line("costs", &costs);
+    }
+    for (index, told) in report.inventory.iter().flat_map(cost::inventory).enumerate() {
+        line(if index == 0 { "cluster" } else { "" }, &escaped(&told));
+    }
+    for (index, peak) in over_time::peaks(report).iter().enumerate() {
+        line(if index == 0 { "peak" } else { "" }, peak);
+    }
     let observed = &totals.observed;
     if observed.agree + observed.contradict > 0 {
         line(
@@ -124,6 +135,26 @@ fn head(report: &Report, view: &View) -> String {
     page
 }
 
+/// What etcd's own log says.
+fn etcd(log: &EtcdLog, view: &View) -> String {
+    let mut page = heading(etcd_log::HEADING);
+    for line in etcd_log::summary(log) {
+        page.push_str(&wrapped("", "  ", &line.plain(), view.width));
+    }
+    let rows: Vec<Vec<String>> = etcd_log::rows(log)
+        .into_iter()
+        .map(|row| row.iter().map(|cell| escaped(cell).into_owned()).collect())
+        .collect();
+    if !rows.is_empty() {
+        page.push('\n');
+        page.push_str(&table(&etcd_log::COLUMNS, rows, 0, view.width));
+    }
+    for (title, line) in etcd_log::details(log) {
+        page.push_str(&wrapped(&format!("{title:<11}"), "           ", &line.plain(), view.width));
+    }
+    page
+}
+
 fn clients(report: &Report, view: &View) -> String {
     let wide = view.width >= WIDE;
     let mut columns = vec![
@@ -134,9 +165,14 @@ fn clients(report: &Report, view: &View) -> String {
         ("etcd\ngets", true),
         ("limits\nignored", true),
         ("peak\n/min", true),
-        ("p50/p99", true),
-        ("etcd\ntime", true),
     ];
+    let priced = cost::is_by_inventory(report);
+    if priced {
+        columns.extend([("read from\netcd", true), ("received\nat most", true)]);
+    }
+    if wide || !priced {
+        columns.extend([("p50/p99", true), ("etcd\ntime", true)]);
+    }
     if wide {
         columns.push(("", true));
         columns.push(("user agents", false));
@@ -155,11 +191,20 @@ fn clients(report: &Report, view: &View) -> String {
             count(counts.etcd_gets),
             count(counts.limit_ignored),
             figures.rate.map_or("–".to_owned(), |rate| count(rounded(rate.peak_per_minute))),
-            figures
-                .latency
-                .map_or("–".to_owned(), |l| format!("{}/{}", took(l.p50_micros), took(l.p99_micros))),
-            share(counts.etcd_micros, total.counts.etcd_micros),
         ];
+        if priced {
+            let work = figures.cost.and_then(|cost| cost.total.as_ref());
+            row.push(cost::short(work.and_then(|work| work.etcd.as_ref())));
+            row.push(cost::short(work.and_then(|work| work.received.as_ref())));
+        }
+        if wide || !priced {
+            let latency = figures.latency;
+            row.push(
+                latency
+                    .map_or("–".to_owned(), |l| format!("{}/{}", took(l.p50_micros), took(l.p99_micros))),
+            );
+            row.push(share(counts.etcd_micros, total.counts.etcd_micros));
+        }
         if wide {
             row.push(duration(counts.etcd_micros));
             row.push(agents);
@@ -178,11 +223,16 @@ fn clients(report: &Report, view: &View) -> String {
         .collect();
     let others = &report.clients[view.top.min(report.clients.len())..];
     if !others.is_empty() {
-        let counts = sum(others);
-        let figures = Figures { counts: &counts, latency: None, rate: None };
+        let (counts, cost) = (sum(others), cost::sum(others));
+        let figures = Figures { counts: &counts, latency: None, rate: None, cost: Some(&cost) };
         rows.push(row(format!("({} others)", count(others.len() as u64)), &figures, String::new()));
     }
-    let all = Figures { counts: &total.counts, latency: total.latency.as_ref(), rate: total.rate.as_ref() };
+    let all = Figures {
+        counts: &total.counts,
+        latency: total.latency.as_ref(),
+        rate: total.rate.as_ref(),
+        cost: Some(&total.cost),
+    };
     rows.push(row("all".to_owned(), &all, String::new()));
     table(&columns, rows, 0, view.width)
 }
@@ -200,11 +250,13 @@ struct Figures<'a> {
     counts: &'a Counts,
     latency: Option<&'a Latency>,
     rate: Option<&'a Rate>,
+    cost: Option<&'a Cost>,
 }
 
 impl<'a> Figures<'a> {
     fn of(client: &'a Client) -> Self {
-        Self { counts: &client.counts, latency: client.latency.as_ref(), rate: client.rate.as_ref() }
+        let (latency, rate) = (client.latency.as_ref(), client.rate.as_ref());
+        Self { counts: &client.counts, latency, rate, cost: Some(&client.cost) }
     }
 }
 
@@ -225,7 +277,7 @@ fn sum(clients: &[Client]) -> Counts {
 }
 
 /// A client's short name.
-fn name(client: &Client) -> String {
+pub(super) fn name(client: &Client) -> String {
     let base = match (&client.service_account, client.kind.as_str()) {
         (Some(account), _) => format!("{}/{}", account.namespace, account.name),
         (None, "node") => {
@@ -313,6 +365,9 @@ fn shape_lines(shape: &Shape, again: bool, view: &View) -> String {
     let from = source(&shape.served_from, shape.likely.as_deref(), shape.rejected);
     let limit = if shape.limit == "ignored" { format!(", {BAD}limit ignored{BAD:#}") } else { String::new() };
     line("count", &format!("{}{peak}{took}", counted(shape.requests, "request")));
+    if let Some(costs) = cost::known(&shape.cost, shape.requests) {
+        line("costs", &costs);
+    }
     line("served", &format!("{from}{limit}"));
     line("why", if again { "as above" } else { &shape.explanation });
     if let Some(example) = &shape.example {

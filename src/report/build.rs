@@ -1,14 +1,16 @@
 //! From a ledger to a report: verdicts, sums, order.
 
-use std::cmp::Reverse;
-
+use super::etcd_log::Etcd;
 use super::findings::Findings;
 use super::gather::Builder;
 use super::sums::{Sums, latency, rate};
-use super::{input, patterns, server_log, v1};
+use super::{cost, input, minutes, patterns, server_log, v1};
 use crate::accounts::Accounts;
+use crate::accounts::etcd::SLACK;
 use crate::apiserver::Server;
+use crate::cost::Inventory;
 use crate::input::{Source, Sources};
+use crate::ledger::etcd::Spans;
 use crate::ledger::{Exemplar, Ledger, ServerTimeline};
 use crate::patterns::Patterns;
 use crate::rules::{Policy, Rule, RuleSet, judge};
@@ -49,10 +51,14 @@ pub struct Context<'a> {
     pub version_source: VersionSource,
     /// What a reader should know about how the server was found.
     pub notes: Vec<String>,
+    /// etcd's own log, if there is one.
+    pub etcd: Option<Etcd<'a>>,
     /// The rules that judge.
     pub rules: &'a RuleSet,
     /// What is known and accepted.
     pub policy: &'a Policy,
+    /// What the cluster holds, if it was given.
+    pub inventory: Option<&'a Inventory>,
 }
 
 /// Builds the report.
@@ -66,17 +72,25 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         .map(|version| Server { version: *version, ..context.server.clone() })
         .collect();
     let traces = server_log::traces(&mut ledger.traces);
-    let patterns = Patterns::of(ledger.collections, ledger.objects, false);
-    let accounts = Accounts::open(
+    // Of millions of LISTs, those that may have to do with one of etcd's slow reads.
+    let slow = context.etcd.map_or_else(Spans::default, |etcd| etcd.log.lines.ranges.spans(SLACK));
+    let patterns =
+        Patterns::with_lists(ledger.collections, ledger.objects, &|from, to| slow.overlap(from, to));
+    let mut accounts = Accounts::open(
         ledger.clients,
         patterns,
         &servers,
         &context.server,
         context.version_source != VersionSource::NewestKnown,
         received_only,
+        context.inventory,
     );
+    if let Some(etcd) = &context.etcd {
+        accounts.match_slow_reads(etcd.log.lines.ranges.iter());
+    }
     let followed_collections = patterns::followed(&accounts.collections);
     let followed_objects = patterns::followed(&accounts.objects);
+    let inventory = context.inventory.map(|inventory| cost::inventory(inventory, &accounts));
     let rules = &context.rules.rules;
     let mut judged = judge(&accounts, &ledger.input, rules, &context.policy.suppressions);
     let judged_failures = std::mem::take(&mut judged.failures);
@@ -86,23 +100,34 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         accounts: &accounts,
         rules,
         policy: context.policy,
+        etcd: context.etcd,
         is_filtered: ledger.input.filtered > 0,
         example: &example,
     }
     .tell(judged);
-    let mut all = Sums::default();
+    let etcd_log = context.etcd.map(|etcd| etcd.section(&accounts, ledger.input.span));
+    let mut all = Sums { costs: cost::Costs::none(context.inventory), ..Sums::default() };
     let mut clients: Vec<(usize, v1::Client)> =
         accounts.clients.into_iter().map(|account| builder.client(account, &mut all)).enumerate().collect();
     clients.sort_by_cached_key(|(_, client)| {
         let counts = &client.counts;
-        let cost = (counts.etcd_micros, counts.etcd_lists, counts.limit_ignored, counts.requests);
-        (Reverse(cost), client.identity.clone(), client.kind.clone(), client.impersonated_by.clone())
+        let latency = [counts.etcd_micros, counts.etcd_lists, counts.limit_ignored, counts.requests];
+        let rank = cost::rank(&client.cost, latency, context.inventory);
+        (rank, client.identity.clone(), client.kind.clone(), client.impersonated_by.clone())
     });
     let mut rank = vec![0; clients.len()];
     for (place, (account, _)) in clients.iter().enumerate() {
         rank[*account] = place;
     }
-    let totals = v1::Totals { counts: all.counts, latency: latency(&all.latency), rate: rate(&all.timeline) };
+    let clients: Vec<v1::Client> = clients.into_iter().map(|(_, client)| client).collect();
+    let totals = v1::Totals {
+        counts: all.counts,
+        latency: latency(&all.latency),
+        rate: rate(&all.timeline),
+        peak: minutes::peak(&clients, |point| point.requests),
+        etcd_peak: minutes::peak(&clients, |point| point.etcd_reads),
+        cost: all.costs.told(),
+    };
     v1::Report {
         schema_version: v1::SCHEMA_VERSION,
         kubetoll_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -114,11 +139,14 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         findings: told.sorted(&rank),
         rules: rules.iter().map(rule).collect(),
         rule_failures: judged_failures,
-        clients: clients.into_iter().map(|(_, client)| client).collect(),
+        inventory,
+        ranking: cost::ranking(context.inventory),
+        clients,
         followed_collections,
         followed_objects,
         traces,
         traces_left_out: ledger.traces.left_out(),
+        etcd_log,
     }
 }
 

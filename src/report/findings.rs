@@ -2,9 +2,9 @@
 
 use std::cmp::Reverse;
 
-use super::{patterns, v1};
+use super::{Etcd, cost, patterns, v1};
 use crate::accounts::{Account, Accounts};
-use crate::k8s::timestamp;
+use crate::k8s::{Verb, timestamp};
 use crate::ledger::DistinctSet;
 use crate::rules::{self, Judged, Policy, Rule, Severity};
 
@@ -13,6 +13,8 @@ pub(super) struct Findings<'a> {
     pub(super) accounts: &'a Accounts,
     pub(super) rules: &'a [Rule],
     pub(super) policy: &'a Policy,
+    /// etcd's own log.
+    pub(super) etcd: Option<Etcd<'a>>,
     /// A filter left events out.
     pub(super) is_filtered: bool,
     /// A request in the form of the report.
@@ -91,6 +93,7 @@ impl Findings<'_> {
         let mut evidence = finding.evidence.iter().map(|one| v1::Evidence::from((self.example)(one)));
         let first = evidence.next();
         let more_evidence = evidence.collect();
+        let etcd_slow = self.etcd_slow(&finding);
         v1::Finding {
             verify: verify(account, &finding, first.as_ref()),
             who: account.map(|account| who(account, &finding)),
@@ -108,9 +111,19 @@ impl Findings<'_> {
             look_for: finding.look_for,
             stats: finding.stats.iter().map(|(name, value)| ((*name).to_owned(), value.to_json())).collect(),
             pattern: patterns::pattern(&finding.pattern),
+            cost: account.map(|_| cost::known(&finding.cost)),
             evidence: first,
             more_evidence,
+            etcd_slow,
         }
+    }
+
+    /// What etcd's own log says where a finding is on LISTs.
+    fn etcd_slow(&self, finding: &rules::Finding) -> Option<v1::EtcdSlow> {
+        let is_list = finding.verdict.as_ref().is_some_and(|verdict| verdict.verb == Verb::List.as_str());
+        let (account, resource) = (finding.account.filter(|_| is_list)?, finding.resource.as_deref()?);
+        let reads = self.accounts.slow_reads.of(account, resource)?;
+        Some(self.etcd?.slow(resource, reads))
     }
 
     fn policy(&self, judged: &Judged) -> v1::Policy {

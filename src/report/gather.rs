@@ -4,11 +4,13 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::build::{Context, file_name};
+use super::minutes::Minutes;
 use super::server_log::{flows, items};
 use super::sums::{Sums, distinct, histogram, latency, observed, one, rate, statuses};
-use super::{advice, patterns, v1};
+use super::{advice, cost, patterns, v1};
 use crate::accounts::{Account, Entry, ProductRow, ShapeKey};
 use crate::apiserver::{LimitVerdict, Server};
+use crate::cost::{Known, Part};
 use crate::k8s::{Verb, timestamp};
 use crate::ledger::{Merge, Row, Timeline, exemplar};
 use crate::patterns::Pattern;
@@ -38,15 +40,18 @@ impl Builder<'_> {
             })
             .collect();
         user_agents.sort_by(|a, b| (Reverse(a.requests), &a.product).cmp(&(Reverse(b.requests), &b.product)));
-        let mut sums = Sums::default();
-        let mut shapes: Vec<v1::Shape> =
-            account.entries.into_iter().map(|(key, entry)| self.shape(key, entry, &mut sums)).collect();
+        let mut sums = Sums { costs: cost::Costs::none(self.context.inventory), ..Sums::default() };
+        let mut minutes = Minutes::default();
+        let shape = |(key, entry)| self.shape(key, entry, &mut sums, &mut minutes);
+        let mut shapes: Vec<v1::Shape> = account.entries.into_iter().map(shape).collect();
         shapes.sort_by_cached_key(|shape| {
             let micros =
                 shape.latency.filter(|_| !shape.long_running).map_or(0, |latency| latency.sum_micros);
             let etcd = shape.served_from == "etcd" || shape.likely.as_deref() == Some("etcd");
             let ignored = shape.limit == "ignored" && shape.verb == "list";
-            Reverse((if etcd { micros } else { 0 }, if ignored { shape.requests } else { 0 }, shape.requests))
+            let latency =
+                [if etcd { micros } else { 0 }, if ignored { shape.requests } else { 0 }, 0, shape.requests];
+            cost::rank(&shape.cost, latency, self.context.inventory)
         });
         all.add(&sums);
         v1::Client {
@@ -57,28 +62,35 @@ impl Builder<'_> {
             user_agents,
             nodes: distinct(&account.nodes),
             pods: distinct(&account.pods),
+            cost: sums.costs.told(),
             latency: latency(&sums.latency),
             rate: rate(&sums.timeline),
             first_timestamp: sums.span.map(|span| timestamp::format_micros(span.0)),
             last_timestamp: sums.span.map(|span| timestamp::format_micros(span.1)),
             counts: sums.counts,
             shapes,
+            timelines: minutes.tell(),
         }
     }
 
-    fn shape(&self, key: ShapeKey, entry: Entry, sums: &mut Sums) -> v1::Shape {
+    fn shape(&self, key: ShapeKey, mut entry: Entry, sums: &mut Sums, minutes: &mut Minutes) -> v1::Shape {
         let (observed, certainty) = (observed(entry.fit), entry.certainty());
         // A request that two products share by its ID is one of each.
         let (mut requests, mut open) = (0, 0);
         let (mut row, mut timeline, mut products) = (Row::default(), Timeline::default(), Vec::new());
         let mut pattern = Pattern::default();
-        for ProductRow { product, row: own, pattern: shown, .. } in entry.rows {
+        let mut costs = cost::Costs::default();
+        let rows = std::mem::take(&mut entry.rows);
+        for ProductRow { product, row: own, pattern: shown, cost, .. } in rows {
             if let Some(shown) = shown {
                 pattern.merge(*shown);
             }
+            if let Some(cost) = cost {
+                costs.sum.get_or_insert_default().merge(*cost);
+            }
             requests += own.requests(self.received_only);
             open += own.open();
-            timeline.merge(own.whole_timeline());
+            timeline.merge(own.times(self.received_only));
             products.push(product);
             row.merge(own);
         }
@@ -97,7 +109,19 @@ impl Builder<'_> {
             statuses: statuses(&row, requests),
             observed,
         };
-        let mut part = Sums { counts, timeline: timeline.clone(), span: row.span, open, ..Sums::default() };
+        let part = Part {
+            requests,
+            work: entry.work.as_deref(),
+            cost: costs.sum.as_ref(),
+            items: row.items,
+            page_limit: entry.page_limit(),
+        };
+        let cost = cost::known(&Known::of(std::iter::once(part)));
+        if let Some(sum) = &costs.sum {
+            costs.minutes.add(&timeline, sum);
+        }
+        let mut part =
+            Sums { counts, timeline: timeline.clone(), span: row.span, open, costs, ..Sums::default() };
         if !entry.long_running {
             part.latency = row.latency.clone();
         }
@@ -110,6 +134,7 @@ impl Builder<'_> {
             part.counts.etcd_micros = part.latency.sum();
         }
         sums.add(&part);
+        minutes.add(&key, requests, &timeline);
         let ignored_parameters: Vec<String> =
             row.unknown_keys.iter().map(std::string::ToString::to_string).collect();
         let mut examples = row.exemplars.as_slice().iter().map(|exemplar| self.example(exemplar));
@@ -151,6 +176,7 @@ impl Builder<'_> {
             priority_and_fairness: flows(row.flows.as_deref()),
             items: items(row.items),
             pattern: patterns::pattern(&pattern),
+            cost,
             example: examples.next(),
             more_examples: examples.collect(),
         }

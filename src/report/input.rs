@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::build::{Context, file_name};
 use super::v1;
 use crate::decode::{Envelope, Foreign, Layers, SkipReason};
+use crate::input::Sources;
 use crate::k8s::{Stage, timestamp};
 use crate::ledger::{InputCounts, SourceCounts};
 
@@ -77,20 +78,8 @@ pub(super) fn input(counts: &InputCounts, context: &Context<'_>, requests: u64, 
             count: without.len() as u64,
             files: without.into_iter().take(NAMED_FILES).collect(),
         },
-        not_read: v1::NotRead {
-            count: sources.not_read.len() as u64,
-            files: sources
-                .not_read
-                .iter()
-                .take(NAMED_FILES)
-                .map(|one| v1::NotReadFile { file: one.path.display().to_string(), why: one.why.clone() })
-                .collect(),
-        },
-        copies: sources
-            .copies
-            .iter()
-            .map(|copy| v1::Copy { file: copy.path.display().to_string(), of: copy.of.display().to_string() })
-            .collect(),
+        not_read: not_read(sources),
+        copies: copies(sources),
         notes: notes(counts, &formats),
         formats: formats.into_iter().map(|(layers, events)| (layers.to_string(), events)).collect(),
         first_timestamp: counts.span.map(|span| timestamp::format_micros(span.0)),
@@ -102,6 +91,25 @@ pub(super) fn input(counts: &InputCounts, context: &Context<'_>, requests: u64, 
             .map(|(index, counts)| source(file(*index), counts))
             .collect(),
     }
+}
+
+/// What was found in directories and could not be read.
+pub(super) fn not_read(sources: &Sources) -> v1::NotRead {
+    let named = sources.not_read.iter().take(NAMED_FILES);
+    v1::NotRead {
+        count: sources.not_read.len() as u64,
+        files: named
+            .map(|one| v1::NotReadFile { file: one.path.display().to_string(), why: one.why.clone() })
+            .collect(),
+    }
+}
+
+/// Files that were not read, as another holds the same.
+pub(super) fn copies(sources: &Sources) -> Vec<v1::Copy> {
+    let copies = sources.copies.iter();
+    copies
+        .map(|copy| v1::Copy { file: copy.path.display().to_string(), of: copy.of.display().to_string() })
+        .collect()
 }
 
 fn source(file: String, counts: &SourceCounts) -> v1::SourceInput {
@@ -119,7 +127,7 @@ fn source(file: String, counts: &SourceCounts) -> v1::SourceInput {
     }
 }
 
-fn by_kind(foreign: &BTreeMap<Foreign, u64>) -> BTreeMap<String, u64> {
+pub(super) fn by_kind(foreign: &BTreeMap<Foreign, u64>) -> BTreeMap<String, u64> {
     foreign.iter().map(|(kind, count)| (kind.as_str().to_owned(), *count)).collect()
 }
 

@@ -2,13 +2,17 @@
 
 pub mod advice;
 mod build;
+mod cost;
+mod etcd_log;
 mod findings;
 mod gather;
 mod input;
+mod minutes;
 mod patterns;
 mod server_log;
 mod sums;
 pub mod v1;
 
 pub use build::{Context, VersionSource, build};
+pub use etcd_log::Etcd;
 pub use v1::Report;

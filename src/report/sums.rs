@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::cost::Costs;
 use super::v1;
 use crate::accounts::Fit;
 use crate::k8s::timestamp;
@@ -15,6 +16,7 @@ pub(super) struct Sums {
     pub(super) timeline: Timeline,
     pub(super) span: Option<(i64, i64)>,
     pub(super) open: u64,
+    pub(super) costs: Costs,
 }
 
 impl Sums {
@@ -36,6 +38,7 @@ impl Sums {
             (own, new) => own.or(new),
         };
         self.open += other.open;
+        self.costs.add(&other.costs);
     }
 }
 

@@ -3,16 +3,21 @@
 //! A public contract: fields may be added, none may change its name, its type or its meaning without a new version.
 //! Durations are whole microseconds, instants RFC 3339 in UTC, counts are of requests unless they say otherwise.
 
+mod cost;
+mod etcd_log;
 mod finding;
 mod input;
 mod pattern;
 mod server_log;
+mod timeline;
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use cost::{Amount, Cost, CostMinute, Inventory, InventoryFile, Lack, Ranking, Work};
+pub use etcd_log::{EtcdAmount, EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow, EtcdSource};
 pub use finding::{
     Evidence, Finding, FindingCounts, Named, Path, Policy, RuleInfo, RuleRef, Suppressed, SuppressionInfo,
     Who,
@@ -22,6 +27,8 @@ pub use pattern::{
     Chains, Followed, Herd, Herds, Informers, Instance, Pattern, Poller, Polling, Relists, Watches,
 };
 pub use server_log::{Items, PriorityAndFairness, TraceGroup};
+pub(crate) use timeline::minute;
+pub use timeline::{Peak, PeakClient, Point, Points, Timeline};
 
 /// The version of this contract.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -51,8 +58,11 @@ pub struct Report {
     pub rule_failures: Vec<String>,
     /// What the policy file did.
     pub policy: Policy,
-    /// The clients, the costliest first: by time that reads from etcd took, by lists from etcd, by ignored limits,
-    /// by requests.
+    /// What the cluster holds, as `--inventory` says; null without it.
+    pub inventory: Option<Inventory>,
+    /// What the clients are ranked by.
+    pub ranking: Ranking,
+    /// The clients, the costliest first, as `ranking` says.
     pub clients: Vec<Client>,
     /// Of LISTs and WATCHes, what patterns over time are made of.
     pub followed_collections: Followed,
@@ -62,6 +72,8 @@ pub struct Report {
     pub traces: Vec<TraceGroup>,
     /// Traces that are not counted there: more than 32,768 were seen.
     pub traces_left_out: u64,
+    /// What etcd's own log says; null without one.
+    pub etcd_log: Option<EtcdLog>,
 }
 
 /// The server that the requests are judged for.
@@ -121,6 +133,12 @@ pub struct Totals {
     pub latency: Option<Latency>,
     /// Requests a minute.
     pub rate: Option<Rate>,
+    /// The minute in which most requests began, and who made them.
+    pub peak: Option<Peak>,
+    /// The same of LISTs and GETs that etcd answered.
+    pub etcd_peak: Option<Peak>,
+    /// What the requests cost.
+    pub cost: Cost,
 }
 
 /// Answers by HTTP status.
@@ -225,6 +243,8 @@ pub struct Client {
     /// The sums.
     #[serde(flatten)]
     pub counts: Counts,
+    /// What the requests cost.
+    pub cost: Cost,
     /// Durations of the requests that are not long-running.
     pub latency: Option<Latency>,
     /// Requests a minute.
@@ -235,6 +255,8 @@ pub struct Client {
     pub last_timestamp: Option<String>,
     /// What it asked, the costliest first.
     pub shapes: Vec<Shape>,
+    /// Its requests a minute, by resource, in the order of their names.
+    pub timelines: Vec<Timeline>,
 }
 
 /// A ServiceAccount.
@@ -332,6 +354,8 @@ pub struct Shape {
     pub items: Option<Items>,
     /// What the requests show when they are put in order; null for what no pattern is made of.
     pub pattern: Option<Pattern>,
+    /// What the requests cost.
+    pub cost: Cost,
     /// The costliest request.
     pub example: Option<Example>,
     /// The next costliest.

@@ -8,6 +8,7 @@ use crate::apiserver::options::{
     Limit, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
 };
 use crate::apiserver::{Asked, Gate, Server, Target, resources};
+use crate::cost::Cost;
 use crate::k8s::user_agent::names_no_client;
 use crate::k8s::{Scope, Verb};
 use crate::ledger::Row;
@@ -33,6 +34,8 @@ pub struct Facts<'a> {
     pub fit: &'a Fit,
     /// What the requests show when they are put in order.
     pub pattern: Option<&'a Pattern>,
+    /// What its requests cost; `None` without an inventory.
+    pub cost: Option<&'a Cost>,
 }
 
 /// Finds a fact of a row.

@@ -2,6 +2,7 @@
 
 use super::rule::Severity;
 use super::value::Value;
+use crate::cost::Known;
 use crate::ledger::Exemplar;
 use crate::patterns::Pattern;
 
@@ -32,6 +33,8 @@ pub struct Finding {
     pub stats: Vec<(&'static str, Value<'static>)>,
     /// What is said of the request with the most requests.
     pub verdict: Option<Path>,
+    /// What the requests cost, as far as that is known.
+    pub cost: Known,
     /// Received of the first and the last event, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
     /// Products of user agents, and one user agent of each.

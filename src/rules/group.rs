@@ -8,6 +8,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::facts::Facts;
 use crate::accounts::{Account, Accounts, Entry, ShapeKey};
+use crate::cost::{Cost, Known, Part};
 use crate::k8s::Verb;
 use crate::ledger::{Histogram, Merge, Row, Targets, Timeline, timeline::Rate};
 use crate::patterns::Pattern;
@@ -149,7 +150,7 @@ impl<'a> Group<'a> {
         *self.rate.get_or_init(|| {
             let mut timeline = Timeline::default();
             for facts in &self.rows {
-                timeline.merge(facts.row.whole_timeline());
+                timeline.merge(facts.row.times(self.whole.accounts.received_only));
             }
             timeline.rate()
         })
@@ -202,6 +203,27 @@ impl<'a> Group<'a> {
     #[must_use]
     pub fn companions(&self) -> Companions {
         self.whole.companions(self.account, self.leading().key.resource.as_deref().unwrap_or_default())
+    }
+
+    /// What the requests cost; nothing without an inventory.
+    #[must_use]
+    pub fn cost(&self) -> Cost {
+        self.rows.iter().filter_map(|facts| facts.cost).fold(Cost::default(), |mut all, cost| {
+            all.merge(*cost);
+            all
+        })
+    }
+
+    /// What the requests cost, as far as that is known.
+    #[must_use]
+    pub fn known_cost(&self) -> Known {
+        Known::of(self.rows.iter().map(|facts| Part {
+            requests: self.whole.accounts.requests(facts.row),
+            work: facts.entry.work.as_deref(),
+            cost: facts.cost,
+            items: facts.row.items,
+            page_limit: facts.entry.page_limit(),
+        }))
     }
 
     /// Requests that were seen to arrive and not to end. What an arrival asks is known, and not how it was answered,

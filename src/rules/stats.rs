@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::group::{Companions, Group};
 use super::over_time::{COUNTS, TIMES};
-use super::value::Kind::{Double, Int, Text};
+use super::value::Kind::{Bool, Double, Int, Text};
 use super::value::{Name, Value};
 
 /// Finds a number of a group.
@@ -231,6 +231,53 @@ const OF_ROWS: &[Name<Get>] = &[
         get: |group| Value::count(group.rows.iter().map(|facts| facts.row.items.max).max().unwrap_or(0)),
     },
     Name {
+        name: "hasInventory",
+        kind: Bool,
+        doc: "`--inventory` was given: then the following six tell the cost of requests, as far as it holds their resource.",
+        get: |group| Value::Bool(group.rows.iter().any(|facts| facts.cost.is_some())),
+    },
+    Name {
+        name: "etcdObjects",
+        kind: Int,
+        doc: "Objects that etcd reads for all requests, by the inventory; 0 where it is not known.",
+        get: |group| Value::count(group.cost().etcd.objects),
+    },
+    Name {
+        name: "etcdBytes",
+        kind: Int,
+        doc: "Bytes that etcd reads for all requests, by the inventory; 0 where it is not known.",
+        get: |group| Value::count(group.cost().etcd.bytes),
+    },
+    Name {
+        name: "filteredObjects",
+        kind: Int,
+        doc: "Objects that the apiserver goes through for all requests, by the inventory; 0 where it is not known.",
+        get: |group| Value::count(group.cost().filtered.objects),
+    },
+    Name {
+        name: "receivedBytes",
+        kind: Int,
+        doc: "Bytes that the client can have received at most, as the objects are stored, by the inventory; 0 where it is not known.",
+        get: |group| Value::count(group.cost().received.bytes),
+    },
+    Name {
+        name: "objectsPerRequest",
+        kind: Int,
+        doc: "Objects that the costliest request makes etcd read or, if it reads none, the apiserver go through, by the inventory; 0 where it is not known.",
+        get: |group| {
+            let works = group.rows.iter().filter_map(|facts| facts.entry.work.as_deref());
+            let objects =
+                works.filter_map(|work| work.etcd.objects.filter(|read| *read > 0).or(work.filtered.objects));
+            Value::count(objects.max().unwrap_or(0))
+        },
+    },
+    Name {
+        name: "seats",
+        kind: Int,
+        doc: "The most seats of one request, as API Priority and Fairness of this version estimates it from the inventory; 0 where it is not known.",
+        get: |group| Value::count(group.cost().max_seats),
+    },
+    Name {
         name: "agree",
         kind: Int,
         doc: "Slow reads of which the server's own measurement fits the verdict.",
@@ -250,6 +297,17 @@ const OF_ROWS: &[Name<Get>] = &[
             Value::count(
                 group.rows.iter().map(|facts| facts.fit.etcd_micros).fold(0, u64::saturating_add) / 1_000,
             )
+        },
+    },
+    Name {
+        name: "etcdSlowReads",
+        kind: Int,
+        doc: "Slow reads of the resource in etcd's own log (`--etcd-log`) during which the client's LISTs of it from etcd were under way; 0 without that log.",
+        get: |group| {
+            let leading = group.leading();
+            let resource = leading.key.resource.as_deref().unwrap_or_default();
+            let reads = group.whole.accounts.slow_reads.of(group.account, resource);
+            Value::count(reads.map_or(0, |reads| reads.reads))
         },
     },
     Name {

@@ -13,6 +13,7 @@ use super::stats::{OF_FAILURES, STATS};
 use super::text::{Named, Text};
 use super::value::{Name, Value};
 use crate::accounts::Account;
+use crate::cost::Known;
 use crate::ledger::{Exemplar, Exemplars, Merge};
 use crate::patterns::Pattern;
 
@@ -148,6 +149,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
         look_for,
         stats: telling(stats),
         verdict: Some(path(leading, group)),
+        cost: group.known_cost(),
         span: group.span(),
         user_agents,
         evidence: evidence(rule, group),
@@ -183,6 +185,7 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
         look_for: rule.verify.as_ref().map(|text| or(fill(text), "")),
         stats: telling(facts),
         verdict: None,
+        cost: Known::Latency,
         span: None,
         user_agents: Vec::new(),
         evidence: Vec::new(),

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use kubetoll::ledger::MAX_PRODUCTS;
 use kubetoll::report::Report;
-use kubetoll::report::v1::{Client, Counts, Input, Shape, SourceInput, Statuses};
+use kubetoll::report::v1::{
+    Amount, Client, Cost, Counts, Input, Peak, Shape, SourceInput, Statuses, Totals, Work,
+};
 
 /// Holds a report to its own sums.
 ///
@@ -34,11 +36,41 @@ pub fn check(report: &Report) {
     for client in &report.clients {
         check_client(client);
     }
+    check_peaks(&report.totals);
+    let of_shapes: Vec<&Cost> = shapes().map(|shape| &shape.cost).collect();
+    let of_clients: Vec<&Cost> = report.clients.iter().map(|client| &client.cost).collect();
+    if report.inventory.is_some() {
+        for amount in [etcd, received] {
+            let all = total(&[&report.totals.cost], amount);
+            assert_eq!(all, total(&of_clients, amount), "what clients cost adds up");
+            assert_eq!(all, total(&of_shapes, amount), "what shapes cost adds up");
+        }
+    }
     let clients = || report.clients.iter().map(|client| &client.counts);
     assert_eq!(totals.requests, clients().map(|counts| counts.requests).sum::<u64>());
     assert_eq!(totals.etcd_lists, clients().map(|counts| counts.etcd_lists).sum::<u64>());
     assert_eq!(totals.etcd_gets, clients().map(|counts| counts.etcd_gets).sum::<u64>());
     assert_eq!(totals.limit_ignored, clients().map(|counts| counts.limit_ignored).sum::<u64>());
+}
+
+fn etcd(work: &Work) -> Option<&Amount> {
+    work.etcd.as_ref()
+}
+
+fn received(work: &Work) -> Option<&Amount> {
+    work.received.as_ref()
+}
+
+/// Objects, bytes, and requests of which they are not known.
+fn total(costs: &[&Cost], of: fn(&Work) -> Option<&Amount>) -> (u64, u64, u64) {
+    let amounts = costs.iter().map(|cost| {
+        assert_eq!(cost.basis, "inventory", "one basis for all");
+        of(cost.total.as_ref().expect("with an inventory")).expect("with an inventory")
+    });
+    amounts.fold((0, 0, 0), |(objects, bytes, unknown), amount| {
+        let number = |known: Option<u64>| known.unwrap_or(0);
+        (objects + number(amount.objects), bytes + number(amount.bytes), unknown + amount.unknown_requests)
+    })
 }
 
 /// The sums of sources are those of the whole.
@@ -74,6 +106,56 @@ fn check_client(client: &Client) {
     assert_eq!(requests, by_product, "{name}: every request has a product");
     assert!(client.user_agents.len() <= MAX_PRODUCTS + 1, "{name}: the rest is folded into one product");
     client.shapes.iter().for_each(check_shape);
+    check_timelines(client);
+}
+
+/// Each request is in a point of its resource, or has no time.
+fn check_timelines(client: &Client) {
+    let mut by_resource: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for shape in client.shapes.iter().filter(|shape| shape.requests > 0) {
+        let sums = by_resource.entry(shape.resource.as_deref().unwrap_or("(other)")).or_default();
+        let is_from_etcd = shape.likely.as_ref().unwrap_or(&shape.served_from) == "etcd";
+        let is_read = is_from_etcd && ["list", "get"].contains(&&*shape.verb);
+        sums.0 += shape.requests;
+        sums.1 += if is_read { shape.requests } else { 0 };
+    }
+    let reads: u64 = by_resource.values().map(|(_, reads)| reads).sum();
+    assert_eq!(reads, client.counts.etcd_lists + client.counts.etcd_gets, "{}", client.identity);
+    assert_eq!(
+        client.timelines.len(),
+        by_resource.len(),
+        "{}: a timeline for each resource",
+        client.identity
+    );
+    for (timeline, (resource, (requests, reads))) in client.timelines.iter().zip(by_resource) {
+        let name = format!("{} {resource}", client.identity);
+        assert_eq!(timeline.resource, resource, "{}", client.identity);
+        let points = &timeline.points.0;
+        let timed: u64 = points.iter().map(|point| u64::from(point.requests)).sum();
+        assert_eq!(timed + timeline.without_time, requests, "{name}");
+        let timed_reads: u64 = points.iter().map(|point| u64::from(point.etcd_reads)).sum();
+        assert!(timed_reads <= reads && reads <= timed_reads + timeline.without_time, "{name}");
+        assert!(
+            points.iter().all(|point| 0 < point.requests && point.etcd_reads <= point.requests),
+            "{name}"
+        );
+        let width = u32::try_from(timeline.window_minutes).expect("a few minutes");
+        assert!(points.iter().all(|point| point.minute.is_multiple_of(width)), "{name}");
+        assert!(points.is_sorted_by(|before, after| before.minute < after.minute), "{name}");
+    }
+}
+
+/// A peak is made by its clients, and is none without a request.
+fn check_peaks(totals: &Totals) {
+    let parts = |peak: &Peak| peak.clients.iter().map(|client| client.requests).sum::<u64>();
+    for peak in [&totals.peak, &totals.etcd_peak].into_iter().flatten() {
+        let all = parts(peak);
+        assert!(all == peak.requests || (peak.clients.len() == 10 && all < peak.requests), "{peak:?}");
+        assert!(peak.clients.iter().all(|client| client.requests > 0), "{peak:?}");
+    }
+    assert!(totals.peak.as_ref().is_none_or(|peak| peak.requests <= totals.counts.requests));
+    let reads = totals.counts.etcd_lists + totals.counts.etcd_gets;
+    assert!(totals.etcd_peak.as_ref().is_none_or(|peak| peak.requests <= reads));
 }
 
 fn check_shape(shape: &Shape) {

@@ -14,7 +14,7 @@ use kubetoll::k8s::{Event, KubeVersion, Product, Stage};
 use kubetoll::ledger::Ledger;
 use kubetoll::ledger::exemplar::kept_uri;
 
-use super::same::{comparable, difference};
+use super::same::{difference, json};
 use super::{conservation, run};
 
 /// Some records of a log: whatever they hold, they are counted, everything adds up, and it does not matter how they
@@ -47,7 +47,7 @@ pub fn line(bytes: &[u8]) {
         run::blocks(bytes, |line| ends.get(line).is_some_and(|at| may_cut(&bytes[..*at], &bytes[*at..])));
     blocks.reverse();
     let other = run::report(run::count(&blocks, &settings, &timeline), &none, &timeline);
-    assert_eq!(difference(&comparable(&other), &comparable(&whole)), Vec::<String>::new());
+    assert_eq!(difference(&json(&other), &json(&whole)), Vec::<String>::new());
 }
 
 /// An event is classified and counted.

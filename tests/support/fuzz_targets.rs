@@ -2,13 +2,13 @@
 
 use kubetoll::decode::Envelope;
 
-use super::{envelope_bodies, fuzz_bodies, klog_body, reader_body, rules_body};
+use super::{cost_body, envelope_bodies, etcd_body, fuzz_bodies, klog_body, reader_body, rules_body};
 
 /// What a target does with what it is given.
 type Body = fn(&[u8]);
 
 /// Those that are no envelope's.
-const OTHERS: [(&str, Body); 8] = [
+const OTHERS: [(&str, Body); 10] = [
     ("line", fuzz_bodies::line),
     ("uri", |bytes| text(bytes, fuzz_bodies::uri)),
     ("user_agent", |bytes| text(bytes, fuzz_bodies::user_agent)),
@@ -17,6 +17,8 @@ const OTHERS: [(&str, Body); 8] = [
     ("reader", reader_body::reader),
     ("rule", |bytes| text(bytes, rules_body::rule)),
     ("policy", |bytes| text(bytes, rules_body::policy)),
+    ("etcd", etcd_body::etcd),
+    ("inventory", cost_body::inventory),
 ];
 
 /// The names of all targets.

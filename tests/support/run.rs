@@ -5,10 +5,11 @@ use std::sync::{Arc, LazyLock};
 
 use kubetoll::apiserver::Server;
 use kubetoll::classify::filter::{Filter, Names};
+use kubetoll::cost::{self, Inventory};
 use kubetoll::input::{Block, Framing, Source, Sources};
 use kubetoll::k8s::KubeVersion;
-use kubetoll::ledger::{Dedup, Ledger, Merge, ServerTimeline};
-use kubetoll::pipeline::{self, Counted, Pass, Settings, Shared, Worker};
+use kubetoll::ledger::{Dedup, Ledger, ServerTimeline};
+use kubetoll::pipeline::{self, Pass, Settings, Shared, Worker};
 use kubetoll::report::{Context, Report, VersionSource, build};
 use kubetoll::rules::{Policy, RuleSet};
 
@@ -20,11 +21,28 @@ pub const MAX_LINE: usize = 1 << 20;
 /// Read once: a property is tried on hundreds of reports.
 static RULES: LazyLock<RuleSet> = LazyLock::new(RuleSet::embedded);
 
+/// Some of what the logs ask for, with a size and without.
+static INVENTORY: LazyLock<Inventory> = LazyLock::new(|| {
+    let mut inventory = Inventory::default();
+    let text =
+        "resource,objects,bytesPerObject\npods,5003,2047\nconfigmaps,211,901\nevents,7001,\nnodes,41,3001\n";
+    cost::read(&mut inventory, "inventory.csv", text.as_bytes()).expect("an inventory");
+    inventory
+});
+
 /// Settings that count requests of these verbs; of all verbs if there are none.
 pub fn settings(threads: usize, verbs: &[&str]) -> Settings {
     let verbs: Vec<String> = verbs.iter().map(|verb| (*verb).to_owned()).collect();
     let filter = Filter { verbs: Names::new(&verbs).expect("short names"), ..Filter::default() };
-    Settings { threads, max_record: MAX_LINE, filter, format: None, dedup: Dedup::Auto, year: None }
+    Settings {
+        threads,
+        max_record: MAX_LINE,
+        filter,
+        format: None,
+        dedup: Dedup::Auto,
+        patterns: true,
+        year: None,
+    }
 }
 
 /// A timeline of one version.
@@ -50,13 +68,12 @@ pub fn scan(files: &[PathBuf], settings: &Settings) -> Report {
 /// What blocks hold, each counted by a worker of its own and all merged in their order.
 pub fn count(blocks: &[Block], settings: &Settings, timeline: &ServerTimeline) -> Ledger {
     let shared = Shared::new(settings, timeline, &[]);
-    let merged = blocks.iter().fold(Counted::default(), |mut all, block| {
+    let workers = blocks.iter().map(|block| {
         let mut worker = Worker::new(&shared, &Pass::Count);
         worker.read(block);
-        all.merge(worker.into_counted());
-        all
+        worker
     });
-    merged.whole()
+    Worker::sum(workers).whole()
 }
 
 /// The report of a ledger.
@@ -67,8 +84,10 @@ pub fn report(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline) -> R
         timeline,
         version_source: VersionSource::Flag,
         notes: Vec::new(),
+        etcd: None,
         rules: &RULES,
         policy: &Policy::default(),
+        inventory: Some(&INVENTORY),
     };
     build(ledger, &context)
 }

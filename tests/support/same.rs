@@ -8,17 +8,6 @@ pub fn json(report: &Report) -> Value {
     serde_json::to_value(report).expect("a report is JSON")
 }
 
-/// The report as JSON, or where an access log has duplicates, what was read: of the two lines that some servers write
-/// for a request, the first one that is read counts, and they tell latencies that differ by microseconds.
-pub fn comparable(report: &Report) -> Value {
-    if report.input.access_lines > 0 && report.input.duplicates > 0 {
-        let mut input = serde_json::to_value(&report.input).expect("a report is JSON");
-        remove(&mut input, &["firstTimestamp", "lastTimestamp"]);
-        return input;
-    }
-    json(report)
-}
-
 /// The report as JSON without these keys, wherever they stand.
 pub fn json_without(report: &Report, keys: &[&str]) -> Value {
     let mut value = json(report);

@@ -94,6 +94,15 @@ fn kubelet(client: &Client, revision: u64, rng: &mut Rng) -> Request {
     }
 }
 
+/// What a pod of a fleet does: it lists or watches the pods of its node.
+pub fn of_fleet(is_list: bool, node: &str, revision: u64, rng: &mut Rng) -> Request {
+    let mine = format!("fieldSelector=spec.nodeName%3D{node}");
+    if is_list {
+        return act_on("list", &PODS, "", "", &format!("{mine}&limit=500&resourceVersion=0"));
+    }
+    watch(&PODS, "", &mine, revision, rng)
+}
+
 fn operator(client: &Client, revision: u64, rng: &mut Rng) -> Request {
     let namespace = *rng.pick(&NAMESPACES);
     let kind = *rng.pick(&WORKLOADS);

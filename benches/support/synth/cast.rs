@@ -195,6 +195,15 @@ fn account(
     }
 }
 
+/// A pod of a DaemonSet, on a node of its own.
+pub fn agent_of_fleet(number: usize, rng: &mut Rng) -> Client {
+    let node = format!("node-{number:06}");
+    let mut pod =
+        account(Role::Poller, "monitoring", "node-agent", "node-agent/v2.1.0".to_owned(), Some(&node), rng);
+    pod.name = node;
+    pod
+}
+
 /// A user as JSON; `extra` is JSON without its braces.
 fn user(username: &str, uid: &str, groups: &[&str], extra: &str) -> String {
     let mut json = String::from("{\"username\":");

@@ -5,6 +5,7 @@
 mod acts;
 mod cast;
 mod event;
+pub mod fleet;
 mod rng;
 
 use std::cmp::Reverse;

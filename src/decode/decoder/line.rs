@@ -4,9 +4,9 @@ use super::{At, Decoder, Out, is_headless};
 use crate::decode::envelope::{Envelope, syslog};
 use crate::decode::klog::{self, ClockContext};
 use crate::decode::outcome::{Foreign, Layers, Outcome};
+use crate::decode::outer::instant_micros;
 use crate::decode::prefix::{self, Prefixed};
 use crate::decode::skip::SkipReason;
-use crate::k8s::timestamp;
 
 impl Decoder {
     /// Text that is no JSON.
@@ -20,6 +20,7 @@ impl Decoder {
         if at.layers.len() < Layers::MAX {
             match prefix::strip(trimmed) {
                 Some(Prefixed::Line(envelope, line)) => {
+                    let at = if self.of_etcd { at.dated_by(trimmed) } else { at };
                     return self.nested(line.rest, at.within(envelope, line.time), out);
                 }
                 Some(Prefixed::Cri(line)) => {
@@ -39,6 +40,9 @@ impl Decoder {
                 None => {}
             }
         }
+        if self.of_etcd {
+            return Self::etcd_or_text(trimmed, at, out);
+        }
         let outcome = if syslog::is_banner(trimmed) {
             Outcome::Foreign(Foreign::Control)
         } else if at.is_shared() && !is_end_of_json(trimmed) {
@@ -53,7 +57,7 @@ impl Decoder {
 
     pub(super) fn klog(line: &klog::KlogLine<'_>, form: Envelope, at: At<'_>, out: Out<'_>) {
         let written = || {
-            let wrapper = at.time.and_then(instant);
+            let wrapper = at.time.and_then(instant_micros);
             line.clock.resolve(&ClockContext { wrapper, year: at.facts.year, file_time: at.facts.modified })
         };
         match &line.kind {
@@ -95,19 +99,7 @@ impl Decoder {
     }
 }
 
-/// An envelope's instant in microseconds since 1970: RFC 3339, or a number of milli-, micro- or nanoseconds.
-fn instant(text: &str) -> Option<i64> {
-    let Ok(number) = text.parse::<i64>() else { return timestamp::parse_micros(text) };
-    // Until the year 5138 in each unit, and from 1973 on.
-    Some(match text.len() {
-        ..=11 => number.checked_mul(1_000_000)?,
-        12..=14 => number.checked_mul(1_000)?,
-        15..=17 => number,
-        _ => number / 1_000,
-    })
-}
-
 /// Whether a text is an object that lost its start.
-fn is_end_of_json(text: &str) -> bool {
+pub(super) fn is_end_of_json(text: &str) -> bool {
     text.ends_with('}') && text.contains("\":")
 }

@@ -1,11 +1,13 @@
 //! From a record to what it holds: envelopes are opened until an event, an access line or something of another log
 //! comes out. Each entry of each record comes out once, as one [`Outcome`].
 
+mod etcd;
 mod line;
 mod object;
 
 use super::carry::Carry;
 use super::envelope::{Envelope, cri, yaml};
+use super::klog::KlogTime;
 use super::outcome::{Foreign, Layers, Outcome};
 use super::parts::Parts;
 use super::skip::SkipReason;
@@ -35,6 +37,8 @@ pub struct SourceFacts {
 pub struct Decoder {
     /// The form that the user names; others are skipped.
     only: Option<Layers>,
+    /// It reads etcd's log.
+    of_etcd: bool,
     /// The longest line that is put together from parts, in bytes.
     max_record: usize,
     /// By depth: the last object was an envelope and no event. What is tried first changes no outcome.
@@ -52,6 +56,8 @@ struct At<'t> {
     layers: Layers,
     /// The innermost envelope's instant.
     time: Option<&'t str>,
+    /// The instant in the head of syslog, without year and zone; looked for in etcd's log only, as klog has its own.
+    clock: Option<KlogTime>,
     facts: SourceFacts,
 }
 
@@ -71,6 +77,12 @@ impl Decoder {
     #[must_use]
     pub fn new(only: Option<Layers>, max_record: usize) -> Self {
         Self { only, max_record, ..Self::default() }
+    }
+
+    /// A decoder of etcd's log, in the same envelopes. What is no line of etcd's comes out as what it is otherwise.
+    #[must_use]
+    pub fn of_etcd(max_record: usize) -> Self {
+        Self { of_etcd: true, max_record, ..Self::default() }
     }
 
     /// Hands over what a record holds. True if bytes of it that are no UTF-8 were replaced.
@@ -97,7 +109,7 @@ impl Decoder {
             Part::Element => Layers::default().with(Envelope::JsonArray),
             Part::Yaml => Layers::default().with(Envelope::Yaml),
         };
-        let at = At { layers, time: None, facts };
+        let at = At { layers, time: None, clock: None, facts };
         let bytes = trim_end(record.bytes);
         // Checked once for the whole record, and faster than serde_json does it string by string.
         if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
@@ -121,7 +133,7 @@ impl Decoder {
         let text = String::from_utf8_lossy(bytes);
         self.enter(record.part, &text, at, &mut |outcome, layers| {
             let outcome = checked(only, outcome, layers);
-            replaced |= matches!(outcome, Outcome::Event(_) | Outcome::Access { .. });
+            replaced |= matches!(outcome, Outcome::Event(_) | Outcome::Access { .. } | Outcome::Etcd { .. });
             let outcome = match outcome {
                 Outcome::Skip(reason) if reason != SkipReason::OtherFormat => {
                     Outcome::Skip(SkipReason::NotUtf8)
@@ -167,6 +179,9 @@ impl Decoder {
     fn text(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim_start_matches('\0');
         let trimmed = text.trim_ascii_start();
+        if self.of_etcd && Self::etcd(trimmed, at, out) {
+            return;
+        }
         match trimmed.as_bytes().first() {
             // An empty line of a value that goes over several.
             None if text.starts_with('\t') => out(Outcome::Foreign(Foreign::Part), at.layers),

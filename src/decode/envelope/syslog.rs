@@ -1,6 +1,7 @@
 //! syslog (RFC 3164 and RFC 5424) and what `journalctl` prints: instant, host and program before each line.
 
 use super::Stripped;
+use crate::decode::klog::KlogTime;
 
 /// The line behind the head of RFC 3164, or of `journalctl` with its short instants: `Mar 28 13:23:04 host kube[1]: `.
 #[must_use]
@@ -9,14 +10,25 @@ pub fn strip(text: &str) -> Option<Stripped<'_>> {
     if let Some(rest) = rest.strip_prefix("1 ").filter(|_| rest.len() < text.len()) {
         return rfc_5424(rest);
     }
-    let rest = after_month(rest)?;
-    // The day may be padded, and the instant may have a fraction.
-    let rest = rest.trim_start_matches(' ');
-    let (day, rest) = rest.split_once(' ')?;
-    let (clock, rest) = rest.split_once(' ')?;
+    let (_, day, clock, rest) = head(rest)?;
     let is_clock = clock.len() >= 8 && clock.bytes().all(|b| b.is_ascii_digit() || b == b':' || b == b'.');
     (day.parse::<u8>().is_ok() && is_clock).then_some(())?;
     Some(Stripped { rest: after_program(rest)?, time: None })
+}
+
+/// The instant in the head of RFC 3164, which has neither a year nor a zone.
+#[must_use]
+pub fn clock(text: &str) -> Option<KlogTime> {
+    let (month, day, clock, _) = head(after_priority(text))?;
+    KlogTime::of(month, day.parse().ok()?, clock)
+}
+
+/// Month from 1, day and time of day, and what follows. The day may be padded, and the time may have a fraction.
+fn head(text: &str) -> Option<(u8, &str, &str, &str)> {
+    let (month, rest) = after_month(text)?;
+    let (day, rest) = rest.trim_start_matches(' ').split_once(' ')?;
+    let (clock, rest) = rest.split_once(' ')?;
+    Some((month, day, clock, rest))
 }
 
 /// The line behind host and program, where an instant with its zone stood before them: `journalctl -o short-iso`.
@@ -40,11 +52,12 @@ fn after_priority(text: &str) -> &str {
         .map_or(text, |(_, rest)| rest)
 }
 
-fn after_month(text: &str) -> Option<&str> {
+fn after_month(text: &str) -> Option<(u8, &str)> {
     const MONTHS: [&str; 12] =
         ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
     let (month, rest) = text.split_once(' ')?;
-    MONTHS.iter().any(|name| month.eq_ignore_ascii_case(name)).then_some(rest)
+    let number = (1_u8..).zip(MONTHS).find(|(_, name)| month.eq_ignore_ascii_case(name))?.0;
+    Some((number, rest))
 }
 
 /// `host program[pid]: line`; the host may be missing.
@@ -84,6 +97,11 @@ mod tests {
         ] {
             assert_eq!(strip(text).map(|stripped| stripped.rest), Some("{x"), "{text}");
         }
+        let of_day = ((13 * 60 + 23) * 60 + 4) * 1_000_000;
+        for text in ["Mar 28 13:23:04 host x: y", "<14>mar 28 13:23:04 host x: y"] {
+            assert_eq!(clock(text), Some(KlogTime { month: 3, day: 28, of_day }), "{text}");
+        }
+        assert_eq!(clock("<14>1 2026-03-28T13:23:04Z host kube-apiserver 31992 - - x"), None);
         assert_eq!(strip_dated("t", "host kube[1]: {x").map(|stripped| stripped.rest), Some("{x"));
         for text in
             ["Mars 28 13:23:04 host x: {", "Mar x 13:23:04 host x: {", "{\"a\": 1}", "Mar 28 hello", "<>"]

@@ -37,7 +37,7 @@ pub struct AccessLine<'a> {
 /// What API Priority and Fairness did with a request.
 ///
 /// Source: k8s.io/apiserver `pkg/server/filters/priority-and-fairness.go`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Apf<'a> {
     /// The `PriorityLevelConfiguration`'s name.
     pub priority_level: Cow<'a, str>,
@@ -98,7 +98,30 @@ pub(super) fn micros(text: &str) -> Option<u64> {
     go_duration::parse_micros(text).or_else(|| go_duration::parse_micros(&text.replacen('Â', "", 1)))
 }
 
+fn owned(text: &str) -> Cow<'static, str> {
+    Cow::Owned(text.to_owned())
+}
+
 impl<'a> AccessLine<'a> {
+    /// The line apart from the text that it was read from.
+    #[must_use]
+    pub fn to_static(&self) -> AccessLine<'static> {
+        let Self { verb, uri, user_agent, audit_id, source, apf, .. } = self;
+        AccessLine {
+            verb: owned(verb),
+            uri: owned(uri),
+            user_agent: owned(user_agent),
+            audit_id: owned(audit_id),
+            source: owned(source),
+            apf: apf.as_ref().map(|apf| Apf {
+                priority_level: owned(&apf.priority_level),
+                flow_schema: owned(&apf.flow_schema),
+                ..*apf
+            }),
+            ..*self
+        }
+    }
+
     /// Reads the pairs of a line; `None` where they are not of a request.
     pub(super) fn read(pairs: Pairs<'a>) -> Option<Self> {
         let mut line = Self::default();

@@ -107,6 +107,25 @@ fn is_origin(text: &str) -> bool {
 }
 
 impl KlogTime {
+    /// A month from 1, a day, and a time of day such as `13:23:04` or `13:23:04.123456`.
+    #[must_use]
+    pub fn of(month: u8, day: u8, clock: &str) -> Option<Self> {
+        let mut parts = clock.splitn(3, ':');
+        let (hour, minute, seconds) = (parts.next()?, parts.next()?, parts.next()?);
+        let (second, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
+        let number = |text: &str| {
+            let digits = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+            text.parse::<u8>().ok().filter(|_| digits)
+        };
+        let (hour, minute, second) = (number(hour)?, number(minute)?, number(second)?);
+        let is_time = hour < 24 && minute < 60 && second <= 60;
+        let is_day = (1..=12).contains(&month) && (1..=31).contains(&day);
+        (is_time && is_day && fraction.bytes().all(|byte| byte.is_ascii_digit())).then_some(())?;
+        let micros = format!("{fraction:0<6}").get(..6)?.parse::<i64>().ok()?;
+        let seconds = (i64::from(hour) * 60 + i64::from(minute)) * 60 + i64::from(second);
+        Some(Self { month, day, of_day: seconds * 1_000_000 + micros })
+    }
+
     /// The instant in a year, taken for UTC: microseconds since 1970; `None` for a 29 February that the year has not.
     #[must_use]
     pub fn to_micros(self, year: i32) -> Option<i64> {
@@ -177,6 +196,23 @@ mod tests {
             "Iéééé 20:41:32.123456    5559 httplog.go:137] x",
         ] {
             assert_eq!(Header::take(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn times_without_a_header() {
+        let of_day = ((13 * 60 + 23) * 60 + 4) * 1_000_000;
+        assert_eq!(KlogTime::of(3, 28, "13:23:04"), Some(KlogTime { month: 3, day: 28, of_day }));
+        let with_fraction = KlogTime { month: 3, day: 28, of_day: of_day + 120_000 };
+        assert_eq!(KlogTime::of(3, 28, "13:23:04.12"), Some(with_fraction));
+        for (month, day, clock) in [
+            (0, 1, "13:23:04"),
+            (1, 32, "13:23:04"),
+            (1, 1, "24:00:00"),
+            (1, 1, "1:00:00"),
+            (1, 1, "13:23:04.x"),
+        ] {
+            assert_eq!(KlogTime::of(month, day, clock), None, "{month} {day} {clock}");
         }
     }
 

@@ -27,6 +27,8 @@ pub struct KlogLine<'a> {
 pub enum Clock {
     /// klog's header: no year, no zone.
     Klog(KlogTime),
+    /// A year and no zone: capnslog's header.
+    Dated(i32, KlogTime),
     /// Microseconds since 1970.
     Absolute(i64),
     /// Nothing: it has no header.
@@ -39,6 +41,7 @@ impl Clock {
     pub fn resolve(self, context: &ClockContext) -> Option<i64> {
         match self {
             Self::Klog(time) => time.resolve(context),
+            Self::Dated(year, time) => time.resolve(&ClockContext { year: Some(year), ..*context }),
             Self::Absolute(micros) => Some(micros),
             Self::None => context.wrapper,
         }

@@ -67,8 +67,9 @@ impl<'a> Iterator for Pairs<'a> {
     }
 }
 
-/// A quoted value and what follows its closing quote; `None` if there is no such quote.
-fn quoted(text: &str) -> Option<(Value<'_>, &str)> {
+/// The text behind an opening quote up to its closing quote, and what follows; `None` if there is no such quote.
+#[must_use]
+pub fn quoted(text: &str) -> Option<(Value<'_>, &str)> {
     let bytes = text.as_bytes();
     let (mut at, mut escaped) = (0, false);
     loop {

@@ -9,6 +9,8 @@ const MICROS: &str = "microseconds";
 const PER_MINUTE: &str = "requests per minute";
 const MINUTES: &str = "minutes";
 const STATUS: &str = "HTTP status";
+const OBJECTS: &str = "objects";
+const BYTES: &str = "bytes";
 const NONE: &str = "";
 
 const fn column(name: &'static str, unit: &'static str, value: Value, meaning: &'static str) -> Column {
@@ -302,6 +304,55 @@ pub static COLUMNS: &[Column] = &[
         MICROS,
         Integer(|row| row.shape.observed.etcd_micros),
         "Time that the server measured in calls to etcd.",
+    ),
+    // What its requests cost.
+    column(
+        "cost_basis",
+        NONE,
+        Text(|row| &row.shape.cost.basis),
+        "What the next ones come from: `inventory`, `trace-counts` or `page-limits`; `latency`: there are none.",
+    ),
+    column(
+        "cost_lower_bound",
+        NONE,
+        Bool(|row| row.shape.cost.lower_bound),
+        "Requests of which it is not known are left out of them.",
+    ),
+    column(
+        "cost_etcd_objects",
+        OBJECTS,
+        MaybeInteger(|row| row.cost()?.etcd.as_ref()?.objects),
+        "Objects that etcd reads.",
+    ),
+    column(
+        "cost_etcd_bytes",
+        BYTES,
+        MaybeInteger(|row| row.cost()?.etcd.as_ref()?.bytes),
+        "Their bytes as they are stored.",
+    ),
+    column(
+        "cost_filtered_objects",
+        OBJECTS,
+        MaybeInteger(|row| row.cost()?.filtered.as_ref()?.objects),
+        "Objects that the apiserver goes through.",
+    ),
+    column(
+        "cost_received_objects",
+        OBJECTS,
+        MaybeInteger(|row| row.cost()?.received.as_ref()?.objects),
+        "Objects that the client can have received at most.",
+    ),
+    column(
+        "cost_received_bytes",
+        BYTES,
+        MaybeInteger(|row| row.cost()?.received.as_ref()?.bytes),
+        "Their bytes as they are stored.",
+    ),
+    column(
+        "cost_max_seats",
+        "seats",
+        MaybeInteger(|row| row.cost()?.max_seats),
+        "The most seats of one request.",
     ),
     // The costliest request, as evidence.
     column(

@@ -4,7 +4,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::columns::COLUMNS;
 use crate::report::Report;
-use crate::report::v1::{Client, Example, Latency, Rate, Shape};
+use crate::report::v1::{Client, Example, Latency, Rate, Shape, Work};
 
 /// The version of the table: of its columns' names, types and meanings.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -108,6 +108,10 @@ impl<'a> Row<'a> {
 
     pub(super) fn rate(&self) -> Option<&'a Rate> {
         self.shape.rate.as_ref()
+    }
+
+    pub(super) fn cost(&self) -> Option<&'a Work> {
+        self.shape.cost.total.as_ref()
     }
 
     pub(super) fn example(&self) -> Option<&'a Example> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Example, Pattern, ServiceAccount};
+use super::{Cost, EtcdSlow, Example, Pattern, ServiceAccount};
 
 /// A finding: requests of a client that a rule judges.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -36,10 +36,14 @@ pub struct Finding {
     /// The numbers of docs/rules/names.md (`stats`, or `input`) that are not zero, false or empty.
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub stats: serde_json::Map<String, serde_json::Value>,
+    /// What the requests cost: the costliest of them, and all; null for a finding on the input.
+    pub cost: Option<Cost>,
     /// Who it is.
     pub who: Option<Who>,
     /// Where the requests were answered from, and why that is known: of the shape with the most requests.
     pub path: Option<Path>,
+    /// What etcd's own log says of the client's LISTs of the resource; null for other findings, and without that log.
+    pub etcd_slow: Option<EtcdSlow>,
     /// What the requests show when they are put in order.
     pub pattern: Option<Pattern>,
     /// The costliest request.

@@ -1,0 +1,59 @@
+//! A fleet that lists and watches: what putting its requests in order costs. Memory of the whole process is measured by
+//! the command in docs/patterns.md.
+
+use std::hint::black_box;
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use kubetoll::classify::filter::Filter;
+use kubetoll::input::Block;
+use kubetoll::k8s::KubeVersion;
+use kubetoll::ledger::{Dedup, Ledger, Lives, ServerTimeline};
+use kubetoll::patterns::Patterns;
+use kubetoll::pipeline::{Pass, Settings, Shared, Worker};
+
+#[allow(dead_code, reason = "the tests and the example use the rest")]
+#[path = "support/synth/mod.rs"]
+mod synth;
+
+const PODS: usize = 1_000;
+const LINES: usize = 100_000;
+
+fn count(block: &Block, patterns: bool) -> Ledger {
+    let settings = Settings {
+        threads: 1,
+        max_record: 1 << 20,
+        filter: Filter::default(),
+        format: None,
+        dedup: Dedup::Auto,
+        patterns,
+        year: None,
+    };
+    let timeline = ServerTimeline::always(KubeVersion::new(34, 2));
+    let shared = Shared::new(&settings, &timeline, &[]);
+    let mut worker = Worker::new(&shared, &Pass::Count);
+    worker.read(block);
+    worker.into_counted().whole()
+}
+
+fn patterns(criterion: &mut Criterion) {
+    let log: String =
+        synth::fleet::Fleet::new(7, PODS).take(LINES).flat_map(|line| [line, "\n".into()]).collect();
+    let block = Block { bytes: log.into_bytes(), first_line: 1, ..Block::default() };
+    let mut group = criterion.benchmark_group("a fleet of 1,000 pods, 100,000 events");
+    group.sample_size(10).throughput(Throughput::Elements(LINES as u64));
+    for (name, patterns) in [("counted", false), ("counted and kept in order", true)] {
+        group.bench_function(name, |bencher| bencher.iter(|| black_box(count(&block, patterns))));
+    }
+    let lives = || std::mem::take(&mut count(&block, true).collections);
+    group.bench_function("patterns of what was kept", |bencher| {
+        bencher.iter_batched(
+            lives,
+            |lives| black_box(Patterns::of(lives, Lives::default(), false)),
+            BatchSize::PerIteration,
+        );
+    });
+    group.finish();
+}
+
+criterion_group!(benches, patterns);
+criterion_main!(benches);

@@ -1,0 +1,5 @@
+//! etcd's own log.
+
+#![no_main]
+
+kubetoll_fuzz::target!();

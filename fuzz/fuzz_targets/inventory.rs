@@ -1,0 +1,5 @@
+//! An inventory.
+
+#![no_main]
+
+kubetoll_fuzz::target!();

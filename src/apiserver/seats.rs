@@ -1,0 +1,226 @@
+//! How many seats API Priority and Fairness takes a request for: the server's own estimate of its work.
+//!
+//! Source: k8s.io/apiserver `pkg/util/flowcontrol/request/list_work_estimator.go` and `width.go`, v0.23 (k/k 104599)
+//! to v0.37. Up to 1.22 every request has one seat. Left out: the seats that a write holds after its end for its
+//! watchers, and from 1.25.13, 1.26.8, 1.27.5 and 1.28 on the cap by the priority level (k/k 118601: 15 % of its
+//! nominal seats), which lowers the estimate on small servers.
+
+use super::asked::{Asked, Target, is_long_running};
+use super::features::Gate;
+use super::list;
+use super::options::{Limit, Options, PageSize, Selector};
+use super::reason::Reason;
+use super::server::Server;
+use super::verdict::ServedFrom;
+use crate::k8s::{KubeVersion, Verb};
+
+/// A seat for so many objects, up to 1.33.
+const OBJECTS_PER_SEAT: u64 = 100;
+/// The most seats, up to 1.33.
+const MAX_SEATS_BY_COUNT: u64 = 10;
+/// A seat for so many bytes, since 1.34.
+const BYTES_PER_SEAT: u64 = 100_000;
+/// The most seats, since 1.34 (k/k 133034).
+const MAX_SEATS_BY_SIZE: u64 = 100;
+/// What an answer from the watch cache is taken to hold in memory at most, since 1.34 (k/k 133061), in bytes.
+const MOST_FROM_CACHE: u64 = 1_000_000;
+/// What an object is taken for of which the server has no size, in bytes.
+pub const LARGEST_OBJECT: u64 = 1_500_000;
+
+/// What the server knows of a resource's objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stored {
+    /// Objects, of all namespaces.
+    pub objects: u64,
+    /// Their mean size in bytes; `None` where that is not known.
+    pub bytes_per_object: Option<u64>,
+}
+
+/// The seats of a request while it is executed; `None` where they hang on what is not known, and for what has none:
+/// logs and connections, and servers before 1.20.
+///
+/// `stored` is what the server has of the resource.
+#[must_use]
+pub fn seats(server: &Server, asked: &Asked<&str>, stored: Option<Stored>) -> Option<u64> {
+    let version = server.version;
+    if !version.at_least(20, 0) || (is_long_running(asked) && asked.verb != Verb::Watch) {
+        return None;
+    }
+    let options = &asked.options;
+    let is_estimated = match asked.verb {
+        Verb::List => version.at_least(23, 0),
+        Verb::Watch => begins_with_objects(server, options),
+        _ => false,
+    };
+    if !is_estimated || !matches!(asked.target, Target::Resource { .. }) {
+        return Some(1);
+    }
+    if options.selects_name && !version.at_least(34, 0) && a_name_is_one_seat(version) {
+        return Some(1);
+    }
+    let is_from_cache = asked.verb == Verb::Watch || is_taken_for_cached(server, options);
+    if server.enabled(Gate::SizeBasedListCostEstimate) {
+        Some(by_size(options, stored?, is_from_cache)?.clamp(1, MAX_SEATS_BY_SIZE))
+    } else {
+        let is_one = options.selects_name && version.at_least(34, 0);
+        let objects = if is_one { 1 } else { processed(options, stored?.objects, is_from_cache) };
+        Some(objects.div_ceil(OBJECTS_PER_SEAT).clamp(1, MAX_SEATS_BY_COUNT))
+    }
+}
+
+/// Since 1.28 a watch-list is estimated as the list that it begins with (k/k 118933), since 1.35 every watch that
+/// begins with objects (k/k 134601).
+fn begins_with_objects(server: &Server, options: &Options) -> bool {
+    let version = server.version;
+    let asks = options.send_initial_events == Some(true);
+    let legacy = version.at_least(35, 0) && options.resource_version.is_unset_or_zero();
+    version.at_least(28, 0) && server.enabled(Gate::WatchList) && (asks || legacy)
+}
+
+/// A list by `metadata.name` is taken for a get since 1.26, and in patches of the three releases before (k/k 112557).
+fn a_name_is_one_seat(version: KubeVersion) -> bool {
+    match version.minor {
+        ..=22 => false,
+        23 => version.at_least(23, 13),
+        24 => version.at_least(24, 7),
+        25 => version.at_least(25, 3),
+        26.. => true,
+    }
+}
+
+/// Whether the estimator expects the watch cache to answer. It knows of no resource without one, of no snapshot, and
+/// of no defect of 1.33.0.
+fn is_taken_for_cached(server: &Server, options: &Options) -> bool {
+    let verdict = list::cached(server, options);
+    match verdict.served_from {
+        ServedFrom::Etcd => verdict.reason == Reason::ListConsistentPageRegression,
+        ServedFrom::Depends => false,
+        _ => true,
+    }
+}
+
+fn has_selector(options: &Options) -> bool {
+    options.label_selector != Selector::Everything || options.field_selector != Selector::Everything
+}
+
+/// The lesser of the collection and the page that is asked for.
+#[must_use]
+pub fn page(options: &Options, objects: u64) -> u64 {
+    match options.limit {
+        Limit::Page(PageSize::Exactly(size) | PageSize::UpTo(size)) => objects.min(u64::from(size)),
+        Limit::Page(PageSize::More) | Limit::Absent | Limit::Unlimited | Limit::Invalid => objects,
+    }
+}
+
+/// Source: `seatsBasedOnObjectCount`.
+fn processed(options: &Options, objects: u64, is_from_cache: bool) -> u64 {
+    if is_from_cache {
+        objects
+    } else if has_selector(options) {
+        objects + page(options, objects)
+    } else {
+        2 * page(options, objects)
+    }
+}
+
+/// Source: `seatsBasedOnObjectSize`.
+fn by_size(options: &Options, stored: Stored, is_from_cache: bool) -> Option<u64> {
+    let Stored { objects, bytes_per_object } = stored;
+    let loaded = if options.selects_name {
+        1
+    } else if has_selector(options) && !is_from_cache {
+        page(options, objects).max(objects / 2)
+    } else {
+        page(options, objects)
+    };
+    let bytes = if loaded == 0 { 0 } else { loaded.saturating_mul(bytes_per_object?) };
+    let at_once = if is_from_cache { bytes.min(MOST_FROM_CACHE) } else { bytes };
+    Some(at_once.div_ceil(BYTES_PER_SEAT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::apiserver::ParsedTarget;
+    use crate::k8s::request_info::Method;
+
+    fn of(version: &str, uri: &str, objects: u64, bytes: u64) -> Option<u64> {
+        let server = Server::with_defaults(version.parse().expect("a version"));
+        let target = ParsedTarget::parse(uri).expect("a target");
+        let asked = Asked::new(Method::Get, &target.path, &target.options);
+        let stored = Stored { objects, bytes_per_object: Some(bytes / objects.max(1)) };
+        seats(&server, &asked, Some(stored))
+    }
+
+    const FROM_ETCD: &str = "/api/v1/pods?resourceVersion=7&resourceVersionMatch=Exact";
+    const FROM_CACHE: &str = "/api/v1/pods?resourceVersion=0";
+
+    /// The table of `list_work_estimator_test.go` (v0.34): size, objects, what is added to the query, whether it comes
+    /// from the cache, seats by count and by size.
+    #[test]
+    fn upstreams_own_table() {
+        let selector = "&limit=100&labelSelector=a";
+        let ten = "&limit=10&labelSelector=a";
+        let rows: [(u64, u64, &str, bool, u64, u64); 18] = [
+            (99_999, 99, "", false, 2, 1),
+            (99_999, 10, "", false, 1, 1),
+            (99_999, 99, "", true, 1, 1),
+            (999_999, 1_000, "", false, 20, 10),
+            (999_999, 1_000, "&limit=100", false, 2, 1),
+            (999_999, 1_000, selector, false, 11, 5),
+            (999_999, 1_000, "", true, 10, 10),
+            (999_999, 1_000, "&limit=100", true, 10, 1),
+            (999_999, 1_000, selector, true, 10, 1),
+            (999_999, 99, "", false, 2, 10),
+            (999_999, 99, "&limit=10", false, 1, 2),
+            (999_999, 99, ten, false, 2, 5),
+            (9_999_999, 1_000, "", false, 20, 100),
+            (9_999_999, 1_000, "&limit=100", false, 2, 10),
+            (9_999_999, 1_000, selector, false, 11, 50),
+            (9_999_999, 1_000, selector, true, 10, 10),
+            (9_999_999, 99, "&limit=10", false, 1, 11),
+            (9_999_999, 99, "&limit=10", true, 1, 10),
+        ];
+        for (bytes, objects, query, is_cached, by_count, by_size) in rows {
+            let uri = format!("{}{query}", if is_cached { FROM_CACHE } else { FROM_ETCD });
+            let expected = (Some(by_count.min(10)), Some(by_size));
+            let told = (of("1.32.0", &uri, objects, bytes), of("1.34.0", &uri, objects, bytes));
+            assert_eq!(told, expected, "{bytes} bytes, {objects} objects, {uri}");
+        }
+    }
+
+    #[test]
+    fn each_arm_came_with_a_version() {
+        let pods = |version, query: &str| of(version, &format!("/api/v1/pods{query}"), 2_000, 40_000_000);
+        assert_eq!(pods("1.19.0", ""), None);
+        assert_eq!((pods("1.22.17", ""), pods("1.23.0", "")), (Some(1), Some(10)));
+        let name = "?fieldSelector=metadata.name%3Da";
+        assert_eq!(
+            (pods("1.24.6", name), pods("1.24.7", name), pods("1.34.0", name)),
+            (Some(10), Some(1), Some(1))
+        );
+        let initial = "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+        assert_eq!((pods("1.33.1", initial), pods("1.32.0", initial)), (Some(1), Some(10)), "by the gate");
+        let legacy = "?watch=1&resourceVersion=0";
+        assert_eq!((pods("1.34.1", legacy), pods("1.35.0", legacy)), (Some(1), Some(10)));
+        assert_eq!(
+            (pods("1.33.0", ""), pods("1.34.0", FROM_ETCD.trim_start_matches("/api/v1/pods"))),
+            (Some(10), Some(100))
+        );
+        assert_eq!(pods("1.34.0", "/a/log"), None);
+        assert_eq!(pods("1.34.0", "/a"), Some(1));
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_guessed() {
+        let server = Server::with_defaults(KubeVersion::new(34, 0));
+        let target = ParsedTarget::parse("/api/v1/pods").expect("a target");
+        let asked = Asked::new(Method::Get, &target.path, &target.options);
+        assert_eq!(seats(&server, &asked, None), None);
+        let stored =
+            |objects, bytes_per_object| seats(&server, &asked, Some(Stored { objects, bytes_per_object }));
+        assert_eq!(stored(5, None), None);
+        assert_eq!(stored(0, None), Some(1));
+        assert_eq!(stored(5, Some(LARGEST_OBJECT)), Some(10));
+    }
+}

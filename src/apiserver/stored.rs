@@ -1,0 +1,215 @@
+//! Under which key of etcd the server stores which resource.
+//!
+//! Source: kubernetes `pkg/kubeapiserver/default_storage_factory_builder.go:SpecialDefaultResourcePrefixes` and
+//! k8s.io/apiserver `pkg/server/storage/storage_factory.go:ResourcePrefix` (built-in resources: the plural alone),
+//! `pkg/server/options/etcd.go` and apiextensions-apiserver `customresource_handler.go` (group and plural).
+
+use std::borrow::Cow;
+
+/// Roots that are known: upstream's and OpenShift's. Any other first segment is taken for one too (`--etcd-prefix`).
+const ROOTS: [&str; 2] = ["registry", "kubernetes.io"];
+
+/// Built-in resources whose prefix is not their name in reports: the prefix, the plural, the group.
+const BUILT_IN: [(&str, &str, &str); 61] = [
+    ("controllers", "replicationcontrollers", ""),
+    ("minions", "nodes", ""),
+    ("services/endpoints", "endpoints", ""),
+    ("services/specs", "services", ""),
+    ("ingress", "ingresses", "networking.k8s.io"),
+    ("podsecuritypolicy", "podsecuritypolicies", "policy"),
+    ("mutatingadmissionpolicies", "", "admissionregistration.k8s.io"),
+    ("mutatingadmissionpolicybindings", "", "admissionregistration.k8s.io"),
+    ("mutatingwebhookconfigurations", "", "admissionregistration.k8s.io"),
+    ("validatingadmissionpolicies", "", "admissionregistration.k8s.io"),
+    ("validatingadmissionpolicybindings", "", "admissionregistration.k8s.io"),
+    ("validatingwebhookconfigurations", "", "admissionregistration.k8s.io"),
+    ("controllerrevisions", "", "apps"),
+    ("daemonsets", "", "apps"),
+    ("deployments", "", "apps"),
+    ("replicasets", "", "apps"),
+    ("statefulsets", "", "apps"),
+    ("horizontalpodautoscalers", "", "autoscaling"),
+    ("cronjobs", "", "batch"),
+    ("jobs", "", "batch"),
+    ("certificatesigningrequests", "", "certificates.k8s.io"),
+    ("clustertrustbundles", "", "certificates.k8s.io"),
+    ("podcertificaterequests", "", "certificates.k8s.io"),
+    ("leasecandidates", "", "coordination.k8s.io"),
+    ("leases", "", "coordination.k8s.io"),
+    ("endpointslices", "", "discovery.k8s.io"),
+    ("flowschemas", "", "flowcontrol.apiserver.k8s.io"),
+    ("prioritylevelconfigurations", "", "flowcontrol.apiserver.k8s.io"),
+    ("storageversions", "", "internal.apiserver.k8s.io"),
+    ("clustercidrs", "", "networking.k8s.io"),
+    ("ingressclasses", "", "networking.k8s.io"),
+    ("ipaddresses", "", "networking.k8s.io"),
+    ("networkpolicies", "", "networking.k8s.io"),
+    ("servicecidrs", "", "networking.k8s.io"),
+    ("runtimeclasses", "", "node.k8s.io"),
+    ("poddisruptionbudgets", "", "policy"),
+    ("clusterrolebindings", "", "rbac.authorization.k8s.io"),
+    ("clusterroles", "", "rbac.authorization.k8s.io"),
+    ("rolebindings", "", "rbac.authorization.k8s.io"),
+    ("roles", "", "rbac.authorization.k8s.io"),
+    ("deviceclasses", "", "resource.k8s.io"),
+    ("devicetaintrules", "", "resource.k8s.io"),
+    ("podschedulingcontexts", "", "resource.k8s.io"),
+    ("podschedulings", "", "resource.k8s.io"),
+    ("resourceclaimparameters", "", "resource.k8s.io"),
+    ("resourceclaims", "", "resource.k8s.io"),
+    ("resourceclaimtemplates", "", "resource.k8s.io"),
+    ("resourceclasses", "", "resource.k8s.io"),
+    ("resourceclassparameters", "", "resource.k8s.io"),
+    ("resourceslices", "", "resource.k8s.io"),
+    ("podgroups", "", "scheduling.k8s.io"),
+    ("priorityclasses", "", "scheduling.k8s.io"),
+    ("workloads", "", "scheduling.k8s.io"),
+    ("podpresets", "", "settings.k8s.io"),
+    ("csidrivers", "", "storage.k8s.io"),
+    ("csinodes", "", "storage.k8s.io"),
+    ("csistoragecapacities", "", "storage.k8s.io"),
+    ("storageclasses", "", "storage.k8s.io"),
+    ("volumeattachments", "", "storage.k8s.io"),
+    ("volumeattributesclasses", "", "storage.k8s.io"),
+    ("storageversionmigrations", "", "storagemigration.k8s.io"),
+];
+
+/// What a key is of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored<'a> {
+    /// The resource as reports name it, `pods` or `deployments.apps`; of what is no resource of the API (`ranges`,
+    /// `masterleases`, `health`) the key's own word; empty for a key that names none.
+    pub resource: Cow<'a, str>,
+    /// What follows: namespace and name, or a part of them. None where the key ends with the resource.
+    pub rest: Option<&'a str>,
+}
+
+/// What a key is of, or a prefix of keys.
+#[must_use]
+pub fn of(key: &str) -> Stored<'_> {
+    let path = below_root(key);
+    for (prefix, plural, group) in BUILT_IN {
+        let rest = path.strip_prefix(prefix).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        if let Some(rest) = rest {
+            let resource = qualified(if plural.is_empty() { prefix } else { plural }, group);
+            return Stored { resource, rest: rest.strip_prefix('/') };
+        }
+    }
+    let (first, rest) = cut(path);
+    match rest {
+        // A group: no plural has a dot.
+        Some(inside) if first.contains('.') && !inside.is_empty() => {
+            let (plural, rest) = cut(inside);
+            Stored { resource: qualified(plural, first), rest }
+        }
+        _ => Stored { resource: Cow::Borrowed(first), rest },
+    }
+}
+
+/// The name under which a resource is stored that several groups serve.
+///
+/// Source: kubernetes `pkg/kubeapiserver/default_storage_factory_builder.go:New` (`AddCohabitatingResources`).
+#[must_use]
+pub fn stored_name(resource: &str) -> Cow<'_, str> {
+    if resource == "events.events.k8s.io" {
+        return Cow::Borrowed("events");
+    }
+    match resource.strip_suffix(".extensions") {
+        Some(plural) => BUILT_IN
+            .iter()
+            .find(|(prefix, own, _)| if own.is_empty() { *prefix == plural } else { *own == plural })
+            .map_or(Cow::Borrowed(resource), |(_, _, group)| qualified(plural, group)),
+        None => Cow::Borrowed(resource),
+    }
+}
+
+/// A key without its root: `/registry/`, one that ends with it, or its first segment.
+fn below_root(key: &str) -> &str {
+    let Some(path) = key.strip_prefix('/') else { return key };
+    let (first, rest) = cut(path);
+    if !ROOTS.contains(&first)
+        && let Some(at) =
+            ROOTS.iter().filter_map(|root| key.find(&format!("/{root}/")).map(|at| at + root.len() + 2)).min()
+    {
+        return &key[at..];
+    }
+    rest.unwrap_or_default()
+}
+
+fn cut(path: &str) -> (&str, Option<&str>) {
+    path.split_once('/').map_or((path, None), |(first, rest)| (first, Some(rest)))
+}
+
+fn qualified<'a>(plural: &'a str, group: &str) -> Cow<'a, str> {
+    if group.is_empty() { Cow::Borrowed(plural) } else { Cow::Owned(format!("{plural}.{group}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::apiserver::resources::is_built_in_group;
+
+    #[test]
+    fn keys_tell_their_resource() {
+        for (key, resource, rest) in [
+            ("/registry/pods/kube-system/a", "pods", Some("kube-system/a")),
+            ("/registry/pods/", "pods", Some("")),
+            ("/registry/pods", "pods", None),
+            ("/kubernetes.io/pods/a/b", "pods", Some("a/b")),
+            ("/my-cluster/pods/a/b", "pods", Some("a/b")),
+            ("/clusters/one/registry/pods/a/b", "pods", Some("a/b")),
+            ("/registry/configmaps/registry/x", "configmaps", Some("registry/x")),
+            ("/registry/minions/node-1", "nodes", Some("node-1")),
+            ("/registry/services/endpoints/a/b", "endpoints", Some("a/b")),
+            ("/registry/services/specs/", "services", Some("")),
+            ("/registry/controllers/a/b", "replicationcontrollers", Some("a/b")),
+            ("/registry/controllerrevisions/a/b", "controllerrevisions.apps", Some("a/b")),
+            ("/registry/ingress/a/b", "ingresses.networking.k8s.io", Some("a/b")),
+            ("/registry/ingressclasses/a", "ingressclasses.networking.k8s.io", Some("a")),
+            ("/registry/podsecuritypolicy/a", "podsecuritypolicies.policy", Some("a")),
+            ("/registry/leases/kube-system/x", "leases.coordination.k8s.io", Some("kube-system/x")),
+            (
+                "/registry/apiregistration.k8s.io/apiservices/v1.apps",
+                "apiservices.apiregistration.k8s.io",
+                Some("v1.apps"),
+            ),
+            (
+                "/registry/crd.projectcalico.org/blockaffinities/",
+                "blockaffinities.crd.projectcalico.org",
+                Some(""),
+            ),
+            (
+                "/registry/apps.kruise.io/containerrecreaterequests",
+                "containerrecreaterequests.apps.kruise.io",
+                None,
+            ),
+            ("/registry/ranges/serviceips", "ranges", Some("serviceips")),
+            ("/registry/masterleases/10.0.0.1", "masterleases", Some("10.0.0.1")),
+            ("/registry/health", "health", None),
+            ("/registry/", "", None),
+            ("compact_rev_key", "compact_rev_key", None),
+            ("/", "", None),
+            ("", "", None),
+        ] {
+            let stored = of(key);
+            assert_eq!((&*stored.resource, stored.rest), (resource, rest), "{key}");
+        }
+    }
+
+    #[test]
+    fn groups_are_the_servers_own_and_none_twice() {
+        for (at, (prefix, _, group)) in BUILT_IN.iter().enumerate() {
+            assert!(is_built_in_group(group), "{group}");
+            assert!(BUILT_IN[..at].iter().all(|(other, ..)| other != prefix), "{prefix}");
+        }
+    }
+
+    #[test]
+    fn groups_that_share_their_objects() {
+        assert_eq!(stored_name("events.events.k8s.io"), "events");
+        assert_eq!(stored_name("ingresses.extensions"), "ingresses.networking.k8s.io");
+        assert_eq!(stored_name("deployments.extensions"), "deployments.apps");
+        assert_eq!(stored_name("a.extensions"), "a.extensions");
+        assert_eq!(stored_name("pods"), "pods");
+    }
+}

@@ -1,0 +1,59 @@
+//! etcd's own log beside the audit logs.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+
+use super::args::ScanArgs;
+use super::paths;
+use super::progress::Progress;
+use crate::input::Sources;
+use crate::ledger::{Dedup, EtcdLog};
+use crate::pipeline::{self, Settings};
+use crate::report::Etcd;
+
+/// The files of etcd's log, if there are any.
+pub(super) fn sources(args: &ScanArgs, dedup: Dedup) -> anyhow::Result<Sources> {
+    let is_stdin = |path: &Path| path.as_os_str() == "-";
+    if args.etcd_log.iter().any(|path| is_stdin(path)) && args.paths.iter().any(|path| is_stdin(path)) {
+        bail!("standard input ('-') is named for the audit log and for --etcd-log; name it once");
+    }
+    let mut sources = Sources::discover(&args.etcd_log).context("--etcd-log")?;
+    if dedup != Dedup::Off {
+        sources.drop_copies();
+    }
+    Ok(sources)
+}
+
+/// etcd's log, and a message for each path that was given and holds no line of it.
+pub(super) struct Read {
+    log: Option<EtcdLog>,
+    pub(super) empty: Vec<String>,
+}
+
+impl Read {
+    /// The log for the report.
+    pub(super) fn etcd<'a>(&'a self, sources: &'a Sources) -> Option<Etcd<'a>> {
+        self.log.as_ref().map(|log| Etcd { log, sources })
+    }
+}
+
+/// Reads etcd's log.
+pub(super) fn read(args: &ScanArgs, sources: &Sources, settings: &Settings) -> anyhow::Result<Read> {
+    if args.etcd_log.is_empty() {
+        return Ok(Read { log: None, empty: Vec::new() });
+    }
+    let progress = Progress::new(sources.bytes_on_disk, !args.no_progress);
+    let log = pipeline::etcd_log(&sources.list, settings, &progress.read)?;
+    let holds_none = |source: u32| !log.lines.by_source.contains_key(&source);
+    let empty = paths::silent(&args.etcd_log, sources, holds_none)
+        .map(|given| {
+            format!(
+                "{}: holds no line of etcd's log; kubetoll reads what etcd writes as JSON or, up to 3.4, as text \
+                 (docs/etcd-log.md)",
+                paths::name(given)
+            )
+        })
+        .collect();
+    Ok(Read { log: Some(log), empty })
+}

@@ -1,0 +1,36 @@
+//! From `--inventory` to what the cluster holds.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+use crate::cost::{self, Inventory};
+use crate::files::Mistakes;
+use crate::input::read_whole;
+
+/// Reads all of them, in their order; `None` if there is none.
+pub(super) fn load(paths: &[PathBuf]) -> anyhow::Result<Option<Inventory>> {
+    let mut inventory = Inventory::default();
+    let mut mistakes = Mistakes::default();
+    for path in paths {
+        if path.as_os_str() == "-" {
+            bail!("--inventory reads files, not standard input");
+        }
+        let bytes = read(path)?;
+        if let Err(wrong) = cost::read(&mut inventory, &path.display().to_string(), &bytes) {
+            mistakes.0.extend(wrong.0);
+        }
+    }
+    if !mistakes.0.is_empty() {
+        return Err(mistakes.into());
+    }
+    Ok((!paths.is_empty()).then_some(inventory))
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let name = || format!("{}: can't be read as an inventory", path.display());
+    match read_whole(path, cost::LONGEST).with_context(name)? {
+        Some(bytes) => Ok(bytes),
+        None => bail!("{}: an inventory is at most {} MiB long", path.display(), cost::LONGEST >> 20),
+    }
+}

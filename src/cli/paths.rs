@@ -1,0 +1,37 @@
+//! Which of the paths that were given hold nothing of what is looked for.
+
+use std::path::{Path, PathBuf};
+
+use crate::input::Sources;
+
+/// The paths of which no source holds anything, as `holds_none` says of a source's index.
+pub(super) fn silent<'p>(
+    paths: &'p [PathBuf],
+    sources: &'p Sources,
+    holds_none: impl Fn(u32) -> bool,
+) -> impl Iterator<Item = &'p PathBuf> {
+    paths.iter().filter(move |given| {
+        let is_below = |path: Option<&Path>| match path {
+            Some(path) => path.starts_with(given),
+            None => given.as_os_str() == "-",
+        };
+        // What a copy holds is found in the file that is read for it.
+        let original =
+            |path: &Path| sources.list.iter().position(|source| source.path.as_deref() == Some(path));
+        let copies = sources.copies.iter().filter(|copy| is_below(Some(&copy.path)));
+        let mut below = sources
+            .list
+            .iter()
+            .enumerate()
+            .filter(|(_, source)| is_below(source.path.as_deref()))
+            .map(|(index, _)| index)
+            .chain(copies.filter_map(|copy| original(&copy.of)))
+            .peekable();
+        below.peek().is_some() && below.all(|index| u32::try_from(index).is_ok_and(&holds_none))
+    })
+}
+
+/// How messages name a path.
+pub(super) fn name(given: &Path) -> String {
+    if given.as_os_str() == "-" { "standard input".to_owned() } else { given.display().to_string() }
+}

@@ -1,0 +1,260 @@
+//! The apiserver's `/metrics` in Prometheus' text form, as far as it counts objects.
+//!
+//! No crate: those for the text form (November 2026) are not kept any more or drop what they can't read without a
+//! word, and none says on which line; of some 20,000 lines four metrics with at most two labels of interest are
+//! read here. Lines of other metrics, histograms with their NaN among them, are passed over unread.
+
+use std::collections::BTreeMap;
+
+use super::inventory::Holding;
+
+/// Lines that can't be read of which the place is told.
+const TOLD: usize = 3;
+/// The name of the metric that the server has the sizes in: bytes of all objects of a resource (1.34 and later).
+const SIZE: &str = "apiserver_resource_size_estimate_bytes";
+/// The names of the metric that counts objects, the newest first: since 1.34, 1.21 to now, up to 1.22.
+const COUNTS: [&str; 3] = ["apiserver_resource_objects", "apiserver_storage_objects", "etcd_object_counts"];
+
+/// What a dump says.
+#[derive(Debug, Default)]
+pub(super) struct Metrics {
+    pub(super) holdings: BTreeMap<String, Holding>,
+    pub(super) notes: Vec<String>,
+}
+
+/// A value of a metric: -1 stands for an error of the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Reading {
+    Failed,
+    Value(u64),
+}
+
+/// Whether a text is a dump of metrics: a comment of the form, or a line of one of the metrics.
+pub(super) fn is_metrics(text: &str) -> bool {
+    text.lines().any(|line| {
+        line.starts_with("# HELP ")
+            || line.starts_with("# TYPE ")
+            || named(line).is_some_and(|(name, _)| is_ours(name))
+    })
+}
+
+fn is_ours(name: &str) -> bool {
+    name == SIZE || COUNTS.contains(&name)
+}
+
+/// Reads a dump. Where a resource has several values, of several servers in one federated dump, the greatest is taken.
+///
+/// # Errors
+/// None of the metrics is in it.
+pub(super) fn read(text: &str) -> Result<Metrics, String> {
+    let mut counts: [BTreeMap<String, Reading>; 3] = Default::default();
+    let mut sizes: BTreeMap<String, Reading> = BTreeMap::new();
+    let mut unread = Vec::new();
+    for (line, number) in text.lines().zip(1_u64..) {
+        let Some((name, rest)) = named(line).filter(|(name, _)| is_ours(name)) else { continue };
+        let series = match COUNTS.iter().position(|known| *known == name) {
+            Some(age) => &mut counts[age],
+            None => &mut sizes,
+        };
+        match sample(rest) {
+            Some((resource, reading)) => {
+                let own = series.entry(resource).or_insert(reading);
+                *own = reading.max(*own);
+            }
+            None => unread.push(number),
+        }
+    }
+    if unread.is_empty() && sizes.is_empty() && counts.iter().all(BTreeMap::is_empty) {
+        return Err(format!(
+            "holds none of the metrics that count objects ({}); it must be kube-apiserver's /metrics \
+             (kubectl get --raw /metrics)",
+            COUNTS.join(", ")
+        ));
+    }
+    let mut metrics = Metrics { holdings: BTreeMap::new(), notes: unread_lines(&unread) };
+    let mut failed = Vec::new();
+    let names: Vec<String> = counts.iter().flat_map(BTreeMap::keys).chain(sizes.keys()).cloned().collect();
+    for resource in names {
+        if metrics.holdings.contains_key(&resource) {
+            continue;
+        }
+        let told: Vec<Reading> = counts.iter().filter_map(|series| series.get(&resource)).copied().collect();
+        let objects = told.iter().find_map(|reading| match reading {
+            Reading::Value(objects) => Some(*objects),
+            Reading::Failed => None,
+        });
+        if objects.is_none() && !told.is_empty() {
+            failed.push(resource.clone());
+        }
+        let holding = holding(objects, sizes.get(&resource).copied());
+        metrics.holdings.insert(resource, holding);
+    }
+    if !failed.is_empty() {
+        metrics.notes.push(format!("the server could not count (-1): {}", failed.join(", ")));
+    }
+    let unsized_: Vec<&str> = metrics
+        .holdings
+        .iter()
+        .filter(|(_, holding)| holding.is_size_unknown_to_server && holding.objects != Some(0))
+        .map(|(resource, _)| resource.as_str())
+        .collect();
+    if !unsized_.is_empty() {
+        metrics.notes.push(format!("the server has no size of: {}", unsized_.join(", ")));
+    }
+    Ok(metrics)
+}
+
+fn holding(objects: Option<u64>, size: Option<Reading>) -> Holding {
+    let bytes_per_object = match (objects, size) {
+        (Some(objects), Some(Reading::Value(bytes))) if bytes > 0 => bytes.checked_div(objects),
+        _ => None,
+    };
+    Holding {
+        objects,
+        bytes_per_object,
+        // Up to 1.33 there is no such metric, and the server does not estimate by sizes.
+        is_size_unknown_to_server: size.is_some() && bytes_per_object.is_none(),
+    }
+}
+
+fn unread_lines(lines: &[u64]) -> Vec<String> {
+    if lines.is_empty() {
+        return Vec::new();
+    }
+    let first: Vec<String> = lines.iter().take(TOLD).map(ToString::to_string).collect();
+    let more = if lines.len() > TOLD { ", …" } else { "" };
+    vec![format!("{} of these metrics can't be read (line {}{more})", lines.len(), first.join(", "))]
+}
+
+/// The metric's name, and what follows it.
+fn named(line: &str) -> Option<(&str, &str)> {
+    let end = line.find(['{', ' ', '\t'])?;
+    Some((&line[..end], &line[end..]))
+}
+
+/// Labels, a value and perhaps a timestamp.
+fn sample(rest: &str) -> Option<(String, Reading)> {
+    let mut rest = rest.strip_prefix('{')?;
+    let (mut group, mut resource) = (None, None);
+    loop {
+        rest = rest.trim_start_matches([',', ' ']);
+        if let Some(behind) = rest.strip_prefix('}') {
+            rest = behind;
+            break;
+        }
+        let (name, behind) = rest.split_once("=\"")?;
+        let (value, behind) = quoted(behind)?;
+        match name.trim() {
+            "group" => group = Some(value),
+            "resource" => resource = Some(value),
+            _ => {}
+        }
+        rest = behind;
+    }
+    let resource = resource.filter(|name| !name.is_empty())?;
+    let name = match group.filter(|group| !group.is_empty()) {
+        Some(group) => format!("{resource}.{group}"),
+        None => resource,
+    };
+    let value: f64 = rest.split_whitespace().next()?.parse().ok()?;
+    // Every negative value and NaN mean that there is none; above 2^53 no count is exact, and none is so large.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is a whole number of at most 2^53"
+    )]
+    let reading = match value {
+        value if (0.0..9.0e15).contains(&value) => Reading::Value(value.round() as u64),
+        value if value < 0.0 || value.is_nan() => Reading::Failed,
+        _ => return None,
+    };
+    Some((name, reading))
+}
+
+/// A label's value with its escapes, and what follows its closing quote.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let mut value = String::new();
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return Some((value, &text[at + 1..])),
+            '\\' => match chars.next()?.1 {
+                'n' => value.push('\n'),
+                other => value.push(other),
+            },
+            other => value.push(other),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Row = (String, Option<u64>, Option<u64>);
+
+    fn of(text: &str) -> (Vec<Row>, Vec<String>) {
+        let metrics = read(text).expect("metrics");
+        let holdings = metrics.holdings.into_iter();
+        (holdings.map(|(name, one)| (name, one.objects, one.bytes_per_object)).collect(), metrics.notes)
+    }
+
+    fn row(name: &str, objects: Option<u64>, bytes: Option<u64>) -> Row {
+        (name.to_owned(), objects, bytes)
+    }
+
+    #[test]
+    fn each_generation_of_the_metric_and_the_newest_wins() {
+        let (holdings, notes) = of(concat!(
+            "# HELP apiserver_storage_objects x\n",
+            "etcd_object_counts{resource=\"pods\"} 5\n",
+            "apiserver_storage_objects{resource=\"pods\"} 6\n",
+            "apiserver_resource_objects{group=\"\",resource=\"pods\"} 1e+05\n",
+            "apiserver_resource_size_estimate_bytes{group=\"\",resource=\"pods\"} 2e+09\n",
+            "apiserver_storage_objects{resource=\"leases.coordination.k8s.io\"} 43\n",
+            "etcd_object_counts{resource=\"deployments.apps\"} 8\n",
+            "apiserver_request_duration_seconds_bucket{resource=\"pods\",le=\"+Inf\"} NaN\n",
+        ));
+        assert_eq!(
+            holdings,
+            [
+                row("deployments.apps", Some(8), None),
+                row("leases.coordination.k8s.io", Some(43), None),
+                row("pods", Some(100_000), Some(20_000)),
+            ]
+        );
+        assert_eq!(notes, [""; 0]);
+    }
+
+    #[test]
+    fn minus_one_is_no_number() {
+        let (holdings, notes) = of(concat!(
+            "apiserver_resource_objects{group=\"\",resource=\"events\"} 2655\n",
+            "apiserver_resource_size_estimate_bytes{group=\"\",resource=\"events\"} -1\n",
+            "apiserver_resource_objects{group=\"\",resource=\"secrets\"} -1\n",
+            "apiserver_storage_objects{resource=\"secrets\"} -1\n",
+        ));
+        assert_eq!(holdings, [row("events", Some(2_655), None), row("secrets", None, None)]);
+        assert_eq!(notes, ["the server could not count (-1): secrets", "the server has no size of: events"]);
+    }
+
+    #[test]
+    fn a_federated_dump_has_timestamps_other_labels_and_several_servers() {
+        let (holdings, notes) = of(concat!(
+            "apiserver_storage_objects{endpoint=\"https\",instance=\"10.0.0.4:6443\",resource=\"pods\",x=\"a,}\\\"=b\"} 7 1592829361218\n",
+            "apiserver_storage_objects{instance=\"10.0.0.5:6443\",resource=\"pods\"} 9 1592829361218\r\n",
+            "apiserver_storage_objects{instance=\"10.0.0.6:6443\",resource=\"pods\"} -1 1592829361218\n",
+            "apiserver_storage_objects{resource=\"nodes\"\n",
+        ));
+        assert_eq!(holdings, [row("pods", Some(9), None)]);
+        assert_eq!(notes, ["1 of these metrics can't be read (line 4)"]);
+    }
+
+    #[test]
+    fn metrics_of_another_server_are_a_mistake() {
+        let etcd = "# TYPE etcd_server_has_leader gauge\netcd_server_has_leader 1\n";
+        assert!(is_metrics(etcd));
+        assert!(read(etcd).expect_err("etcd's").contains("kube-apiserver's /metrics"));
+    }
+}

@@ -1,0 +1,335 @@
+//! An inventory that a person wrote: CSV with the columns `resource,objects,bytesPerObject`, or YAML by resource.
+
+use std::collections::BTreeMap;
+
+use super::inventory::Holding;
+use crate::files::yaml::{self, Content, Node};
+use crate::files::{At, Mistakes, expected};
+
+/// More objects than any cluster holds of one resource: etcd ends at some hundred million keys.
+const MOST_OBJECTS: u64 = 1_000_000_000;
+/// Larger than any object: etcd takes 1.5 MB in one request unless it is told otherwise.
+const LARGEST_OBJECT: u64 = 100_000_000;
+
+/// The columns, and the keys.
+const RESOURCE: &str = "resource";
+const OBJECTS: &str = "objects";
+const BYTES: &str = "bytesPerObject";
+
+/// What is known by resource, while it is being read.
+struct Reading<'a> {
+    file: &'a str,
+    mistakes: Mistakes,
+    /// With the line that each stands on.
+    holdings: BTreeMap<String, (Holding, u64)>,
+}
+
+impl<'a> Reading<'a> {
+    fn new(file: &'a str) -> Self {
+        Self { file, mistakes: Mistakes::default(), holdings: BTreeMap::new() }
+    }
+
+    fn say(&mut self, at: At, message: impl Into<String>) {
+        self.mistakes.add(self.file, at, message);
+    }
+
+    fn end(mut self) -> Result<BTreeMap<String, Holding>, Mistakes> {
+        if self.holdings.is_empty() && self.mistakes.0.is_empty() {
+            self.say(At::START, format!("there is no resource in it; write {RESOURCE},{OBJECTS},{BYTES}"));
+        }
+        if !self.mistakes.0.is_empty() {
+            self.mistakes.0.sort_by_key(|mistake| mistake.at);
+            return Err(self.mistakes);
+        }
+        Ok(self.holdings.into_iter().map(|(name, (holding, _))| (name, holding)).collect())
+    }
+
+    fn resource(&mut self, at: At, name: &str, holding: Holding) {
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
+        if name.is_empty() || !name.chars().all(is_plain) {
+            self.say(
+                at,
+                format!(
+                    "'{name}' is no name of a resource; write it as the report does: pods, deployments.apps"
+                ),
+            );
+        } else if let Some((_, line)) = self.holdings.get(name) {
+            let line = *line;
+            self.say(at, format!("'{name}' is there twice, first on line {line}"));
+        } else {
+            if holding.objects.is_none() && holding.bytes_per_object.is_none() {
+                self.say(at, format!("'{name}' has neither {OBJECTS} nor {BYTES}"));
+            }
+            self.holdings.insert(name.to_owned(), (holding, at.line));
+        }
+    }
+
+    fn number(&mut self, at: At, what: &str, value: Result<u64, String>) -> Option<u64> {
+        let (least, most) = if what == BYTES { (1, LARGEST_OBJECT) } else { (0, MOST_OBJECTS) };
+        match value {
+            Ok(value) if (least..=most).contains(&value) => Some(value),
+            Ok(value) => {
+                self.say(at, format!("{what} is {value}, and must be between {least} and {most}"));
+                None
+            }
+            Err(text) => {
+                self.say(
+                    at,
+                    format!("{what} is '{text}', and must be a whole number between {least} and {most}"),
+                );
+                None
+            }
+        }
+    }
+}
+
+/// Whether a text is CSV: its first line that is no comment has commas and no mark of YAML.
+pub(super) fn is_csv(text: &str) -> bool {
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
+    first.is_some_and(|line| line.contains(',') && !line.contains(": ") && !line.starts_with(['{', '[', '-']))
+}
+
+/// Reads CSV.
+///
+/// # Errors
+/// All that is wrong with it.
+pub(super) fn csv(file: &str, text: &str) -> Result<BTreeMap<String, Holding>, Mistakes> {
+    let mut reading = Reading::new(file);
+    let mut reader = csv::ReaderBuilder::new()
+        .comment(Some(b'#'))
+        .flexible(true)
+        .trim(csv::Trim::All)
+        .has_headers(false)
+        .from_reader(text.as_bytes());
+    let mut columns: Option<[Option<usize>; 3]> = None;
+    for record in reader.records() {
+        let record = match record {
+            Ok(record) => record,
+            Err(error) => {
+                let line = error.position().map_or(1, csv::Position::line);
+                reading.say(At { line, column: 1 }, format!("no CSV: {error}"));
+                break;
+            }
+        };
+        let line = record.position().map_or(1, csv::Position::line);
+        match columns {
+            None => match header(&mut reading, line, &record) {
+                Some(found) => columns = Some(found),
+                None => break,
+            },
+            Some(columns) => row(&mut reading, text, line, &record, columns),
+        }
+    }
+    reading.end()
+}
+
+/// Where the columns are.
+fn header(reading: &mut Reading<'_>, line: u64, record: &csv::StringRecord) -> Option<[Option<usize>; 3]> {
+    let find = |name: &str| record.iter().position(|field| field.eq_ignore_ascii_case(name));
+    let columns = [RESOURCE, OBJECTS, BYTES].map(find);
+    let at = At { line, column: 1 };
+    let before = reading.mistakes.0.len();
+    for field in record {
+        if ![RESOURCE, OBJECTS, BYTES].iter().any(|known| known.eq_ignore_ascii_case(field)) {
+            reading
+                .say(at, format!("no such column '{field}'{}", expected(field, [RESOURCE, OBJECTS, BYTES])));
+        }
+    }
+    if columns[0].is_none() || (columns[1].is_none() && columns[2].is_none()) {
+        reading.say(at, format!("the first line must name the columns: {RESOURCE},{OBJECTS},{BYTES}"));
+    }
+    (reading.mistakes.0.len() == before).then_some(columns)
+}
+
+fn row(
+    reading: &mut Reading<'_>,
+    text: &str,
+    line: u64,
+    record: &csv::StringRecord,
+    columns: [Option<usize>; 3],
+) {
+    let start = At { line, column: 1 };
+    let most = columns.into_iter().flatten().max().unwrap_or(0) + 1;
+    if record.len() > most {
+        reading.say(start, format!("has {} fields, and there are {most} columns", record.len()));
+        return;
+    }
+    let column_of = |index: usize| {
+        // The byte at which a field begins, where no field is quoted; else the line's first.
+        let source =
+            usize::try_from(line).ok().and_then(|line| text.lines().nth(line - 1)).unwrap_or_default();
+        let before: usize = source.split(',').take(index).map(|field| field.chars().count() + 1).sum();
+        if source.contains('"') { 1 } else { before as u64 + 1 }
+    };
+    let field = |column: Option<usize>| {
+        let index = column?;
+        let value = record.get(index).filter(|value| !value.is_empty())?;
+        Some((At { line, column: column_of(index) }, value.to_owned()))
+    };
+    let mut number = |column: Option<usize>, what: &str| {
+        let (at, value) = field(column)?;
+        let parsed = value.parse::<u64>().map_err(|_| value);
+        // What is wrong with it was said; that it is missing is not.
+        reading.number(at, what, parsed).or(Some(0))
+    };
+    let objects = number(columns[1], OBJECTS);
+    let bytes_per_object = number(columns[2], BYTES);
+    let name = record.get(columns[0].unwrap_or(0)).unwrap_or_default().to_owned();
+    reading.resource(start, &name, Holding { objects, bytes_per_object, ..Holding::default() });
+}
+
+/// Reads YAML: a map by resource, or a list with `resource` in each entry; either may stand below `resources`.
+///
+/// # Errors
+/// All that is wrong with it.
+pub(super) fn yaml(file: &str, text: &str) -> Result<BTreeMap<String, Holding>, Mistakes> {
+    let mut reading = Reading::new(file);
+    if let Some(node) = yaml::read(file, text, &mut reading.mistakes) {
+        let node = match node.content {
+            Content::Map(mut map) if map.len() == 1 && map[0].0 == "resources" => map.remove(0).2,
+            content => Node { at: node.at, content },
+        };
+        entries(&mut reading, node);
+    }
+    reading.end()
+}
+
+fn entries(reading: &mut Reading<'_>, node: Node) {
+    match node.content {
+        Content::Map(map) => {
+            for (name, at, node) in map {
+                let (holding, _) = holding(reading, node);
+                reading.resource(at, &name, holding);
+            }
+        }
+        Content::List(list) => {
+            for node in list {
+                let at = node.at;
+                match holding(reading, node) {
+                    (holding, Some(name)) => reading.resource(at, &name, holding),
+                    (_, None) => reading.say(at, format!("an entry of the list needs '{RESOURCE}'")),
+                }
+            }
+        }
+        other => reading.say(
+            node.at,
+            format!(
+                "an inventory is a map by resource (pods: {{{OBJECTS}: 100, {BYTES}: 2000}}), and this is {}",
+                other.kind()
+            ),
+        ),
+    }
+}
+
+/// What is said of a resource, and its name if that is among it.
+fn holding(reading: &mut Reading<'_>, node: Node) -> (Holding, Option<String>) {
+    let (mut holding, mut name) = (Holding::default(), None);
+    let map = match node.content {
+        Content::Map(map) => map,
+        other => {
+            let message =
+                format!("a resource is a map with {OBJECTS} and {BYTES}, and this is {}", other.kind());
+            reading.say(node.at, message);
+            // Said once is enough.
+            return (Holding { objects: Some(0), ..holding }, name);
+        }
+    };
+    for (key, at, node) in map {
+        let value = match &node.content {
+            Content::Int(value) => u64::try_from(*value).map_err(|_| value.to_string()),
+            Content::Text(text) => Err(text.clone()),
+            Content::Double(value) => Err(value.to_string()),
+            other => Err(other.kind().to_owned()),
+        };
+        match key.as_str() {
+            OBJECTS => holding.objects = reading.number(node.at, OBJECTS, value).or(Some(0)),
+            BYTES => holding.bytes_per_object = reading.number(node.at, BYTES, value).or(Some(0)),
+            RESOURCE => match node.content {
+                Content::Text(text) => name = Some(text),
+                other => {
+                    reading.say(node.at, format!("{RESOURCE} must be a text, and this is {}", other.kind()));
+                }
+            },
+            _ => {
+                reading.say(at, format!("no such key '{key}'{}", expected(&key, [OBJECTS, BYTES, RESOURCE])));
+            }
+        }
+    }
+    (holding, name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Rows = Vec<(String, Option<u64>, Option<u64>)>;
+
+    fn rows(read: Result<BTreeMap<String, Holding>, Mistakes>) -> Result<Rows, String> {
+        let row = |(name, one): (String, Holding)| (name, one.objects, one.bytes_per_object);
+        read.map(|holdings| holdings.into_iter().map(row).collect()).map_err(|mistakes| mistakes.to_string())
+    }
+
+    fn expected_rows() -> Rows {
+        vec![("deployments.apps".to_owned(), Some(5), None), ("pods".to_owned(), Some(100_000), Some(20_000))]
+    }
+
+    #[test]
+    fn both_forms_say_the_same() {
+        for text in [
+            "resource,objects,bytesPerObject\npods,100000,20000\ndeployments.apps,5,\n",
+            "# mine\n\nbytesPerObject, objects, resource\r\n20000, 100000, pods\r\n,5,deployments.apps\r\n",
+            "resource,objects,bytesPerObject\n\"pods\",100000,20000\ndeployments.apps,5",
+        ] {
+            assert!(is_csv(text), "{text}");
+            assert_eq!(rows(csv("i.csv", text)), Ok(expected_rows()), "{text}");
+        }
+        for text in [
+            "pods: {objects: 100000, bytesPerObject: 20000}\ndeployments.apps:\n  objects: 5\n",
+            "resources:\n- {resource: pods, objects: 100000, bytesPerObject: 20000}\n- resource: deployments.apps\n  objects: 5\n",
+            "{\"pods\": {\"objects\": 100000, \"bytesPerObject\": 20000}, \"deployments.apps\": {\"objects\": 5}}",
+        ] {
+            assert!(!is_csv(text), "{text}");
+            assert_eq!(rows(yaml("i.yaml", text)), Ok(expected_rows()), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_mistake_of_a_table_is_told_with_its_place() {
+        let text = "resource,objects,bytesPerObject\npods,-1,20000\nPods,1,1\nnodes,5,99999999999\nnodes,5.5,0\nsecrets,,\na,1,2,3\n";
+        assert_eq!(
+            rows(csv("i.csv", text)).expect_err("mistakes"),
+            "i.csv:2:6: objects is '-1', and must be a whole number between 0 and 1000000000\n\
+             i.csv:3:1: 'Pods' is no name of a resource; write it as the report does: pods, deployments.apps\n\
+             i.csv:4:9: bytesPerObject is 99999999999, and must be between 1 and 100000000\n\
+             i.csv:5:1: 'nodes' is there twice, first on line 4\n\
+             i.csv:5:7: objects is '5.5', and must be a whole number between 0 and 1000000000\n\
+             i.csv:5:11: bytesPerObject is 0, and must be between 1 and 100000000\n\
+             i.csv:6:1: 'secrets' has neither objects nor bytesPerObject\n\
+             i.csv:7:1: has 4 fields, and there are 3 columns"
+        );
+        assert_eq!(
+            rows(csv("i.csv", "pods,1,2\n")).expect_err("no header").lines().last(),
+            Some("i.csv:1:1: the first line must name the columns: resource,objects,bytesPerObject")
+        );
+        assert_eq!(
+            rows(csv("i.csv", "resource,object\npods,1\n")).expect_err("a slip").lines().next(),
+            Some("i.csv:1:1: no such column 'object'; did you mean 'objects'?")
+        );
+    }
+
+    #[test]
+    fn every_mistake_of_a_map_is_told_with_its_place() {
+        let text = "pods: {objects: -1, bytes: 5}\nnodes: 7\nsecrets: {objects: many}\nevents: {}\n";
+        assert_eq!(
+            rows(yaml("i.yaml", text)).expect_err("mistakes"),
+            "i.yaml:1:17: objects is '-1', and must be a whole number between 0 and 1000000000\n\
+             i.yaml:1:21: no such key 'bytes'; known are objects, bytesPerObject, resource\n\
+             i.yaml:2:8: a resource is a map with objects and bytesPerObject, and this is a number\n\
+             i.yaml:3:20: objects is 'many', and must be a whole number between 0 and 1000000000\n\
+             i.yaml:4:1: 'events' has neither objects nor bytesPerObject"
+        );
+        assert!(rows(yaml("i.yaml", "- objects: 5\n")).expect_err("no name").contains("needs 'resource'"));
+        assert!(rows(yaml("i.yaml", "pods")).expect_err("a text").contains("a map by resource"));
+        assert!(rows(yaml("i.yaml", "a: [")).expect_err("no YAML").contains("no YAML"));
+    }
+}

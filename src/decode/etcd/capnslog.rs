@@ -1,0 +1,79 @@
+//! etcd's lines as capnslog wrote them up to 3.4, `2020-03-30 04:14:55.750301 W | etcdserver: …`, and what syslog and
+//! journald leave of them.
+//!
+//! Source: github.com/coreos/pkg `capnslog/formatters.go:PrettyFormatter`, whose instants have no zone.
+
+use std::borrow::Cow;
+
+use super::{EtcdLine, Found, SlowRequest};
+use crate::decode::klog::{Clock, KlogTime, pairs};
+use crate::decode::skip::SkipReason;
+
+/// What stands between the kind of a request and the request.
+const REQUEST: &str = "request \"";
+/// The length of `2020-03-30 04:14:55`, to which a fraction may be added.
+const SECONDS: usize = 19;
+
+/// Reads a line that begins with capnslog's header, or with the warning itself.
+pub(super) fn read(text: &str) -> Option<Found<'_>> {
+    if let Some((clock, message)) = header(text) {
+        return Some(line(clock, message));
+    }
+    let at = memchr::memmem::find(text.as_bytes(), REQUEST.as_bytes())?;
+    is_warning(&text[..at]).then(|| line(Clock::None, text))
+}
+
+/// Reads a line that has something else before it.
+pub(super) fn find(text: &str) -> Option<Found<'_>> {
+    let bar = memchr::memmem::find(text.as_bytes(), b" | ")?;
+    // The longest header before the bar, and each shorter one.
+    let start = (SECONDS..=SECONDS + 9).rev().find_map(|length| {
+        let start = bar.checked_sub(length + 2)?;
+        text.get(start..).filter(|rest| header(rest).is_some())
+    })?;
+    read(start)
+}
+
+/// Instant and message: `2020-03-30 04:14:55.750301 W | etcdserver: message`.
+fn header(text: &str) -> Option<(Clock, &str)> {
+    let b = text.as_bytes().first_chunk::<SECONDS>()?;
+    (b[4] == b'-' && b[7] == b'-' && b[10] == b' ' && b[13] == b':').then_some(())?;
+    let (year, month, day) = (text.get(..4)?, text.get(5..7)?, text.get(8..10)?);
+    let (clock, rest) = text.get(11..)?.split_once(' ')?;
+    let message = rest.get(1..)?.strip_prefix(" | ").filter(|_| rest.starts_with(is_letter))?;
+    let time = KlogTime::of(month.parse().ok()?, day.parse().ok()?, clock)?;
+    Some((Clock::Dated(year.parse().ok()?, time), message))
+}
+
+/// Source: capnslog `log_hijack.go`, `pkg_logger.go`: critical, error, warning, notice, info, debug, trace.
+fn is_letter(letter: char) -> bool {
+    "CEWNIDT".contains(letter)
+}
+
+/// Whether it is what etcd and syslog write before a request.
+fn is_warning(head: &str) -> bool {
+    const WORDS: [&str; 8] = ["warning", "warn", "W", "|", "etcdserver:", "read-only", "range", "txn"];
+    head.split_ascii_whitespace().all(|word| WORDS.contains(&word))
+}
+
+/// A message; of the warning also what it says.
+fn line(clock: Clock, message: &str) -> Found<'_> {
+    let request = memchr::memmem::find(message.as_bytes(), REQUEST.as_bytes());
+    let is_warning = |at: &usize| is_warning(&message[..*at]);
+    let Some(at) = request.filter(is_warning) else {
+        return Ok(EtcdLine { clock, slow: None });
+    };
+    slow(&message[at + REQUEST.len()..]).map(|slow| EtcdLine { clock, slow: Some(slow) })
+}
+
+/// `…" with result "…" took too long (…) to execute`, from the request's first letter on.
+fn slow(text: &str) -> Result<SlowRequest<'_>, SkipReason> {
+    let torn = SkipReason::Truncated;
+    let (request, rest) = pairs::quoted(text).ok_or(torn)?;
+    let (response, rest) = match rest.strip_prefix(" with result \"") {
+        Some(rest) => pairs::quoted(rest).map(|(response, rest)| (response.text(), rest)).ok_or(torn)?,
+        None => (Cow::Borrowed(""), rest),
+    };
+    let took = rest.strip_prefix(" took too long (").and_then(|rest| rest.split_once(')')).ok_or(torn)?.0;
+    SlowRequest::new(Cow::Borrowed(took), request.text(), response, None)
+}

@@ -1,0 +1,203 @@
+//! etcd's own log: its warnings of slow requests, in zap's JSON and in the older text of capnslog.
+//!
+//! Source: etcd `server/etcdserver/txn/util.go:warnOfExpensiveGenericRequest` (3.6; `etcdserver/util.go` before), which
+//! writes both forms, from 100 ms on unless `--warning-apply-duration` says otherwise.
+
+mod capnslog;
+pub mod request;
+mod zap;
+
+use std::borrow::Cow;
+
+pub use request::{Answer, Operation, Range, Request};
+
+use super::klog::Clock;
+use super::skip::SkipReason;
+use crate::k8s::go_duration;
+
+/// A line of etcd's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EtcdLine<'a> {
+    /// When it was written: the end of a slow request.
+    pub clock: Clock,
+    /// The slow request that it warns of; `None` for any other line.
+    pub slow: Option<SlowRequest<'a>>,
+}
+
+/// A request that took longer than etcd expects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlowRequest<'a> {
+    /// From its arrival to its end, as it is written.
+    pub took: Cow<'a, str>,
+    /// The same in microseconds.
+    pub took_micros: u64,
+    /// The request in protobuf's text form: `key:"/registry/pods/" range_end:"/registry/pods0" limit:500 `.
+    pub request: Cow<'a, str>,
+    /// The answer in short: `range_response_count:8 size:18170`. Empty where there is none.
+    pub response: Cow<'a, str>,
+    /// Why it failed.
+    pub error: Option<Cow<'a, str>>,
+}
+
+/// What a text is: a line of etcd's log, or one that something happened to.
+pub type Found<'a> = Result<EtcdLine<'a>, SkipReason>;
+
+/// Reads a line that begins as etcd's lines do; `None` for any other text.
+#[must_use]
+pub fn read(text: &str) -> Option<Found<'_>> {
+    let text = text.trim_end_matches(['\n', '\r']);
+    if text.starts_with('{') { zap::read(text) } else { zap::console(text).or_else(|| capnslog::read(text)) }
+}
+
+/// Reads a line of capnslog's form that has something else before it.
+#[must_use]
+pub fn find(text: &str) -> Option<Found<'_>> {
+    capnslog::find(text.trim_end_matches(['\n', '\r']))
+}
+
+impl<'a> SlowRequest<'a> {
+    /// `took` is a Go duration; an error may stand in the place of the answer.
+    fn new(
+        took: Cow<'a, str>,
+        request: Cow<'a, str>,
+        response: Cow<'a, str>,
+        error: Option<Cow<'a, str>>,
+    ) -> Result<Self, SkipReason> {
+        let took_micros = go_duration::parse_micros(&took).ok_or(SkipReason::WrongType)?;
+        let error = error.filter(|error| !error.is_empty());
+        Ok(match response.strip_prefix("error:") {
+            Some(inside) => Self {
+                took,
+                took_micros,
+                request,
+                error: error.or_else(|| Some(Cow::Owned(inside.to_owned()))),
+                response: Cow::Borrowed(""),
+            },
+            None => Self { took, took_micros, request, response, error },
+        })
+    }
+
+    /// What was asked.
+    #[must_use]
+    pub fn asked(&self) -> Request<'_> {
+        Request::parse(&self.request)
+    }
+
+    /// What was answered.
+    #[must_use]
+    pub fn answer(&self) -> Answer {
+        Answer::parse(&self.response)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::klog::ClockContext;
+    use crate::k8s::timestamp::parse_micros;
+    use proptest::prelude::*;
+
+    const ZAP: &str = r#"{"level":"warn","ts":"2026-03-01T10:00:12.500+0100","caller":"txn/util.go:93","msg":"apply request took too long","took":"12.25s","expected-duration":"100ms","prefix":"read-only range ","request":"key:\"/registry/pods/\" range_end:\"/registry/pods0\" limit:500 revision:77 ","response":"range_response_count:500 size:9000"}"#;
+    const CAPNSLOG: &str = r#"2026-03-01 09:00:12.500000 W | etcdserver: read-only range request "key:\"/registry/pods/\" range_end:\"/registry/pods0\" limit:500 revision:77 " with result "range_response_count:500 size:9000" took too long (12.25s) to execute"#;
+
+    fn slow(text: &str) -> SlowRequest<'_> {
+        read(text).expect(text).expect(text).slow.expect(text)
+    }
+
+    #[test]
+    fn both_forms_say_the_same() {
+        let console = r#"2026-03-01T09:00:12.500Z	WARN	txn/util.go:93	apply request took too long	{"took": "12.25s", "expected-duration": "100ms", "prefix": "read-only range ", "request": "key:\"/registry/pods/\" range_end:\"/registry/pods0\" limit:500 revision:77 ", "response": "range_response_count:500 size:9000"}"#;
+        for text in [ZAP, CAPNSLOG, console] {
+            let line = read(text).expect("etcd's").expect("whole");
+            let end = line.clock.resolve(&ClockContext::default());
+            assert_eq!(end, parse_micros("2026-03-01T09:00:12.5Z"), "{text}");
+            let slow = line.slow.expect("slow");
+            assert_eq!((slow.took_micros, slow.error.as_deref()), (12_250_000, None));
+            assert_eq!(slow.answer(), Answer { items: Some(500), bytes: Some(9_000) });
+            let asked = slow.asked();
+            assert_eq!((asked.operation, asked.key), (Operation::Range, "/registry/pods/"));
+            let range = Range { end: "/registry/pods0", limit: 500, revision: 77, count_only: false };
+            assert_eq!(asked.range, Some(range));
+        }
+    }
+
+    #[test]
+    fn heads_may_be_missing() {
+        for head in ["", "warning ", "W | etcdserver: "] {
+            let text = format!(
+                "{head}read-only range request \"key:\\\"/registry/ranges/serviceips\\\" \" took too long (137.375276ms) to execute"
+            );
+            assert_eq!(read(&text).expect(&text).expect(&text).clock, Clock::None);
+            let slow = slow(&text);
+            assert_eq!((slow.took_micros, slow.response.as_ref()), (137_375, ""));
+            assert_eq!(slow.asked().key, "/registry/ranges/serviceips");
+        }
+        assert_eq!(find(&format!("etcd.log:33:{CAPNSLOG}")), read(CAPNSLOG));
+    }
+
+    #[test]
+    fn errors() {
+        let inside = r#"2026-03-01 09:00:12.5 W | etcdserver: read-only range request "key:\"/registry/a\" " with result "error:etcdserver: request timed out" took too long (17s) to execute"#;
+        let beside = r#"{"level":"warn","ts":"2026-03-01T09:00:12.5Z","caller":"x","msg":"apply request took too long","took":"17s","request":"key:\"/registry/a\" ","response":"","error":"etcdserver: request timed out"}"#;
+        for text in [inside, beside] {
+            let slow = slow(text);
+            assert_eq!(slow.error.as_deref(), Some("etcdserver: request timed out"), "{text}");
+            assert_eq!(slow.answer(), Answer::default());
+        }
+    }
+
+    #[test]
+    fn other_lines_and_damaged_ones() {
+        for other in [
+            r#"{"level":"info","ts":"2026-03-01T09:00:12.5Z","caller":"traceutil/trace.go:171","msg":"trace[1] range","took":7}"#,
+            "2017-03-20 02:35:04.780158 W | etcdserver: apply entries took too long [12.318867ms for 1 entries]",
+            "2017-03-20 02:35:04.780158 I | embed: listening for peers",
+            "2026-03-01T09:00:12.500Z\tINFO\tembed/etcd.go:1\tstarting\t{}",
+        ] {
+            assert_eq!(read(other).expect(other).expect(other).slow, None, "{other}");
+        }
+        for (text, reason) in [
+            (&CAPNSLOG[..120], SkipReason::Truncated),
+            (&*CAPNSLOG.replace("12.25s", "a while"), SkipReason::WrongType),
+            (&*ZAP.replace("\"12.25s\"", "12"), SkipReason::WrongType),
+            (&*ZAP.replace("2026-03-01T", "today "), SkipReason::WrongType),
+        ] {
+            assert_eq!(read(text), Some(Err(reason)), "{text}");
+        }
+        for none in [
+            "",
+            "hello",
+            "{}",
+            r#"{"ts":1692780954330.84,"caller":"a","msg":"HTTP"}"#,
+            r#"{"level":"Metadata","auditID":"a","stage":"Panic"}"#,
+            "the client's request \"x\" took too long (1s) to execute",
+            &ZAP[..90],
+        ] {
+            assert_eq!(read(none), None, "{none}");
+        }
+        assert_eq!(find("hello | world"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(
+            which in prop::sample::select(vec![ZAP, CAPNSLOG]),
+            cut in 0_usize..500,
+            flips in prop::collection::vec((0_usize..500, any::<u8>()), 0..5),
+        ) {
+            let mut bytes = which.as_bytes().to_vec();
+            for (at, byte) in flips {
+                if let Some(own) = bytes.get_mut(at) {
+                    *own = byte;
+                }
+            }
+            bytes.truncate(cut);
+            let text = String::from_utf8_lossy(&bytes);
+            for found in [read(&text), find(&text)].into_iter().flatten().flatten() {
+                if let Some(slow) = found.slow {
+                    let _ = (slow.asked(), slow.answer());
+                }
+            }
+        }
+    }
+}

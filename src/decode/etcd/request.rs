@@ -1,0 +1,238 @@
+//! What a slow request asked and what it was answered, in protobuf's text form.
+//!
+//! Source: etcd `api/etcdserverpb/raft_internal_stringer.go`, `rpc.proto:RangeRequest`.
+
+/// What kind of request it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// A read of a key or of a range of keys.
+    Range,
+    /// A transaction that only reads.
+    ReadTxn,
+    /// Anything that writes keys: a put, a delete, a transaction with one of these.
+    Write,
+    /// Leases, compactions, alarms, members.
+    Other,
+}
+
+/// A request. Keys are as etcd shows them: other bytes than ASCII's as escapes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// What kind.
+    pub operation: Operation,
+    /// The first key that it names; empty if it names none.
+    pub key: &'a str,
+    /// The range that it reads; `None` for one key, and for other operations.
+    pub range: Option<Range<'a>>,
+    /// The limit where one key is read, which the apiserver sets when it asks for the revision alone.
+    pub limit: u64,
+}
+
+/// A range of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range<'a> {
+    /// The first key that is not in it.
+    pub end: &'a str,
+    /// The most keys that are answered; 0 for all.
+    pub limit: u64,
+    /// The revision that is read; 0 for the newest.
+    pub revision: u64,
+    /// Only their number is asked for.
+    pub count_only: bool,
+}
+
+/// An answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// Keys with their values.
+    pub items: Option<u64>,
+    /// Bytes.
+    pub bytes: Option<u64>,
+}
+
+impl<'a> Request<'a> {
+    /// Reads a request; what can't be understood is [`Operation::Other`].
+    #[must_use]
+    pub fn parse(text: &'a str) -> Self {
+        let operation = operation(text);
+        let key = quoted(text, "key:").unwrap_or_default();
+        let limit = number(text, "limit:").unwrap_or(0);
+        let range = (operation == Operation::Range).then(|| {
+            Some(Range {
+                end: quoted(text, "range_end:").filter(|end| !end.is_empty())?,
+                limit,
+                revision: number(text, "revision:").unwrap_or(0),
+                count_only: field(text, "count_only:").is_some_and(|rest| rest.starts_with("true")),
+            })
+        });
+        Self { operation, key, range: range.flatten(), limit }
+    }
+}
+
+impl<'a> Range<'a> {
+    /// The prefix that all keys of the range share, where its end is the next one: `/registry/pods/` for
+    /// `/registry/pods0`, by its last letter.
+    #[must_use]
+    pub fn prefix(&self) -> Option<(&'a str, char)> {
+        let last = *self.end.as_bytes().last().filter(|byte| byte.is_ascii_graphic())?;
+        Some((&self.end[..self.end.len() - 1], char::from(last.checked_sub(1)?)))
+    }
+}
+
+impl Answer {
+    /// Reads an answer.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        // The answers of a transaction stand before its own size.
+        let size = text.rfind("size:").and_then(|at| leading_number(&text[at + "size:".len()..]));
+        Self { items: number(text, "range_response_count:"), bytes: size }
+    }
+}
+
+fn operation(text: &str) -> Operation {
+    let text = text.trim_start();
+    let body = match text.strip_prefix("header:") {
+        // `header:<ID:… > put:<…>`; the header holds no such bracket itself.
+        Some(header) => header.split_once('>').or_else(|| header.split_once('}')).map_or("", |split| split.1),
+        None => text,
+    };
+    let body = body.trim_start();
+    let is =
+        |name: &str| body.strip_prefix(name).is_some_and(|rest| rest.trim_start().starts_with(['<', '{']));
+    if body.starts_with("key:") {
+        return Operation::Range;
+    }
+    if is("range:") {
+        return Operation::Range;
+    }
+    if is("txn:") || is("compare:") || is("success:") || is("failure:") {
+        let writes = ["request_put:", "request_delete_range:"];
+        return if writes.iter().any(|name| field(body, name).is_some()) {
+            Operation::Write
+        } else {
+            Operation::ReadTxn
+        };
+    }
+    if is("put:") || is("delete_range:") { Operation::Write } else { Operation::Other }
+}
+
+/// What follows a field's name. Keys may hold anything, so that a name within quotes is none.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let bytes = text.as_bytes();
+    let (mut at, mut in_quotes) = (0, false);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' if in_quotes => at += 1,
+            b'"' => in_quotes = !in_quotes,
+            _ if !in_quotes && bytes[at..].starts_with(name.as_bytes()) && begins(bytes, at) => {
+                return text.get(at + name.len()..).map(str::trim_start);
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Whether a field's name may begin there: `limit:` is none of the end of another name.
+fn begins(bytes: &[u8], at: usize) -> bool {
+    at.checked_sub(1).is_none_or(|before| b" <{".contains(&bytes[before]))
+}
+
+fn quoted<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let value = field(text, name)?.strip_prefix('"')?;
+    let mut escaped = false;
+    let end = value.bytes().position(|byte| match byte {
+        _ if std::mem::take(&mut escaped) => false,
+        b'\\' => {
+            escaped = true;
+            false
+        }
+        byte => byte == b'"',
+    })?;
+    Some(&value[..end])
+}
+
+fn number(text: &str, name: &str) -> Option<u64> {
+    leading_number(field(text, name)?)
+}
+
+fn leading_number(text: &str) -> Option<u64> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    text[..digits].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Asked<'a> = (&'a str, u64, u64, bool);
+
+    fn parsed(text: &str) -> (Operation, &str, Option<Asked<'_>>) {
+        let request = Request::parse(text);
+        let range = request.range.map(|range| (range.end, range.limit, range.revision, range.count_only));
+        (request.operation, request.key, range)
+    }
+
+    #[test]
+    fn reads() {
+        for (text, key, range) in [
+            (r#"key:"/registry/pods/a/b" "#, "/registry/pods/a/b", None),
+            (r#"key:"/registry/pods" limit:1 "#, "/registry/pods", None),
+            (
+                r#"key:"/registry/pods/" range_end:"/registry/pods0" limit:500 revision:9 "#,
+                "/registry/pods/",
+                Some(("/registry/pods0", 500, 9, false)),
+            ),
+            (
+                r#"key:"/registry/pods" range_end:"/registry/podt" count_only:true "#,
+                "/registry/pods",
+                Some(("/registry/podt", 0, 0, true)),
+            ),
+            (
+                r#"key:"/registry/pods/a/limit:7 count_only:true \" \000"  range_end:"/registry/pods0""#,
+                r#"/registry/pods/a/limit:7 count_only:true \" \000"#,
+                Some(("/registry/pods0", 0, 0, false)),
+            ),
+        ] {
+            assert_eq!(parsed(text), (Operation::Range, key, range), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_operations() {
+        for (text, operation, key) in [
+            (
+                r#"header:<ID:7 username:"x" auth_revision:1 > txn:<compare:<target:MOD key:"/registry/a/b" mod_revision:7 > success:<request_put:<key:"/registry/a/b" value_size:96 >> failure:<request_range:<key:"/registry/a/b" > >>"#,
+                Operation::Write,
+                "/registry/a/b",
+            ),
+            (r#"header:<ID:7 > put:<key:"/registry/a" value_size:9 >"#, Operation::Write, "/registry/a"),
+            (
+                r#"compare:<key:"compact_rev_key" version:1 > success:<request_range:<key:"compact_rev_key" > > "#,
+                Operation::ReadTxn,
+                "compact_rev_key",
+            ),
+            ("header:<ID:7 > lease_grant:<ttl:15-second id:7 >", Operation::Other, ""),
+            ("", Operation::Other, ""),
+        ] {
+            assert_eq!(parsed(text), (operation, key, None), "{text}");
+        }
+    }
+
+    #[test]
+    fn prefixes_and_answers() {
+        let end = |end| Range { end, limit: 0, revision: 0, count_only: false }.prefix();
+        assert_eq!(end("/registry/pods0"), Some(("/registry/pods", '/')));
+        assert_eq!(end("/registry/podt"), Some(("/registry/pod", 's')));
+        assert_eq!(end("ü"), None);
+        let answer = |text| {
+            let Answer { items, bytes } = Answer::parse(text);
+            (items, bytes)
+        };
+        assert_eq!(answer("range_response_count:60077 size:602251227"), (Some(60_077), Some(602_251_227)));
+        assert_eq!(answer("responses:<range_response_count:1 size:7> size:99"), (Some(1), Some(99)));
+        assert_eq!(answer("size:16"), (None, Some(16)));
+        assert_eq!(answer(""), (None, None));
+    }
+}

@@ -1,0 +1,75 @@
+//! etcd's lines as zap writes them: an object to a line, or with `--log-format=console` columns with an object at the
+//! end.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{EtcdLine, Found, SlowRequest};
+use crate::decode::klog::Clock;
+use crate::decode::outer::{instant_micros, plain};
+use crate::decode::skip::SkipReason;
+
+/// The message of the warning.
+const SLOW: &str = "apply request took too long";
+
+/// What all lines hold.
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(borrow)]
+    level: Cow<'a, str>,
+    #[serde(borrow)]
+    ts: &'a RawValue,
+    #[serde(borrow, rename = "caller")]
+    _caller: Cow<'a, str>,
+    #[serde(borrow)]
+    msg: Cow<'a, str>,
+}
+
+/// What the warning holds.
+#[derive(Deserialize)]
+struct Slow<'a> {
+    #[serde(borrow)]
+    took: Cow<'a, str>,
+    #[serde(borrow, default)]
+    request: Cow<'a, str>,
+    #[serde(borrow, default)]
+    response: Cow<'a, str>,
+    #[serde(borrow, default)]
+    error: Option<Cow<'a, str>>,
+}
+
+/// Reads an object; `None` where it is no line of zap, or is not whole.
+pub(super) fn read(text: &str) -> Option<Found<'_>> {
+    let head: Head<'_> = serde_json::from_str(text).ok()?;
+    is_level(&head.level).then_some(())?;
+    Some(line(plain(head.ts).or(Some(head.ts.get())), &head.msg, text))
+}
+
+/// Reads columns; `None` where a text has none of these.
+pub(super) fn console(text: &str) -> Option<Found<'_>> {
+    let mut columns = text.splitn(5, '\t');
+    let (time, level, _) = (columns.next()?, columns.next()?, columns.next()?);
+    let message = columns.next()?;
+    is_level(level).then_some(())?;
+    instant_micros(time)?;
+    Some(line(Some(time), message, columns.next().unwrap_or("{}")))
+}
+
+fn line<'a>(time: Option<&str>, message: &str, object: &'a str) -> Found<'a> {
+    let clock = time.and_then(instant_micros).map(Clock::Absolute).ok_or(SkipReason::WrongType)?;
+    if message != SLOW {
+        return Ok(EtcdLine { clock, slow: None });
+    }
+    let Slow { took, request, response, error } = serde_json::from_str(object)
+        .map_err(|error| if error.is_eof() { SkipReason::Truncated } else { SkipReason::WrongType })?;
+    Ok(EtcdLine { clock, slow: Some(SlowRequest::new(took, request, response, error)?) })
+}
+
+/// Source: go.uber.org/zap `zapcore/level.go`.
+fn is_level(text: &str) -> bool {
+    ["debug", "info", "warn", "error", "dpanic", "panic", "fatal"]
+        .iter()
+        .any(|level| text.eq_ignore_ascii_case(level))
+}

@@ -1,0 +1,378 @@
+//! What etcd's own log says: its slow requests by resource and kind, and the reads of collections among them one by
+//! one, to be matched with the requests that made them.
+
+mod ranges;
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use compact_str::CompactString;
+
+pub use ranges::{MAX_RANGES, Ranges, SlowRange, Spans};
+
+use super::input::widened;
+use super::{Bounded, Histogram, InputCounts, Merge};
+use crate::apiserver::stored;
+use crate::decode::etcd::{Operation, Request, SlowRequest};
+use crate::input::Place;
+use crate::k8s::text::prefix;
+
+/// Resources and kinds that are told apart. A cluster has some hundred resources.
+pub const MAX_RESOURCES: usize = 1_024;
+/// The longest name of a resource that is kept, in bytes: a plural and a group of the greatest lengths.
+const MAX_NAME: usize = 320;
+/// The longest key that is kept of a request as the worst one, in bytes.
+const MAX_KEY: usize = 400;
+/// Texts of errors that are told apart, and how much of each is kept, in bytes.
+const MAX_ERRORS: usize = 16;
+const MAX_ERROR: usize = 120;
+
+/// What a slow request is to the apiserver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EtcdKind {
+    /// A read of a range of keys: a LIST, of a page or of all, or the filling of the watch cache.
+    List,
+    /// A read of one key.
+    Get,
+    /// The number of keys, which the apiserver asks for its own metrics.
+    Count,
+    /// A read of a resource's bare prefix, by which the apiserver learns the newest revision.
+    RevisionCheck,
+    /// A transaction that only reads.
+    ReadTransaction,
+    /// Anything that writes.
+    Write,
+    /// Leases, compactions and what could not be understood.
+    Other,
+}
+
+impl EtcdKind {
+    /// The name in reports.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::List => "list",
+            Self::Get => "get",
+            Self::Count => "count",
+            Self::RevisionCheck => "revision-check",
+            Self::ReadTransaction => "read-transaction",
+            Self::Write => "write",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// All that was read of etcd's log.
+#[derive(Debug)]
+pub struct EtcdLog {
+    /// Lines, bytes, what is of other programs and what is lost.
+    pub input: InputCounts,
+    /// What its lines hold.
+    pub lines: EtcdLines,
+}
+
+/// The lines of etcd's log.
+#[derive(Debug)]
+pub struct EtcdLines {
+    /// Lines of slow requests, those read before too.
+    pub slow: u64,
+    /// Other lines of etcd.
+    pub other: u64,
+    /// Of the slow requests, those that were read already.
+    pub duplicates: u64,
+    /// Of the slow requests, those of which the time is not known.
+    pub undated: u64,
+    /// Lines of etcd by source.
+    pub by_source: BTreeMap<u32, (u64, u64)>,
+    /// When the first and the last line was written, in microseconds since 1970.
+    pub span: Option<(i64, i64)>,
+    /// The slow requests by resource and kind.
+    pub requests: Bounded<SlowKey, Slow>,
+    /// The reads of collections.
+    pub ranges: Ranges,
+}
+
+impl Default for EtcdLines {
+    fn default() -> Self {
+        Self {
+            slow: 0,
+            other: 0,
+            duplicates: 0,
+            undated: 0,
+            by_source: BTreeMap::new(),
+            span: None,
+            requests: Bounded::new(MAX_RESOURCES),
+            ranges: Ranges::default(),
+        }
+    }
+}
+
+/// Which slow requests are counted together. No name of an object or of a namespace is in it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SlowKey {
+    /// The resource as reports name it; see [`stored::of`].
+    pub resource: CompactString,
+    /// What is asked of it.
+    pub kind: EtcdKind,
+}
+
+/// Sums over slow requests.
+#[derive(Debug, Clone)]
+pub struct Slow {
+    /// How long they took, in microseconds.
+    pub took: Histogram,
+    /// Keys in the answers.
+    pub items: Amount,
+    /// Bytes of the answers.
+    pub bytes: Amount,
+    /// Requests with a limit.
+    pub limited: u64,
+    /// Requests at a revision.
+    pub at_revision: u64,
+    /// Errors, by their text with numbers left out.
+    pub errors: Bounded<Box<str>, Count>,
+    /// When the first and the last ended, in microseconds since 1970.
+    pub span: Option<(i64, i64)>,
+    /// The greatest one.
+    pub worst: Option<Box<WorstRequest>>,
+}
+
+impl Default for Slow {
+    fn default() -> Self {
+        Self {
+            took: Histogram::default(),
+            items: Amount::default(),
+            bytes: Amount::default(),
+            limited: 0,
+            at_revision: 0,
+            errors: Bounded::new(MAX_ERRORS),
+            span: None,
+            worst: None,
+        }
+    }
+}
+
+/// A sum, and its greatest part.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// The sum.
+    pub sum: u64,
+    /// The greatest.
+    pub max: u64,
+}
+
+impl Amount {
+    fn record(&mut self, amount: Option<u64>) {
+        self.merge(Self { sum: amount.unwrap_or(0), max: amount.unwrap_or(0) });
+    }
+}
+
+impl Merge for Amount {
+    fn merge(&mut self, other: Self) {
+        self.sum = self.sum.saturating_add(other.sum);
+        self.max = self.max.max(other.max);
+    }
+}
+
+/// A count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Count(pub u64);
+
+impl Merge for Count {
+    fn merge(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+
+/// One slow request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorstRequest {
+    /// Bytes of the answer; 0 for none.
+    pub bytes: u64,
+    /// How long it took, in microseconds.
+    pub took_micros: u64,
+    /// Where it stands.
+    pub place: Place,
+    /// When it ended, in microseconds since 1970.
+    pub ended: Option<i64>,
+    /// Keys in the answer.
+    pub items: Option<u64>,
+    /// The key, or the first of a range.
+    pub key: Box<str>,
+    /// The limit; 0 for none.
+    pub limit: u64,
+    /// The revision; 0 for the newest.
+    pub revision: u64,
+    /// Why it failed.
+    pub error: Option<Box<str>>,
+}
+
+impl WorstRequest {
+    /// The greatest answer, then the longest time, then the first place.
+    fn rank(&self) -> (Reverse<u64>, Reverse<u64>, Place, Option<i64>) {
+        (Reverse(self.bytes), Reverse(self.took_micros), self.place, self.ended)
+    }
+}
+
+impl EtcdLines {
+    /// Counts a line that is no slow request.
+    pub fn observe_other(&mut self, place: Place, written: Option<i64>) {
+        self.other += 1;
+        self.by_source.entry(place.source).or_default().1 += 1;
+        self.note(written);
+    }
+
+    /// Counts a slow request, which ended when its line was written. One that was read already (`is_new` is false) only
+    /// decides which place is shown.
+    pub fn observe(&mut self, slow: &SlowRequest<'_>, place: Place, written: Option<i64>, is_new: bool) {
+        self.slow += 1;
+        self.by_source.entry(place.source).or_default().0 += 1;
+        self.duplicates += u64::from(!is_new);
+        self.note(written);
+        let asked = slow.asked();
+        // Of a range, its end tells which keys they are: a page begins behind an object's name.
+        let whole =
+            asked.range.and_then(|range| range.prefix()).map(|(start, last)| format!("{start}{last}"));
+        let scanned = whole.as_deref().filter(|whole| asked.key.starts_with(whole));
+        let of = stored::of(scanned.unwrap_or(asked.key));
+        let resource = CompactString::new(prefix(&of.resource, MAX_NAME));
+        let key = SlowKey { kind: kind(&asked, of.rest), resource };
+        let row = self.requests.entry(&key, 0, || key.clone());
+        row.offer(WorstRequest::of(slow, &asked, place, written));
+        if is_new {
+            row.observe(slow, &asked, written);
+            self.undated += u64::from(written.is_none());
+        }
+        if key.kind == EtcdKind::List
+            && let Some(ended) = written
+        {
+            let answer = slow.answer();
+            self.ranges.offer(
+                SlowRange {
+                    bytes: answer.bytes.unwrap_or(0),
+                    took_micros: slow.took_micros,
+                    place,
+                    ended,
+                    items: answer.items.unwrap_or(0),
+                    limit: asked.limit,
+                    in_namespace: of.rest.is_some_and(|rest| !rest.is_empty()),
+                    resource: key.resource,
+                },
+                is_new,
+            );
+        }
+    }
+
+    fn note(&mut self, written: Option<i64>) {
+        if let Some(written) = written {
+            self.span = widened(self.span, written);
+        }
+    }
+}
+
+impl Slow {
+    fn observe(&mut self, slow: &SlowRequest<'_>, asked: &Request<'_>, written: Option<i64>) {
+        let answer = slow.answer();
+        self.took.record(slow.took_micros);
+        self.items.record(answer.items);
+        self.bytes.record(answer.bytes);
+        self.limited += u64::from(asked.limit > 0);
+        self.at_revision += u64::from(asked.range.is_some_and(|range| range.revision > 0));
+        if let Some(error) = &slow.error {
+            let class = error_class(error);
+            self.errors.entry(&*class, 0, || class.clone().into()).0 += 1;
+        }
+        if let Some(written) = written {
+            self.span = widened(self.span, written);
+        }
+    }
+
+    fn offer(&mut self, request: WorstRequest) {
+        if self.worst.as_ref().is_none_or(|own| request.rank() < own.rank()) {
+            self.worst = Some(Box::new(request));
+        }
+    }
+}
+
+impl WorstRequest {
+    fn of(slow: &SlowRequest<'_>, asked: &Request<'_>, place: Place, ended: Option<i64>) -> Self {
+        let answer = slow.answer();
+        Self {
+            bytes: answer.bytes.unwrap_or(0),
+            took_micros: slow.took_micros,
+            place,
+            ended,
+            items: answer.items,
+            key: prefix(asked.key, MAX_KEY).into(),
+            limit: asked.limit,
+            revision: asked.range.map_or(0, |range| range.revision),
+            error: slow.error.as_deref().map(|error| prefix(error, MAX_ERROR).into()),
+        }
+    }
+}
+
+/// `rest` is what follows the resource in the key.
+fn kind(asked: &Request<'_>, rest: Option<&str>) -> EtcdKind {
+    match asked.operation {
+        Operation::Range => match asked.range {
+            Some(range) if range.count_only => EtcdKind::Count,
+            Some(_) => EtcdKind::List,
+            None if asked.limit > 0 && rest.is_none_or(str::is_empty) => EtcdKind::RevisionCheck,
+            None => EtcdKind::Get,
+        },
+        Operation::ReadTxn => EtcdKind::ReadTransaction,
+        Operation::Write => EtcdKind::Write,
+        Operation::Other => EtcdKind::Other,
+    }
+}
+
+/// An error's text without its numbers, which would make each its own.
+fn error_class(text: &str) -> String {
+    let mut class = String::new();
+    for c in prefix(text, MAX_ERROR).chars() {
+        match c {
+            '0'..='9' if class.ends_with('N') => {}
+            '0'..='9' => class.push('N'),
+            c => class.push(c),
+        }
+    }
+    class
+}
+
+impl Merge for Slow {
+    fn merge(&mut self, other: Self) {
+        self.took.merge(other.took);
+        self.items.merge(other.items);
+        self.bytes.merge(other.bytes);
+        self.limited += other.limited;
+        self.at_revision += other.at_revision;
+        self.errors.merge(other.errors);
+        if let Some((first, last)) = other.span {
+            self.span = widened(widened(self.span, first), last);
+        }
+        if let Some(worst) = other.worst {
+            self.offer(*worst);
+        }
+    }
+}
+
+impl Merge for EtcdLines {
+    fn merge(&mut self, other: Self) {
+        self.slow += other.slow;
+        self.other += other.other;
+        self.duplicates += other.duplicates;
+        self.undated += other.undated;
+        for (source, (slow, others)) in other.by_source {
+            let own = self.by_source.entry(source).or_default();
+            *own = (own.0 + slow, own.1 + others);
+        }
+        if let Some((first, last)) = other.span {
+            self.span = widened(widened(self.span, first), last);
+        }
+        self.requests.merge(other.requests);
+        self.ranges.merge(other.ranges);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! What waits for others of its group, which may come to other workers, and in any order.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+/// How many locks the groups are spread over.
+const SHARDS: usize = 64;
+
+/// Items by group. Shared by workers.
+#[derive(Debug)]
+pub struct Waiting<T> {
+    /// How many bytes a shard holds before it lets the group go that has waited longest.
+    room: usize,
+    shards: [Mutex<Shard<T>>; SHARDS],
+}
+
+#[derive(Debug)]
+struct Shard<T> {
+    groups: HashMap<u64, Group<T>, FxBuildHasher>,
+    /// The groups in the order in which they were begun.
+    order: VecDeque<u64>,
+    bytes: usize,
+}
+
+/// Items, and how many bytes they take.
+type Group<T> = (Vec<T>, usize);
+
+impl<T> Waiting<T> {
+    /// Nothing waits yet; later at most so many bytes do.
+    #[must_use]
+    pub fn new(room: usize) -> Self {
+        let shard = || Shard { groups: HashMap::default(), order: VecDeque::new(), bytes: 0 };
+        Self { room: room / SHARDS, shards: std::array::from_fn(|_| Mutex::new(shard())) }
+    }
+
+    /// Adds an item that takes so many bytes. The group that has waited longest where there is no more room, with its
+    /// hash.
+    pub fn add(&self, group: u64, item: T, size: usize) -> Option<(u64, Vec<T>)> {
+        let mut shard = self.shards[(group >> 58) as usize].lock().unwrap_or_else(PoisonError::into_inner);
+        let Shard { groups, order, bytes } = &mut *shard;
+        *bytes += size;
+        let (items, of_group) = groups.entry(group).or_insert_with(|| {
+            order.push_back(group);
+            (Vec::with_capacity(1), 0)
+        });
+        items.push(item);
+        *of_group += size;
+        if *bytes <= self.room {
+            return None;
+        }
+        let oldest = order.pop_front()?;
+        let (gone, of_group) = groups.remove(&oldest)?;
+        *bytes -= of_group;
+        Some((oldest, gone))
+    }
+
+    /// All groups, which wait no longer.
+    pub fn take(&self) -> impl Iterator<Item = (u64, Vec<T>)> {
+        self.shards.iter().flat_map(|shard| {
+            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            shard.order.clear();
+            shard.bytes = 0;
+            std::mem::take(&mut shard.groups).into_iter().map(|(group, (items, _))| (group, items))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spread(n: u64) -> u64 {
+        n.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    #[test]
+    fn a_group_stays_together_and_nothing_is_lost() {
+        let waiting = Waiting::new(1 << 10);
+        let mut gone: Vec<(u64, Vec<u64>)> = Vec::new();
+        for n in 0..10_000_u64 {
+            gone.extend(waiting.add(spread(n / 2), n, 1));
+        }
+        assert!(!gone.is_empty());
+        gone.extend(waiting.take());
+        assert!(gone.iter().all(|(_, items)| items.len() == 2));
+        let mut all: Vec<u64> = gone.into_iter().flat_map(|(_, items)| items).collect();
+        all.sort_unstable();
+        assert!(all.into_iter().eq(0..10_000));
+        assert_eq!(waiting.take().count(), 0);
+    }
+
+    #[test]
+    fn one_group_alone_is_bounded_too() {
+        let waiting = Waiting::new(1 << 10);
+        let largest = (0..1_000)
+            .filter_map(|n| waiting.add(7, n, 1))
+            .map(|(_, items)| items.len())
+            .max()
+            .expect("some");
+        assert_eq!(largest, (1 << 10) / SHARDS + 1);
+    }
+}

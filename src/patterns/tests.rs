@@ -1,0 +1,190 @@
+//! Small logs told by hand.
+
+use super::*;
+use crate::classify::By;
+use crate::ledger::lives::{Came, What};
+
+/// One request: when it was received, what it was, what came of it, how long it took; times in milliseconds.
+#[derive(Clone, Copy)]
+struct Did(i64, What, Came, u32, u32);
+
+const LIST: u32 = 1;
+const WATCH: u32 = 2;
+const PAGE: u32 = 3;
+
+fn list(at: i64) -> Did {
+    Did(at, What::List, Came::Served, 100, 0)
+}
+
+fn watch(at: i64, lived: u32) -> Did {
+    Did(at, What::WatchEnded, Came::Served, lived, 0)
+}
+
+fn open_watch(at: i64) -> Did {
+    Did(at, What::WatchBegan, Came::Served, 0, 0)
+}
+
+fn page(at: i64, revision: u32) -> Did {
+    Did(at, What::NextPage, Came::Served, 100, revision)
+}
+
+fn records(done: &[Did]) -> Vec<Record> {
+    let record = |(index, did): (usize, &Did)| {
+        let Did(at, what, came, millis, revision) = *did;
+        let shape = match what {
+            What::List | What::Get => LIST,
+            What::NextPage | What::InconsistentPage => PAGE,
+            What::WatchBegan | What::WatchEnded => WATCH,
+        };
+        let link = if shape == WATCH { u32::try_from(index).expect("small") + 1 } else { revision };
+        Record::made_up(at * 1_000, what, came, (7, shape), link, millis)
+    };
+    let mut records: Vec<Record> = done.iter().enumerate().map(record).collect();
+    records.sort_unstable();
+    records
+}
+
+fn life(name: &str, done: &[Did]) -> Life {
+    let records = records(done);
+    let seen = records.len() as u64;
+    Life { client: 1, product: 2, instance: Instance { by: By::Pod, name: name.into() }, records, seen }
+}
+
+fn patterns(lives: &[Life]) -> HashMap<u32, Pattern> {
+    of_one_client(lives, (0, 3_600 * SECOND))
+        .into_iter()
+        .map(|((_, _, shape), pattern)| (shape, pattern))
+        .collect()
+}
+
+fn of(done: &[Did], shape: u32) -> Pattern {
+    patterns(&[life("a", done)]).remove(&shape).unwrap_or_default()
+}
+
+#[test]
+fn a_list_with_a_watch_is_an_informers_start() {
+    let done = [list(0), watch(200, 400_000), watch(400_300, 500_000), open_watch(900_400)];
+    let informers = of(&done, LIST).informers;
+    assert_eq!(informers, Informers { starts: 1, ..Informers::default() });
+    let lists = of(&done, LIST).polling;
+    assert_eq!((lists.alone, lists.reads), (0, 0));
+    assert_eq!(of(&done, WATCH).watching.watches, 3);
+}
+
+#[test]
+fn why_an_informer_begins_anew() {
+    let expired = Did(400_300, What::WatchEnded, Came::Expired, 1, 0);
+    let refused = Did(600_000, What::WatchEnded, Came::Refused, 1, 0);
+    let done = [
+        list(0),
+        watch(200, 400_000),
+        expired,
+        list(401_000),
+        watch(401_200, 198_700),
+        refused,
+        list(601_000),
+        watch(601_200, 100_000),
+        list(702_000),
+        watch(702_200, 10),
+        list(703_000),
+        open_watch(703_200),
+    ];
+    let informers = of(&done, LIST).informers;
+    let told = Informers {
+        starts: 1,
+        relists_expired: 2,
+        relists_refused: 1,
+        relists_ended: 1,
+        most_relists: 4,
+        twice: 0,
+    };
+    assert_eq!(informers, told, "a watch that ends at once has an expired revision too");
+}
+
+#[test]
+fn lists_without_a_watch_are_polling() {
+    let done: Vec<Did> = (0..20).map(|n| list(n * 30_000 + n % 3)).collect();
+    let polling = of(&done, LIST).polling;
+    assert_eq!((polling.reads, polling.pollers, polling.alone), (20, 1, 20));
+    let busiest = &polling.busiest[0];
+    assert!(busiest.median.abs_diff(30_000_000) < 3_000 && busiest.spread < 4_000, "{busiest:?}");
+    let refused: Vec<Did> = (0..20).map(|n| Did(n * 1_000, What::List, Came::Refused, 1, 0)).collect();
+    assert_eq!(of(&refused, LIST).polling, Polling::default(), "what is refused is no poll");
+    assert_eq!(of(&done[..2], LIST).polling.reads, 0);
+}
+
+#[test]
+fn pages_belong_together_by_their_revision() {
+    let expired = Did(9_000, What::NextPage, Came::Expired, 10, 6);
+    let done = [
+        list(0),
+        page(1_000, 5),
+        page(2_000, 5),
+        list(7_000),
+        page(8_000, 6),
+        expired,
+        list(10_000),
+        page(11_000, 9),
+        Did(12_000, What::InconsistentPage, Came::Served, 100, 0),
+    ];
+    let chains = of(&done, PAGE).chains;
+    let told = Chains {
+        count: 3,
+        pages: 9,
+        longest: 3,
+        longest_micros: 2_100_000,
+        expired: 1,
+        restarted: 1,
+        inconsistent: 1,
+        headless: 0,
+    };
+    assert_eq!(chains, told);
+    assert_eq!(of(&[page(1_000, 5), page(2_000, 5)], PAGE).chains.headless, 1);
+}
+
+#[test]
+fn two_informers_of_one_pod_run_beside_each_other() {
+    let done = [
+        list(0),
+        list(300),
+        watch(1_000, 300_000),
+        watch(1_500, 300_000),
+        open_watch(301_100),
+        open_watch(301_600),
+    ];
+    let watching = of(&done, WATCH).watching;
+    assert_eq!((watching.beside, watching.most_at_once, watching.doubled_instances), (4, 2, 1));
+    assert_eq!(of(&done, LIST).informers.twice, 1);
+    assert_eq!(of(&done, LIST).informers.starts, 2);
+    // A new connection before the server has seen the old one's end is no second informer.
+    let late = [list(0), watch(1_000, 300_000), watch(290_000, 300_000)];
+    assert_eq!(of(&late, WATCH).watching.most_at_once, 0);
+}
+
+#[test]
+fn a_refused_watch_list_falls_back() {
+    let mut done = records(&[list(500), open_watch(900)]);
+    done.push(Record::made_up(0, What::WatchEnded, Came::Refused, (7, 4), 9, 1).asking_initial_events());
+    done.sort_unstable();
+    let life = Life { records: done, ..life("a", &[]) };
+    let patterns = patterns(&[life]);
+    assert_eq!(patterns[&4].watching.fallbacks, 1);
+    assert_eq!(patterns[&LIST].informers, Informers { starts: 1, ..Informers::default() });
+}
+
+#[test]
+fn a_fleet_at_once_is_a_herd_and_a_fleet_at_rest_is_none() {
+    let at =
+        |name: i64, at: &[i64]| life(&name.to_string(), &at.iter().map(|at| list(*at)).collect::<Vec<_>>());
+    let restart: Vec<Life> = (0..40).map(|n| at(n, &[60_000 + n * 20, 600_000 + n * 25])).collect();
+    let herds = &patterns(&restart)[&LIST].herds;
+    assert_eq!((herds.count, herds.requests), (2, 80));
+    let greatest = herds.greatest[0];
+    assert_eq!((greatest.instances, greatest.from, greatest.to), (40, 600 * SECOND, 600_975_000));
+    // Each once in ten minutes, and at all times the same number.
+    let rest: Vec<Life> = (0..600).map(|n| at(n, &[n * 1_000, 600_000 + n * 1_000])).collect();
+    assert_eq!(patterns(&rest)[&LIST].herds.count, 0);
+    // One that lists in a hurry is no herd.
+    let hurry: Vec<i64> = (0..100).map(|n| n * 10).collect();
+    assert_eq!(patterns(&[at(0, &hurry)])[&LIST].herds.count, 0);
+}

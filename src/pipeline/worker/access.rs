@@ -1,0 +1,129 @@
+//! Lines of access logs. Those of one request wait for each other, as some servers write two that differ in their
+//! latency: the one written first counts, whichever is read first.
+
+use super::{Counting, Fate, Pass, observe};
+use crate::classify::{Parts, classify_access, request_hash};
+use crate::decode::Layers;
+use crate::decode::klog::{AccessLine, Apf};
+use crate::input::Place;
+use crate::ledger::input::widened;
+use crate::ledger::{Index, Ledger};
+
+/// How many bytes of lines wait at most.
+const ROOM: usize = 1 << 25;
+/// The same by worker, where there are many: the lines of two blocks, as the next worker may be so far ahead.
+const ROOM_PER_WORKER: usize = 1 << 22;
+
+/// How many bytes of lines of access logs wait at most.
+pub(super) fn room(threads: usize) -> usize {
+    ROOM.max(ROOM_PER_WORKER * threads)
+}
+
+/// A line that waits for others of its request.
+#[derive(Debug)]
+pub(super) struct Held {
+    line: AccessLine<'static>,
+    written: Option<i64>,
+    place: Place,
+}
+
+impl Held {
+    /// The order in which lines count. It tells apart all whose numbers differ.
+    fn rank(&self) -> (Option<i64>, Option<u64>, Place, Option<&Apf<'static>>) {
+        (self.written, self.line.latency_micros, self.place, self.line.apf.as_ref())
+    }
+}
+
+impl Counting<'_> {
+    pub(super) fn access(
+        &mut self,
+        line: &AccessLine<'_>,
+        written: Option<i64>,
+        layers: Layers,
+        place: Place,
+    ) {
+        match self.pass {
+            Pass::Index(index) => return self.index_access(index, line, written, place),
+            Pass::Count => self.note_access(line, written, layers, place),
+            Pass::Join(_) => {}
+            Pass::Etcd => return,
+        }
+        let print = self.shared.prints.access(line, written);
+        if line.audit_id.is_empty() {
+            let is_new = self.shared.seen.insert((print, written.unwrap_or(0)));
+            self.count_access(line, written, place, is_new);
+            return;
+        }
+        let size = size_of::<Held>() + line.uri.len() + line.user_agent.len() + line.audit_id.len();
+        let held = Held { line: line.to_static(), written, place };
+        if let Some((print, lines)) = self.shared.waiting.add(print, held, size) {
+            self.settle(print, lines);
+        }
+    }
+
+    /// Counts the lines of one client's request, or of several that have the same ID.
+    pub(super) fn settle(&mut self, print: u64, mut lines: Vec<Held>) {
+        lines.sort_by(|one, other| one.rank().cmp(&other.rank()));
+        for Held { line, written, place } in &lines {
+            let is_new = self.shared.seen.insert_one_of(self.shared.prints.moments(print, *written));
+            self.count_access(line, *written, *place, is_new);
+        }
+    }
+
+    fn index_access(&self, index: &Index, line: &AccessLine<'_>, written: Option<i64>, place: Place) {
+        if line.audit_id.is_empty() {
+            return;
+        }
+        let parts = Parts::of_uri(&line.uri);
+        let mut request = classify_access(line, &parts, written, place);
+        request.era = self.shared.timeline.era(place.source, request.received);
+        index.note(request_hash(&line.audit_id, &line.uri), Ledger::row_hash(&request), true);
+    }
+
+    /// Takes note of what each line says, whether it counts or not.
+    fn note_access(&mut self, line: &AccessLine<'_>, written: Option<i64>, layers: Layers, place: Place) {
+        let parts = Parts::of_uri(&line.uri);
+        let mut request = classify_access(line, &parts, written, place);
+        self.source.event(request.stage, layers, &mut self.counted.ledger.input);
+        self.source.access_lines += 1;
+        let input = &mut self.counted.ledger.input;
+        input.access_lines += 1;
+        input.access_ids += u64::from(!line.audit_id.is_empty());
+        input.undated += u64::from(request.received.is_none());
+        if let Some(received) = request.received {
+            input.access_span = widened(input.access_span, received);
+        }
+        self.date(&mut request);
+    }
+
+    /// Counts a line as a request, or as a copy of one.
+    fn count_access(&mut self, line: &AccessLine<'_>, written: Option<i64>, place: Place, is_new: bool) {
+        let parts = Parts::of_uri(&line.uri);
+        let mut request = classify_access(line, &parts, written, place);
+        request.era = self.shared.timeline.era(place.source, request.received);
+        let settings = self.shared.settings;
+        let Pass::Join(index) = self.pass else {
+            let fate = observe(settings, &mut self.counted.access, &request, is_new);
+            let input = &mut self.counted.ledger.input;
+            input.access_counted += u64::from(fate == Fate::Counted);
+            input.access_duplicates += u64::from(fate == Fate::Copy);
+            self.note(fate);
+            return;
+        };
+        let hash = (!line.audit_id.is_empty()).then(|| request_hash(&line.audit_id, &line.uri));
+        match hash.and_then(|hash| index.audited(hash)) {
+            Some(row) if is_new => {
+                // What a filter leaves out was counted as that, and still tells of the audit log's request.
+                let wanted = settings.filter.is_empty() || settings.filter.pass(&request);
+                self.counted.ledger.input.joined += u64::from(wanted);
+                if let Some(apf) = &line.apf {
+                    self.counted.additions.apf(row, apf);
+                }
+            }
+            Some(_) => {}
+            None => {
+                observe(settings, &mut self.counted.access, &request, is_new);
+            }
+        }
+    }
+}

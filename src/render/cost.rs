@@ -1,0 +1,204 @@
+//! What requests cost, in words, with the basis of each number.
+
+use serde_json::Value;
+
+use super::plain::{bytes, count, counted};
+use super::prose::Line;
+use crate::report::v1::{Amount, Client, Cost, Finding, Inventory, Report, Work};
+
+/// Resources that an inventory lacks of which the names are told.
+const NAMED: usize = 6;
+
+/// Whether clients are ranked by what the inventory says.
+pub(super) fn is_by_inventory(report: &Report) -> bool {
+    report.ranking.basis == "inventory"
+}
+
+/// What clients are ranked by.
+pub(super) fn order(report: &Report) -> &'static str {
+    match report.ranking.by.first().map(String::as_str) {
+        Some("etcdBytes") => "bytes read from etcd, then received at most",
+        Some("etcdObjects") => "objects read from etcd, then received",
+        _ => "time of reads from etcd, then ignored limits",
+    }
+}
+
+/// Objects with their bytes: `100,000 objects (2.0 GB)`.
+fn objects(amount: &Amount) -> String {
+    let or_fewer = match amount.bound.as_str() {
+        "at-most" => "at most ",
+        "mean" => "on average ",
+        _ => "",
+    };
+    match (amount.objects, amount.bytes) {
+        (None, _) => "objects that the inventory does not count".to_owned(),
+        (Some(0), _) => "no object".to_owned(),
+        (Some(number), None) => format!("{or_fewer}{}", counted(number, "object")),
+        (Some(number), Some(size)) => format!("{or_fewer}{} ({})", counted(number, "object"), bytes(size)),
+    }
+}
+
+/// A sum in short: bytes, or objects where their sizes are not known; at least so many where requests are left out.
+pub(super) fn short(amount: Option<&Amount>) -> String {
+    let Some(amount) = amount else { return "–".to_owned() };
+    let at_least = if amount.unknown_requests > 0 { "≥" } else { "" };
+    match (amount.objects, amount.bytes) {
+        (Some(0), _) if amount.unknown_requests == 0 => "0".to_owned(),
+        (_, Some(size)) => format!("{at_least}{}", bytes(size)),
+        (Some(number), None) => format!("≥{} obj.", count(number)),
+        (None, None) => "?".to_owned(),
+    }
+}
+
+/// The costs of the clients that the table does not show.
+pub(super) fn sum(clients: &[Client]) -> Cost {
+    let of = |part: fn(&Work) -> &Option<Amount>| {
+        let amounts = clients.iter().filter_map(|client| part(client.cost.total.as_ref()?).as_ref());
+        amounts.cloned().reduce(|a, b| Amount {
+            objects: add(a.objects, b.objects),
+            bytes: add(a.bytes, b.bytes),
+            bound: a.bound,
+            unknown_requests: a.unknown_requests + b.unknown_requests,
+        })
+    };
+    let total = Work { etcd: of(|work| &work.etcd), received: of(|work| &work.received), ..Work::default() };
+    Cost { total: Some(total), ..Cost::default() }
+}
+
+fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        (known, None) | (None, known) => known,
+    }
+}
+
+/// What a finding's requests cost.
+pub(super) fn of_finding(finding: &Finding) -> Option<Line> {
+    let requests = finding.stats.get("requests")?.as_u64()?;
+    let told = known(finding.cost.as_ref()?, requests)?;
+    let is_one_of_many = finding.stats.get("shapes").and_then(Value::as_u64).is_some_and(|shapes| shapes > 1);
+    let told = if is_one_of_many { told.replacen("a request:", "the costliest request:", 1) } else { told };
+    Some(Line::default().text(told))
+}
+
+/// What requests cost, by whatever that is known; nothing where that is latency, which is told anyway.
+pub(super) fn known(cost: &Cost, requests: u64) -> Option<String> {
+    let received = |work: &Option<Work>| work.as_ref()?.received.as_ref()?.objects;
+    let (one, all) = (received(&cost.per_request), received(&cost.total));
+    match cost.basis.as_str() {
+        // A write, a refusal: nothing that an inventory could tell.
+        "inventory" if cost.per_request.as_ref().is_some_and(reads_nothing) => None,
+        "inventory" => Some(sentence(cost, requests)),
+        "trace-counts" => Some(format!(
+            "up to {} in one answer (as traces of slow requests count them)",
+            counted(one?, "object")
+        )),
+        "page-limits" => Some(format!(
+            "at most {} a page, {} in all pages (by the limits that were asked for)",
+            counted(one?, "object"),
+            count(all?)
+        )),
+        _ => None,
+    }
+}
+
+fn reads_nothing(work: &Work) -> bool {
+    let amounts = [&work.etcd, &work.filtered, &work.received];
+    amounts.iter().all(|amount| amount.as_ref().is_some_and(|amount| amount.objects == Some(0)))
+}
+
+fn sentence(cost: &Cost, requests: u64) -> String {
+    let one = cost.per_request.as_ref().map(per_request).unwrap_or_default();
+    let all =
+        cost.total.as_ref().filter(|_| requests > 1).map(|all| total(all, requests)).unwrap_or_default();
+    let bound = if cost.lower_bound { ", a lower bound: it lacks a resource or its size" } else { "" };
+    format!("{one}{all} (by the inventory{bound})")
+}
+
+fn per_request(work: &Work) -> String {
+    let etcd = work.etcd.as_ref().map(|etcd| match etcd.objects {
+        Some(0) => "nothing read from etcd".to_owned(),
+        _ => format!("{} read from etcd and decoded", objects(etcd)),
+    });
+    let filtered =
+        work.filtered.as_ref().filter(|_| work.etcd.as_ref().is_some_and(|etcd| etcd.objects == Some(0)));
+    let filtered = filtered.map(|amount| format!("{} gone through in the watch cache", objects(amount)));
+    let received = work.received.as_ref().map(|amount| format!("{} received", objects(amount)));
+    let seats = work.seats.map(|seats| counted(seats, "seat"));
+    let parts: Vec<String> = [etcd, filtered, received, seats].into_iter().flatten().collect();
+    format!("a request: {}", parts.join(", "))
+}
+
+fn total(work: &Work, requests: u64) -> String {
+    format!(
+        "; all {}: {} read from etcd, {} received at most",
+        count(requests),
+        short(work.etcd.as_ref()),
+        short(work.received.as_ref())
+    )
+}
+
+/// What all requests cost, and when the most; nothing without an inventory.
+pub(super) fn totals(report: &Report) -> Option<String> {
+    let cost = &report.totals.cost;
+    let work = cost.total.as_ref().filter(|_| is_by_inventory(report))?;
+    let peak = cost.peak.as_ref().map_or(String::new(), |peak| {
+        let at = peak.at.split('.').next().unwrap_or(&peak.at).replace('T', " ");
+        let window = match cost.window_minutes {
+            Some(minutes) if minutes > 1 => counted(minutes, "minute"),
+            _ => "minute".to_owned(),
+        };
+        let read = match peak.etcd_bytes {
+            0 => counted(peak.etcd_objects, "object"),
+            size => bytes(size),
+        };
+        format!("; {read} of it in the {window} from {at} UTC")
+    });
+    let bound = if cost.lower_bound { ", lower bounds" } else { "" };
+    Some(format!(
+        "{} read from etcd{peak}; {} received at most (by the inventory{bound})",
+        short(work.etcd.as_ref()),
+        short(work.received.as_ref())
+    ))
+}
+
+/// The inventory, a line each: its files, what it is reckoned with, and what it lacks.
+pub(super) fn inventory(inventory: &Inventory) -> Vec<String> {
+    let mut lines = Vec::new();
+    for file in &inventory.files {
+        lines.push(format!("{}: {}, {}", file.file, file.format, counted(file.resources, "resource")));
+        lines.extend(file.notes.iter().cloned());
+    }
+    let nodes = match (inventory.nodes, inventory.nodes_from.as_deref()) {
+        (Some(nodes), Some("inventory")) => counted(nodes, "node"),
+        (Some(nodes), _) => format!("{} (seen in the log; it has none)", counted(nodes, "node")),
+        (None, _) => "the number of nodes is not known".to_owned(),
+    };
+    let namespaces = match inventory.namespaces {
+        Some(namespaces) => counted(namespaces, "namespace"),
+        None => {
+            "of namespaces their number is not known: a list in one is taken for the whole collection at most"
+                .to_owned()
+        }
+    };
+    lines.push(format!("{nodes}, {namespaces}"));
+    for (what, title) in [("objects", "it lacks"), ("bytes", "it lacks the sizes of")] {
+        let lacking: Vec<&str> = inventory
+            .lacks
+            .iter()
+            .filter(|lack| lack.lacks == what)
+            .map(|lack| lack.resource.as_str())
+            .collect();
+        let more = match lacking.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {} more", count(more as u64)),
+        };
+        if !lacking.is_empty() {
+            let named = lacking[..lacking.len().min(NAMED)].join(", ");
+            lines.push(format!(
+                "{title} {named}{more}: the costs of clients that read them are lower bounds (≥)"
+            ));
+        }
+    }
+    lines
+}

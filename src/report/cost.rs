@@ -1,0 +1,204 @@
+//! Costs in the form of the report, and the order that they put clients in.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::v1;
+use crate::accounts::Accounts;
+use crate::cost::{self, Inventory, Known, Minute, Minutes, Prices};
+use crate::k8s::timestamp;
+use crate::ledger::Merge;
+
+/// The basis of every number without an inventory, and without what else a log can hold.
+const LATENCY: &str = "latency";
+
+/// What a client, or all of them, cost, while it is being added up; nothing without an inventory.
+#[derive(Debug, Default)]
+pub(super) struct Costs {
+    pub(super) sum: Option<cost::Cost>,
+    pub(super) minutes: Minutes,
+}
+
+impl Costs {
+    /// No request yet.
+    pub(super) fn none(inventory: Option<&Inventory>) -> Self {
+        Self { sum: inventory.map(|_| cost::Cost::default()), minutes: Minutes::default() }
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        if let Some(sum) = other.sum {
+            self.sum.get_or_insert_default().merge(sum);
+        }
+        self.minutes.merge(other.minutes.clone());
+    }
+
+    /// What a client or all of them cost.
+    pub(super) fn told(&self) -> v1::Cost {
+        let Some(sum) = &self.sum else {
+            return known(&Known::Latency);
+        };
+        let told = |(at, minute): (i64, &Minute)| v1::CostMinute {
+            at: timestamp::format_micros(at),
+            etcd_objects: minute.etcd_objects,
+            etcd_bytes: minute.etcd_bytes,
+            filtered_objects: minute.filtered_objects,
+            received_bytes: minute.received_bytes,
+        };
+        v1::Cost {
+            peak: self.minutes.peak().map(told),
+            minutes: self.minutes.with_reads().map(told).collect(),
+            window_minutes: Some(self.minutes.width()),
+            ..by_inventory(None, sum)
+        }
+    }
+}
+
+/// By the inventory.
+fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost) -> v1::Cost {
+    v1::Cost {
+        basis: "inventory".to_owned(),
+        lower_bound: all.lacks_any(),
+        per_request: one.map(work),
+        total: Some(v1::Work {
+            etcd: Some(sum(all.etcd)),
+            decoded: Some(sum(all.decoded)),
+            filtered: Some(sum(all.filtered)),
+            received: Some(sum(all.received)),
+            seats: Some(all.seats).filter(|_| all.max_seats > 0),
+            max_seats: Some(all.max_seats).filter(|seats| *seats > 0),
+        }),
+        ..v1::Cost::default()
+    }
+}
+
+/// What requests cost, by whatever that is known.
+pub(super) fn known(known: &Known) -> v1::Cost {
+    let received = |objects: u64, bound: &str, unknown_requests: u64| {
+        let amount =
+            v1::Amount { objects: Some(objects), bytes: None, bound: bound.to_owned(), unknown_requests };
+        Some(v1::Work { received: Some(amount), ..v1::Work::default() })
+    };
+    match known {
+        Known::Inventory { one, all } => by_inventory(Some(one), all),
+        Known::TraceCounts { items, requests } => {
+            let untold = requests.saturating_sub(items.requests);
+            v1::Cost {
+                basis: "trace-counts".to_owned(),
+                lower_bound: untold > 0,
+                per_request: received(items.max, "exact", 0),
+                total: received(items.sum, "exact", untold),
+                ..v1::Cost::default()
+            }
+        }
+        Known::PageLimits { one, all } => v1::Cost {
+            basis: "page-limits".to_owned(),
+            per_request: received(*one, "at-most", 0),
+            total: received(*all, "at-most", 0),
+            ..v1::Cost::default()
+        },
+        Known::Latency => v1::Cost { basis: LATENCY.to_owned(), ..v1::Cost::default() },
+    }
+}
+
+fn work(work: &cost::Work) -> v1::Work {
+    let amount = |amount: cost::Amount| {
+        Some(v1::Amount {
+            objects: amount.objects,
+            bytes: amount.bytes,
+            bound: amount.bound.as_str().to_owned(),
+            unknown_requests: u64::from(amount.bytes.is_none()),
+        })
+    };
+    v1::Work {
+        etcd: amount(work.etcd),
+        decoded: amount(work.decoded),
+        filtered: amount(work.filtered),
+        received: amount(work.received),
+        seats: work.seats,
+        max_seats: work.seats,
+    }
+}
+
+fn sum(sum: cost::Sum) -> v1::Amount {
+    let known = |number: u64, without: u64| Some(number).filter(|number| *number > 0 || without == 0);
+    v1::Amount {
+        objects: known(sum.objects, sum.without_objects),
+        bytes: known(sum.bytes, sum.without_bytes),
+        bound: sum.bound.as_str().to_owned(),
+        unknown_requests: sum.without_bytes.max(sum.without_objects),
+    }
+}
+
+/// What clients are ranked by.
+pub(super) fn ranking(inventory: Option<&Inventory>) -> v1::Ranking {
+    let (basis, by): (_, &[&str]) = match inventory {
+        None => (LATENCY, &["etcdMicros", "etcdLists", "limitIgnored", "requests"]),
+        Some(inventory) if inventory.has_sizes() => {
+            ("inventory", &["etcdBytes", "receivedBytes", "etcdObjects", "receivedObjects", "requests"])
+        }
+        Some(_) => ("inventory", &["etcdObjects", "receivedObjects", "requests"]),
+    };
+    v1::Ranking { basis: basis.to_owned(), by: by.iter().map(|name| (*name).to_owned()).collect() }
+}
+
+/// Where a client or a shape stands: the least comes first. One kind of number in each place, as [`ranking`] says.
+pub(super) fn rank(cost: &v1::Cost, counts: [u64; 4], inventory: Option<&Inventory>) -> Reverse<Vec<u64>> {
+    let Some(inventory) = inventory else { return Reverse(counts.to_vec()) };
+    let part = |of: fn(&v1::Work) -> &Option<v1::Amount>| {
+        let amount = cost.total.as_ref().and_then(|total| of(total).as_ref());
+        let objects = amount.and_then(|amount| amount.objects).unwrap_or(0);
+        (amount.and_then(|amount| amount.bytes).unwrap_or(0), objects)
+    };
+    let (etcd, received) = (part(|work| &work.etcd), part(|work| &work.received));
+    let requests = counts[3];
+    Reverse(if inventory.has_sizes() {
+        vec![etcd.0, received.0, etcd.1, received.1, requests]
+    } else {
+        vec![etcd.1, received.1, requests]
+    })
+}
+
+/// The inventory, and what it lacks of the resources that clients read.
+pub(super) fn inventory(inventory: &Inventory, accounts: &Accounts) -> v1::Inventory {
+    let prices = Prices { inventory, nodes_in_log: accounts.nodes };
+    let mut lacks: BTreeMap<&str, (bool, u64)> = BTreeMap::new();
+    let entries = accounts.clients.iter().flat_map(|account| &account.entries);
+    for (key, entry) in entries {
+        let Some(resource) = &key.resource else { continue };
+        for cost in entry.rows.iter().filter_map(|one| one.cost.as_deref()) {
+            let sums = [cost.etcd, cost.filtered, cost.received];
+            let without_objects = sums.iter().map(|sum| sum.without_objects).max().unwrap_or(0);
+            let without = sums.iter().map(|sum| sum.without_bytes).max().unwrap_or(0).max(without_objects);
+            if without > 0 && !resource.starts_with('(') {
+                let lack = lacks.entry(resource).or_default();
+                lack.0 |= inventory.holding(resource).objects.is_none();
+                lack.1 += without;
+            }
+        }
+    }
+    let lack = |(resource, (objects, requests)): (&str, (bool, u64))| v1::Lack {
+        resource: resource.to_owned(),
+        lacks: if objects { "objects" } else { "bytes" }.to_owned(),
+        requests,
+    };
+    let mut lacks: Vec<v1::Lack> = lacks.into_iter().map(lack).collect();
+    lacks.sort_by_key(|lack| (lack.lacks == "bytes", Reverse(lack.requests)));
+    let nodes = prices.nodes();
+    v1::Inventory {
+        files: inventory
+            .files
+            .iter()
+            .map(|file| v1::InventoryFile {
+                file: file.name.clone(),
+                format: file.format.as_str().to_owned(),
+                resources: file.resources,
+                notes: file.notes.clone(),
+            })
+            .collect(),
+        resources: inventory.len() as u64,
+        nodes: nodes.map(|nodes| nodes.count),
+        nodes_from: nodes.map(|nodes| if nodes.is_in_inventory { "inventory" } else { "log" }.to_owned()),
+        namespaces: prices.namespaces(),
+        lacks,
+    }
+}

@@ -1,0 +1,245 @@
+//! What etcd's own log says, in the form of the contract.
+
+use std::cmp::Reverse;
+
+use super::build::file_name;
+use super::input::{by_kind, copies, not_read};
+use super::sums::latency;
+use super::v1;
+use crate::accounts::Accounts;
+use crate::accounts::etcd::{SLACK, SlowReads};
+use crate::decode::SkipReason;
+use crate::input::Sources;
+use crate::k8s::timestamp::format_micros;
+use crate::ledger::etcd::{Amount, EtcdKind, Slow, SlowKey, WorstRequest};
+use crate::ledger::{EtcdLog, InputCounts};
+use crate::rules::client_name;
+
+/// The name of errors that are not told apart.
+const OTHER_ERRORS: &str = "(other errors)";
+/// From here on etcd warns, unless it is told otherwise: `--warning-apply-duration`.
+const WARNS_FROM: &str = "100 ms";
+
+/// etcd's log, and the files that it was read from.
+#[derive(Debug, Clone, Copy)]
+pub struct Etcd<'a> {
+    /// What was read.
+    pub log: &'a EtcdLog,
+    /// The files.
+    pub sources: &'a Sources,
+}
+
+impl Etcd<'_> {
+    fn file(&self, source: u32) -> String {
+        file_name(&self.sources.list, source)
+    }
+
+    /// The section of the report. `span` is the time of the audit log.
+    pub(super) fn section(&self, accounts: &Accounts, span: Option<(i64, i64)>) -> v1::EtcdLog {
+        let lines = &self.log.lines;
+        let input = &self.log.input;
+        let compared = accounts.slow_reads.resources.values().map(|(reads, _)| reads).sum();
+        let (requests, rest) = lines.requests.clone().into_parts();
+        let mut requests: Vec<v1::EtcdRequests> =
+            requests.into_iter().map(|(key, slow)| self.requests(key, slow, accounts)).collect();
+        requests.sort_by_cached_key(|one| {
+            let took = one.took.map_or(0, |took| took.sum_micros);
+            let is_list = one.kind == EtcdKind::List.as_str();
+            (Reverse(is_list), Reverse((one.bytes.sum, took)), one.resource.clone(), one.kind.clone())
+        });
+        let all_lists: u64 =
+            requests.iter().filter(|one| one.kind == EtcdKind::List.as_str()).map(|one| one.requests).sum();
+        v1::EtcdLog {
+            files: self.sources.list.len() as u64,
+            bytes: input.bytes,
+            lines: input.lines,
+            slow_requests: lines.slow,
+            duplicates: lines.duplicates,
+            undated: lines.undated,
+            other_lines: lines.other,
+            foreign: by_kind(&input.foreign),
+            skipped: input
+                .skipped
+                .iter()
+                .map(|(why, (count, _))| (why.as_str().to_owned(), *count))
+                .collect(),
+            skipped_at: self.skipped_at(input),
+            damaged: input
+                .damaged
+                .iter()
+                .map(|(source, (damage, line))| v1::Damaged {
+                    damage: damage.as_str().to_owned(),
+                    file: self.file(*source),
+                    line: *line,
+                })
+                .collect(),
+            first_timestamp: lines.span.map(|span| format_micros(span.0)),
+            last_timestamp: lines.span.map(|span| format_micros(span.1)),
+            not_read: not_read(self.sources),
+            copies: copies(self.sources),
+            sources: self.sources(),
+            requests,
+            requests_left_out: rest.map_or(0, |rest| rest.took.count()),
+            lists_compared: compared,
+            lists_not_compared: all_lists.saturating_sub(compared),
+            slack_micros: SLACK.unsigned_abs(),
+            notes: self.notes(accounts, span),
+        }
+    }
+
+    /// What it says of a client's LISTs of a resource.
+    pub(super) fn slow(&self, resource: &str, reads: &SlowReads) -> v1::EtcdSlow {
+        let SlowReads { reads, covered, alone, worst } = reads;
+        v1::EtcdSlow {
+            resource: resource.to_owned(),
+            reads: *reads,
+            covered: *covered,
+            alone: *alone,
+            items: worst.items,
+            bytes: worst.bytes,
+            took_micros: worst.took_micros,
+            timestamp: format_micros(worst.ended),
+            file: self.file(worst.place.source),
+            line: worst.place.line,
+        }
+    }
+
+    fn requests(&self, key: SlowKey, slow: Slow, accounts: &Accounts) -> v1::EtcdRequests {
+        let SlowKey { resource, kind } = key;
+        let is_list = kind == EtcdKind::List;
+        let matched = &accounts.slow_reads;
+        let (reads, with_client) = matched.resources.get(&*resource).copied().unwrap_or_default();
+        let (errors, other_errors) = slow.errors.into_parts();
+        let errors = errors.into_iter().map(|(text, count)| (String::from(text), count.0));
+        let other_errors = other_errors.map(|count| (OTHER_ERRORS.to_owned(), count.0));
+        v1::EtcdRequests {
+            clients: if is_list { self.clients(&resource, accounts) } else { Vec::new() },
+            without_client: if is_list { reads - with_client } else { 0 },
+            resource: Some(String::from(resource)).filter(|resource| !resource.is_empty()),
+            kind: kind.as_str().to_owned(),
+            servers_own: matches!(kind, EtcdKind::Count | EtcdKind::RevisionCheck),
+            requests: slow.took.count(),
+            took: latency(&slow.took),
+            items: amount(slow.items),
+            bytes: amount(slow.bytes),
+            limited: slow.limited,
+            at_revision: slow.at_revision,
+            errors: errors.chain(other_errors).collect(),
+            first_timestamp: slow.span.map(|span| format_micros(span.0)),
+            last_timestamp: slow.span.map(|span| format_micros(span.1)),
+            worst: slow.worst.map(|worst| self.worst(*worst)),
+        }
+    }
+
+    fn worst(&self, worst: WorstRequest) -> v1::EtcdRequest {
+        v1::EtcdRequest {
+            key: worst.key.into(),
+            timestamp: worst.ended.map(format_micros),
+            took_micros: worst.took_micros,
+            items: worst.items,
+            bytes: worst.bytes,
+            limit: worst.limit,
+            revision: worst.revision,
+            error: worst.error.map(Into::into),
+            file: self.file(worst.place.source),
+            line: worst.place.line,
+        }
+    }
+
+    fn clients(&self, resource: &str, accounts: &Accounts) -> Vec<v1::EtcdClient> {
+        let mut clients: Vec<v1::EtcdClient> = accounts
+            .slow_reads
+            .of_resource(resource)
+            .map(|(client, name, reads)| {
+                let account = &accounts.clients[client];
+                v1::EtcdClient {
+                    client: account.identity(),
+                    name: client_name(account),
+                    slow: self.slow(name, reads),
+                }
+            })
+            .collect();
+        clients.sort_by(|a, b| {
+            let key = |one: &v1::EtcdClient| Reverse((one.slow.covered, one.slow.alone, one.slow.reads));
+            key(a).cmp(&key(b)).then_with(|| {
+                (&a.client, &a.slow.resource, &a.slow.file, a.slow.line).cmp(&(
+                    &b.client,
+                    &b.slow.resource,
+                    &b.slow.file,
+                    b.slow.line,
+                ))
+            })
+        });
+        clients
+    }
+
+    fn skipped_at(&self, input: &InputCounts) -> Vec<v1::SkippedAt> {
+        let skipped = input.skipped.iter().filter(|(reason, _)| **reason != SkipReason::Blank);
+        skipped
+            .flat_map(|(reason, (_, places))| places.iter().map(|at| (reason.as_str(), *at)))
+            .map(|(reason, at)| v1::SkippedAt {
+                reason: reason.to_owned(),
+                file: self.file(at.source),
+                line: at.line,
+            })
+            .collect()
+    }
+
+    fn sources(&self) -> Vec<v1::EtcdSource> {
+        let counts = &self.log.input.sources;
+        let sources = counts.iter().map(|(source, counts)| {
+            let (slow_requests, other_lines) =
+                self.log.lines.by_source.get(source).copied().unwrap_or_default();
+            v1::EtcdSource {
+                file: self.file(*source),
+                lines: counts.lines,
+                slow_requests,
+                other_lines,
+                foreign: by_kind(&counts.foreign),
+                skipped: counts
+                    .skipped
+                    .iter()
+                    .map(|(reason, count)| (reason.as_str().to_owned(), *count))
+                    .collect(),
+            }
+        });
+        sources.collect()
+    }
+
+    fn notes(&self, accounts: &Accounts, span: Option<(i64, i64)>) -> Vec<String> {
+        let lines = &self.log.lines;
+        let mut notes = Vec::new();
+        if lines.slow == 0 {
+            notes.push(format!(
+                "etcd's log holds no slow request: none took longer than {WARNS_FROM}, or than etcd is told to warn \
+                 from"
+            ));
+        }
+        if let (Some(own), Some(other)) = (lines.span.filter(|_| lines.slow > 0), span)
+            && (own.1 < other.0.saturating_sub(SLACK) || own.0 > other.1.saturating_add(SLACK))
+        {
+            notes.push(format!(
+                "etcd's log ({} to {}) and the audit log are of different times, so no slow read has a client",
+                format_micros(own.0),
+                format_micros(own.1)
+            ));
+        } else if !accounts.slow_reads.resources.is_empty() && accounts.slow_reads.clients.is_empty() {
+            notes.push(
+                "no LIST that may have read etcd was under way during a slow read of a collection; is the audit log \
+                 of all apiservers, and do the clocks agree?"
+                    .to_owned(),
+            );
+        }
+        if lines.undated > 0 {
+            notes.push(
+                "slow requests without a time match no client; lines of syslog have no year (--year)"
+                    .to_owned(),
+            );
+        }
+        notes
+    }
+}
+
+fn amount(amount: Amount) -> v1::EtcdAmount {
+    v1::EtcdAmount { sum: amount.sum, max: amount.max }
+}

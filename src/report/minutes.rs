@@ -1,0 +1,110 @@
+//! Requests a minute by resource, and the minute in which most were made.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use super::v1;
+use crate::accounts::ShapeKey;
+use crate::k8s::Verb;
+use crate::ledger::{Merge, Timeline};
+
+/// The resource of shapes beyond the number that is told apart.
+const OTHER: &str = "(other)";
+/// How many clients of a peak are named.
+const NAMED: usize = 10;
+
+/// A client's requests over time, while they are being gathered.
+#[derive(Debug, Default)]
+pub(super) struct Minutes(BTreeMap<String, Resource>);
+
+#[derive(Debug, Default)]
+struct Resource {
+    requests: u64,
+    all: Timeline,
+    etcd_reads: Timeline,
+}
+
+impl Minutes {
+    /// Adds the requests of a shape.
+    pub(super) fn add(&mut self, key: &ShapeKey, requests: u64, timeline: &Timeline) {
+        let name = key.resource.as_deref().unwrap_or(OTHER);
+        if !self.0.contains_key(name) {
+            self.0.insert(name.to_owned(), Resource::default());
+        }
+        let Some(own) = self.0.get_mut(name) else { return };
+        own.requests += requests;
+        own.all.merge(timeline.clone());
+        if key.is_from_etcd() && matches!(key.verb, Some(Verb::List | Verb::Get)) {
+            own.etcd_reads.merge(timeline.clone());
+        }
+    }
+
+    pub(super) fn tell(self) -> Vec<v1::Timeline> {
+        let told = self.0.into_iter().filter(|(_, resource)| resource.requests > 0);
+        told.map(|(name, resource)| resource.tell(name)).collect()
+    }
+}
+
+impl Resource {
+    fn tell(self, resource: String) -> v1::Timeline {
+        let all = self.all.windows();
+        let mut reads = self.etcd_reads.windows().counts.into_iter().peekable();
+        let width = i64::try_from(all.minutes).unwrap_or(i64::MAX).saturating_mul(60_000_000);
+        let point = |&(start, requests): &(i64, u64)| {
+            // The windows of a part are as wide as those of the whole at most, and both begin at multiples.
+            let mut etcd_reads = 0;
+            while let Some((_, count)) = reads.next_if(|(at, _)| *at < start.saturating_add(width)) {
+                etcd_reads += count;
+            }
+            v1::Point {
+                minute: u32::try_from(start / 60_000_000).unwrap_or(u32::MAX),
+                requests: u32::try_from(requests).unwrap_or(u32::MAX),
+                etcd_reads: u32::try_from(etcd_reads).unwrap_or(u32::MAX),
+            }
+        };
+        v1::Timeline {
+            resource,
+            window_minutes: all.minutes,
+            without_time: self.requests.saturating_sub(all.counts.iter().map(|(_, count)| count).sum()),
+            points: v1::Points(all.counts.iter().map(point).collect()),
+        }
+    }
+}
+
+/// The peak of all requests, or of those that `of` tells of a point.
+pub(super) fn peak(clients: &[v1::Client], of: fn(&v1::Point) -> u32) -> Option<v1::Peak> {
+    let timelines = || clients.iter().flat_map(|client| &client.timelines);
+    let width = timelines().map(|timeline| timeline.window_minutes).max()?;
+    let window = |point: &v1::Point| u64::from(point.minute) / width;
+    let mut sums: HashMap<u64, u64, FxBuildHasher> = HashMap::default();
+    for point in timelines().flat_map(|timeline| &timeline.points.0) {
+        *sums.entry(window(point)).or_default() += u64::from(of(point));
+    }
+    let (&at, &requests) = sums.iter().max_by_key(|&(at, requests)| (*requests, Reverse(*at)))?;
+    if requests == 0 {
+        return None;
+    }
+    let part = |client: &v1::Client| -> u64 {
+        let points = client.timelines.iter().flat_map(|timeline| &timeline.points.0);
+        points.filter(|point| window(point) == at).map(|point| u64::from(of(point))).sum()
+    };
+    let mut parts: Vec<(u64, &v1::Client)> = clients.iter().map(|client| (part(client), client)).collect();
+    parts.retain(|(requests, _)| *requests > 0);
+    // Clients come in the report's order, which the sort keeps.
+    parts.sort_by_key(|(requests, _)| Reverse(*requests));
+    let clients = parts.into_iter().take(NAMED).map(|(requests, client)| v1::PeakClient {
+        identity: client.identity.clone(),
+        kind: client.kind.clone(),
+        impersonated_by: client.impersonated_by.clone(),
+        requests,
+    });
+    Some(v1::Peak {
+        at: v1::minute(u32::try_from(at * width).unwrap_or(u32::MAX)),
+        window_minutes: width,
+        requests,
+        clients: clients.collect(),
+    })
+}

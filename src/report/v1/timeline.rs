@@ -1,0 +1,98 @@
+//! Requests a minute, and the minute with the most of them.
+
+use schemars::JsonSchema;
+use serde::ser::Error;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::k8s::timestamp;
+
+/// A client's requests of one resource over time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Timeline {
+    /// As in `shapes[]`; `(other)` for what is null there.
+    pub resource: String,
+    /// The width of a point: 1, or a power of two where the requests began in more than 512 different minutes.
+    pub window_minutes: u64,
+    /// Requests of which the log tells no time. These and all points are the client's requests of the resource.
+    pub without_time: u64,
+    /// A point for each window in which a request began, ascending: `[minute, requests, etcdReads]`. `minute` is
+    /// the window's begin in RFC 3339, such as `2026-11-20T20:36:00Z`, at a multiple of its width since 1970.
+    /// `requests` are of all verbs, a long-running one where it began; `etcdReads` are the LISTs and GETs among
+    /// them that etcd answered, likely ones of `depends` too.
+    #[schemars(with = "Vec<(String, u64, u64)>")]
+    pub points: Points,
+}
+
+/// Points on one line of the JSON each time: indented, a number would take a line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Points(pub Vec<Point>);
+
+/// One window. As small as it can be: a report holds many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Point {
+    /// When it began, in minutes since 1970.
+    pub minute: u32,
+    /// Requests.
+    pub requests: u32,
+    /// LISTs and GETs that etcd answered.
+    pub etcd_reads: u32,
+}
+
+impl Serialize for Points {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let point = |point: &Point| (minute(point.minute), point.requests, point.etcd_reads);
+        let points: Vec<_> = self.0.iter().map(point).collect();
+        let line = serde_json::to_string(&points).map_err(S::Error::custom)?;
+        RawValue::from_string(line).map_err(S::Error::custom)?.serialize(serializer)
+    }
+}
+
+/// The window in which most requests began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Peak {
+    /// When it began, as in the points of `timelines[]`; the first of several.
+    pub at: String,
+    /// Its width: that of the widest of `timelines[]`.
+    pub window_minutes: u64,
+    /// All requests that began in it.
+    pub requests: u64,
+    /// Who made them, most requests first: ten at most.
+    pub clients: Vec<PeakClient>,
+}
+
+/// A client's part of a peak.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PeakClient {
+    /// As in `clients[]`.
+    pub identity: String,
+    /// As in `clients[]`.
+    pub kind: String,
+    /// As in `clients[]`.
+    pub impersonated_by: Option<String>,
+    /// Its requests.
+    pub requests: u64,
+}
+
+/// A minute since 1970 in RFC 3339.
+pub(crate) fn minute(minute: u32) -> String {
+    timestamp::format_minute(i64::from(minute) * 60_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_stand_on_one_line_of_indented_json() {
+        let point = |minute, requests| Point { minute, requests, etcd_reads: 1 };
+        let points = Points(vec![point(29_920_116, 3), point(29_920_118, 1)]);
+        let line = r#"[["2026-11-20T20:36:00Z",3,1],["2026-11-20T20:38:00Z",1,1]]"#;
+        assert_eq!(serde_json::to_string_pretty(&points).expect("JSON"), line);
+        assert_eq!(serde_json::to_value(&points).expect("JSON")[1][1], 1);
+        assert_eq!(serde_json::to_string_pretty(&Points::default()).expect("JSON"), "[]");
+    }
+}

@@ -1,0 +1,223 @@
+//! Requests a minute: in the JSON, and as they are drawn for a person.
+
+use std::fs;
+use std::process::Command;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+#[allow(dead_code, reason = "others use the rest")]
+#[path = "support/conservation.rs"]
+mod conservation;
+#[allow(dead_code, reason = "others use the rest")]
+#[path = "support/run.rs"]
+mod run;
+
+const POLLER: &str = "system:serviceaccount:monitoring:poller";
+const FIRST: i64 = 1_795_206_960_000_000;
+
+/// A LIST of pods from etcd, so many minutes after 2026-11-20 20:36 UTC.
+fn event(minute: i64, number: usize, user: &str, uri: &str, stage: &str) -> String {
+    let at = |micros: i64| {
+        let at = FIRST + minute * 60_000_000 + micros;
+        chrono::DateTime::from_timestamp_micros(at).expect("an instant").to_rfc3339()
+    };
+    let event = json!({
+        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata",
+        "auditID": format!("{user}-{minute}-{number}"), "stage": stage, "requestURI": uri, "verb": "list",
+        "user": {"username": user}, "sourceIPs": ["10.0.0.7"], "userAgent": "poller/v1.2.3",
+        "responseStatus": {"metadata": {}, "code": 200},
+        "requestReceivedTimestamp": at(0), "stageTimestamp": at(1_000),
+    });
+    event.to_string() + "\n"
+}
+
+/// So many LISTs of a user in each minute.
+fn lists(user: &str, uri: &str, minutes: impl IntoIterator<Item = (i64, usize)>) -> String {
+    let minutes = minutes.into_iter();
+    let lists = minutes.flat_map(|(minute, count)| (0..count).map(move |number| (minute, number)));
+    lists.map(|(minute, number)| event(minute, number, user, uri, "ResponseComplete")).collect()
+}
+
+fn scan(log: &str, args: &[&str], width: &str) -> String {
+    let dir = tempfile::tempdir().expect("a directory");
+    fs::write(dir.path().join("audit.jsonl"), log).expect("a file");
+    let output = Command::new(env!("CARGO_BIN_EXE_kubetoll"))
+        .args(["scan", "audit.jsonl", "--no-progress", "--kube-version", "1.30.4"])
+        .args(args)
+        .current_dir(dir.path())
+        .env("COLUMNS", width)
+        .output()
+        .expect("the binary runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+fn json(log: &str) -> Value {
+    serde_json::from_str(&scan(log, &["--format", "json"], "80")).expect("JSON")
+}
+
+/// The lines of the page that begin like this, cut from there.
+fn lines<'p>(page: &'p str, title: &str) -> Vec<&'p str> {
+    page.lines().filter_map(|line| line.trim_start().strip_prefix(title)).map(str::trim).collect()
+}
+
+#[test]
+fn each_client_and_resource_has_its_minutes() {
+    let log = [
+        lists(POLLER, "/api/v1/pods", [(0, 3), (7, 1)]),
+        lists(POLLER, "/api/v1/pods?resourceVersion=0", [(7, 2)]),
+        lists(POLLER, "/api/v1/nodes?resourceVersion=0", [(2, 1)]),
+        lists("alice", "/api/v1/pods", [(7, 5)]),
+    ];
+    let report = json(&log.concat());
+    let client = |name: &str| {
+        let clients = report["clients"].as_array().expect("clients");
+        clients.iter().find(|client| client["identity"] == name).expect("the client")["timelines"].clone()
+    };
+    let timeline = |resource: &str, points: Value| json!({"resource": resource, "windowMinutes": 1, "withoutTime": 0, "points": points});
+    let nodes = timeline("nodes", json!([["2026-11-20T20:38:00Z", 1, 0]]));
+    let pods = timeline("pods", json!([["2026-11-20T20:36:00Z", 3, 3], ["2026-11-20T20:43:00Z", 3, 1]]));
+    assert_eq!(client(POLLER), json!([nodes, pods]));
+    assert_eq!(client("alice"), json!([timeline("pods", json!([["2026-11-20T20:43:00Z", 5, 5]]))]));
+    let part = |identity: &str, kind: &str, requests: u64| json!({"identity": identity, "kind": kind, "impersonatedBy": null, "requests": requests});
+    let of = |requests: u64, clients: Value| json!({"at": "2026-11-20T20:43:00Z", "windowMinutes": 1, "requests": requests, "clients": clients});
+    let (alice, poller) = (part("alice", "user", 5), |requests| part(POLLER, "service-account", requests));
+    assert_eq!(report["totals"]["peak"], of(8, json!([alice, poller(3)])));
+    assert_eq!(report["totals"]["etcdPeak"], of(6, json!([alice, poller(1)])));
+}
+
+#[test]
+fn a_line_that_fits_has_a_column_for_each_minute() {
+    let log = lists(POLLER, "/api/v1/pods", [(0, 20), (1, 40), (3, 200), (4, 1), (9, 20)]);
+    let page = scan(&log, &[], "80");
+    let line = "▂▃▁█▂▁▁▁▁▂  peak 200 a minute at 20:39 UTC";
+    assert_eq!((lines(&page, "Requests  "), lines(&page, "Etcd reads  ")), (vec![line], vec![line]));
+    let peaks = [
+        "200 requests in the minute from 2026-11-20 20:39 UTC: monitoring/poller",
+        "200 (100.0 %)",
+        "200 etcd reads in the minute from 2026-11-20 20:39 UTC:",
+        "monitoring/poller 200 (100.0 %)",
+    ];
+    let head: Vec<&str> = page.lines().skip_while(|line| !line.starts_with("peak ")).take(4).collect();
+    assert_eq!(head.iter().map(|line| &line[9..]).collect::<Vec<_>>(), peaks);
+    let markdown = scan(&log, &["--format", "markdown"], "80");
+    let bare = line.split_once("  ").expect("two parts");
+    assert_eq!(lines(&markdown, "- **Requests:** "), [format!("`{}`  {}", bare.0, bare.1)]);
+}
+
+#[test]
+fn a_short_log_has_a_peak_and_no_line() {
+    let page = scan(&lists(POLLER, "/api/v1/pods", [(0, 20), (1, 60)]), &[], "80");
+    assert_eq!(lines(&page, "Requests  "), ["peak 60 a minute at 20:37 UTC"]);
+    // No read of it reached etcd.
+    let cached = lists(POLLER, "/api/v1/pods?limit=5&resourceVersion=0", [(0, 60), (4, 60)]);
+    let page = scan(&cached, &[], "80");
+    assert_eq!(lines(&page, "Requests  "), ["█▁▁▁█  peak 60 a minute at 20:36 UTC"]);
+    assert!(lines(&page, "Etcd reads  ").is_empty() && !page.contains("etcd reads"), "{page}");
+}
+
+#[test]
+fn a_long_log_has_wider_columns_of_which_the_busiest_minute_counts() {
+    let burst = [(101, 300)];
+    let log = lists(POLLER, "/api/v1/pods", (0..480).step_by(4).map(|minute| (minute, 1)).chain(burst));
+    for (width, columns, step) in [("80", 40, 12), ("160", 69, 7)] {
+        let page = scan(&log, &[], width);
+        let told = lines(&page, "Requests  ");
+        let (line, words) = told[0].split_once("  ").expect("a line and its peak");
+        assert_eq!(line.chars().count(), columns, "{told:?}");
+        assert_eq!(line.chars().position(|c| c == '█'), Some(101 / step), "{told:?}");
+        assert_eq!(line.matches('█').count(), 1, "{told:?}");
+        // The log goes on after midnight.
+        let expected = format!("peak 300 a minute at 2026-11-20 22:17 UTC; {step} minutes a column");
+        let whole = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(whole.contains(&expected), "{words}\n{page}");
+        assert!(
+            page.lines()
+                .all(|line| !line.contains('█') || line.chars().count() <= width.parse().expect("a number"))
+        );
+    }
+}
+
+#[test]
+fn windows_wider_than_a_minute_are_said() {
+    let log = lists(POLLER, "/api/v1/pods", (0..600).map(|minute| (minute, 1)));
+    let other = lists("alice", "/api/v1/nodes", [(33, 7), (34, 7)]);
+    let log = log + &other;
+    let report = json(&log);
+    let peak = &report["totals"]["peak"];
+    assert_eq!((&peak["windowMinutes"], &peak["requests"]), (&json!(2), &json!(9)));
+    let widths = |client: &Value| client["timelines"][0]["windowMinutes"].as_u64();
+    let mut found: Vec<_> = report["clients"].as_array().expect("clients").iter().map(widths).collect();
+    found.sort_unstable();
+    assert_eq!(found, [Some(1), Some(2)]);
+    let page = scan(&log, &[], "160");
+    assert!(
+        page.contains(
+            "peak     9 requests in the 2 minutes from 2026-11-20 21:08 UTC: user alice 7 (77.8 %)"
+        ),
+        "{page}"
+    );
+    assert!(
+        lines(&page, "Requests  ")[0]
+            .contains("peak 2 in the 2 minutes from 2026-11-20 20:36 UTC; 10 minutes a column"),
+        "{page}"
+    );
+}
+
+#[test]
+fn a_watch_older_than_the_log_does_not_stretch_it() {
+    let mut log = lists(POLLER, "/api/v1/pods", [(0, 20), (1, 20), (2, 20), (3, 20), (4, 60)]);
+    let watch = event(-900, 0, POLLER, "/api/v1/pods?watch=1", "ResponseComplete");
+    log += &watch.replace("\"verb\":\"list\"", "\"verb\":\"watch\"");
+    let page = scan(&log, &[], "80");
+    assert_eq!(lines(&page, "Requests  "), ["▄▄▄▄█  peak 60 a minute at 20:40 UTC"]);
+}
+
+#[test]
+fn arrivals_have_their_minutes_where_a_log_holds_nothing_else() {
+    let arrivals = |minute: i64, count: usize| -> String {
+        (0..count).map(|n| event(minute, n, POLLER, "/api/v1/pods", "RequestReceived")).collect()
+    };
+    let log = arrivals(0, 2) + &arrivals(5, 3);
+    let points = |report: &Value| report["clients"][0]["timelines"][0]["points"].clone();
+    let both = json!([["2026-11-20T20:36:00Z", 2, 2], ["2026-11-20T20:41:00Z", 3, 3]]);
+    assert_eq!(points(&json(&log)), both);
+    // Where there are ends, a request counts by its end.
+    let ended = log + &event(5, 0, POLLER, "/api/v1/pods", "ResponseComplete");
+    assert_eq!(points(&json(&ended)), json!([["2026-11-20T20:41:00Z", 1, 1]]));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn points_are_the_same_whatever_the_order_and_the_cuts(
+        requests in prop::collection::vec((0_i64..700, 0_usize..6, any::<bool>()), 1..400),
+        seed: u64,
+        cut in 0_usize..400,
+    ) {
+        const URIS: [&str; 3] = ["/api/v1/pods", "/api/v1/pods?resourceVersion=0", "/apis/apps/v1/deployments"];
+        let stage = |ended: &bool| if *ended { "ResponseComplete" } else { "RequestReceived" };
+        let line = |(number, (minute, kind, ended)): (usize, &(i64, usize, bool))| {
+            let user = ["alice", POLLER][kind / 3];
+            event(*minute, number, user, URIS[kind % 3], stage(ended))
+        };
+        let mut events: Vec<String> = requests.iter().enumerate().map(line).collect();
+        let report = |parts: &[&[String]]| {
+            let dir = tempfile::tempdir().expect("a directory");
+            let paths: Vec<_> = (0..parts.len()).map(|part| dir.path().join(part.to_string())).collect();
+            for (path, part) in paths.iter().zip(parts) {
+                fs::write(path, part.concat()).expect("a file");
+            }
+            let report = run::scan(&paths, &run::settings(2, &[]));
+            conservation::check(&report);
+            let clients = report.clients.iter().map(|client| (client.identity.clone(), client.timelines.clone()));
+            (clients.collect::<Vec<_>>(), report.totals.peak.clone(), report.totals.etcd_peak.clone())
+        };
+        let whole = report(&[&events]);
+        events.sort_by_key(|event| xxhash_rust::xxh3::xxh3_64_with_seed(event.as_bytes(), seed));
+        let (left, right) = events.split_at(cut.min(events.len()));
+        prop_assert_eq!(report(&[right, left]), whole);
+    }
+}

@@ -1,0 +1,67 @@
+//! The body of the fuzz target of etcd's log.
+
+use std::collections::BTreeSet;
+
+use kubetoll::decode::{Decoder, Outcome, SourceFacts, detect};
+use kubetoll::input::framing::lines;
+use kubetoll::ledger::{EtcdLines, InputCounts, Merge};
+use kubetoll::pipeline::{Counted, Pass, Shared, Worker};
+
+use super::run;
+
+/// Some records: each entry is counted once, whatever they hold, and it does not matter how they are cut into blocks
+/// and in which order those are read.
+pub fn etcd(bytes: &[u8]) {
+    let mut decoder = Decoder::of_etcd(run::MAX_LINE);
+    let mut outcomes = 0;
+    for record in lines(bytes, 1, 0) {
+        decoder.record(&record, SourceFacts::default(), &mut |outcome, _| {
+            outcomes += 1;
+            if let Outcome::Etcd { line, .. } = outcome
+                && let Some(slow) = &line.slow
+            {
+                assert!(slow.request.contains(slow.asked().key), "a key is the request's own");
+                let _ = slow.answer();
+            }
+        });
+    }
+    decoder.finish(&mut |_, _| outcomes += 1);
+    let whole = count(&run::blocks(bytes, |_| false));
+    assert_eq!(counted(&whole), outcomes, "each entry is counted once");
+    let mut pieces = run::pieces(bytes, detect::framing(bytes));
+    pieces.reverse();
+    assert_eq!(told(count(&pieces)), told(whole));
+}
+
+fn count(blocks: &[kubetoll::input::Block]) -> Counted {
+    let (settings, timeline) = (run::settings(1, &[]), run::timeline());
+    let shared = Shared::new(&settings, &timeline, &[]);
+    blocks.iter().fold(Counted::default(), |mut all, block| {
+        let mut worker = Worker::new(&shared, &Pass::Etcd);
+        worker.read(block);
+        all.merge(worker.into_counted());
+        all
+    })
+}
+
+fn counted(counted: &Counted) -> u64 {
+    counted.ledger.input.records() + counted.etcd.slow + counted.etcd.other
+}
+
+/// All that a report tells.
+fn told(counted: Counted) -> String {
+    let InputCounts { lines, foreign, skipped, .. } = &counted.ledger.input;
+    let input = format!("{lines} {foreign:?} {skipped:?}");
+    let EtcdLines { slow, other, duplicates, undated, by_source, span, requests, ranges } = counted.etcd;
+    let requests: BTreeSet<String> = requests
+        .into_parts()
+        .0
+        .into_iter()
+        .map(|(key, slow)| {
+            let errors: BTreeSet<String> =
+                slow.errors.into_parts().0.into_iter().map(|error| format!("{error:?}")).collect();
+            format!("{key:?} {:?} {:?} {:?} {:?} {errors:?}", slow.took, slow.items, slow.bytes, slow.worst)
+        })
+        .collect();
+    format!("{input} {slow} {other} {duplicates} {undated} {by_source:?} {span:?} {requests:?} {ranges:?}")
+}
