@@ -27,7 +27,7 @@ struct Arguments {
     /// Clients beside the control plane: half of them are nodes.
     #[arg(long, default_value_t = 200)]
     clients: usize,
-    /// Pods of one DaemonSet that list and watch, in place of a cluster with so many clients.
+    /// Pods of one daemon set that list and watch, in place of a cluster with so many clients.
     #[arg(long)]
     fleet: Option<usize>,
     /// The file to write; `-` is standard output.

@@ -45,7 +45,8 @@ impl Request<'_> {
         };
         let event = json!({
             "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": number.to_string(),
-            "stage": "ResponseComplete", "requestURI": uri, "verb": verb, "user": {"username": user},
+            "stage": "ResponseComplete", "requestURI": uri, "verb": verb,
+            "user": {"username": user, "extra": {"authentication.kubernetes.io/pod-name": [format!("pod-{number}")]}},
             "userAgent": "agent/v1.0.0", "responseStatus": {"code": status},
             "requestReceivedTimestamp": at, "stageTimestamp": at,
         });
@@ -104,6 +105,18 @@ fn an_agent_per_node_makes_etcd_read_all_pods_for_its_own() {
     assert_eq!(report["ranking"]["basis"], "inventory");
     assert_eq!(report["inventory"]["nodes"], 4_000);
     assert_eq!(report["inventory"]["lacks"], json!([]));
+}
+
+#[test]
+fn all_nodes_at_once_are_a_herd_with_its_sum() {
+    let report = report(&agents(4_000, ""), INVENTORY, "1.24.3");
+    let findings = report["findings"].as_array().expect("findings");
+    let herd = findings.iter().find(|finding| finding["rule"]["name"] == "node-herd").expect("a herd");
+    assert_eq!((&herd["severity"], &herd["stats"]["herdInstances"]), (&json!("error"), &json!(4_000)));
+    let greatest = &herd["pattern"]["herds"]["greatest"][0];
+    assert_eq!((&greatest["instances"], &greatest["requests"]), (&json!(4_000), &json!(4_000)));
+    assert_eq!(greatest["etcdBytes"], 8_000_000_000_000_u64);
+    assert_eq!(greatest["receivedBytes"], 2_000_000_000_u64);
 }
 
 #[test]
@@ -218,6 +231,24 @@ fn real_metrics_are_read_compressed_or_not() {
 }
 
 #[test]
+fn without_sizes_objects_are_told_and_nothing_is_called_a_lower_bound() {
+    let dir = Dir::with(&[
+        ("audit.log", agents(2, "").as_bytes()),
+        ("metrics", b"etcd_object_counts{resource=\"pods\"} 500\n"),
+    ]);
+    let args = ["audit.log", "--inventory", "metrics", "--kube-version", "1.24.3"];
+    let report = dir.report(&args);
+    let cost = &report["clients"][0]["cost"];
+    let etcd = &cost["total"]["etcd"];
+    assert_eq!((&etcd["objects"], &etcd["bytes"]), (&json!(1_000), &Value::Null));
+    assert_eq!((&etcd["unknownRequests"], &etcd["unsizedRequests"]), (&json!(0), &json!(2)));
+    assert_eq!((&cost["lowerBound"], &report["inventory"]["hasSizes"]), (&json!(false), &json!(false)));
+    assert_eq!(report["ranking"]["by"][0], "etcdObjects");
+    let text = dir.text(&args);
+    assert!(text.contains("1,000 obj.") && text.contains("it has no sizes") && !text.contains('≥'), "{text}");
+}
+
+#[test]
 fn files_add_to_each_other() {
     let dir = Dir::with(&[
         ("audit.log", agents(1, "").as_bytes()),
@@ -257,6 +288,7 @@ fn what_is_wrong_with_an_inventory_is_told_before_any_work() {
     assert!(run(&["missing"]).contains("missing: can't be read as an inventory"));
     assert!(run(&["-"]).contains("not standard input"));
     assert!(run(&["empty"]).contains("empty:1:1:"));
+    assert!(run(&["audit.log"]).contains("an inventory is"));
 }
 
 #[test]

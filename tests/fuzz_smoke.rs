@@ -10,6 +10,8 @@ use proptest::prelude::*;
 mod cases;
 #[path = "support/conservation.rs"]
 mod conservation;
+#[path = "support/cost_body.rs"]
+mod cost_body;
 #[path = "support/fuzz_bodies.rs"]
 mod fuzz_bodies;
 #[allow(dead_code, reason = "the property tests use the rest")]
@@ -119,6 +121,33 @@ impl Damage {
     }
 }
 
+/// Parts of inventories in each form, and what does not belong there.
+fn inventory_part() -> impl Strategy<Value = String> {
+    const PARTS: [&str; 16] = [
+        "resource,objects,bytesPerObject\n",
+        "pods,100000,20000\n",
+        "deployments.apps,5,\r\n",
+        "\"pods\",1,\"2\"\n",
+        "pods: {objects: 1000000000, bytesPerObject: 100000000}\n",
+        "nodes:\n  objects: 5\n",
+        "- {resource: pods, objects: 3}\n",
+        "resources:\n",
+        "apiserver_storage_objects{resource=\"pods\"} 5\n",
+        "apiserver_resource_objects{group=\"apps\",resource=\"deployments\"} 1e+300 7\n",
+        "apiserver_resource_size_estimate_bytes{group=\"\",resource=\"pods\"} 9e14\n",
+        "etcd_object_counts{resource=\"no\\\"des\"} -1\n",
+        "# TYPE x gauge\n",
+        "events,1,1\n",
+        "\u{feff}",
+        "events: {objects: 7}\n",
+    ];
+    prop_oneof![
+        4 => prop::sample::select(&PARTS[..]).prop_map(str::to_owned),
+        1 => "\\PC{0,12}",
+        1 => "[a-z,:{}\"\n -]{0,9}",
+    ]
+}
+
 proptest! {
     #![proptest_config(cases::cases(1_500))]
 
@@ -151,6 +180,11 @@ proptest! {
     #[test]
     fn likely_targets(text in strange::target()) {
         fuzz_bodies::uri(&text);
+    }
+
+    #[test]
+    fn any_inventory(parts in prop::collection::vec(inventory_part(), 0..6)) {
+        cost_body::inventory(parts.concat().as_bytes());
     }
 
     #[test]

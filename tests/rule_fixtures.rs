@@ -136,7 +136,7 @@ fn recorded_offenders_are_found() {
     }
 }
 
-/// The table of patterns in the traffic's README: the rule, and the ServiceAccounts that it names.
+/// The table of patterns in the traffic's README: the rule, and the service accounts that it names.
 fn patterns_of_the_readme() -> BTreeMap<String, BTreeSet<String>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traffic.md");
     let text = fs::read_to_string(path).expect("the README");
@@ -197,5 +197,5 @@ fn an_inventory_tells_a_herds_sum_and_decides_what_a_poll_is_worth() {
     let herd = findings(&report).iter().find(|finding| finding["severity"] == "error").expect("a herd");
     let message = herd["message"].as_str().expect("text");
     // 120 times 20 MB.
-    assert!(message.contains("together etcd read 2.4 GB"), "{message}");
+    assert!(message.contains("for the herd etcd read 2.4 GB"), "{message}");
 }

@@ -42,12 +42,14 @@ pub struct Accounts {
     pub namespaced: BTreeSet<String>,
     /// What etcd's own log says of the clients' LISTs; empty without one.
     pub slow_reads: etcd::Matched,
-    /// Of LISTs and WATCHes, how much patterns are made of.
+    /// Of LISTs and watches, how much patterns are made of.
     pub collections: Followed,
     /// Of GETs of single objects, how much patterns are made of.
     pub objects: Followed,
     /// Nodes that the log shows: the most of one client.
     pub nodes: u64,
+    /// Nodes of the cluster: those of the inventory, or those that the log shows.
+    pub cluster_nodes: u64,
 }
 
 /// One client: an identity.
@@ -272,6 +274,10 @@ impl Accounts {
             collections: patterns.collections,
             objects: patterns.objects,
             nodes,
+            cluster_nodes: measures
+                .prices
+                .and_then(|prices| prices.nodes())
+                .map_or(nodes, |nodes| nodes.count),
         };
         let known = known.into_iter().map(|(key, client)| (Some(key), client));
         for (key, client) in known.chain(rest.map(|client| (None, client))) {
@@ -362,6 +368,9 @@ impl Accounts {
         // What is answered with 4xx has read nothing of a collection.
         let served = requests.saturating_sub(row.statuses.count(|status| status / 100 == 4));
         let work = entry.work.clone();
+        if let (Some(pattern), Some(asks)) = (&mut one.pattern, work.as_ref().and_then(|work| work.asks())) {
+            pattern.herds.price(asks);
+        }
         one.cost = work.as_ref().map(|work| Box::new(Cost::of(work, served)));
         one.fit = fit;
         let certainty = entry.certainty;

@@ -5,14 +5,14 @@ use super::work::Work;
 use crate::ledger::{Items, Merge};
 
 /// What some requests cost, as far as it is known.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Known {
     /// By the inventory.
     Inventory {
         /// One request: the costliest.
-        one: Work,
+        one: Box<Work>,
         /// All of them.
-        all: Cost,
+        all: Box<Cost>,
     },
     /// By the server's traces of slow requests, which count the objects of their answers.
     TraceCounts {
@@ -57,7 +57,7 @@ impl Known {
         if let Some(one) = one {
             let mut all = Cost::default();
             parts.filter_map(|part| part.cost).for_each(|cost| all.merge(*cost));
-            return Self::Inventory { one: *one, all };
+            return Self::Inventory { one: Box::new(*one), all: Box::new(all) };
         }
         let mut items = Items::default();
         parts.clone().for_each(|part| items.merge(part.items));
@@ -98,6 +98,9 @@ mod tests {
         assert_eq!(known(&[]), Known::Latency);
         let (one, all) = (Work::UNKNOWN, Cost::of(&Work::UNKNOWN, 9));
         let priced = Part { work: Some(&one), cost: Some(&all), ..part(9, 2, Some(5)) };
-        assert_eq!(Known::of(std::iter::once(priced)), Known::Inventory { one, all });
+        assert_eq!(
+            Known::of(std::iter::once(priced)),
+            Known::Inventory { one: Box::new(one), all: Box::new(all) }
+        );
     }
 }

@@ -38,7 +38,13 @@ pub fn read(inventory: &mut Inventory, file: &str, bytes: &[u8]) -> Result<(), M
     } else if written::is_csv(text) {
         (InventoryFormat::Csv, written::csv(file, text)?, Vec::new())
     } else {
-        (InventoryFormat::Yaml, written::yaml(file, text)?, Vec::new())
+        let told = written::yaml(file, text).map_err(|mut mistakes| {
+            for mistake in mistakes.0.iter_mut().filter(|mistake| mistake.message.starts_with("no YAML")) {
+                mistake.message.push_str("; an inventory is kube-apiserver's /metrics, CSV or YAML");
+            }
+            mistakes
+        });
+        (InventoryFormat::Yaml, told?, Vec::new())
     };
     let name = file.to_owned();
     let resources = holdings.len() as u64;

@@ -73,12 +73,12 @@ impl Cost {
         }
     }
 
-    /// Whether requests are left out of a sum: the numbers are lower bounds then.
+    /// Whether requests are left out of a sum: the numbers are lower bounds then. Without any size there are no sums
+    /// of bytes that could be.
     #[must_use]
-    pub fn lacks_any(&self) -> bool {
-        [self.etcd, self.filtered, self.received]
-            .iter()
-            .any(|sum| sum.without_objects > 0 || sum.without_bytes > 0)
+    pub fn lacks_any(&self, has_sizes: bool) -> bool {
+        let lacks = |sum: &Sum| sum.without_objects > 0 || (has_sizes && sum.without_bytes > 0);
+        [self.etcd, self.filtered, self.received].iter().any(lacks)
     }
 }
 

@@ -11,6 +11,7 @@ use crate::apiserver::resources::is_connection;
 use crate::apiserver::seats::{Stored, page, seats};
 use crate::apiserver::{Asked, LimitVerdict, Reason, ServedFrom, Server, Target, Verdict};
 use crate::k8s::{Scope, Verb};
+use crate::patterns::Asks;
 
 /// How a number of objects is meant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,6 +70,17 @@ pub struct Work {
 
 impl Work {
     const NONE: Self = Self::all(Amount::NONE);
+
+    /// What a LIST of a herd asks for, if that is known.
+    #[must_use]
+    pub fn asks(&self) -> Option<Asks> {
+        Some(Asks {
+            etcd_objects: self.etcd.objects?,
+            etcd_bytes: self.etcd.bytes?,
+            received_bytes: self.received.bytes?,
+        })
+    }
+
     /// Nothing is known of it.
     pub const UNKNOWN: Self = Self::all(Amount::UNKNOWN);
 

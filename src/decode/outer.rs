@@ -95,7 +95,9 @@ pub fn instant(raw: Option<&RawValue>) -> Option<&str> {
 /// nanoseconds.
 #[must_use]
 pub fn instant_micros(text: &str) -> Option<i64> {
-    let Ok(number) = text.parse::<i64>() else { return timestamp::parse_any_zone(text) };
+    let Ok(number) = text.parse::<i64>() else {
+        return timestamp::parse_any_zone(text).or_else(|| seconds(text));
+    };
     // Until the year 5138 in each unit, and from 1973 on.
     Some(match text.len() {
         ..=11 => number.checked_mul(1_000_000)?,
@@ -103,6 +105,15 @@ pub fn instant_micros(text: &str) -> Option<i64> {
         15..=17 => number,
         _ => number / 1_000,
     })
+}
+
+/// Seconds since 1970 with a fraction, as zap writes instants unless it is told otherwise, in microseconds.
+fn seconds(text: &str) -> Option<i64> {
+    let (whole, fraction) = text.split_once('.')?;
+    let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    (whole.len() <= 11 && are_digits(whole) && are_digits(fraction)).then_some(())?;
+    let micros: i64 = format!("{fraction:0<6}").get(..6)?.parse().ok()?;
+    Some(whole.parse::<i64>().ok()? * 1_000_000 + micros)
 }
 
 /// Whether a value is a string.
@@ -120,6 +131,16 @@ pub fn may_hold(raw: &RawValue) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn instants_in_all_units() {
+        for text in ["1772445621.5", "1772445621500", "1772445621500000", "2026-03-02T11:00:21.5+0100"] {
+            assert_eq!(instant_micros(text), Some(1_772_445_621_500_000), "{text}");
+        }
+        for none in ["", ".5", "1.", "1.x", "-1.5", "123456789012.5", "now"] {
+            assert_eq!(instant_micros(none), None, "{none}");
+        }
+    }
 
     #[test]
     fn keys_are_found_and_the_last_of_two_counts() {

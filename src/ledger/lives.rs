@@ -6,6 +6,8 @@
 //! of the instances with each step, those whose hash begins with so many zeros. Adding a request never makes a step fit
 //! that did not.
 
+mod record;
+
 use compact_str::CompactString;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
@@ -13,10 +15,10 @@ use rustc_hash::FxBuildHasher;
 
 use super::bounded::hash_of;
 use super::{Merge, RowName};
-use crate::apiserver::options::Page;
 use crate::classify::{Instance, Request};
 use crate::k8s::text::prefix;
-use crate::k8s::{Stage, Verb};
+
+pub use record::{Came, Record, What, shape_of};
 
 /// How much is kept; a request takes 24 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,160 +49,6 @@ impl Bounds {
 
 /// The longest name of an instance that is kept, in bytes: a pod's has at most 253.
 const MAX_NAME: usize = 253;
-
-/// What was done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum What {
-    /// A GET of one object.
-    Get,
-    /// A LIST's first or only page.
-    List,
-    /// A further page, at a revision.
-    NextPage,
-    /// A further page, at the newest revision, as the one before it had expired.
-    InconsistentPage,
-    /// A WATCH began to answer.
-    WatchBegan,
-    /// A WATCH ended.
-    WatchEnded,
-}
-
-impl What {
-    const ALL: [Self; 6] =
-        [Self::Get, Self::List, Self::NextPage, Self::InconsistentPage, Self::WatchBegan, Self::WatchEnded];
-}
-
-/// What came of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Came {
-    /// It was served, as far as the log says.
-    Served,
-    /// 410: the revision has expired.
-    Expired,
-    /// Any other status from 400 on.
-    Refused,
-}
-
-impl Came {
-    const ALL: [Self; 3] = [Self::Served, Self::Expired, Self::Refused];
-
-    fn of(status: Option<u16>) -> Self {
-        match status {
-            Some(410) => Self::Expired,
-            Some(400..) => Self::Refused,
-            _ => Self::Served,
-        }
-    }
-}
-
-/// One request of an instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Record {
-    /// Received, in microseconds since 1970, and in the lower 8 bits what was done and what came of it.
-    when: i64,
-    /// A hash of its path and selectors.
-    pub target: u32,
-    /// The hash of its shape: see [`shape_of`].
-    pub shape: u32,
-    /// Of a WATCH, a hash of its ID; of a further page, one of its revision.
-    pub link: u32,
-    /// How long it took or lived, in milliseconds.
-    pub millis: u32,
-}
-
-const WHAT_BITS: u32 = 8;
-
-impl Record {
-    /// The record of a request; `None` for what no pattern is made of. `shape` is the hash of its row's shape.
-    fn of(request: &Request<'_>, shape: u64) -> Option<Self> {
-        let received = request.received?;
-        let what = match (request.asked.verb, request.stage) {
-            (Verb::Get, Stage::ResponseComplete | Stage::Panic) => What::Get,
-            (Verb::List, Stage::ResponseComplete | Stage::Panic) => match request.asked.options.page {
-                Page::AtRevision => What::NextPage,
-                Page::Inconsistent => What::InconsistentPage,
-                Page::First | Page::Invalid => What::List,
-            },
-            (Verb::Watch, Stage::ResponseComplete | Stage::Panic) => What::WatchEnded,
-            (Verb::Watch, Stage::ResponseStarted) if request.status != Some(401) => What::WatchBegan,
-            _ => return None,
-        };
-        let link = match what {
-            What::WatchBegan | What::WatchEnded => hash_of(request.audit_id),
-            What::NextPage => request.revision().map_or(0, |revision| hash_of(&revision)),
-            _ => 0,
-        };
-        let asks_initial_events = i64::from(request.asked.options.send_initial_events == Some(true));
-        let low = what as i64 | (Came::of(request.status) as i64) << 3 | asks_initial_events << 5;
-        Some(Self {
-            when: received << WHAT_BITS | low,
-            target: half(request.collection_hash()),
-            shape: half(shape),
-            link: half(link),
-            millis: u32::try_from(request.micros.unwrap_or(0) / 1_000).unwrap_or(u32::MAX),
-        })
-    }
-
-    /// A record for tests: of a target and a shape.
-    #[cfg(test)]
-    pub(crate) fn made_up(
-        at: i64,
-        what: What,
-        came: Came,
-        (target, shape): (u32, u32),
-        link: u32,
-        millis: u32,
-    ) -> Self {
-        Self { when: at << WHAT_BITS | what as i64 | (came as i64) << 3, target, shape, link, millis }
-    }
-
-    /// The same as a WATCH that asks for the present objects first.
-    #[cfg(test)]
-    pub(crate) fn asking_initial_events(self) -> Self {
-        Self { when: self.when | 1 << 5, ..self }
-    }
-
-    /// When it was received, in microseconds since 1970.
-    #[must_use]
-    pub fn at(&self) -> i64 {
-        self.when >> WHAT_BITS
-    }
-
-    /// When it ended, in microseconds since 1970. Of a WATCH that began, the same as [`Record::at`].
-    #[must_use]
-    pub fn end(&self) -> i64 {
-        self.at() + i64::from(self.millis) * 1_000
-    }
-
-    /// What was done.
-    #[must_use]
-    pub fn what(&self) -> What {
-        What::ALL[(self.when & 7) as usize]
-    }
-
-    /// What came of it.
-    #[must_use]
-    pub fn came(&self) -> Came {
-        Came::ALL[(self.when >> 3 & 3) as usize]
-    }
-
-    /// It is a WATCH that asks for the present objects first (`sendInitialEvents=true`).
-    #[must_use]
-    pub fn asks_initial_events(&self) -> bool {
-        self.when >> 5 & 1 == 1
-    }
-}
-
-/// The upper half of a hash, which is the better one.
-fn half(hash: u64) -> u32 {
-    (hash >> 32) as u32
-}
-
-/// The name of a row's shape in records.
-#[must_use]
-pub fn shape_of(hash: u64) -> u32 {
-    half(hash)
-}
 
 /// One instance of one product of a client.
 #[derive(Debug, Clone)]
@@ -234,7 +82,7 @@ impl Life {
 /// The instances of all clients.
 #[derive(Debug)]
 pub struct Lives {
-    lives: HashMap<u64, Life, FxBuildHasher>,
+    followed: HashMap<u64, Life, FxBuildHasher>,
     bounds: Bounds,
     /// How far down the ladder.
     step: u32,
@@ -267,7 +115,7 @@ pub struct Followed {
 
 impl Lives {
     fn within(bounds: Bounds) -> Self {
-        Self { lives: HashMap::default(), bounds, step: 0, excess: 0, left_out: 0 }
+        Self { followed: HashMap::default(), bounds, step: 0, excess: 0, left_out: 0 }
     }
 
     /// Keeps what is known of a request of a row.
@@ -283,7 +131,7 @@ impl Lives {
             return;
         }
         let (free, each) = (self.bounds.free, self.bounds.each(self.step));
-        let life = self.lives.entry(key).or_insert_with(|| Life {
+        let life = self.followed.entry(key).or_insert_with(|| Life {
             client,
             product,
             instance: instance.map(|name| prefix(name, MAX_NAME).into()),
@@ -299,7 +147,7 @@ impl Lives {
             self.excess -= before - life.excess(free);
         }
         // Stepping down looks at everything, so that it waits for twice as much as may be kept.
-        if self.lives.len() > 2 * self.bounds.lives || self.excess > 2 * self.bounds.budget {
+        if self.followed.len() > 2 * self.bounds.lives || self.excess > 2 * self.bounds.budget {
             self.step_down();
         }
     }
@@ -312,7 +160,7 @@ impl Lives {
     fn step_down(&mut self) {
         loop {
             self.keep_to_step();
-            if self.lives.len() <= self.bounds.lives && self.excess <= self.bounds.budget {
+            if self.followed.len() <= self.bounds.lives && self.excess <= self.bounds.budget {
                 return;
             }
             self.step += 1;
@@ -322,11 +170,11 @@ impl Lives {
     /// Lets go of what the present step does not keep.
     fn keep_to_step(&mut self) {
         let (zeros, each) = (self.bounds.zeros(self.step), self.bounds.each(self.step));
-        for (_, life) in self.lives.extract_if(|key, _| key.leading_zeros() < zeros) {
+        for (_, life) in self.followed.extract_if(|key, _| key.leading_zeros() < zeros) {
             self.left_out += life.seen;
         }
         self.excess = 0;
-        for life in self.lives.values_mut() {
+        for life in self.followed.values_mut() {
             life.keep_earliest(each);
             self.excess += life.excess(self.bounds.free);
         }
@@ -341,7 +189,7 @@ impl Lives {
             left_out: self.left_out,
             ..Followed::default()
         };
-        let mut lives: Vec<(u64, Life)> = self.lives.into_iter().collect();
+        let mut lives: Vec<(u64, Life)> = self.followed.into_iter().collect();
         lives.sort_unstable_by_key(|(key, life)| (life.client, life.product, *key));
         let mut lives: Vec<Life> = lives.into_iter().map(|(_, life)| life).collect();
         for life in &mut lives {
@@ -362,12 +210,12 @@ impl Merge for Lives {
     fn merge(&mut self, other: Self) {
         self.left_out += other.left_out;
         self.step = self.step.max(other.step);
-        for (key, life) in other.lives {
+        for (key, life) in other.followed {
             if !self.follows(key) {
                 self.left_out += life.seen;
                 continue;
             }
-            match self.lives.entry(key) {
+            match self.followed.entry(key) {
                 Entry::Vacant(free) => {
                     free.insert(life);
                 }
@@ -392,7 +240,7 @@ mod tests {
     const SMALL: Bounds = Bounds { lives: 12, free: 4, budget: 24, halvings: 2 };
 
     fn record(at: i64) -> Record {
-        Record { when: at << WHAT_BITS | What::List as i64, target: 1, shape: 2, link: 0, millis: 3 }
+        Record::made_up(at, What::List, Came::Served, (1, 2), 0, 3)
     }
 
     fn kept(events: &[(u8, i64)]) -> Lives {
@@ -425,7 +273,7 @@ mod tests {
             let beyond = |own: &Vec<Record>| own.len().min(SMALL.each(*step)).saturating_sub(SMALL.free);
             followed().count() <= SMALL.lives && followed().map(beyond).sum::<usize>() <= SMALL.budget
         };
-        let step = (0..).find(fits).expect("with no instance nothing is kept");
+        let step = (0..=64).find(fits).expect("with no instance nothing is kept");
         let cap = SMALL.each(step);
         let (followed, lost): (BTreeMap<_, _>, BTreeMap<_, _>) =
             all.into_iter().partition(|(name, _)| zeros(name) >= SMALL.zeros(step));
@@ -467,15 +315,5 @@ mod tests {
             let (_, followed) = whole;
             prop_assert_eq!(followed.requests + followed.left_out, events.len() as u64, "nothing is lost");
         }
-    }
-
-    #[test]
-    fn a_record_says_what_it_was_made_of() {
-        let when = 1_700_000_000_123_456_i64 << WHAT_BITS | What::WatchEnded as i64 | 1 << 3 | 1 << 5;
-        let record = Record { when, target: 0, shape: 0, link: 0, millis: 2_000 };
-        assert_eq!((record.at(), record.end()), (1_700_000_000_123_456, 1_700_000_002_123_456));
-        assert_eq!((record.what(), record.came()), (What::WatchEnded, Came::Expired));
-        assert!(record.asks_initial_events());
-        assert_eq!(size_of::<Record>(), 24);
     }
 }

@@ -61,7 +61,7 @@ pub const MAX_PRODUCTS: usize = 16;
 /// Shapes of one product of one identity that are counted apart. A resource's name is the client's to choose.
 pub const MAX_SHAPES: usize = 1_024;
 /// Nodes, pods, workloads or namespaces of one identity that are told apart.
-pub const MAX_DISTINCT: usize = 4_096;
+pub const MAX_DISTINCT: usize = 16_384;
 /// The longest user agent that is kept as an example, in bytes.
 const MAX_AGENT: usize = 160;
 

@@ -33,6 +33,29 @@ pub struct Herd {
     pub from: i64,
     /// The last was received.
     pub to: i64,
+    /// What they ask for together, if that is known.
+    pub asks: Option<Asks>,
+}
+
+/// What LISTs ask for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Asks {
+    /// Objects that etcd reads for them.
+    pub etcd_objects: u64,
+    /// The bytes of these.
+    pub etcd_bytes: u64,
+    /// Bytes that the clients can have received at most.
+    pub received_bytes: u64,
+}
+
+impl Asks {
+    fn times(self, requests: u64) -> Self {
+        Self {
+            etcd_objects: self.etcd_objects.saturating_mul(requests),
+            etcd_bytes: self.etcd_bytes.saturating_mul(requests),
+            received_bytes: self.received_bytes.saturating_mul(requests),
+        }
+    }
 }
 
 /// The herds of a row.
@@ -47,6 +70,13 @@ pub struct Herds {
 }
 
 impl Herds {
+    /// Tells what the herds ask for, of which each LIST asks for so much.
+    pub fn price(&mut self, each: Asks) {
+        for herd in &mut self.greatest {
+            herd.asks = Some(each.times(herd.requests));
+        }
+    }
+
     fn add(&mut self, herd: Herd) {
         self.count += 1;
         self.requests += herd.requests;
@@ -110,7 +140,7 @@ fn herds(reads: &mut [(i64, u32)], log: i64) -> Vec<Herd> {
             instances.sort_unstable();
             instances.dedup();
             let (from, to) = (reads[0].0, reads[reads.len() - 1].0);
-            Herd { instances: instances.len() as u64, requests: reads.len() as u64, from, to }
+            Herd { instances: instances.len() as u64, requests: reads.len() as u64, from, to, asks: None }
         })
         .filter(|herd| herd.instances >= FEWEST && herd.requests <= MOST_EACH * herd.instances)
         .collect()

@@ -160,7 +160,7 @@ fn second_of_start<'r>(reads: &'r [Read], fates: &[Fate]) -> Option<&'r Read> {
     let [first, second, rest @ ..] = reads else { return None };
     let is_start = |fate: &Fate| matches!(fate, Fate::Start | Fate::Alone);
     let both = whole(first) && whole(second) && second.at - first.at < START;
-    let followed = fates.iter().any(|fate| *fate == Fate::Start);
+    let followed = fates.contains(&Fate::Start);
     let no_third = rest.first().is_none_or(|third| third.at - second.at >= START);
     (both && no_third && is_start(&fates[0]) && is_start(&fates[1]) && (followed || rest.is_empty()))
         .then_some(second)

@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
 pub use chain::Chains;
-pub use herd::Herds;
+pub use herd::{Asks, Herds};
 pub use informer::Informers;
 pub use polling::Polling;
 pub use watching::Watching;
@@ -76,7 +76,7 @@ pub struct UnderWay {
 #[derive(Debug, Default)]
 pub struct Patterns {
     rows: HashMap<RowName, Pattern, FxBuildHasher>,
-    /// Of LISTs and WATCHes, how much was followed.
+    /// Of LISTs and watches, how much was followed.
     pub collections: Followed,
     /// Of GETs of single objects, how much was followed.
     pub objects: Followed,

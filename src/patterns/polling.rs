@@ -91,7 +91,9 @@ pub(super) fn tell(instance: &Instance<CompactString>, reads: &[Read], fates: &[
     polling.pollers += 1;
     polling.medians.record(median);
     polling.spreads.record(spread);
-    intervals.iter().for_each(|interval| polling.intervals.record(*interval));
+    for interval in &intervals {
+        polling.intervals.record(*interval);
+    }
     polling.name(Poller { reads: alone.len() as u64, median, spread, instance: instance.clone() });
     for read in alone {
         rows.of(read.shape).polling.reads += 1;

@@ -81,7 +81,7 @@ pub struct Watching {
     pub most_at_once: u64,
     /// Instances that had more than one at once.
     pub doubled_instances: u64,
-    /// WATCHes with `sendInitialEvents` that were refused, with a LIST after them.
+    /// Watches with `sendInitialEvents` that were refused, with a LIST after them.
     pub fallbacks: u64,
 }
 
@@ -145,7 +145,9 @@ fn beside(watches: &[Watch], log_end: i64) -> (u64, u64) {
             running.push(index);
             most = most.max(running.len() as u64);
             if running.len() > 1 {
-                running.iter().for_each(|index| doubled[*index] = true);
+                for index in &running {
+                    doubled[*index] = true;
+                }
             }
         } else {
             running.retain(|other| *other != index);

@@ -41,11 +41,11 @@ fn objects(amount: &Amount) -> String {
 /// A sum in short: bytes, or objects where their sizes are not known; at least so many where requests are left out.
 pub(super) fn short(amount: Option<&Amount>) -> String {
     let Some(amount) = amount else { return "–".to_owned() };
-    let at_least = if amount.unknown_requests > 0 { "≥" } else { "" };
+    let at_least = |without: u64| if without > 0 { "≥" } else { "" };
     match (amount.objects, amount.bytes) {
         (Some(0), _) if amount.unknown_requests == 0 => "0".to_owned(),
-        (_, Some(size)) => format!("{at_least}{}", bytes(size)),
-        (Some(number), None) => format!("≥{} obj.", count(number)),
+        (_, Some(size)) => format!("{}{}", at_least(amount.unsized_requests), bytes(size)),
+        (Some(number), None) => format!("{}{} obj.", at_least(amount.unknown_requests), count(number)),
         (None, None) => "?".to_owned(),
     }
 }
@@ -54,12 +54,16 @@ pub(super) fn short(amount: Option<&Amount>) -> String {
 pub(super) fn sum(clients: &[Client]) -> Cost {
     let of = |part: fn(&Work) -> &Option<Amount>| {
         let amounts = clients.iter().filter_map(|client| part(client.cost.total.as_ref()?).as_ref());
-        amounts.cloned().reduce(|a, b| Amount {
+        let all = amounts.cloned().reduce(|a, b| Amount {
             objects: add(a.objects, b.objects),
             bytes: add(a.bytes, b.bytes),
             bound: a.bound,
             unknown_requests: a.unknown_requests + b.unknown_requests,
-        })
+            unsized_requests: a.unsized_requests + b.unsized_requests,
+        })?;
+        // Of some that read nothing and some of an unknown size nothing is known.
+        let bytes = all.bytes.filter(|bytes| *bytes > 0 || all.unsized_requests == 0);
+        Some(Amount { bytes, ..all })
     };
     let total = Work { etcd: of(|work| &work.etcd), received: of(|work| &work.received), ..Work::default() };
     Cost { total: Some(total), ..Cost::default() }
@@ -176,13 +180,18 @@ pub(super) fn inventory(inventory: &Inventory) -> Vec<String> {
     };
     let namespaces = match inventory.namespaces {
         Some(namespaces) => counted(namespaces, "namespace"),
-        None => {
-            "of namespaces their number is not known: a list in one is taken for the whole collection at most"
-                .to_owned()
-        }
+        None => "namespaces not counted (a list in one may be of everything)".to_owned(),
     };
     lines.push(format!("{nodes}, {namespaces}"));
+    if !inventory.has_sizes {
+        lines.push(
+            "it has no sizes (1.34 is the first to tell them), so objects are told and no bytes".to_owned(),
+        );
+    }
     for (what, title) in [("objects", "it lacks"), ("bytes", "it lacks the sizes of")] {
+        if what == "bytes" && !inventory.has_sizes {
+            continue;
+        }
         let lacking: Vec<&str> = inventory
             .lacks
             .iter()

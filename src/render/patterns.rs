@@ -1,6 +1,6 @@
 //! What requests show when they are put in order, in lines that each format shows in its own way.
 
-use super::plain::{count, counted, duration};
+use super::plain::{bytes, count, counted, duration};
 use super::prose::Line;
 use crate::report::v1::{Chains, Followed, Herds, Informers, Pattern, Polling, Report, Watches};
 
@@ -58,8 +58,14 @@ fn herds(herds: &Herds) -> Option<Line> {
     let greatest = herds.greatest.first()?;
     let (day, time) = greatest.from.split_once('T')?;
     let time = time.trim_end_matches('Z').split('.').next()?;
+    let asks = match (greatest.etcd_bytes, greatest.received_bytes) {
+        (Some(etcd), Some(received)) => {
+            format!("; together {} from etcd and {} received at most", bytes(etcd), bytes(received))
+        }
+        _ => String::new(),
+    };
     Some(Line::default().text(format!(
-        "{} of ten instances or more at once, {} in all; the greatest of {} with {}, {day} {time} UTC",
+        "{} of ten instances or more at once, {} in all; the greatest of {} with {}, {day} {time} UTC{asks}",
         counted(herds.count, "herd"),
         counted(herds.requests, "LIST"),
         counted(greatest.instances, "instance"),

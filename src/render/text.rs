@@ -98,15 +98,6 @@ fn head(report: &Report, view: &View) -> String {
             counted(totals.limit_ignored, "list")
         ),
     );
-    if let Some(costs) = cost::totals(report) {
-        line("costs", &costs);
-    }
-    for (index, told) in report.inventory.iter().flat_map(cost::inventory).enumerate() {
-        line(if index == 0 { "cluster" } else { "" }, &escaped(&told));
-    }
-    for (index, peak) in over_time::peaks(report).iter().enumerate() {
-        line(if index == 0 { "peak" } else { "" }, peak);
-    }
     let observed = &totals.observed;
     if observed.agree + observed.contradict > 0 {
         line(
@@ -120,6 +111,15 @@ fn head(report: &Report, view: &View) -> String {
                 if observed.contradict > observed.agree { "; is the version right?" } else { "" }
             ),
         );
+    }
+    for (index, peak) in over_time::peaks(report).iter().enumerate() {
+        line(if index == 0 { "peak" } else { "" }, peak);
+    }
+    if let Some(costs) = cost::totals(report) {
+        line("costs", &costs);
+    }
+    for (index, told) in report.inventory.iter().flat_map(cost::inventory).enumerate() {
+        line(if index == 0 { "cluster" } else { "" }, &escaped(&told));
     }
     line("findings", &facts::verdict(report));
     if report.findings.is_empty() {

@@ -101,6 +101,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         rules,
         policy: context.policy,
         etcd: context.etcd,
+        inventory: context.inventory,
         is_filtered: ledger.input.filtered > 0,
         example: &example,
     }
@@ -126,7 +127,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         rate: rate(&all.timeline),
         peak: minutes::peak(&clients, |point| point.requests),
         etcd_peak: minutes::peak(&clients, |point| point.etcd_reads),
-        cost: all.costs.told(),
+        cost: all.costs.told(context.inventory),
     };
     v1::Report {
         schema_version: v1::SCHEMA_VERSION,

@@ -33,9 +33,9 @@ impl Costs {
     }
 
     /// What a client or all of them cost.
-    pub(super) fn told(&self) -> v1::Cost {
+    pub(super) fn told(&self, inventory: Option<&Inventory>) -> v1::Cost {
         let Some(sum) = &self.sum else {
-            return known(&Known::Latency);
+            return known(&Known::Latency, None);
         };
         let told = |(at, minute): (i64, &Minute)| v1::CostMinute {
             at: timestamp::format_micros(at),
@@ -48,16 +48,16 @@ impl Costs {
             peak: self.minutes.peak().map(told),
             minutes: self.minutes.with_reads().map(told).collect(),
             window_minutes: Some(self.minutes.width()),
-            ..by_inventory(None, sum)
+            ..by_inventory(None, sum, inventory.is_some_and(Inventory::has_sizes))
         }
     }
 }
 
 /// By the inventory.
-fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost) -> v1::Cost {
+fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost, has_sizes: bool) -> v1::Cost {
     v1::Cost {
         basis: "inventory".to_owned(),
-        lower_bound: all.lacks_any(),
+        lower_bound: all.lacks_any(has_sizes),
         per_request: one.map(work),
         total: Some(v1::Work {
             etcd: Some(sum(all.etcd)),
@@ -72,14 +72,22 @@ fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost) -> v1::Cost {
 }
 
 /// What requests cost, by whatever that is known.
-pub(super) fn known(known: &Known) -> v1::Cost {
+pub(super) fn known(known: &Known, inventory: Option<&Inventory>) -> v1::Cost {
     let received = |objects: u64, bound: &str, unknown_requests: u64| {
-        let amount =
-            v1::Amount { objects: Some(objects), bytes: None, bound: bound.to_owned(), unknown_requests };
+        let amount = v1::Amount {
+            objects: Some(objects),
+            bytes: None,
+            bound: bound.to_owned(),
+            unknown_requests,
+            // Nothing but an inventory tells of sizes, so there is no sum that they could be missing in.
+            unsized_requests: 0,
+        };
         Some(v1::Work { received: Some(amount), ..v1::Work::default() })
     };
     match known {
-        Known::Inventory { one, all } => by_inventory(Some(one), all),
+        Known::Inventory { one, all } => {
+            by_inventory(Some(one), all, inventory.is_some_and(Inventory::has_sizes))
+        }
         Known::TraceCounts { items, requests } => {
             let untold = requests.saturating_sub(items.requests);
             v1::Cost {
@@ -106,7 +114,8 @@ fn work(work: &cost::Work) -> v1::Work {
             objects: amount.objects,
             bytes: amount.bytes,
             bound: amount.bound.as_str().to_owned(),
-            unknown_requests: u64::from(amount.bytes.is_none()),
+            unknown_requests: u64::from(amount.objects.is_none()),
+            unsized_requests: u64::from(amount.bytes.is_none()),
         })
     };
     v1::Work {
@@ -125,7 +134,8 @@ fn sum(sum: cost::Sum) -> v1::Amount {
         objects: known(sum.objects, sum.without_objects),
         bytes: known(sum.bytes, sum.without_bytes),
         bound: sum.bound.as_str().to_owned(),
-        unknown_requests: sum.without_bytes.max(sum.without_objects),
+        unknown_requests: sum.without_objects,
+        unsized_requests: sum.without_bytes,
     }
 }
 
@@ -196,6 +206,7 @@ pub(super) fn inventory(inventory: &Inventory, accounts: &Accounts) -> v1::Inven
             })
             .collect(),
         resources: inventory.len() as u64,
+        has_sizes: inventory.has_sizes(),
         nodes: nodes.map(|nodes| nodes.count),
         nodes_from: nodes.map(|nodes| if nodes.is_in_inventory { "inventory" } else { "log" }.to_owned()),
         namespaces: prices.namespaces(),

@@ -62,7 +62,7 @@ impl Builder<'_> {
             user_agents,
             nodes: distinct(&account.nodes),
             pods: distinct(&account.pods),
-            cost: sums.costs.told(),
+            cost: sums.costs.told(self.context.inventory),
             latency: latency(&sums.latency),
             rate: rate(&sums.timeline),
             first_timestamp: sums.span.map(|span| timestamp::format_micros(span.0)),
@@ -75,25 +75,8 @@ impl Builder<'_> {
 
     fn shape(&self, key: ShapeKey, mut entry: Entry, sums: &mut Sums, minutes: &mut Minutes) -> v1::Shape {
         let (observed, certainty) = (observed(entry.fit), entry.certainty());
-        // A request that two products share by its ID is one of each.
-        let (mut requests, mut open) = (0, 0);
-        let (mut row, mut timeline, mut products) = (Row::default(), Timeline::default(), Vec::new());
-        let mut pattern = Pattern::default();
-        let mut costs = cost::Costs::default();
-        let rows = std::mem::take(&mut entry.rows);
-        for ProductRow { product, row: own, pattern: shown, cost, .. } in rows {
-            if let Some(shown) = shown {
-                pattern.merge(*shown);
-            }
-            if let Some(cost) = cost {
-                costs.sum.get_or_insert_default().merge(*cost);
-            }
-            requests += own.requests(self.received_only);
-            open += own.open();
-            timeline.merge(own.times(self.received_only));
-            products.push(product);
-            row.merge(own);
-        }
+        let added = Added::of(std::mem::take(&mut entry.rows), self.received_only);
+        let Added { requests, open, row, timeline, products, pattern, mut costs } = added;
         let counts = v1::Counts {
             requests,
             by_verb: one(key.verb.map_or("other", Verb::as_str), requests),
@@ -116,7 +99,7 @@ impl Builder<'_> {
             items: row.items,
             page_limit: entry.page_limit(),
         };
-        let cost = cost::known(&Known::of(std::iter::once(part)));
+        let cost = cost::known(&Known::of(std::iter::once(part)), self.context.inventory);
         if let Some(sum) = &costs.sum {
             costs.minutes.add(&timeline, sum);
         }
@@ -192,5 +175,38 @@ impl Builder<'_> {
             duration_micros: exemplar.micros,
             status: exemplar.status,
         }
+    }
+}
+
+/// The rows of a shape, added.
+#[derive(Default)]
+struct Added {
+    requests: u64,
+    open: u64,
+    row: Row,
+    timeline: Timeline,
+    products: Vec<String>,
+    pattern: Pattern,
+    costs: cost::Costs,
+}
+
+impl Added {
+    /// A request that two products share by its ID is one of each.
+    fn of(rows: Vec<ProductRow>, received_only: bool) -> Self {
+        let mut added = Self::default();
+        for ProductRow { product, row, pattern, cost, .. } in rows {
+            if let Some(pattern) = pattern {
+                added.pattern.merge(*pattern);
+            }
+            if let Some(cost) = cost {
+                added.costs.sum.get_or_insert_default().merge(*cost);
+            }
+            added.requests += row.requests(received_only);
+            added.open += row.open();
+            added.timeline.merge(row.times(received_only));
+            added.products.push(product);
+            added.row.merge(row);
+        }
+        added
     }
 }

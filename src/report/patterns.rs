@@ -20,7 +20,7 @@ pub(super) fn pattern(pattern: &Pattern) -> Option<v1::Pattern> {
 }
 
 fn informers(informers: &Informers) -> Option<v1::Informers> {
-    (*informers != Informers::default()).then(|| v1::Informers {
+    (*informers != Informers::default()).then_some(v1::Informers {
         starts: informers.starts,
         relists: v1::Relists {
             expired: informers.relists_expired,
@@ -62,6 +62,9 @@ fn herds(herds: &Herds) -> Option<v1::Herds> {
         to: timestamp::format_micros(herd.to),
         instances: herd.instances,
         requests: herd.requests,
+        etcd_objects: herd.asks.map(|asks| asks.etcd_objects),
+        etcd_bytes: herd.asks.map(|asks| asks.etcd_bytes),
+        received_bytes: herd.asks.map(|asks| asks.received_bytes),
     });
     (herds.count > 0).then(|| v1::Herds {
         count: herds.count,

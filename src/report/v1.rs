@@ -64,7 +64,7 @@ pub struct Report {
     pub ranking: Ranking,
     /// The clients, the costliest first, as `ranking` says.
     pub clients: Vec<Client>,
-    /// Of LISTs and WATCHes, what patterns over time are made of.
+    /// Of LISTs and watches, what patterns over time are made of.
     pub followed_collections: Followed,
     /// Of GETs of single objects, what patterns over time are made of.
     pub followed_objects: Followed,

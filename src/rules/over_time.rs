@@ -27,7 +27,7 @@ fn half(of: &Histogram) -> Value<'static> {
     seconds(of.percentile(50).unwrap_or(0))
 }
 
-/// How long a kubelet keeps a ConfigMap or Secret before it reads it again, in seconds, as the node controller writes it
+/// How long a kubelet keeps a `ConfigMap` or `Secret` before it reads it again, in seconds, as the node controller writes it
 /// to each node by the size of the cluster.
 ///
 /// Source: kubernetes `pkg/controller/ttl/ttl_controller.go:ttlBoundaries`.
@@ -163,6 +163,14 @@ pub(super) const TIMES: &[Name<Get>] = &[
         },
     },
     Name {
+        name: "herdEtcdBytes",
+        kind: Int,
+        doc: "Bytes that etcd reads for the greatest herd, by the inventory; 0 where it is not known.",
+        get: |group| {
+            Value::count(greatest(group).and_then(|herd| herd.asks).map_or(0, |asks| asks.etcd_bytes))
+        },
+    },
+    Name {
         name: "longestChainSeconds",
         kind: Double,
         doc: "The longest time from the first page's arrival to the last page's end, in seconds.",
@@ -172,11 +180,8 @@ pub(super) const TIMES: &[Name<Get>] = &[
         name: "nodeTtlSeconds",
         kind: Int,
         doc: "How long a kubelet keeps a ConfigMap or Secret before it reads it again, as the number of nodes implies: \
-              0, 15, 30, 60, 300 or 600 s for up to 100, 500, 1,000, 2,000, 10,000 or more. Nodes are those that the \
-              client was seen on.",
-        get: |group| {
-            let (nodes, _) = group.leading().account.nodes.count();
-            Value::Int(node_ttl(nodes))
-        },
+              0, 15, 30, 60, 300 or 600 s for up to 100, 500, 1,000, 2,000, 10,000 or more. Nodes are those of the \
+              inventory, or the most that one client was seen on.",
+        get: |group| Value::Int(node_ttl(group.whole.accounts.cluster_nodes)),
     },
 ];

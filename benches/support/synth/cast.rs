@@ -195,7 +195,7 @@ fn account(
     }
 }
 
-/// A pod of a DaemonSet, on a node of its own.
+/// A pod of a daemon set, on a node of its own.
 pub fn agent_of_fleet(number: usize, rng: &mut Rng) -> Client {
     let node = format!("node-{number:06}");
     let mut pod =

@@ -1,16 +1,16 @@
-//! A fleet: pods of one DaemonSet that list and watch the pods of their node, and nothing else.
+//! A fleet: pods of one daemon set that list and watch the pods of their node, and nothing else.
 
 use super::cast::{Client, agent_of_fleet};
 use super::event::{Event, Request};
 use super::rng::Rng;
 use super::{BEGIN, acts, micros};
 
-/// Every so many requests of a pod are a LIST, the others WATCHes.
+/// Every so many requests of a pod are a LIST, the others watches.
 const LIST_EVERY: u64 = 10;
 /// The time between two requests of the fleet, in microseconds.
 const PAUSE: i64 = 150;
 
-/// A log of LISTs and WATCHes without end; an iterator over its lines. RequestReceived is left out, as many policies do.
+/// A log of LISTs and watches without end; an iterator over its lines. RequestReceived is left out, as many policies do.
 pub struct Fleet {
     rng: Rng,
     pods: Vec<Client>,

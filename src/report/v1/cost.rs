@@ -11,7 +11,8 @@ pub struct Cost {
     /// traces of slow requests count them), `page-limits` (the limit that was asked for and honoured), or `latency`:
     /// there are none, and `etcdMicros` and `latency` are all that is known.
     pub basis: String,
-    /// Requests are left out of a sum, as the inventory lacks their resource or its size: the sums are lower bounds.
+    /// Requests are left out of a sum, as the inventory lacks their resource or, where it has sizes, its size: the sums
+    /// are lower bounds.
     pub lower_bound: bool,
     /// What one request costs: the costliest. Null for a client and for all clients.
     pub per_request: Option<Work>,
@@ -57,8 +58,10 @@ pub struct Amount {
     /// `exact`: this many, of the inventory; `at-most`: this many or fewer; `mean`: this many where all namespaces, or
     /// all nodes, hold as many objects as each other.
     pub bound: String,
-    /// Requests of which objects or bytes are not known: they are not in the numbers.
+    /// Requests of which the objects are not known: they are not in the numbers.
     pub unknown_requests: u64,
+    /// Requests of which the bytes are not known, those among them: they are not in the bytes.
+    pub unsized_requests: u64,
 }
 
 /// What requests that began in a minute cost, as far as it is known.
@@ -82,6 +85,8 @@ pub struct Inventory {
     pub files: Vec<InventoryFile>,
     /// Resources of which something is known.
     pub resources: u64,
+    /// It has the size of some resource; else no bytes are told at all.
+    pub has_sizes: bool,
     /// Nodes, which share the pods out; null if they are not known.
     pub nodes: Option<u64>,
     /// Where the number of nodes is from: `inventory`, or `log` (nodes that clients were seen on); null without one.

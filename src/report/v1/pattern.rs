@@ -103,6 +103,7 @@ pub struct Herds {
 
 /// One herd.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Herd {
     /// Its first LIST.
     pub from: String,
@@ -112,6 +113,12 @@ pub struct Herd {
     pub instances: u64,
     /// Their LISTs.
     pub requests: u64,
+    /// Objects that etcd reads for all of them, by the inventory; null where that is not known.
+    pub etcd_objects: Option<u64>,
+    /// The bytes of these.
+    pub etcd_bytes: Option<u64>,
+    /// Bytes that all of them can have received at most, or on average, as `cost` says.
+    pub received_bytes: Option<u64>,
 }
 
 /// LISTs of which a further page was asked for. They are told of at the shape of their second page.
