@@ -109,15 +109,20 @@ fn a_file_that_is_written_to_while_it_is_read_has_an_end() {
     let dir = Dir::with(&[("grows.log", events(0..1_000).as_bytes())]);
     let mut file = fs::OpenOptions::new().append(true).open(dir.path().join("grows.log")).expect("a file");
     let mut child = dir.start(&["scan", "--format", "json", "--no-progress", "grows.log"]);
+    let mut output = child.stdout.take().expect("piped");
+    // A report may be larger than a pipe.
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        output.read_to_string(&mut text).expect("a report");
+        text
+    });
     let mut number = 1_000;
     while child.try_wait().expect("a child").is_none() {
         file.write_all((event(number) + "\n").as_bytes()).expect("a file");
         number += 1;
         std::thread::sleep(Duration::from_micros(200));
     }
-    let mut out = String::new();
-    child.stdout.take().expect("piped").read_to_string(&mut out).expect("a report");
-    let report: Value = serde_json::from_str(&out).expect("JSON");
+    let report: Value = serde_json::from_str(&reader.join().expect("a report")).expect("JSON");
     assert!(report["input"]["events"].as_u64().expect("a count") >= 1_000);
     assert_eq!(report["input"]["damaged"], json!([]));
 }

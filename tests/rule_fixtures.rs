@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -170,4 +171,31 @@ fn recorded_patterns_are_found_and_nobody_else_is() {
         }
         assert_eq!(found, expected, "{version}");
     }
+}
+
+#[test]
+fn an_inventory_tells_a_herds_sum_and_decides_what_a_poll_is_worth() {
+    let mut inventory = tempfile::Builder::new().suffix(".csv").tempfile().expect("a file");
+    let rows = "resource,objects,bytesPerObject\npods,1000,20000\nsecrets,10,100\nnodes,3,100\nwidgets.example.com,9000,20000\n";
+    inventory.write_all(rows.as_bytes()).expect("it can be written");
+    let path = inventory.path().to_str().expect("UTF-8");
+    let scan_of = |rule: &str| {
+        let log = format!("fixtures/rules/{rule}/fires.ndjson");
+        scan(&[&log, "--select", rule, "--inventory", path])
+    };
+    let report = scan_of("poll-list");
+    let severity = |client: &str| {
+        let client = format!("system:serviceaccount:{client}");
+        let found = findings(&report).iter().find(|finding| finding["client"] == client);
+        found.map(|finding| finding["severity"].to_string())
+    };
+    assert_eq!(severity("team-a:operator").as_deref(), Some("\"warning\""), "many widgets");
+    assert_eq!(severity("mesh:agent").as_deref(), Some("\"info\""), "ten small Secrets");
+    assert_eq!(severity("monitoring:exporter").as_deref(), Some("\"error\""), "all pods each second");
+
+    let report = scan_of("node-herd");
+    let herd = findings(&report).iter().find(|finding| finding["severity"] == "error").expect("a herd");
+    let message = herd["message"].as_str().expect("text");
+    // 120 times 20 MB.
+    assert!(message.contains("for the herd etcd read 2.4 GB"), "{message}");
 }

@@ -10,8 +10,9 @@ use crate::ledger::Merge;
 use crate::ledger::lives::{Came, Record, What};
 
 /// A watch that ended sooner is short, in microseconds: client-go asks for five to ten minutes, and the server closes a
-/// watch without a timeout after half an hour to an hour.
-pub const SHORT: i64 = 60 * SECOND;
+/// watch without a timeout after half an hour to an hour. A minute, and a little more: load balancers and clients that
+/// cut after a minute do it at a minute.
+pub const SHORT: i64 = 65 * SECOND;
 /// A watch that begins so soon after another's end takes its place, in microseconds.
 pub const SOON: i64 = 30 * SECOND;
 /// What two watches must have run beside each other on either side to count as two, in microseconds: a new connection
@@ -34,7 +35,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// It ended within a minute, and was served.
+    /// It ended within [`SHORT`], and was served.
     #[must_use]
     pub fn is_short(&self) -> bool {
         self.came == Came::Served && self.end.is_some_and(|end| end - self.at < SHORT)
@@ -70,7 +71,7 @@ pub struct Watching {
     pub watches: u64,
     /// Of these, those that ended.
     pub ended: u64,
-    /// Of these, those that were served and ended within a minute.
+    /// Of these, those that were served and ended within [`SHORT`].
     pub short: u64,
     /// The most such watches of one collection by one instance.
     pub most_short: u64,

@@ -102,7 +102,7 @@ pub(super) const COUNTS: &[Name<Get>] = counts! {
         |pattern| pattern.chains.inconsistent;
     "endedWatches", "WATCHes that ended.",
         |pattern| pattern.watching.ended;
-    "shortWatches", "WATCHes that were served and ended within a minute.",
+    "shortWatches", "WATCHes that were served and ended within 65 s, a little more than the minute after which many are cut.",
         |pattern| pattern.watching.short;
     "mostShortWatches", "The most such WATCHes of one collection by one instance.",
         |pattern| pattern.watching.most_short;

@@ -151,7 +151,7 @@ pub struct Watches {
     pub count: u64,
     /// Those that ended.
     pub ended: u64,
-    /// Those that were served and ended within a minute.
+    /// Those that were served and ended within 65 s.
     pub short: u64,
     /// The most such watches of one collection by one instance.
     pub most_short: u64,
