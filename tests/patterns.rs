@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use kubetoll::k8s::timestamp::format_micros;
 use kubetoll::report::Report;
@@ -33,7 +34,10 @@ impl Log {
     /// One stage of a request; times in seconds since the log's begin.
     fn event(&mut self, who: (&str, &str), stage: &str, verb: &str, uri: &str, status: u16, at: (f64, f64)) {
         let (user, pod) = who;
-        let instant = |seconds: f64| format_micros(BEGIN + (seconds * 1e6).round() as i64);
+        let instant = |seconds: f64| {
+            let since = Duration::from_secs_f64(seconds).as_micros();
+            format_micros(BEGIN + i64::try_from(since).expect("an hour"))
+        };
         let mut line = String::new();
         write!(
             line,
