@@ -140,29 +140,52 @@ fn a_long_log_has_wider_columns_of_which_the_busiest_minute_counts() {
 }
 
 #[test]
-fn windows_wider_than_a_minute_are_said() {
-    let log = lists(POLLER, "/api/v1/pods", (0..600).map(|minute| (minute, 1)));
-    let other = lists("alice", "/api/v1/nodes", [(33, 7), (34, 7)]);
-    let log = log + &other;
+fn a_days_log_has_exact_minutes() {
+    // Eight hours and a half are 512 minutes.
+    let steady = lists(POLLER, "/api/v1/pods", (0..1_440).map(|minute| (minute, 1)));
+    let log = steady + &lists(POLLER, "/api/v1/pods?limit=500", [(901, 600)]);
     let report = json(&log);
     let peak = &report["totals"]["peak"];
-    assert_eq!((&peak["windowMinutes"], &peak["requests"]), (&json!(2), &json!(9)));
+    let told = (&peak["windowMinutes"], &peak["requests"], &peak["at"]);
+    assert_eq!(told, (&json!(1), &json!(601), &json!("2026-11-21T11:37:00Z")));
+    assert_eq!(report["clients"][0]["rate"]["peakPerMinute"], 601.0);
+    assert_eq!(report["clients"][0]["timelines"][0]["points"].as_array().map(Vec::len), Some(1_440));
+    assert!(!scan(&log, &[], "80").contains("average"));
+}
+
+#[test]
+fn windows_wider_than_a_minute_are_said() {
+    let steady = lists(POLLER, "/api/v1/pods", (0..1_600).map(|minute| (minute, 1)));
+    let burst = lists("alice", "/api/v1/nodes", [(33, 1), (34, 7)]);
+    let log = steady.clone() + &burst;
+    let report = json(&log);
+    let part = |identity: &str, kind: &str, requests: u64| json!({"identity": identity, "kind": kind, "impersonatedBy": null, "requests": requests});
+    // The minute that is exact for the one is not lost in the windows of the other.
+    let clients = json!([part("alice", "user", 7), part(POLLER, "service-account", 1)]);
+    let peak =
+        json!({"at": "2026-11-20T21:10:00Z", "windowMinutes": 2, "requests": 8, "clients": clients});
+    assert_eq!(report["totals"]["peak"], peak);
     let widths = |client: &Value| client["timelines"][0]["windowMinutes"].as_u64();
     let mut found: Vec<_> = report["clients"].as_array().expect("clients").iter().map(widths).collect();
     found.sort_unstable();
     assert_eq!(found, [Some(1), Some(2)]);
     let page = scan(&log, &[], "160");
-    assert!(
-        page.contains(
-            "peak     9 requests in the 2 minutes from 2026-11-20 21:08 UTC: user alice 7 (77.8 %)"
-        ),
-        "{page}"
-    );
-    assert!(
-        lines(&page, "Requests  ")[0]
-            .contains("peak 2 in the 2 minutes from 2026-11-20 20:36 UTC; 10 minutes a column"),
-        "{page}"
-    );
+    let head = "8 requests in the minute from 2026-11-20 21:10 UTC, on average of 2 minutes: user alice 7 (87.5 %)";
+    assert!(page.contains(head), "{page}");
+    let told = lines(&page, "Requests  ")[0];
+    assert!(told.contains("peak 1 a minute on average of 2 minutes, 2026-11-20 20:36 UTC"), "{told}");
+    let messages = report["findings"].as_array().expect("findings").iter().map(|one| one["message"].as_str());
+    let of_poller: Vec<&str> = messages.flatten().filter(|message| message.contains("at peak")).collect();
+    assert!(!of_poller.is_empty(), "{report}");
+    for message in of_poller {
+        let mean = message.ends_with("; the peak is on average of 2 minutes");
+        assert_eq!(mean, !message.contains("alice"), "{message}");
+    }
+    // One shape of a client is active for days, another once.
+    let burst = lists(POLLER, "/api/v1/pods?limit=500", [(700, 600)]);
+    let report = json(&(steady + &burst));
+    let rate = &report["clients"][0]["rate"];
+    assert_eq!((&rate["peakPerMinute"], &rate["windowMinutes"]), (&json!(601.0), &json!(2)));
 }
 
 #[test]
