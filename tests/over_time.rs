@@ -162,15 +162,15 @@ fn windows_wider_than_a_minute_are_said() {
     let part = |identity: &str, kind: &str, requests: u64| json!({"identity": identity, "kind": kind, "impersonatedBy": null, "requests": requests});
     // The minute that is exact for the one is not lost in the windows of the other.
     let clients = json!([part("alice", "user", 7), part(POLLER, "service-account", 1)]);
-    let peak =
-        json!({"at": "2026-11-20T21:10:00Z", "windowMinutes": 2, "requests": 8, "clients": clients});
+    let peak = json!({"at": "2026-11-20T21:10:00Z", "windowMinutes": 2, "requests": 8, "clients": clients});
     assert_eq!(report["totals"]["peak"], peak);
     let widths = |client: &Value| client["timelines"][0]["windowMinutes"].as_u64();
     let mut found: Vec<_> = report["clients"].as_array().expect("clients").iter().map(widths).collect();
     found.sort_unstable();
     assert_eq!(found, [Some(1), Some(2)]);
     let page = scan(&log, &[], "160");
-    let head = "8 requests in the minute from 2026-11-20 21:10 UTC, on average of 2 minutes: user alice 7 (87.5 %)";
+    let head =
+        "8 requests in the minute from 2026-11-20 21:10 UTC, on average of 2 minutes: user alice 7 (87.5 %)";
     assert!(page.contains(head), "{page}");
     let told = lines(&page, "Requests  ")[0];
     assert!(told.contains("peak 1 a minute on average of 2 minutes, 2026-11-20 20:36 UTC"), "{told}");
@@ -195,6 +195,26 @@ fn a_watch_older_than_the_log_does_not_stretch_it() {
     log += &watch.replace("\"verb\":\"list\"", "\"verb\":\"watch\"");
     let page = scan(&log, &[], "80");
     assert_eq!(lines(&page, "Requests  "), ["▄▄▄▄█  peak 60 a minute at 20:40 UTC"]);
+}
+
+#[test]
+fn a_clock_that_is_wrong_by_years_does_not_flatten_the_lines() {
+    let log = lists(POLLER, "/api/v1/pods", [(0, 20), (1, 40), (3, 200), (4, 1), (9, 20)]);
+    let line = "▂▃▁█▂▁▁▁▁▂  peak 200 a minute at 20:39 UTC";
+    for year in [1970, 2027, 9999] {
+        let minute = (i64::from(year) - 2_026) * 365 * 24 * 60;
+        let page =
+            scan(&(log.clone() + &event(minute, 0, POLLER, "/api/v1/pods", "ResponseComplete")), &[], "160");
+        let told = lines(&page, "Requests  ");
+        assert_eq!(told, [format!("{line}; 1 far from these minutes not drawn")], "{year}");
+        // Of another client, nothing is left out.
+        let page =
+            scan(&(log.clone() + &event(minute, 0, "alice", "/api/v1/pods", "ResponseComplete")), &[], "160");
+        assert!(lines(&page, "Requests  ").contains(&line), "{year}: {page}");
+    }
+    // A log that is quiet for long is drawn as it is.
+    let quiet = lists(POLLER, "/api/v1/pods", [(0, 10), (1_000, 100), (1_001, 100)]);
+    assert!(lines(&scan(&quiet, &[], "160"), "Requests  ")[0].starts_with("▂▁"));
 }
 
 #[test]

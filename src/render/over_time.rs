@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::plain::{count, counted, escaped, share};
 use super::prose::Line;
+use super::span::drawn;
 use super::sparkline::sparkline;
 use super::text::name;
 use crate::k8s::timestamp;
@@ -26,12 +27,14 @@ type Key<'r> = (&'r str, &'r str, Option<&'r str>);
 /// The clients of a report, over the minutes of its log.
 pub(super) struct OverTime<'r> {
     clients: HashMap<Key<'r>, &'r Client>,
-    /// The first and the last minute since 1970.
-    span: Option<(u32, u32)>,
+    /// The first and the last minute since 1970 that are drawn, and whether there are others.
+    span: Option<((u32, u32), bool)>,
 }
 
 /// What is drawn, as it changes: from one minute since 1970 on, so many.
 struct Series {
+    /// By the begin of their window.
+    counts: Vec<(u32, u64)>,
     busiest: Busiest,
     steps: Vec<Step>,
 }
@@ -45,7 +48,7 @@ impl<'r> OverTime<'r> {
         let first = first.min().or(report.input.first_timestamp.as_deref());
         let last = report.input.last_timestamp.as_deref();
         let span = first.and_then(minute_of).zip(last.and_then(minute_of));
-        Self { clients, span }
+        Self { clients, span: span.map(|span| drawn(report, span)) }
     }
 
     /// The requests of a finding's client and its reads from etcd, a line each, of so many characters if they fit.
@@ -68,20 +71,28 @@ impl<'r> OverTime<'r> {
     fn line(&self, series: &Series, room: usize) -> Option<Line> {
         let Busiest { minute: at, requests: most, window_minutes } = series.busiest;
         let at = u32::try_from(at).unwrap_or(u32::MAX);
-        let (first, last) = self.span?;
+        let ((first, last), is_cut) = self.span?;
         let is_one_day = [last, at].iter().all(|minute| minute / DAY == first / DAY);
         let at = instant(at);
         let at = at.split_once(' ').map(|(_, time)| time).filter(|_| is_one_day).unwrap_or(&at);
         let peak = match window_minutes {
             1 => format!("peak {} a minute at {at} UTC", count(most)),
             width => {
-                format!("peak {} a minute on average of {width} minutes, {at} UTC", count(most.div_ceil(width)))
+                format!(
+                    "peak {} a minute on average of {width} minutes, {at} UTC",
+                    count(most.div_ceil(width))
+                )
             }
         };
-        // A line of two columns shows nothing.
-        if last.saturating_sub(first) < 2 {
+        let outside = if is_cut { series.outside((first, last)) } else { 0 };
+        // A line of two columns shows nothing, nor does one of nothing.
+        if last.saturating_sub(first) < 2 || (is_cut && series.columns((first, last), 1).0 == [0]) {
             return Some(Line::default().text(peak));
         }
+        let peak = match outside {
+            0 => peak,
+            _ => format!("{peak}; {} far from these minutes not drawn", count(outside)),
+        };
         let room = room.saturating_sub(peak.chars().count() + 2);
         let (line, step) = series.columns((first, last), room);
         if step == 1 {
@@ -97,7 +108,15 @@ impl Series {
     fn of(client: &Client, number: fn(&Point) -> u32) -> Option<Self> {
         let mut load = Load::default();
         client.timelines.iter().for_each(|timeline| timeline.add_to(&mut load, number));
-        Some(Self { busiest: load.busiest()?, steps: load.steps() })
+        let points = client.timelines.iter().flat_map(|timeline| &timeline.points.0);
+        let counts = points.map(|point| (point.minute, u64::from(number(point)))).collect();
+        Some(Self { counts, busiest: load.busiest()?, steps: load.steps() })
+    }
+
+    /// What began before the first minute or after the last.
+    fn outside(&self, (first, last): (u32, u32)) -> u64 {
+        let outside = self.counts.iter().filter(|(minute, _)| !(first..=last).contains(minute));
+        outside.map(|(_, count)| count).sum()
     }
 
     /// The requests of the busiest minute in each column, in so many columns at most; and a column's minutes.

@@ -103,8 +103,15 @@ impl Builder<'_> {
         if let Some(sum) = &costs.sum {
             costs.minutes.add(&timeline, sum);
         }
-        let mut part =
-            Sums { counts, timeline: timeline.clone(), load: load.clone(), span: row.span, open, costs, ..Sums::default() };
+        let mut part = Sums {
+            counts,
+            timeline: timeline.clone(),
+            load: load.clone(),
+            span: row.span,
+            open,
+            costs,
+            ..Sums::default()
+        };
         if !entry.long_running {
             part.latency = row.latency.clone();
         }
