@@ -218,6 +218,48 @@ fn a_clock_that_is_wrong_by_years_does_not_flatten_the_lines() {
 }
 
 #[test]
+fn a_read_from_etcd_is_one_whatever_etcd_said() {
+    let asked = |number: usize, verb: &str, uri: &str, code: u16| {
+        let event = event(0, number, "alice", uri, "ResponseComplete");
+        event.replace("\"list\"", &format!("\"{verb}\"")).replace(":200", &format!(":{code}"))
+    };
+    let pods = "/api/v1/pods";
+    let page = "/api/v1/pods?limit=500&continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NSwic3RhcnQiOiJhIn0";
+    let (pod, events) = ("/api/v1/namespaces/a/pods/b", "/api/v1/events?watch=1&resourceVersion=0");
+    let requests = [
+        ("list", pods, 200, 1),
+        ("list", page, 410, 1),
+        ("list", pods, 504, 1),
+        ("get", pod, 404, 1),
+        ("list", pods, 429, 0),
+        ("list", pods, 403, 0),
+        ("list", pods, 400, 0),
+        ("get", pod, 401, 0),
+        ("watch", events, 200, 0),
+    ];
+    for (number, (verb, uri, code, reads)) in requests.into_iter().enumerate() {
+        let report = json(&asked(number, verb, uri, code));
+        let totals = &report["totals"];
+        let counted =
+            [&totals["etcdLists"], &totals["etcdGets"]].map(|count| count.as_u64().expect("a count"));
+        let points = &report["clients"][0]["timelines"][0]["points"];
+        let told = (counted.iter().sum::<u64>(), &points[0][2], totals["etcdPeak"].is_object());
+        assert_eq!(told, (reads, &json!(reads), reads > 0), "{verb} {uri} {code}");
+    }
+    // A share is one of LISTs and GETs, and a watch is none of them.
+    let log: String = (0..40).map(|number| asked(number, "watch", events, 200)).collect();
+    let report = json(&(log + &asked(99, "list", pods, 200)));
+    let shares: Vec<&Value> = report["findings"]
+        .as_array()
+        .expect("findings")
+        .iter()
+        .map(|one| &one["stats"]["shareOfEtcdReads"])
+        .collect();
+    assert!(shares.iter().all(|share| share.as_f64().is_none_or(|share| share <= 100.0)), "{shares:?}");
+    assert!(!shares.is_empty());
+}
+
+#[test]
 fn arrivals_have_their_minutes_where_a_log_holds_nothing_else() {
     let arrivals = |minute: i64, count: usize| -> String {
         (0..count).map(|n| event(minute, n, POLLER, "/api/v1/pods", "RequestReceived")).collect()

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use super::v1;
 use crate::accounts::ShapeKey;
-use crate::k8s::Verb;
 use crate::ledger::{Busiest, Load, Merge, Timeline};
 
 /// The resource of shapes beyond the number that is told apart.
@@ -34,7 +33,7 @@ impl Minutes {
         let Some(own) = self.0.get_mut(name) else { return };
         own.requests += requests;
         own.all.merge(timeline.clone());
-        if key.is_from_etcd() && matches!(key.verb, Some(Verb::List | Verb::Get)) {
+        if key.reads_etcd() {
             own.etcd_reads.merge(timeline.clone());
         }
     }

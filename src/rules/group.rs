@@ -60,7 +60,7 @@ impl<'a> Whole<'a> {
             for (key, entry) in &account.entries {
                 let requests = accounts.requests_of(entry);
                 all += requests;
-                if key.is_from_etcd() && matches!(key.verb, Some(Verb::List | Verb::Get)) {
+                if key.reads_etcd() {
                     whole.etcd_reads += requests;
                 }
                 let (Some(verb), Some(resource)) = (key.verb, &key.resource) else { continue };

@@ -61,7 +61,7 @@ const OF_ROWS: &[Name<Get>] = &[
         kind: Double,
         doc: "Per cent of all LISTs and GETs in the log that etcd answered.",
         get: |group| {
-            let reads = group.rows.iter().filter(|facts| facts.key.is_from_etcd());
+            let reads = group.rows.iter().filter(|facts| facts.key.reads_etcd());
             percent(reads.map(|facts| group.whole.accounts.requests(facts.row)).sum(), group.whole.etcd_reads)
         },
     },

@@ -21,7 +21,8 @@ pub struct Timeline {
     /// A point for each window in which a request began, ascending: `[minute, requests, etcdReads]`. `minute` is
     /// the window's begin in RFC 3339, such as `2026-11-20T20:36:00Z`, at a multiple of its width since 1970.
     /// `requests` are of all verbs, a long-running one where it began; `etcdReads` are the LISTs and GETs among
-    /// them that etcd answered, likely ones of `depends` too.
+    /// them that etcd answered, whatever it said, and likely ones of `depends` too: those of `etcdLists` and
+    /// `etcdGets`.
     #[schemars(with = "Vec<(String, u64, u64)>")]
     pub points: Points,
 }
