@@ -277,7 +277,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn points_are_the_same_whatever_the_order_and_the_cuts(
+    fn points_and_examples_are_the_same_whatever_the_order_and_the_cuts(
         requests in prop::collection::vec((0_i64..700, 0_usize..6, any::<bool>()), 1..400),
         seed: u64,
         cut in 0_usize..400,
@@ -298,7 +298,10 @@ proptest! {
             let report = run::scan(&paths, &run::settings(2, &[]));
             conservation::check(&report);
             let clients = report.clients.iter().map(|client| (client.identity.clone(), client.timelines.clone()));
-            (clients.collect::<Vec<_>>(), report.totals.peak.clone(), report.totals.etcd_peak.clone())
+            let shapes = report.clients.iter().flat_map(|client| &client.shapes);
+            let examples = shapes.flat_map(|shape| shape.example.iter().chain(&shape.more_examples));
+            let examples: Vec<String> = examples.map(|one| one.audit_id.clone()).collect();
+            (clients.collect::<Vec<_>>(), examples, report.totals.peak.clone(), report.totals.etcd_peak.clone())
         };
         let whole = report(&[&events]);
         events.sort_by_key(|event| xxhash_rust::xxh3::xxh3_64_with_seed(event.as_bytes(), seed));
