@@ -118,7 +118,9 @@ mod tests {
 
     fn of(windows: &[(u64, u64, u64)]) -> Load {
         let mut load = Load::default();
-        windows.iter().for_each(|&(minute, width, requests)| load.add(minute, width, requests));
+        for &(minute, width, requests) in windows {
+            load.add(minute, width, requests);
+        }
         load
     }
 

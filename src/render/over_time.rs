@@ -131,8 +131,9 @@ impl Series {
             let (from, until) = (now.minute.max(first), until.min(end));
             if now.requests > 0 && from < until {
                 let column = |minute: u64| usize::try_from((minute - first) / step).unwrap_or(0);
-                let covered = &mut columns[column(from)..=column(until - 1)];
-                covered.iter_mut().for_each(|most| *most = now.requests.max(*most));
+                for most in &mut columns[column(from)..=column(until - 1)] {
+                    *most = now.requests.max(*most);
+                }
             }
         }
         (columns, u32::try_from(step).unwrap_or(u32::MAX))

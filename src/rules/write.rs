@@ -136,7 +136,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
     let mut message = one_line(&or(fill_by(&rule.message, str::to_owned), &rule.summary));
     let of_minutes = peak_mean_minutes(group);
     if of_minutes > 0 && rule.message.source().contains("stats.peakPerMinute") {
-        message.push_str(&format!("; the peak is on average of {of_minutes} minutes"));
+        message = format!("{message}; the peak is on average of {of_minutes} minutes");
     }
     let fix = or(fix(rule, leading, &fill), "");
     let look_for = rule.verify.as_ref().map(|text| or(fill(text), ""));
