@@ -182,6 +182,13 @@ impl ShapeKey {
         self.likely.unwrap_or(self.served_from) == ServedFrom::Etcd
     }
 
+    /// Whether its requests count as reads from etcd: LISTs and GETs that etcd answered, whatever it said. What the
+    /// server refuses before it asks etcd is served from nowhere, and a watch is no read, even if etcd feeds it.
+    #[must_use]
+    pub fn reads_etcd(&self) -> bool {
+        self.is_from_etcd() && matches!(self.verb, Some(Verb::List | Verb::Get))
+    }
+
     /// The shape in one line, such as `list pods ?limit=500&resourceVersion=0`. Stable: suppressions and
     /// fingerprints hold it.
     #[must_use]

@@ -138,12 +138,12 @@ mod tests {
 
     #[test]
     fn wider_windows_take_in_the_narrow_ones_whatever_came_first() {
-        let wide = at(0..600);
+        let wide = at(0..1_600);
         let (mut one, mut other) = (Minutes::default(), Minutes::default());
-        one.add(&wide, &reads(600));
+        one.add(&wide, &reads(1_600));
         one.add(&at([7]), &reads(50));
         other.add(&at([7]), &reads(50));
-        other.add(&wide, &reads(600));
+        other.add(&wide, &reads(1_600));
         assert_eq!((peak(&one), one.width()), (Some((6, 52)), 2));
         assert_eq!((peak(&other), other.width()), (Some((6, 52)), 2));
     }

@@ -2,6 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
+use super::facts::on_average;
 use super::plain::{count, counted, cut, duration, escaped, share, short_count, short_duration};
 use super::request::source;
 use super::table::{NARROW, table, wrapped};
@@ -190,7 +191,10 @@ fn clients(report: &Report, view: &View) -> String {
             count(counts.etcd_lists),
             count(counts.etcd_gets),
             count(counts.limit_ignored),
-            figures.rate.map_or("–".to_owned(), |rate| count(rounded(rate.peak_per_minute))),
+            figures.rate.map_or("–".to_owned(), |rate| {
+                let mean = if rate.window_minutes > 1 { "~" } else { "" };
+                format!("{mean}{}", count(rounded(rate.peak_per_minute)))
+            }),
         ];
         if priced {
             let work = figures.cost.and_then(|cost| cost.total.as_ref());
@@ -358,10 +362,10 @@ fn shape_lines(shape: &Shape, again: bool, view: &View) -> String {
     let took = shape.latency.map_or(String::new(), |l| {
         format!(", p50 {}, p99 {}", duration(l.p50_micros), duration(l.p99_micros))
     });
-    let peak = shape
-        .rate
-        .as_ref()
-        .map_or(String::new(), |rate| format!(", {} a minute at peak", count(rounded(rate.peak_per_minute))));
+    let peak = shape.rate.as_ref().map_or(String::new(), |rate| {
+        let mean = on_average(rate.window_minutes);
+        format!(", {} a minute at peak{mean}", count(rounded(rate.peak_per_minute)))
+    });
     let from = source(&shape.served_from, shape.likely.as_deref(), shape.rejected);
     let limit = if shape.limit == "ignored" { format!(", {BAD}limit ignored{BAD:#}") } else { String::new() };
     line("count", &format!("{}{peak}{took}", counted(shape.requests, "request")));

@@ -122,7 +122,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let totals = v1::Totals {
         counts: all.counts,
         latency: latency(&all.latency),
-        rate: rate(&all.timeline),
+        rate: rate(&all.timeline, &all.load),
         peak: minutes::peak(&clients, |point| point.requests),
         etcd_peak: minutes::peak(&clients, |point| point.etcd_reads),
         cost: all.costs.told(context.inventory),

@@ -12,7 +12,7 @@ use crate::accounts::{Account, Entry, ProductRow, ShapeKey};
 use crate::apiserver::{LimitVerdict, Server};
 use crate::cost::{Known, Part};
 use crate::k8s::{Verb, timestamp};
-use crate::ledger::{Merge, Row, Timeline, exemplar};
+use crate::ledger::{Load, Merge, Row, Timeline, exemplar};
 use crate::patterns::Pattern;
 
 pub(super) struct Builder<'a> {
@@ -64,7 +64,7 @@ impl Builder<'_> {
             pods: distinct(&account.pods),
             cost: sums.costs.told(self.context.inventory),
             latency: latency(&sums.latency),
-            rate: rate(&sums.timeline),
+            rate: rate(&sums.timeline, &sums.load),
             first_timestamp: sums.span.map(|span| timestamp::format_micros(span.0)),
             last_timestamp: sums.span.map(|span| timestamp::format_micros(span.1)),
             counts: sums.counts,
@@ -76,7 +76,7 @@ impl Builder<'_> {
     fn shape(&self, key: ShapeKey, mut entry: Entry, sums: &mut Sums, minutes: &mut Minutes) -> v1::Shape {
         let (observed, certainty) = (observed(entry.fit), entry.certainty());
         let added = Added::of(std::mem::take(&mut entry.rows), self.received_only);
-        let Added { requests, open, row, timeline, products, pattern, mut costs } = added;
+        let Added { requests, open, row, timeline, load, products, pattern, mut costs } = added;
         let counts = v1::Counts {
             requests,
             by_verb: one(key.verb.map_or("other", Verb::as_str), requests),
@@ -103,8 +103,15 @@ impl Builder<'_> {
         if let Some(sum) = &costs.sum {
             costs.minutes.add(&timeline, sum);
         }
-        let mut part =
-            Sums { counts, timeline: timeline.clone(), span: row.span, open, costs, ..Sums::default() };
+        let mut part = Sums {
+            counts,
+            timeline: timeline.clone(),
+            load: load.clone(),
+            span: row.span,
+            open,
+            costs,
+            ..Sums::default()
+        };
         if !entry.long_running {
             part.latency = row.latency.clone();
         }
@@ -151,7 +158,7 @@ impl Builder<'_> {
             long_running: entry.long_running,
             latency: latency(&row.latency),
             histogram: histogram(&row.latency),
-            rate: rate(&timeline),
+            rate: rate(&timeline, &load),
             first_timestamp: row.span.map(|span| timestamp::format_micros(span.0)),
             last_timestamp: row.span.map(|span| timestamp::format_micros(span.1)),
             statuses: statuses(&row, requests),
@@ -185,6 +192,7 @@ struct Added {
     open: u64,
     row: Row,
     timeline: Timeline,
+    load: Load,
     products: Vec<String>,
     pattern: Pattern,
     costs: cost::Costs,
@@ -203,7 +211,9 @@ impl Added {
             }
             added.requests += row.requests(received_only);
             added.open += row.open();
-            added.timeline.merge(row.times(received_only));
+            let times = row.times(received_only);
+            added.load.add_all(&times);
+            added.timeline.merge(times);
             added.products.push(product);
             added.row.merge(row);
         }

@@ -10,7 +10,7 @@ use super::facts::Facts;
 use crate::accounts::{Account, Accounts, Entry, ShapeKey};
 use crate::cost::{Cost, Known, Part};
 use crate::k8s::Verb;
-use crate::ledger::{Histogram, Merge, Row, Targets, Timeline, timeline::Rate};
+use crate::ledger::{Histogram, Load, Merge, Row, Targets, Timeline, timeline::Rate};
 use crate::patterns::Pattern;
 
 /// What a client does with a resource, whatever a rule matched.
@@ -60,7 +60,7 @@ impl<'a> Whole<'a> {
             for (key, entry) in &account.entries {
                 let requests = accounts.requests_of(entry);
                 all += requests;
-                if key.is_from_etcd() && matches!(key.verb, Some(Verb::List | Verb::Get)) {
+                if key.reads_etcd() {
                     whole.etcd_reads += requests;
                 }
                 let (Some(verb), Some(resource)) = (key.verb, &key.resource) else { continue };
@@ -148,11 +148,13 @@ impl<'a> Group<'a> {
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         *self.rate.get_or_init(|| {
-            let mut timeline = Timeline::default();
+            let (mut all, mut load) = (Timeline::default(), Load::default());
             for facts in &self.rows {
-                timeline.merge(facts.row.times(self.whole.accounts.received_only));
+                let times = facts.row.times(self.whole.accounts.received_only);
+                load.add_all(&times);
+                all.merge(times);
             }
-            timeline.rate()
+            load.rate(&all)
         })
     }
 

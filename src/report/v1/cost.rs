@@ -22,7 +22,7 @@ pub struct Cost {
     pub peak: Option<CostMinute>,
     /// The minutes in which etcd read anything: of a client and of all of them. Requests of one shape count alike.
     pub minutes: Vec<CostMinute>,
-    /// The width of these minutes: 1, or more where a shape was active in more than 512 of them; null for a shape and
+    /// The width of these minutes: 1, or more where a shape was active in more than 1,536 of them; null for a shape and
     /// for a finding.
     pub window_minutes: Option<u64>,
 }
