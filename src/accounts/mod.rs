@@ -135,6 +135,8 @@ pub struct ProductRow {
     /// Of LISTs, when they were under way, from received to ended, in microseconds since 1970, as far as they are
     /// followed; none without etcd's own log.
     pub lists: Vec<(i64, i64)>,
+    /// The slow reads in etcd's own log during which they were.
+    pub slow_reads: Box<[etcd::SlowRead]>,
     /// What its requests cost; `None` without an inventory.
     pub cost: Option<Box<Cost>>,
 }
@@ -340,7 +342,15 @@ impl Accounts {
                 let pattern = row_name.and_then(|name| patterns.take(name));
                 let lists = row_name.map_or_else(Vec::new, |name| patterns.lists_of(name).collect());
                 let product = name.to_string();
-                let one = ProductRow { product, row, fit: Fit::default(), pattern, lists, cost: None };
+                let one = ProductRow {
+                    product,
+                    row,
+                    fit: Fit::default(),
+                    pattern,
+                    lists,
+                    slow_reads: Box::default(),
+                    cost: None,
+                };
                 self.enter(&mut account.entries, shape, one, measures);
             }
         }

@@ -89,7 +89,7 @@ impl Etcd<'_> {
 
     /// What it says of a client's LISTs of a resource.
     pub(super) fn slow(&self, resource: &str, reads: &SlowReads) -> v1::EtcdSlow {
-        let SlowReads { reads, covered, alone, worst } = reads;
+        let SlowReads { reads, covered, alone, worst, .. } = reads;
         v1::EtcdSlow {
             resource: resource.to_owned(),
             reads: *reads,
@@ -150,13 +150,13 @@ impl Etcd<'_> {
         let mut clients: Vec<v1::EtcdClient> = accounts
             .slow_reads
             .of_resource(resource)
-            .map(|(client, name, reads)| {
+            .filter_map(|(client, name, reads)| {
                 let account = &accounts.clients[client];
-                v1::EtcdClient {
+                Some(v1::EtcdClient {
                     client: account.identity(),
                     name: client_name(account),
-                    slow: self.slow(name, reads),
-                }
+                    slow: self.slow(name, &accounts.slow_reads.count(reads)?),
+                })
             })
             .collect();
         clients.sort_by(|a, b| {

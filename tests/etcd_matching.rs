@@ -1,0 +1,95 @@
+//! Whose LISTs slow reads in etcd's own log are put beside, from logs that are made for it.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+/// A finding for each client and shape.
+const RULE: &str = r#"
+id: ACME001
+name: each-list
+summary: LISTs
+match: request.verb == "list"
+groupBy: [client, shape]
+levels:
+  info: stats.requests >= 1
+message: "{{ client }}: {{ stats.requests }}"
+why: It is a test.
+fix:
+  any: Read less.
+"#;
+
+/// A LIST of a ServiceAccount in the namespace `a`, from one second to another.
+fn list(client: &str, path: &str, seconds: (u32, u32)) -> String {
+    let at = |second: u32| format!("2026-03-02T10:{:02}:{:02}.000000Z", second / 60, second % 60);
+    json!({
+        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata",
+        "auditID": format!("{client}-{}", seconds.0), "stage": "ResponseComplete", "requestURI": path,
+        "verb": "list", "user": { "username": format!("system:serviceaccount:a:{client}") },
+        "sourceIPs": ["10.0.0.1"], "userAgent": "agent/v1", "responseStatus": { "code": 200 },
+        "requestReceivedTimestamp": at(seconds.0), "stageTimestamp": at(seconds.1),
+    })
+    .to_string()
+}
+
+/// A slow range read from one second to another; `more` are further fields of the request.
+fn slow(prefix: &str, more: &str, bytes: u64, seconds: (u32, u32)) -> String {
+    let end = format!("{}0", prefix.trim_end_matches('/'));
+    json!({
+        "level": "warn", "ts": format!("2026-03-02T10:{:02}:{:02}.000Z", seconds.1 / 60, seconds.1 % 60),
+        "caller": "etcdserver/util.go:170", "msg": "apply request took too long",
+        "took": format!("{}s", seconds.1 - seconds.0), "prefix": "read-only range ",
+        "request": format!("key:\"{prefix}\" range_end:\"{end}\" {more}"),
+        "response": format!("range_response_count:900 size:{bytes}"),
+    })
+    .to_string()
+}
+
+fn scan(audit: &[String], etcd: &[String], more: &[&str]) -> String {
+    let dir = tempfile::tempdir().expect("a directory");
+    fs::create_dir(dir.path().join("rules")).expect("a directory");
+    let file = |name: &str, text: String| {
+        let path = dir.path().join(name);
+        fs::write(&path, text).expect("a file");
+        path
+    };
+    file("rules/rule.yaml", RULE.to_owned());
+    let output = Command::new(env!("CARGO_BIN_EXE_kubetoll"))
+        .arg("scan")
+        .arg(file("audit.log", audit.join("\n")))
+        .arg("--etcd-log")
+        .arg(file("etcd.log", etcd.join("\n")))
+        .arg("--rules")
+        .arg(dir.path().join("rules"))
+        .args(["--kube-version", "1.30.4", "--select", "ACME001", "--no-progress"])
+        .args(more)
+        .env("COLUMNS", "100")
+        .output()
+        .expect("the binary runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+fn report(audit: &[String], etcd: &[String]) -> Value {
+    serde_json::from_str(&scan(audit, etcd, &["--format", "json"])).expect("JSON")
+}
+
+#[test]
+fn a_finding_has_the_slow_reads_of_its_own_requests() {
+    // One client: the watch cache answers one of its LISTs, and etcd the other.
+    let audit = [list("b", "/api/v1/pods?resourceVersion=0", (5, 9)), list("b", "/api/v1/pods", (4, 10))];
+    let report = report(&audit, &[slow("/registry/pods/", "", 99, (5, 9))]);
+    let findings = report["findings"].as_array().expect("findings").iter();
+    let told: Vec<_> = findings
+        .map(|one| {
+            let shape = one["shape"].as_str().expect("a shape");
+            (shape, one["etcdSlow"]["reads"].as_u64(), one["stats"]["etcdSlowReads"].as_u64())
+        })
+        .collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    for (shape, reads, stat) in told {
+        let wanted = (!shape.contains("resourceVersion")).then_some(1);
+        assert_eq!((reads, stat), (wanted, wanted), "{shape}");
+    }
+}
