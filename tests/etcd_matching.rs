@@ -93,3 +93,24 @@ fn a_finding_has_the_slow_reads_of_its_own_requests() {
         assert_eq!((reads, stat), (wanted, wanted), "{shape}");
     }
 }
+
+/// What was read of a resource in one way.
+fn requests<'r>(report: &'r Value, resource: &str, kind: &str) -> &'r Value {
+    let all = report["etcdLog"]["requests"].as_array().expect("requests");
+    all.iter().find(|one| one["resource"] == resource && one["kind"] == kind).expect("such requests")
+}
+
+/// The clients that a resource's slow reads are put beside.
+fn clients<'r>(report: &'r Value, resource: &str) -> Vec<&'r str> {
+    let clients = requests(report, resource, "list")["clients"].as_array().expect("clients").iter();
+    clients.map(|one| one["name"].as_str().expect("a name")).collect()
+}
+
+#[test]
+fn keys_alone_are_read_for_no_client() {
+    let audit = [list("b", "/api/v1/pods", (4, 10))];
+    let report = report(&audit, &[slow("/registry/pods/", "keys_only:true ", 99, (5, 9))]);
+    assert_eq!(requests(&report, "pods", "keys")["serversOwn"], true);
+    assert_eq!(requests(&report, "pods", "keys")["clients"], json!([]));
+    assert_eq!(report["findings"][0]["etcdSlow"], Value::Null);
+}

@@ -100,7 +100,7 @@ fn lost(log: &EtcdLog) -> Vec<Line> {
 pub(super) fn details(log: &EtcdLog) -> Vec<(&'static str, Line)> {
     let mut lines = Vec::new();
     if log.requests.iter().take(SHOWN).any(|one| one.servers_own) {
-        let text = "counts and revision checks are the apiserver's own requests, and no client's";
+        let text = "counts, reads of keys alone and revision checks are the apiserver's own requests, and no client's";
         lines.push(("Own", Line::default().text(text)));
     }
     for one in log.requests.iter().filter(|one| one.kind == "list").take(DETAILED) {

@@ -117,7 +117,7 @@ impl Etcd<'_> {
             without_client: if is_list { reads - with_client } else { 0 },
             resource: Some(String::from(resource)).filter(|resource| !resource.is_empty()),
             kind: kind.as_str().to_owned(),
-            servers_own: matches!(kind, EtcdKind::Count | EtcdKind::RevisionCheck),
+            servers_own: kind.is_servers_own(),
             requests: slow.took.count(),
             took: latency(&slow.took),
             items: amount(slow.items),

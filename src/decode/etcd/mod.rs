@@ -116,7 +116,13 @@ mod tests {
             assert_eq!(slow.answer(), Answer { items: Some(500), bytes: Some(9_000) });
             let asked = slow.asked();
             assert_eq!((asked.operation, asked.key), (Operation::Range, "/registry/pods/"));
-            let range = Range { end: "/registry/pods0", limit: 500, revision: 77, count_only: false };
+            let range = Range {
+                end: "/registry/pods0",
+                limit: 500,
+                revision: 77,
+                count_only: false,
+                keys_only: false,
+            };
             assert_eq!(asked.range, Some(range));
         }
     }

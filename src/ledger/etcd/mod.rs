@@ -36,6 +36,10 @@ pub enum EtcdKind {
     Get,
     /// The number of keys, which the apiserver asks for its own metrics.
     Count,
+    /// The keys without what they hold, by which the apiserver estimates how much its objects take.
+    ///
+    /// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:getKeys`.
+    Keys,
     /// A read of a resource's bare prefix, by which the apiserver learns the newest revision.
     RevisionCheck,
     /// A transaction that only reads.
@@ -47,6 +51,12 @@ pub enum EtcdKind {
 }
 
 impl EtcdKind {
+    /// Whether the apiserver asks it for itself, and for no client.
+    #[must_use]
+    pub fn is_servers_own(self) -> bool {
+        matches!(self, Self::Count | Self::Keys | Self::RevisionCheck)
+    }
+
     /// The name in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -54,6 +64,7 @@ impl EtcdKind {
             Self::List => "list",
             Self::Get => "get",
             Self::Count => "count",
+            Self::Keys => "keys",
             Self::RevisionCheck => "revision-check",
             Self::ReadTransaction => "read-transaction",
             Self::Write => "write",
@@ -316,6 +327,7 @@ fn kind(asked: &Request<'_>, rest: Option<&str>) -> EtcdKind {
     match asked.operation {
         Operation::Range => match asked.range {
             Some(range) if range.count_only => EtcdKind::Count,
+            Some(range) if range.keys_only => EtcdKind::Keys,
             Some(_) => EtcdKind::List,
             None if asked.limit > 0 && rest.is_none_or(str::is_empty) => EtcdKind::RevisionCheck,
             None => EtcdKind::Get,

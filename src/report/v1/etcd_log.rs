@@ -77,8 +77,8 @@ pub struct EtcdRequests {
     /// Resource with its group, such as `deployments.apps`, as the key tells it; of what is no resource of the API the
     /// key's own word (`ranges`, `masterleases`, `health`); null for a key that names none.
     pub resource: Option<String>,
-    /// `list` (a range of keys), `get` (one key), `count` and `revision-check` (the apiserver's own), `read-transaction`,
-    /// `write` or `other`.
+    /// `list` (a range of keys), `get` (one key), `count`, `keys` and `revision-check` (the apiserver's own),
+    /// `read-transaction`, `write` or `other`.
     pub kind: String,
     /// The apiserver asks it for itself, and for no client.
     pub servers_own: bool,
