@@ -114,3 +114,18 @@ fn keys_alone_are_read_for_no_client() {
     assert_eq!(requests(&report, "pods", "keys")["clients"], json!([]));
     assert_eq!(report["findings"][0]["etcdSlow"], Value::Null);
 }
+
+#[test]
+fn a_page_is_of_those_who_asked_for_its_size() {
+    let audit = [
+        list("pager", "/api/v1/pods?limit=500", (4, 10)),
+        list("selecting", "/api/v1/pods?limit=500&labelSelector=x%3Dy", (4, 10)),
+    ];
+    let etcd = [slow("/registry/pods/", "limit:10000 ", 200_000_000, (5, 9))];
+    assert_eq!(clients(&report(&audit, &etcd), "pods"), ["a/selecting"]);
+    let page = scan(&audit, &etcd, &[]);
+    let page: Vec<&str> = page.split_whitespace().collect();
+    assert!(page.join(" ").contains("which fills its watch cache in pages of 10,000"));
+    let etcd = [slow("/registry/pods/", "limit:500 ", 9, (5, 9))];
+    assert_eq!(clients(&report(&audit, &etcd), "pods"), ["a/pager", "a/selecting"]);
+}

@@ -6,7 +6,7 @@ pub use under_way::{ListUnderWay, Matched, Nearness, SLACK, SlowRead, SlowReads,
 
 use super::{Account, Accounts, Entry, ProductRow, ShapeKey};
 use crate::apiserver::ServedFrom;
-use crate::apiserver::options::Single;
+use crate::apiserver::options::{Selector, Single};
 use crate::k8s::{Scope, Verb};
 use crate::ledger::etcd::SlowRange;
 use crate::ledger::{Exemplar, Row};
@@ -32,7 +32,11 @@ impl Accounts {
         let readers = rows.enumerate().filter(|(_, (_, key, entry, _))| reads_collections(key, entry));
         readers.flat_map(|(row, (client, key, entry, one))| {
             let resource = key.resource.as_deref().unwrap_or_default();
-            let limit = entry.asked.as_ref().map(|asked| asked.options.limit);
+            let options = entry.asked.as_ref().map(|asked| asked.options);
+            let limit = options.map(|options| options.limit);
+            let selects = options.is_some_and(|options| {
+                [options.label_selector, options.field_selector].contains(&Selector::Some)
+            });
             let in_namespace = key.scope.map(|scope| scope == Scope::Namespace);
             let costliest = exemplars(&one.row).filter_map(|exemplar| {
                 let from = exemplar.received?;
@@ -46,6 +50,7 @@ impl Accounts {
                 to,
                 in_namespace,
                 limit,
+                selects,
             })
         })
     }

@@ -170,13 +170,16 @@ fn under_way(one: &EtcdRequests) -> Line {
     if more > 0 {
         line = line.text(format!(", and of {more} more"));
     }
-    match (one.clients.is_empty(), one.without_client) {
-        (true, _) if one.worst.as_ref().is_some_and(|worst| worst.limit == CACHE_PAGE) => Line::default()
-            .text("no LIST of it from etcd that is known; the apiserver fills its watch cache in such pages"),
+    let line = match (one.clients.is_empty(), one.without_client) {
         (true, _) => Line::default().text("no LIST of it from etcd that is known"),
         (false, 0) => line,
         (false, none) => line.text(format!("; during {} none is known", count(none))),
+    };
+    if one.worst.as_ref().is_some_and(|worst| worst.limit == CACHE_PAGE) {
+        return line
+            .text("; the worst may be the apiserver's own, which fills its watch cache in pages of 10,000");
     }
+    line
 }
 
 fn errors(one: &EtcdRequests) -> Line {

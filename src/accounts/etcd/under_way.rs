@@ -13,6 +13,11 @@ pub const SLACK: i64 = 1_000_000;
 /// what NTP leaves between hosts, and etcd's milliseconds.
 const JITTER: i64 = 100_000;
 
+/// The greatest page that the server makes of a smaller one.
+///
+/// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:maxLimit`.
+const MAX_PAGE: u64 = 10_000;
+
 /// A LIST that may have read etcd, from its arrival to its end.
 #[derive(Debug, Clone, Copy)]
 pub struct ListUnderWay<'a> {
@@ -30,6 +35,8 @@ pub struct ListUnderWay<'a> {
     pub in_namespace: Option<bool>,
     /// Its limit; `None` where that is not known.
     pub limit: Option<Limit>,
+    /// It has a selector.
+    pub selects: bool,
 }
 
 /// A slow read during which LISTs were under way.
@@ -91,18 +98,38 @@ impl ListUnderWay<'_> {
     /// Whether it may read such a range: of a namespace or of all, in pages or at once.
     ///
     /// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:GetList`, which reads in pages exactly if there is a limit,
-    /// of that size, or of greater ones where a selector leaves little of them.
+    /// of that size; where a selector leaves too little of a page, the next is twice as great, up to `maxLimit`.
     fn may_read(&self, range: &SlowRange) -> bool {
         let scope = self.in_namespace.is_none_or(|own| own == range.in_namespace);
         scope
             && match self.limit {
                 None => true,
                 Some(Limit::Absent | Limit::Unlimited) => range.limit == 0,
-                Some(Limit::Page(PageSize::Exactly(size))) => range.limit >= u64::from(size),
-                Some(Limit::Page(PageSize::UpTo(_) | PageSize::More)) => range.limit > 0,
+                Some(Limit::Page(PageSize::Exactly(size))) if self.selects => {
+                    doubled(size.into(), range.limit)
+                }
+                Some(Limit::Page(PageSize::Exactly(size))) => range.limit == u64::from(size),
+                Some(Limit::Page(PageSize::UpTo(size))) => {
+                    let greatest = if self.selects { MAX_PAGE.max(size.into()) } else { size.into() };
+                    range.limit > smaller_usual(size) && range.limit <= greatest
+                }
+                Some(Limit::Page(PageSize::More)) => {
+                    Limit::USUAL.iter().all(|usual| range.limit > u64::from(*usual))
+                }
                 Some(Limit::Invalid) => false,
             }
     }
+}
+
+/// Whether a page is of a size that was asked for, or of one that the server makes of it.
+fn doubled(asked: u64, page: u64) -> bool {
+    let next = |size: &u64| (*size < MAX_PAGE).then(|| MAX_PAGE.min(size * 2));
+    std::iter::successors(Some(asked), next).any(|size| size == page)
+}
+
+/// The usual size below another, or 0.
+fn smaller_usual(size: u16) -> u64 {
+    Limit::USUAL.into_iter().rev().find(|usual| *usual < size).unwrap_or(0).into()
 }
 
 /// Finds for each slow read of a collection the clients whose LISTs of it were under way, and the rows of these LISTs.

@@ -20,7 +20,7 @@ fn range(resource: &str, began: i64, ended: i64, bytes: u64) -> SlowRange {
 
 fn list(client: usize, resource: &str, from: i64, to: i64) -> ListUnderWay<'_> {
     let (from, to) = (from * 1_000_000, to * 1_000_000);
-    ListUnderWay { client, row: client, resource, from, to, in_namespace: None, limit: None }
+    ListUnderWay { client, row: client, resource, from, to, in_namespace: None, limit: None, selects: false }
 }
 
 fn matched<'a>(
@@ -115,18 +115,36 @@ fn clocks_may_differ_where_nothing_overlaps() {
 fn a_list_reads_its_own_range_only() {
     let page = |limit| SlowRange { limit, ..range("pods", 10, 20, 70) };
     let own = |limit| ListUnderWay { limit: Some(limit), ..list(0, "pods", 10, 20) };
-    for (limit, of_range, want) in [
-        (Limit::Absent, 0, true),
-        (Limit::Absent, 500, false),
-        (Limit::Unlimited, 0, true),
-        (Limit::Page(PageSize::Exactly(500)), 500, true),
-        (Limit::Page(PageSize::Exactly(500)), 1_000, true),
-        (Limit::Page(PageSize::Exactly(500)), 100, false),
-        (Limit::Page(PageSize::Exactly(500)), 0, false),
-        (Limit::Page(PageSize::More), 70_000, true),
-        (Limit::Invalid, 0, false),
+    let exactly = |size| Limit::Page(PageSize::Exactly(size));
+    for (limit, of_range, plain, with_selector) in [
+        (Limit::Absent, 0, true, true),
+        (Limit::Absent, 500, false, false),
+        (Limit::Unlimited, 0, true, true),
+        (exactly(500), 500, true, true),
+        (exactly(500), 1_000, false, true),
+        (exactly(500), 8_000, false, true),
+        (exactly(500), 9_000, false, false),
+        (exactly(500), 10_000, false, true),
+        (exactly(500), 16_000, false, false),
+        (exactly(500), 100, false, false),
+        (exactly(500), 0, false, false),
+        (exactly(50_000), 50_000, true, true),
+        (exactly(50_000), 10_000, false, false),
+        (Limit::Page(PageSize::UpTo(500)), 300, true, true),
+        (Limit::Page(PageSize::UpTo(500)), 600, false, true),
+        (Limit::Page(PageSize::UpTo(500)), 250, false, false),
+        (Limit::Page(PageSize::More), 70_000, true, true),
+        (Limit::Page(PageSize::More), 500, false, false),
+        (Limit::Invalid, 0, false, false),
     ] {
-        assert_eq!(own(limit).may_read(&page(of_range)), want, "{limit:?} {of_range}");
+        let list = own(limit);
+        assert_eq!(list.may_read(&page(of_range)), plain, "{limit:?} {of_range}");
+        let selecting = ListUnderWay { selects: true, ..list };
+        assert_eq!(
+            selecting.may_read(&page(of_range)),
+            with_selector,
+            "{limit:?} {of_range} with a selector"
+        );
     }
     let of_namespace = ListUnderWay { in_namespace: Some(true), ..list(0, "pods", 10, 20) };
     assert!(!of_namespace.may_read(&page(0)));
