@@ -129,3 +129,33 @@ fn a_page_is_of_those_who_asked_for_its_size() {
     let etcd = [slow("/registry/pods/", "limit:500 ", 9, (5, 9))];
     assert_eq!(clients(&report(&audit, &etcd), "pods"), ["a/pager", "a/selecting"]);
 }
+
+#[test]
+fn a_read_of_a_namespace_is_of_lists_of_that_one() {
+    let audit = [
+        list("dev", "/api/v1/namespaces/dev/pods", (4, 10)),
+        list("prod", "/api/v1/namespaces/prod/pods", (4, 10)),
+        list("selecting", "/api/v1/pods?fieldSelector=metadata.namespace%3Dprod", (4, 10)),
+        list("elsewhere", "/api/v1/pods?fieldSelector=metadata.namespace%3Ddev", (4, 10)),
+        list("whole", "/api/v1/pods", (4, 10)),
+    ];
+    let etcd = [slow("/registry/pods/prod/", "", 99, (5, 9))];
+    let followed = report(&audit, &etcd);
+    assert_eq!(clients(&followed, "pods"), ["a/prod", "a/selecting"]);
+    let page = scan(&audit, &etcd, &["--format", "json", "--no-patterns"]);
+    let costliest: Value = serde_json::from_str(&page).expect("JSON");
+    assert_eq!(clients(&costliest, "pods"), ["a/prod", "a/selecting"]);
+}
+
+#[test]
+fn further_pages_are_of_the_namespace_of_the_first() {
+    // {"v":"meta.k8s.io/v1","rv":5,"start":"a"}
+    let page = "&continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NSwic3RhcnQiOiJhIn0";
+    let pages = |client: &str, namespace: &str| {
+        let path = format!("/api/v1/namespaces/{namespace}/pods?limit=500");
+        [(list(client, &path, (0, 1))), (list(client, &format!("{path}{page}"), (4, 10)))]
+    };
+    let audit = [pages("dev", "dev"), pages("prod", "prod")].concat();
+    let etcd = [slow("/registry/pods/prod/", "limit:500 revision:5 ", 99, (5, 9))];
+    assert_eq!(clients(&report(&audit, &etcd), "pods"), ["a/prod"]);
+}

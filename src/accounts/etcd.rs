@@ -5,11 +5,13 @@ mod under_way;
 pub use under_way::{ListUnderWay, Matched, Nearness, SLACK, SlowRead, SlowReads, under_way};
 
 use super::{Account, Accounts, Entry, ProductRow, ShapeKey};
-use crate::apiserver::ServedFrom;
-use crate::apiserver::options::{Selector, Single};
+use crate::apiserver::options::{Narrows, Selector, Single};
+use crate::apiserver::{ParsedTarget, ServedFrom};
+use crate::classify::namespace::{self, namespace_hash};
 use crate::k8s::{Scope, Verb};
 use crate::ledger::etcd::SlowRange;
 use crate::ledger::{Exemplar, Row};
+use crate::patterns::Listed;
 
 impl Accounts {
     /// Finds whose LISTs were under way during slow reads of etcd.
@@ -37,18 +39,20 @@ impl Accounts {
             let selects = options.is_some_and(|options| {
                 [options.label_selector, options.field_selector].contains(&Selector::Some)
             });
-            let in_namespace = key.scope.map(|scope| scope == Scope::Namespace);
-            let costliest = exemplars(&one.row).filter_map(|exemplar| {
-                let from = exemplar.received?;
-                Some((from, from.saturating_add_unsigned(exemplar.micros?)))
+            let in_namespace = key.scope.map(|scope| {
+                scope == Scope::Namespace
+                    || options.is_some_and(|options| options.narrows == Narrows::ToNamespace)
+                        && key.kube_version.at_least(27, 0)
             });
-            one.lists.iter().copied().chain(costliest).map(move |(from, to)| ListUnderWay {
+            let costliest = exemplars(&one.row).filter_map(listed);
+            one.lists.iter().copied().chain(costliest).map(move |list| ListUnderWay {
                 client,
                 row,
                 resource,
-                from,
-                to,
+                from: list.from,
+                to: list.to,
                 in_namespace,
+                namespace: list.namespace,
                 limit,
                 selects,
             })
@@ -67,6 +71,16 @@ pub(super) fn reads_collections(key: &ShapeKey, entry: &Entry) -> bool {
     key.verb == Some(Verb::List)
         && matches!(key.served_from, ServedFrom::Etcd | ServedFrom::Depends)
         && !one_key
+}
+
+fn listed(exemplar: &Exemplar) -> Option<Listed> {
+    let from = exemplar.received?;
+    let target = ParsedTarget::parse(&exemplar.uri);
+    Some(Listed {
+        from,
+        to: from.saturating_add_unsigned(exemplar.micros?),
+        namespace: target.map_or(0, |target| namespace_hash(&namespace::asked_for(&target))),
+    })
 }
 
 fn exemplars(row: &Row) -> impl Iterator<Item = &Exemplar> {

@@ -20,7 +20,7 @@ use crate::k8s::{KubeVersion, Library, Scope, Verb};
 use crate::ledger::{
     Bounded, Client, ClientKey, DistinctSet, Followed, Merge, Observed, Product, Row, row_name,
 };
-use crate::patterns::{Pattern, Patterns};
+use crate::patterns::{Listed, Pattern, Patterns};
 
 /// The name of everything beyond the number of clients that are told apart.
 const OTHER_CLIENTS: &str = "(other clients)";
@@ -132,9 +132,8 @@ pub struct ProductRow {
     pub fit: Fit,
     /// What the requests show when they are put in order.
     pub pattern: Option<Box<Pattern>>,
-    /// Of LISTs, when they were under way, from received to ended, in microseconds since 1970, as far as they are
-    /// followed; none without etcd's own log.
-    pub lists: Vec<(i64, i64)>,
+    /// Its LISTs, as far as they are followed; none without etcd's own log.
+    pub lists: Vec<Listed>,
     /// The slow reads in etcd's own log during which they were.
     pub slow_reads: Box<[etcd::SlowRead]>,
     /// What its requests cost; `None` without an inventory.

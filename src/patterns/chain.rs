@@ -68,7 +68,7 @@ pub fn reads(records: &[Record]) -> Vec<Read> {
                 inconsistent: u64::from(record.what() == What::InconsistentPage),
                 is_headless: !is_first,
                 is_list: record.what() != What::Get,
-                revision: record.link,
+                revision: if is_first { 0 } else { record.link },
             });
         }
     }

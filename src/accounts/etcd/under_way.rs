@@ -33,6 +33,8 @@ pub struct ListUnderWay<'a> {
     pub to: i64,
     /// It is for one namespace; `None` where that is not known.
     pub in_namespace: Option<bool>,
+    /// A hash of the namespace ([`namespace_hash`](crate::classify::namespace_hash)); 0 where it is not known.
+    pub namespace: u32,
     /// Its limit; `None` where that is not known.
     pub limit: Option<Limit>,
     /// It has a selector.
@@ -100,7 +102,9 @@ impl ListUnderWay<'_> {
     /// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:GetList`, which reads in pages exactly if there is a limit,
     /// of that size; where a selector leaves too little of a page, the next is twice as great, up to `maxLimit`.
     fn may_read(&self, range: &SlowRange) -> bool {
-        let scope = self.in_namespace.is_none_or(|own| own == range.in_namespace);
+        let is_other = self.namespace != range.namespace && self.namespace != 0 && range.namespace != 0;
+        let scope = self.in_namespace.is_none_or(|own| own == range.in_namespace)
+            && !(range.in_namespace && is_other);
         scope
             && match self.limit {
                 None => true,

@@ -13,6 +13,7 @@ pub use ranges::{MAX_RANGES, Ranges, SlowRange, Spans};
 use super::input::widened;
 use super::{Bounded, Histogram, InputCounts, Merge};
 use crate::apiserver::stored;
+use crate::classify::namespace_hash;
 use crate::decode::etcd::{Operation, Request, SlowRequest};
 use crate::input::Place;
 use crate::k8s::text::prefix;
@@ -258,6 +259,7 @@ impl EtcdLines {
             && let Some(ended) = written
         {
             let answer = slow.answer();
+            let namespace = of.rest.and_then(|rest| rest.split('/').next()).filter(|name| !name.is_empty());
             self.ranges.offer(
                 SlowRange {
                     bytes: answer.bytes.unwrap_or(0),
@@ -266,7 +268,8 @@ impl EtcdLines {
                     ended,
                     items: answer.items.unwrap_or(0),
                     limit: asked.limit,
-                    in_namespace: of.rest.is_some_and(|rest| !rest.is_empty()),
+                    in_namespace: namespace.is_some(),
+                    namespace: namespace.map_or(0, namespace_hash),
                     resource: key.resource,
                 },
                 is_new,

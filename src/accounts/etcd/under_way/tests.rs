@@ -14,13 +14,24 @@ fn range(resource: &str, began: i64, ended: i64, bytes: u64) -> SlowRange {
         items: bytes / 10,
         limit: 0,
         in_namespace: false,
+        namespace: 0,
         resource: resource.into(),
     }
 }
 
 fn list(client: usize, resource: &str, from: i64, to: i64) -> ListUnderWay<'_> {
     let (from, to) = (from * 1_000_000, to * 1_000_000);
-    ListUnderWay { client, row: client, resource, from, to, in_namespace: None, limit: None, selects: false }
+    ListUnderWay {
+        client,
+        row: client,
+        resource,
+        from,
+        to,
+        in_namespace: None,
+        namespace: 0,
+        limit: None,
+        selects: false,
+    }
 }
 
 fn matched<'a>(
@@ -148,7 +159,10 @@ fn a_list_reads_its_own_range_only() {
     }
     let of_namespace = ListUnderWay { in_namespace: Some(true), ..list(0, "pods", 10, 20) };
     assert!(!of_namespace.may_read(&page(0)));
-    assert!(of_namespace.may_read(&SlowRange { in_namespace: true, ..page(0) }));
+    let of = |namespace| SlowRange { in_namespace: true, namespace, ..page(0) };
+    assert!(of_namespace.may_read(&of(7)), "which one is not known");
+    let of_seven = ListUnderWay { namespace: 7, ..of_namespace };
+    assert!(of_seven.may_read(&of(7)) && !of_seven.may_read(&of(8)));
 }
 
 #[test]
