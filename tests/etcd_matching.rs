@@ -159,3 +159,24 @@ fn further_pages_are_of_the_namespace_of_the_first() {
     let etcd = [slow("/registry/pods/prod/", "limit:500 revision:5 ", 99, (5, 9))];
     assert_eq!(clients(&report(&audit, &etcd), "pods"), ["a/prod"]);
 }
+
+#[test]
+fn the_worst_read_names_its_own_clients_first() {
+    let mut audit: Vec<String> =
+        (0..5).map(|n| list("often", "/api/v1/pods", (60 * n, 60 * n + 10))).collect();
+    audit.push(list("worst", "/api/v1/pods", (600, 610)));
+    audit.push(list("beside", "/api/v1/pods", (604, 605)));
+    audit.push(list("once", "/api/v1/pods", (700, 710)));
+    let mut etcd: Vec<String> =
+        (0..5).map(|n| slow("/registry/pods/", "", 10 + u64::from(n), (60 * n + 1, 60 * n + 9))).collect();
+    etcd.push(slow("/registry/pods/", "", 602_251_227, (601, 609)));
+    etcd.push(slow("/registry/pods/", "", 7_000, (701, 709)));
+    let told = report(&audit, &etcd);
+    assert_eq!(clients(&told, "pods"), ["a/worst", "a/beside", "a/once", "a/often"]);
+    let all = requests(&told, "pods", "list")["clients"].as_array().expect("clients");
+    let of_worst: Vec<_> = all.iter().map(|one| one["ofWorst"].as_str()).collect();
+    assert_eq!(of_worst, [Some("covers"), Some("overlaps"), None, None]);
+    assert_eq!((&all[0]["coveredBytes"], &all[3]["coveredBytes"]), (&json!(602_251_227), &json!(60)));
+    let page = scan(&audit, &etcd, &[]);
+    assert!(page.contains("LISTs of a/worst from its begin to its end\n"), "{page}");
+}

@@ -192,6 +192,18 @@ pub enum Nearness {
     Covers,
 }
 
+impl Nearness {
+    /// The name in reports.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Near => "near",
+            Self::Overlaps => "overlaps",
+            Self::Covers => "covers",
+        }
+    }
+}
+
 /// The clients near a range, each with a name of the resource and a row, and how near the nearest of its LISTs is.
 type Near<'a> = BTreeMap<(usize, &'a str, usize), Nearness>;
 

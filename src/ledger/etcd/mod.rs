@@ -220,6 +220,12 @@ pub struct WorstRequest {
 }
 
 impl WorstRequest {
+    /// Whether it is this read of a collection. An envelope may hold several requests at one place.
+    #[must_use]
+    pub fn is(&self, range: &SlowRange) -> bool {
+        (self.place, self.bytes, self.took_micros) == (range.place, range.bytes, range.took_micros)
+    }
+
     /// The greatest answer, then the longest time, then the first place.
     fn rank(&self) -> (Reverse<u64>, Reverse<u64>, Place, Option<i64>) {
         (Reverse(self.bytes), Reverse(self.took_micros), self.place, self.ended)

@@ -102,7 +102,8 @@ pub struct EtcdRequests {
     pub last_timestamp: Option<String>,
     /// The one with the greatest answer, then the longest.
     pub worst: Option<EtcdRequest>,
-    /// The clients whose LISTs of the resource from etcd were under way, the most slow reads first.
+    /// The clients whose LISTs of the resource from etcd were under way: those of the worst
+    /// request first, then by the bytes of the slow reads that are covered.
     pub clients: Vec<EtcdClient>,
     /// Slow reads during which no such LIST is known.
     pub without_client: u64,
@@ -151,6 +152,9 @@ pub struct EtcdClient {
     pub client: String,
     /// A short name: `namespace/name` for a ServiceAccount.
     pub name: String,
+    /// How near its LISTs are to the worst request: `covers` (under way from its begin to its end), `overlaps` (during a
+    /// part of it), `near` (none was under way, and it is within the slack); null for none of these.
+    pub of_worst: Option<String>,
     /// Its evidence.
     #[serde(flatten)]
     pub slow: EtcdSlow,
@@ -166,6 +170,8 @@ pub struct EtcdSlow {
     pub reads: u64,
     /// Of these, those that began and ended while one LIST was under way: only such a LIST can have waited for it.
     pub covered: u64,
+    /// Bytes of those that are covered. One that several clients' LISTs cover counts for each of them.
+    pub covered_bytes: u64,
     /// Slow reads that this client's LISTs cover and nobody else's; where nobody's do, that only its overlap.
     pub alone: u64,
     /// Keys in the greatest answer, of the reads that are covered if there is one.
