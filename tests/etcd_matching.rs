@@ -180,3 +180,10 @@ fn the_worst_read_names_its_own_clients_first() {
     let page = scan(&audit, &etcd, &[]);
     assert!(page.contains("LISTs of a/worst from its begin to its end\n"), "{page}");
 }
+
+#[test]
+fn resources_of_openshifts_own_server_have_clients() {
+    let audit = [list("router", "/apis/route.openshift.io/v1/routes", (4, 10))];
+    let etcd = [slow("/openshift.io/routes/", "", 99, (5, 9))];
+    assert_eq!(clients(&report(&audit, &etcd), "routes.route.openshift.io"), ["a/router"]);
+}
