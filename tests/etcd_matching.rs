@@ -187,3 +187,22 @@ fn resources_of_openshifts_own_server_have_clients() {
     let etcd = [slow("/openshift.io/routes/", "", 99, (5, 9))];
     assert_eq!(clients(&report(&audit, &etcd), "routes.route.openshift.io"), ["a/router"]);
 }
+
+#[test]
+fn a_clock_without_a_zone_is_said() {
+    let warning = r#"read-only range request "key:\"/registry/pods/\" range_end:\"/registry/pods0\" " with result "range_response_count:9 size:99" took too long (4s) to execute"#;
+    let audit = [list("b", "/api/v1/pods", (4, 10))];
+    for (line, without_zone) in [
+        (format!("2026-03-02 10:00:09.000000 W | etcdserver: {warning}"), 1),
+        (format!("Mar  2 10:00:09 master1 etcd[123]: {warning}"), 1),
+        (format!("2026-03-02T10:00:09.1Z stderr F 2026-03-02 10:00:09.000000 W | etcdserver: {warning}"), 0),
+        (format!("2026-03-02T10:00:09.000000+00:00 master1 etcd[123]: {warning}"), 0),
+    ] {
+        let page = scan(&audit, &[line.clone()], &["--format", "json", "--year", "2026"]);
+        let log = &serde_json::from_str::<Value>(&page).expect("JSON")["etcdLog"];
+        assert_eq!((&log["slowRequests"], &log["withoutZone"]), (&json!(1), &json!(without_zone)), "{line}");
+        let notes = log["notes"].as_array().expect("notes").iter();
+        let said = notes.filter(|note| note.as_str().is_some_and(|note| note.contains("taken for UTC")));
+        assert_eq!(said.count() as u64, without_zone, "{line}");
+    }
+}

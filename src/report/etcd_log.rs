@@ -56,6 +56,7 @@ impl Etcd<'_> {
             slow_requests: lines.slow,
             duplicates: lines.duplicates,
             undated: lines.undated,
+            without_zone: lines.zoneless,
             other_lines: lines.other,
             foreign: by_kind(&input.foreign),
             skipped: input
@@ -247,6 +248,13 @@ impl Etcd<'_> {
             notes.push(
                 "no LIST that may have read etcd was under way during a slow read of a collection; is the audit log \
                  of all apiservers, and do the clocks agree?"
+                    .to_owned(),
+            );
+        }
+        if lines.zoneless > 0 {
+            notes.push(
+                "slow requests have a clock without a zone (capnslog, syslog), which is taken for UTC; where etcd's \
+                 host has another, no client that is named here is the right one"
                     .to_owned(),
             );
         }

@@ -53,7 +53,8 @@ fn etcd_line(found: Found<'_>, at: At<'_>, out: Out<'_>) {
             };
             let wrapper = at.time.and_then(instant_micros);
             let context = ClockContext { wrapper, year: at.facts.year, file_time: at.facts.modified };
-            out(Outcome::Etcd { line: &line, written: clock.resolve(&context) }, at.layers);
+            let is_zoneless = wrapper.is_none() && matches!(clock, Clock::Klog(_) | Clock::Dated(..));
+            out(Outcome::Etcd { line: &line, written: clock.resolve(&context), is_zoneless }, at.layers);
         }
         Err(reason) => out(Outcome::Skip(reason), at.layers),
     }

@@ -94,6 +94,8 @@ pub struct EtcdLines {
     pub duplicates: u64,
     /// Of the slow requests, those of which the time is not known.
     pub undated: u64,
+    /// Lines of slow requests whose clock names no zone.
+    pub zoneless: u64,
     /// Lines of etcd by source.
     pub by_source: BTreeMap<u32, (u64, u64)>,
     /// When the first and the last line was written, in microseconds since 1970.
@@ -111,6 +113,7 @@ impl Default for EtcdLines {
             other: 0,
             duplicates: 0,
             undated: 0,
+            zoneless: 0,
             by_source: BTreeMap::new(),
             span: None,
             requests: Bounded::new(MAX_RESOURCES),
@@ -383,6 +386,7 @@ impl Merge for EtcdLines {
         self.other += other.other;
         self.duplicates += other.duplicates;
         self.undated += other.undated;
+        self.zoneless += other.zoneless;
         for (source, (slow, others)) in other.by_source {
             let own = self.by_source.entry(source).or_default();
             *own = (own.0 + slow, own.1 + others);

@@ -23,6 +23,8 @@ pub struct EtcdLog {
     pub duplicates: u64,
     /// Of the slow requests, those of which the time is not known: they match no client.
     pub undated: u64,
+    /// Slow requests whose clock names no zone (capnslog, syslog): it is taken for UTC.
+    pub without_zone: u64,
     /// Other lines of etcd.
     pub other_lines: u64,
     /// Entries that are of other programs, by kind.
