@@ -206,3 +206,35 @@ fn a_clock_without_a_zone_is_said() {
         assert_eq!(said.count() as u64, without_zone, "{line}");
     }
 }
+
+#[test]
+fn a_warning_in_another_envelope_is_read_or_counted_as_lost() {
+    let audit = [list("b", "/api/v1/pods", (4, 10))];
+    let zap = slow("/registry/pods/", "", 99, (5, 9));
+    let object: Value = serde_json::from_str(&zap).expect("JSON");
+    let text = r#"2026-03-02 10:00:09.000000 W | etcdserver: read-only range request \"key:\\\"/registry/pods/\\\" range_end:\\\"/registry/pods0\\\" \" with result \"range_response_count:900 size:99\" took too long (4s) to execute"#;
+    let counts = |line: &str| {
+        // A line that is whole makes it etcd's log.
+        let etcd =
+            [line.to_owned(), "2026-03-02 10:00:22.000000 I | mvcc: store.index: compact 880".to_owned()];
+        let log = &report(&audit, &etcd)["etcdLog"];
+        let lost: u64 = log["skipped"].as_object().expect("skipped").values().filter_map(Value::as_u64).sum();
+        (log["slowRequests"].as_u64(), log["otherLines"].as_u64(), lost)
+    };
+    for line in [
+        format!("time=\"2026-03-02T10:00:09Z\" level=warning msg=\"{text}\""),
+        format!("etcd-master1 etcd {zap}"),
+        json!({ "line": zap, "timestamp": "2026-03-02T10:00:09.6Z", "labels": { "app": "etcd" } })
+            .to_string(),
+        json!({ "preview": false, "result": { "_raw": zap } }).to_string(),
+        json!({ "jsonPayload": object, "timestamp": "2026-03-02T10:00:09.6Z" }).to_string(),
+    ] {
+        assert_eq!(counts(&line), (Some(1), Some(1), 0), "{line}");
+    }
+    for line in [
+        format!("2026-03-02 10:00:09.000000 W | etcdserver: {}", &text[41..]),
+        format!("etcd-master1 etcd {}", &zap[..zap.len() - 1]),
+    ] {
+        assert_eq!(counts(&line), (Some(0), Some(1), 1), "{line}");
+    }
+}
