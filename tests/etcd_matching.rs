@@ -198,7 +198,7 @@ fn a_clock_without_a_zone_is_said() {
         (format!("2026-03-02T10:00:09.1Z stderr F 2026-03-02 10:00:09.000000 W | etcdserver: {warning}"), 0),
         (format!("2026-03-02T10:00:09.000000+00:00 master1 etcd[123]: {warning}"), 0),
     ] {
-        let page = scan(&audit, &[line.clone()], &["--format", "json", "--year", "2026"]);
+        let page = scan(&audit, std::slice::from_ref(&line), &["--format", "json", "--year", "2026"]);
         let log = &serde_json::from_str::<Value>(&page).expect("JSON")["etcdLog"];
         assert_eq!((&log["slowRequests"], &log["withoutZone"]), (&json!(1), &json!(without_zone)), "{line}");
         let notes = log["notes"].as_array().expect("notes").iter();
