@@ -21,7 +21,7 @@ use crate::k8s::{KubeVersion, Library, Scope, Verb};
 use crate::ledger::{
     Bounded, Client, ClientKey, DistinctSet, Merge, Observed, Product, Row, ask_name, shape_hash,
 };
-use crate::patterns::{AllFollowed, Pattern, Patterns};
+use crate::patterns::{AllFollowed, Listed, Pattern, Patterns};
 
 /// The name of everything beyond the number of clients that are told apart.
 const OTHER_CLIENTS: &str = "(other clients)";
@@ -131,9 +131,10 @@ pub struct ProductRow {
     pub fit: Fit,
     /// What the requests show when they are put in order.
     pub pattern: Option<Box<Pattern>>,
-    /// Of LISTs, when they were under way, from received to ended, in microseconds since 1970, as far as they are
-    /// followed; none without etcd's own log.
-    pub lists: Vec<(i64, i64)>,
+    /// Its LISTs, as far as they are followed; none without etcd's own log.
+    pub lists: Vec<Listed>,
+    /// The slow reads in etcd's own log during which they were.
+    pub slow_reads: Box<[etcd::SlowRead]>,
     /// What its requests cost; `None` without an inventory.
     pub cost: Option<Box<Cost>>,
 }
@@ -350,7 +351,15 @@ impl Accounts {
                     _ => Vec::new(),
                 };
                 let product = name.to_string();
-                let one = ProductRow { product, row, fit: Fit::default(), pattern, lists, cost: None };
+                let one = ProductRow {
+                    product,
+                    row,
+                    fit: Fit::default(),
+                    pattern,
+                    lists,
+                    slow_reads: Box::default(),
+                    cost: None,
+                };
                 self.enter(&mut account.entries, shape, one, measures);
             }
         }

@@ -7,6 +7,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::facts::Facts;
+use crate::accounts::etcd::SlowReads;
 use crate::accounts::{Account, Accounts, Entry, ShapeKey};
 use crate::cost::{Cost, Known, Part};
 use crate::k8s::Verb;
@@ -205,6 +206,12 @@ impl<'a> Group<'a> {
     #[must_use]
     pub fn companions(&self) -> Companions {
         self.whole.companions(self.account, self.leading().key.resource.as_deref().unwrap_or_default())
+    }
+
+    /// The slow reads in etcd's own log during which LISTs of the group were under way.
+    #[must_use]
+    pub fn slow_reads(&self) -> Option<SlowReads> {
+        self.whole.accounts.slow_reads.count(self.rows.iter().flat_map(|facts| facts.slow_reads))
     }
 
     /// What the requests cost; nothing without an inventory.

@@ -313,13 +313,8 @@ const OF_ROWS: &[Name<Get>] = &[
     Name {
         name: "etcdSlowReads",
         kind: Int,
-        doc: "Slow reads of the resource in etcd's own log (`--etcd-log`) during which the client's LISTs of it from etcd were under way; 0 without that log.",
-        get: |group| {
-            let leading = group.leading();
-            let resource = leading.key.resource.as_deref().unwrap_or_default();
-            let reads = group.whole.accounts.slow_reads.of(group.account, resource);
-            Value::count(reads.map_or(0, |reads| reads.reads))
-        },
+        doc: "Slow reads in etcd's own log (`--etcd-log`) during which LISTs of the group that may have read the collection from etcd were under way; 0 without that log.",
+        get: |group| Value::count(group.slow_reads().map_or(0, |reads| reads.reads)),
     },
     Name {
         name: "watches",

@@ -157,6 +157,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
         span: group.span(),
         user_agents,
         evidence: evidence(rule, group),
+        slow_reads: group.slow_reads(),
         pattern: group.pattern().clone(),
     };
     (finding, failures)
@@ -193,6 +194,7 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
         span: None,
         user_agents: Vec::new(),
         evidence: Vec::new(),
+        slow_reads: None,
         pattern: Pattern::default(),
     };
     (finding, failures)
