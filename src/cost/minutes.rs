@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::sum::Cost;
+use super::unit::Unit;
 use crate::ledger::timeline::Windows;
 use crate::ledger::{Merge, Timeline};
 
@@ -74,12 +75,15 @@ impl Minutes {
         reads.map(move |(window, minute)| (start(*window), minute))
     }
 
-    /// The window in which etcd read the most, the first of several.
+    /// The window in which etcd read the most in this unit, the first of several.
     #[must_use]
-    pub fn peak(&self) -> Option<(i64, &Minute)> {
+    pub fn peak(&self, unit: Unit) -> Option<(i64, &Minute)> {
         // Of equal ones the last is the greatest; the first of them is wanted.
         let all: Vec<(i64, &Minute)> = self.with_reads().collect();
-        all.into_iter().rev().max_by_key(|(_, minute)| (minute.etcd_bytes, minute.etcd_objects))
+        all.into_iter().rev().max_by_key(|(_, minute)| match unit {
+            Unit::Bytes => (minute.etcd_bytes, minute.etcd_objects),
+            Unit::Objects => (minute.etcd_objects, 0),
+        })
     }
 
     fn widen(&mut self, shift: u32) {
@@ -120,7 +124,7 @@ mod tests {
     }
 
     fn peak(minutes: &Minutes) -> Option<(i64, u64)> {
-        minutes.peak().map(|(at, minute)| (at / 60_000_000, minute.etcd_objects))
+        minutes.peak(Unit::Bytes).map(|(at, minute)| (at / 60_000_000, minute.etcd_objects))
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod inventory;
 mod metrics;
 mod minutes;
 mod sum;
+mod unit;
 mod work;
 mod written;
 
@@ -13,6 +14,7 @@ pub use basis::{Known, Part};
 pub use inventory::{Holding, Inventory, InventoryFile, InventoryFormat};
 pub use minutes::{Minute, Minutes};
 pub use sum::{Cost, Sum};
+pub use unit::Unit;
 pub use work::{Amount, Bound, Counted, Prices, Work, page_limit};
 
 use crate::files::{At, Mistakes};

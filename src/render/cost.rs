@@ -17,10 +17,15 @@ pub(super) fn is_by_inventory(report: &Report) -> bool {
 /// What clients are ranked by.
 pub(super) fn order(report: &Report) -> &'static str {
     match report.ranking.by.first().map(String::as_str) {
-        Some("etcdBytes") => "bytes read from etcd, then received at most",
-        Some("etcdObjects") => "objects read from etcd, then received",
+        Some("handledBytes") => "bytes read from etcd, gone through and sent at most",
+        Some("handledObjects") => "objects read from etcd, gone through and sent at most",
         _ => "time of reads from etcd, then ignored limits",
     }
+}
+
+/// Whether clients are compared by objects, as the sizes of some are not known.
+pub(super) fn is_by_objects(report: &Report) -> bool {
+    report.ranking.by.first().is_some_and(|by| by == "handledObjects")
 }
 
 /// Objects with their bytes: `100,000 objects (2.0 GB)`.
@@ -38,11 +43,12 @@ fn objects(amount: &Amount) -> String {
     }
 }
 
-/// A sum in short: bytes, or objects where their sizes are not known; at least so many where requests are left out.
-pub(super) fn short(amount: Option<&Amount>) -> String {
+/// A sum in short: bytes, or objects where their sizes are not known or objects are wanted; at least so many where
+/// requests are left out.
+pub(super) fn short(amount: Option<&Amount>, wants_objects: bool) -> String {
     let Some(amount) = amount else { return "–".to_owned() };
     let at_least = |without: u64| if without > 0 { "≥" } else { "" };
-    match (amount.objects, amount.bytes) {
+    match (amount.objects, amount.bytes.filter(|_| !wants_objects)) {
         (Some(0), _) if amount.unknown_requests == 0 => "0".to_owned(),
         (_, Some(size)) => format!("{}{}", at_least(amount.unsized_requests), bytes(size)),
         (Some(number), None) => format!("{}{} obj.", at_least(amount.unknown_requests), count(number)),
@@ -51,7 +57,7 @@ pub(super) fn short(amount: Option<&Amount>) -> String {
 }
 
 /// The costs of the clients that the table does not show.
-pub(super) fn sum(clients: &[Client]) -> Cost {
+pub(super) fn sum(clients: &[&Client]) -> Cost {
     let of = |part: fn(&Work) -> &Option<Amount>| {
         let amounts = clients.iter().filter_map(|client| part(client.cost.total.as_ref()?).as_ref());
         let all = amounts.cloned().reduce(|a, b| Amount {
@@ -137,8 +143,8 @@ fn total(work: &Work, requests: u64) -> String {
     format!(
         "; all {}: {} read from etcd, {} received at most",
         count(requests),
-        short(work.etcd.as_ref()),
-        short(work.received.as_ref())
+        short(work.etcd.as_ref(), false),
+        short(work.received.as_ref(), false)
     )
 }
 
@@ -146,23 +152,21 @@ fn total(work: &Work, requests: u64) -> String {
 pub(super) fn totals(report: &Report) -> Option<String> {
     let cost = &report.totals.cost;
     let work = cost.total.as_ref().filter(|_| is_by_inventory(report))?;
+    let by_objects = is_by_objects(report);
     let peak = cost.peak.as_ref().map_or(String::new(), |peak| {
         let at = peak.at.split('.').next().unwrap_or(&peak.at).replace('T', " ");
         let window = match cost.window_minutes {
             Some(minutes) if minutes > 1 => counted(minutes, "minute"),
             _ => "minute".to_owned(),
         };
-        let read = match peak.etcd_bytes {
-            0 => counted(peak.etcd_objects, "object"),
-            size => bytes(size),
-        };
+        let read = if by_objects { counted(peak.etcd_objects, "object") } else { bytes(peak.etcd_bytes) };
         format!("; {read} of it in the {window} from {at} UTC")
     });
     let bound = if cost.lower_bound { ", lower bounds" } else { "" };
     Some(format!(
         "{} read from etcd{peak}; {} received at most (by the inventory{bound})",
-        short(work.etcd.as_ref()),
-        short(work.received.as_ref())
+        short(work.etcd.as_ref(), by_objects),
+        short(work.received.as_ref(), by_objects)
     ))
 }
 

@@ -18,6 +18,7 @@ use crate::patterns::Pattern;
 pub(super) struct Builder<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) received_only: bool,
+    pub(super) priced: cost::Priced<'a>,
 }
 
 impl Builder<'_> {
@@ -51,7 +52,7 @@ impl Builder<'_> {
             let ignored = shape.limit == "ignored" && shape.verb == "list";
             let latency =
                 [if etcd { micros } else { 0 }, if ignored { shape.requests } else { 0 }, 0, shape.requests];
-            cost::rank(&shape.cost, latency, self.context.inventory)
+            cost::rank(&shape.cost, latency, self.priced)
         });
         all.add(&sums);
         v1::Client {
@@ -62,7 +63,7 @@ impl Builder<'_> {
             user_agents,
             nodes: distinct(&account.nodes),
             pods: distinct(&account.pods),
-            cost: sums.costs.told(self.context.inventory),
+            cost: sums.costs.told(self.priced),
             latency: latency(&sums.latency),
             rate: rate(&sums.timeline),
             first_timestamp: sums.span.map(|span| timestamp::format_micros(span.0)),
@@ -99,7 +100,7 @@ impl Builder<'_> {
             items: row.items,
             page_limit: entry.page_limit(),
         };
-        let cost = cost::known(&Known::of(std::iter::once(part)), self.context.inventory);
+        let cost = cost::known(&Known::of(std::iter::once(part)), self.priced);
         if let Some(sum) = &costs.sum {
             costs.minutes.add(&timeline, sum);
         }

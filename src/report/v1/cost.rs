@@ -14,11 +14,14 @@ pub struct Cost {
     /// Requests are left out of a sum, as the inventory lacks their resource or, where it has sizes, its size: the sums
     /// are lower bounds.
     pub lower_bound: bool,
+    /// What the control plane handles for all requests: what etcd reads, what the apiserver goes through and what it
+    /// sends at most, added; in the unit of `ranking.by`, which it is that clients and shapes are ranked by.
+    pub handled: Option<u64>,
     /// What one request costs: the costliest. Null for a client and for all clients.
     pub per_request: Option<Work>,
     /// What all requests cost. Those that were answered with 4xx count nothing.
     pub total: Option<Work>,
-    /// The minute in which etcd read the most for requests that began in it; null for a shape and for a finding.
+    /// The minute in which etcd read the most, in the unit of `ranking.by`, for requests that began in it; null for a shape and for a finding.
     pub peak: Option<CostMinute>,
     /// The minutes in which etcd read anything: of a client and of all of them. Requests of one shape count alike.
     pub minutes: Vec<CostMinute>,
@@ -127,6 +130,7 @@ pub struct Lack {
 pub struct Ranking {
     /// `inventory` or `latency`.
     pub basis: String,
-    /// The numbers, the first deciding, all of this basis but for `requests`.
+    /// The numbers, the first deciding, all of this basis but for `requests`: `handledBytes` (`cost.handled`), or
+    /// `handledObjects` if the sizes of some objects that clients read are not known; without an inventory `etcdMicros`.
     pub by: Vec<String>,
 }

@@ -1,0 +1,103 @@
+//! What is told of costs where something is not known, fails, or comes in pages: never a number that can't be known.
+
+use serde_json::{Value, json};
+
+#[allow(dead_code, reason = "others use the rest")]
+#[path = "support/command.rs"]
+mod command;
+
+use command::Dir;
+
+/// A request: who, what, when in the log's hour, and its answer.
+struct Request<'a> {
+    user: &'a str,
+    uri: String,
+    received: Option<&'a str>,
+    status: u16,
+}
+
+fn get<'a>(user: &'a str, uri: &str, status: u16) -> Request<'a> {
+    Request { user, uri: uri.to_owned(), received: Some("10:00:01"), status }
+}
+
+fn log(requests: impl IntoIterator<Item = Request<'static>>) -> String {
+    let line = |(number, request): (usize, Request<'_>)| {
+        let Request { user, uri, received, status } = request;
+        let verb = if uri.contains("watch=") {
+            "watch"
+        } else if uri.contains("/one") {
+            "get"
+        } else {
+            "list"
+        };
+        let mut event = json!({
+            "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": number.to_string(),
+            "stage": "ResponseComplete", "requestURI": uri, "verb": verb, "user": {"username": user},
+            "userAgent": "agent/v1.0.0", "responseStatus": {"code": status},
+        });
+        if let Some(received) = received {
+            let at = json!(format!("2026-07-23T{received}.000000Z"));
+            event["requestReceivedTimestamp"] = at.clone();
+            event["stageTimestamp"] = at;
+        }
+        format!("{event}\n")
+    };
+    requests.into_iter().enumerate().map(line).collect()
+}
+
+fn dir(log: &str, inventory: &str) -> Dir {
+    Dir::with(&[("audit.log", log.as_bytes()), ("inventory", inventory.as_bytes())])
+}
+
+fn report(log: &str, inventory: &str, version: &str) -> Value {
+    dir(log, inventory).report(&["audit.log", "--inventory", "inventory", "--kube-version", version])
+}
+
+fn clients(report: &Value) -> Vec<&str> {
+    let clients = report["clients"].as_array().expect("clients").iter();
+    clients.map(|client| client["identity"].as_str().expect("a name")).collect()
+}
+
+fn repeated(count: usize, user: &'static str, uri: &'static str) -> impl Iterator<Item = Request<'static>> {
+    (0..count).map(move |_| get(user, uri, 200))
+}
+
+#[test]
+fn a_missing_size_makes_all_count_in_objects() {
+    let inventory = "resource,objects,bytesPerObject\nsecrets,1000000,\nconfigmaps,10,500\n";
+    let log = log(repeated(100, "big", "/api/v1/secrets").chain(repeated(10, "small", "/api/v1/configmaps")));
+    let told = report(&log, inventory, "1.24.0");
+    assert_eq!(clients(&told), ["big", "small"]);
+    assert_eq!(told["ranking"]["by"], json!(["handledObjects", "requests"]));
+    assert_eq!(told["clients"][0]["cost"]["handled"], 300_000_000);
+    let text =
+        dir(&log, inventory).text(&["audit.log", "--inventory", "inventory", "--kube-version", "1.24.0"]);
+    let table = text.split("costliest first: ").nth(1).expect("a table");
+    assert!(table.starts_with("objects") && table.contains("100,000,000 obj."), "{text}");
+    assert!(!table.contains("kB"), "one unit in the table: {text}");
+}
+
+#[test]
+fn one_byte_from_etcd_is_no_more_than_a_load_of_the_cache() {
+    let inventory = "resource,objects,bytesPerObject\npods,100000,20000\nnodes,10,100\n";
+    let dear = repeated(50, "cache", "/api/v1/pods?resourceVersion=0&limit=500");
+    let log = log(dear.chain(repeated(1, "etcd", "/api/v1/nodes")));
+    let told = report(&log, inventory, "1.24.0");
+    assert_eq!(clients(&told), ["cache", "etcd"]);
+    assert_eq!(told["ranking"]["by"], json!(["handledBytes", "requests"]));
+    // 50 times 2 GB gone through and 2 GB sent; of nodes a kB each read, gone through and sent.
+    let handled = |at: usize| told["clients"][at]["cost"]["handled"].as_u64();
+    assert_eq!((handled(0), handled(1)), (Some(200_000_000_000), Some(3_000)));
+}
+
+#[test]
+fn a_client_of_unknown_cost_is_not_hidden_among_the_others() {
+    let inventory = "resource,objects,bytesPerObject\npods,100,20\n";
+    let mut requests: Vec<Request<'static>> =
+        ["a", "b", "c"].map(|user| get(user, "/api/v1/pods", 200)).into();
+    requests.extend(repeated(1, "doubtful", "/api/v1/secrets"));
+    let args = ["audit.log", "--inventory", "inventory", "--kube-version", "1.24.0", "--top", "2"];
+    let text = dir(&log(requests), inventory).text(&args);
+    let table = text.split("costliest first").nth(1).expect("a table");
+    assert!(table.contains("doubtful") && table.contains("(1 others)"), "{text}");
+}
