@@ -101,3 +101,40 @@ fn a_client_of_unknown_cost_is_not_hidden_among_the_others() {
     let table = text.split("costliest first").nth(1).expect("a table");
     assert!(table.contains("doubtful") && table.contains("(1 others)"), "{text}");
 }
+
+const PODS: &str = "resource,objects,bytesPerObject\npods,100000,20000\nnodes,4000,5000\n";
+
+fn total<'r>(report: &'r Value, of: &str) -> &'r Value {
+    &report["totals"]["cost"]["total"][of]
+}
+
+#[test]
+fn what_the_server_fails_is_not_received_and_from_the_cache_not_gone_through() {
+    let failed = |uri| log([get("a", "/api/v1/pods?resourceVersion=0", 503), get("a", uri, 504)]);
+    let told = report(&failed("/api/v1/pods?resourceVersion=0"), PODS, "1.24.0");
+    for of in ["etcd", "filtered", "received"] {
+        assert_eq!(total(&told, of)["objects"], 0, "{of}");
+    }
+    let told = report(&failed("/api/v1/pods"), PODS, "1.24.0");
+    let etcd = total(&told, "etcd");
+    assert_eq!((&etcd["objects"], &etcd["bound"]), (&json!(100_000), &json!("at-most")));
+    assert_eq!(total(&told, "filtered"), etcd);
+    assert_eq!(total(&told, "received")["bytes"], 0);
+}
+
+#[test]
+fn minutes_hold_reads_of_their_own_requests_alone() {
+    let at = |received, status| Request { received, ..get("a", "/api/v1/namespaces/a/pods/one", status) };
+    let refused = (0..100).map(|_| at(Some("10:00:01"), 404));
+    let served = (0..10).map(|_| at(Some("10:10:01"), 200));
+    let failed = (0..5).map(|_| at(Some("10:10:01"), 500));
+    let untimed = (0..3).map(|_| at(None, 200));
+    let told = report(&log(refused.chain(served).chain(failed).chain(untimed)), PODS, "1.24.0");
+    let cost = &told["totals"]["cost"];
+    let minute = json!({
+        "at": "2026-07-23T10:10:00.000000Z", "etcdObjects": 15, "etcdBytes": 300_000, "filteredObjects": 15,
+        "receivedBytes": 200_000,
+    });
+    assert_eq!((&cost["minutes"], &cost["peak"]), (&json!([minute]), &minute));
+    assert_eq!((&cost["withoutTime"], &total(&told, "etcd")["objects"]), (&json!(3), &json!(18)));
+}

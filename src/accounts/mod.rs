@@ -14,7 +14,7 @@ use crate::apiserver::asked::is_long_running;
 use crate::apiserver::judge::served_against_model;
 use crate::apiserver::{Asked, Certainty, LimitVerdict, ServedFrom, Server, Verdict, certainty, judge};
 use crate::classify::Shape;
-use crate::cost::{Cost, Inventory, Prices, Work, page_limit};
+use crate::cost::{Cost, Inventory, Minutes, Prices, Work, page_limit};
 use crate::k8s::identity::service_account;
 use crate::k8s::{KubeVersion, Library, Scope, Verb};
 use crate::ledger::{
@@ -137,6 +137,8 @@ pub struct ProductRow {
     pub lists: Vec<(i64, i64)>,
     /// What its requests cost; `None` without an inventory.
     pub cost: Option<Box<Cost>>,
+    /// The same by the minutes in which they began; `None` too where they cost nothing.
+    pub minutes: Option<Box<Minutes>>,
 }
 
 /// What requests are judged and priced by.
@@ -172,6 +174,9 @@ impl Merge for ProductRow {
         match (&mut self.cost, other.cost) {
             (Some(own), Some(cost)) => own.merge(*cost),
             (own, cost) => *own = own.take().or(cost),
+        }
+        if let Some(minutes) = other.minutes {
+            self.minutes.get_or_insert_default().merge(*minutes);
         }
     }
 }
@@ -340,7 +345,15 @@ impl Accounts {
                 let pattern = row_name.and_then(|name| patterns.take(name));
                 let lists = row_name.map_or_else(Vec::new, |name| patterns.lists_of(name).collect());
                 let product = name.to_string();
-                let one = ProductRow { product, row, fit: Fit::default(), pattern, lists, cost: None };
+                let one = ProductRow {
+                    product,
+                    row,
+                    fit: Fit::default(),
+                    pattern,
+                    lists,
+                    cost: None,
+                    minutes: None,
+                };
                 self.enter(&mut account.entries, shape, one, measures);
             }
         }
@@ -365,13 +378,13 @@ impl Accounts {
         if !etcd::reads_collections(&key, &entry) {
             one.lists = Vec::new();
         }
-        // What is answered with 4xx has read nothing of a collection.
-        let served = requests.saturating_sub(row.statuses.count(|status| status / 100 == 4));
         let work = entry.work.clone();
         if let (Some(pattern), Some(asks)) = (&mut one.pattern, work.as_ref().and_then(|work| work.asks())) {
             pattern.herds.price(asks);
         }
-        one.cost = work.as_ref().map(|work| Box::new(Cost::of(work, served)));
+        if let Some(work) = &work {
+            self.price(&mut one, work);
+        }
         one.fit = fit;
         let certainty = entry.certainty;
         let own = entries.entry(key).or_insert(entry);
@@ -385,6 +398,21 @@ impl Accounts {
                 own.rows.insert(at, one);
             }
         }
+    }
+
+    /// What is answered with 4xx has read nothing of a collection; what is answered with 5xx was not sent.
+    fn price(&self, one: &mut ProductRow, work: &Work) {
+        let answered = |class: u16| one.row.statuses.count(|status| status / 100 == class);
+        let failed = answered(5);
+        let served = self.requests(&one.row).saturating_sub(answered(4) + failed);
+        let mut cost = Cost::of(work, served);
+        cost.merge(Cost::of(&work.failed(), failed));
+        one.cost = Some(Box::new(cost));
+        let (served_at, failed_at) = one.row.served_and_failed_times(self.received_only);
+        let mut minutes = Minutes::default();
+        minutes.add(&served_at, served, work);
+        minutes.add(&failed_at, failed, &work.failed());
+        one.minutes = (!minutes.is_empty()).then(|| Box::new(minutes));
     }
 
     fn judged(

@@ -81,6 +81,17 @@ impl Work {
         })
     }
 
+    /// What it costs if the server fails it (5xx): etcd may have read it all, and nothing is sent.
+    #[must_use]
+    pub fn failed(&self) -> Self {
+        let at_most = |amount: Amount| Amount { bound: amount.bound.max(Bound::AtMost), ..amount };
+        if self.etcd.objects == Some(0) {
+            return Self { seats: self.seats, ..Self::NONE };
+        }
+        let etcd = at_most(self.etcd);
+        Self { etcd, decoded: etcd, filtered: etcd, received: Amount::NONE, seats: self.seats }
+    }
+
     /// Nothing is known of it.
     pub const UNKNOWN: Self = Self::all(Amount::UNKNOWN);
 

@@ -162,9 +162,13 @@ pub(super) fn totals(report: &Report) -> Option<String> {
         let read = if by_objects { counted(peak.etcd_objects, "object") } else { bytes(peak.etcd_bytes) };
         format!("; {read} of it in the {window} from {at} UTC")
     });
+    let untimed = match cost.without_time {
+        0 => String::new(),
+        without => format!(" ({} without a time)", counted(without, "such request")),
+    };
     let bound = if cost.lower_bound { ", lower bounds" } else { "" };
     Some(format!(
-        "{} read from etcd{peak}; {} received at most (by the inventory{bound})",
+        "{} read from etcd{peak}{untimed}; {} received at most (by the inventory{bound})",
         short(work.etcd.as_ref(), by_objects),
         short(work.received.as_ref(), by_objects)
     ))

@@ -48,6 +48,7 @@ impl Costs {
             peak: self.minutes.peak(priced.unit).map(told),
             minutes: self.minutes.with_reads().map(told).collect(),
             window_minutes: Some(self.minutes.width()),
+            without_time: self.minutes.without_time,
             ..by_inventory(None, sum, priced)
         }
     }

@@ -77,7 +77,7 @@ impl Builder<'_> {
     fn shape(&self, key: ShapeKey, mut entry: Entry, sums: &mut Sums, minutes: &mut Minutes) -> v1::Shape {
         let (observed, certainty) = (observed(entry.fit), entry.certainty());
         let added = Added::of(std::mem::take(&mut entry.rows), self.received_only);
-        let Added { requests, open, row, timeline, products, pattern, mut costs } = added;
+        let Added { requests, open, row, timeline, products, pattern, costs } = added;
         let counts = v1::Counts {
             requests,
             by_verb: one(key.verb.map_or("other", Verb::as_str), requests),
@@ -101,9 +101,6 @@ impl Builder<'_> {
             page_limit: entry.page_limit(),
         };
         let cost = cost::known(&Known::of(std::iter::once(part)), self.priced);
-        if let Some(sum) = &costs.sum {
-            costs.minutes.add(&timeline, sum);
-        }
         let mut part =
             Sums { counts, timeline: timeline.clone(), span: row.span, open, costs, ..Sums::default() };
         if !entry.long_running {
@@ -195,12 +192,15 @@ impl Added {
     /// A request that two products share by its ID is one of each.
     fn of(rows: Vec<ProductRow>, received_only: bool) -> Self {
         let mut added = Self::default();
-        for ProductRow { product, row, pattern, cost, .. } in rows {
+        for ProductRow { product, row, pattern, cost, minutes, .. } in rows {
             if let Some(pattern) = pattern {
                 added.pattern.merge(*pattern);
             }
             if let Some(cost) = cost {
                 added.costs.sum.get_or_insert_default().merge(*cost);
+            }
+            if let Some(minutes) = minutes {
+                added.costs.minutes.merge(*minutes);
             }
             added.requests += row.requests(received_only);
             added.open += row.open();

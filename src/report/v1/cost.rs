@@ -19,12 +19,15 @@ pub struct Cost {
     pub handled: Option<u64>,
     /// What one request costs: the costliest. Null for a client and for all clients.
     pub per_request: Option<Work>,
-    /// What all requests cost. Those that were answered with 4xx count nothing.
+    /// What all requests cost. Those that were answered with 4xx count nothing, and those with
+    /// 5xx what etcd may have read for them.
     pub total: Option<Work>,
     /// The minute in which etcd read the most, in the unit of `ranking.by`, for requests that began in it; null for a shape and for a finding.
     pub peak: Option<CostMinute>,
-    /// The minutes in which etcd read anything: of a client and of all of them. Requests of one shape count alike.
+    /// The minutes in which etcd read anything: of a client and of all of them.
     pub minutes: Vec<CostMinute>,
+    /// Requests for which etcd read something and of which the log has no time: they are in no minute.
+    pub without_time: u64,
     /// The width of these minutes: 1, or more where a shape was active in more than 512 of them; null for a shape and
     /// for a finding.
     pub window_minutes: Option<u64>,
