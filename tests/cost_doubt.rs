@@ -138,3 +138,48 @@ fn minutes_hold_reads_of_their_own_requests_alone() {
     assert_eq!((&cost["minutes"], &cost["peak"]), (&json!([minute]), &minute));
     assert_eq!((&cost["withoutTime"], &total(&told, "etcd")["objects"]), (&json!(3), &json!(18)));
 }
+
+/// 4,000 agents that list their own node's pods within a minute, and their answers.
+fn herd(status: impl Fn(u32) -> u16) -> String {
+    let list = |node: u32| {
+        get(
+            "system:serviceaccount:a:agent",
+            &format!("/api/v1/pods?fieldSelector=spec.nodeName%3Dn-{node}"),
+            status(node),
+        )
+    };
+    let with_pod = |(node, line): (usize, &str)| {
+        let mut event: Value = serde_json::from_str(line).expect("JSON");
+        event["user"]["extra"] = json!({"authentication.kubernetes.io/pod-name": [format!("agent-{node}")]});
+        format!("{event}\n")
+    };
+    log((0..4_000).map(list)).lines().enumerate().map(with_pod).collect()
+}
+
+fn greatest_herd(report: &Value) -> Value {
+    let findings = report["findings"].as_array().expect("findings");
+    let herd = findings.iter().find(|finding| finding["rule"]["name"] == "node-herd").expect("a herd");
+    herd["pattern"]["herds"]["greatest"][0].clone()
+}
+
+#[test]
+fn a_herd_is_told_in_objects_where_sizes_are_not_known() {
+    let inventory = "resource,objects\npods,100000\nnodes,4000\n";
+    let all = herd(|_| 200);
+    let greatest = greatest_herd(&report(&all, inventory, "1.24.0"));
+    assert_eq!((&greatest["etcdObjects"], &greatest["etcdBytes"]), (&json!(400_000_000), &Value::Null));
+    assert_eq!((&greatest["receivedObjects"], &greatest["receivedBytes"]), (&json!(100_000), &Value::Null));
+    let text =
+        dir(&all, inventory).text(&["audit.log", "--inventory", "inventory", "--kube-version", "1.24.0"]);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("together 400,000,000 objects from etcd and 100,000 objects received"), "{text}");
+}
+
+#[test]
+fn a_herd_costs_what_was_not_refused() {
+    let greatest = greatest_herd(&report(&herd(|node| if node < 400 { 200 } else { 429 }), PODS, "1.24.0"));
+    assert_eq!((&greatest["requests"], &greatest["etcdObjects"]), (&json!(400), &json!(40_000_000)));
+    let greatest = greatest_herd(&report(&herd(|node| if node < 400 { 200 } else { 504 }), PODS, "1.24.0"));
+    assert_eq!((&greatest["requests"], &greatest["etcdObjects"]), (&json!(4_000), &json!(400_000_000)));
+    assert_eq!(greatest["receivedBytes"], 200_000_000);
+}

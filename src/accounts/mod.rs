@@ -379,8 +379,8 @@ impl Accounts {
             one.lists = Vec::new();
         }
         let work = entry.work.clone();
-        if let (Some(pattern), Some(asks)) = (&mut one.pattern, work.as_ref().and_then(|work| work.asks())) {
-            pattern.herds.price(asks);
+        if let (Some(pattern), Some(work)) = (&mut one.pattern, &work) {
+            pattern.herds.price(work.asks(), work.failed().asks());
         }
         if let Some(work) = &work {
             self.price(&mut one, work);

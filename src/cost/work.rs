@@ -71,14 +71,15 @@ pub struct Work {
 impl Work {
     const NONE: Self = Self::all(Amount::NONE);
 
-    /// What a LIST of a herd asks for, if that is known.
+    /// What a LIST of a herd asks for.
     #[must_use]
-    pub fn asks(&self) -> Option<Asks> {
-        Some(Asks {
-            etcd_objects: self.etcd.objects?,
-            etcd_bytes: self.etcd.bytes?,
-            received_bytes: self.received.bytes?,
-        })
+    pub fn asks(&self) -> Asks {
+        Asks {
+            etcd_objects: self.etcd.objects,
+            etcd_bytes: self.etcd.bytes,
+            received_objects: self.received.objects,
+            received_bytes: self.received.bytes,
+        }
     }
 
     /// What it costs if the server fails it (5xx): etcd may have read it all, and nothing is sent.

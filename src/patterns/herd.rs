@@ -6,7 +6,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::{Rows, SECOND};
 use crate::ledger::Merge;
-use crate::ledger::lives::{Record, What};
+use crate::ledger::lives::{Came, Record, What};
 
 /// The least number of instances in a herd.
 const FEWEST: u64 = 10;
@@ -33,27 +33,45 @@ pub struct Herd {
     pub from: i64,
     /// The last was received.
     pub to: i64,
-    /// What they ask for together, if that is known.
-    pub asks: Option<Asks>,
+    /// The LISTs that were served.
+    pub served: u64,
+    /// The LISTs that the server failed (5xx).
+    pub failed: u64,
+    /// What these two ask for together, as far as that is known.
+    pub asks: Asks,
 }
 
-/// What LISTs ask for.
+/// What LISTs ask for, as far as it is known: where the sizes of objects are not, their number may be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Asks {
     /// Objects that etcd reads for them.
-    pub etcd_objects: u64,
+    pub etcd_objects: Option<u64>,
     /// The bytes of these.
-    pub etcd_bytes: u64,
-    /// Bytes that the clients can have received at most.
-    pub received_bytes: u64,
+    pub etcd_bytes: Option<u64>,
+    /// Objects that the clients can have received at most.
+    pub received_objects: Option<u64>,
+    /// The bytes of these.
+    pub received_bytes: Option<u64>,
 }
 
 impl Asks {
-    fn times(self, requests: u64) -> Self {
+    fn and(self, other: Self) -> Self {
+        let add = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
         Self {
-            etcd_objects: self.etcd_objects.saturating_mul(requests),
-            etcd_bytes: self.etcd_bytes.saturating_mul(requests),
-            received_bytes: self.received_bytes.saturating_mul(requests),
+            etcd_objects: add(self.etcd_objects, other.etcd_objects),
+            etcd_bytes: add(self.etcd_bytes, other.etcd_bytes),
+            received_objects: add(self.received_objects, other.received_objects),
+            received_bytes: add(self.received_bytes, other.received_bytes),
+        }
+    }
+
+    fn times(self, requests: u64) -> Self {
+        let times = |number: Option<u64>| number.map(|number| number.saturating_mul(requests));
+        Self {
+            etcd_objects: times(self.etcd_objects),
+            etcd_bytes: times(self.etcd_bytes),
+            received_objects: times(self.received_objects),
+            received_bytes: times(self.received_bytes),
         }
     }
 }
@@ -70,10 +88,10 @@ pub struct Herds {
 }
 
 impl Herds {
-    /// Tells what the herds ask for, of which each LIST asks for so much.
-    pub fn price(&mut self, each: Asks) {
+    /// Tells what the herds ask for, of which each LIST asks for so much, if it is served and if the server fails it.
+    pub fn price(&mut self, served: Asks, failed: Asks) {
         for herd in &mut self.greatest {
-            herd.asks = Some(each.times(herd.requests));
+            herd.asks = served.times(herd.served).and(failed.times(herd.failed));
         }
     }
 
@@ -98,14 +116,17 @@ impl Merge for Herds {
     }
 }
 
-/// When which instance made a LIST, by row.
+/// When a LIST was made, by which instance, and what came of it.
+type Read = (i64, u32, Came);
+
+/// The LISTs by row.
 #[derive(Debug, Default)]
-pub(super) struct Reads(HashMap<u32, Vec<(i64, u32)>, FxBuildHasher>);
+pub(super) struct Reads(HashMap<u32, Vec<Read>, FxBuildHasher>);
 
 impl Reads {
     pub(super) fn add(&mut self, instance: u32, records: &[Record]) {
         for record in records.iter().filter(|record| record.what() == What::List) {
-            self.0.entry(record.shape).or_default().push((record.at(), instance));
+            self.0.entry(record.shape).or_default().push((record.at(), instance, record.came()));
         }
     }
 
@@ -119,35 +140,44 @@ impl Reads {
     }
 }
 
-/// The herds among LISTs of one shape: instants in microseconds, and the number of the instance.
-fn herds(reads: &mut [(i64, u32)], log: i64) -> Vec<Herd> {
+/// The herds among LISTs of one shape.
+fn herds(reads: &mut [Read], log: i64) -> Vec<Herd> {
     if (reads.len() as u64) < FEWEST {
         return Vec::new();
     }
     reads.sort_unstable();
-    let second = |read: &(i64, u32)| read.0.div_euclid(SECOND);
-    let seconds: Vec<&[(i64, u32)]> = reads.chunk_by(|a, b| second(a) == second(b)).collect();
+    let second = |read: &Read| read.0.div_euclid(SECOND);
+    let seconds: Vec<&[Read]> = reads.chunk_by(|a, b| second(a) == second(b)).collect();
     let ordinary = ordinary(&seconds, log.max(SHORTEST_LOG));
-    let dense: Vec<&[(i64, u32)]> = seconds
+    let dense: Vec<&[Read]> = seconds
         .into_iter()
         .filter(|reads| reads.len() as u64 > TIMES_ORDINARY * ordinary && reads.len() > 1)
         .collect();
     dense
         .chunk_by(|a, b| second(&b[0]) - second(&a[0]) <= GAP)
         .map(|seconds| {
-            let reads: Vec<(i64, u32)> = seconds.iter().flat_map(|reads| reads.iter().copied()).collect();
-            let mut instances: Vec<u32> = reads.iter().map(|(_, instance)| *instance).collect();
+            let reads: Vec<Read> = seconds.iter().flat_map(|reads| reads.iter().copied()).collect();
+            let mut instances: Vec<u32> = reads.iter().map(|(_, instance, _)| *instance).collect();
             instances.sort_unstable();
             instances.dedup();
             let (from, to) = (reads[0].0, reads[reads.len() - 1].0);
-            Herd { instances: instances.len() as u64, requests: reads.len() as u64, from, to, asks: None }
+            let came = |wanted: Came| reads.iter().filter(|(_, _, came)| *came == wanted).count() as u64;
+            Herd {
+                instances: instances.len() as u64,
+                requests: reads.len() as u64,
+                from,
+                to,
+                served: came(Came::Served),
+                failed: came(Came::Failed),
+                asks: Asks::default(),
+            }
         })
         .filter(|herd| herd.instances >= FEWEST && herd.requests <= MOST_EACH * herd.instances)
         .collect()
 }
 
 /// How many LISTs an ordinary second has: the median of all seconds of the log.
-fn ordinary(seconds: &[&[(i64, u32)]], all: i64) -> u64 {
+fn ordinary(seconds: &[&[Read]], all: i64) -> u64 {
     let all = usize::try_from(all).unwrap_or(usize::MAX);
     let silent = all.saturating_sub(seconds.len());
     let mut counts: Vec<u64> = seconds.iter().map(|reads| reads.len() as u64).collect();
@@ -160,8 +190,8 @@ mod tests {
     use super::*;
 
     /// LISTs of so many instances, one each, `step` microseconds after one another.
-    fn start(instances: u32, step: i64) -> Vec<(i64, u32)> {
-        (0..instances).map(|instance| (i64::from(instance) * step, instance)).collect()
+    fn start(instances: u32, step: i64) -> Vec<Read> {
+        (0..instances).map(|instance| (i64::from(instance) * step, instance, Came::Served)).collect()
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub fn fates(reads: &[Read], watches: &[Watch]) -> Vec<Fate> {
 fn cause(watch: &Watch) -> Cause {
     match watch.came {
         Came::Expired => Cause::Expired,
-        Came::Refused => Cause::Refused,
+        Came::Refused | Came::Failed => Cause::Refused,
         Came::Served if watch.end.is_some_and(|end| end - watch.at < AT_ONCE) => Cause::Expired,
         Came::Served => Cause::Ended,
     }
@@ -142,7 +142,8 @@ pub(super) fn tell(reads: &[Read], watches: &[Watch], fates: &[Fate], rows: &mut
     if let Some(second) = second_of_start(reads, fates) {
         rows.of(second.shape).informers.twice += 1;
     }
-    for watch in watches.iter().filter(|watch| watch.asks_initial_events && watch.came == Came::Refused) {
+    let is_refused = |watch: &&Watch| matches!(watch.came, Came::Refused | Came::Failed);
+    for watch in watches.iter().filter(|watch| watch.asks_initial_events).filter(is_refused) {
         let is_after = |read: &Read| (watch.at..=watch.at + START).contains(&read.at);
         let at = reads.partition_point(|read| read.at < watch.at);
         if reads.get(at).is_some_and(is_after) {

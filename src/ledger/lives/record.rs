@@ -34,16 +34,19 @@ pub enum Came {
     Served,
     /// 410: the revision has expired.
     Expired,
-    /// Any other status from 400 on.
+    /// Any other status from 400 to 499.
     Refused,
+    /// A status from 500 on.
+    Failed,
 }
 
 impl Came {
-    const ALL: [Self; 3] = [Self::Served, Self::Expired, Self::Refused];
+    const ALL: [Self; 4] = [Self::Served, Self::Expired, Self::Refused, Self::Failed];
 
     fn of(status: Option<u16>) -> Self {
         match status {
             Some(410) => Self::Expired,
+            Some(500..) => Self::Failed,
             Some(400..) => Self::Refused,
             _ => Self::Served,
         }

@@ -113,11 +113,14 @@ pub struct Herd {
     pub instances: u64,
     /// Their LISTs.
     pub requests: u64,
-    /// Objects that etcd reads for all of them, by the inventory; null where that is not known.
+    /// Objects that etcd reads for all of them that were not refused (4xx), by the inventory; null where that is not
+    /// known.
     pub etcd_objects: Option<u64>,
     /// The bytes of these.
     pub etcd_bytes: Option<u64>,
-    /// Bytes that all of them can have received at most, or on average, as `cost` says.
+    /// Objects that all of them can have received at most, or on average, as `cost` says; null where that is not known.
+    pub received_objects: Option<u64>,
+    /// The bytes of these.
     pub received_bytes: Option<u64>,
 }
 
