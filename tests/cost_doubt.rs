@@ -172,7 +172,10 @@ fn a_herd_is_told_in_objects_where_sizes_are_not_known() {
     let text =
         dir(&all, inventory).text(&["audit.log", "--inventory", "inventory", "--kube-version", "1.24.0"]);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("together 400,000,000 objects from etcd and 100,000 objects received"), "{text}");
+    assert!(
+        text.contains("together 400,000,000 objects from etcd and about 100,000 objects received"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -182,4 +185,63 @@ fn a_herd_costs_what_was_not_refused() {
     let greatest = greatest_herd(&report(&herd(|node| if node < 400 { 200 } else { 504 }), PODS, "1.24.0"));
     assert_eq!((&greatest["requests"], &greatest["etcdObjects"]), (&json!(4_000), &json!(400_000_000)));
     assert_eq!(greatest["receivedBytes"], 200_000_000);
+}
+
+/// A page of pods by a label, the first or a further one.
+fn page(is_further: bool) -> Request<'static> {
+    let token = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NSwic3RhcnQiOiJhIn0";
+    let further = if is_further { format!("&continue={token}") } else { String::new() };
+    get("pager", &format!("/api/v1/pods?labelSelector=app%3Dx&limit=500{further}"), 200)
+}
+
+#[test]
+fn the_pages_of_a_walk_read_a_collection_once() {
+    // Three walks of ten pages.
+    let walks = (0..30).map(|number| page(number % 10 != 0));
+    let told = report(&log(walks), PODS, "1.24.0");
+    let etcd = total(&told, "etcd");
+    assert_eq!((&etcd["objects"], &etcd["bound"]), (&json!(300_000), &json!("mean")));
+    assert_eq!(total(&told, "received")["objects"], 15_000);
+    // Of one page alone no more is known than that it may read on to the end.
+    let told = report(&log([page(false)]), PODS, "1.24.0");
+    let etcd = total(&told, "etcd");
+    assert_eq!((&etcd["objects"], &etcd["bound"]), (&json!(100_000), &json!("at-most")));
+}
+
+#[test]
+fn what_is_received_was_gone_through() {
+    let inventory = format!("{PODS}namespaces,100,1000\n");
+    let uri = "/api/v1/namespaces/a/pods?resourceVersion=0&fieldSelector=spec.nodeName%3Dn-1";
+    for version in ["1.24.0", "1.36.2"] {
+        let told = report(&log([get("a", uri, 200)]), &inventory, version);
+        let objects = |of: &str| total(&told, of)["objects"].as_u64().expect("a number");
+        assert!(objects("received") <= objects("filtered"), "{version}: {told}");
+    }
+}
+
+#[test]
+fn a_mean_is_told_as_one_and_nodes_of_the_log_make_none() {
+    let uri = "/api/v1/pods?fieldSelector=spec.nodeName%3Dn-1";
+    let text = |inventory: &str, log: &str| {
+        let text =
+            dir(log, inventory).text(&["audit.log", "--inventory", "inventory", "--kube-version", "1.24.0"]);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let told = text(PODS, &log(repeated(60, "a", uri)));
+    assert!(told.contains("about 30.0 MB received") && !told.contains("MB received at most"), "{told}");
+    let without_nodes = "resource,objects,bytesPerObject\npods,100000,20000\n";
+    let nodes = ["system:node:n-1", "system:node:n-2"].map(|user| get(user, uri, 200));
+    let told = report(&log(nodes), without_nodes, "1.24.0");
+    let received = total(&told, "received");
+    assert_eq!((&told["inventory"]["nodesFrom"], &received["bound"]), (&json!("log"), &json!("at-most")));
+    assert_eq!(received["objects"], 100_000, "half of the pods each");
+}
+
+#[test]
+fn a_name_is_one_key_only_where_there_are_no_namespaces() {
+    let inventory = "resource,objects,bytesPerObject\nwidgets.example.com,5000,2000\n";
+    let uri = "/apis/example.com/v1/widgets?fieldSelector=metadata.name%3Da";
+    let told = report(&log([get("a", uri, 200)]), inventory, "1.24.0");
+    let etcd = total(&told, "etcd");
+    assert_eq!((&etcd["objects"], &etcd["bound"]), (&json!(5_000), &json!("at-most")));
 }

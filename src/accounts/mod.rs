@@ -2,6 +2,8 @@
 
 pub mod etcd;
 mod fit;
+mod key;
+mod walks;
 pub(crate) mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,14 +11,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use compact_str::CompactString;
 
 pub use fit::{Fit, compare};
+pub use key::ShapeKey;
+use walks::Walks;
 
 use crate::apiserver::asked::is_long_running;
 use crate::apiserver::judge::served_against_model;
 use crate::apiserver::{Asked, Certainty, LimitVerdict, ServedFrom, Server, Verdict, certainty, judge};
 use crate::classify::Shape;
-use crate::cost::{Cost, Inventory, Minutes, Prices, Work, page_limit};
+use crate::cost::{Cost, Inventory, Minutes, Prices, Work, page_limit, reads_on};
 use crate::k8s::identity::service_account;
-use crate::k8s::{KubeVersion, Library, Scope, Verb};
+use crate::k8s::{Library, Scope, Verb};
 use crate::ledger::{
     Bounded, Client, ClientKey, DistinctSet, Followed, Merge, Observed, Product, Row, row_name,
 };
@@ -69,35 +73,6 @@ pub struct Account {
     pub agents: BTreeMap<String, (String, Library)>,
     /// What it asked.
     pub entries: BTreeMap<ShapeKey, Entry>,
-}
-
-/// What a shape looks like in the report, and its verdict. Shapes of the ledger for which these are equal are one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ShapeKey {
-    /// Verb; `None` for what is beyond the number of shapes that are told apart.
-    pub verb: Option<Verb>,
-    /// Resource with its group, or the class of another path.
-    pub resource: Option<String>,
-    /// Subresource.
-    pub subresource: Option<String>,
-    /// How much of the resource the path names.
-    pub scope: Option<Scope>,
-    /// The list options in classes.
-    pub parameters: String,
-    /// List options that ignored keys were likely meant to be.
-    pub misspelt: Vec<String>,
-    /// Where it was served from.
-    pub served_from: ServedFrom,
-    /// For `depends`, which it was in most cases.
-    pub likely: Option<ServedFrom>,
-    /// What became of its limit.
-    pub limit: LimitVerdict,
-    /// The status with which the server refuses it.
-    pub rejected: Option<u16>,
-    /// The verdict's code.
-    pub reason: &'static str,
-    /// The version of Kubernetes by which it is judged.
-    pub kube_version: KubeVersion,
 }
 
 /// The rows of one shape.
@@ -178,38 +153,6 @@ impl Merge for ProductRow {
         if let Some(minutes) = other.minutes {
             self.minutes.get_or_insert_default().merge(*minutes);
         }
-    }
-}
-
-impl ShapeKey {
-    /// Whether etcd answered, for `depends` in most cases.
-    #[must_use]
-    pub fn is_from_etcd(&self) -> bool {
-        self.likely.unwrap_or(self.served_from) == ServedFrom::Etcd
-    }
-
-    /// The shape in one line, such as `list pods ?limit=500&resourceVersion=0`. Stable: suppressions and
-    /// fingerprints hold it.
-    #[must_use]
-    pub fn name(&self) -> String {
-        let Some(verb) = self.verb else { return "(other shapes)".to_owned() };
-        let mut name = format!("{verb} {}", self.resource.as_deref().unwrap_or("(unknown)"));
-        if let Some(subresource) = &self.subresource {
-            name.push('/');
-            name.push_str(subresource);
-        }
-        match self.scope {
-            Some(Scope::Namespace) => name.push_str(" in a namespace"),
-            Some(Scope::Cluster) if matches!(verb, Verb::List | Verb::Watch | Verb::DeleteCollection) => {
-                name.push_str(" cluster-wide");
-            }
-            _ => {}
-        }
-        if !self.parameters.is_empty() {
-            name.push_str(" ?");
-            name.push_str(&self.parameters);
-        }
-        name
     }
 }
 
@@ -313,6 +256,11 @@ impl Accounts {
         row.requests(self.received_only)
     }
 
+    /// The requests of a row that were not refused (4xx), and that the server did not fail (5xx), as far as it is known.
+    fn served(&self, row: &Row) -> u64 {
+        self.requests(row).saturating_sub(row.statuses.count(|status| matches!(status / 100, 4 | 5)))
+    }
+
     fn account(
         &self,
         key: Option<ClientKey>,
@@ -339,7 +287,7 @@ impl Accounts {
             let rows = rows.into_iter().map(|(shape, row)| (Some(shape), row));
             // A copy of an event that was counted elsewhere makes a row of its own where it differs in its details.
             let counted = |(_, row): &(Option<Shape>, Row)| row.events > 0;
-            for (shape, row) in rows.chain(other_rows.map(|row| (None, row))).filter(counted) {
+            let rows = rows.chain(other_rows.map(|row| (None, row))).filter(counted).map(|(shape, row)| {
                 let row_name =
                     account.key.as_ref().zip(shape.as_ref()).map(|(key, shape)| row_name(key, &name, shape));
                 let pattern = row_name.and_then(|name| patterns.take(name));
@@ -354,7 +302,15 @@ impl Accounts {
                     cost: None,
                     minutes: None,
                 };
-                self.enter(&mut account.entries, shape, one, measures);
+                (shape, one)
+            });
+            let rows: Vec<(Option<Shape>, ProductRow)> = rows.collect();
+            let walks = Walks::of(rows.iter().filter_map(|(shape, one)| {
+                let served = self.served(&one.row);
+                Some((shape.as_ref()?, one, served))
+            }));
+            for (shape, one) in rows {
+                self.enter(&mut account.entries, shape, one, measures, &walks);
             }
         }
         account
@@ -367,10 +323,11 @@ impl Accounts {
         shape: Option<Shape>,
         mut one: ProductRow,
         measures: &Measures<'_>,
+        walks: &Walks,
     ) {
         let (row, requests) = (&one.row, self.requests(&one.row));
         let (key, entry, fit) = if let Some(shape) = shape {
-            self.judged(measures, shape, &row.observed, requests)
+            self.judged(measures, shape, &row.observed, requests, walks)
         } else {
             let entry = Entry { work: measures.prices.map(|_| Box::new(Work::UNKNOWN)), ..Entry::folded() };
             (self.folded(), entry, Fit { measured: row.observed.measured(), ..Fit::default() })
@@ -402,9 +359,8 @@ impl Accounts {
 
     /// What is answered with 4xx has read nothing of a collection; what is answered with 5xx was not sent.
     fn price(&self, one: &mut ProductRow, work: &Work) {
-        let answered = |class: u16| one.row.statuses.count(|status| status / 100 == class);
-        let failed = answered(5);
-        let served = self.requests(&one.row).saturating_sub(answered(4) + failed);
+        let failed = one.row.statuses.count(|status| status / 100 == 5);
+        let served = self.served(&one.row);
         let mut cost = Cost::of(work, served);
         cost.merge(Cost::of(&work.failed(), failed));
         one.cost = Some(Box::new(cost));
@@ -421,6 +377,7 @@ impl Accounts {
         shape: Shape,
         observed: &Observed,
         requests: u64,
+        walks: &Walks,
     ) -> (ShapeKey, Entry, Fit) {
         let server = &measures.servers[usize::from(shape.era)];
         let asked = shape.asked.as_borrowed();
@@ -432,7 +389,11 @@ impl Accounts {
             fit.contradict += requests;
         }
         let resource = words::resource(&shape.asked.target);
-        let work = measures.prices.map(|prices| Box::new(prices.work(server, &asked, &verdict, &resource)));
+        let work = measures.prices.map(|prices| {
+            let work = prices.work(server, &asked, &verdict, &resource);
+            let pages = walks.of_page(&shape).filter(|_| reads_on(&asked.options, &verdict));
+            Box::new(pages.map_or(work, |(walks, pages)| work.as_page(walks, pages)))
+        });
         let key = ShapeKey {
             verb: Some(asked.verb),
             resource: Some(resource),

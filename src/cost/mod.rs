@@ -15,7 +15,7 @@ pub use inventory::{Holding, Inventory, InventoryFile, InventoryFormat};
 pub use minutes::{Minute, Minutes};
 pub use sum::{Cost, Sum};
 pub use unit::Unit;
-pub use work::{Amount, Bound, Counted, Prices, Work, page_limit};
+pub use work::{Amount, Bound, Counted, Prices, Work, page_limit, reads_on};
 
 use crate::files::{At, Mistakes};
 

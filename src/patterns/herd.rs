@@ -52,6 +52,8 @@ pub struct Asks {
     pub received_objects: Option<u64>,
     /// The bytes of these.
     pub received_bytes: Option<u64>,
+    /// They are a mean.
+    pub received_is_mean: bool,
 }
 
 impl Asks {
@@ -62,6 +64,7 @@ impl Asks {
             etcd_bytes: add(self.etcd_bytes, other.etcd_bytes),
             received_objects: add(self.received_objects, other.received_objects),
             received_bytes: add(self.received_bytes, other.received_bytes),
+            received_is_mean: self.received_is_mean || other.received_is_mean,
         }
     }
 
@@ -72,6 +75,7 @@ impl Asks {
             etcd_bytes: times(self.etcd_bytes),
             received_objects: times(self.received_objects),
             received_bytes: times(self.received_bytes),
+            received_is_mean: self.received_is_mean,
         }
     }
 }

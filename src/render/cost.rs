@@ -32,7 +32,7 @@ pub(super) fn is_by_objects(report: &Report) -> bool {
 fn objects(amount: &Amount) -> String {
     let or_fewer = match amount.bound.as_str() {
         "at-most" => "at most ",
-        "mean" => "on average ",
+        "mean" => "about ",
         _ => "",
     };
     match (amount.objects, amount.bytes) {
@@ -47,12 +47,26 @@ fn objects(amount: &Amount) -> String {
 /// requests are left out.
 pub(super) fn short(amount: Option<&Amount>, wants_objects: bool) -> String {
     let Some(amount) = amount else { return "–".to_owned() };
-    let at_least = |without: u64| if without > 0 { "≥" } else { "" };
+    let lead = |without: u64, number: u64| match amount.bound.as_str() {
+        _ if without > 0 || number == u64::MAX => "≥",
+        "mean" => "~",
+        _ => "",
+    };
     match (amount.objects, amount.bytes.filter(|_| !wants_objects)) {
         (Some(0), _) if amount.unknown_requests == 0 => "0".to_owned(),
-        (_, Some(size)) => format!("{}{}", at_least(amount.unsized_requests), bytes(size)),
-        (Some(number), None) => format!("{}{} obj.", at_least(amount.unknown_requests), count(number)),
+        (_, Some(size)) => format!("{}{}", lead(amount.unsized_requests, size), bytes(size)),
+        (Some(number), None) => format!("{}{} obj.", lead(amount.unknown_requests, number), count(number)),
         (None, None) => "?".to_owned(),
+    }
+}
+
+/// What clients can have received: at most, or about so much where a mean was reckoned with.
+fn received(amount: Option<&Amount>, wants_objects: bool) -> String {
+    match amount {
+        Some(mean) if mean.bound == "mean" => {
+            format!("about {} received", short(amount, wants_objects).trim_start_matches('~'))
+        }
+        _ => format!("{} received at most", short(amount, wants_objects)),
     }
 }
 
@@ -63,7 +77,7 @@ pub(super) fn sum(clients: &[&Client]) -> Cost {
         let all = amounts.cloned().reduce(|a, b| Amount {
             objects: add(a.objects, b.objects),
             bytes: add(a.bytes, b.bytes),
-            bound: a.bound,
+            bound: if a.bound == "mean" { a.bound } else { b.bound },
             unknown_requests: a.unknown_requests + b.unknown_requests,
             unsized_requests: a.unsized_requests + b.unsized_requests,
         })?;
@@ -141,10 +155,10 @@ fn per_request(work: &Work) -> String {
 
 fn total(work: &Work, requests: u64) -> String {
     format!(
-        "; all {}: {} read from etcd, {} received at most",
+        "; all {}: {} read from etcd, {}",
         count(requests),
         short(work.etcd.as_ref(), false),
-        short(work.received.as_ref(), false)
+        received(work.received.as_ref(), false)
     )
 }
 
@@ -168,9 +182,9 @@ pub(super) fn totals(report: &Report) -> Option<String> {
     };
     let bound = if cost.lower_bound { ", lower bounds" } else { "" };
     Some(format!(
-        "{} read from etcd{peak}{untimed}; {} received at most (by the inventory{bound})",
+        "{} read from etcd{peak}{untimed}; {} (by the inventory{bound})",
         short(work.etcd.as_ref(), by_objects),
-        short(work.received.as_ref(), by_objects)
+        received(work.received.as_ref(), by_objects)
     ))
 }
 

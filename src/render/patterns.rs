@@ -64,8 +64,13 @@ fn herds(herds: &Herds) -> Option<Line> {
     };
     let parts = [
         told(greatest.etcd_objects, greatest.etcd_bytes).map(|etcd| format!("{etcd} from etcd")),
-        told(greatest.received_objects, greatest.received_bytes)
-            .map(|sent| format!("{sent} received at most")),
+        told(greatest.received_objects, greatest.received_bytes).map(|sent| {
+            if greatest.received_is_mean {
+                format!("about {sent} received")
+            } else {
+                format!("{sent} received at most")
+            }
+        }),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let asks = if parts.is_empty() { String::new() } else { format!("; together {}", parts.join(" and ")) };

@@ -66,6 +66,7 @@ fn herds(herds: &Herds) -> Option<v1::Herds> {
         etcd_bytes: herd.asks.etcd_bytes,
         received_objects: herd.asks.received_objects,
         received_bytes: herd.asks.received_bytes,
+        received_is_mean: herd.asks.received_is_mean,
     });
     (herds.count > 0).then(|| v1::Herds {
         count: herds.count,
