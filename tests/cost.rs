@@ -166,7 +166,7 @@ fn clients_are_ranked_by_cost_and_what_is_lacking_is_said() {
     assert_eq!(amount(&report["clients"][3]["cost"]["total"], "etcd"), exact(0, 0), "403 reads nothing");
     assert_eq!(
         report["inventory"]["lacks"],
-        json!([{"resource": "secrets", "lacks": "objects", "requests": 1}])
+        json!([{"resource": "secrets", "lacks": "objects", "requests": 1, "near": null}])
     );
     let by = report["ranking"]["by"].as_array().expect("names");
     assert_eq!(by[..], [json!("handledBytes"), json!("requests")]);

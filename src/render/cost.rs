@@ -60,9 +60,21 @@ pub(super) fn short(amount: Option<&Amount>, wants_objects: bool) -> String {
     }
 }
 
+fn is_unknown(amount: &Amount) -> bool {
+    amount.objects.is_none() && amount.bytes.is_none()
+}
+
+fn from_etcd(amount: Option<&Amount>, wants_objects: bool) -> String {
+    match amount {
+        Some(amount) if is_unknown(amount) => "not known how much is read from etcd".to_owned(),
+        _ => format!("{} read from etcd", short(amount, wants_objects)),
+    }
+}
+
 /// What clients can have received: at most, or about so much where a mean was reckoned with.
 fn received(amount: Option<&Amount>, wants_objects: bool) -> String {
     match amount {
+        Some(amount) if is_unknown(amount) => "not known how much is received".to_owned(),
         Some(mean) if mean.bound == "mean" => {
             format!("about {} received", short(amount, wants_objects).trim_start_matches('~'))
         }
@@ -155,9 +167,9 @@ fn per_request(work: &Work) -> String {
 
 fn total(work: &Work, requests: u64) -> String {
     format!(
-        "; all {}: {} read from etcd, {}",
+        "; all {}: {}, {}",
         count(requests),
-        short(work.etcd.as_ref(), false),
+        from_etcd(work.etcd.as_ref(), false),
         received(work.received.as_ref(), false)
     )
 }
@@ -182,8 +194,8 @@ pub(super) fn totals(report: &Report) -> Option<String> {
     };
     let bound = if cost.lower_bound { ", lower bounds" } else { "" };
     Some(format!(
-        "{} read from etcd{peak}{untimed}; {} (by the inventory{bound})",
-        short(work.etcd.as_ref(), by_objects),
+        "{}{peak}{untimed}; {} (by the inventory{bound})",
+        from_etcd(work.etcd.as_ref(), by_objects),
         received(work.received.as_ref(), by_objects)
     ))
 }
@@ -206,9 +218,9 @@ pub(super) fn inventory(inventory: &Inventory) -> Vec<String> {
     };
     lines.push(format!("{nodes}, {namespaces}"));
     if !inventory.has_sizes {
-        lines.push(
-            "it has no sizes (1.34 is the first to tell them), so objects are told and no bytes".to_owned(),
-        );
+        let is_of_server = inventory.files.iter().any(|file| file.format == "metrics");
+        let since = if is_of_server { " (1.34 is the first to tell them)" } else { "" };
+        lines.push(format!("it has no sizes{since}, so objects are told and no bytes"));
     }
     for (what, title) in [("objects", "it lacks"), ("bytes", "it lacks the sizes of")] {
         if what == "bytes" && !inventory.has_sizes {
@@ -230,6 +242,10 @@ pub(super) fn inventory(inventory: &Inventory) -> Vec<String> {
                 "{title} {named}{more}: the costs of clients that read them are lower bounds (≥)"
             ));
         }
+    }
+    for lack in inventory.lacks.iter().filter(|lack| lack.near.is_some()).take(NAMED) {
+        let near = lack.near.as_deref().unwrap_or_default();
+        lines.push(format!("it has '{near}'; write {}", lack.resource));
     }
     lines
 }

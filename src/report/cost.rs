@@ -194,6 +194,7 @@ pub(super) fn inventory(inventory: &Inventory, accounts: &Accounts) -> v1::Inven
         resource: resource.to_owned(),
         lacks: if objects { "objects" } else { "bytes" }.to_owned(),
         requests,
+        near: inventory.near(resource).filter(|near| *near != resource).map(str::to_owned),
     };
     let mut lacks: Vec<v1::Lack> = lacks.into_iter().map(lack).collect();
     lacks.sort_by_key(|lack| (lack.lacks == "bytes", Reverse(lack.requests)));

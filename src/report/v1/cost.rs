@@ -126,6 +126,8 @@ pub struct Lack {
     pub lacks: String,
     /// Requests of which the cost is not known for it.
     pub requests: u64,
+    /// A name in a written inventory that is likely meant to be this resource's.
+    pub near: Option<String>,
 }
 
 /// What clients are ranked by.
