@@ -113,8 +113,7 @@ pub struct Herd {
     pub instances: u64,
     /// Their LISTs.
     pub requests: u64,
-    /// Objects that etcd reads for all of them that were not refused (4xx), by the inventory; null where that is not
-    /// known.
+    /// Objects that etcd reads for all of them, by the inventory; null where that is not known.
     pub etcd_objects: Option<u64>,
     /// The bytes of these.
     pub etcd_bytes: Option<u64>,
@@ -170,7 +169,18 @@ pub struct Watches {
     pub fallbacks: u64,
 }
 
-/// Of what patterns over time are made.
+/// What patterns over time are made of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AllFollowed {
+    /// Of LISTs.
+    pub lists: Followed,
+    /// Of watches.
+    pub watches: Followed,
+    /// Of GETs of single objects.
+    pub objects: Followed,
+}
+
+/// What of one kind was followed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Followed {
