@@ -309,14 +309,13 @@ mod tests {
 
     #[test]
     fn a_note_names_six_at_most() {
-        let text: String = (0..9)
-            .map(|n| {
-                format!(
-                    "apiserver_resource_objects{{group=\"\",resource=\"r{n}\"}} 5\n\
-                     apiserver_resource_size_estimate_bytes{{group=\"\",resource=\"r{n}\"}} -1\n"
-                )
-            })
-            .collect();
+        let of_one = |n: u32| {
+            format!(
+                "apiserver_resource_objects{{group=\"\",resource=\"r{n}\"}} 5\n\
+                 apiserver_resource_size_estimate_bytes{{group=\"\",resource=\"r{n}\"}} -1\n"
+            )
+        };
+        let text = (0..9).map(of_one).collect::<Vec<_>>().concat();
         assert_eq!(of(&text).1, ["the server has no size of: r0, r1, r2, r3, r4, r5 and 3 more"]);
     }
 }

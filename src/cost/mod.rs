@@ -39,7 +39,9 @@ pub fn read(inventory: &mut Inventory, file: &str, bytes: &[u8]) -> Result<(), M
     let (format, holdings, notes) = if metrics::is_metrics(text) {
         let metrics = metrics::read(text).map_err(|wrong| {
             let mut mistakes = Mistakes::default();
-            wrong.into_iter().for_each(|(line, message)| mistakes.add(file, At { line, column: 1 }, message));
+            for (line, message) in wrong {
+                mistakes.add(file, At { line, column: 1 }, message);
+            }
             mistakes
         })?;
         (InventoryFormat::Metrics, metrics.holdings, metrics.notes)
