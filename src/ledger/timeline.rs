@@ -45,6 +45,20 @@ pub struct Windows {
     pub counts: Vec<(i64, u64)>,
 }
 
+impl Windows {
+    /// Takes out requests that are among these. Of a part the windows are no wider than those of the whole.
+    pub fn subtract(&mut self, part: &Self) {
+        let width = i64::try_from(self.minutes).unwrap_or(1).saturating_mul(60_000_000);
+        for (at, count) in &part.counts {
+            let start = at.div_euclid(width) * width;
+            if let Ok(own) = self.counts.binary_search_by_key(&start, |(start, _)| *start) {
+                self.counts[own].1 = self.counts[own].1.saturating_sub(*count);
+            }
+        }
+        self.counts.retain(|(_, count)| *count > 0);
+    }
+}
+
 impl Timeline {
     /// Counts requests that began at an instant (microseconds since 1970).
     pub fn record(&mut self, micros: i64) {
@@ -180,6 +194,15 @@ mod tests {
         let minute = 60_000_000;
         let counts = vec![(3 * minute, 2), (4 * minute, 1), (5 * minute, 1)];
         assert_eq!(timeline.windows(), Windows { minutes: 1, counts });
+    }
+
+    #[test]
+    fn a_part_is_taken_out_of_wider_windows() {
+        let mut whole = of(&(0..600).collect::<Vec<_>>()).windows();
+        whole.subtract(&of(&[0, 1, 7]).windows());
+        assert_eq!(whole.minutes, 2);
+        let minute = 60_000_000;
+        assert_eq!(whole.counts[..3], [(2 * minute, 2), (4 * minute, 2), (6 * minute, 1)]);
     }
 
     proptest! {

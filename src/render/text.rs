@@ -167,7 +167,7 @@ fn clients(report: &Report, view: &View) -> String {
         ("limits\nignored", true),
         ("peak\n/min", true),
     ];
-    let priced = cost::is_by_inventory(report);
+    let (priced, by_objects) = (cost::is_by_inventory(report), cost::is_by_objects(report));
     if priced {
         columns.extend([("read from\netcd", true), ("received\nat most", true)]);
     }
@@ -198,8 +198,8 @@ fn clients(report: &Report, view: &View) -> String {
         ];
         if priced {
             let work = figures.cost.and_then(|cost| cost.total.as_ref());
-            row.push(cost::short(work.and_then(|work| work.etcd.as_ref())));
-            row.push(cost::short(work.and_then(|work| work.received.as_ref())));
+            row.push(cost::short(work.and_then(|work| work.etcd.as_ref()), by_objects));
+            row.push(cost::short(work.and_then(|work| work.received.as_ref()), by_objects));
         }
         if wide || !priced {
             let latency = figures.latency;
@@ -215,19 +215,17 @@ fn clients(report: &Report, view: &View) -> String {
         }
         row
     };
-    let mut rows: Vec<Vec<String>> = report
-        .clients
-        .iter()
-        .take(view.top)
+    let (shown, others) = shown(&report.clients, view.top);
+    let mut rows: Vec<Vec<String>> = shown
+        .into_iter()
         .map(|client| {
             let agents: Vec<&str> =
                 client.user_agents.iter().map(|agent| agent.product.as_str()).take(2).collect();
             row(name(client), &Figures::of(client), cut(&agents.join(", "), 30).into())
         })
         .collect();
-    let others = &report.clients[view.top.min(report.clients.len())..];
     if !others.is_empty() {
-        let (counts, cost) = (sum(others), cost::sum(others));
+        let (counts, cost) = (sum(&others), cost::sum(&others));
         let figures = Figures { counts: &counts, latency: None, rate: None, cost: Some(&cost) };
         rows.push(row(format!("({} others)", count(others.len() as u64)), &figures, String::new()));
     }
@@ -239,6 +237,18 @@ fn clients(report: &Report, view: &View) -> String {
     };
     rows.push(row("all".to_owned(), &all, String::new()));
     table(&columns, rows, 0, view.width)
+}
+
+/// The first clients, as many again of those that may stand too low, as not all of their costs are known; and the others.
+fn shown(clients: &[Client], top: usize) -> (Vec<&Client>, Vec<&Client>) {
+    let (first, rest) = clients.split_at(top.min(clients.len()));
+    let mut more = top;
+    let (doubtful, others): (Vec<&Client>, Vec<&Client>) = rest.iter().partition(|client| {
+        let is_shown = client.cost.lower_bound && more > 0;
+        more -= usize::from(is_shown);
+        is_shown
+    });
+    (first.iter().chain(doubtful).collect(), others)
 }
 
 #[allow(
@@ -265,7 +275,7 @@ impl<'a> Figures<'a> {
 }
 
 /// The figures of the table, summed over the clients that it does not show.
-fn sum(clients: &[Client]) -> Counts {
+fn sum(clients: &[&Client]) -> Counts {
     let mut sum = Counts::default();
     for client in clients {
         let counts = &client.counts;

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 
 use super::{Etcd, cost, patterns, v1};
 use crate::accounts::{Account, Accounts};
-use crate::cost::Inventory;
 use crate::k8s::timestamp;
 use crate::ledger::DistinctSet;
 use crate::rules::{self, Judged, Policy, Rule, Severity};
@@ -17,7 +16,7 @@ pub(super) struct Findings<'a> {
     /// etcd's own log.
     pub(super) etcd: Option<Etcd<'a>>,
     /// What the cluster holds.
-    pub(super) inventory: Option<&'a Inventory>,
+    pub(super) priced: super::cost::Priced<'a>,
     /// A filter left events out.
     pub(super) is_filtered: bool,
     /// A request in the form of the report.
@@ -114,7 +113,7 @@ impl Findings<'_> {
             look_for: finding.look_for,
             stats: finding.stats.iter().map(|(name, value)| ((*name).to_owned(), value.to_json())).collect(),
             pattern: patterns::pattern(&finding.pattern),
-            cost: account.map(|_| cost::known(&finding.cost, self.inventory)),
+            cost: account.map(|_| cost::known(&finding.cost, self.priced)),
             evidence: first,
             more_evidence,
             etcd_slow,

@@ -18,6 +18,7 @@ use crate::patterns::Pattern;
 pub(super) struct Builder<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) received_only: bool,
+    pub(super) priced: cost::Priced<'a>,
 }
 
 impl Builder<'_> {
@@ -51,7 +52,7 @@ impl Builder<'_> {
             let ignored = shape.limit == "ignored" && shape.verb == "list";
             let latency =
                 [if etcd { micros } else { 0 }, if ignored { shape.requests } else { 0 }, 0, shape.requests];
-            cost::rank(&shape.cost, latency, self.context.inventory)
+            cost::rank(&shape.cost, latency, self.priced)
         });
         all.add(&sums);
         v1::Client {
@@ -62,7 +63,7 @@ impl Builder<'_> {
             user_agents,
             nodes: distinct(&account.nodes),
             pods: distinct(&account.pods),
-            cost: sums.costs.told(self.context.inventory),
+            cost: sums.costs.told(self.priced),
             latency: latency(&sums.latency),
             rate: rate(&sums.timeline, &sums.load),
             first_timestamp: sums.span.map(|span| timestamp::format_micros(span.0)),
@@ -76,7 +77,7 @@ impl Builder<'_> {
     fn shape(&self, key: ShapeKey, mut entry: Entry, sums: &mut Sums, minutes: &mut Minutes) -> v1::Shape {
         let (observed, certainty) = (observed(entry.fit), entry.certainty());
         let added = Added::of(std::mem::take(&mut entry.rows), self.received_only);
-        let Added { requests, open, row, timeline, load, products, pattern, mut costs } = added;
+        let Added { requests, open, row, timeline, load, products, pattern, costs } = added;
         let counts = v1::Counts {
             requests,
             by_verb: one(key.verb.map_or("other", Verb::as_str), requests),
@@ -99,10 +100,7 @@ impl Builder<'_> {
             items: row.items,
             page_limit: entry.page_limit(),
         };
-        let cost = cost::known(&Known::of(std::iter::once(part)), self.context.inventory);
-        if let Some(sum) = &costs.sum {
-            costs.minutes.add(&timeline, sum);
-        }
+        let cost = cost::known(&Known::of(std::iter::once(part)), self.priced);
         let mut part = Sums {
             counts,
             timeline: timeline.clone(),
@@ -202,12 +200,15 @@ impl Added {
     /// A request that two products share by its ID is one of each.
     fn of(rows: Vec<ProductRow>, received_only: bool) -> Self {
         let mut added = Self::default();
-        for ProductRow { product, row, pattern, cost, .. } in rows {
+        for ProductRow { product, row, pattern, cost, minutes, .. } in rows {
             if let Some(pattern) = pattern {
                 added.pattern.merge(*pattern);
             }
             if let Some(cost) = cost {
                 added.costs.sum.get_or_insert_default().merge(*cost);
+            }
+            if let Some(minutes) = minutes {
+                added.costs.minutes.merge(*minutes);
             }
             added.requests += row.requests(received_only);
             added.open += row.open();

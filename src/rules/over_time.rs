@@ -166,9 +166,13 @@ pub(super) const TIMES: &[Name<Get>] = &[
         name: "herdEtcdBytes",
         kind: Int,
         doc: "Bytes that etcd reads for the greatest herd, by the inventory; 0 where it is not known.",
-        get: |group| {
-            Value::count(greatest(group).and_then(|herd| herd.asks).map_or(0, |asks| asks.etcd_bytes))
-        },
+        get: |group| Value::count(greatest(group).and_then(|herd| herd.asks.etcd_bytes).unwrap_or(0)),
+    },
+    Name {
+        name: "herdEtcdObjects",
+        kind: Int,
+        doc: "Objects that etcd reads for the greatest herd, by the inventory; 0 where it is not known.",
+        get: |group| Value::count(greatest(group).and_then(|herd| herd.asks.etcd_objects).unwrap_or(0)),
     },
     Name {
         name: "longestChainSeconds",
