@@ -8,7 +8,7 @@ use super::value::{Name, Value};
 use crate::k8s::timestamp;
 use crate::ledger::Histogram;
 use crate::patterns::herd::Herd;
-use crate::patterns::polling::Poller;
+use crate::patterns::polling::{Poller, Polling};
 
 fn greatest(group: &Group<'_>) -> Option<Herd> {
     group.pattern().herds.greatest.first().copied()
@@ -23,8 +23,20 @@ fn seconds(micros: u64) -> Value<'static> {
     Value::Double((micros as f64 / 100_000.0).round() / 10.0)
 }
 
-fn half(of: &Histogram) -> Value<'static> {
-    seconds(of.percentile(50).unwrap_or(0))
+/// The spread of a poller's intervals in per cent of their median.
+fn spread(poller: &Poller) -> u64 {
+    poller.spread.saturating_mul(100) / poller.median.max(1)
+}
+
+/// The median over all pollers: exact where each is named, else of the histogram.
+fn median(group: &Group<'_>, of: fn(&Poller) -> u64, all: fn(&Polling) -> &Histogram) -> u64 {
+    let polling = &group.pattern().polling;
+    if polling.pollers > polling.busiest.len() as u64 {
+        return all(polling).percentile(50).unwrap_or(0);
+    }
+    let mut each: Vec<u64> = polling.busiest.iter().map(of).collect();
+    each.sort_unstable();
+    each.get(each.len().saturating_sub(1) / 2).copied().unwrap_or(0)
 }
 
 /// How long a kubelet keeps a `ConfigMap` or `Secret` before it reads it again, in seconds, as the node controller writes it
@@ -121,28 +133,34 @@ pub(super) const TIMES: &[Name<Get>] = &[
     Name {
         name: "pollSeconds",
         kind: Double,
-        doc: "Of the instance with the most polls, half of the intervals between them are no longer, in seconds.",
-        get: |group| seconds(busiest(group).map_or(0, |poller| poller.median)),
+        doc: "Half of the pollers poll at this interval or a shorter one, in seconds: the median of their own medians. \
+              Of more than five it is up to 12.5 % too long.",
+        get: |group| seconds(median(group, |poller| poller.median, |polling| &polling.medians)),
     },
     Name {
         name: "pollSpread",
         kind: Int,
-        doc: "Of that instance, how far the middle half of its intervals is spread, in per cent of `pollSeconds`: 0 for a clock.",
-        get: |group| {
-            Value::count(busiest(group).map_or(0, |poller| poller.spread * 100 / poller.median.max(1)))
-        },
+        doc: "How far the middle half of a poller's intervals is spread, in per cent of its median: 0 for a clock. Half \
+              of the pollers have this spread or less.",
+        get: |group| Value::count(median(group, spread, |polling| &polling.spreads)),
+    },
+    Name {
+        name: "busiestPollSeconds",
+        kind: Double,
+        doc: "Of the poller with the most polls, half of the intervals are no longer, in seconds.",
+        get: |group| seconds(busiest(group).map_or(0, |poller| poller.median)),
+    },
+    Name {
+        name: "busiestPollSpread",
+        kind: Int,
+        doc: "The spread of that poller's intervals, as `pollSpread` tells it.",
+        get: |group| Value::count(busiest(group).map_or(0, spread)),
     },
     Name {
         name: "pollInstance",
         kind: Text,
-        doc: "That instance: a pod, a node or an address; empty if the log names none.",
+        doc: "The instance with the most polls: a pod, a node or an address; empty if the log names none.",
         get: |group| Value::Text(busiest(group).map_or("", |poller| poller.instance.name.as_str()).into()),
-    },
-    Name {
-        name: "usualPollSeconds",
-        kind: Double,
-        doc: "Half of the instances that poll do it at this interval or a shorter one, in seconds; 12.5 % too long at most.",
-        get: |group| half(&group.pattern().polling.medians),
     },
     Name {
         name: "herdSeconds",
