@@ -7,7 +7,7 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use kubetoll::classify::filter::Filter;
 use kubetoll::input::Block;
 use kubetoll::k8s::KubeVersion;
-use kubetoll::ledger::{Dedup, Ledger, Lives, ServerTimeline};
+use kubetoll::ledger::{Dedup, Ledger, ServerTimeline};
 use kubetoll::patterns::Patterns;
 use kubetoll::pipeline::{Pass, Settings, Shared, Worker};
 
@@ -44,13 +44,9 @@ fn patterns(criterion: &mut Criterion) {
     for (name, patterns) in [("counted", false), ("counted and kept in order", true)] {
         group.bench_function(name, |bencher| bencher.iter(|| black_box(count(&block, patterns))));
     }
-    let lives = || std::mem::take(&mut count(&block, true).collections);
+    let kept = || std::mem::take(&mut count(&block, true).kept);
     group.bench_function("patterns of what was kept", |bencher| {
-        bencher.iter_batched(
-            lives,
-            |lives| black_box(Patterns::of(lives, Lives::default(), false)),
-            BatchSize::PerIteration,
-        );
+        bencher.iter_batched(kept, |kept| black_box(Patterns::of(kept, false)), BatchSize::PerIteration);
     });
     group.finish();
 }

@@ -80,7 +80,7 @@ fn rules(criterion: &mut Criterion) {
     let rules = RuleSet::embedded().rules;
     let server = Server::with_defaults(VERSION);
     let ledger = ledger();
-    let patterns = Patterns::of(ledger.collections, ledger.objects, false);
+    let patterns = Patterns::of(ledger.kept, false);
     let servers = std::slice::from_ref(&server);
     let accounts = Accounts::open(ledger.clients, patterns, servers, &server, true, false, None);
     let rows: usize = accounts

@@ -41,7 +41,7 @@ fn accounts(log: &str) -> (Accounts, InputCounts) {
     let server = Server::with_defaults(VERSION);
     let received_only = ledger.input.received_only();
     let servers = std::slice::from_ref(&server);
-    let patterns = Patterns::of(ledger.collections, ledger.objects, false);
+    let patterns = Patterns::of(ledger.kept, false);
     (Accounts::open(ledger.clients, patterns, servers, &server, true, received_only, None), ledger.input)
 }
 

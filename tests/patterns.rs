@@ -158,7 +158,7 @@ fn the_story_is_told_as_it_was_made() {
     let chains = pages.chains.as_ref().expect("chains");
     assert_eq!((chains.count, chains.pages, chains.longest_pages), (3, 15, 5));
     assert!(pattern(&report, "list", "secrets", "limit=10").polling.as_ref().is_none_or(|p| p.reads == 0));
-    let followed = &report.followed_collections;
+    let followed = &report.followed.lists;
     assert_eq!((followed.instances, followed.left_out, followed.one_of), (30, 0, 1));
 }
 

@@ -4,6 +4,7 @@ pub mod etcd;
 mod fit;
 pub(crate) mod words;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use compact_str::CompactString;
@@ -18,9 +19,9 @@ use crate::cost::{Cost, Inventory, Prices, Work, page_limit};
 use crate::k8s::identity::service_account;
 use crate::k8s::{KubeVersion, Library, Scope, Verb};
 use crate::ledger::{
-    Bounded, Client, ClientKey, DistinctSet, Followed, Merge, Observed, Product, Row, row_name,
+    Bounded, Client, ClientKey, DistinctSet, Merge, Observed, Product, Row, ask_name, shape_hash,
 };
-use crate::patterns::{Pattern, Patterns};
+use crate::patterns::{AllFollowed, Pattern, Patterns};
 
 /// The name of everything beyond the number of clients that are told apart.
 const OTHER_CLIENTS: &str = "(other clients)";
@@ -42,10 +43,8 @@ pub struct Accounts {
     pub namespaced: BTreeSet<String>,
     /// What etcd's own log says of the clients' LISTs; empty without one.
     pub slow_reads: etcd::Matched,
-    /// Of LISTs and watches, how much patterns are made of.
-    pub collections: Followed,
-    /// Of GETs of single objects, how much patterns are made of.
-    pub objects: Followed,
+    /// How much patterns are made of.
+    pub followed: AllFollowed,
     /// Nodes that the log shows: the most of one client.
     pub nodes: u64,
     /// Nodes of the cluster: those of the inventory, or those that the log shows.
@@ -271,8 +270,7 @@ impl Accounts {
             received_only,
             namespaced: BTreeSet::new(),
             slow_reads: etcd::Matched::default(),
-            collections: patterns.collections,
-            objects: patterns.objects,
+            followed: patterns.followed,
             nodes,
             cluster_nodes: measures
                 .prices
@@ -330,15 +328,20 @@ impl Accounts {
         for (name, product) in products {
             let library = Library::of(&name, &product.example);
             account.agents.insert(String::from(name.clone()), (product.example.to_string(), library));
-            let (rows, other_rows) = product.rows.into_parts();
+            let (mut rows, other_rows) = product.rows.into_parts();
+            // What is asked alike and answered differently shows one pattern: it is told at the row with most requests.
+            rows.sort_by_cached_key(|(shape, row)| (Reverse(self.requests(row)), shape_hash(shape)));
             let rows = rows.into_iter().map(|(shape, row)| (Some(shape), row));
             // A copy of an event that was counted elsewhere makes a row of its own where it differs in its details.
             let counted = |(_, row): &(Option<Shape>, Row)| row.events > 0;
             for (shape, row) in rows.chain(other_rows.map(|row| (None, row))).filter(counted) {
-                let row_name =
-                    account.key.as_ref().zip(shape.as_ref()).map(|(key, shape)| row_name(key, &name, shape));
-                let pattern = row_name.and_then(|name| patterns.take(name));
-                let lists = row_name.map_or_else(Vec::new, |name| patterns.lists_of(name).collect());
+                let ask =
+                    account.key.as_ref().zip(shape.as_ref()).map(|(key, shape)| ask_name(key, &name, shape));
+                let pattern = ask.and_then(|ask| patterns.take(ask));
+                let lists = match (&pattern, ask) {
+                    (Some(_), Some(ask)) => patterns.lists_of(ask).collect(),
+                    _ => Vec::new(),
+                };
                 let product = name.to_string();
                 let one = ProductRow { product, row, fit: Fit::default(), pattern, lists, cost: None };
                 self.enter(&mut account.entries, shape, one, measures);

@@ -124,7 +124,14 @@ impl Request<'_> {
         let Some(target) = &self.parts.target else { return self.target_hash() };
         let options = &target.options;
         let path = target.path.trim_end_matches('/');
-        spread((path, &*options.field_selector, &*options.label_selector))
+        // `/api/v1/watch/pods` is a WATCH of `/api/v1/pods`.
+        let path = match (self.asked.target, path.split_once("/watch/")) {
+            (asked::Target::Resource { watch_prefix: true, .. }, Some((version, rest))) => {
+                Cow::Owned(format!("{version}/{rest}"))
+            }
+            _ => Cow::Borrowed(path),
+        };
+        spread((&*path, &*options.field_selector, &*options.label_selector))
     }
 
     /// The revision at which a further page is read.

@@ -137,18 +137,29 @@ impl Filter {
     /// Whether a request passes.
     #[must_use]
     pub fn pass(&self, request: &Request<'_>) -> bool {
+        self.concerns(request) && self.verb_and_status_pass(request)
+    }
+
+    /// Whether a request is of those that are wanted, whatever its verb and its status: what comes before and after a
+    /// LIST tells what it is for.
+    #[must_use]
+    pub fn concerns(&self, request: &Request<'_>) -> bool {
         let client = &request.client;
         let names = [client.identity, client.impersonator.unwrap_or(client.identity)];
         // A product of a user agent is no user's name.
         let names = if client.kind == Kind::UserAgent { [].as_slice() } else { &names };
         (self.users.is_empty() || self.users.pass(names) || self.node_passes(request))
-            && (self.verbs.is_empty() || self.verbs.pass(&[request.asked.verb.as_str()]))
             && (self.resources.is_empty() || self.resource_passes(request))
             && (self.namespaces.is_empty() || self.namespaces.pass(&[request.namespace()]))
             && (self.clients.is_empty()
                 || self.clients.pass(&[client.product.name, client.identity, client.kind.as_str()]))
             && self.after.is_none_or(|after| request.received.is_some_and(|at| at >= after))
             && self.before.is_none_or(|before| request.received.is_some_and(|at| at < before))
+    }
+
+    /// Whether a request that is wanted by everything else is wanted by its verb and its status.
+    fn verb_and_status_pass(&self, request: &Request<'_>) -> bool {
+        (self.verbs.is_empty() || self.verbs.pass(&[request.asked.verb.as_str()]))
             && (self.statuses.0.is_empty()
                 || request.status.is_some_and(|status| {
                     self.statuses.0.iter().any(|(first, last)| (*first..=*last).contains(&status))

@@ -24,6 +24,13 @@ pub struct Instance<S> {
     pub name: S,
 }
 
+impl<S: AsRef<str>> Instance<S> {
+    /// The same with a borrowed name.
+    pub fn as_ref(&self) -> Instance<&str> {
+        Instance { by: self.by, name: self.name.as_ref() }
+    }
+}
+
 impl<S> Instance<S> {
     /// The same with another name.
     pub fn map<T>(self, f: impl FnOnce(S) -> T) -> Instance<T> {

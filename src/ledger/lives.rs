@@ -8,6 +8,8 @@
 
 mod record;
 
+use std::cmp::Reverse;
+
 use compact_str::CompactString;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
@@ -15,10 +17,12 @@ use rustc_hash::FxBuildHasher;
 
 use super::bounded::hash_of;
 use super::{Merge, RowName};
+use crate::apiserver::Target;
 use crate::classify::{Instance, Request};
 use crate::k8s::text::prefix;
+use crate::k8s::{Scope, Verb};
 
-pub use record::{Came, Record, What, shape_of};
+pub use record::{Came, Record, What, ask_of};
 
 /// How much is kept; a request takes 24 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +37,7 @@ struct Bounds {
     halvings: u32,
 }
 
-const BOUNDS: Bounds = Bounds { lives: 1 << 17, free: 128, budget: 1 << 20, halvings: 8 };
+const BOUNDS: Bounds = Bounds { lives: 1 << 17, free: 128, budget: 1 << 19, halvings: 8 };
 
 impl Bounds {
     /// The earliest so many requests of each instance are kept.
@@ -61,12 +65,31 @@ pub struct Life {
     pub instance: Instance<CompactString>,
     /// What is kept of its requests, in no order.
     pub records: Vec<Record>,
-    /// How many there were.
+    /// How many there were; of watches, those that ended.
     pub seen: u64,
 }
 
 impl Life {
-    fn keep_earliest(&mut self, cap: usize) {
+    /// A WATCH that began and ended has two records, or three: one is kept.
+    fn pair(&mut self) {
+        self.records.sort_unstable_by_key(|record| (record.at(), record.link, Reverse(record.what())));
+        self.records.dedup_by_key(|record| (record.at(), record.link));
+    }
+
+    /// When the last request was received that is kept, if not all are.
+    #[must_use]
+    pub fn until(&self) -> Option<i64> {
+        (self.seen > self.ended()).then(|| self.records.iter().map(Record::at).max().unwrap_or(i64::MIN))
+    }
+
+    fn ended(&self) -> u64 {
+        self.records.iter().filter(|record| record.what() != What::WatchBegan).count() as u64
+    }
+
+    fn keep_earliest(&mut self, cap: usize, paired: bool) {
+        if paired {
+            self.pair();
+        }
         if self.records.len() > cap {
             self.records.select_nth_unstable(cap);
             self.records.truncate(cap);
@@ -84,6 +107,8 @@ impl Life {
 pub struct Lives {
     followed: HashMap<u64, Life, FxBuildHasher>,
     bounds: Bounds,
+    /// The requests are watches, of which each may have several records.
+    paired: bool,
     /// How far down the ladder.
     step: u32,
     /// Requests that are held beyond those that are kept of every instance.
@@ -92,9 +117,45 @@ pub struct Lives {
     left_out: u64,
 }
 
-impl Default for Lives {
+/// What all instances did. LISTs, watches and GETs are kept apart, so that many of one kind take no room from another.
+#[derive(Debug)]
+pub struct Kept {
+    /// LISTs.
+    pub lists: Lives,
+    /// Watches.
+    pub watches: Lives,
+    /// GETs of single objects.
+    pub objects: Lives,
+}
+
+impl Default for Kept {
     fn default() -> Self {
-        Self::within(BOUNDS)
+        let of = |paired| Lives::within(BOUNDS, paired);
+        Self { lists: of(false), watches: of(true), objects: of(false) }
+    }
+}
+
+impl Kept {
+    /// Keeps what is known of a request of a row.
+    pub(super) fn note(&mut self, row: RowName, request: &Request<'_>) {
+        let Target::Resource { subresource: "", scope, .. } = request.asked.target else { return };
+        let lives = match (request.asked.verb, scope) {
+            (Verb::List, _) => &mut self.lists,
+            (Verb::Watch, _) => &mut self.watches,
+            (Verb::Get, Scope::Object) => &mut self.objects,
+            _ => return,
+        };
+        if let Some(record) = Record::of(request) {
+            lives.keep(row.client, row.product, request.instance(), record);
+        }
+    }
+}
+
+impl Merge for Kept {
+    fn merge(&mut self, other: Self) {
+        self.lists.merge(other.lists);
+        self.watches.merge(other.watches);
+        self.objects.merge(other.objects);
     }
 }
 
@@ -114,20 +175,21 @@ pub struct Followed {
 }
 
 impl Lives {
-    fn within(bounds: Bounds) -> Self {
-        Self { followed: HashMap::default(), bounds, step: 0, excess: 0, left_out: 0 }
+    fn within(bounds: Bounds, paired: bool) -> Self {
+        Self { followed: HashMap::default(), bounds, paired, step: 0, excess: 0, left_out: 0 }
     }
 
-    /// Keeps what is known of a request of a row.
-    pub(super) fn note(&mut self, row: RowName, request: &Request<'_>) {
-        let Some(record) = Record::of(request, row.shape) else { return };
-        self.keep(row.client, row.product, request.instance(), record);
+    /// Whether an instance is among those that are followed, if it did anything.
+    #[must_use]
+    pub fn may_follow(&self, life: &Life) -> bool {
+        self.follows(hash_of(&(life.client, life.product, life.instance.as_ref())))
     }
 
     fn keep(&mut self, client: u64, product: u64, instance: Instance<&str>, record: Record) {
         let key = hash_of(&(client, product, instance));
+        let ended = u64::from(record.what() != What::WatchBegan);
         if !self.follows(key) {
-            self.left_out += 1;
+            self.left_out += ended;
             return;
         }
         let (free, each) = (self.bounds.free, self.bounds.each(self.step));
@@ -138,12 +200,12 @@ impl Lives {
             records: Vec::new(),
             seen: 0,
         });
-        life.seen += 1;
+        life.seen += ended;
         life.records.push(record);
         self.excess += usize::from(life.records.len() > free);
         if life.records.len() >= 2 * each {
             let before = life.excess(free);
-            life.keep_earliest(each);
+            life.keep_earliest(each, self.paired);
             self.excess -= before - life.excess(free);
         }
         // Stepping down looks at everything, so that it waits for twice as much as may be kept.
@@ -175,26 +237,26 @@ impl Lives {
         }
         self.excess = 0;
         for life in self.followed.values_mut() {
-            life.keep_earliest(each);
+            life.keep_earliest(each, self.paired);
             self.excess += life.excess(self.bounds.free);
         }
     }
 
     /// What was followed, the requests of each instance by time, and how much that is.
     #[must_use]
-    pub fn settled(mut self) -> (Vec<Life>, Followed) {
+    pub fn settled(&mut self) -> (Vec<Life>, Followed) {
         self.step_down();
         let mut followed = Followed {
             one_of: 1 << self.bounds.zeros(self.step),
             left_out: self.left_out,
             ..Followed::default()
         };
-        let mut lives: Vec<(u64, Life)> = self.followed.into_iter().collect();
+        let mut lives: Vec<(u64, Life)> = self.followed.drain().collect();
         lives.sort_unstable_by_key(|(key, life)| (life.client, life.product, *key));
         let mut lives: Vec<Life> = lives.into_iter().map(|(_, life)| life).collect();
         for life in &mut lives {
             life.records.sort_unstable();
-            let kept = life.records.len() as u64;
+            let kept = life.ended();
             followed.requests += kept;
             followed.left_out += life.seen - kept;
             if life.seen > kept {
@@ -244,7 +306,7 @@ mod tests {
     }
 
     fn kept(events: &[(u8, i64)]) -> Lives {
-        let mut lives = Lives::within(SMALL);
+        let mut lives = Lives::within(SMALL, false);
         for (instance, at) in events {
             let name = instance.to_string();
             lives.keep(1, 2, Instance { by: By::Pod, name: &name }, record(*at));
@@ -254,7 +316,7 @@ mod tests {
 
     type Told = (BTreeMap<String, (Vec<Record>, u64)>, Followed);
 
-    fn told(lives: Lives) -> Told {
+    fn told(mut lives: Lives) -> Told {
         let (lives, followed) = lives.settled();
         let one = |life: Life| (life.instance.name.to_string(), (life.records, life.seen));
         (lives.into_iter().map(one).collect(), followed)

@@ -30,7 +30,7 @@ pub use exemplar::{Exemplar, Exemplars};
 pub use histogram::Histogram;
 pub use index::{Additions, Index};
 pub use input::{InputCounts, SkipAt, SourceCounts};
-pub use lives::{Followed, Life, Lives};
+pub use lives::{Followed, Kept, Life};
 pub use row::Row;
 pub use seen::{Dedup, Seen};
 pub use targets::Targets;
@@ -39,14 +39,14 @@ pub use traces::Traces;
 pub use versions::{ServerTimeline, VersionEvidence};
 pub use waiting::Waiting;
 
-use crate::apiserver::{Asked, Target};
+use crate::apiserver::Asked;
 use crate::classify::{Request, Shape, ShapeRef};
 use crate::decode::klog::TraceFragment;
 use crate::input::Place;
 use crate::k8s::identity::service_account;
 use crate::k8s::text::prefix;
 use crate::k8s::user_agent::Form;
-use crate::k8s::{self, AddressClass, Kind, Scope, Verb, pod_name};
+use crate::k8s::{self, AddressClass, Kind, pod_name};
 
 /// A commutative and associative sum.
 pub trait Merge {
@@ -77,10 +77,8 @@ pub struct Ledger {
     pub clients: Bounded<ClientKey, Client>,
     /// The server's traces of slow requests.
     pub traces: Traces,
-    /// What each instance listed and watched.
-    pub collections: Lives,
-    /// Which objects each instance read.
-    pub objects: Lives,
+    /// What each instance read and watched.
+    pub kept: Kept,
 }
 
 impl Default for Ledger {
@@ -90,8 +88,7 @@ impl Default for Ledger {
             versions: VersionEvidence::default(),
             clients: Bounded::new(MAX_CLIENTS),
             traces: Traces::default(),
-            collections: Lives::default(),
-            objects: Lives::default(),
+            kept: Kept::default(),
         }
     }
 }
@@ -245,15 +242,9 @@ impl Ledger {
         name
     }
 
-    /// Keeps of a request that was counted in a row what patterns over time are rebuilt from.
-    pub fn follow(&mut self, request: &Request<'_>, name: RowName) {
-        let Target::Resource { subresource: "", scope, .. } = request.asked.target else { return };
-        let lives = match (request.asked.verb, scope) {
-            (Verb::List | Verb::Watch, _) => &mut self.collections,
-            (Verb::Get, Scope::Object) => &mut self.objects,
-            _ => return,
-        };
-        lives.note(name, request);
+    /// Keeps of a request what patterns over time are rebuilt from.
+    pub fn follow(&mut self, request: &Request<'_>, row: RowName) {
+        self.kept.note(row, request);
     }
 
     /// Takes note of another copy of an event that was counted: the evidence that is shown must not depend on which
@@ -324,10 +315,16 @@ impl Ledger {
     }
 }
 
-/// The hash by which a row is named in [`Lives`]: of its client, its product and its shape.
+/// A hash of a shape, the same in every run.
 #[must_use]
-pub fn row_name(client: &ClientKey, product: &str, shape: &Shape) -> (u64, u64, u32) {
-    (bounded::hash_of(client), bounded::hash_of(product), lives::shape_of(bounded::hash_of(shape)))
+pub fn shape_hash(shape: &Shape) -> u64 {
+    bounded::hash_of(shape)
+}
+
+/// What [`Kept`] calls a row's question: hashes of its client, its product, and its shape without the answer.
+#[must_use]
+pub fn ask_name(client: &ClientKey, product: &str, shape: &Shape) -> (u64, u64, u32) {
+    (bounded::hash_of(client), bounded::hash_of(product), lives::ask_of(&shape.asked))
 }
 
 /// The hashes that name a row.
@@ -339,7 +336,9 @@ pub struct RowName {
 }
 
 impl RowName {
-    fn of(request: &Request<'_>) -> Self {
+    /// The name of a request's row.
+    #[must_use]
+    pub fn of(request: &Request<'_>) -> Self {
         Self {
             client: bounded::hash_of(&ClientRef::of(request)),
             product: bounded::hash_of(request.client.product.name),
@@ -354,7 +353,6 @@ impl Merge for Ledger {
         self.versions.merge(other.versions);
         self.clients.merge(other.clients);
         self.traces.merge(other.traces);
-        self.collections.merge(other.collections);
-        self.objects.merge(other.objects);
+        self.kept.merge(other.kept);
     }
 }

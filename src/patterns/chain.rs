@@ -6,24 +6,28 @@ use crate::ledger::lives::{Came, Record, What};
 
 /// How many unfinished chains of one collection are looked through for the one that a page goes on with.
 const OPEN: usize = 16;
+/// A page that is asked for later than this after the one before it, in microseconds, is of another chain: a server
+/// keeps a revision for five minutes or a little more.
+const TOGETHER: i64 = 600 * SECOND;
 /// A chain that expired is begun again if the next LIST comes within this time, in microseconds.
 const RESTART: i64 = 60 * SECOND;
 
 /// One read: a GET, or a LIST with all its pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "they are independent facts")]
 pub struct Read {
     /// Its first request was received, in microseconds since 1970.
     pub at: i64,
     /// Its last page ended.
     pub end: i64,
     /// The shape of its first request.
-    pub shape: u32,
+    pub ask: u32,
     /// What came of its last page.
     pub came: Came,
     /// How many pages were asked for; 1 for a LIST without pages.
     pub pages: u64,
     /// The shape of its second page.
-    pub next_shape: Option<u32>,
+    pub next_ask: Option<u32>,
     /// A page was answered 410: its revision had expired.
     pub expired: bool,
     /// Pages that were read at the newest revision, as the chain's own had expired.
@@ -32,6 +36,8 @@ pub struct Read {
     pub is_headless: bool,
     /// It is of a collection, not of one object.
     pub is_list: bool,
+    /// It asks for a page.
+    pub asks_page: bool,
     pub(super) revision: u32,
 }
 
@@ -51,23 +57,23 @@ pub fn reads(records: &[Record]) -> Vec<Read> {
             read.end = read.end.max(record.end());
             read.came = record.came();
             read.expired |= record.came() == Came::Expired;
-            read.next_shape = read.next_shape.or(Some(record.shape));
+            read.next_ask = read.next_ask.or(Some(record.ask));
             read.inconsistent += u64::from(record.what() == What::InconsistentPage);
-            if record.what() == What::NextPage {
-                read.revision = record.link;
-            }
+            // The page after an inconsistent one names a revision that no page before it did.
+            read.revision = if record.what() == What::NextPage { record.link } else { 0 };
         } else {
             reads.push(Read {
                 at: record.at(),
                 end: record.end(),
-                shape: record.shape,
+                ask: record.ask,
                 came: record.came(),
                 pages: 1,
-                next_shape: (!is_first).then_some(record.shape),
+                next_ask: (!is_first).then_some(record.ask),
                 expired: !is_first && record.came() == Came::Expired,
                 inconsistent: u64::from(record.what() == What::InconsistentPage),
                 is_headless: !is_first,
                 is_list: record.what() != What::Get,
+                asks_page: !is_first || record.asks_page(),
                 revision: record.link,
             });
         }
@@ -77,12 +83,17 @@ pub fn reads(records: &[Record]) -> Vec<Read> {
 
 /// The read that a page goes on with: the newest of its revision, or the newest of which no revision is known yet.
 fn goes_on<'r>(reads: &'r mut [Read], page: &Record) -> Option<&'r mut Read> {
-    let is_same = |read: &Read| page.what() == What::InconsistentPage || read.revision == page.link;
     let newest = reads.len().saturating_sub(OPEN);
     let recent = &reads[newest..];
-    let same = recent.iter().rposition(|read| read.next_shape.is_some() && is_same(read));
-    let fresh = || recent.iter().rposition(|read| read.next_shape.is_none() && read.came == Came::Served);
-    let at = same.or_else(fresh)?;
+    let may = |read: &Read| read.asks_page && page.at() - read.end <= TOGETHER;
+    let is_same = |read: &Read| match page.what() {
+        What::InconsistentPage => read.next_ask.is_some(),
+        _ => read.revision == page.link,
+    };
+    let same = recent.iter().rposition(|read| may(read) && is_same(read));
+    let unknown =
+        || recent.iter().rposition(|read| may(read) && read.revision == 0 && read.came == Came::Served);
+    let at = same.or_else(unknown)?;
     reads.get_mut(newest + at)
 }
 
@@ -124,7 +135,7 @@ impl Merge for Chains {
 /// that needs a snapshot or etcd.
 pub(super) fn tell(reads: &[Read], rows: &mut Rows) {
     for (index, read) in reads.iter().enumerate() {
-        let Some(shape) = read.next_shape else { continue };
+        let Some(shape) = read.next_ask else { continue };
         let restarted = read.came == Came::Expired
             && reads.get(index + 1).is_some_and(|next| next.at - read.end <= RESTART);
         rows.of(shape).chains.merge(Chains {

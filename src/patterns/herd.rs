@@ -1,24 +1,29 @@
 //! Many instances of one client that make the same LIST within seconds: after a rollout, after the apiserver or the
 //! network came back, or as their timers run in step.
 
+use std::collections::BTreeMap;
+
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::{Rows, SECOND};
 use crate::ledger::Merge;
-use crate::ledger::lives::{Record, What};
+use crate::ledger::lives::{Came, Record, What};
 
 /// The least number of instances in a herd.
 const FEWEST: u64 = 10;
-/// A second belongs to a herd if it has so many times the LISTs of an ordinary one, and two at least.
+/// A second belongs to a herd if it has so many times the LISTs of an ordinary one, and two at least; and a herd has so many
+/// times the LISTs that its surroundings would have had in that time.
 const TIMES_ORDINARY: u64 = 4;
+/// What is ordinary is told by so many seconds before and after: three of four of them have no more. So a herd that lasts
+/// a minute or longer is ordinary itself.
+const AROUND: i64 = 120;
 /// Seconds that are so far apart are of one herd.
 const GAP: i64 = 2;
-/// An instance takes part in a herd with a few LISTs; what makes more of them is polling.
+/// An instance takes part in a herd with a few LISTs of one collection; what makes more of them is polling.
 const MOST_EACH: u64 = 3;
-/// A log that is shorter is taken for a part of one with so many seconds, which were silent: else a start that is all
-/// that a log holds would be its ordinary state.
-const SHORTEST_LOG: i64 = 120;
+/// A LIST that comes so soon after one that failed, in microseconds, is the same one again.
+const AGAIN: i64 = 10 * SECOND;
 /// Herds that are told of one by one, of each row.
 const TOLD: usize = 32;
 
@@ -98,61 +103,152 @@ impl Merge for Herds {
     }
 }
 
-/// When which instance made a LIST, by row.
+/// One LIST: when it was received, in microseconds, the number of the instance, what it is of.
+type Read = (i64, u32, u32);
+
+/// When which instance made a LIST, by question.
 #[derive(Debug, Default)]
-pub(super) struct Reads(HashMap<u32, Vec<(i64, u32)>, FxBuildHasher>);
+pub(super) struct Reads(HashMap<u32, Vec<Read>, FxBuildHasher>);
 
 impl Reads {
+    /// LISTs of one instance. What fails is tried again: it counts as one with what follows at once.
     pub(super) fn add(&mut self, instance: u32, records: &[Record]) {
+        let mut failed: HashMap<(u32, u32), i64, FxBuildHasher> = HashMap::default();
         for record in records.iter().filter(|record| record.what() == What::List) {
-            self.0.entry(record.shape).or_default().push((record.at(), instance));
+            let (at, of) = (record.at(), (record.ask, record.target));
+            let is_again = failed.get(&of).is_some_and(|before| at - before <= AGAIN);
+            if record.came() == Came::Served {
+                failed.remove(&of);
+            } else {
+                failed.insert(of, record.end());
+            }
+            if !is_again {
+                self.0.entry(record.ask).or_default().push((at, instance, record.target));
+            }
         }
     }
 
-    /// `seconds` is how long the log is.
-    pub(super) fn tell(self, seconds: i64, rows: &mut Rows) {
-        for (shape, mut reads) in self.0 {
-            for herd in herds(&mut reads, seconds) {
-                rows.of(shape).herds.add(herd);
+    pub(super) fn tell(self, rows: &mut Rows) {
+        for (ask, mut reads) in self.0 {
+            for herd in herds(&mut reads) {
+                rows.of(ask).herds.add(herd);
             }
         }
     }
 }
 
-/// The herds among LISTs of one shape: instants in microseconds, and the number of the instance.
-fn herds(reads: &mut [(i64, u32)], log: i64) -> Vec<Herd> {
+fn second(read: &Read) -> i64 {
+    read.0.div_euclid(SECOND)
+}
+
+/// The herds among LISTs of one question.
+fn herds(reads: &mut [Read]) -> Vec<Herd> {
     if (reads.len() as u64) < FEWEST {
         return Vec::new();
     }
     reads.sort_unstable();
-    let second = |read: &(i64, u32)| read.0.div_euclid(SECOND);
-    let seconds: Vec<&[(i64, u32)]> = reads.chunk_by(|a, b| second(a) == second(b)).collect();
-    let ordinary = ordinary(&seconds, log.max(SHORTEST_LOG));
-    let dense: Vec<&[(i64, u32)]> = seconds
-        .into_iter()
-        .filter(|reads| reads.len() as u64 > TIMES_ORDINARY * ordinary && reads.len() > 1)
-        .collect();
+    let seconds: Vec<&[Read]> = reads.chunk_by(|a, b| second(a) == second(b)).collect();
+    let counts: Vec<(i64, u64)> =
+        seconds.iter().map(|reads| (second(&reads[0]), reads.len() as u64)).collect();
+    let ordinary = ordinary(&counts);
+    let dense: Vec<usize> =
+        (0..seconds.len()).filter(|at| counts[*at].1 > (TIMES_ORDINARY * ordinary[*at]).max(1)).collect();
     dense
-        .chunk_by(|a, b| second(&b[0]) - second(&a[0]) <= GAP)
-        .map(|seconds| {
-            let reads: Vec<(i64, u32)> = seconds.iter().flat_map(|reads| reads.iter().copied()).collect();
-            let mut instances: Vec<u32> = reads.iter().map(|(_, instance)| *instance).collect();
-            instances.sort_unstable();
-            instances.dedup();
-            let (from, to) = (reads[0].0, reads[reads.len() - 1].0);
-            Herd { instances: instances.len() as u64, requests: reads.len() as u64, from, to, asks: None }
+        .chunk_by(|a, b| counts[*b].0 - counts[*a].0 <= GAP)
+        .filter_map(|dense| {
+            let (first, last) = (dense[0], dense[dense.len() - 1]);
+            let reads: Vec<Read> = dense.iter().flat_map(|at| seconds[*at].iter().copied()).collect();
+            let herd = herd(&reads)?;
+            let length = counts[last].0 - counts[first].0 + 1;
+            stands_out(&counts, first, last, length, herd.requests).then_some(herd)
         })
-        .filter(|herd| herd.instances >= FEWEST && herd.requests <= MOST_EACH * herd.instances)
         .collect()
 }
 
-/// How many LISTs an ordinary second has: the median of all seconds of the log.
-fn ordinary(seconds: &[&[(i64, u32)]], all: i64) -> u64 {
-    let all = usize::try_from(all).unwrap_or(usize::MAX);
-    let silent = all.saturating_sub(seconds.len());
-    let mut counts: Vec<u64> = seconds.iter().map(|reads| reads.len() as u64).collect();
-    counts.sort_unstable();
-    (all / 2).checked_sub(silent).and_then(|at| counts.get(at)).copied().unwrap_or(0)
+/// LISTs as a herd, if enough instances made them, and each only a few of one collection.
+fn herd(reads: &[Read]) -> Option<Herd> {
+    let distinct = |mut of: Vec<(u32, u32)>| {
+        of.sort_unstable();
+        of.dedup();
+        of.len() as u64
+    };
+    let instances = distinct(reads.iter().map(|(_, instance, _)| (*instance, 0)).collect());
+    let lists = distinct(reads.iter().map(|(_, instance, target)| (*instance, *target)).collect());
+    let requests = reads.len() as u64;
+    let (from, to) = (reads[0].0, reads[reads.len() - 1].0);
+    (instances >= FEWEST && requests <= MOST_EACH * lists).then_some(Herd {
+        instances,
+        requests,
+        from,
+        to,
+        asks: None,
+    })
+}
+
+/// Whether seconds from one to another have far more LISTs than those around them.
+fn stands_out(counts: &[(i64, u64)], first: usize, last: usize, length: i64, requests: u64) -> bool {
+    let (from, to) = (counts[first].0, counts[last].0);
+    let sum = |counts: &[(i64, u64)]| counts.iter().map(|(_, count)| count).sum::<u64>();
+    let before = counts.partition_point(|(second, _)| *second < from - AROUND);
+    let after = counts.partition_point(|(second, _)| *second <= to + AROUND);
+    let around = sum(&counts[before..first]) + sum(&counts[last + 1..after]);
+    let length = u64::try_from(length).unwrap_or(1);
+    requests * 2 * u64::try_from(AROUND).unwrap_or(1) >= TIMES_ORDINARY * around * length
+}
+
+/// For each second with LISTs, how many an ordinary one around it has: three of four have no more.
+fn ordinary(counts: &[(i64, u64)]) -> Vec<u64> {
+    let all = usize::try_from(2 * AROUND + 1).unwrap_or(1);
+    let mut around = Sliding::default();
+    let (mut from, mut to) = (0, 0);
+    counts
+        .iter()
+        .map(|(second, _)| {
+            while to < counts.len() && counts[to].0 <= second + AROUND {
+                around.add(counts[to].1);
+                to += 1;
+            }
+            while counts[from].0 < second - AROUND {
+                around.remove(counts[from].1);
+                from += 1;
+            }
+            around.at_rank(all * 3 / 4, all - (to - from))
+        })
+        .collect()
+}
+
+/// Counts that come and go, by size.
+#[derive(Debug, Default)]
+struct Sliding(BTreeMap<u64, usize>);
+
+impl Sliding {
+    fn add(&mut self, count: u64) {
+        *self.0.entry(count).or_default() += 1;
+    }
+
+    fn remove(&mut self, count: u64) {
+        if let Some(own) = self.0.get_mut(&count) {
+            *own -= 1;
+            if *own == 0 {
+                self.0.remove(&count);
+            }
+        }
+    }
+
+    /// The count of that rank, the least first, where so many more are zero.
+    fn at_rank(&self, rank: usize, zeros: usize) -> u64 {
+        let mut seen = zeros;
+        for (count, times) in &self.0 {
+            if seen > rank {
+                break;
+            }
+            seen += times;
+            if seen > rank {
+                return *count;
+            }
+        }
+        0
+    }
 }
 
 #[cfg(test)]
@@ -160,21 +256,51 @@ mod tests {
     use super::*;
 
     /// LISTs of so many instances, one each, `step` microseconds after one another.
-    fn start(instances: u32, step: i64) -> Vec<(i64, u32)> {
-        (0..instances).map(|instance| (i64::from(instance) * step, instance)).collect()
+    fn start(instances: u32, step: i64) -> Vec<Read> {
+        (0..instances).map(|instance| (i64::from(instance) * step, instance, 0)).collect()
     }
 
     #[test]
     fn a_start_that_is_all_that_a_log_holds_is_a_herd() {
         for step in [0, 10_000, 100_000] {
-            let found = herds(&mut start(200, step), 0);
+            let found = herds(&mut start(200, step));
             assert_eq!(found.iter().map(|herd| herd.instances).collect::<Vec<u64>>(), [200], "{step}");
         }
+        assert_eq!(herds(&mut start(4_000, 12_500)).len(), 1, "over 50 seconds");
     }
 
     #[test]
     fn an_even_rate_and_few_instances_are_none() {
-        assert_eq!(herds(&mut start(1_000, 500_000), 500), []);
-        assert_eq!(herds(&mut start(9, 1_000), 500), []);
+        assert_eq!(herds(&mut start(1_000, 500_000)), []);
+        assert_eq!(herds(&mut start(1_000, 100_000)), [], "over 100 seconds");
+        assert_eq!(herds(&mut start(9, 1_000)), []);
+    }
+
+    #[test]
+    fn what_is_ordinary_is_what_is_around() {
+        // An even fleet, an hour later the same, and an event of another year.
+        let mut reads = start(1_200, 300_000);
+        let later: Vec<Read> = reads.iter().map(|(at, who, of)| (at + 3_600 * SECOND, *who, *of)).collect();
+        reads.extend(later);
+        reads.push((400_000_000 * SECOND, 1, 0));
+        assert_eq!(herds(&mut reads.clone()), []);
+        reads.extend((0..50).map(|who| (200 * SECOND + i64::from(who), 5_000 + who, 0)));
+        assert_eq!(herds(&mut reads).len(), 1);
+    }
+
+    #[test]
+    fn several_namespaces_and_tries_again_are_one_start() {
+        let mut reads = Vec::new();
+        for target in 0..5 {
+            reads.extend((0..200).map(|who| (i64::from(who) * 5_000 + i64::from(target), who, target)));
+        }
+        let found = herds(&mut reads);
+        assert_eq!((found.len(), found[0].instances, found[0].requests), (1, 200, 1_000));
+        let record = |at: i64, came| Record::made_up(at * SECOND, What::List, came, (7, 1), 0, 10);
+        let tries: Vec<Record> =
+            (0..5).map(|at| record(at, Came::Refused)).chain([record(5, Came::Served)]).collect();
+        let mut reads = Reads::default();
+        reads.add(0, &tries);
+        assert_eq!(reads.0[&1].len(), 1);
     }
 }

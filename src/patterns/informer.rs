@@ -2,9 +2,12 @@
 //!
 //! Source: k8s.io/client-go `tools/cache/reflector.go:ListAndWatch`. Other libraries do the same.
 
+use compact_str::CompactString;
+
 use super::chain::Read;
 use super::watching::{SOON, Watch};
-use super::{Rows, SECOND};
+use super::{Rows, SECOND, most_in_an_hour};
+use crate::classify::Instance;
 use crate::ledger::Merge;
 use crate::ledger::lives::Came;
 
@@ -13,6 +16,15 @@ use crate::ledger::lives::Came;
 const AT_ONCE: i64 = SECOND;
 /// LISTs of one instance within this time are of one start, in microseconds.
 pub const START: i64 = 60 * SECOND;
+
+/// LISTs of one instance that are so close are of one start, in microseconds: two libraries that begin together.
+const TOGETHER: i64 = 10 * SECOND;
+/// How far clocks of several servers may be apart, in microseconds.
+const SKEW: i64 = SECOND;
+/// A watch that begins so soon after another ended goes on with it, in microseconds.
+const RENEWED: i64 = 2 * SECOND;
+/// Reads that are looked at for the one that a watch takes up.
+const LOOKED_AT: usize = 64;
 
 /// What became of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +35,8 @@ pub enum Fate {
     Start,
     /// An informer began anew with it, and why.
     Relist(Cause),
+    /// Whether a WATCH followed is not known, as the instance's watches were not followed so far.
+    Unknown,
 }
 
 /// Why an informer began anew.
@@ -37,9 +51,10 @@ pub enum Cause {
 }
 
 /// What became of each read of one target. A watch, refused or not, takes up the earliest read before it that none has
-/// taken up; where there is none it goes on with a watch that ended.
+/// taken up; where there is none, or a watch ended just before and no read came since, it goes on with the one that ended.
+/// `known_until` is when the last watch began that was followed, if not all were.
 #[must_use]
-pub fn fates(reads: &[Read], watches: &[Watch]) -> Vec<Fate> {
+pub fn fates(reads: &[Read], watches: &[Watch], known_until: Option<i64>) -> Vec<Fate> {
     let mut fates = vec![Fate::Alone; reads.len()];
     // Watches that ended and that nothing went on with, in the order of their ends.
     let mut loose: Vec<(i64, Cause)> = Vec::new();
@@ -49,30 +64,42 @@ pub fn fates(reads: &[Read], watches: &[Watch]) -> Vec<Fate> {
     ends.sort_unstable_by_key(|(end, _)| *end);
     let (mut ended, mut from) = (0, 0);
     for watch in watches {
-        while ends.get(ended).is_some_and(|(end, _)| *end <= watch.at) {
+        while ends.get(ended).is_some_and(|(end, _)| *end < watch.at) {
             loose.push(ends[ended]);
             ended += 1;
         }
         // A read that no watch took up soon after it never is taken up.
-        while reads.get(from).is_some_and(|read| read.end + SOON < watch.at) {
+        while from < reads.len() && (reads[from].end + SOON < watch.at || fates[from] != Fate::Alone) {
             from += 1;
         }
-        let taken = (from..reads.len()).take_while(|index| reads[*index].at <= watch.at).find(|index| {
-            fates[*index] == Fate::Alone
-                && reads[*index].came == Came::Served
-                && reads[*index].end <= watch.at
-        });
+        let renewed = loose.last().map(|(end, _)| *end).filter(|end| watch.at - end <= RENEWED);
+        let since = reads.partition_point(|read| read.at < renewed.unwrap_or(i64::MIN));
+        let until = |latest: i64| {
+            let is_free = |index: &usize| {
+                let read = &reads[*index];
+                fates[*index] == Fate::Alone && read.came == Came::Served && read.end <= latest
+            };
+            let candidates = (from.max(since)..reads.len()).take(LOOKED_AT);
+            candidates.take_while(|index| reads[*index].at <= latest).find(is_free)
+        };
+        // A server whose clock is behind writes a WATCH before its LIST.
+        let taken = until(watch.at).or_else(|| if renewed.is_none() { until(watch.at + SKEW) } else { None });
         match taken {
             // Where a client that tries to do without a LIST is refused, a LIST is yet to come.
             Some(_) if watch.came != Came::Served && watch.asks_initial_events => {}
             Some(index) => {
-                let before = loose.iter().rposition(|(end, _)| *end <= reads[index].at);
-                fates[index] = before.map_or(Fate::Start, |at| Fate::Relist(loose.remove(at).1));
+                let before = loose.partition_point(|(end, _)| *end <= reads[index].at + SKEW);
+                let before = before.checked_sub(1).map(|at| loose.remove(at).1);
+                fates[index] = before.map_or(Fate::Start, Fate::Relist);
             }
             None => {
                 loose.pop();
             }
         }
+    }
+    if let Some(until) = known_until {
+        let later = reads.iter().zip(&mut fates).filter(|(read, _)| read.end + SOON > until);
+        later.filter(|(_, fate)| **fate == Fate::Alone).for_each(|(_, fate)| *fate = Fate::Unknown);
     }
     fates
 }
@@ -80,7 +107,7 @@ pub fn fates(reads: &[Read], watches: &[Watch]) -> Vec<Fate> {
 fn cause(watch: &Watch) -> Cause {
     match watch.came {
         Came::Expired => Cause::Expired,
-        Came::Refused => Cause::Refused,
+        Came::Refused | Came::Invalid => Cause::Refused,
         Came::Served if watch.end.is_some_and(|end| end - watch.at < AT_ONCE) => Cause::Expired,
         Came::Served => Cause::Ended,
     }
@@ -99,6 +126,9 @@ pub struct Informers {
     pub relists_ended: u64,
     /// The most times that one informer began anew.
     pub most_relists: u64,
+    /// The most times within an hour that one informer of a pod or node began anew, as its revision had expired or its
+    /// watch was refused.
+    pub most_in_an_hour: u64,
     /// LISTs that an instance made twice within a minute at its start, both whole.
     pub twice: u64,
 }
@@ -118,52 +148,75 @@ impl Merge for Informers {
         self.relists_refused += other.relists_refused;
         self.relists_ended += other.relists_ended;
         self.most_relists = self.most_relists.max(other.most_relists);
+        self.most_in_an_hour = self.most_in_an_hour.max(other.most_in_an_hour);
         self.twice += other.twice;
     }
 }
 
 /// Tells of the informers of one target.
-pub(super) fn tell(reads: &[Read], watches: &[Watch], fates: &[Fate], rows: &mut Rows) {
+pub(super) fn tell(
+    instance: &Instance<CompactString>,
+    reads: &[Read],
+    watches: &[Watch],
+    fates: &[Fate],
+    rows: &mut Rows,
+) {
     let mut relists = 0;
+    let mut lost: Vec<&Read> = Vec::new();
     for (read, fate) in reads.iter().zip(fates) {
-        let own = &mut rows.of(read.shape).informers;
+        let own = &mut rows.of(read.ask).informers;
         match fate {
-            Fate::Alone => continue,
+            Fate::Alone | Fate::Unknown => continue,
             Fate::Start => own.starts += 1,
             Fate::Relist(Cause::Expired) => own.relists_expired += 1,
             Fate::Relist(Cause::Refused) => own.relists_refused += 1,
             Fate::Relist(Cause::Ended) => own.relists_ended += 1,
         }
-        if matches!(fate, Fate::Relist(_)) {
+        if let Fate::Relist(cause) = fate {
             relists += 1;
             own.most_relists = own.most_relists.max(relists);
+            if *cause != Cause::Ended {
+                lost.push(read);
+            }
         }
     }
-    if let Some(second) = second_of_start(reads, fates) {
-        rows.of(second.shape).informers.twice += 1;
+    if let Some(last) = lost.last().filter(|_| instance.is_one_process()) {
+        let most = most_in_an_hour(lost.iter().map(|read| read.at));
+        rows.of(last.ask).informers.merge(Informers { most_in_an_hour: most, ..Informers::default() });
     }
-    for watch in watches.iter().filter(|watch| watch.asks_initial_events && watch.came == Came::Refused) {
-        let is_after = |read: &Read| (watch.at..=watch.at + START).contains(&read.at);
+    for second in seconds_of_starts(reads, fates) {
+        rows.of(second.ask).informers.twice += 1;
+    }
+    for watch in watches.iter().filter(|watch| watch.asks_initial_events && watch.came == Came::Invalid) {
         let at = reads.partition_point(|read| read.at < watch.at);
+        let is_after = |read: &Read| read.at <= watch.at + START && read.came == Came::Served;
         if reads.get(at).is_some_and(is_after) {
-            rows.of(watch.shape).watching.fallbacks += 1;
+            rows.of(watch.ask).watching.fallbacks += 1;
         }
     }
 }
 
-/// The second of two LISTs that an instance began with, if there were two within a minute and no third soon after:
-/// more are polling.
-fn second_of_start<'r>(reads: &'r [Read], fates: &[Fate]) -> Option<&'r Read> {
+/// The second of each two whole LISTs that an instance made close together at a start, where a WATCH took up one of them
+/// and no third came soon: more are polling.
+fn seconds_of_starts<'r>(reads: &'r [Read], fates: &[Fate]) -> impl Iterator<Item = &'r Read> {
     let whole = |read: &Read| {
-        read.is_list && read.came == Came::Served && read.next_shape.is_none() && !read.is_headless
+        read.is_list && read.came == Came::Served && read.next_ask.is_none() && !read.is_headless
     };
-    let [first, second, rest @ ..] = reads else { return None };
-    let is_start = |fate: &Fate| matches!(fate, Fate::Start | Fate::Alone);
-    let both = whole(first) && whole(second) && second.at - first.at < START;
-    let followed = fates.contains(&Fate::Start);
-    let no_third = rest.first().is_none_or(|third| third.at - second.at >= START);
-    (both && no_third && is_start(&fates[0]) && is_start(&fates[1]) && (followed || rest.is_empty()))
-        .then_some(second)
+    let begins = |fate: Fate| matches!(fate, Fate::Start | Fate::Relist(Cause::Ended));
+    let is_pair = move |first: usize| {
+        let [one, two] = [&reads[first], &reads[first + 1]];
+        let far = |other: Option<&Read>| other.is_none_or(|other| (other.at - one.at).abs() >= START);
+        let both = [fates[first], fates[first + 1]];
+        whole(one)
+            && whole(two)
+            && two.at - one.at < TOGETHER
+            && both.into_iter().any(begins)
+            && both.into_iter().all(|fate| begins(fate) || fate == Fate::Alone)
+            && far(reads.get(first + 2))
+            && far(first.checked_sub(1).and_then(|before| reads.get(before)))
+    };
+    let pairs: Vec<usize> = (0..reads.len().saturating_sub(1)).filter(|first| is_pair(*first)).collect();
+    pairs.into_iter().map(|first| &reads[first + 1])
 }
 
 #[cfg(test)]
@@ -174,21 +227,22 @@ mod tests {
         Read {
             at: second * SECOND,
             end: second * SECOND + SECOND / 10,
-            shape: 1,
+            ask: 1,
             came: Came::Served,
             pages: 1,
-            next_shape: None,
+            next_ask: None,
             expired: false,
             inconsistent: 0,
             is_headless: false,
             is_list: true,
+            asks_page: false,
             revision: 0,
         }
     }
 
     fn watch(second: i64, lived: i64, came: Came) -> Watch {
         let at = second * SECOND + SECOND / 2;
-        Watch { at, end: Some(at + lived * SECOND), shape: 2, came, asks_initial_events: false }
+        Watch::made_up(at, Some(at + lived * SECOND), came)
     }
 
     #[test]
@@ -202,13 +256,13 @@ mod tests {
             watch(60, 20, Came::Served),
         ];
         let expected = [Fate::Start, Fate::Relist(Cause::Expired), Fate::Relist(Cause::Ended)];
-        assert_eq!(fates(&lists, &watches), expected);
+        assert_eq!(fates(&lists, &watches, None), expected);
     }
 
     #[test]
     fn a_streaming_list_that_is_refused_takes_up_no_list() {
         let refused = Watch { asks_initial_events: true, ..watch(0, 0, Came::Refused) };
-        let found = fates(&[list(0), list(1)], &[refused, watch(1, 20, Came::Served)]);
+        let found = fates(&[list(0), list(1)], &[refused, watch(1, 20, Came::Served)], None);
         assert_eq!(found, [Fate::Start, Fate::Alone]);
     }
 }

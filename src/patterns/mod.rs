@@ -11,7 +11,6 @@ pub mod polling;
 mod tests;
 pub mod watching;
 
-use compact_str::CompactString;
 use hashbrown::HashMap;
 use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
@@ -22,14 +21,14 @@ pub use informer::Informers;
 pub use polling::Polling;
 pub use watching::Watching;
 
-use crate::classify::Instance;
+use crate::ledger::lives::Lives;
 use crate::ledger::lives::Record;
-use crate::ledger::{Followed, Life, Lives, Merge};
+use crate::ledger::{Followed, Kept, Life, Merge};
 
 /// A second in microseconds.
 pub(crate) const SECOND: i64 = 1_000_000;
 
-/// The name of a row: its client, its product, its shape. See [`crate::ledger::row_name`].
+/// What a row asks: its client, its product, its shape without the answer. See [`crate::ledger::ask_name`].
 pub type RowName = (u64, u64, u32);
 
 /// What a row's requests show when they are put in order.
@@ -76,43 +75,54 @@ pub struct UnderWay {
 #[derive(Debug, Default)]
 pub struct Patterns {
     rows: HashMap<RowName, Pattern, FxBuildHasher>,
-    /// Of LISTs and watches, how much was followed.
-    pub collections: Followed,
-    /// Of GETs of single objects, how much was followed.
-    pub objects: Followed,
+    /// How much was followed, by what it is.
+    pub followed: AllFollowed,
     /// The LISTs, if they were asked for, those of a row together.
     lists: Vec<UnderWay>,
+}
+
+/// How much was followed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AllFollowed {
+    /// Of LISTs.
+    pub lists: Followed,
+    /// Of watches.
+    pub watches: Followed,
+    /// Of GETs of single objects.
+    pub objects: Followed,
 }
 
 impl Patterns {
     /// Rebuilds the patterns. `keep_lists` keeps when each LIST was under way.
     #[must_use]
-    pub fn of(collections: Lives, objects: Lives, keep_lists: bool) -> Self {
-        Self::with_lists(collections, objects, &|_, _| keep_lists)
+    pub fn of(kept: Kept, keep_lists: bool) -> Self {
+        Self::with_lists(kept, &|_, _| keep_lists)
     }
 
     /// Rebuilds the patterns, and keeps when LISTs were under way that are wanted, by when they were received and ended.
     #[must_use]
-    pub fn with_lists(collections: Lives, objects: Lives, wanted: &dyn Fn(i64, i64) -> bool) -> Self {
-        let (collections, followed) = collections.settled();
-        let (objects, objects_followed) = objects.settled();
-        let records = || collections.iter().flat_map(|life| &life.records);
-        let log_begin = records().map(Record::at).min().unwrap_or(0);
-        let log = (log_begin, records().map(Record::end).max().unwrap_or(0));
-        let mut lists = lists(&collections, wanted);
-        lists.sort_unstable();
+    pub fn with_lists(mut kept: Kept, wanted: &dyn Fn(i64, i64) -> bool) -> Self {
+        let (lists, of_lists) = kept.lists.settled();
+        let (watches, of_watches) = kept.watches.settled();
+        let (objects, of_objects) = kept.objects.settled();
+        let followed = AllFollowed { lists: of_lists, watches: of_watches, objects: of_objects };
+        let mut under_way = under_way(&lists, wanted);
+        under_way.sort_unstable();
+        let log_end = lists.iter().chain(&watches).flat_map(|life| &life.records).map(Record::end).max();
+        let log_end = log_end.unwrap_or(0);
+        let collections = Instances::joined(lists, watches, &kept.watches);
+        let objects = objects.into_iter().map(Instances::of).collect();
         let mut rows: HashMap<RowName, Pattern, FxBuildHasher> = HashMap::default();
-        for lives in [collections, objects] {
-            // Lives of one product of a client stand together.
-            let clients: Vec<&[Life]> =
-                lives.chunk_by(|a, b| (a.client, a.product) == (b.client, b.product)).collect();
+        for instances in [collections, objects] {
+            // Instances of one product of a client stand together.
+            let clients: Vec<&[Instances]> = instances.chunk_by(|a, b| a.client() == b.client()).collect();
             let parts: Vec<Vec<(RowName, Pattern)>> =
-                clients.into_par_iter().map(|lives| of_one_client(lives, log)).collect();
+                clients.into_par_iter().map(|instances| of_one_client(instances, log_end)).collect();
             for (name, pattern) in parts.into_iter().flatten() {
                 rows.entry(name).or_default().merge(pattern);
             }
         }
-        Self { rows, collections: followed, objects: objects_followed, lists }
+        Self { rows, followed, lists: under_way }
     }
 
     /// The pattern of a row.
@@ -129,15 +139,64 @@ impl Patterns {
     }
 }
 
-fn lists(lives: &[Life], wanted: &dyn Fn(i64, i64) -> bool) -> Vec<UnderWay> {
-    use crate::ledger::lives::What::{InconsistentPage, List, NextPage};
+fn under_way(lives: &[Life], wanted: &dyn Fn(i64, i64) -> bool) -> Vec<UnderWay> {
     let of = |life: &Life, record: &Record| {
-        let row = (life.client, life.product, record.shape);
+        let row = (life.client, life.product, record.ask);
         let (from, to) = (record.at(), record.end());
-        let is_list = matches!(record.what(), List | NextPage | InconsistentPage);
-        (is_list && wanted(from, to)).then_some(UnderWay { row, from, to })
+        wanted(from, to).then_some(UnderWay { row, from, to })
     };
     lives.iter().flat_map(|life| life.records.iter().filter_map(move |record| of(life, record))).collect()
+}
+
+/// One instance with all that it did.
+#[derive(Debug)]
+struct Instances {
+    life: Life,
+    /// When the last of its watches began that was followed, if not all were.
+    watched_until: Option<i64>,
+}
+
+impl Instances {
+    fn of(life: Life) -> Self {
+        Self { life, watched_until: None }
+    }
+
+    fn client(&self) -> (u64, u64) {
+        (self.life.client, self.life.product)
+    }
+
+    /// Instances with their LISTs and their watches.
+    fn joined(lists: Vec<Life>, watches: Vec<Life>, followed: &Lives) -> Vec<Self> {
+        let name = |life: &Life| (life.client, life.product, life.instance.clone());
+        let mut watches: HashMap<_, Life, FxBuildHasher> =
+            watches.into_iter().map(|life| (name(&life), life)).collect();
+        let mut joined: Vec<Self> = Vec::with_capacity(lists.len());
+        for life in lists {
+            let mut one = Self::of(life);
+            match watches.remove(&name(&one.life)) {
+                Some(watching) => {
+                    one.watched_until = watching.until();
+                    one.life.records.extend(watching.records);
+                    one.life.records.sort_unstable();
+                }
+                None if !followed.may_follow(&one.life) => one.watched_until = Some(i64::MIN),
+                None => {}
+            }
+            joined.push(one);
+        }
+        joined.extend(watches.into_values().map(Self::of));
+        joined.sort_unstable_by(|Self { life: a, .. }, Self { life: b, .. }| {
+            (a.client, a.product, &a.instance).cmp(&(b.client, b.product, &b.instance))
+        });
+        joined
+    }
+}
+
+/// The most instants within an hour. They stand in their order.
+pub(crate) fn most_in_an_hour(instants: impl Iterator<Item = i64>) -> u64 {
+    let instants: Vec<i64> = instants.collect();
+    let until = |from: &i64| instants.partition_point(|at| *at < from + 3_600 * SECOND);
+    instants.iter().enumerate().map(|(first, from)| (until(from) - first) as u64).max().unwrap_or(0)
 }
 
 /// Rows of one product of a client, while they are being told of.
@@ -145,45 +204,47 @@ fn lists(lives: &[Life], wanted: &dyn Fn(i64, i64) -> bool) -> Vec<UnderWay> {
 pub(crate) struct Rows(HashMap<u32, Pattern, FxBuildHasher>);
 
 impl Rows {
-    pub(crate) fn of(&mut self, shape: u32) -> &mut Pattern {
-        self.0.entry(shape).or_default()
+    pub(crate) fn of(&mut self, ask: u32) -> &mut Pattern {
+        self.0.entry(ask).or_default()
     }
 }
 
-/// `log` is the first LIST's or WATCH's arrival and the last one's end, in microseconds since 1970.
-fn of_one_client(lives: &[Life], log: (i64, i64)) -> Vec<(RowName, Pattern)> {
+fn of_one_client(instances: &[Instances], log_end: i64) -> Vec<(RowName, Pattern)> {
     let mut rows = Rows::default();
     let mut reads = herd::Reads::default();
-    for (index, life) in lives.iter().enumerate() {
-        of_one_life(life, log.1, &mut rows);
-        reads.add(u32::try_from(index).unwrap_or(u32::MAX), &life.records);
+    for (index, one) in instances.iter().enumerate() {
+        of_one_instance(one, log_end, &mut rows);
+        reads.add(u32::try_from(index).unwrap_or(u32::MAX), &one.life.records);
     }
-    reads.tell((log.1 - log.0) / SECOND, &mut rows);
-    let name = |shape| (lives[0].client, lives[0].product, shape);
-    rows.0.into_iter().map(|(shape, pattern)| (name(shape), pattern)).collect()
+    reads.tell(&mut rows);
+    let (client, product) = instances[0].client();
+    rows.0.into_iter().map(|(ask, pattern)| ((client, product, ask), pattern)).collect()
 }
 
-fn of_one_life(life: &Life, log_end: i64, rows: &mut Rows) {
-    let mut shapes: Vec<u32> = life.records.iter().map(|record| record.shape).collect();
-    shapes.sort_unstable();
-    shapes.dedup();
-    for shape in shapes {
-        rows.of(shape).instances += 1;
+fn of_one_instance(one: &Instances, log_end: i64, rows: &mut Rows) {
+    let mut asks: Vec<u32> = one.life.records.iter().map(|record| record.ask).collect();
+    asks.sort_unstable();
+    asks.dedup();
+    for ask in asks {
+        rows.of(ask).instances += 1;
     }
-    let mut records = life.records.clone();
+    let mut records = one.life.records.clone();
     // Stable: what is of one target stays in the order of time.
     records.sort_by_key(|record| record.target);
     for of_target in records.chunk_by(|a, b| a.target == b.target) {
-        of_one_target(&life.instance, of_target, log_end, rows);
+        of_one_target(one, of_target, log_end, rows);
     }
 }
 
-fn of_one_target(instance: &Instance<CompactString>, records: &[Record], log_end: i64, rows: &mut Rows) {
+fn of_one_target(one: &Instances, records: &[Record], log_end: i64, rows: &mut Rows) {
+    let instance = &one.life.instance;
     let reads = chain::reads(records);
     let watches = watching::watches(records);
-    let fates = informer::fates(&reads, &watches);
+    // What was not watched before is not known to have been watched later.
+    let known_until = one.watched_until.filter(|until| *until == i64::MIN || !watches.is_empty());
+    let fates = informer::fates(&reads, &watches, known_until);
     chain::tell(&reads, rows);
     watching::tell(instance, &watches, log_end, rows);
-    informer::tell(&reads, &watches, &fates, rows);
+    informer::tell(instance, &reads, &watches, &fates, rows);
     polling::tell(instance, &reads, &fates, rows);
 }

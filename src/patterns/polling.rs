@@ -42,7 +42,7 @@ pub struct Polling {
     pub intervals: Histogram,
     /// Each poller's median interval.
     pub medians: Histogram,
-    /// Each poller's spread.
+    /// Each poller's spread, in per cent of its median.
     pub spreads: Histogram,
     /// Those with the most reads.
     pub busiest: Vec<Poller>,
@@ -77,7 +77,7 @@ pub(super) fn tell(instance: &Instance<CompactString>, reads: &[Read], fates: &[
         .map(|(read, _)| read)
         .collect();
     for read in &alone {
-        rows.of(read.shape).polling.alone += 1;
+        rows.of(read.ask).polling.alone += 1;
     }
     if alone.len() < FEWEST {
         return;
@@ -87,22 +87,22 @@ pub(super) fn tell(instance: &Instance<CompactString>, reads: &[Read], fates: &[
     intervals.sort_unstable();
     let quantile = |quarters: usize| intervals[(intervals.len() - 1) * quarters / 4];
     let (median, spread) = (quantile(2), quantile(3) - quantile(1));
-    let polling = &mut rows.of(usual_shape(&alone)).polling;
+    let polling = &mut rows.of(usual_ask(&alone)).polling;
     polling.pollers += 1;
     polling.medians.record(median);
-    polling.spreads.record(spread);
+    polling.spreads.record(spread.saturating_mul(100) / median.max(1));
     for interval in &intervals {
         polling.intervals.record(*interval);
     }
     polling.name(Poller { reads: alone.len() as u64, median, spread, instance: instance.clone() });
     for read in alone {
-        rows.of(read.shape).polling.reads += 1;
+        rows.of(read.ask).polling.reads += 1;
     }
 }
 
 /// The shape that most reads have; of several the least.
-fn usual_shape(reads: &[&Read]) -> u32 {
-    let mut shapes: Vec<u32> = reads.iter().map(|read| read.shape).collect();
+fn usual_ask(reads: &[&Read]) -> u32 {
+    let mut shapes: Vec<u32> = reads.iter().map(|read| read.ask).collect();
     shapes.sort_unstable();
     let most = shapes.chunk_by(|a, b| a == b).rev().max_by_key(|same| same.len());
     most.map_or(0, |same| same[0])

@@ -1,7 +1,7 @@
 //! Small logs told by hand.
 
 use super::*;
-use crate::classify::By;
+use crate::classify::{By, Instance};
 use crate::ledger::lives::{Came, What};
 
 /// One request: when it was received, what it was, what came of it, how long it took; times in milliseconds.
@@ -31,13 +31,13 @@ fn page(at: i64, revision: u32) -> Did {
 fn records(done: &[Did]) -> Vec<Record> {
     let record = |(index, did): (usize, &Did)| {
         let Did(at, what, came, millis, revision) = *did;
-        let shape = match what {
+        let ask = match what {
             What::List | What::Get => LIST,
             What::NextPage | What::InconsistentPage => PAGE,
             What::WatchBegan | What::WatchEnded => WATCH,
         };
-        let link = if shape == WATCH { u32::try_from(index).expect("small") + 1 } else { revision };
-        Record::made_up(at * 1_000, what, came, (7, shape), link, millis)
+        let link = if ask == WATCH { u32::try_from(index).expect("small") + 1 } else { revision };
+        Record::made_up(at * 1_000, what, came, (7, ask), link, millis).asking_page()
     };
     let mut records: Vec<Record> = done.iter().enumerate().map(record).collect();
     records.sort_unstable();
@@ -51,14 +51,15 @@ fn life(name: &str, done: &[Did]) -> Life {
 }
 
 fn patterns(lives: &[Life]) -> HashMap<u32, Pattern> {
-    of_one_client(lives, (0, 3_600 * SECOND))
+    let instances: Vec<Instances> = lives.iter().cloned().map(Instances::of).collect();
+    of_one_client(&instances, 3_600 * SECOND)
         .into_iter()
-        .map(|((_, _, shape), pattern)| (shape, pattern))
+        .map(|((_, _, ask), pattern)| (ask, pattern))
         .collect()
 }
 
-fn of(done: &[Did], shape: u32) -> Pattern {
-    patterns(&[life("a", done)]).remove(&shape).unwrap_or_default()
+fn of(done: &[Did], ask: u32) -> Pattern {
+    patterns(&[life("a", done)]).remove(&ask).unwrap_or_default()
 }
 
 #[test]
@@ -96,6 +97,7 @@ fn why_an_informer_begins_anew() {
         relists_refused: 1,
         relists_ended: 1,
         most_relists: 4,
+        most_in_an_hour: 3,
         twice: 0,
     };
     assert_eq!(informers, told, "a watch that ends at once has an expired revision too");
@@ -164,7 +166,7 @@ fn two_informers_of_one_pod_run_beside_each_other() {
 #[test]
 fn a_refused_watch_list_falls_back() {
     let mut done = records(&[list(500), open_watch(900)]);
-    done.push(Record::made_up(0, What::WatchEnded, Came::Refused, (7, 4), 9, 1).asking_initial_events());
+    done.push(Record::made_up(0, What::WatchEnded, Came::Invalid, (7, 4), 9, 1).asking_initial_events());
     done.sort_unstable();
     let life = Life { records: done, ..life("a", &[]) };
     let patterns = patterns(&[life]);
@@ -187,4 +189,90 @@ fn a_fleet_at_once_is_a_herd_and_a_fleet_at_rest_is_none() {
     // One that lists in a hurry is no herd.
     let hurry: Vec<i64> = (0..100).map(|n| n * 10).collect();
     assert_eq!(patterns(&[at(0, &hurry)])[&LIST].herds.count, 0);
+}
+
+#[test]
+fn pages_of_another_walk_and_those_after_an_inconsistent_one() {
+    let whole = Record::made_up(0, What::List, Came::Served, (7, LIST), 0, 100);
+    let mut orphans = records(&[page(390_000, 5), page(391_000, 5)]);
+    orphans.insert(0, whole);
+    let patterns = patterns(&[Life { records: orphans, ..life("a", &[]) }]);
+    assert_eq!(
+        (patterns[&PAGE].chains.pages, patterns[&PAGE].chains.headless),
+        (2, 1),
+        "a LIST without a limit has none"
+    );
+    let inconsistent = Did(3_000, What::InconsistentPage, Came::Served, 100, 0);
+    let done = [list(0), page(1_000, 5), inconsistent, page(4_000, 9), page(5_000, 9)];
+    let chains = of(&done, PAGE).chains;
+    assert_eq!((chains.count, chains.pages, chains.headless), (1, 5, 0));
+    assert_eq!(
+        of(&[list(0), page(700_000, 5)], PAGE).chains.headless,
+        1,
+        "no server keeps a revision so long"
+    );
+}
+
+#[test]
+fn a_killed_server_makes_no_second_informer() {
+    let done = [list(0), open_watch(200), list(300_000), open_watch(300_200)];
+    assert_eq!(of(&done, WATCH).watching.most_at_once, 0);
+    let two = [list(0), open_watch(200), list(400), open_watch(600)];
+    assert_eq!(of(&two, WATCH).watching.most_at_once, 2, "of one start");
+}
+
+#[test]
+fn polls_beside_an_informer_are_not_taken_up_when_its_watch_goes_on() {
+    let polls = (0..60).map(|n| list(10_000 + n * 10_000));
+    let watches = (0..10).map(|n| watch(200 + n * 60_000, 59_900));
+    let done: Vec<Did> = [list(0)].into_iter().chain(polls).chain(watches).collect();
+    let pattern = of(&done, LIST);
+    assert_eq!((pattern.informers.starts, pattern.informers.relists()), (1, 0));
+    assert_eq!(pattern.polling.reads, 60);
+}
+
+#[test]
+fn clocks_of_two_servers_may_be_apart() {
+    let done: Vec<Did> = (0..5)
+        .flat_map(|n| {
+            let at = n * 60_000;
+            // The WATCH's server is behind.
+            [list(at), Did(at + 20, What::WatchEnded, Came::Expired, 1, 0)]
+        })
+        .collect();
+    let informers = of(&done, LIST).informers;
+    assert_eq!((informers.starts, informers.relists_expired, informers.most_in_an_hour), (1, 4, 4));
+}
+
+#[test]
+fn a_start_twice_has_a_watch_and_no_third_list() {
+    let twice = |done: &[Did]| of(done, LIST).informers.twice;
+    assert_eq!(twice(&[list(0), list(40_000)]), 0, "a job at its begin and its end");
+    assert_eq!(twice(&[list(0), list(2_000), watch(2_200, 100_000)]), 1);
+    let later = [list(0), watch(200, 300_000), list(301_000), list(303_000), watch(303_200, 100_000)];
+    assert_eq!(twice(&later), 1, "a process that began anew in its pod");
+    assert_eq!(twice(&[list(0), list(1_000), list(2_000), watch(2_200, 100_000)]), 0);
+}
+
+#[test]
+fn what_comes_after_the_watches_that_were_followed_is_not_told() {
+    let done: Vec<Did> =
+        [list(0), watch(200, 300_000)].into_iter().chain((1..9).map(|n| list(n * 600_000))).collect();
+    let told = |watched_until| {
+        let one = Instances { life: life("a", &done), watched_until };
+        let patterns: HashMap<u32, Pattern> = of_one_client(&[one], 3_600 * SECOND)
+            .into_iter()
+            .map(|((_, _, ask), pattern)| (ask, pattern))
+            .collect();
+        patterns[&LIST].polling.alone
+    };
+    assert_eq!((told(None), told(Some(200_000)), told(Some(i64::MIN))), (8, 0, 0));
+}
+
+#[test]
+fn much_at_once_takes_no_square_of_time() {
+    let lists = (0..30_000).map(list);
+    let watches = (0..30_000).map(|n| open_watch(30_000 + n));
+    let done: Vec<Did> = lists.chain(watches).collect();
+    assert_eq!(of(&done, WATCH).watching.watches, 30_000);
 }

@@ -1,10 +1,9 @@
 //! Lives of watches: how long they lived, whether they were begun again at once, and which ran beside each other.
 
-use std::cmp::Reverse;
-
 use compact_str::CompactString;
 
-use super::{Rows, SECOND};
+use super::informer::START;
+use super::{Rows, SECOND, most_in_an_hour};
 use crate::classify::Instance;
 use crate::ledger::Merge;
 use crate::ledger::lives::{Came, Record, What};
@@ -26,8 +25,10 @@ pub struct Watch {
     pub at: i64,
     /// It ended; `None` if that is not in the log.
     pub end: Option<i64>,
+    /// It was gone by then, as far as is known.
+    pub gone: Option<i64>,
     /// Its shape.
-    pub shape: u32,
+    pub ask: u32,
     /// What came of it.
     pub came: Came,
     /// It asked for the present objects first.
@@ -35,6 +36,12 @@ pub struct Watch {
 }
 
 impl Watch {
+    /// A watch for tests.
+    #[cfg(test)]
+    pub(super) fn made_up(at: i64, end: Option<i64>, came: Came) -> Self {
+        Self { at, end, gone: end, ask: 2, came, asks_initial_events: false }
+    }
+
     /// It ended within [`SHORT`], and was served.
     #[must_use]
     pub fn is_short(&self) -> bool {
@@ -42,26 +49,29 @@ impl Watch {
     }
 }
 
-/// The watches of one target, whose records stand in the order of time. Of a watch that began and ended there are two
-/// records, or three, with the same instant and ID.
+/// The watches of one target, whose records stand in the order of time. A watch of which no end is in the log lived, as far
+/// as is known, until the next one began, unless both are of one start: a server that is killed writes no ends.
 #[must_use]
 pub fn watches(records: &[Record]) -> Vec<Watch> {
-    let mut found: Vec<&Record> = records
+    let mut watches: Vec<Watch> = records
         .iter()
         .filter(|record| matches!(record.what(), What::WatchBegan | What::WatchEnded))
-        .collect();
-    found.sort_by_key(|record| (record.at(), record.link, Reverse(record.what())));
-    found.dedup_by_key(|record| (record.at(), record.link));
-    found
-        .into_iter()
         .map(|record| Watch {
             at: record.at(),
             end: (record.what() == What::WatchEnded).then(|| record.end()),
-            shape: record.shape,
+            gone: None,
+            ask: record.ask,
             came: record.came(),
             asks_initial_events: record.asks_initial_events(),
         })
-        .collect()
+        .collect();
+    watches.sort_by_key(|watch| watch.at);
+    let begins: Vec<i64> = watches.iter().map(|watch| watch.at).collect();
+    for watch in &mut watches {
+        let next = begins.partition_point(|at| *at <= watch.at + START);
+        watch.gone = watch.end.or(begins.get(next).copied());
+    }
+    watches
 }
 
 /// Lives of watches.
@@ -75,6 +85,8 @@ pub struct Watching {
     pub short: u64,
     /// The most such watches of one collection by one instance.
     pub most_short: u64,
+    /// The most of them within an hour.
+    pub most_short_in_an_hour: u64,
     /// Watches that ran beside another of the same collection by the same instance.
     pub beside: u64,
     /// The most of them at once.
@@ -91,6 +103,7 @@ impl Merge for Watching {
         self.ended += other.ended;
         self.short += other.short;
         self.most_short = self.most_short.max(other.most_short);
+        self.most_short_in_an_hour = self.most_short_in_an_hour.max(other.most_short_in_an_hour);
         self.beside += other.beside;
         self.most_at_once = self.most_at_once.max(other.most_at_once);
         self.doubled_instances += other.doubled_instances;
@@ -102,23 +115,25 @@ impl Merge for Watching {
 pub(super) fn tell(instance: &Instance<CompactString>, watches: &[Watch], log_end: i64, rows: &mut Rows) {
     let Some(first) = watches.first() else { return };
     for watch in watches {
-        rows.of(watch.shape).watching.merge(Watching {
+        rows.of(watch.ask).watching.merge(Watching {
             watches: 1,
             ended: u64::from(watch.end.is_some()),
             short: u64::from(watch.is_short()),
             ..Watching::default()
         });
     }
-    let short = watches.iter().filter(|watch| watch.is_short());
-    if let Some(last) = short.clone().next_back() {
-        rows.of(last.shape)
-            .watching
-            .merge(Watching { most_short: short.count() as u64, ..Watching::default() });
+    let short: Vec<&Watch> = watches.iter().filter(|watch| watch.is_short()).collect();
+    if let Some(last) = short.last() {
+        rows.of(last.ask).watching.merge(Watching {
+            most_short: short.len() as u64,
+            most_short_in_an_hour: most_in_an_hour(short.iter().map(|watch| watch.at)),
+            ..Watching::default()
+        });
     }
     if instance.is_one_process() {
         let (beside, most) = beside(watches, log_end);
         if most > 1 {
-            rows.of(first.shape).watching.merge(Watching {
+            rows.of(first.ask).watching.merge(Watching {
                 beside,
                 most_at_once: most,
                 doubled_instances: 1,
@@ -132,26 +147,30 @@ pub(super) fn tell(instance: &Instance<CompactString>, watches: &[Watch], log_en
 fn beside(watches: &[Watch], log_end: i64) -> (u64, u64) {
     let mut edges: Vec<(i64, bool, usize)> = Vec::new();
     for (index, watch) in watches.iter().enumerate().filter(|(_, watch)| watch.came == Came::Served) {
-        let (from, to) = (watch.at + OVERLAP, watch.end.unwrap_or(log_end) - OVERLAP);
+        let (from, to) = (watch.at + OVERLAP, watch.gone.unwrap_or(log_end) - OVERLAP);
         if from < to {
             edges.extend([(from, true, index), (to, false, index)]);
         }
     }
     // Of two edges at one instant an end comes first.
     edges.sort_unstable();
-    let (mut running, mut doubled, mut most) = (Vec::new(), vec![false; watches.len()], 0);
+    let (mut running, mut doubled, mut most) = (0_u64, vec![false; watches.len()], 0);
+    // The exclusive or of those that run: where one runs alone, that one.
+    let mut which = 0;
     for (_, begins, index) in edges {
         if begins {
-            running.push(index);
-            most = most.max(running.len() as u64);
-            if running.len() > 1 {
-                for index in &running {
-                    doubled[*index] = true;
-                }
+            if running > 0 {
+                doubled[index] = true;
             }
+            if running == 1 {
+                doubled[which] = true;
+            }
+            running += 1;
+            most = most.max(running);
         } else {
-            running.retain(|other| *other != index);
+            running -= 1;
         }
+        which ^= index;
     }
     (doubled.into_iter().filter(|is| *is).count() as u64, most)
 }

@@ -11,7 +11,8 @@ use crate::decode::{Decoder, Envelope, Foreign, Layers, Outcome, SkipReason, Sou
 use crate::input::{Block, Place, Source};
 use crate::k8s::Event;
 use crate::ledger::{
-    Additions, Dedup, EtcdLines, Index, Ledger, Merge, Seen, ServerTimeline, SkipAt, SourceCounts, Waiting,
+    Additions, Dedup, EtcdLines, Index, Ledger, Merge, RowName, Seen, ServerTimeline, SkipAt, SourceCounts,
+    Waiting,
 };
 
 /// What is done with what is read.
@@ -318,6 +319,9 @@ fn observe(settings: &Settings, ledger: &mut Ledger, request: &Request<'_>, is_n
             if settings.patterns {
                 ledger.follow(request, row);
             }
+        }
+        (true, false) if settings.patterns && settings.filter.concerns(request) => {
+            ledger.follow(request, RowName::of(request));
         }
         (false, true) => ledger.observe_copy(request),
         (_, false) => {}

@@ -2,7 +2,7 @@
 
 use super::plain::{bytes, count, counted, duration};
 use super::prose::Line;
-use crate::report::v1::{Chains, Followed, Herds, Informers, Pattern, Polling, Report, Watches};
+use crate::report::v1::{AllFollowed, Chains, Followed, Herds, Informers, Pattern, Polling, Report, Watches};
 
 /// A line for each thing that they show.
 pub(super) fn lines(pattern: &Pattern) -> Vec<Line> {
@@ -149,7 +149,7 @@ pub(super) fn left_out(report: &Report) -> Vec<String> {
             )
         })
     };
-    let collections = of(&report.followed_collections, "LISTs and WATCHes");
-    let objects = of(&report.followed_objects, "GETs");
-    collections.into_iter().chain(objects).collect()
+    let AllFollowed { lists, watches, objects } = &report.followed;
+    let all = [of(lists, "LISTs"), of(watches, "WATCHes"), of(objects, "GETs of single objects")];
+    all.into_iter().flatten().collect()
 }

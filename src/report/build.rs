@@ -74,8 +74,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let traces = server_log::traces(&mut ledger.traces);
     // Of millions of LISTs, those that may have to do with one of etcd's slow reads.
     let slow = context.etcd.map_or_else(Spans::default, |etcd| etcd.log.lines.ranges.spans(SLACK));
-    let patterns =
-        Patterns::with_lists(ledger.collections, ledger.objects, &|from, to| slow.overlap(from, to));
+    let patterns = Patterns::with_lists(ledger.kept, &|from, to| slow.overlap(from, to));
     let mut accounts = Accounts::open(
         ledger.clients,
         patterns,
@@ -88,8 +87,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     if let Some(etcd) = &context.etcd {
         accounts.match_slow_reads(etcd.log.lines.ranges.iter());
     }
-    let followed_collections = patterns::followed(&accounts.collections);
-    let followed_objects = patterns::followed(&accounts.objects);
+    let followed = patterns::followed(&accounts.followed);
     let inventory = context.inventory.map(|inventory| cost::inventory(inventory, &accounts));
     let rules = &context.rules.rules;
     let mut judged = judge(&accounts, &ledger.input, rules, &context.policy.suppressions);
@@ -143,8 +141,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         inventory,
         ranking: cost::ranking(context.inventory),
         clients,
-        followed_collections,
-        followed_objects,
+        followed,
         traces,
         traces_left_out: ledger.traces.left_out(),
         etcd_log,

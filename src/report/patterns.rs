@@ -4,7 +4,7 @@ use super::v1;
 use crate::classify::By;
 use crate::k8s::timestamp;
 use crate::ledger;
-use crate::patterns::{Chains, Herds, Informers, Pattern, Polling, Watching};
+use crate::patterns::{AllFollowed, Chains, Herds, Informers, Pattern, Polling, Watching};
 
 /// The pattern, if there is more to tell than a number of instances.
 pub(super) fn pattern(pattern: &Pattern) -> Option<v1::Pattern> {
@@ -99,7 +99,15 @@ fn watches(watching: &Watching) -> Option<v1::Watches> {
     })
 }
 
-pub(super) fn followed(followed: &ledger::Followed) -> v1::Followed {
+pub(super) fn followed(followed: &AllFollowed) -> v1::AllFollowed {
+    v1::AllFollowed {
+        lists: one_followed(&followed.lists),
+        watches: one_followed(&followed.watches),
+        objects: one_followed(&followed.objects),
+    }
+}
+
+fn one_followed(followed: &ledger::Followed) -> v1::Followed {
     v1::Followed {
         instances: followed.instances,
         one_of: followed.one_of,

@@ -24,7 +24,8 @@ pub use finding::{
 };
 pub use input::{Copy, Damaged, Input, NotRead, NotReadFile, SkippedAt, SourceInput, WithoutEvents};
 pub use pattern::{
-    Chains, Followed, Herd, Herds, Informers, Instance, Pattern, Poller, Polling, Relists, Watches,
+    AllFollowed, Chains, Followed, Herd, Herds, Informers, Instance, Pattern, Poller, Polling, Relists,
+    Watches,
 };
 pub use server_log::{Items, PriorityAndFairness, TraceGroup};
 pub(crate) use timeline::minute;
@@ -64,10 +65,8 @@ pub struct Report {
     pub ranking: Ranking,
     /// The clients, the costliest first, as `ranking` says.
     pub clients: Vec<Client>,
-    /// Of LISTs and watches, what patterns over time are made of.
-    pub followed_collections: Followed,
-    /// Of GETs of single objects, what patterns over time are made of.
-    pub followed_objects: Followed,
+    /// What patterns over time are made of.
+    pub followed: AllFollowed,
     /// Slow requests (above 500 ms) that the apiserver's own log traces, the greatest time first.
     pub traces: Vec<TraceGroup>,
     /// Traces that are not counted there: more than 32,768 were seen.

@@ -1,5 +1,8 @@
 //! One request of an instance, in 24 bytes.
 
+use compact_str::CompactString;
+
+use crate::apiserver::Asked;
 use crate::apiserver::options::Page;
 use crate::classify::Request;
 use crate::k8s::{Stage, Verb};
@@ -36,14 +39,17 @@ pub enum Came {
     Expired,
     /// Any other status from 400 on.
     Refused,
+    /// 400 or 422: what was asked is not known or not allowed here.
+    Invalid,
 }
 
 impl Came {
-    const ALL: [Self; 3] = [Self::Served, Self::Expired, Self::Refused];
+    const ALL: [Self; 4] = [Self::Served, Self::Expired, Self::Refused, Self::Invalid];
 
     fn of(status: Option<u16>) -> Self {
         match status {
             Some(410) => Self::Expired,
+            Some(400 | 422) => Self::Invalid,
             Some(400..) => Self::Refused,
             _ => Self::Served,
         }
@@ -57,8 +63,8 @@ pub struct Record {
     when: i64,
     /// A hash of its path and selectors.
     pub target: u32,
-    /// The hash of its shape: see [`shape_of`].
-    pub shape: u32,
+    /// A hash of what is asked: of its row's shape without the answer. See [`ask_of`].
+    pub ask: u32,
     /// Of a WATCH, a hash of its ID; of a further page, one of its revision.
     pub link: u32,
     /// How long it took or lived, in milliseconds.
@@ -66,11 +72,13 @@ pub struct Record {
 }
 
 const WHAT_BITS: u32 = 8;
+/// 2^54 microseconds since 1970, in the year 2540: a clock that says so tells nothing of an order.
+const LATEST: i64 = 1 << 54;
 
 impl Record {
-    /// The record of a request; `None` for what no pattern is made of. `shape` is the hash of its row's shape.
-    pub(super) fn of(request: &Request<'_>, shape: u64) -> Option<Self> {
-        let received = request.received?;
+    /// The record of a request; `None` for what no pattern is made of.
+    pub(super) fn of(request: &Request<'_>) -> Option<Self> {
+        let received = request.received.filter(|received| *received < LATEST)?;
         let what = match (request.asked.verb, request.stage) {
             (Verb::Get, Stage::ResponseComplete | Stage::Panic) => What::Get,
             (Verb::List, Stage::ResponseComplete | Stage::Panic) => match request.asked.options.page {
@@ -87,12 +95,14 @@ impl Record {
             What::NextPage => request.revision().map_or(0, |revision| hash_of(&revision)),
             _ => 0,
         };
-        let asks_initial_events = i64::from(request.asked.options.send_initial_events == Some(true));
-        let low = what as i64 | (Came::of(request.status) as i64) << 3 | asks_initial_events << 5;
+        let options = &request.asked.options;
+        let asks =
+            i64::from(options.send_initial_events == Some(true)) | i64::from(options.limit.is_page()) << 1;
+        let low = what as i64 | (Came::of(request.status) as i64) << 3 | asks << 5;
         Some(Self {
             when: received << WHAT_BITS | low,
             target: half(request.collection_hash()),
-            shape: half(shape),
+            ask: half(hash_of(&request.asked)),
             link: half(link),
             millis: u32::try_from(request.micros.unwrap_or(0) / 1_000).unwrap_or(u32::MAX),
         })
@@ -104,17 +114,23 @@ impl Record {
         at: i64,
         what: What,
         came: Came,
-        (target, shape): (u32, u32),
+        (target, ask): (u32, u32),
         link: u32,
         millis: u32,
     ) -> Self {
-        Self { when: at << WHAT_BITS | what as i64 | (came as i64) << 3, target, shape, link, millis }
+        Self { when: at << WHAT_BITS | what as i64 | (came as i64) << 3, target, ask, link, millis }
     }
 
     /// The same as a WATCH that asks for the present objects first.
     #[cfg(test)]
     pub(crate) fn asking_initial_events(self) -> Self {
         Self { when: self.when | 1 << 5, ..self }
+    }
+
+    /// The same as a LIST that asks for a page.
+    #[cfg(test)]
+    pub(crate) fn asking_page(self) -> Self {
+        Self { when: self.when | 1 << 6, ..self }
     }
 
     /// When it was received, in microseconds since 1970.
@@ -150,6 +166,12 @@ impl Record {
     pub fn asks_initial_events(&self) -> bool {
         self.bits(5, 1) == 1
     }
+
+    /// It asks for a page (`limit`).
+    #[must_use]
+    pub fn asks_page(&self) -> bool {
+        self.bits(6, 1) == 1
+    }
 }
 
 /// The upper half of a hash, which is the better one.
@@ -157,10 +179,10 @@ fn half(hash: u64) -> u32 {
     (hash >> 32) as u32
 }
 
-/// The name of a row's shape in records.
+/// What records call a question: a shape without its answer.
 #[must_use]
-pub fn shape_of(hash: u64) -> u32 {
-    half(hash)
+pub fn ask_of(asked: &Asked<CompactString>) -> u32 {
+    half(hash_of(&asked.as_borrowed()))
 }
 
 #[cfg(test)]
@@ -170,7 +192,7 @@ mod tests {
     #[test]
     fn a_record_says_what_it_was_made_of() {
         let when = 1_700_000_000_123_456_i64 << WHAT_BITS | What::WatchEnded as i64 | 1 << 3 | 1 << 5;
-        let record = Record { when, target: 0, shape: 0, link: 0, millis: 2_000 };
+        let record = Record { when, target: 0, ask: 0, link: 0, millis: 2_000 };
         assert_eq!((record.at(), record.end()), (1_700_000_000_123_456, 1_700_000_002_123_456));
         assert_eq!((record.what(), record.came()), (What::WatchEnded, Came::Expired));
         assert!(record.asks_initial_events());

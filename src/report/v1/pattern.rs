@@ -165,7 +165,18 @@ pub struct Watches {
     pub fallbacks: u64,
 }
 
-/// Of what patterns over time are made.
+/// What patterns over time are made of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AllFollowed {
+    /// Of LISTs.
+    pub lists: Followed,
+    /// Of watches.
+    pub watches: Followed,
+    /// Of GETs of single objects.
+    pub objects: Followed,
+}
+
+/// What of one kind was followed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Followed {
