@@ -39,14 +39,14 @@ pub use traces::Traces;
 pub use versions::{ServerTimeline, VersionEvidence};
 pub use waiting::Waiting;
 
-use crate::apiserver::Asked;
+use crate::apiserver::{Asked, Target};
 use crate::classify::{Request, Shape, ShapeRef};
 use crate::decode::klog::TraceFragment;
 use crate::input::Place;
 use crate::k8s::identity::service_account;
 use crate::k8s::text::prefix;
 use crate::k8s::user_agent::Form;
-use crate::k8s::{self, AddressClass, Kind, pod_name};
+use crate::k8s::{self, AddressClass, Kind, Verb, pod_name};
 
 /// A commutative and associative sum.
 pub trait Merge {

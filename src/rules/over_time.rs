@@ -7,11 +7,18 @@ use super::value::Kind::{Double, Int, Text};
 use super::value::{Name, Value};
 use crate::k8s::timestamp;
 use crate::ledger::Histogram;
-use crate::patterns::herd::Herd;
+use crate::patterns::Pattern;
+use crate::patterns::herd::{Asks, Herd};
 use crate::patterns::polling::{Poller, Polling};
 
+/// The greatest herd.
 fn greatest(group: &Group<'_>) -> Option<Herd> {
     group.pattern().herds.greatest.first().copied()
+}
+
+/// What the greatest herd asks for.
+fn asks(pattern: &Pattern) -> Asks {
+    pattern.herds.greatest.first().and_then(|herd| herd.asks).unwrap_or_default()
 }
 
 fn busiest<'g>(group: &'g Group<'_>) -> Option<&'g Poller> {
@@ -84,6 +91,8 @@ pub(super) const COUNTS: &[Name<Get>] = counts! {
         |pattern| pattern.informers.relists_ended;
     "mostRelists", "The most times that one informer began anew.",
         |pattern| pattern.informers.most_relists;
+    "mostRelistsInAnHour", "The most times within 60 minutes that one informer began anew as its WATCH had expired or been refused. Of instances that are addresses none are counted: behind one there may be many informers.",
+        |pattern| pattern.informers.most_in_an_hour;
     "startsTwice", "Starts of instances that made the same whole LIST twice within a minute, and no third time.",
         |pattern| pattern.informers.twice;
     "alone", "LISTs or GETs that were served and that no WATCH of the same followed within 30 s.",
@@ -100,6 +109,12 @@ pub(super) const COUNTS: &[Name<Get>] = counts! {
         |pattern| pattern.herds.requests;
     "herdInstances", "Instances of the greatest herd.",
         |pattern| pattern.herds.greatest.first().map_or(0, |herd| herd.instances);
+    "herdEtcdObjects", "Objects that etcd reads for the greatest herd, by the inventory; 0 where it is not known.",
+        |pattern| asks(pattern).etcd_objects;
+    "herdEtcdBytes", "The bytes of these.",
+        |pattern| asks(pattern).etcd_bytes;
+    "herdReceivedBytes", "Bytes that the greatest herd can have received at most, by the inventory; 0 where it is not known.",
+        |pattern| asks(pattern).received_bytes;
     "chains", "LISTs of which a further page was asked for.",
         |pattern| pattern.chains.count;
     "chainPages", "Pages of these LISTs.",
@@ -118,6 +133,8 @@ pub(super) const COUNTS: &[Name<Get>] = counts! {
         |pattern| pattern.watching.short;
     "mostShortWatches", "The most such WATCHes of one collection by one instance.",
         |pattern| pattern.watching.most_short;
+    "mostShortInAnHour", "The most such WATCHes of one collection by one instance within 60 minutes.",
+        |pattern| pattern.watching.most_short_in_an_hour;
     "doubledWatches", "WATCHes that ran beside another of the same collection and selectors by the same pod or node for 30 s or more.",
         |pattern| pattern.watching.beside;
     "mostAtOnce", "The most such WATCHes at once; 0 if there were none.",
@@ -178,14 +195,6 @@ pub(super) const TIMES: &[Name<Get>] = &[
             Value::Text(
                 greatest(group).map_or(String::new(), |herd| timestamp::format_micros(herd.from)).into(),
             )
-        },
-    },
-    Name {
-        name: "herdEtcdBytes",
-        kind: Int,
-        doc: "Bytes that etcd reads for the greatest herd, by the inventory; 0 where it is not known.",
-        get: |group| {
-            Value::count(greatest(group).and_then(|herd| herd.asks).map_or(0, |asks| asks.etcd_bytes))
         },
     },
     Name {
