@@ -55,7 +55,7 @@ pub fn instant(text: &str) -> String {
 
 /// The filters, their form and what they make of it, for people who write rules.
 pub const FILTERS: &[(&str, &str)] = &[
-    ("count", "`26093` as `26,093`; fractions are rounded"),
+    ("count", "`26093` as `26,093`; fractions are rounded, below 10 to one decimal"),
     ("times", "`1`, `2`, `1234` as `once`, `twice`, `1,234 times`"),
     ("bytes", "`2400000000` as `2.4 GB`"),
     ("instant", "`2026-11-20T20:36:00.123456Z` as `2026-11-20 20:36:00 UTC`"),
@@ -77,7 +77,11 @@ fn whole(number: f64, show: fn(u64) -> String) -> Result<String, Error> {
 
 /// Lets texts use [`FILTERS`].
 pub(super) fn add_to(environment: &mut Environment<'_>) {
-    environment.add_filter("count", |number: f64| whole(number, count));
+    environment.add_filter("count", |number: f64| match number {
+        // Rates are given to one decimal.
+        0.05..9.95 if (number - number.round()).abs() >= 0.05 => Ok(format!("{number:.1}")),
+        _ => whole(number, count),
+    });
     environment.add_filter("times", |number: f64| whole(number, times));
     environment.add_filter("bytes", |number: f64| whole(number, bytes));
     environment.add_filter("instant", |text: String| instant(&text));
@@ -97,7 +101,10 @@ mod tests {
     fn filters_show_figures_as_people_read_them() {
         for (text, shown) in [
             ("{{ 26093|count }}", "26,093"),
-            ("{{ 999.6|count }}", "1,000"),
+            (
+                "{{ 999.6|count }}, {{ 3.14|count }}, {{ 0.4|count }}, {{ 9.99|count }}, {{ 2.0|count }}",
+                "1,000, 3.1, 0.4, 10, 2",
+            ),
             ("{{ (1 - 1001)|count }}", "-1,000"),
             (
                 "{{ 0|times }}, {{ 1|times }}, {{ 2|times }}, {{ 1234|times }}",
