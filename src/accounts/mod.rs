@@ -66,7 +66,7 @@ pub struct Account {
     pub pods: DistinctSet,
     /// The workloads of these pods.
     pub workloads: DistinctSet,
-    /// The namespaces that its requests name.
+    /// The namespaces that its requests name, other than for its own upkeep.
     pub namespaces: DistinctSet,
     /// A user agent of each product, and the library that it tells.
     pub agents: BTreeMap<String, (String, Library)>,

@@ -33,6 +33,13 @@ pub fn format_micros(micros: i64) -> String {
         .map_or_else(|| "?".to_owned(), |t| t.to_rfc3339_opts(chrono::SecondsFormat::Micros, true))
 }
 
+/// The second of an instant in UTC for people, `2026-11-20 20:36:00 UTC`, or `?` for one that no calendar holds.
+#[must_use]
+pub fn format_second(micros: i64) -> String {
+    DateTime::from_timestamp_micros(micros)
+        .map_or_else(|| "?".to_owned(), |t| t.format("%Y-%m-%d %H:%M:%S UTC").to_string())
+}
+
 /// The minute of an instant as RFC 3339 in UTC without a fraction, `2026-11-20T20:36:00Z`, or `?` for one that no
 /// calendar holds.
 #[must_use]

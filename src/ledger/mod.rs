@@ -41,13 +41,14 @@ pub use traces::Traces;
 pub use versions::{ServerTimeline, VersionEvidence};
 pub use waiting::Waiting;
 
-use crate::apiserver::Asked;
+use crate::apiserver::{Asked, Target};
 use crate::classify::{Request, Shape, ShapeRef};
 use crate::decode::klog::TraceFragment;
 use crate::input::Place;
+use crate::k8s::identity::service_account;
 use crate::k8s::text::prefix;
 use crate::k8s::user_agent::Form;
-use crate::k8s::{self, AddressClass, Kind, pod_name};
+use crate::k8s::{self, AddressClass, Kind, Verb, pod_name};
 
 /// A commutative and associative sum.
 pub trait Merge {
@@ -153,8 +154,20 @@ pub struct Client {
     pub pods: DistinctSet,
     /// The workloads of these pods, as their names tell.
     pub workloads: DistinctSet,
-    /// The namespaces that its requests name.
+    /// The namespaces that its requests name, other than for its own upkeep: see [`is_upkeep`].
     pub namespaces: DistinctSet,
+}
+
+/// Whether a request tells nothing of where its client works: a Lease, of whatever namespace; and in a
+/// `ServiceAccount`'s own namespace what it looks up there, its configuration, certificates, events and elections.
+fn is_upkeep(request: &Request<'_>, namespace: &str) -> bool {
+    let Target::Resource { group, resource, .. } = request.asked.target else { return false };
+    if (group, resource) == ("coordination.k8s.io", "leases") {
+        return true;
+    }
+    let is_lookup = request.asked.verb == Verb::Get
+        || matches!(resource, "configmaps" | "secrets" | "events" | "endpoints" | "endpointslices");
+    is_lookup && service_account(request.client.identity).is_some_and(|(own, _)| own == namespace)
 }
 
 impl Default for Client {
@@ -224,7 +237,7 @@ impl Ledger {
         let (row, namespaces) = self.row(request, name);
         if row.observe(request) {
             let namespace = request.namespace();
-            if !namespace.is_empty() {
+            if !namespace.is_empty() && !is_upkeep(request, namespace) {
                 namespaces.insert(namespace);
             }
         }

@@ -38,9 +38,12 @@ fn informers(informers: &Informers) -> Line {
 fn polling(polling: &Polling) -> Option<Line> {
     let busiest = polling.busiest.first()?;
     let told = format!(
-        "the same again every {}, give or take {}, {} by ",
+        "the same again every {}{}, {} by ",
         duration(busiest.median_micros),
-        duration(busiest.spread_micros / 2),
+        match busiest.spread_micros / 2 {
+            0 => String::new(),
+            off => format!(", give or take {}", duration(off)),
+        },
         counted(busiest.reads, "time"),
     );
     let by = &busiest.instance;

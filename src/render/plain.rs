@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use crate::rules::figures::scaled;
+pub use crate::rules::figures::{bytes, count};
+
 /// Shows control characters, and characters that change how their neighbours are shown, as escapes.
 #[must_use]
 pub fn escaped(text: &str) -> Cow<'_, str> {
@@ -40,20 +43,6 @@ pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(short)
 }
 
-/// A count with separators: `26,093`.
-#[must_use]
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 /// A count in five characters at most: `4,718`, `26k`, `1.2M`.
 #[must_use]
 pub fn short_count(number: u64) -> String {
@@ -72,12 +61,6 @@ pub fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
-/// Bytes with three figures at most: `45.2 MB`.
-#[must_use]
-pub fn bytes(number: u64) -> String {
-    scaled(number, &["B", "kB", "MB", "GB", "TB", "PB"], 1000, " ", 99.95)
-}
-
 /// Microseconds with three figures at most: `850µs`, `12.4ms`, `1.2s`, `35m`.
 #[must_use]
 pub fn duration(micros: u64) -> String {
@@ -90,19 +73,6 @@ pub fn duration(micros: u64) -> String {
         3_600..172_800 => format!("{}h{:02}m", seconds / 3_600, seconds / 60 % 60),
         _ => format!("{}d{:02}h", seconds / 86_400, seconds / 3_600 % 24),
     }
-}
-
-/// Below `exact`, one decimal is shown.
-#[allow(clippy::cast_precision_loss, reason = "three figures are shown")]
-fn scaled(number: u64, units: &[&str], base: u64, space: &str, exact: f64) -> String {
-    let mut value = number as f64;
-    let mut unit = 0;
-    while value >= base as f64 && unit + 1 < units.len() {
-        value /= base as f64;
-        unit += 1;
-    }
-    let decimals = usize::from(unit > 0 && value < exact);
-    format!("{value:.decimals$}{space}{}", units[unit])
 }
 
 /// A share of a whole in per cent, with one decimal: `97.3 %`; a dash where there is no whole.

@@ -147,7 +147,8 @@ pub const CLIENT: &[Name<Get>] = &[
     Name {
         name: "namespaces",
         kind: Int,
-        doc: "Distinct namespaces that its requests name.",
+        doc: "Distinct namespaces that its requests name. Leases do not count, and in a ServiceAccount's own namespace \
+              neither do GETs, ConfigMaps, Secrets, Events, Endpoints and EndpointSlices: these tell nothing of where it works.",
         get: |row| Value::count(row.account.namespaces.count().0),
     },
 ];

@@ -7,6 +7,7 @@ mod checked;
 mod columns;
 pub mod condition;
 pub mod facts;
+pub mod figures;
 mod finding;
 pub mod group;
 pub mod input;

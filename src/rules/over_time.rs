@@ -7,11 +7,18 @@ use super::value::Kind::{Double, Int, Text};
 use super::value::{Name, Value};
 use crate::k8s::timestamp;
 use crate::ledger::Histogram;
-use crate::patterns::herd::Herd;
-use crate::patterns::polling::Poller;
+use crate::patterns::Pattern;
+use crate::patterns::herd::{Asks, Herd};
+use crate::patterns::polling::{Poller, Polling};
 
+/// The greatest herd.
 fn greatest(group: &Group<'_>) -> Option<Herd> {
     group.pattern().herds.greatest.first().copied()
+}
+
+/// What the greatest herd asks for.
+fn asks(pattern: &Pattern) -> Asks {
+    pattern.herds.greatest.first().map(|herd| herd.asks).unwrap_or_default()
 }
 
 fn busiest<'g>(group: &'g Group<'_>) -> Option<&'g Poller> {
@@ -23,8 +30,20 @@ fn seconds(micros: u64) -> Value<'static> {
     Value::Double((micros as f64 / 100_000.0).round() / 10.0)
 }
 
-fn half(of: &Histogram) -> Value<'static> {
-    seconds(of.percentile(50).unwrap_or(0))
+/// The spread of a poller's intervals in per cent of their median.
+fn spread(poller: &Poller) -> u64 {
+    poller.spread.saturating_mul(100) / poller.median.max(1)
+}
+
+/// The median over all pollers: exact where each is named, else of the histogram.
+fn median(group: &Group<'_>, of: fn(&Poller) -> u64, all: fn(&Polling) -> &Histogram) -> u64 {
+    let polling = &group.pattern().polling;
+    if polling.pollers > polling.busiest.len() as u64 {
+        return all(polling).percentile(50).unwrap_or(0);
+    }
+    let mut each: Vec<u64> = polling.busiest.iter().map(of).collect();
+    each.sort_unstable();
+    each.get(each.len().saturating_sub(1) / 2).copied().unwrap_or(0)
 }
 
 /// How long a kubelet keeps a `ConfigMap` or `Secret` before it reads it again, in seconds, as the node controller writes it
@@ -72,7 +91,9 @@ pub(super) const COUNTS: &[Name<Get>] = counts! {
         |pattern| pattern.informers.relists_ended;
     "mostRelists", "The most times that one informer began anew.",
         |pattern| pattern.informers.most_relists;
-    "startsTwice", "Starts of instances that made the same whole LIST twice within a minute, and no third time.",
+    "mostRelistsInAnHour", "The most times within 60 minutes that one informer began anew as its WATCH had expired or been refused. Of instances that are addresses none are counted: behind one there may be many informers.",
+        |pattern| pattern.informers.most_in_an_hour;
+    "startsTwice", "Starts at which an instance made the same whole LIST twice within ten seconds and no third time, and a WATCH followed.",
         |pattern| pattern.informers.twice;
     "alone", "LISTs or GETs that were served and that no WATCH of the same followed within 30 s.",
         |pattern| pattern.polling.alone;
@@ -88,6 +109,12 @@ pub(super) const COUNTS: &[Name<Get>] = counts! {
         |pattern| pattern.herds.requests;
     "herdInstances", "Instances of the greatest herd.",
         |pattern| pattern.herds.greatest.first().map_or(0, |herd| herd.instances);
+    "herdEtcdObjects", "Objects that etcd reads for the greatest herd, by the inventory; 0 where it is not known.",
+        |pattern| asks(pattern).etcd_objects.unwrap_or(0);
+    "herdEtcdBytes", "The bytes of these.",
+        |pattern| asks(pattern).etcd_bytes.unwrap_or(0);
+    "herdReceivedBytes", "Bytes that the greatest herd can have received at most, by the inventory; 0 where it is not known.",
+        |pattern| asks(pattern).received_bytes.unwrap_or(0);
     "chains", "LISTs of which a further page was asked for.",
         |pattern| pattern.chains.count;
     "chainPages", "Pages of these LISTs.",
@@ -106,6 +133,8 @@ pub(super) const COUNTS: &[Name<Get>] = counts! {
         |pattern| pattern.watching.short;
     "mostShortWatches", "The most such WATCHes of one collection by one instance.",
         |pattern| pattern.watching.most_short;
+    "mostShortInAnHour", "The most such WATCHes of one collection by one instance within 60 minutes.",
+        |pattern| pattern.watching.most_short_in_an_hour;
     "doubledWatches", "WATCHes that ran beside another of the same collection and selectors by the same pod or node for 30 s or more.",
         |pattern| pattern.watching.beside;
     "mostAtOnce", "The most such WATCHes at once; 0 if there were none.",
@@ -121,28 +150,34 @@ pub(super) const TIMES: &[Name<Get>] = &[
     Name {
         name: "pollSeconds",
         kind: Double,
-        doc: "Of the instance with the most polls, half of the intervals between them are no longer, in seconds.",
-        get: |group| seconds(busiest(group).map_or(0, |poller| poller.median)),
+        doc: "Half of the pollers poll at this interval or a shorter one, in seconds: the median of their own medians. \
+              Of more than five it is up to 12.5 % too long.",
+        get: |group| seconds(median(group, |poller| poller.median, |polling| &polling.medians)),
     },
     Name {
         name: "pollSpread",
         kind: Int,
-        doc: "Of that instance, how far the middle half of its intervals is spread, in per cent of `pollSeconds`: 0 for a clock.",
-        get: |group| {
-            Value::count(busiest(group).map_or(0, |poller| poller.spread * 100 / poller.median.max(1)))
-        },
+        doc: "How far the middle half of a poller's intervals is spread, in per cent of its median: 0 for a clock. Half \
+              of the pollers have this spread or less.",
+        get: |group| Value::count(median(group, spread, |polling| &polling.spreads)),
+    },
+    Name {
+        name: "busiestPollSeconds",
+        kind: Double,
+        doc: "Of the poller with the most polls, half of the intervals are no longer, in seconds.",
+        get: |group| seconds(busiest(group).map_or(0, |poller| poller.median)),
+    },
+    Name {
+        name: "busiestPollSpread",
+        kind: Int,
+        doc: "The spread of that poller's intervals, as `pollSpread` tells it.",
+        get: |group| Value::count(busiest(group).map_or(0, spread)),
     },
     Name {
         name: "pollInstance",
         kind: Text,
-        doc: "That instance: a pod, a node or an address; empty if the log names none.",
+        doc: "The instance with the most polls: a pod, a node or an address; empty if the log names none.",
         get: |group| Value::Text(busiest(group).map_or("", |poller| poller.instance.name.as_str()).into()),
-    },
-    Name {
-        name: "usualPollSeconds",
-        kind: Double,
-        doc: "Half of the instances that poll do it at this interval or a shorter one, in seconds; 12.5 % too long at most.",
-        get: |group| half(&group.pattern().polling.medians),
     },
     Name {
         name: "herdSeconds",
@@ -161,18 +196,6 @@ pub(super) const TIMES: &[Name<Get>] = &[
                 greatest(group).map_or(String::new(), |herd| timestamp::format_micros(herd.from)).into(),
             )
         },
-    },
-    Name {
-        name: "herdEtcdBytes",
-        kind: Int,
-        doc: "Bytes that etcd reads for the greatest herd, by the inventory; 0 where it is not known.",
-        get: |group| Value::count(greatest(group).and_then(|herd| herd.asks.etcd_bytes).unwrap_or(0)),
-    },
-    Name {
-        name: "herdEtcdObjects",
-        kind: Int,
-        doc: "Objects that etcd reads for the greatest herd, by the inventory; 0 where it is not known.",
-        get: |group| Value::count(greatest(group).and_then(|herd| herd.asks.etcd_objects).unwrap_or(0)),
     },
     Name {
         name: "longestChainSeconds",

@@ -7,6 +7,7 @@ use minijinja::value::{Enumerator, Object, ObjectRepr};
 use minijinja::{Environment, UndefinedBehavior, Value};
 
 use super::condition::Wrong;
+use super::figures;
 use super::mistake::expected;
 use super::names::{Root, Scope};
 use super::value::Kind;
@@ -32,6 +33,7 @@ const ONLY: &str = "text";
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    figures::add_to(&mut environment);
     environment
 });
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::family;
 use super::list::levels;
 use super::page::{Link, Part, parts};
+use crate::rules::figures::FILTERS;
 use crate::rules::names::Root;
 use crate::rules::{Rule, RuleSet};
 
@@ -81,6 +82,9 @@ pub fn names() -> String {
         }
     }
     page.push_str(TEXTS);
+    for (filter, shows) in FILTERS {
+        writeln!(page, "| `{filter}` | {shows} |").expect("a String");
+    }
     page
 }
 
@@ -97,7 +101,11 @@ const TEXTS: &str = "
 | `{{ shape }}` | the shape with the most requests |
 
 A placeholder may hold an operation (`{{ stats.requests * 2 }}`) or stand in a condition
-(`{% if client.namespaces != 1 %}s{% endif %}`), as in Jinja.
+(`{% if client.namespaces != 1 %}s{% endif %}`), as in Jinja. Beside Jinja's own filters there are some for figures
+(`{{ stats.requests|count }}`):
+
+| filter | shows |
+|---|---|
 ";
 
 /// Prose in which nothing but lists and `code` means anything to Markdown.
