@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_part_is_taken_out_of_wider_windows() {
-        let mut whole = of(&(0..600).collect::<Vec<_>>()).windows();
+        let mut whole = of(&(0..1_600).collect::<Vec<_>>()).windows();
         whole.subtract(&of(&[0, 1, 7]).windows());
         assert_eq!(whole.minutes, 2);
         let minute = 60_000_000;
