@@ -98,9 +98,9 @@ fn slow_reads_are_of_those_whose_lists_were_under_way() {
         clients(pods),
         [
             ("monitoring/poller", [3, 3, 2]),
-            ("ops/pager", [1, 1, 1]),
-            ("shop/tenant", [1, 1, 1]),
             ("ops/reporter", [1, 1, 0]),
+            ("shop/tenant", [1, 1, 1]),
+            ("ops/pager", [1, 1, 1]),
         ]
     );
     assert_eq!(pods["withoutClient"], 0);

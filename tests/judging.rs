@@ -114,9 +114,10 @@ fn naively(accounts: &Accounts, rules: &[Rule]) -> Found {
         let mut groups: BTreeMap<(usize, Vec<String>), Vec<Facts<'_>>> = BTreeMap::new();
         for (index, account) in accounts.clients.iter().enumerate() {
             for (key, entry) in &account.entries {
-                for ProductRow { product, row, fit, pattern, cost, .. } in &entry.rows {
+                for ProductRow { product, row, fit, pattern, slow_reads, cost, .. } in &entry.rows {
                     let (pattern, cost) = (pattern.as_deref(), cost.as_deref());
-                    let facts = Facts { accounts, account, key, entry, product, row, fit, pattern, cost };
+                    let facts =
+                        Facts { accounts, account, key, entry, product, row, fit, pattern, slow_reads, cost };
                     let holds = rule.matches.as_ref().is_none_or(|condition| {
                         let values: Vec<Value<'_>> =
                             condition.names.iter().map(|name| fact(*name, &facts)).collect();

@@ -140,29 +140,52 @@ fn a_long_log_has_wider_columns_of_which_the_busiest_minute_counts() {
 }
 
 #[test]
-fn windows_wider_than_a_minute_are_said() {
-    let log = lists(POLLER, "/api/v1/pods", (0..600).map(|minute| (minute, 1)));
-    let other = lists("alice", "/api/v1/nodes", [(33, 7), (34, 7)]);
-    let log = log + &other;
+fn a_days_log_has_exact_minutes() {
+    // Eight hours and a half are 512 minutes.
+    let steady = lists(POLLER, "/api/v1/pods", (0..1_440).map(|minute| (minute, 1)));
+    let log = steady + &lists(POLLER, "/api/v1/pods?limit=500", [(901, 600)]);
     let report = json(&log);
     let peak = &report["totals"]["peak"];
-    assert_eq!((&peak["windowMinutes"], &peak["requests"]), (&json!(2), &json!(9)));
+    let told = (&peak["windowMinutes"], &peak["requests"], &peak["at"]);
+    assert_eq!(told, (&json!(1), &json!(601), &json!("2026-11-21T11:37:00Z")));
+    assert_eq!(report["clients"][0]["rate"]["peakPerMinute"], 601.0);
+    assert_eq!(report["clients"][0]["timelines"][0]["points"].as_array().map(Vec::len), Some(1_440));
+    assert!(!scan(&log, &[], "80").contains("average"));
+}
+
+#[test]
+fn windows_wider_than_a_minute_are_said() {
+    let steady = lists(POLLER, "/api/v1/pods", (0..1_600).map(|minute| (minute, 1)));
+    let burst = lists("alice", "/api/v1/nodes", [(33, 1), (34, 7)]);
+    let log = steady.clone() + &burst;
+    let report = json(&log);
+    let part = |identity: &str, kind: &str, requests: u64| json!({"identity": identity, "kind": kind, "impersonatedBy": null, "requests": requests});
+    // The minute that is exact for the one is not lost in the windows of the other.
+    let clients = json!([part("alice", "user", 7), part(POLLER, "service-account", 1)]);
+    let peak = json!({"at": "2026-11-20T21:10:00Z", "windowMinutes": 2, "requests": 8, "clients": clients});
+    assert_eq!(report["totals"]["peak"], peak);
     let widths = |client: &Value| client["timelines"][0]["windowMinutes"].as_u64();
     let mut found: Vec<_> = report["clients"].as_array().expect("clients").iter().map(widths).collect();
     found.sort_unstable();
     assert_eq!(found, [Some(1), Some(2)]);
     let page = scan(&log, &[], "160");
-    assert!(
-        page.contains(
-            "peak     9 requests in the 2 minutes from 2026-11-20 21:08 UTC: user alice 7 (77.8 %)"
-        ),
-        "{page}"
-    );
-    assert!(
-        lines(&page, "Requests  ")[0]
-            .contains("peak 2 in the 2 minutes from 2026-11-20 20:36 UTC; 10 minutes a column"),
-        "{page}"
-    );
+    let head =
+        "8 requests in the minute from 2026-11-20 21:10 UTC, on average of 2 minutes: user alice 7 (87.5 %)";
+    assert!(page.contains(head), "{page}");
+    let told = lines(&page, "Requests  ")[0];
+    assert!(told.contains("peak 1 a minute on average of 2 minutes, 2026-11-20 20:36 UTC"), "{told}");
+    let messages = report["findings"].as_array().expect("findings").iter().map(|one| one["message"].as_str());
+    let of_poller: Vec<&str> = messages.flatten().filter(|message| message.contains("at peak")).collect();
+    assert!(!of_poller.is_empty(), "{report}");
+    for message in of_poller {
+        let mean = message.ends_with("; the peak is on average of 2 minutes");
+        assert_eq!(mean, !message.contains("alice"), "{message}");
+    }
+    // One shape of a client is active for days, another once.
+    let burst = lists(POLLER, "/api/v1/pods?limit=500", [(700, 600)]);
+    let report = json(&(steady + &burst));
+    let rate = &report["clients"][0]["rate"];
+    assert_eq!((&rate["peakPerMinute"], &rate["windowMinutes"]), (&json!(601.0), &json!(2)));
 }
 
 #[test]
@@ -172,6 +195,68 @@ fn a_watch_older_than_the_log_does_not_stretch_it() {
     log += &watch.replace("\"verb\":\"list\"", "\"verb\":\"watch\"");
     let page = scan(&log, &[], "80");
     assert_eq!(lines(&page, "Requests  "), ["▄▄▄▄█  peak 60 a minute at 20:40 UTC"]);
+}
+
+#[test]
+fn a_clock_that_is_wrong_by_years_does_not_flatten_the_lines() {
+    let log = lists(POLLER, "/api/v1/pods", [(0, 20), (1, 40), (3, 200), (4, 1), (9, 20)]);
+    let line = "▂▃▁█▂▁▁▁▁▂  peak 200 a minute at 20:39 UTC";
+    for year in [1970, 2027, 9999] {
+        let minute = (i64::from(year) - 2_026) * 365 * 24 * 60;
+        let page =
+            scan(&(log.clone() + &event(minute, 0, POLLER, "/api/v1/pods", "ResponseComplete")), &[], "160");
+        let told = lines(&page, "Requests  ");
+        assert_eq!(told, [format!("{line}; 1 far from these minutes not drawn")], "{year}");
+        // Of another client, nothing is left out.
+        let page =
+            scan(&(log.clone() + &event(minute, 0, "alice", "/api/v1/pods", "ResponseComplete")), &[], "160");
+        assert!(lines(&page, "Requests  ").contains(&line), "{year}: {page}");
+    }
+    // A log that is quiet for long is drawn as it is.
+    let quiet = lists(POLLER, "/api/v1/pods", [(0, 10), (1_000, 100), (1_001, 100)]);
+    assert!(lines(&scan(&quiet, &[], "160"), "Requests  ")[0].starts_with("▂▁"));
+}
+
+#[test]
+fn a_read_from_etcd_is_one_whatever_etcd_said() {
+    let asked = |number: usize, verb: &str, uri: &str, code: u16| {
+        let event = event(0, number, "alice", uri, "ResponseComplete");
+        event.replace("\"list\"", &format!("\"{verb}\"")).replace(":200", &format!(":{code}"))
+    };
+    let pods = "/api/v1/pods";
+    let page = "/api/v1/pods?limit=500&continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NSwic3RhcnQiOiJhIn0";
+    let (pod, events) = ("/api/v1/namespaces/a/pods/b", "/api/v1/events?watch=1&resourceVersion=0");
+    let requests = [
+        ("list", pods, 200, 1),
+        ("list", page, 410, 1),
+        ("list", pods, 504, 1),
+        ("get", pod, 404, 1),
+        ("list", pods, 429, 0),
+        ("list", pods, 403, 0),
+        ("list", pods, 400, 0),
+        ("get", pod, 401, 0),
+        ("watch", events, 200, 0),
+    ];
+    for (number, (verb, uri, code, reads)) in requests.into_iter().enumerate() {
+        let report = json(&asked(number, verb, uri, code));
+        let totals = &report["totals"];
+        let counted =
+            [&totals["etcdLists"], &totals["etcdGets"]].map(|count| count.as_u64().expect("a count"));
+        let points = &report["clients"][0]["timelines"][0]["points"];
+        let told = (counted.iter().sum::<u64>(), &points[0][2], totals["etcdPeak"].is_object());
+        assert_eq!(told, (reads, &json!(reads), reads > 0), "{verb} {uri} {code}");
+    }
+    // A share is one of LISTs and GETs, and a watch is none of them.
+    let log: String = (0..40).map(|number| asked(number, "watch", events, 200)).collect();
+    let report = json(&(log + &asked(99, "list", pods, 200)));
+    let shares: Vec<&Value> = report["findings"]
+        .as_array()
+        .expect("findings")
+        .iter()
+        .map(|one| &one["stats"]["shareOfEtcdReads"])
+        .collect();
+    assert!(shares.iter().all(|share| share.as_f64().is_none_or(|share| share <= 100.0)), "{shares:?}");
+    assert!(!shares.is_empty());
 }
 
 #[test]
@@ -192,7 +277,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn points_are_the_same_whatever_the_order_and_the_cuts(
+    fn points_and_examples_are_the_same_whatever_the_order_and_the_cuts(
         requests in prop::collection::vec((0_i64..700, 0_usize..6, any::<bool>()), 1..400),
         seed: u64,
         cut in 0_usize..400,
@@ -213,7 +298,10 @@ proptest! {
             let report = run::scan(&paths, &run::settings(2, &[]));
             conservation::check(&report);
             let clients = report.clients.iter().map(|client| (client.identity.clone(), client.timelines.clone()));
-            (clients.collect::<Vec<_>>(), report.totals.peak.clone(), report.totals.etcd_peak.clone())
+            let shapes = report.clients.iter().flat_map(|client| &client.shapes);
+            let examples = shapes.flat_map(|shape| shape.example.iter().chain(&shape.more_examples));
+            let examples: Vec<String> = examples.map(|one| one.audit_id.clone()).collect();
+            (clients.collect::<Vec<_>>(), examples, report.totals.peak.clone(), report.totals.etcd_peak.clone())
         };
         let whole = report(&[&events]);
         events.sort_by_key(|event| xxhash_rust::xxh3::xxh3_64_with_seed(event.as_bytes(), seed));

@@ -2,6 +2,8 @@
 
 pub mod etcd;
 mod fit;
+mod key;
+mod walks;
 pub(crate) mod words;
 
 use std::cmp::Reverse;
@@ -10,18 +12,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use compact_str::CompactString;
 
 pub use fit::{Fit, compare};
+pub use key::ShapeKey;
+use walks::Walks;
 
 use crate::apiserver::asked::is_long_running;
 use crate::apiserver::judge::served_against_model;
 use crate::apiserver::{Asked, Certainty, LimitVerdict, ServedFrom, Server, Verdict, certainty, judge};
 use crate::classify::Shape;
-use crate::cost::{Cost, Inventory, Prices, Work, page_limit};
+use crate::cost::{Cost, Inventory, Minutes, Prices, Work, page_limit, reads_on};
 use crate::k8s::identity::service_account;
-use crate::k8s::{KubeVersion, Library, Scope, Verb};
+use crate::k8s::{Library, Scope, Verb};
 use crate::ledger::{
     Bounded, Client, ClientKey, DistinctSet, Merge, Observed, Product, Row, ask_name, shape_hash,
 };
-use crate::patterns::{AllFollowed, Pattern, Patterns};
+use crate::patterns::{AllFollowed, Listed, Pattern, Patterns};
 
 /// The name of everything beyond the number of clients that are told apart.
 const OTHER_CLIENTS: &str = "(other clients)";
@@ -70,35 +74,6 @@ pub struct Account {
     pub entries: BTreeMap<ShapeKey, Entry>,
 }
 
-/// What a shape looks like in the report, and its verdict. Shapes of the ledger for which these are equal are one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ShapeKey {
-    /// Verb; `None` for what is beyond the number of shapes that are told apart.
-    pub verb: Option<Verb>,
-    /// Resource with its group, or the class of another path.
-    pub resource: Option<String>,
-    /// Subresource.
-    pub subresource: Option<String>,
-    /// How much of the resource the path names.
-    pub scope: Option<Scope>,
-    /// The list options in classes.
-    pub parameters: String,
-    /// List options that ignored keys were likely meant to be.
-    pub misspelt: Vec<String>,
-    /// Where it was served from.
-    pub served_from: ServedFrom,
-    /// For `depends`, which it was in most cases.
-    pub likely: Option<ServedFrom>,
-    /// What became of its limit.
-    pub limit: LimitVerdict,
-    /// The status with which the server refuses it.
-    pub rejected: Option<u16>,
-    /// The verdict's code.
-    pub reason: &'static str,
-    /// The version of Kubernetes by which it is judged.
-    pub kube_version: KubeVersion,
-}
-
 /// The rows of one shape.
 #[derive(Debug)]
 pub struct Entry {
@@ -131,11 +106,14 @@ pub struct ProductRow {
     pub fit: Fit,
     /// What the requests show when they are put in order.
     pub pattern: Option<Box<Pattern>>,
-    /// Of LISTs, when they were under way, from received to ended, in microseconds since 1970, as far as they are
-    /// followed; none without etcd's own log.
-    pub lists: Vec<(i64, i64)>,
+    /// Its LISTs, as far as they are followed; none without etcd's own log.
+    pub lists: Vec<Listed>,
+    /// The slow reads in etcd's own log during which they were.
+    pub slow_reads: Box<[etcd::SlowRead]>,
     /// What its requests cost; `None` without an inventory.
     pub cost: Option<Box<Cost>>,
+    /// The same by the minutes in which they began; `None` too where they cost nothing.
+    pub minutes: Option<Box<Minutes>>,
 }
 
 /// What requests are judged and priced by.
@@ -172,38 +150,9 @@ impl Merge for ProductRow {
             (Some(own), Some(cost)) => own.merge(*cost),
             (own, cost) => *own = own.take().or(cost),
         }
-    }
-}
-
-impl ShapeKey {
-    /// Whether etcd answered, for `depends` in most cases.
-    #[must_use]
-    pub fn is_from_etcd(&self) -> bool {
-        self.likely.unwrap_or(self.served_from) == ServedFrom::Etcd
-    }
-
-    /// The shape in one line, such as `list pods ?limit=500&resourceVersion=0`. Stable: suppressions and
-    /// fingerprints hold it.
-    #[must_use]
-    pub fn name(&self) -> String {
-        let Some(verb) = self.verb else { return "(other shapes)".to_owned() };
-        let mut name = format!("{verb} {}", self.resource.as_deref().unwrap_or("(unknown)"));
-        if let Some(subresource) = &self.subresource {
-            name.push('/');
-            name.push_str(subresource);
+        if let Some(minutes) = other.minutes {
+            self.minutes.get_or_insert_default().merge(*minutes);
         }
-        match self.scope {
-            Some(Scope::Namespace) => name.push_str(" in a namespace"),
-            Some(Scope::Cluster) if matches!(verb, Verb::List | Verb::Watch | Verb::DeleteCollection) => {
-                name.push_str(" cluster-wide");
-            }
-            _ => {}
-        }
-        if !self.parameters.is_empty() {
-            name.push_str(" ?");
-            name.push_str(&self.parameters);
-        }
-        name
     }
 }
 
@@ -306,6 +255,11 @@ impl Accounts {
         row.requests(self.received_only)
     }
 
+    /// The requests of a row that were not refused (4xx), and that the server did not fail (5xx), as far as it is known.
+    fn served(&self, row: &Row) -> u64 {
+        self.requests(row).saturating_sub(row.statuses.count(|status| matches!(status / 100, 4 | 5)))
+    }
+
     fn account(
         &self,
         key: Option<ClientKey>,
@@ -334,7 +288,7 @@ impl Accounts {
             let rows = rows.into_iter().map(|(shape, row)| (Some(shape), row));
             // A copy of an event that was counted elsewhere makes a row of its own where it differs in its details.
             let counted = |(_, row): &(Option<Shape>, Row)| row.events > 0;
-            for (shape, row) in rows.chain(other_rows.map(|row| (None, row))).filter(counted) {
+            let rows = rows.chain(other_rows.map(|row| (None, row))).filter(counted).map(|(shape, row)| {
                 let ask =
                     account.key.as_ref().zip(shape.as_ref()).map(|(key, shape)| ask_name(key, &name, shape));
                 let pattern = ask.and_then(|ask| patterns.take(ask));
@@ -343,8 +297,25 @@ impl Accounts {
                     _ => Vec::new(),
                 };
                 let product = name.to_string();
-                let one = ProductRow { product, row, fit: Fit::default(), pattern, lists, cost: None };
-                self.enter(&mut account.entries, shape, one, measures);
+                let one = ProductRow {
+                    product,
+                    row,
+                    fit: Fit::default(),
+                    pattern,
+                    lists,
+                    slow_reads: Box::default(),
+                    cost: None,
+                    minutes: None,
+                };
+                (shape, one)
+            });
+            let rows: Vec<(Option<Shape>, ProductRow)> = rows.collect();
+            let walks = Walks::of(rows.iter().filter_map(|(shape, one)| {
+                let served = self.served(&one.row);
+                Some((shape.as_ref()?, one, served))
+            }));
+            for (shape, one) in rows {
+                self.enter(&mut account.entries, shape, one, measures, &walks);
             }
         }
         account
@@ -357,10 +328,11 @@ impl Accounts {
         shape: Option<Shape>,
         mut one: ProductRow,
         measures: &Measures<'_>,
+        walks: &Walks,
     ) {
         let (row, requests) = (&one.row, self.requests(&one.row));
         let (key, entry, fit) = if let Some(shape) = shape {
-            self.judged(measures, shape, &row.observed, requests)
+            self.judged(measures, shape, &row.observed, requests, walks)
         } else {
             let entry = Entry { work: measures.prices.map(|_| Box::new(Work::UNKNOWN)), ..Entry::folded() };
             (self.folded(), entry, Fit { measured: row.observed.measured(), ..Fit::default() })
@@ -368,13 +340,13 @@ impl Accounts {
         if !etcd::reads_collections(&key, &entry) {
             one.lists = Vec::new();
         }
-        // What is answered with 4xx has read nothing of a collection.
-        let served = requests.saturating_sub(row.statuses.count(|status| status / 100 == 4));
         let work = entry.work.clone();
-        if let (Some(pattern), Some(asks)) = (&mut one.pattern, work.as_ref().and_then(|work| work.asks())) {
-            pattern.herds.price(asks);
+        if let (Some(pattern), Some(work)) = (&mut one.pattern, &work) {
+            pattern.herds.price(work.asks());
         }
-        one.cost = work.as_ref().map(|work| Box::new(Cost::of(work, served)));
+        if let Some(work) = &work {
+            self.price(&mut one, work);
+        }
         one.fit = fit;
         let certainty = entry.certainty;
         let own = entries.entry(key).or_insert(entry);
@@ -390,12 +362,27 @@ impl Accounts {
         }
     }
 
+    /// What is answered with 4xx has read nothing of a collection; what is answered with 5xx was not sent.
+    fn price(&self, one: &mut ProductRow, work: &Work) {
+        let failed = one.row.statuses.count(|status| status / 100 == 5);
+        let served = self.served(&one.row);
+        let mut cost = Cost::of(work, served);
+        cost.merge(Cost::of(&work.failed(), failed));
+        one.cost = Some(Box::new(cost));
+        let (served_at, failed_at) = one.row.served_and_failed_times(self.received_only);
+        let mut minutes = Minutes::default();
+        minutes.add(&served_at, served, work);
+        minutes.add(&failed_at, failed, &work.failed());
+        one.minutes = (!minutes.is_empty()).then(|| Box::new(minutes));
+    }
+
     fn judged(
         &self,
         measures: &Measures<'_>,
         shape: Shape,
         observed: &Observed,
         requests: u64,
+        walks: &Walks,
     ) -> (ShapeKey, Entry, Fit) {
         let server = &measures.servers[usize::from(shape.era)];
         let asked = shape.asked.as_borrowed();
@@ -407,7 +394,11 @@ impl Accounts {
             fit.contradict += requests;
         }
         let resource = words::resource(&shape.asked.target);
-        let work = measures.prices.map(|prices| Box::new(prices.work(server, &asked, &verdict, &resource)));
+        let work = measures.prices.map(|prices| {
+            let work = prices.work(server, &asked, &verdict, &resource);
+            let pages = walks.of_page(&shape).filter(|_| reads_on(&asked.options, &verdict));
+            Box::new(pages.map_or(work, |(walks, pages)| work.as_page(walks, pages)))
+        });
         let key = ShapeKey {
             verb: Some(asked.verb),
             resource: Some(resource),

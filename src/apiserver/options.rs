@@ -201,6 +201,12 @@ pub enum Narrows {
 }
 
 impl Options {
+    /// Whether a selector leaves anything out.
+    #[must_use]
+    pub fn selects(&self) -> bool {
+        self.label_selector != Selector::Everything || self.field_selector != Selector::Everything
+    }
+
     /// The classes of a request's options.
     pub(super) fn of(info: &RequestInfo<'_>, options: &ListOptions<'_>) -> Self {
         let Some(path) = &info.resource else {

@@ -8,7 +8,7 @@
 use super::asked::{Asked, Target, is_long_running};
 use super::features::Gate;
 use super::list;
-use super::options::{Limit, Options, PageSize, Selector};
+use super::options::{Limit, Options, PageSize};
 use super::reason::Reason;
 use super::server::Server;
 use super::verdict::ServedFrom;
@@ -99,10 +99,6 @@ fn is_taken_for_cached(server: &Server, options: &Options) -> bool {
     }
 }
 
-fn has_selector(options: &Options) -> bool {
-    options.label_selector != Selector::Everything || options.field_selector != Selector::Everything
-}
-
 /// The lesser of the collection and the page that is asked for.
 #[must_use]
 pub fn page(options: &Options, objects: u64) -> u64 {
@@ -116,7 +112,7 @@ pub fn page(options: &Options, objects: u64) -> u64 {
 fn processed(options: &Options, objects: u64, is_from_cache: bool) -> u64 {
     if is_from_cache {
         objects
-    } else if has_selector(options) {
+    } else if options.selects() {
         objects + page(options, objects)
     } else {
         2 * page(options, objects)
@@ -128,7 +124,7 @@ fn by_size(options: &Options, stored: Stored, is_from_cache: bool) -> Option<u64
     let Stored { objects, bytes_per_object } = stored;
     let loaded = if options.selects_name {
         1
-    } else if has_selector(options) && !is_from_cache {
+    } else if options.selects() && !is_from_cache {
         page(options, objects).max(objects / 2)
     } else {
         page(options, objects)

@@ -6,8 +6,11 @@
 
 use std::borrow::Cow;
 
-/// Roots that are known: upstream's and OpenShift's. Any other first segment is taken for one too (`--etcd-prefix`).
-const ROOTS: [&str; 2] = ["registry", "kubernetes.io"];
+/// Roots that are known: upstream's and those of OpenShift's two servers. Any other first segment is taken for one too
+/// (`--etcd-prefix`).
+const ROOTS: [&str; 3] = ["registry", "kubernetes.io", OPENSHIFT_ROOT];
+/// The root of OpenShift's own server.
+const OPENSHIFT_ROOT: &str = "openshift.io";
 
 /// Built-in resources whose prefix is not their name in reports: the prefix, the plural, the group.
 const BUILT_IN: [(&str, &str, &str); 61] = [
@@ -74,6 +77,34 @@ const BUILT_IN: [(&str, &str, &str); 61] = [
     ("storageversionmigrations", "", "storagemigration.k8s.io"),
 ];
 
+/// The same below OpenShift's own root.
+///
+/// Source: openshift/origin `pkg/cmd/openshift-apiserver/openshiftapiserver/rest.go:specialDefaultResourcePrefixes`,
+/// openshift/oauth-apiserver `pkg/cmd/oauth-apiserver/server.go`; all others are stored under the plural alone.
+const OPENSHIFT: [(&str, &str, &str); 21] = [
+    ("oauth/accesstokens", "oauthaccesstokens", "oauth.openshift.io"),
+    ("oauth/authorizetokens", "oauthauthorizetokens", "oauth.openshift.io"),
+    ("oauth/clientauthorizations", "oauthclientauthorizations", "oauth.openshift.io"),
+    ("oauth/clients", "oauthclients", "oauth.openshift.io"),
+    ("useridentities", "identities", "user.openshift.io"),
+    ("registry/egressnetworkpolicy", "egressnetworkpolicies", "network.openshift.io"),
+    ("registry/sdnnetnamespaces", "netnamespaces", "network.openshift.io"),
+    ("registry/sdnnetworks", "clusternetworks", "network.openshift.io"),
+    ("registry/sdnsubnets", "hostsubnets", "network.openshift.io"),
+    ("deploymentconfigs", "", "apps.openshift.io"),
+    ("buildconfigs", "", "build.openshift.io"),
+    ("builds", "", "build.openshift.io"),
+    ("images", "", "image.openshift.io"),
+    ("imagestreams", "", "image.openshift.io"),
+    ("routes", "", "route.openshift.io"),
+    ("rangeallocations", "", "security.openshift.io"),
+    ("brokertemplateinstances", "", "template.openshift.io"),
+    ("templateinstances", "", "template.openshift.io"),
+    ("templates", "", "template.openshift.io"),
+    ("groups", "", "user.openshift.io"),
+    ("users", "", "user.openshift.io"),
+];
+
 /// What a key is of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored<'a> {
@@ -87,8 +118,9 @@ pub struct Stored<'a> {
 /// What a key is of, or a prefix of keys.
 #[must_use]
 pub fn of(key: &str) -> Stored<'_> {
-    let path = below_root(key);
-    for (prefix, plural, group) in BUILT_IN {
+    let (root, path) = below_root(key);
+    let table: &[(&str, &str, &str)] = if root == OPENSHIFT_ROOT { &OPENSHIFT } else { &BUILT_IN };
+    for (prefix, plural, group) in table {
         let rest = path.strip_prefix(prefix).filter(|rest| rest.is_empty() || rest.starts_with('/'));
         if let Some(rest) = rest {
             let resource = qualified(if plural.is_empty() { prefix } else { plural }, group);
@@ -123,17 +155,17 @@ pub fn stored_name(resource: &str) -> Cow<'_, str> {
     }
 }
 
-/// A key without its root: `/registry/`, one that ends with it, or its first segment.
-fn below_root(key: &str) -> &str {
-    let Some(path) = key.strip_prefix('/') else { return key };
+/// A key's root, and what follows it: `/registry/`, one that ends with it, or its first segment.
+fn below_root(key: &str) -> (&str, &str) {
+    let Some(path) = key.strip_prefix('/') else { return ("", key) };
     let (first, rest) = cut(path);
-    if !ROOTS.contains(&first)
-        && let Some(at) =
-            ROOTS.iter().filter_map(|root| key.find(&format!("/{root}/")).map(|at| at + root.len() + 2)).min()
-    {
-        return &key[at..];
+    if !ROOTS.contains(&first) {
+        let inside = |root: &&'static str| Some((key.find(&format!("/{root}/"))? + root.len() + 2, *root));
+        if let Some((at, root)) = ROOTS.iter().filter_map(inside).min() {
+            return (root, &key[at..]);
+        }
     }
-    rest.unwrap_or_default()
+    (first, rest.unwrap_or_default())
 }
 
 fn cut(path: &str) -> (&str, Option<&str>) {
@@ -156,6 +188,12 @@ mod tests {
             ("/registry/pods/", "pods", Some("")),
             ("/registry/pods", "pods", None),
             ("/kubernetes.io/pods/a/b", "pods", Some("a/b")),
+            ("/openshift.io/routes/shop/", "routes.route.openshift.io", Some("shop/")),
+            ("/openshift.io/oauth/clients/", "oauthclients.oauth.openshift.io", Some("")),
+            ("/openshift.io/useridentities/a:b", "identities.user.openshift.io", Some("a:b")),
+            ("/openshift.io/registry/sdnsubnets/n", "hostsubnets.network.openshift.io", Some("n")),
+            ("/openshift.io/quota.openshift.io/a/b", "a.quota.openshift.io", Some("b")),
+            ("/kubernetes.io/route.openshift.io/routes/a/b", "routes.route.openshift.io", Some("a/b")),
             ("/my-cluster/pods/a/b", "pods", Some("a/b")),
             ("/clusters/one/registry/pods/a/b", "pods", Some("a/b")),
             ("/registry/configmaps/registry/x", "configmaps", Some("registry/x")),
@@ -198,6 +236,10 @@ mod tests {
 
     #[test]
     fn groups_are_the_servers_own_and_none_twice() {
+        for (at, (prefix, _, group)) in OPENSHIFT.iter().enumerate() {
+            assert!(group.ends_with(".openshift.io") && !is_built_in_group(group), "{group}");
+            assert!(OPENSHIFT[..at].iter().all(|(other, ..)| other != prefix), "{prefix}");
+        }
         for (at, (prefix, _, group)) in BUILT_IN.iter().enumerate() {
             assert!(is_built_in_group(group), "{group}");
             assert!(BUILT_IN[..at].iter().all(|(other, ..)| other != prefix), "{prefix}");

@@ -5,6 +5,7 @@ use std::hash::BuildHasher;
 
 use rustc_hash::FxBuildHasher;
 
+use super::namespace::{self, namespace_hash};
 use super::shape::Answer;
 use super::witness::Statement;
 use crate::apiserver::options::Options;
@@ -110,10 +111,16 @@ impl<'e> Request<'e> {
         let Some(target) = &self.parts.target else {
             return &self.parts.object.namespace;
         };
-        let path = target.path.trim_matches('/');
-        let skipped = if path.starts_with("apis/") { 3 } else { 2 };
-        let mut rest = path.split('/').skip(skipped).skip_while(|part| matches!(*part, "watch" | "proxy"));
-        if rest.next() == Some("namespaces") { rest.next().unwrap_or_default() } else { "" }
+        namespace::of_path(&target.path)
+    }
+
+    /// A hash of the namespace that a LIST asks for, in its path or by its field selector; 0 for none.
+    #[must_use]
+    pub fn namespace_hash(&self) -> u32 {
+        match &self.parts.target {
+            Some(target) => namespace_hash(&namespace::asked_for(target)),
+            None => namespace_hash(&self.parts.object.namespace),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ pub mod event;
 pub mod filter;
 pub mod fingerprint;
 pub mod instance;
+pub mod namespace;
 pub mod shape;
 pub mod witness;
 
@@ -13,5 +14,6 @@ pub use access::classify_access;
 pub use event::{Client, Measured, Parts, Request, classify};
 pub use fingerprint::{Fingerprints, request_hash};
 pub use instance::{By, Instance};
+pub use namespace::namespace_hash;
 pub use shape::{Answer, Shape, ShapeRef};
 pub use witness::{Statement, Witness};

@@ -1,8 +1,12 @@
 //! How many objects a cluster holds of each resource, and how large they are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::apiserver::seats::{LARGEST_OBJECT, Stored};
+use crate::apiserver::stored::stored_name;
+
+/// A name that differs in no more letters from another is likely meant to be it.
+const FEW_SLIPS: usize = 2;
 
 /// What is known of one resource.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,6 +24,8 @@ pub struct Holding {
 pub struct Inventory {
     /// By resource, as the report names it: `pods`, `deployments.apps`.
     holdings: BTreeMap<String, Holding>,
+    /// The resources that a person wrote of.
+    written: BTreeSet<String>,
     /// The files that it was read from, and what each of them is.
     pub files: Vec<InventoryFile>,
 }
@@ -64,36 +70,50 @@ impl Inventory {
     /// An inventory of these holdings, from nowhere.
     #[must_use]
     pub fn of(holdings: impl IntoIterator<Item = (String, Holding)>) -> Self {
-        Self { holdings: holdings.into_iter().collect(), files: Vec::new() }
+        Self { holdings: holdings.into_iter().collect(), ..Self::default() }
     }
 
     /// Adds a file's: what it knows goes before what files before it know.
     pub fn add(&mut self, file: InventoryFile, holdings: BTreeMap<String, Holding>) {
+        let is_metrics = file.format == InventoryFormat::Metrics;
         self.files.push(file);
         for (resource, new) in holdings {
+            if !is_metrics {
+                self.written.insert(resource.clone());
+            }
             let own = self.holdings.entry(resource).or_default();
             own.objects = new.objects.or(own.objects);
-            if new.bytes_per_object.is_some() || new.is_size_unknown_to_server {
-                own.bytes_per_object = new.bytes_per_object.or(own.bytes_per_object);
-                own.is_size_unknown_to_server = own.bytes_per_object.is_none();
+            // A size that a person knows the server does not.
+            if is_metrics && (new.bytes_per_object.is_some() || new.is_size_unknown_to_server) {
+                own.is_size_unknown_to_server = new.is_size_unknown_to_server;
             }
+            own.bytes_per_object = new.bytes_per_object.or(own.bytes_per_object);
         }
     }
 
-    /// What is known of a resource. Events are stored once, whichever of their two groups they are asked of.
+    /// What is known of a resource. Some are stored once, whichever of their groups they are asked of.
     #[must_use]
     pub fn holding(&self, resource: &str) -> Holding {
         let named = self.holdings.get(resource);
-        let stored_as = if resource == "events.events.k8s.io" { self.holdings.get("events") } else { None };
-        named.or(stored_as).copied().unwrap_or_default()
+        named.or_else(|| self.holdings.get(&*stored_name(resource))).copied().unwrap_or_default()
+    }
+
+    /// A name that a person wrote and that is likely meant to be this resource's.
+    #[must_use]
+    pub fn near(&self, resource: &str) -> Option<&str> {
+        let plural = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+        let is_near = |name: &&String| {
+            plural(name) == plural(resource) || strsim::osa_distance(name, resource) <= FEW_SLIPS
+        };
+        self.written.iter().find(is_near).map(String::as_str)
     }
 
     /// What the server would estimate with.
     #[must_use]
     pub fn stored(&self, resource: &str) -> Option<Stored> {
         let holding = self.holding(resource);
-        let unknown = holding.is_size_unknown_to_server.then_some(LARGEST_OBJECT);
-        Some(Stored { objects: holding.objects?, bytes_per_object: holding.bytes_per_object.or(unknown) })
+        let estimate = holding.is_size_unknown_to_server.then_some(LARGEST_OBJECT);
+        Some(Stored { objects: holding.objects?, bytes_per_object: estimate.or(holding.bytes_per_object) })
     }
 
     /// Resources of which something is known.
@@ -125,16 +145,23 @@ mod tests {
 
     #[test]
     fn a_later_file_adds_and_corrects() {
+        let metrics = |name| InventoryFile { format: InventoryFormat::Metrics, ..file(name) };
         let mut inventory = Inventory::default();
         let counted = Holding { objects: Some(7), is_size_unknown_to_server: true, ..Holding::default() };
-        inventory.add(file("a"), [("events".to_owned(), counted)].into());
+        inventory.add(metrics("a"), [("events".to_owned(), counted)].into());
         assert_eq!(
             inventory.stored("events.events.k8s.io").and_then(|stored| stored.bytes_per_object),
             Some(LARGEST_OBJECT)
         );
         let sized = Holding { bytes_per_object: Some(900), ..Holding::default() };
         inventory.add(file("b"), [("events".to_owned(), sized)].into());
-        assert_eq!(inventory.stored("events"), Some(Stored { objects: 7, bytes_per_object: Some(900) }));
+        assert_eq!(inventory.stored("events").map(|stored| stored.objects), Some(7));
+        inventory.add(metrics("c"), [("events".to_owned(), counted)].into());
+        assert_eq!(inventory.holding("events").bytes_per_object, Some(900));
+        let of_server = inventory.stored("events").and_then(|stored| stored.bytes_per_object);
+        assert_eq!(of_server, Some(LARGEST_OBJECT), "seats are the server's own estimate");
+        let inventory = Inventory::of([("ingresses.networking.k8s.io".to_owned(), counted)]);
+        assert_eq!(inventory.holding("ingresses.extensions"), counted);
         assert_eq!(inventory.stored("pods"), None);
     }
 }

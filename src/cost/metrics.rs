@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 
 use super::inventory::Holding;
 
-/// Lines that can't be read of which the place is told.
+/// Lines that can't be read of which the place is told, and resources that are named in one note.
 const TOLD: usize = 3;
+const NAMED: usize = 6;
 /// The name of the metric that the server has the sizes in: bytes of all objects of a resource (1.34 and later).
 const SIZE: &str = "apiserver_resource_size_estimate_bytes";
 /// The names of the metric that counts objects, the newest first: since 1.34, 1.21 to now, up to 1.22.
@@ -31,7 +32,7 @@ enum Reading {
 
 /// Whether a text is a dump of metrics: a comment of the form, or a line of one of the metrics.
 pub(super) fn is_metrics(text: &str) -> bool {
-    text.lines().any(|line| {
+    text.lines().map(str::trim_start).any(|line| {
         line.starts_with("# HELP ")
             || line.starts_with("# TYPE ")
             || named(line).is_some_and(|(name, _)| is_ours(name))
@@ -45,11 +46,11 @@ fn is_ours(name: &str) -> bool {
 /// Reads a dump. Where a resource has several values, of several servers in one federated dump, the greatest is taken.
 ///
 /// # Errors
-/// None of the metrics is in it.
-pub(super) fn read(text: &str) -> Result<Metrics, String> {
+/// None of the metrics is in it, or no number of any can be read; with the lines, from 1.
+pub(super) fn read(text: &str) -> Result<Metrics, Vec<(u64, String)>> {
     let mut counts: [BTreeMap<String, Reading>; 3] = Default::default();
     let mut sizes: BTreeMap<String, Reading> = BTreeMap::new();
-    let mut unread = Vec::new();
+    let (mut unread, mut without) = (Vec::new(), Vec::new());
     for (line, number) in text.lines().zip(1_u64..) {
         let Some((name, rest)) = named(line).filter(|(name, _)| is_ours(name)) else { continue };
         let series = match COUNTS.iter().position(|known| *known == name) {
@@ -58,6 +59,9 @@ pub(super) fn read(text: &str) -> Result<Metrics, String> {
         };
         match sample(rest) {
             Some((resource, reading)) => {
+                if reading == Reading::Failed {
+                    without.push(number);
+                }
                 let own = series.entry(resource).or_insert(reading);
                 *own = reading.max(*own);
             }
@@ -65,11 +69,17 @@ pub(super) fn read(text: &str) -> Result<Metrics, String> {
         }
     }
     if unread.is_empty() && sizes.is_empty() && counts.iter().all(BTreeMap::is_empty) {
-        return Err(format!(
+        let told = format!(
             "holds none of the metrics that count objects ({}); it must be kube-apiserver's /metrics \
              (kubectl get --raw /metrics)",
             COUNTS.join(", ")
-        ));
+        );
+        return Err(vec![(1, told)]);
+    }
+    let has_value =
+        |series: &BTreeMap<String, Reading>| series.values().any(|value| *value != Reading::Failed);
+    if !counts.iter().chain([&sizes]).any(has_value) {
+        return Err(without_number(&unread, &without));
     }
     let mut metrics = Metrics { holdings: BTreeMap::new(), notes: unread_lines(&unread) };
     let mut failed = Vec::new();
@@ -90,7 +100,7 @@ pub(super) fn read(text: &str) -> Result<Metrics, String> {
         metrics.holdings.insert(resource, holding);
     }
     if !failed.is_empty() {
-        metrics.notes.push(format!("the server could not count (-1): {}", failed.join(", ")));
+        metrics.notes.push(format!("the server could not count (-1): {}", some_of(&failed)));
     }
     let unsized_: Vec<&str> = metrics
         .holdings
@@ -99,7 +109,7 @@ pub(super) fn read(text: &str) -> Result<Metrics, String> {
         .map(|(resource, _)| resource.as_str())
         .collect();
     if !unsized_.is_empty() {
-        metrics.notes.push(format!("the server has no size of: {}", unsized_.join(", ")));
+        metrics.notes.push(format!("the server has no size of: {}", some_of(&unsized_)));
     }
     Ok(metrics)
 }
@@ -126,10 +136,30 @@ fn unread_lines(lines: &[u64]) -> Vec<String> {
     vec![format!("{} of these metrics can't be read (line {}{more})", lines.len(), first.join(", "))]
 }
 
-/// The metric's name, and what follows it.
+/// The first names, and how many more there are.
+fn some_of(names: &[impl AsRef<str>]) -> String {
+    let first: Vec<&str> = names.iter().take(NAMED).map(AsRef::as_ref).collect();
+    let more = match names.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", first.join(", "))
+}
+
+/// What is wrong with a dump of which no number can be read: its first lines.
+fn without_number(unread: &[u64], without: &[u64]) -> Vec<(u64, String)> {
+    let form = "can't be read; the form is apiserver_storage_objects{resource=\"pods\"} 100";
+    let none =
+        "has no number of objects (-1 and NaN stand for an error of the server), and so has no other line";
+    let told = unread.iter().map(|line| (*line, form.to_owned()));
+    told.chain(without.iter().map(|line| (*line, none.to_owned()))).take(TOLD).collect()
+}
+
+/// The metric's name, and what follows it. Blanks may stand wherever the text form has room for them.
 fn named(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim_start();
     let end = line.find(['{', ' ', '\t'])?;
-    Some((&line[..end], &line[end..]))
+    Some((&line[..end], line[end..].trim_start()))
 }
 
 /// Labels, a value and perhaps a timestamp.
@@ -137,13 +167,13 @@ fn sample(rest: &str) -> Option<(String, Reading)> {
     let mut rest = rest.strip_prefix('{')?;
     let (mut group, mut resource) = (None, None);
     loop {
-        rest = rest.trim_start_matches([',', ' ']);
+        rest = rest.trim_start_matches([',', ' ', '\t']);
         if let Some(behind) = rest.strip_prefix('}') {
             rest = behind;
             break;
         }
-        let (name, behind) = rest.split_once("=\"")?;
-        let (value, behind) = quoted(behind)?;
+        let (name, behind) = rest.split_once('=')?;
+        let (value, behind) = quoted(behind.trim_start().strip_prefix('"')?)?;
         match name.trim() {
             "group" => group = Some(value),
             "resource" => resource = Some(value),
@@ -255,6 +285,37 @@ mod tests {
     fn metrics_of_another_server_are_a_mistake() {
         let etcd = "# TYPE etcd_server_has_leader gauge\netcd_server_has_leader 1\n";
         assert!(is_metrics(etcd));
-        assert!(read(etcd).expect_err("etcd's").contains("kube-apiserver's /metrics"));
+        let wrong = read(etcd).expect_err("etcd's");
+        assert!(wrong[0].1.contains("kube-apiserver's /metrics"));
+    }
+
+    #[test]
+    fn blanks_are_allowed_and_lines_without_any_number_are_a_mistake() {
+        let (holdings, notes) = of(concat!(
+            "  # TYPE apiserver_storage_objects gauge\n",
+            "\tapiserver_storage_objects {resource=\"pods\"} 100\n",
+            "apiserver_storage_objects{ resource = \"nodes\" , x=\"\" }\t4\n",
+        ));
+        assert_eq!(holdings, [row("nodes", Some(4), None), row("pods", Some(100), None)]);
+        assert_eq!(notes, [""; 0]);
+        let lines = |text: &str| -> Vec<u64> {
+            read(text).expect_err("no number").into_iter().map(|(line, _)| line).collect()
+        };
+        let of_promtool = "apiserver_storage_objects{resource=\"pods\"} => 22 @[1592829361.218]\n";
+        assert_eq!(lines(of_promtool), [1]);
+        let failed = "# x\napiserver_storage_objects{resource=\"pods\"} -1\napiserver_storage_objects 5\n";
+        assert_eq!(lines(failed), [3, 2]);
+    }
+
+    #[test]
+    fn a_note_names_six_at_most() {
+        let of_one = |n: u32| {
+            format!(
+                "apiserver_resource_objects{{group=\"\",resource=\"r{n}\"}} 5\n\
+                 apiserver_resource_size_estimate_bytes{{group=\"\",resource=\"r{n}\"}} -1\n"
+            )
+        };
+        let text = (0..9).map(of_one).collect::<Vec<_>>().concat();
+        assert_eq!(of(&text).1, ["the server has no size of: r0, r1, r2, r3, r4, r5 and 3 more"]);
     }
 }

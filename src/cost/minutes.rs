@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::sum::Cost;
+use super::unit::Unit;
+use super::work::Work;
+use crate::ledger::Merge;
 use crate::ledger::timeline::Windows;
-use crate::ledger::{Merge, Timeline};
 
 /// What the requests that began in one window cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,30 +36,43 @@ pub struct Minutes {
     windows: BTreeMap<i64, Minute>,
     /// A window is `1 << shift` minutes.
     shift: u32,
+    /// Requests for which etcd read something, and of which it is not known when.
+    pub without_time: u64,
 }
 
 impl Minutes {
-    /// Adds requests that cost so much together, each as much as the others.
-    pub fn add(&mut self, timeline: &Timeline, cost: &Cost) {
-        let requests = timeline.total();
-        let share = |sum: u64, count: u64| {
-            let part = u128::from(sum) * u128::from(count) / u128::from(requests.max(1));
-            u64::try_from(part).unwrap_or(u64::MAX)
-        };
-        let Windows { minutes, counts: windows } = timeline.windows();
-        let mut own = Self { windows: BTreeMap::new(), shift: minutes.trailing_zeros() };
-        for (start, count) in windows {
-            let minute = Minute {
-                etcd_bytes: share(cost.etcd.bytes, count),
-                etcd_objects: share(cost.etcd.objects, count),
-                filtered_objects: share(cost.filtered.objects, count),
-                received_bytes: share(cost.received.bytes, count),
-            };
-            if minute != Minute::default() {
-                own.windows.insert(start.div_euclid(60_000_000) >> own.shift, minute);
+    /// Adds requests that began in these windows, each of which costs `work`; `requests` is how many they are, with those
+    /// of which it is not known when.
+    pub fn add(&mut self, windows: &Windows, requests: u64, work: &Work) {
+        let costs = |count: u64| {
+            let of = |number: Option<u64>| number.unwrap_or(0).saturating_mul(count);
+            Minute {
+                etcd_bytes: of(work.etcd.bytes),
+                etcd_objects: of(work.etcd.objects),
+                filtered_objects: of(work.filtered.objects),
+                received_bytes: of(work.received.bytes),
             }
+        };
+        if costs(1) == Minute::default() {
+            return;
+        }
+        let mut own = Self { shift: windows.minutes.max(1).trailing_zeros(), ..Self::default() };
+        let mut timed = 0;
+        // What has no time stands in 1970.
+        for (start, count) in windows.counts.iter().filter(|(start, _)| *start > 0) {
+            timed += count;
+            own.windows.insert(start.div_euclid(60_000_000) >> own.shift, costs(*count));
+        }
+        if costs(1).etcd_objects > 0 {
+            own.without_time = requests.saturating_sub(timed);
         }
         self.merge(own);
+    }
+
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.windows.is_empty() && self.without_time == 0
     }
 
     /// The width of a window in minutes.
@@ -74,12 +88,15 @@ impl Minutes {
         reads.map(move |(window, minute)| (start(*window), minute))
     }
 
-    /// The window in which etcd read the most, the first of several.
+    /// The window in which etcd read the most in this unit, the first of several.
     #[must_use]
-    pub fn peak(&self) -> Option<(i64, &Minute)> {
+    pub fn peak(&self, unit: Unit) -> Option<(i64, &Minute)> {
         // Of equal ones the last is the greatest; the first of them is wanted.
         let all: Vec<(i64, &Minute)> = self.with_reads().collect();
-        all.into_iter().rev().max_by_key(|(_, minute)| (minute.etcd_bytes, minute.etcd_objects))
+        all.into_iter().rev().max_by_key(|(_, minute)| match unit {
+            Unit::Bytes => (minute.etcd_bytes, minute.etcd_objects),
+            Unit::Objects => (minute.etcd_objects, 0),
+        })
     }
 
     fn widen(&mut self, shift: u32) {
@@ -96,6 +113,7 @@ impl Minutes {
 
 impl Merge for Minutes {
     fn merge(&mut self, mut other: Self) {
+        self.without_time += other.without_time;
         self.widen(other.shift);
         other.widen(self.shift);
         for (window, minute) in other.windows {
@@ -107,28 +125,37 @@ impl Merge for Minutes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost::Sum;
+    use crate::cost::Amount;
+    use crate::ledger::Timeline;
 
-    fn at(minutes: impl IntoIterator<Item = i64>) -> Timeline {
+    fn at(minutes: impl IntoIterator<Item = i64>) -> Windows {
         let mut timeline = Timeline::default();
         minutes.into_iter().for_each(|minute| timeline.record(minute * 60_000_000 + 1));
-        timeline
+        timeline.windows()
     }
 
-    fn reads(objects: u64) -> Cost {
-        Cost { etcd: Sum { objects, bytes: objects * 10, ..Sum::default() }, ..Cost::default() }
+    fn reads(objects: u64) -> Work {
+        let amount =
+            |objects| Amount { objects: Some(objects), bytes: Some(objects * 10), ..Amount::default() };
+        Work {
+            etcd: amount(objects),
+            decoded: amount(objects),
+            filtered: amount(0),
+            received: amount(0),
+            seats: None,
+        }
     }
 
     fn peak(minutes: &Minutes) -> Option<(i64, u64)> {
-        minutes.peak().map(|(at, minute)| (at / 60_000_000, minute.etcd_objects))
+        minutes.peak(Unit::Bytes).map(|(at, minute)| (at / 60_000_000, minute.etcd_objects))
     }
 
     #[test]
     fn reads_of_several_shapes_meet_in_a_minute() {
         let mut minutes = Minutes::default();
-        minutes.add(&at([5, 5, 6]), &reads(30));
-        minutes.add(&at([6]), &reads(15));
-        minutes.add(&at([9; 100]), &Cost { filtered: reads(900).etcd, ..Cost::default() });
+        minutes.add(&at([5, 5, 6]), 3, &reads(10));
+        minutes.add(&at([6]), 1, &reads(15));
+        minutes.add(&at([9; 100]), 100, &Work { filtered: reads(900).etcd, ..reads(0) });
         assert_eq!(peak(&minutes), Some((6, 25)));
         let all: Vec<_> =
             minutes.with_reads().map(|(at, minute)| (at / 60_000_000, minute.etcd_bytes)).collect();
@@ -137,13 +164,21 @@ mod tests {
     }
 
     #[test]
+    fn what_has_no_time_is_in_no_minute() {
+        let mut minutes = Minutes::default();
+        minutes.add(&at([0, 0, 7]), 5, &reads(10));
+        minutes.add(&at([]), 5, &reads(0));
+        assert_eq!((peak(&minutes), minutes.without_time), (Some((7, 10)), 4));
+    }
+
+    #[test]
     fn wider_windows_take_in_the_narrow_ones_whatever_came_first() {
-        let wide = at(0..600);
+        let wide = at(0..1_600);
         let (mut one, mut other) = (Minutes::default(), Minutes::default());
-        one.add(&wide, &reads(600));
-        one.add(&at([7]), &reads(50));
-        other.add(&at([7]), &reads(50));
-        other.add(&wide, &reads(600));
+        one.add(&wide, 1_600, &reads(1));
+        one.add(&at([7]), 1, &reads(50));
+        other.add(&at([7]), 1, &reads(50));
+        other.add(&wide, 1_600, &reads(1));
         assert_eq!((peak(&one), one.width()), (Some((6, 52)), 2));
         assert_eq!((peak(&other), other.width()), (Some((6, 52)), 2));
     }

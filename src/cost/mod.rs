@@ -6,6 +6,7 @@ mod inventory;
 mod metrics;
 mod minutes;
 mod sum;
+mod unit;
 mod work;
 mod written;
 
@@ -13,7 +14,10 @@ pub use basis::{Known, Part};
 pub use inventory::{Holding, Inventory, InventoryFile, InventoryFormat};
 pub use minutes::{Minute, Minutes};
 pub use sum::{Cost, Sum};
-pub use work::{Amount, Bound, Counted, Prices, Work, page_limit};
+pub use unit::Unit;
+pub use work::{Amount, Bound, Counted, Prices, Work, page_limit, reads_on};
+
+use std::borrow::Cow;
 
 use crate::files::{At, Mistakes};
 
@@ -30,13 +34,19 @@ pub fn read(inventory: &mut Inventory, file: &str, bytes: &[u8]) -> Result<(), M
         mistakes.add(file, At::START, message);
         mistakes
     };
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let text = std::str::from_utf8(bytes).map_err(|_| mistake("is no text in UTF-8".to_owned()))?;
+    let text = text(bytes).ok_or_else(|| mistake("is no text in UTF-8 or UTF-16".to_owned()))?;
+    let text = &*text;
     let (format, holdings, notes) = if metrics::is_metrics(text) {
-        let metrics = metrics::read(text).map_err(mistake)?;
+        let metrics = metrics::read(text).map_err(|wrong| {
+            let mut mistakes = Mistakes::default();
+            for (line, message) in wrong {
+                mistakes.add(file, At { line, column: 1 }, message);
+            }
+            mistakes
+        })?;
         (InventoryFormat::Metrics, metrics.holdings, metrics.notes)
-    } else if written::is_csv(text) {
-        (InventoryFormat::Csv, written::csv(file, text)?, Vec::new())
+    } else if let Some(separator) = written::separator(text) {
+        (InventoryFormat::Csv, written::csv(file, text, separator)?, Vec::new())
     } else {
         let told = written::yaml(file, text).map_err(|mut mistakes| {
             for mistake in mistakes.0.iter_mut().filter(|mistake| mistake.message.starts_with("no YAML")) {
@@ -50,4 +60,19 @@ pub fn read(inventory: &mut Inventory, file: &str, bytes: &[u8]) -> Result<(), M
     let resources = holdings.len() as u64;
     inventory.add(InventoryFile { name, format, resources, notes }, holdings);
     Ok(())
+}
+
+/// The text of a file: UTF-8, or UTF-16 with its mark, which PowerShell's `>` writes.
+fn text(bytes: &[u8]) -> Option<Cow<'_, str>> {
+    let from_bytes: fn([u8; 2]) -> u16 = match bytes {
+        [0xff, 0xfe, ..] => u16::from_le_bytes,
+        [0xfe, 0xff, ..] => u16::from_be_bytes,
+        _ => {
+            let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+            return std::str::from_utf8(bytes).ok().map(Cow::Borrowed);
+        }
+    };
+    let (pairs, rest) = bytes[2..].as_chunks::<2>();
+    let units: Vec<u16> = pairs.iter().map(|pair| from_bytes(*pair)).collect();
+    String::from_utf16(&units).ok().filter(|_| rest.is_empty()).map(Cow::Owned)
 }

@@ -31,6 +31,13 @@ impl Sum {
     }
 }
 
+impl Sum {
+    /// It is more than a number can hold.
+    fn is_saturated(&self) -> bool {
+        self.objects == u64::MAX || self.bytes == u64::MAX
+    }
+}
+
 impl Merge for Sum {
     fn merge(&mut self, other: Self) {
         self.objects = self.objects.saturating_add(other.objects);
@@ -77,7 +84,8 @@ impl Cost {
     /// of bytes that could be.
     #[must_use]
     pub fn lacks_any(&self, has_sizes: bool) -> bool {
-        let lacks = |sum: &Sum| sum.without_objects > 0 || (has_sizes && sum.without_bytes > 0);
+        let lacks =
+            |sum: &Sum| sum.is_saturated() || sum.without_objects > 0 || (has_sizes && sum.without_bytes > 0);
         [self.etcd, self.filtered, self.received].iter().any(lacks)
     }
 }

@@ -6,7 +6,7 @@
 //! (`tests/cost.rs` holds this file to them).
 
 use super::inventory::Inventory;
-use crate::apiserver::options::{Limit, Narrows, Options, Page, PageSize, ResourceVersion, Selector, Single};
+use crate::apiserver::options::{Limit, Narrows, Options, Page, PageSize, ResourceVersion, Single};
 use crate::apiserver::resources::is_connection;
 use crate::apiserver::seats::{Stored, page, seats};
 use crate::apiserver::{Asked, LimitVerdict, Reason, ServedFrom, Server, Target, Verdict};
@@ -51,6 +51,15 @@ pub struct Amount {
 impl Amount {
     const NONE: Self = Self { objects: Some(0), bytes: Some(0), bound: Bound::Exact };
     const UNKNOWN: Self = Self { objects: None, bytes: None, bound: Bound::Exact };
+
+    /// No more than the other.
+    fn within(self, other: Self) -> Self {
+        if self.objects > other.objects && other.objects.is_some() {
+            Self { bound: self.bound.max(other.bound), ..other }
+        } else {
+            self
+        }
+    }
 }
 
 /// What one request costs. The greater is the costlier.
@@ -71,14 +80,43 @@ pub struct Work {
 impl Work {
     const NONE: Self = Self::all(Amount::NONE);
 
-    /// What a LIST of a herd asks for, if that is known.
+    /// What a LIST of a herd asks for.
     #[must_use]
-    pub fn asks(&self) -> Option<Asks> {
-        Some(Asks {
-            etcd_objects: self.etcd.objects?,
-            etcd_bytes: self.etcd.bytes?,
-            received_bytes: self.received.bytes?,
-        })
+    pub fn asks(&self) -> Asks {
+        Asks {
+            etcd_objects: self.etcd.objects,
+            etcd_bytes: self.etcd.bytes,
+            received_objects: self.received.objects,
+            received_bytes: self.received.bytes,
+            received_is_mean: self.received.bound == Bound::Mean,
+        }
+    }
+
+    /// What it costs as one of the pages of so many walks through a collection by a selector: each page may read all
+    /// that is left, but all pages of a walk read the collection about once.
+    #[must_use]
+    pub fn as_page(&self, walks: u64, pages: u64) -> Self {
+        let share = |amount: Amount| {
+            let part = |number: u64| {
+                let part = (u128::from(number) * u128::from(walks)).div_ceil(u128::from(pages.max(1)));
+                u64::try_from(part).unwrap_or(u64::MAX).min(number)
+            };
+            Amount { objects: amount.objects.map(part), bytes: amount.bytes.map(part), bound: Bound::Mean }
+        };
+        let etcd = share(self.etcd);
+        let received = self.received.within(etcd);
+        Self { etcd, decoded: etcd, filtered: etcd, received, seats: self.seats }
+    }
+
+    /// What it costs if the server fails it (5xx): etcd may have read it all, and nothing is sent.
+    #[must_use]
+    pub fn failed(&self) -> Self {
+        let at_most = |amount: Amount| Amount { bound: amount.bound.max(Bound::AtMost), ..amount };
+        if self.etcd.objects == Some(0) {
+            return Self { seats: self.seats, ..Self::NONE };
+        }
+        let etcd = at_most(self.etcd);
+        Self { etcd, decoded: etcd, filtered: etcd, received: Amount::NONE, seats: self.seats }
     }
 
     /// Nothing is known of it.
@@ -215,7 +253,8 @@ impl Pricing<'_> {
     fn of_node(&self) -> Option<Amount> {
         let nodes = self.prices.nodes().filter(|_| self.options.narrows == Narrows::ToNode)?;
         let objects = self.holding.map(|stored| stored.objects.div_ceil(nodes.count));
-        Some(self.amount(objects, Bound::Mean))
+        // One that the log does not show may be missing: then a node has less.
+        Some(self.amount(objects, if nodes.is_in_inventory { Bound::Mean } else { Bound::AtMost }))
     }
 
     /// At most a page of it, if the server honours the limit.
@@ -241,13 +280,15 @@ impl Pricing<'_> {
         if self.is_single() {
             return self.one(from_etcd, Bound::AtMost);
         }
-        let whole = self.whole(scope);
+        let mut whole = self.whole(scope);
+        if self.options.single == Single::KeyIfClusterScoped {
+            whole.bound = whole.bound.max(Bound::AtMost);
+        }
         // A page goes on behind the ones before it.
         let is_further = self.options.page != Page::First;
         let rest =
             Amount { bound: if is_further { whole.bound.max(Bound::AtMost) } else { whole.bound }, ..whole };
-        let selects = self.options.label_selector != Selector::Everything
-            || self.options.field_selector != Selector::Everything;
+        let selects = self.options.selects();
         let (etcd, filtered) = if from_etcd {
             // With a selector, page after page is read until enough objects match.
             let may_read_on = Amount { bound: rest.bound.max(Bound::AtMost), ..rest };
@@ -262,7 +303,8 @@ impl Pricing<'_> {
             _ if selects => Amount { bound: rest.bound.max(Bound::AtMost), ..rest },
             _ => rest,
         };
-        Work { etcd, decoded: etcd, filtered, received: self.paged(found), seats: None }
+        let received = self.paged(found).within(filtered);
+        Work { etcd, decoded: etcd, filtered, received, seats: None }
     }
 
     /// What the watch cache goes through: an index's objects, since 1.31 those of a namespace, else all. A limit does
@@ -306,6 +348,13 @@ impl Pricing<'_> {
             Single::No | Single::KeyIfClusterScoped => false,
         }
     }
+}
+
+/// Whether a request reads page after page from etcd until enough objects match its selector.
+#[must_use]
+pub fn reads_on(options: &Options, verdict: &Verdict) -> bool {
+    let is_page = verdict.limit == LimitVerdict::Honoured && options.limit.is_page();
+    is_page && options.selects() && verdict.likely_served_from() == ServedFrom::Etcd
 }
 
 /// The most objects that a request can be answered with by its limit alone; `None` without one that is honoured.

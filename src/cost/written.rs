@@ -11,6 +11,9 @@ const MOST_OBJECTS: u64 = 1_000_000_000;
 /// Larger than any object: etcd takes 1.5 MB in one request unless it is told otherwise.
 const LARGEST_OBJECT: u64 = 100_000_000;
 
+/// The longest inventory as YAML, in bytes: a hundred thousand resources.
+const LONGEST_YAML: usize = 16 << 20;
+
 /// The columns, and the keys.
 const RESOURCE: &str = "resource";
 const OBJECTS: &str = "objects";
@@ -83,19 +86,22 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Whether a text is CSV: its first line that is no comment has commas and no mark of YAML.
-pub(super) fn is_csv(text: &str) -> bool {
-    let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
-    first.is_some_and(|line| line.contains(',') && !line.contains(": ") && !line.starts_with(['{', '[', '-']))
+/// What separates the columns if a text is CSV: its first line that is no comment has commas, or semicolons or tabs as
+/// spreadsheets write them, and no mark of YAML.
+pub(super) fn separator(text: &str) -> Option<char> {
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))?;
+    let is_yaml = first.contains(": ") || first.starts_with(['{', '[', '-']);
+    [',', ';', '\t'].into_iter().find(|separator| !is_yaml && first.contains(*separator))
 }
 
 /// Reads CSV.
 ///
 /// # Errors
 /// All that is wrong with it.
-pub(super) fn csv(file: &str, text: &str) -> Result<BTreeMap<String, Holding>, Mistakes> {
+pub(super) fn csv(file: &str, text: &str, separator: char) -> Result<BTreeMap<String, Holding>, Mistakes> {
     let mut reading = Reading::new(file);
     let mut reader = csv::ReaderBuilder::new()
+        .delimiter(u8::try_from(separator).unwrap_or(b','))
         .comment(Some(b'#'))
         .flexible(true)
         .trim(csv::Trim::All)
@@ -117,7 +123,7 @@ pub(super) fn csv(file: &str, text: &str) -> Result<BTreeMap<String, Holding>, M
                 Some(found) => columns = Some(found),
                 None => break,
             },
-            Some(columns) => row(&mut reading, text, line, &record, columns),
+            Some(columns) => row(&mut reading, text, line, &record, (columns, separator)),
         }
     }
     reading.end()
@@ -146,7 +152,7 @@ fn row(
     text: &str,
     line: u64,
     record: &csv::StringRecord,
-    columns: [Option<usize>; 3],
+    (columns, separator): ([Option<usize>; 3], char),
 ) {
     let start = At { line, column: 1 };
     let most = columns.into_iter().flatten().max().unwrap_or(0) + 1;
@@ -158,7 +164,7 @@ fn row(
         // The byte at which a field begins, where no field is quoted; else the line's first.
         let source =
             usize::try_from(line).ok().and_then(|line| text.lines().nth(line - 1)).unwrap_or_default();
-        let before: usize = source.split(',').take(index).map(|field| field.chars().count() + 1).sum();
+        let before: usize = source.split(separator).take(index).map(|field| field.chars().count() + 1).sum();
         if source.contains('"') { 1 } else { before as u64 + 1 }
     };
     let field = |column: Option<usize>| {
@@ -184,7 +190,7 @@ fn row(
 /// All that is wrong with it.
 pub(super) fn yaml(file: &str, text: &str) -> Result<BTreeMap<String, Holding>, Mistakes> {
     let mut reading = Reading::new(file);
-    if let Some(node) = yaml::read(file, text, &mut reading.mistakes) {
+    if let Some(node) = yaml::read(file, text, LONGEST_YAML, &mut reading.mistakes) {
         let node = match node.content {
             Content::Map(mut map) if map.len() == 1 && map[0].0 == "resources" => map.remove(0).2,
             content => Node { at: node.at, content },
@@ -280,15 +286,21 @@ mod tests {
             "# mine\n\nbytesPerObject, objects, resource\r\n20000, 100000, pods\r\n,5,deployments.apps\r\n",
             "resource,objects,bytesPerObject\n\"pods\",100000,20000\ndeployments.apps,5",
         ] {
-            assert!(is_csv(text), "{text}");
-            assert_eq!(rows(csv("i.csv", text)), Ok(expected_rows()), "{text}");
+            assert_eq!(separator(text), Some(','), "{text}");
+            assert_eq!(rows(csv("i.csv", text, ',')), Ok(expected_rows()), "{text}");
+        }
+        for separated in [';', '\t'] {
+            let text = "resource,objects,bytesPerObject\npods,100000,20000\ndeployments.apps,5,\n";
+            let text = text.replace(',', &separated.to_string());
+            assert_eq!(separator(&text), Some(separated));
+            assert_eq!(rows(csv("i.csv", &text, separated)), Ok(expected_rows()));
         }
         for text in [
             "pods: {objects: 100000, bytesPerObject: 20000}\ndeployments.apps:\n  objects: 5\n",
             "resources:\n- {resource: pods, objects: 100000, bytesPerObject: 20000}\n- resource: deployments.apps\n  objects: 5\n",
             "{\"pods\": {\"objects\": 100000, \"bytesPerObject\": 20000}, \"deployments.apps\": {\"objects\": 5}}",
         ] {
-            assert!(!is_csv(text), "{text}");
+            assert_eq!(separator(text), None, "{text}");
             assert_eq!(rows(yaml("i.yaml", text)), Ok(expected_rows()), "{text}");
         }
     }
@@ -297,7 +309,7 @@ mod tests {
     fn every_mistake_of_a_table_is_told_with_its_place() {
         let text = "resource,objects,bytesPerObject\npods,-1,20000\nPods,1,1\nnodes,5,99999999999\nnodes,5.5,0\nsecrets,,\na,1,2,3\n";
         assert_eq!(
-            rows(csv("i.csv", text)).expect_err("mistakes"),
+            rows(csv("i.csv", text, ',')).expect_err("mistakes"),
             "i.csv:2:6: objects is '-1', and must be a whole number between 0 and 1000000000\n\
              i.csv:3:1: 'Pods' is no name of a resource; write it as the report does: pods, deployments.apps\n\
              i.csv:4:9: bytesPerObject is 99999999999, and must be between 1 and 100000000\n\
@@ -308,11 +320,11 @@ mod tests {
              i.csv:7:1: has 4 fields, and there are 3 columns"
         );
         assert_eq!(
-            rows(csv("i.csv", "pods,1,2\n")).expect_err("no header").lines().last(),
+            rows(csv("i.csv", "pods,1,2\n", ',')).expect_err("no header").lines().last(),
             Some("i.csv:1:1: the first line must name the columns: resource,objects,bytesPerObject")
         );
         assert_eq!(
-            rows(csv("i.csv", "resource,object\npods,1\n")).expect_err("a slip").lines().next(),
+            rows(csv("i.csv", "resource,object\npods,1\n", ',')).expect_err("a slip").lines().next(),
             Some("i.csv:1:1: no such column 'object'; did you mean 'objects'?")
         );
     }

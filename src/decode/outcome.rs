@@ -26,6 +26,8 @@ pub enum Outcome<'a> {
         line: &'a EtcdLine<'a>,
         /// When it was written, in microseconds since 1970, as well as it can be known.
         written: Option<i64>,
+        /// Its clock names no zone, and no envelope shows it: it is taken for UTC.
+        is_zoneless: bool,
     },
     /// Whole, but of another log, or the rest of a record that was counted already.
     Foreign(Foreign),

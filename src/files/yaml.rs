@@ -8,8 +8,8 @@ use serde_saphyr::Spanned;
 
 use super::mistake::{At, Mistakes};
 
-/// The longest file, in bytes: some twenty times those that there are.
-const LONGEST: usize = 256 << 10;
+/// The longest file of rules or of policy, in bytes: some twenty times those that there are.
+pub const LONGEST: usize = 256 << 10;
 
 /// A value and its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,14 +58,14 @@ fn at<T>(spanned: &Spanned<T>) -> At {
     At { line: spanned.referenced.line().max(1), column: spanned.referenced.column().max(1) }
 }
 
-/// Reads a file. A file that is no YAML has one mistake: what follows it can't be told.
+/// Reads a file of at most so many bytes. A file that is no YAML has one mistake: what follows it can't be told.
 #[must_use]
-pub fn read(file: &str, text: &str, mistakes: &mut Mistakes) -> Option<Node> {
-    if text.len() > LONGEST {
+pub fn read(file: &str, text: &str, longest: usize, mistakes: &mut Mistakes) -> Option<Node> {
+    if text.len() > longest {
         mistakes.add(
             file,
             At::START,
-            format!("a file is at most {LONGEST} bytes long, and this is {}", text.len()),
+            format!("a file is at most {longest} bytes long, and this is {}", text.len()),
         );
         return None;
     }
@@ -220,7 +220,7 @@ mod tests {
 
     fn read_one(text: &str) -> Result<Node, String> {
         let mut mistakes = Mistakes::default();
-        read("r.yaml", text, &mut mistakes).ok_or_else(|| mistakes.to_string())
+        read("r.yaml", text, LONGEST, &mut mistakes).ok_or_else(|| mistakes.to_string())
     }
 
     #[test]

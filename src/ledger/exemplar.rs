@@ -1,7 +1,8 @@
-//! The costliest requests of a row, as evidence: picked by a total order, never by arrival.
+//! The costliest requests of a row, as evidence: picked by a total order, never by arrival. Of what costs the same the
+//! oldest is picked, and places come last, so that it does not matter how a log is cut into files.
 
 use std::borrow::Cow;
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 
 use super::Merge;
 use crate::classify::Request;
@@ -37,11 +38,25 @@ pub struct Exemplar {
 
 impl Exemplar {
     fn rank(&self) -> Rank {
-        (Reverse(self.micros), self.place)
+        rank(self.micros, self.received)
+    }
+
+    /// The whole order. Copies of a request differ in what follows its target only.
+    fn order(&self) -> (Rank, &str, &str, Option<u16>, Place) {
+        (self.rank(), &self.audit_id, &self.uri, self.status, self.place)
+    }
+
+    fn is_copy(&self, other: &Self) -> bool {
+        (self.rank(), &self.audit_id, &self.uri) == (other.rank(), &other.audit_id, &other.uri)
     }
 }
 
-type Rank = (Reverse<Option<u64>>, Place);
+/// What decides first: the cost, and then the time.
+type Rank = (Reverse<Option<u64>>, i64);
+
+fn rank(micros: Option<u64>, received: Option<i64>) -> Rank {
+    (Reverse(micros), received.unwrap_or(i64::MAX))
+}
 
 /// The few costliest requests of a row, costliest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,21 +67,26 @@ pub struct Exemplars {
 }
 
 impl Exemplars {
-    /// Whether a request of this cost at this place may be kept. Asked first, as texts are copied only then.
+    /// Whether a request of this cost, time and ID may be kept. Asked first, as texts are copied only then.
     #[must_use]
-    pub fn wants(&self, micros: Option<u64>, place: Place) -> bool {
-        // An envelope may hold several requests at one place.
-        self.bar.is_none_or(|bar| (Reverse(micros), place) <= bar)
+    pub fn wants(&self, micros: Option<u64>, received: Option<i64>, audit_id: &str) -> bool {
+        let Some(bar) = self.bar else { return true };
+        match rank(micros, received).cmp(&bar) {
+            Ordering::Less => true,
+            Ordering::Greater => false,
+            Ordering::Equal => {
+                self.kept.last().is_none_or(|last| prefix(audit_id, MAX_AUDIT_ID) <= &*last.audit_id)
+            }
+        }
     }
 
     /// Keeps a request if it belongs to the costliest. A long-running one's duration is no cost.
     pub fn show(&mut self, request: &Request<'_>) {
         let micros = if request.long_running { None } else { request.micros };
-        let place = request.place;
-        if self.wants(micros, place) {
+        if self.wants(micros, request.received, request.audit_id) {
             self.offer(Exemplar {
                 micros,
-                place,
+                place: request.place,
                 audit_id: kept_audit_id(request.audit_id),
                 uri: kept_uri(request.uri),
                 received: request.received,
@@ -75,20 +95,15 @@ impl Exemplars {
         }
     }
 
-    /// Keeps a request if it belongs to the costliest; of several copies of one, that in the first place.
+    /// Keeps a request if it belongs to the costliest; of several copies of one, the first in order.
     pub fn offer(&mut self, exemplar: Exemplar) {
-        let is_copy = |own: &Exemplar| {
-            own.micros == exemplar.micros && own.audit_id == exemplar.audit_id && own.uri == exemplar.uri
-        };
-        if let Some(at) = self.kept.iter().position(is_copy) {
-            if self.kept[at].place <= exemplar.place {
+        if let Some(at) = self.kept.iter().position(|own| own.is_copy(&exemplar)) {
+            if self.kept[at].order() <= exemplar.order() {
                 return;
             }
             self.kept.remove(at);
         }
-        let order = |one: &Exemplar| (one.rank(), one.audit_id.clone(), one.uri.clone());
-        let wanted = order(&exemplar);
-        let at = self.kept.partition_point(|own| order(own) < wanted);
+        let at = self.kept.partition_point(|own| own.order() < exemplar.order());
         if at < KEPT {
             self.kept.reserve_exact(KEPT + 1 - self.kept.len());
             self.kept.insert(at, exemplar);
@@ -161,55 +176,54 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn exemplar((micros, source, offset): (Option<u64>, u32, u64)) -> Exemplar {
+    type Asked = (Option<u64>, Option<i64>, u8);
+
+    /// A request, and where it stands.
+    fn exemplar((micros, received, id): Asked, (source, offset): (u32, u64)) -> Exemplar {
         let place = Place { source, offset, line: offset };
-        Exemplar {
-            micros,
-            place,
-            audit_id: format!("{source}-{offset}").into(),
-            uri: "/".into(),
-            received: None,
-            status: None,
-        }
+        Exemplar { micros, place, audit_id: id.to_string().into(), uri: "/".into(), received, status: None }
+    }
+
+    fn asked() -> impl Strategy<Value = Asked> {
+        (prop::option::of(0_u64..3), prop::option::of(0_i64..3), 0_u8..5)
+    }
+
+    fn place() -> impl Strategy<Value = (u32, u64)> {
+        (0_u32..3, 0_u64..50)
     }
 
     proptest! {
         #[test]
-        fn the_costliest_are_kept_in_any_order(
-            mut requests in prop::collection::btree_set((prop::option::of(0_u64..5), 0_u32..3, 0_u64..50), 0..30)
-                .prop_map(|set| set.into_iter().collect::<Vec<_>>())
+        fn the_costliest_and_of_these_the_oldest_are_kept_wherever_they_stand(
+            mut requests in prop::collection::btree_map(asked(), place(), 0..30)
+                .prop_map(|map| map.into_iter().collect::<Vec<_>>())
                 .prop_shuffle(),
         ) {
             let mut kept = Exemplars::default();
-            for request in &requests {
-                let offered = exemplar(*request);
+            for (request, place) in &requests {
+                let offered = exemplar(*request, *place);
                 let mut after = kept.clone();
                 after.offer(offered.clone());
-                prop_assert!(after == kept || kept.wants(offered.micros, offered.place));
+                let is_wanted = kept.wants(offered.micros, offered.received, &offered.audit_id);
+                prop_assert!(after == kept || is_wanted);
                 kept.offer(offered);
             }
-            requests.sort_by_key(|(micros, source, offset)| (Reverse(*micros), *source, *offset));
-            let want: Vec<_> = requests.into_iter().take(KEPT).map(exemplar).collect();
+            requests.sort_by_key(|((micros, received, id), _)| {
+                (Reverse(*micros), received.is_none(), *received, *id)
+            });
+            let want: Vec<_> = requests.into_iter().take(KEPT).map(|(one, place)| exemplar(one, place)).collect();
             prop_assert_eq!(kept.as_slice(), &want);
         }
-    }
 
-    proptest! {
         #[test]
         fn of_copies_the_first_is_kept_in_any_order(
-            requests in prop::collection::vec((0_u64..4, 0_u32..3, 0_u64..9), 1..30),
+            requests in prop::collection::vec((asked(), place()), 1..30),
             rotate in 0_usize..30,
         ) {
-            // Copies of a request have its cost and its ID, and stand elsewhere.
-            let request = |(id, source, offset): (u64, u32, u64)| {
-                let place = Place { source, offset, line: offset };
-                let audit_id = id.to_string().into();
-                Exemplar { micros: Some(id / 2), place, audit_id, uri: "/".into(), received: None, status: None }
-            };
-            let keep = |requests: &[(u64, u32, u64)]| {
+            let keep = |requests: &[(Asked, (u32, u64))]| {
                 let mut kept = Exemplars::default();
-                for one in requests {
-                    kept.offer(request(*one));
+                for (one, place) in requests {
+                    kept.offer(exemplar(*one, *place));
                 }
                 kept.as_slice().to_vec()
             };

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::exemplar::Exemplars;
 use super::live::Live;
+use super::timeline::Windows;
 use super::{Deprecated, Flows, Histogram, Items, Merge, Observed, Statuses, Targets, Timeline};
 use crate::classify::Request;
 use crate::decode::klog::Apf;
@@ -36,6 +37,8 @@ pub struct Row {
     pub latency: Histogram,
     /// When the requests that ended were received.
     pub timeline: Timeline,
+    /// When the requests that were answered with 4xx and with 5xx were received: they cost less than others.
+    failed_at: Option<Box<[Timeline; 2]>>,
     /// When the requests arrived, as long as none was seen to end: all that a log of arrivals tells.
     arrivals: Option<Box<Timeline>>,
     /// Received of the first and last event, in microseconds since 1970.
@@ -135,6 +138,9 @@ impl Row {
         }
         if let Some(received) = request.received {
             self.timeline.record(received);
+            if let Some(class @ (4 | 5)) = request.status.map(|status| status / 100) {
+                self.failed_at.get_or_insert_default()[usize::from(class) - 4].record(received);
+            }
         }
         if let Some(measured) = request.measured {
             self.observed.record(measured);
@@ -180,6 +186,18 @@ impl Row {
         }
     }
 
+    /// When the requests were received that [`Row::times`] tells of and that were answered with neither 4xx nor 5xx, and
+    /// when those that were answered with 5xx.
+    #[must_use]
+    pub fn served_and_failed_times(&self, received_only: bool) -> (Windows, Windows) {
+        let mut served = self.times(received_only).windows();
+        let Some(failed_at) = &self.failed_at else { return (served, Windows::default()) };
+        let [refused, failed] = [0, 1].map(|class| failed_at[class].windows());
+        served.subtract(&refused);
+        served.subtract(&failed);
+        (served, failed)
+    }
+
     /// The timeline of all requests, open ones too.
     #[must_use]
     pub fn whole_timeline(&self) -> Timeline {
@@ -203,6 +221,10 @@ impl Merge for Row {
         self.statuses.merge(other.statuses);
         self.latency.merge(other.latency);
         self.timeline.merge(other.timeline);
+        if let Some(failed_at) = other.failed_at {
+            let own = self.failed_at.get_or_insert_default();
+            own.iter_mut().zip(*failed_at).for_each(|(own, other)| own.merge(other));
+        }
         match other.arrivals {
             _ if self.ended > 0 => self.arrivals = None,
             Some(arrivals) => self.arrivals.get_or_insert_default().merge(*arrivals),

@@ -74,7 +74,7 @@ pub fn reads(records: &[Record]) -> Vec<Read> {
                 is_headless: !is_first,
                 is_list: record.what() != What::Get,
                 asks_page: !is_first || record.asks_page(),
-                revision: record.link,
+                revision: if is_first { 0 } else { record.link },
             });
         }
     }

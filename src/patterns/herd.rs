@@ -38,27 +38,34 @@ pub struct Herd {
     pub from: i64,
     /// The last was received.
     pub to: i64,
-    /// What they ask for together, if that is known.
-    pub asks: Option<Asks>,
+    /// What they ask for together, as far as that is known.
+    pub asks: Asks,
 }
 
-/// What LISTs ask for.
+/// What LISTs ask for, as far as it is known: where the sizes of objects are not, their number may be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Asks {
     /// Objects that etcd reads for them.
-    pub etcd_objects: u64,
+    pub etcd_objects: Option<u64>,
     /// The bytes of these.
-    pub etcd_bytes: u64,
-    /// Bytes that the clients can have received at most.
-    pub received_bytes: u64,
+    pub etcd_bytes: Option<u64>,
+    /// Objects that the clients can have received at most.
+    pub received_objects: Option<u64>,
+    /// The bytes of these.
+    pub received_bytes: Option<u64>,
+    /// They are a mean.
+    pub received_is_mean: bool,
 }
 
 impl Asks {
     fn times(self, requests: u64) -> Self {
+        let times = |number: Option<u64>| number.map(|number| number.saturating_mul(requests));
         Self {
-            etcd_objects: self.etcd_objects.saturating_mul(requests),
-            etcd_bytes: self.etcd_bytes.saturating_mul(requests),
-            received_bytes: self.received_bytes.saturating_mul(requests),
+            etcd_objects: times(self.etcd_objects),
+            etcd_bytes: times(self.etcd_bytes),
+            received_objects: times(self.received_objects),
+            received_bytes: times(self.received_bytes),
+            received_is_mean: self.received_is_mean,
         }
     }
 }
@@ -78,7 +85,7 @@ impl Herds {
     /// Tells what the herds ask for, of which each LIST asks for so much.
     pub fn price(&mut self, each: Asks) {
         for herd in &mut self.greatest {
-            herd.asks = Some(each.times(herd.requests));
+            herd.asks = each.times(herd.requests);
         }
     }
 
@@ -181,7 +188,7 @@ fn herd(reads: &[Read]) -> Option<Herd> {
         requests,
         from,
         to,
-        asks: None,
+        asks: Asks::default(),
     })
 }
 

@@ -60,15 +60,16 @@ impl Merge for Pattern {
     }
 }
 
-/// One LIST of a collection: when it was received, when it ended, and of which row it is.
+/// One LIST of a collection, or one page of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct UnderWay {
-    /// Its row.
-    pub row: RowName,
+pub struct Listed {
     /// Received, in microseconds since 1970.
     pub from: i64,
     /// Ended.
     pub to: i64,
+    /// A hash of the namespace that it asks for ([`namespace_hash`](crate::classify::namespace_hash)); 0 for none, or
+    /// where it is not known.
+    pub namespace: u32,
 }
 
 /// All patterns.
@@ -78,7 +79,7 @@ pub struct Patterns {
     /// How much was followed, by what it is.
     pub followed: AllFollowed,
     /// The LISTs, if they were asked for, those of a row together.
-    lists: Vec<UnderWay>,
+    lists: Vec<(RowName, Listed)>,
 }
 
 /// How much was followed.
@@ -130,22 +131,36 @@ impl Patterns {
         self.rows.remove(&row).map(Box::new)
     }
 
-    /// When the LISTs of a row were under way, from received to ended, in microseconds since 1970; none unless they were
-    /// asked for.
-    pub fn lists_of(&self, row: RowName) -> impl Iterator<Item = (i64, i64)> {
-        let first = self.lists.partition_point(|list| list.row < row);
-        let of_row = self.lists[first..].iter().take_while(move |list| list.row == row);
-        of_row.map(|list| (list.from, list.to))
+    /// The LISTs of a row; none unless they were asked for.
+    pub fn lists_of(&self, row: RowName) -> impl Iterator<Item = Listed> {
+        let first = self.lists.partition_point(|(of, _)| *of < row);
+        let of_row = self.lists[first..].iter().take_while(move |(of, _)| *of == row);
+        of_row.map(|(_, list)| *list)
     }
 }
 
-fn under_way(lives: &[Life], wanted: &dyn Fn(i64, i64) -> bool) -> Vec<UnderWay> {
-    let of = |life: &Life, record: &Record| {
-        let row = (life.client, life.product, record.ask);
-        let (from, to) = (record.at(), record.end());
-        wanted(from, to).then_some(UnderWay { row, from, to })
-    };
-    lives.iter().flat_map(|life| life.records.iter().filter_map(move |record| of(life, record))).collect()
+fn under_way(lives: &[Life], wanted: &dyn Fn(i64, i64) -> bool) -> Vec<(RowName, Listed)> {
+    use crate::ledger::lives::What::{InconsistentPage, List, NextPage};
+    let mut lists = Vec::new();
+    for life in lives {
+        // A further page is of the namespace that the first one of its target is of.
+        let mut namespaces: HashMap<u32, u32, FxBuildHasher> = HashMap::default();
+        for record in &life.records {
+            let namespace = match record.what() {
+                List => {
+                    namespaces.insert(record.target, record.link);
+                    record.link
+                }
+                NextPage | InconsistentPage => namespaces.get(&record.target).copied().unwrap_or(0),
+                _ => continue,
+            };
+            let (from, to) = (record.at(), record.end());
+            if wanted(from, to) {
+                lists.push(((life.client, life.product, record.ask), Listed { from, to, namespace }));
+            }
+        }
+    }
+    lists
 }
 
 /// One instance with all that it did.

@@ -207,7 +207,10 @@ impl Counting<'_> {
                     self.counted.ledger.observe_trace(place, fragment);
                 }
             }
-            Outcome::Etcd { line, written } => self.etcd(line, written, place),
+            Outcome::Etcd { line, written, is_zoneless } => {
+                self.counted.etcd.zoneless += u64::from(is_zoneless && line.slow.is_some());
+                self.etcd(line, written, place);
+            }
             Outcome::Foreign(kind) => {
                 if self.is_count() {
                     self.source.foreign(kind, &mut self.counted.ledger.input);

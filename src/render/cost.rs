@@ -17,17 +17,22 @@ pub(super) fn is_by_inventory(report: &Report) -> bool {
 /// What clients are ranked by.
 pub(super) fn order(report: &Report) -> &'static str {
     match report.ranking.by.first().map(String::as_str) {
-        Some("etcdBytes") => "bytes read from etcd, then received at most",
-        Some("etcdObjects") => "objects read from etcd, then received",
+        Some("handledBytes") => "bytes read from etcd, gone through and sent at most",
+        Some("handledObjects") => "objects read from etcd, gone through and sent at most",
         _ => "time of reads from etcd, then ignored limits",
     }
+}
+
+/// Whether clients are compared by objects, as the sizes of some are not known.
+pub(super) fn is_by_objects(report: &Report) -> bool {
+    report.ranking.by.first().is_some_and(|by| by == "handledObjects")
 }
 
 /// Objects with their bytes: `100,000 objects (2.0 GB)`.
 fn objects(amount: &Amount) -> String {
     let or_fewer = match amount.bound.as_str() {
         "at-most" => "at most ",
-        "mean" => "on average ",
+        "mean" => "about ",
         _ => "",
     };
     match (amount.objects, amount.bytes) {
@@ -38,26 +43,53 @@ fn objects(amount: &Amount) -> String {
     }
 }
 
-/// A sum in short: bytes, or objects where their sizes are not known; at least so many where requests are left out.
-pub(super) fn short(amount: Option<&Amount>) -> String {
+/// A sum in short: bytes, or objects where their sizes are not known or objects are wanted; at least so many where
+/// requests are left out.
+pub(super) fn short(amount: Option<&Amount>, wants_objects: bool) -> String {
     let Some(amount) = amount else { return "–".to_owned() };
-    let at_least = |without: u64| if without > 0 { "≥" } else { "" };
-    match (amount.objects, amount.bytes) {
+    let lead = |without: u64, number: u64| match amount.bound.as_str() {
+        _ if without > 0 || number == u64::MAX => "≥",
+        "mean" => "~",
+        _ => "",
+    };
+    match (amount.objects, amount.bytes.filter(|_| !wants_objects)) {
         (Some(0), _) if amount.unknown_requests == 0 => "0".to_owned(),
-        (_, Some(size)) => format!("{}{}", at_least(amount.unsized_requests), bytes(size)),
-        (Some(number), None) => format!("{}{} obj.", at_least(amount.unknown_requests), count(number)),
+        (_, Some(size)) => format!("{}{}", lead(amount.unsized_requests, size), bytes(size)),
+        (Some(number), None) => format!("{}{} obj.", lead(amount.unknown_requests, number), count(number)),
         (None, None) => "?".to_owned(),
     }
 }
 
+fn is_unknown(amount: &Amount) -> bool {
+    amount.objects.is_none() && amount.bytes.is_none()
+}
+
+fn from_etcd(amount: Option<&Amount>, wants_objects: bool) -> String {
+    match amount {
+        Some(amount) if is_unknown(amount) => "not known how much is read from etcd".to_owned(),
+        _ => format!("{} read from etcd", short(amount, wants_objects)),
+    }
+}
+
+/// What clients can have received: at most, or about so much where a mean was reckoned with.
+fn received(amount: Option<&Amount>, wants_objects: bool) -> String {
+    match amount {
+        Some(amount) if is_unknown(amount) => "not known how much is received".to_owned(),
+        Some(mean) if mean.bound == "mean" => {
+            format!("about {} received", short(amount, wants_objects).trim_start_matches('~'))
+        }
+        _ => format!("{} received at most", short(amount, wants_objects)),
+    }
+}
+
 /// The costs of the clients that the table does not show.
-pub(super) fn sum(clients: &[Client]) -> Cost {
+pub(super) fn sum(clients: &[&Client]) -> Cost {
     let of = |part: fn(&Work) -> &Option<Amount>| {
         let amounts = clients.iter().filter_map(|client| part(client.cost.total.as_ref()?).as_ref());
         let all = amounts.cloned().reduce(|a, b| Amount {
             objects: add(a.objects, b.objects),
             bytes: add(a.bytes, b.bytes),
-            bound: a.bound,
+            bound: if a.bound == "mean" { a.bound } else { b.bound },
             unknown_requests: a.unknown_requests + b.unknown_requests,
             unsized_requests: a.unsized_requests + b.unsized_requests,
         })?;
@@ -135,10 +167,10 @@ fn per_request(work: &Work) -> String {
 
 fn total(work: &Work, requests: u64) -> String {
     format!(
-        "; all {}: {} read from etcd, {} received at most",
+        "; all {}: {}, {}",
         count(requests),
-        short(work.etcd.as_ref()),
-        short(work.received.as_ref())
+        from_etcd(work.etcd.as_ref(), false),
+        received(work.received.as_ref(), false)
     )
 }
 
@@ -146,23 +178,25 @@ fn total(work: &Work, requests: u64) -> String {
 pub(super) fn totals(report: &Report) -> Option<String> {
     let cost = &report.totals.cost;
     let work = cost.total.as_ref().filter(|_| is_by_inventory(report))?;
+    let by_objects = is_by_objects(report);
     let peak = cost.peak.as_ref().map_or(String::new(), |peak| {
         let at = peak.at.split('.').next().unwrap_or(&peak.at).replace('T', " ");
         let window = match cost.window_minutes {
             Some(minutes) if minutes > 1 => counted(minutes, "minute"),
             _ => "minute".to_owned(),
         };
-        let read = match peak.etcd_bytes {
-            0 => counted(peak.etcd_objects, "object"),
-            size => bytes(size),
-        };
+        let read = if by_objects { counted(peak.etcd_objects, "object") } else { bytes(peak.etcd_bytes) };
         format!("; {read} of it in the {window} from {at} UTC")
     });
+    let untimed = match cost.without_time {
+        0 => String::new(),
+        without => format!(" ({} without a time)", counted(without, "such request")),
+    };
     let bound = if cost.lower_bound { ", lower bounds" } else { "" };
     Some(format!(
-        "{} read from etcd{peak}; {} received at most (by the inventory{bound})",
-        short(work.etcd.as_ref()),
-        short(work.received.as_ref())
+        "{}{peak}{untimed}; {} (by the inventory{bound})",
+        from_etcd(work.etcd.as_ref(), by_objects),
+        received(work.received.as_ref(), by_objects)
     ))
 }
 
@@ -184,9 +218,9 @@ pub(super) fn inventory(inventory: &Inventory) -> Vec<String> {
     };
     lines.push(format!("{nodes}, {namespaces}"));
     if !inventory.has_sizes {
-        lines.push(
-            "it has no sizes (1.34 is the first to tell them), so objects are told and no bytes".to_owned(),
-        );
+        let is_of_server = inventory.files.iter().any(|file| file.format == "metrics");
+        let since = if is_of_server { " (1.34 is the first to tell them)" } else { "" };
+        lines.push(format!("it has no sizes{since}, so objects are told and no bytes"));
     }
     for (what, title) in [("objects", "it lacks"), ("bytes", "it lacks the sizes of")] {
         if what == "bytes" && !inventory.has_sizes {
@@ -208,6 +242,10 @@ pub(super) fn inventory(inventory: &Inventory) -> Vec<String> {
                 "{title} {named}{more}: the costs of clients that read them are lower bounds (≥)"
             ));
         }
+    }
+    for lack in inventory.lacks.iter().filter(|lack| lack.near.is_some()).take(NAMED) {
+        let near = lack.near.as_deref().unwrap_or_default();
+        lines.push(format!("it has '{near}'; write {}", lack.resource));
     }
     lines
 }

@@ -100,7 +100,7 @@ fn lost(log: &EtcdLog) -> Vec<Line> {
 pub(super) fn details(log: &EtcdLog) -> Vec<(&'static str, Line)> {
     let mut lines = Vec::new();
     if log.requests.iter().take(SHOWN).any(|one| one.servers_own) {
-        let text = "counts and revision checks are the apiserver's own requests, and no client's";
+        let text = "counts, reads of keys alone and revision checks are the apiserver's own requests, and no client's";
         lines.push(("Own", Line::default().text(text)));
     }
     for one in log.requests.iter().filter(|one| one.kind == "list").take(DETAILED) {
@@ -108,6 +108,7 @@ pub(super) fn details(log: &EtcdLog) -> Vec<(&'static str, Line)> {
         lines.push(("Worst", worst_read(one.resource.as_deref().unwrap_or("–"), worst)));
         lines.push(("", key(worst)));
         lines.push(("Under way", under_way(one)));
+        lines.extend(in_all(one).map(|line| ("In all", line)));
         if !one.errors.is_empty() {
             lines.push(("Errors", errors(one)));
         }
@@ -155,28 +156,57 @@ fn key(worst: &EtcdRequest) -> Line {
     }
 }
 
+/// Whose LISTs were under way during the worst read.
 fn under_way(one: &EtcdRequests) -> Line {
-    let mut line = Line::default();
+    let nearest = one.clients.first().and_then(|client| client.of_worst.as_deref());
+    let line = match nearest {
+        None => Line::default().text("no LIST of it from etcd that is known"),
+        Some(nearest) => {
+            let own: Vec<&EtcdClient> =
+                one.clients.iter().filter(|client| client.of_worst.as_deref() == Some(nearest)).collect();
+            let when = match nearest {
+                "covers" => " from its begin to its end",
+                "overlaps" => " during a part of it, none from begin to end",
+                _ => " within a second of it, none meanwhile",
+            };
+            let mut line = Line::default().text("LISTs of ");
+            for (index, client) in own.iter().take(NAMED_CLIENTS).enumerate() {
+                line = line.text(if index == 0 { "" } else { ", of " }).code(&client.name);
+            }
+            let more = own.len().saturating_sub(NAMED_CLIENTS);
+            line.text(if more > 0 { format!(", and of {more} more") } else { String::new() }).text(when)
+        }
+    };
+    if one.worst.as_ref().is_some_and(|worst| worst.limit == CACHE_PAGE) {
+        return line.text("; it may be the apiserver's own, which fills its watch cache in pages of 10,000");
+    }
+    line
+}
+
+/// Whose LISTs were under way during which of all slow reads, if there are several.
+fn in_all(one: &EtcdRequests) -> Option<Line> {
+    let several = one.requests > 1 && !one.clients.is_empty();
+    let mut line = several.then(Line::default)?;
     for (index, client) in one.clients.iter().take(NAMED_CLIENTS).enumerate() {
         let EtcdClient { name, slow, .. } = client;
         let separator = if index == 0 { "LISTs of " } else { ", of " };
-        line = line.text(separator).code(name).text(format!(
-            " during {} ({} from begin to end)",
-            counted(slow.reads, "slow read"),
-            count(slow.covered)
-        ));
+        let covered = match slow.covered {
+            0 => "none from begin to end".to_owned(),
+            covered => format!("{} from begin to end, {}", count(covered), bytes(slow.covered_bytes)),
+        };
+        line = line
+            .text(separator)
+            .code(name)
+            .text(format!(" during {} ({covered})", counted(slow.reads, "slow read")));
     }
     let more = one.clients.len().saturating_sub(NAMED_CLIENTS);
     if more > 0 {
         line = line.text(format!(", and of {more} more"));
     }
-    match (one.clients.is_empty(), one.without_client) {
-        (true, _) if one.worst.as_ref().is_some_and(|worst| worst.limit == CACHE_PAGE) => Line::default()
-            .text("no LIST of it from etcd that is known; the apiserver fills its watch cache in such pages"),
-        (true, _) => Line::default().text("no LIST of it from etcd that is known"),
-        (false, 0) => line,
-        (false, none) => line.text(format!("; during {} none is known", count(none))),
-    }
+    Some(match one.without_client {
+        0 => line,
+        none => line.text(format!("; during {} none is known", count(none))),
+    })
 }
 
 fn errors(one: &EtcdRequests) -> Line {

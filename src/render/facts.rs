@@ -166,7 +166,8 @@ fn known(path: &Path) -> Line {
 fn how_much(finding: &Finding) -> Option<Line> {
     let number = |name: &str| finding.stats.get(name).and_then(figure);
     let requests = finding.stats.get("requests")?.as_u64()?;
-    let peak = number("peakPerMinute").map(|peak| format!("{peak} a minute at peak"));
+    let mean = finding.stats.get("peakMeanMinutes").and_then(Value::as_u64).unwrap_or(1);
+    let peak = number("peakPerMinute").map(|peak| format!("{peak} a minute at peak{}", on_average(mean)));
     let of_all = number("shareOfRequests").map(|share| format!("{share} % of all requests"));
     let of_reads = number("shareOfEtcdReads").map(|share| format!("{share} % of the reads from etcd"));
     let took = finding.stats.get("etcdMillis").and_then(Value::as_u64);
@@ -176,6 +177,11 @@ fn how_much(finding: &Finding) -> Option<Line> {
     let told: Vec<String> =
         [Some(counted(requests, "request")), peak, of_all, of_reads, took].into_iter().flatten().collect();
     Some(Line::default().text(told.join(", ")))
+}
+
+/// What a peak is told with that is the mean of more minutes than one.
+pub(super) fn on_average(minutes: u64) -> String {
+    if minutes > 1 { format!(" (on average of {minutes} minutes)") } else { String::new() }
 }
 
 fn figure(value: &Value) -> Option<String> {

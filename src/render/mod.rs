@@ -18,6 +18,7 @@ mod prose;
 pub mod request;
 pub mod rules;
 pub mod sarif;
+mod span;
 mod sparkline;
 mod table;
 pub mod text;

@@ -1,12 +1,14 @@
 //! When a client's requests came, and who made the most in the busiest minute.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::plain::{count, counted, escaped, share};
 use super::prose::Line;
+use super::span::drawn;
 use super::sparkline::sparkline;
 use super::text::name;
 use crate::k8s::timestamp;
+use crate::ledger::{Busiest, Load, Step};
 use crate::report::v1::{Client, Finding, Peak, PeakClient, Point, Report, minute};
 
 /// Clients of a peak that are named.
@@ -25,14 +27,16 @@ type Key<'r> = (&'r str, &'r str, Option<&'r str>);
 /// The clients of a report, over the minutes of its log.
 pub(super) struct OverTime<'r> {
     clients: HashMap<Key<'r>, &'r Client>,
-    /// The first and the last minute since 1970.
-    span: Option<(u32, u32)>,
+    /// The first and the last minute since 1970 that are drawn, and whether there are others.
+    span: Option<((u32, u32), bool)>,
 }
 
-/// Requests by the begin of their window, in minutes since 1970.
+/// What is drawn, as it changes: from one minute since 1970 on, so many.
 struct Series {
-    width: u32,
-    counts: BTreeMap<u32, u64>,
+    /// By the begin of their window.
+    counts: Vec<(u32, u64)>,
+    busiest: Busiest,
+    steps: Vec<Step>,
 }
 
 impl<'r> OverTime<'r> {
@@ -44,7 +48,7 @@ impl<'r> OverTime<'r> {
         let first = first.min().or(report.input.first_timestamp.as_deref());
         let last = report.input.last_timestamp.as_deref();
         let span = first.and_then(minute_of).zip(last.and_then(minute_of));
-        Self { clients, span }
+        Self { clients, span: span.map(|span| drawn(report, span)) }
     }
 
     /// The requests of a finding's client and its reads from etcd, a line each, of so many characters if they fit.
@@ -54,7 +58,7 @@ impl<'r> OverTime<'r> {
             ("Requests", Series::of(client, |point| point.requests)),
             ("Etcd reads", Series::of(client, |point| point.etcd_reads)),
         ];
-        let lines = series.into_iter().map(|(title, series)| Some((title, self.line(&series, room)?)));
+        let lines = series.into_iter().map(|(title, series)| Some((title, self.line(&series?, room)?)));
         lines.flatten().collect()
     }
 
@@ -65,22 +69,33 @@ impl<'r> OverTime<'r> {
     }
 
     fn line(&self, series: &Series, room: usize) -> Option<Line> {
-        let (at, most) = series.peak()?;
-        let (first, last) = self.span?;
+        let Busiest { minute: at, requests: most, window_minutes } = series.busiest;
+        let at = u32::try_from(at).unwrap_or(u32::MAX);
+        let ((first, last), is_cut) = self.span?;
         let is_one_day = [last, at].iter().all(|minute| minute / DAY == first / DAY);
         let at = instant(at);
         let at = at.split_once(' ').map(|(_, time)| time).filter(|_| is_one_day).unwrap_or(&at);
-        let peak = match series.width {
+        let peak = match window_minutes {
             1 => format!("peak {} a minute at {at} UTC", count(most)),
-            width => format!("peak {} in the {width} minutes from {at} UTC", count(most)),
+            width => {
+                format!(
+                    "peak {} a minute on average of {width} minutes, {at} UTC",
+                    count(most.div_ceil(width))
+                )
+            }
         };
-        // A line of two columns shows nothing.
-        if last.saturating_sub(first) < 2 {
+        let outside = if is_cut { series.outside((first, last)) } else { 0 };
+        // A line of two columns shows nothing, nor does one of nothing.
+        if last.saturating_sub(first) < 2 || (is_cut && series.columns((first, last), 1).0 == [0]) {
             return Some(Line::default().text(peak));
         }
+        let peak = match outside {
+            0 => peak,
+            _ => format!("{peak}; {} far from these minutes not drawn", count(outside)),
+        };
         let room = room.saturating_sub(peak.chars().count() + 2);
         let (line, step) = series.columns((first, last), room);
-        if step == series.width {
+        if step == 1 {
             return Some(Line::default().code(sparkline(&line)).text(format!("  {peak}")));
         }
         let (line, step) = series.columns((first, last), room.saturating_sub(STEP_ROOM));
@@ -89,34 +104,39 @@ impl<'r> OverTime<'r> {
 }
 
 impl Series {
-    fn of(client: &Client, number: fn(&Point) -> u32) -> Self {
-        let width = client.timelines.iter().map(|timeline| timeline.window_minutes).max().unwrap_or(1);
-        let width = u32::try_from(width).unwrap_or(u32::MAX);
-        let mut counts = BTreeMap::new();
-        for point in client.timelines.iter().flat_map(|timeline| &timeline.points.0) {
-            *counts.entry(point.minute - point.minute % width).or_default() += u64::from(number(point));
-        }
-        Self { width, counts }
+    /// What `number` tells of a client's points; `None` if that is nothing.
+    fn of(client: &Client, number: fn(&Point) -> u32) -> Option<Self> {
+        let mut load = Load::default();
+        client.timelines.iter().for_each(|timeline| timeline.add_to(&mut load, number));
+        let points = client.timelines.iter().flat_map(|timeline| &timeline.points.0);
+        let counts = points.map(|point| (point.minute, u64::from(number(point)))).collect();
+        Some(Self { counts, busiest: load.busiest()?, steps: load.steps() })
     }
 
-    /// The first window with the most requests.
-    fn peak(&self) -> Option<(u32, u64)> {
-        let peak = self.counts.iter().rev().max_by_key(|(_, count)| **count);
-        peak.map(|(minute, count)| (*minute, *count)).filter(|(_, count)| *count > 0)
+    /// What began before the first minute or after the last.
+    fn outside(&self, (first, last): (u32, u32)) -> u64 {
+        let outside = self.counts.iter().filter(|(minute, _)| !(first..=last).contains(minute));
+        outside.map(|(_, count)| count).sum()
     }
 
-    /// The requests of the busiest window in each column, in so many columns at most; and a column's minutes.
+    /// The requests of the busiest minute in each column, in so many columns at most; and a column's minutes.
     fn columns(&self, (first, last): (u32, u32), room: usize) -> (Vec<u64>, u32) {
-        let most = room.clamp(FEWEST_COLUMNS, MOST_COLUMNS);
-        let first = first - first % self.width;
-        let windows = last.saturating_sub(first) / self.width + 1;
-        let step = windows.div_ceil(u32::try_from(most).unwrap_or(u32::MAX)) * self.width;
-        let mut columns = vec![0; (last.saturating_sub(first) / step) as usize + 1];
-        for (minute, count) in self.counts.range(first..=last) {
-            let column = &mut columns[((minute - first) / step) as usize];
-            *column = (*column).max(*count);
+        let most = u64::try_from(room.clamp(FEWEST_COLUMNS, MOST_COLUMNS)).unwrap_or(1);
+        let (first, end) = (u64::from(first), u64::from(last) + 1);
+        let minutes = end.saturating_sub(first);
+        let step = minutes.div_ceil(most).max(1);
+        let mut columns = vec![0; usize::try_from(minutes.div_ceil(step)).unwrap_or(0)];
+        let until = self.steps.iter().skip(1).map(|next| next.minute);
+        for (now, until) in self.steps.iter().zip(until) {
+            let (from, until) = (now.minute.max(first), until.min(end));
+            if now.requests > 0 && from < until {
+                let column = |minute: u64| usize::try_from((minute - first) / step).unwrap_or(0);
+                for most in &mut columns[column(from)..=column(until - 1)] {
+                    *most = now.requests.max(*most);
+                }
+            }
         }
-        (columns, step)
+        (columns, u32::try_from(step).unwrap_or(u32::MAX))
     }
 }
 
@@ -140,13 +160,13 @@ fn peak(peak: &Peak, what: &str, clients: &HashMap<Key<'_>, &Client>) -> String 
     let left = peak.requests.saturating_sub(named.iter().map(|client| client.requests).sum());
     let others = (left > 0).then(|| format!("others {} ({})", count(left), share(left, peak.requests)));
     let parts: Vec<String> = named.iter().map(part).chain(others).collect();
-    let when = match peak.window_minutes {
-        1 => "in the minute".to_owned(),
-        width => format!("in the {width} minutes"),
+    let mean = match peak.window_minutes {
+        1 => String::new(),
+        width => format!(", on average of {width} minutes"),
     };
     let at = without_seconds(&peak.at);
     let requests = counted(peak.requests, what);
-    format!("{requests} {when} from {at} UTC: {}", parts.join(", "))
+    format!("{requests} in the minute from {at} UTC{mean}: {}", parts.join(", "))
 }
 
 fn key(client: &Client) -> Key<'_> {

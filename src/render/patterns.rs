@@ -61,12 +61,22 @@ fn herds(herds: &Herds) -> Option<Line> {
     let greatest = herds.greatest.first()?;
     let (day, time) = greatest.from.split_once('T')?;
     let time = time.trim_end_matches('Z').split('.').next()?;
-    let asks = match (greatest.etcd_bytes, greatest.received_bytes) {
-        (Some(etcd), Some(received)) => {
-            format!("; together {} from etcd and {} received at most", bytes(etcd), bytes(received))
-        }
-        _ => String::new(),
+    let told = |objects: Option<u64>, size: Option<u64>| match (objects, size) {
+        (_, Some(size)) => Some(bytes(size)),
+        (objects, None) => Some(counted(objects?, "object")),
     };
+    let parts = [
+        told(greatest.etcd_objects, greatest.etcd_bytes).map(|etcd| format!("{etcd} from etcd")),
+        told(greatest.received_objects, greatest.received_bytes).map(|sent| {
+            if greatest.received_is_mean {
+                format!("about {sent} received")
+            } else {
+                format!("{sent} received at most")
+            }
+        }),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let asks = if parts.is_empty() { String::new() } else { format!("; together {}", parts.join(" and ")) };
     Some(Line::default().text(format!(
         "{} of ten instances or more at once, {} in all; the greatest of {} with {}, {day} {time} UTC{asks}",
         counted(herds.count, "herd"),

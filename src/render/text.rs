@@ -2,6 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
+use super::facts::on_average;
 use super::plain::{count, counted, cut, duration, escaped, share, short_count, short_duration};
 use super::request::source;
 use super::table::{NARROW, table, wrapped};
@@ -166,7 +167,7 @@ fn clients(report: &Report, view: &View) -> String {
         ("limits\nignored", true),
         ("peak\n/min", true),
     ];
-    let priced = cost::is_by_inventory(report);
+    let (priced, by_objects) = (cost::is_by_inventory(report), cost::is_by_objects(report));
     if priced {
         columns.extend([("read from\netcd", true), ("received\nat most", true)]);
     }
@@ -190,12 +191,15 @@ fn clients(report: &Report, view: &View) -> String {
             count(counts.etcd_lists),
             count(counts.etcd_gets),
             count(counts.limit_ignored),
-            figures.rate.map_or("–".to_owned(), |rate| count(rounded(rate.peak_per_minute))),
+            figures.rate.map_or("–".to_owned(), |rate| {
+                let mean = if rate.window_minutes > 1 { "~" } else { "" };
+                format!("{mean}{}", count(rounded(rate.peak_per_minute)))
+            }),
         ];
         if priced {
             let work = figures.cost.and_then(|cost| cost.total.as_ref());
-            row.push(cost::short(work.and_then(|work| work.etcd.as_ref())));
-            row.push(cost::short(work.and_then(|work| work.received.as_ref())));
+            row.push(cost::short(work.and_then(|work| work.etcd.as_ref()), by_objects));
+            row.push(cost::short(work.and_then(|work| work.received.as_ref()), by_objects));
         }
         if wide || !priced {
             let latency = figures.latency;
@@ -211,19 +215,17 @@ fn clients(report: &Report, view: &View) -> String {
         }
         row
     };
-    let mut rows: Vec<Vec<String>> = report
-        .clients
-        .iter()
-        .take(view.top)
+    let (shown, others) = shown(&report.clients, view.top);
+    let mut rows: Vec<Vec<String>> = shown
+        .into_iter()
         .map(|client| {
             let agents: Vec<&str> =
                 client.user_agents.iter().map(|agent| agent.product.as_str()).take(2).collect();
             row(name(client), &Figures::of(client), cut(&agents.join(", "), 30).into())
         })
         .collect();
-    let others = &report.clients[view.top.min(report.clients.len())..];
     if !others.is_empty() {
-        let (counts, cost) = (sum(others), cost::sum(others));
+        let (counts, cost) = (sum(&others), cost::sum(&others));
         let figures = Figures { counts: &counts, latency: None, rate: None, cost: Some(&cost) };
         rows.push(row(format!("({} others)", count(others.len() as u64)), &figures, String::new()));
     }
@@ -235,6 +237,18 @@ fn clients(report: &Report, view: &View) -> String {
     };
     rows.push(row("all".to_owned(), &all, String::new()));
     table(&columns, rows, 0, view.width)
+}
+
+/// The first clients, as many again of those that may stand too low, as not all of their costs are known; and the others.
+fn shown(clients: &[Client], top: usize) -> (Vec<&Client>, Vec<&Client>) {
+    let (first, rest) = clients.split_at(top.min(clients.len()));
+    let mut more = top;
+    let (doubtful, others): (Vec<&Client>, Vec<&Client>) = rest.iter().partition(|client| {
+        let is_shown = client.cost.lower_bound && more > 0;
+        more -= usize::from(is_shown);
+        is_shown
+    });
+    (first.iter().chain(doubtful).collect(), others)
 }
 
 #[allow(
@@ -261,7 +275,7 @@ impl<'a> Figures<'a> {
 }
 
 /// The figures of the table, summed over the clients that it does not show.
-fn sum(clients: &[Client]) -> Counts {
+fn sum(clients: &[&Client]) -> Counts {
     let mut sum = Counts::default();
     for client in clients {
         let counts = &client.counts;
@@ -358,10 +372,10 @@ fn shape_lines(shape: &Shape, again: bool, view: &View) -> String {
     let took = shape.latency.map_or(String::new(), |l| {
         format!(", p50 {}, p99 {}", duration(l.p50_micros), duration(l.p99_micros))
     });
-    let peak = shape
-        .rate
-        .as_ref()
-        .map_or(String::new(), |rate| format!(", {} a minute at peak", count(rounded(rate.peak_per_minute))));
+    let peak = shape.rate.as_ref().map_or(String::new(), |rate| {
+        let mean = on_average(rate.window_minutes);
+        format!(", {} a minute at peak{mean}", count(rounded(rate.peak_per_minute)))
+    });
     let from = source(&shape.served_from, shape.likely.as_deref(), shape.rejected);
     let limit = if shape.limit == "ignored" { format!(", {BAD}limit ignored{BAD:#}") } else { String::new() };
     line("count", &format!("{}{peak}{took}", counted(shape.requests, "request")));

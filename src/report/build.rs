@@ -89,17 +89,18 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     }
     let followed = patterns::followed(&accounts.followed);
     let inventory = context.inventory.map(|inventory| cost::inventory(inventory, &accounts));
+    let priced = cost::Priced::of(context.inventory, &accounts);
     let rules = &context.rules.rules;
     let mut judged = judge(&accounts, &ledger.input, rules, &context.policy.suppressions);
     let judged_failures = std::mem::take(&mut judged.failures);
-    let builder = Builder { context, received_only };
+    let builder = Builder { context, received_only, priced };
     let example = |exemplar: &Exemplar| builder.example(exemplar);
     let told = Findings {
         accounts: &accounts,
         rules,
         policy: context.policy,
         etcd: context.etcd,
-        inventory: context.inventory,
+        priced,
         is_filtered: ledger.input.filtered > 0,
         example: &example,
     }
@@ -111,7 +112,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     clients.sort_by_cached_key(|(_, client)| {
         let counts = &client.counts;
         let latency = [counts.etcd_micros, counts.etcd_lists, counts.limit_ignored, counts.requests];
-        let rank = cost::rank(&client.cost, latency, context.inventory);
+        let rank = cost::rank(&client.cost, latency, priced);
         (rank, client.identity.clone(), client.kind.clone(), client.impersonated_by.clone())
     });
     let mut rank = vec![0; clients.len()];
@@ -122,10 +123,10 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let totals = v1::Totals {
         counts: all.counts,
         latency: latency(&all.latency),
-        rate: rate(&all.timeline),
+        rate: rate(&all.timeline, &all.load),
         peak: minutes::peak(&clients, |point| point.requests),
         etcd_peak: minutes::peak(&clients, |point| point.etcd_reads),
-        cost: all.costs.told(context.inventory),
+        cost: all.costs.told(priced),
     };
     v1::Report {
         schema_version: v1::SCHEMA_VERSION,
@@ -139,7 +140,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         rules: rules.iter().map(rule).collect(),
         rule_failures: judged_failures,
         inventory,
-        ranking: cost::ranking(context.inventory),
+        ranking: cost::ranking(priced),
         clients,
         followed,
         traces,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::v1;
 use crate::accounts::Accounts;
-use crate::cost::{self, Inventory, Known, Minute, Minutes, Prices};
+use crate::cost::{self, Inventory, Known, Minute, Minutes, Prices, Unit};
 use crate::k8s::timestamp;
 use crate::ledger::Merge;
 
@@ -33,9 +33,9 @@ impl Costs {
     }
 
     /// What a client or all of them cost.
-    pub(super) fn told(&self, inventory: Option<&Inventory>) -> v1::Cost {
+    pub(super) fn told(&self, priced: Priced<'_>) -> v1::Cost {
         let Some(sum) = &self.sum else {
-            return known(&Known::Latency, None);
+            return known(&Known::Latency, priced);
         };
         let told = |(at, minute): (i64, &Minute)| v1::CostMinute {
             at: timestamp::format_micros(at),
@@ -45,19 +45,36 @@ impl Costs {
             received_bytes: minute.received_bytes,
         };
         v1::Cost {
-            peak: self.minutes.peak().map(told),
+            peak: self.minutes.peak(priced.unit).map(told),
             minutes: self.minutes.with_reads().map(told).collect(),
             window_minutes: Some(self.minutes.width()),
-            ..by_inventory(None, sum, inventory.is_some_and(Inventory::has_sizes))
+            without_time: self.minutes.without_time,
+            ..by_inventory(None, sum, priced)
         }
     }
 }
 
+/// What costs are told and compared by.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Priced<'a> {
+    pub(super) inventory: Option<&'a Inventory>,
+    pub(super) unit: Unit,
+}
+
+impl<'a> Priced<'a> {
+    pub(super) fn of(inventory: Option<&'a Inventory>, accounts: &Accounts) -> Self {
+        let rows = accounts.clients.iter().flat_map(|account| account.entries.values()).flat_map(|e| &e.rows);
+        let costs = rows.filter_map(|one| one.cost.as_deref());
+        Self { inventory, unit: Unit::of(costs, inventory.is_some_and(Inventory::has_sizes)) }
+    }
+}
+
 /// By the inventory.
-fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost, has_sizes: bool) -> v1::Cost {
+fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost, priced: Priced<'_>) -> v1::Cost {
     v1::Cost {
         basis: "inventory".to_owned(),
-        lower_bound: all.lacks_any(has_sizes),
+        lower_bound: all.lacks_any(priced.inventory.is_some_and(Inventory::has_sizes)),
+        handled: Some(all.handled(priced.unit)),
         per_request: one.map(work),
         total: Some(v1::Work {
             etcd: Some(sum(all.etcd)),
@@ -72,7 +89,7 @@ fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost, has_sizes: bool) -> 
 }
 
 /// What requests cost, by whatever that is known.
-pub(super) fn known(known: &Known, inventory: Option<&Inventory>) -> v1::Cost {
+pub(super) fn known(known: &Known, priced: Priced<'_>) -> v1::Cost {
     let received = |objects: u64, bound: &str, unknown_requests: u64| {
         let amount = v1::Amount {
             objects: Some(objects),
@@ -85,9 +102,7 @@ pub(super) fn known(known: &Known, inventory: Option<&Inventory>) -> v1::Cost {
         Some(v1::Work { received: Some(amount), ..v1::Work::default() })
     };
     match known {
-        Known::Inventory { one, all } => {
-            by_inventory(Some(one), all, inventory.is_some_and(Inventory::has_sizes))
-        }
+        Known::Inventory { one, all } => by_inventory(Some(one), all, priced),
         Known::TraceCounts { items, requests } => {
             let untold = requests.saturating_sub(items.requests);
             v1::Cost {
@@ -140,31 +155,20 @@ fn sum(sum: cost::Sum) -> v1::Amount {
 }
 
 /// What clients are ranked by.
-pub(super) fn ranking(inventory: Option<&Inventory>) -> v1::Ranking {
-    let (basis, by): (_, &[&str]) = match inventory {
-        None => (LATENCY, &["etcdMicros", "etcdLists", "limitIgnored", "requests"]),
-        Some(inventory) if inventory.has_sizes() => {
-            ("inventory", &["etcdBytes", "receivedBytes", "etcdObjects", "receivedObjects", "requests"])
-        }
-        Some(_) => ("inventory", &["etcdObjects", "receivedObjects", "requests"]),
+pub(super) fn ranking(priced: Priced<'_>) -> v1::Ranking {
+    let (basis, by): (_, &[&str]) = match (priced.inventory, priced.unit) {
+        (None, _) => (LATENCY, &["etcdMicros", "etcdLists", "limitIgnored", "requests"]),
+        (Some(_), Unit::Bytes) => ("inventory", &["handledBytes", "requests"]),
+        (Some(_), Unit::Objects) => ("inventory", &["handledObjects", "requests"]),
     };
     v1::Ranking { basis: basis.to_owned(), by: by.iter().map(|name| (*name).to_owned()).collect() }
 }
 
 /// Where a client or a shape stands: the least comes first. One kind of number in each place, as [`ranking`] says.
-pub(super) fn rank(cost: &v1::Cost, counts: [u64; 4], inventory: Option<&Inventory>) -> Reverse<Vec<u64>> {
-    let Some(inventory) = inventory else { return Reverse(counts.to_vec()) };
-    let part = |of: fn(&v1::Work) -> &Option<v1::Amount>| {
-        let amount = cost.total.as_ref().and_then(|total| of(total).as_ref());
-        let objects = amount.and_then(|amount| amount.objects).unwrap_or(0);
-        (amount.and_then(|amount| amount.bytes).unwrap_or(0), objects)
-    };
-    let (etcd, received) = (part(|work| &work.etcd), part(|work| &work.received));
-    let requests = counts[3];
-    Reverse(if inventory.has_sizes() {
-        vec![etcd.0, received.0, etcd.1, received.1, requests]
-    } else {
-        vec![etcd.1, received.1, requests]
+pub(super) fn rank(cost: &v1::Cost, counts: [u64; 4], priced: Priced<'_>) -> Reverse<Vec<u64>> {
+    Reverse(match priced.inventory {
+        None => counts.to_vec(),
+        Some(_) => vec![cost.handled.unwrap_or(0), counts[3]],
     })
 }
 
@@ -190,6 +194,7 @@ pub(super) fn inventory(inventory: &Inventory, accounts: &Accounts) -> v1::Inven
         resource: resource.to_owned(),
         lacks: if objects { "objects" } else { "bytes" }.to_owned(),
         requests,
+        near: inventory.near(resource).filter(|near| *near != resource).map(str::to_owned),
     };
     let mut lacks: Vec<v1::Lack> = lacks.into_iter().map(lack).collect();
     lacks.sort_by_key(|lack| (lack.lacks == "bytes", Reverse(lack.requests)));

@@ -7,7 +7,7 @@ use super::input::{by_kind, copies, not_read};
 use super::sums::latency;
 use super::v1;
 use crate::accounts::Accounts;
-use crate::accounts::etcd::{SLACK, SlowReads};
+use crate::accounts::etcd::{Nearness, SLACK, SlowReads};
 use crate::decode::SkipReason;
 use crate::input::Sources;
 use crate::k8s::timestamp::format_micros;
@@ -56,6 +56,7 @@ impl Etcd<'_> {
             slow_requests: lines.slow,
             duplicates: lines.duplicates,
             undated: lines.undated,
+            without_zone: lines.zoneless,
             other_lines: lines.other,
             foreign: by_kind(&input.foreign),
             skipped: input
@@ -89,11 +90,12 @@ impl Etcd<'_> {
 
     /// What it says of a client's LISTs of a resource.
     pub(super) fn slow(&self, resource: &str, reads: &SlowReads) -> v1::EtcdSlow {
-        let SlowReads { reads, covered, alone, worst } = reads;
+        let SlowReads { reads, covered, covered_bytes, alone, worst } = reads;
         v1::EtcdSlow {
             resource: resource.to_owned(),
             reads: *reads,
             covered: *covered,
+            covered_bytes: *covered_bytes,
             alone: *alone,
             items: worst.items,
             bytes: worst.bytes,
@@ -113,11 +115,15 @@ impl Etcd<'_> {
         let errors = errors.into_iter().map(|(text, count)| (String::from(text), count.0));
         let other_errors = other_errors.map(|count| (OTHER_ERRORS.to_owned(), count.0));
         v1::EtcdRequests {
-            clients: if is_list { self.clients(&resource, accounts) } else { Vec::new() },
+            clients: if is_list {
+                self.clients(&resource, slow.worst.as_deref(), accounts)
+            } else {
+                Vec::new()
+            },
             without_client: if is_list { reads - with_client } else { 0 },
             resource: Some(String::from(resource)).filter(|resource| !resource.is_empty()),
             kind: kind.as_str().to_owned(),
-            servers_own: matches!(kind, EtcdKind::Count | EtcdKind::RevisionCheck),
+            servers_own: kind.is_servers_own(),
             requests: slow.took.count(),
             took: latency(&slow.took),
             items: amount(slow.items),
@@ -146,22 +152,37 @@ impl Etcd<'_> {
         }
     }
 
-    fn clients(&self, resource: &str, accounts: &Accounts) -> Vec<v1::EtcdClient> {
-        let mut clients: Vec<v1::EtcdClient> = accounts
-            .slow_reads
+    /// The clients of a resource's slow reads, those of the worst first.
+    fn clients(
+        &self,
+        resource: &str,
+        worst: Option<&WorstRequest>,
+        accounts: &Accounts,
+    ) -> Vec<v1::EtcdClient> {
+        let matched = &accounts.slow_reads;
+        let worst = worst.and_then(|worst| matched.ranges.iter().position(|range| worst.is(range)));
+        let mut clients: Vec<(Option<Nearness>, v1::EtcdClient)> = matched
             .of_resource(resource)
-            .map(|(client, name, reads)| {
+            .filter_map(|(client, name, reads)| {
                 let account = &accounts.clients[client];
-                v1::EtcdClient {
-                    client: account.identity(),
-                    name: client_name(account),
-                    slow: self.slow(name, reads),
-                }
+                let of_worst = reads.iter().filter(|read| Some(read.range) == worst);
+                let of_worst = of_worst.map(|read| read.nearness).max();
+                Some((
+                    of_worst,
+                    v1::EtcdClient {
+                        client: account.identity(),
+                        name: client_name(account),
+                        of_worst: of_worst.map(|nearness| nearness.as_str().to_owned()),
+                        slow: self.slow(name, &matched.count(reads)?),
+                    },
+                ))
             })
             .collect();
-        clients.sort_by(|a, b| {
-            let key = |one: &v1::EtcdClient| Reverse((one.slow.covered, one.slow.alone, one.slow.reads));
-            key(a).cmp(&key(b)).then_with(|| {
+        clients.sort_by(|(a_worst, a), (b_worst, b)| {
+            let numbers =
+                |one: &v1::EtcdSlow| Reverse((one.covered_bytes, one.covered, one.alone, one.reads));
+            let key = |one: &v1::EtcdClient| numbers(&one.slow);
+            b_worst.cmp(a_worst).then_with(|| key(a).cmp(&key(b))).then_with(|| {
                 (&a.client, &a.slow.resource, &a.slow.file, a.slow.line).cmp(&(
                     &b.client,
                     &b.slow.resource,
@@ -170,7 +191,7 @@ impl Etcd<'_> {
                 ))
             })
         });
-        clients
+        clients.into_iter().map(|(_, client)| client).collect()
     }
 
     fn skipped_at(&self, input: &InputCounts) -> Vec<v1::SkippedAt> {
@@ -227,6 +248,13 @@ impl Etcd<'_> {
             notes.push(
                 "no LIST that may have read etcd was under way during a slow read of a collection; is the audit log \
                  of all apiservers, and do the clocks agree?"
+                    .to_owned(),
+            );
+        }
+        if lines.zoneless > 0 {
+            notes.push(
+                "slow requests have a clock without a zone (capnslog, syslog), which is taken for UTC; where etcd's \
+                 host has another, no client that is named here is the right one"
                     .to_owned(),
             );
         }

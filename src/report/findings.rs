@@ -4,8 +4,7 @@ use std::cmp::Reverse;
 
 use super::{Etcd, cost, patterns, v1};
 use crate::accounts::{Account, Accounts};
-use crate::cost::Inventory;
-use crate::k8s::{Verb, timestamp};
+use crate::k8s::timestamp;
 use crate::ledger::DistinctSet;
 use crate::rules::{self, Judged, Policy, Rule, Severity};
 
@@ -17,7 +16,7 @@ pub(super) struct Findings<'a> {
     /// etcd's own log.
     pub(super) etcd: Option<Etcd<'a>>,
     /// What the cluster holds.
-    pub(super) inventory: Option<&'a Inventory>,
+    pub(super) priced: super::cost::Priced<'a>,
     /// A filter left events out.
     pub(super) is_filtered: bool,
     /// A request in the form of the report.
@@ -114,19 +113,16 @@ impl Findings<'_> {
             look_for: finding.look_for,
             stats: finding.stats.iter().map(|(name, value)| ((*name).to_owned(), value.to_json())).collect(),
             pattern: patterns::pattern(&finding.pattern),
-            cost: account.map(|_| cost::known(&finding.cost, self.inventory)),
+            cost: account.map(|_| cost::known(&finding.cost, self.priced)),
             evidence: first,
             more_evidence,
             etcd_slow,
         }
     }
 
-    /// What etcd's own log says where a finding is on LISTs.
+    /// What etcd's own log says where LISTs of a resource that a finding is on may have read etcd.
     fn etcd_slow(&self, finding: &rules::Finding) -> Option<v1::EtcdSlow> {
-        let is_list = finding.verdict.as_ref().is_some_and(|verdict| verdict.verb == Verb::List.as_str());
-        let (account, resource) = (finding.account.filter(|_| is_list)?, finding.resource.as_deref()?);
-        let reads = self.accounts.slow_reads.of(account, resource)?;
-        Some(self.etcd?.slow(resource, reads))
+        Some(self.etcd?.slow(finding.resource.as_deref()?, finding.slow_reads.as_ref()?))
     }
 
     fn policy(&self, judged: &Judged) -> v1::Policy {

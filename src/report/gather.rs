@@ -12,12 +12,13 @@ use crate::accounts::{Account, Entry, ProductRow, ShapeKey};
 use crate::apiserver::{LimitVerdict, Server};
 use crate::cost::{Known, Part};
 use crate::k8s::{Verb, timestamp};
-use crate::ledger::{Merge, Row, Timeline, exemplar};
+use crate::ledger::{Load, Merge, Row, Timeline, exemplar};
 use crate::patterns::Pattern;
 
 pub(super) struct Builder<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) received_only: bool,
+    pub(super) priced: cost::Priced<'a>,
 }
 
 impl Builder<'_> {
@@ -51,7 +52,7 @@ impl Builder<'_> {
             let ignored = shape.limit == "ignored" && shape.verb == "list";
             let latency =
                 [if etcd { micros } else { 0 }, if ignored { shape.requests } else { 0 }, 0, shape.requests];
-            cost::rank(&shape.cost, latency, self.context.inventory)
+            cost::rank(&shape.cost, latency, self.priced)
         });
         all.add(&sums);
         v1::Client {
@@ -62,9 +63,9 @@ impl Builder<'_> {
             user_agents,
             nodes: distinct(&account.nodes),
             pods: distinct(&account.pods),
-            cost: sums.costs.told(self.context.inventory),
+            cost: sums.costs.told(self.priced),
             latency: latency(&sums.latency),
-            rate: rate(&sums.timeline),
+            rate: rate(&sums.timeline, &sums.load),
             first_timestamp: sums.span.map(|span| timestamp::format_micros(span.0)),
             last_timestamp: sums.span.map(|span| timestamp::format_micros(span.1)),
             counts: sums.counts,
@@ -76,7 +77,7 @@ impl Builder<'_> {
     fn shape(&self, key: ShapeKey, mut entry: Entry, sums: &mut Sums, minutes: &mut Minutes) -> v1::Shape {
         let (observed, certainty) = (observed(entry.fit), entry.certainty());
         let added = Added::of(std::mem::take(&mut entry.rows), self.received_only);
-        let Added { requests, open, row, timeline, products, pattern, mut costs } = added;
+        let Added { requests, open, row, timeline, load, products, pattern, costs } = added;
         let counts = v1::Counts {
             requests,
             by_verb: one(key.verb.map_or("other", Verb::as_str), requests),
@@ -99,12 +100,16 @@ impl Builder<'_> {
             items: row.items,
             page_limit: entry.page_limit(),
         };
-        let cost = cost::known(&Known::of(std::iter::once(part)), self.context.inventory);
-        if let Some(sum) = &costs.sum {
-            costs.minutes.add(&timeline, sum);
-        }
-        let mut part =
-            Sums { counts, timeline: timeline.clone(), span: row.span, open, costs, ..Sums::default() };
+        let cost = cost::known(&Known::of(std::iter::once(part)), self.priced);
+        let mut part = Sums {
+            counts,
+            timeline: timeline.clone(),
+            load: load.clone(),
+            span: row.span,
+            open,
+            costs,
+            ..Sums::default()
+        };
         if !entry.long_running {
             part.latency = row.latency.clone();
         }
@@ -151,7 +156,7 @@ impl Builder<'_> {
             long_running: entry.long_running,
             latency: latency(&row.latency),
             histogram: histogram(&row.latency),
-            rate: rate(&timeline),
+            rate: rate(&timeline, &load),
             first_timestamp: row.span.map(|span| timestamp::format_micros(span.0)),
             last_timestamp: row.span.map(|span| timestamp::format_micros(span.1)),
             statuses: statuses(&row, requests),
@@ -185,6 +190,7 @@ struct Added {
     open: u64,
     row: Row,
     timeline: Timeline,
+    load: Load,
     products: Vec<String>,
     pattern: Pattern,
     costs: cost::Costs,
@@ -194,16 +200,21 @@ impl Added {
     /// A request that two products share by its ID is one of each.
     fn of(rows: Vec<ProductRow>, received_only: bool) -> Self {
         let mut added = Self::default();
-        for ProductRow { product, row, pattern, cost, .. } in rows {
+        for ProductRow { product, row, pattern, cost, minutes, .. } in rows {
             if let Some(pattern) = pattern {
                 added.pattern.merge(*pattern);
             }
             if let Some(cost) = cost {
                 added.costs.sum.get_or_insert_default().merge(*cost);
             }
+            if let Some(minutes) = minutes {
+                added.costs.minutes.merge(*minutes);
+            }
             added.requests += row.requests(received_only);
             added.open += row.open();
-            added.timeline.merge(row.times(received_only));
+            let times = row.times(received_only);
+            added.load.add_all(&times);
+            added.timeline.merge(times);
             added.products.push(product);
             added.row.merge(row);
         }

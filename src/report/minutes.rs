@@ -3,13 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use hashbrown::HashMap;
-use rustc_hash::FxBuildHasher;
-
 use super::v1;
 use crate::accounts::ShapeKey;
-use crate::k8s::Verb;
-use crate::ledger::{Merge, Timeline};
+use crate::ledger::{Busiest, Load, Merge, Timeline};
 
 /// The resource of shapes beyond the number that is told apart.
 const OTHER: &str = "(other)";
@@ -37,7 +33,7 @@ impl Minutes {
         let Some(own) = self.0.get_mut(name) else { return };
         own.requests += requests;
         own.all.merge(timeline.clone());
-        if key.is_from_etcd() && matches!(key.verb, Some(Verb::List | Verb::Get)) {
+        if key.reads_etcd() {
             own.etcd_reads.merge(timeline.clone());
         }
     }
@@ -76,35 +72,31 @@ impl Resource {
 
 /// The peak of all requests, or of those that `of` tells of a point.
 pub(super) fn peak(clients: &[v1::Client], of: fn(&v1::Point) -> u32) -> Option<v1::Peak> {
-    let timelines = || clients.iter().flat_map(|client| &client.timelines);
-    let width = timelines().map(|timeline| timeline.window_minutes).max()?;
-    let window = |point: &v1::Point| u64::from(point.minute) / width;
-    let mut sums: HashMap<u64, u64, FxBuildHasher> = HashMap::default();
-    for point in timelines().flat_map(|timeline| &timeline.points.0) {
-        *sums.entry(window(point)).or_default() += u64::from(of(point));
+    let mut load = Load::default();
+    for timeline in clients.iter().flat_map(|client| &client.timelines) {
+        timeline.add_to(&mut load, of);
     }
-    let (&at, &requests) = sums.iter().max_by_key(|&(at, requests)| (*requests, Reverse(*at)))?;
-    if requests == 0 {
-        return None;
-    }
+    let Busiest { minute, window_minutes, .. } = load.busiest()?;
+    let minute = u32::try_from(minute).unwrap_or(u32::MAX);
     let part = |client: &v1::Client| -> u64 {
-        let points = client.timelines.iter().flat_map(|timeline| &timeline.points.0);
-        points.filter(|point| window(point) == at).map(|point| u64::from(of(point))).sum()
+        // As many as the widest of the windows holds, so that sums are exact.
+        let windows = client.timelines.iter().filter_map(|timeline| {
+            let requests = u64::from(of(timeline.at(minute)?));
+            (requests > 0).then(|| requests * (window_minutes / timeline.window_minutes))
+        });
+        (windows.sum::<u64>() + window_minutes / 2) / window_minutes
     };
     let mut parts: Vec<(u64, &v1::Client)> = clients.iter().map(|client| (part(client), client)).collect();
     parts.retain(|(requests, _)| *requests > 0);
     // Clients come in the report's order, which the sort keeps.
     parts.sort_by_key(|(requests, _)| Reverse(*requests));
+    let requests = parts.iter().map(|(requests, _)| requests).sum();
     let clients = parts.into_iter().take(NAMED).map(|(requests, client)| v1::PeakClient {
         identity: client.identity.clone(),
         kind: client.kind.clone(),
         impersonated_by: client.impersonated_by.clone(),
         requests,
     });
-    Some(v1::Peak {
-        at: v1::minute(u32::try_from(at * width).unwrap_or(u32::MAX)),
-        window_minutes: width,
-        requests,
-        clients: clients.collect(),
-    })
+    Some(v1::Peak { at: v1::minute(minute), window_minutes, requests, clients: clients.collect() })
+        .filter(|peak| peak.requests > 0)
 }

@@ -62,9 +62,11 @@ fn herds(herds: &Herds) -> Option<v1::Herds> {
         to: timestamp::format_micros(herd.to),
         instances: herd.instances,
         requests: herd.requests,
-        etcd_objects: herd.asks.map(|asks| asks.etcd_objects),
-        etcd_bytes: herd.asks.map(|asks| asks.etcd_bytes),
-        received_bytes: herd.asks.map(|asks| asks.received_bytes),
+        etcd_objects: herd.asks.etcd_objects,
+        etcd_bytes: herd.asks.etcd_bytes,
+        received_objects: herd.asks.received_objects,
+        received_bytes: herd.asks.received_bytes,
+        received_is_mean: herd.asks.received_is_mean,
     });
     (herds.count > 0).then(|| v1::Herds {
         count: herds.count,

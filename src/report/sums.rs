@@ -6,7 +6,7 @@ use super::cost::Costs;
 use super::v1;
 use crate::accounts::Fit;
 use crate::k8s::timestamp;
-use crate::ledger::{DistinctSet, Histogram, Merge, Row, Timeline};
+use crate::ledger::{DistinctSet, Histogram, Load, Merge, Row, Timeline};
 
 /// Sums over shapes, while they are being made.
 #[derive(Debug, Default)]
@@ -14,6 +14,7 @@ pub(super) struct Sums {
     pub(super) counts: v1::Counts,
     pub(super) latency: Histogram,
     pub(super) timeline: Timeline,
+    pub(super) load: Load,
     pub(super) span: Option<(i64, i64)>,
     pub(super) open: u64,
     pub(super) costs: Costs,
@@ -33,6 +34,7 @@ impl Sums {
         own.observed = sum_observed(own.observed, new.observed);
         self.latency.merge(other.latency.clone());
         self.timeline.merge(other.timeline.clone());
+        self.load.merge(other.load.clone());
         self.span = match (self.span, other.span) {
             (Some(own), Some(new)) => Some((own.0.min(new.0), own.1.max(new.1))),
             (own, new) => own.or(new),
@@ -120,15 +122,14 @@ pub(super) fn latency(histogram: &Histogram) -> Option<v1::Latency> {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
-pub(super) fn rate(timeline: &Timeline) -> Option<v1::Rate> {
-    let rate = timeline.rate()?;
+pub(super) fn rate(timeline: &Timeline, load: &Load) -> Option<v1::Rate> {
+    let rate = load.rate(timeline)?;
     let tenths = |value: f64| (value * 10.0).round() / 10.0;
-    let active_minutes = rate.active * rate.window_minutes;
     Some(v1::Rate {
         peak_per_minute: tenths(rate.peak as f64 / rate.window_minutes as f64),
         peak_at: timestamp::format_micros(rate.peak_at),
-        mean_per_active_minute: tenths(timeline.total() as f64 / active_minutes as f64),
-        active_minutes,
+        mean_per_active_minute: tenths(timeline.total() as f64 / rate.active_minutes as f64),
+        active_minutes: rate.active_minutes,
         window_minutes: rate.window_minutes,
     })
 }

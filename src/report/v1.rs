@@ -207,15 +207,15 @@ pub struct Bucket {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Rate {
-    /// Most requests in one window, per minute.
+    /// Most requests in one minute; with a wider window, the mean of its minutes.
     pub peak_per_minute: f64,
-    /// When that window began.
+    /// When that minute, or window, began.
     pub peak_at: String,
     /// Requests over the minutes with at least one.
     pub mean_per_active_minute: f64,
     /// Minutes in windows with at least one request.
     pub active_minutes: u64,
-    /// The width of a window: 1, or more where a row was active in more than 512 windows.
+    /// The width of the window with the peak: 1, or more where something was active in more than 1,536 minutes.
     pub window_minutes: u64,
 }
 

@@ -33,9 +33,20 @@ impl<'a> Rows<'a> {
         let mut shapes = 0;
         for (index, account) in accounts.clients.iter().enumerate() {
             for (key, entry) in &account.entries {
-                for ProductRow { product, row, fit, pattern, cost, .. } in &entry.rows {
+                for ProductRow { product, row, fit, pattern, slow_reads, cost, .. } in &entry.rows {
                     let (pattern, cost) = (pattern.as_deref(), cost.as_deref());
-                    facts.push(Facts { accounts, account, key, entry, product, row, fit, pattern, cost });
+                    facts.push(Facts {
+                        accounts,
+                        account,
+                        key,
+                        entry,
+                        product,
+                        row,
+                        fit,
+                        pattern,
+                        slow_reads,
+                        cost,
+                    });
                     places.push((u32::try_from(index).unwrap_or(u32::MAX), shapes));
                 }
                 shapes += 1;

@@ -3,6 +3,7 @@
 
 use super::value::Kind::{Bool, Int, Text, Texts};
 use super::value::{Name, Value};
+use crate::accounts::etcd::SlowRead;
 use crate::accounts::{Account, Accounts, Entry, Fit, ShapeKey};
 use crate::apiserver::options::{
     Limit, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
@@ -34,6 +35,8 @@ pub struct Facts<'a> {
     pub fit: &'a Fit,
     /// What the requests show when they are put in order.
     pub pattern: Option<&'a Pattern>,
+    /// The slow reads in etcd's own log during which its LISTs were under way.
+    pub slow_reads: &'a [SlowRead],
     /// What its requests cost; `None` without an inventory.
     pub cost: Option<&'a Cost>,
 }

@@ -2,6 +2,7 @@
 
 use super::rule::Severity;
 use super::value::Value;
+use crate::accounts::etcd::SlowReads;
 use crate::cost::Known;
 use crate::ledger::Exemplar;
 use crate::patterns::Pattern;
@@ -41,6 +42,8 @@ pub struct Finding {
     pub user_agents: Vec<(String, String)>,
     /// Requests, as evidence: the costliest first.
     pub evidence: Vec<Exemplar>,
+    /// The slow reads in etcd's own log during which LISTs among them were under way.
+    pub slow_reads: Option<SlowReads>,
     /// What the requests show when they are put in order.
     pub pattern: Pattern,
 }

@@ -7,10 +7,11 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::facts::Facts;
+use crate::accounts::etcd::SlowReads;
 use crate::accounts::{Account, Accounts, Entry, ShapeKey};
 use crate::cost::{Cost, Known, Part};
 use crate::k8s::Verb;
-use crate::ledger::{Histogram, Merge, Row, Targets, Timeline, timeline::Rate};
+use crate::ledger::{Histogram, Load, Merge, Row, Targets, Timeline, timeline::Rate};
 use crate::patterns::Pattern;
 
 /// What a client does with a resource, whatever a rule matched.
@@ -60,7 +61,7 @@ impl<'a> Whole<'a> {
             for (key, entry) in &account.entries {
                 let requests = accounts.requests_of(entry);
                 all += requests;
-                if key.is_from_etcd() && matches!(key.verb, Some(Verb::List | Verb::Get)) {
+                if key.reads_etcd() {
                     whole.etcd_reads += requests;
                 }
                 let (Some(verb), Some(resource)) = (key.verb, &key.resource) else { continue };
@@ -148,11 +149,13 @@ impl<'a> Group<'a> {
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         *self.rate.get_or_init(|| {
-            let mut timeline = Timeline::default();
+            let (mut all, mut load) = (Timeline::default(), Load::default());
             for facts in &self.rows {
-                timeline.merge(facts.row.times(self.whole.accounts.received_only));
+                let times = facts.row.times(self.whole.accounts.received_only);
+                load.add_all(&times);
+                all.merge(times);
             }
-            timeline.rate()
+            load.rate(&all)
         })
     }
 
@@ -203,6 +206,12 @@ impl<'a> Group<'a> {
     #[must_use]
     pub fn companions(&self) -> Companions {
         self.whole.companions(self.account, self.leading().key.resource.as_deref().unwrap_or_default())
+    }
+
+    /// The slow reads in etcd's own log during which LISTs of the group were under way.
+    #[must_use]
+    pub fn slow_reads(&self) -> Option<SlowReads> {
+        self.whole.accounts.slow_reads.count(self.rows.iter().flat_map(|facts| facts.slow_reads))
     }
 
     /// What the requests cost; nothing without an inventory.

@@ -18,7 +18,7 @@ fn greatest(group: &Group<'_>) -> Option<Herd> {
 
 /// What the greatest herd asks for.
 fn asks(pattern: &Pattern) -> Asks {
-    pattern.herds.greatest.first().and_then(|herd| herd.asks).unwrap_or_default()
+    pattern.herds.greatest.first().map_or_else(Asks::default, |herd| herd.asks)
 }
 
 fn busiest<'g>(group: &'g Group<'_>) -> Option<&'g Poller> {
@@ -110,11 +110,11 @@ pub(super) const COUNTS: &[Name<Get>] = counts! {
     "herdInstances", "Instances of the greatest herd.",
         |pattern| pattern.herds.greatest.first().map_or(0, |herd| herd.instances);
     "herdEtcdObjects", "Objects that etcd reads for the greatest herd, by the inventory; 0 where it is not known.",
-        |pattern| asks(pattern).etcd_objects;
+        |pattern| asks(pattern).etcd_objects.unwrap_or(0);
     "herdEtcdBytes", "The bytes of these.",
-        |pattern| asks(pattern).etcd_bytes;
-    "herdReceivedBytes", "Bytes that the greatest herd can have received at most, by the inventory; 0 where it is not known.",
-        |pattern| asks(pattern).received_bytes;
+        |pattern| asks(pattern).etcd_bytes.unwrap_or(0);
+    "herdReceivedBytes", "Bytes that the greatest herd can have received at most, by the inventory; 0 where no such bound is known.",
+        |pattern| Some(asks(pattern)).filter(|asks| !asks.received_is_mean).and_then(|asks| asks.received_bytes).unwrap_or(0);
     "chains", "LISTs of which a further page was asked for.",
         |pattern| pattern.chains.count;
     "chainPages", "Pages of these LISTs.",

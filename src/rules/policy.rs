@@ -151,7 +151,7 @@ impl Policy {
         let file = path.display().to_string();
         let mut mistakes = Mistakes::default();
         let mut policy = Self { file: file.clone(), ..Self::default() };
-        if let Some(node) = yaml::read(&file, text, &mut mistakes) {
+        if let Some(node) = yaml::read(&file, text, yaml::LONGEST, &mut mistakes) {
             let mut reading =
                 Reading { reader: Reader { file: &file, mistakes: &mut mistakes }, rules, today };
             // An empty file is an empty policy.

@@ -151,7 +151,7 @@ impl Rule {
 
     fn parse_here(file: &str, source: &str, mistakes: &mut Mistakes) -> Option<Self> {
         let before = mistakes.0.len();
-        let node = yaml::read(file, source, mistakes)?;
+        let node = yaml::read(file, source, yaml::LONGEST, mistakes)?;
         let written = read(node, &mut Reader { file, mistakes });
         let rule = Checker { file, source, mistakes }.rule(written);
         rule.filter(|_| mistakes.0.len() == before)

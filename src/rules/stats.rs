@@ -30,8 +30,13 @@ fn answers(group: &Group<'_>, is_wanted: impl Fn(u16) -> bool) -> Value<'static>
     Value::count(group.answers(is_wanted))
 }
 
+/// Of how many minutes the peak is a mean; 0 if it is of one.
+pub(super) fn peak_mean_minutes(group: &Group<'_>) -> u64 {
+    group.rate().map(|rate| rate.window_minutes).filter(|minutes| *minutes > 1).unwrap_or(0)
+}
+
 fn active_minutes(group: &Group<'_>) -> u64 {
-    group.rate().map_or(0, |rate| rate.active * rate.window_minutes)
+    group.rate().map_or(0, |rate| rate.active_minutes)
 }
 
 /// `stats.*`
@@ -56,15 +61,21 @@ const OF_ROWS: &[Name<Get>] = &[
         kind: Double,
         doc: "Per cent of all LISTs and GETs in the log that etcd answered.",
         get: |group| {
-            let reads = group.rows.iter().filter(|facts| facts.key.is_from_etcd());
+            let reads = group.rows.iter().filter(|facts| facts.key.reads_etcd());
             percent(reads.map(|facts| group.whole.accounts.requests(facts.row)).sum(), group.whole.etcd_reads)
         },
     },
     Name {
         name: "peakPerMinute",
         kind: Double,
-        doc: "Requests in the minute with the most. Of a row that was active in more than 512 minutes, the mean of a wider window.",
+        doc: "Requests in the minute with the most. Of a row that was active in more than 1,536 minutes, the mean of a wider window: see `stats.peakMeanMinutes`.",
         get: |group| group.rate().map_or(Value::Double(0.0), |rate| tenths(rate.peak, rate.window_minutes)),
+    },
+    Name {
+        name: "peakMeanMinutes",
+        kind: Int,
+        doc: "Of how many minutes `stats.peakPerMinute` is a mean; 0 where it is of one minute. A message that names that peak ends with it.",
+        get: |group| Value::count(peak_mean_minutes(group)),
     },
     Name {
         name: "perMinute",
@@ -302,13 +313,8 @@ const OF_ROWS: &[Name<Get>] = &[
     Name {
         name: "etcdSlowReads",
         kind: Int,
-        doc: "Slow reads of the resource in etcd's own log (`--etcd-log`) during which the client's LISTs of it from etcd were under way; 0 without that log.",
-        get: |group| {
-            let leading = group.leading();
-            let resource = leading.key.resource.as_deref().unwrap_or_default();
-            let reads = group.whole.accounts.slow_reads.of(group.account, resource);
-            Value::count(reads.map_or(0, |reads| reads.reads))
-        },
+        doc: "Slow reads in etcd's own log (`--etcd-log`) during which LISTs of the group that may have read the collection from etcd were under way; 0 without that log.",
+        get: |group| Value::count(group.slow_reads().map_or(0, |reads| reads.reads)),
     },
     Name {
         name: "watches",

@@ -9,7 +9,7 @@ use super::group::Group;
 use super::input::{INPUT, InputFacts};
 use super::judge::{threshold, word};
 use super::rule::{Fix, Rule, Severity};
-use super::stats::{OF_FAILURES, STATS};
+use super::stats::{OF_FAILURES, STATS, peak_mean_minutes};
 use super::text::{Named, Text};
 use super::value::{Name, Value};
 use crate::accounts::Account;
@@ -133,7 +133,11 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
             instead.to_owned()
         })
     };
-    let message = one_line(&or(fill_by(&rule.message, str::to_owned), &rule.summary));
+    let mut message = one_line(&or(fill_by(&rule.message, str::to_owned), &rule.summary));
+    let of_minutes = peak_mean_minutes(group);
+    if of_minutes > 0 && rule.message.source().contains("stats.peakPerMinute") {
+        message = format!("{message}; the peak is on average of {of_minutes} minutes");
+    }
     let fix = or(fix(rule, leading, &fill), "");
     let look_for = rule.verify.as_ref().map(|text| or(fill(text), ""));
     let finding = Finding {
@@ -153,6 +157,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
         span: group.span(),
         user_agents,
         evidence: evidence(rule, group),
+        slow_reads: group.slow_reads(),
         pattern: group.pattern().clone(),
     };
     (finding, failures)
@@ -189,6 +194,7 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
         span: None,
         user_agents: Vec::new(),
         evidence: Vec::new(),
+        slow_reads: None,
         pattern: Pattern::default(),
     };
     (finding, failures)

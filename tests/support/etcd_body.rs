@@ -52,7 +52,8 @@ fn counted(counted: &Counted) -> u64 {
 fn told(counted: Counted) -> String {
     let InputCounts { lines, foreign, skipped, .. } = &counted.ledger.input;
     let input = format!("{lines} {foreign:?} {skipped:?}");
-    let EtcdLines { slow, other, duplicates, undated, by_source, span, requests, ranges } = counted.etcd;
+    let EtcdLines { slow, other, duplicates, undated, zoneless, by_source, span, requests, ranges } =
+        counted.etcd;
     let requests: BTreeSet<String> = requests
         .into_parts()
         .0
@@ -63,5 +64,7 @@ fn told(counted: Counted) -> String {
             format!("{key:?} {:?} {:?} {:?} {:?} {errors:?}", slow.took, slow.items, slow.bytes, slow.worst)
         })
         .collect();
-    format!("{input} {slow} {other} {duplicates} {undated} {by_source:?} {span:?} {requests:?} {ranges:?}")
+    format!(
+        "{input} {slow} {other} {duplicates} {undated} {zoneless} {by_source:?} {span:?} {requests:?} {ranges:?}"
+    )
 }

@@ -1,10 +1,14 @@
 //! etcd's log, in the envelopes in which the apiserver's comes.
 
+use std::borrow::Cow;
+
+use serde_json::Value;
+
 use super::line::is_end_of_json;
 use super::{At, Decoder, Out};
 use crate::decode::envelope::{Envelope, syslog};
 use crate::decode::etcd::{self, Found};
-use crate::decode::klog::{Clock, ClockContext};
+use crate::decode::klog::{Clock, ClockContext, pairs};
 use crate::decode::outcome::{Foreign, Layers, Outcome};
 use crate::decode::outer::instant_micros;
 use crate::decode::prefix;
@@ -34,6 +38,39 @@ impl Decoder {
         }
     }
 
+    /// An entry that holds etcd's warning. In an envelope that is not known the warning is looked for; what is not found
+    /// is lost, and no line of another program.
+    pub(super) fn warning(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
+        let (mut is_found, mut lost) = (false, None);
+        self.text(text, at, &mut |outcome, layers| match outcome {
+            Outcome::Foreign(Foreign::Json | Foreign::Text | Foreign::Klog)
+            | Outcome::Skip(SkipReason::NotJson | SkipReason::NotAnEvent | SkipReason::WrongType)
+                if lost.is_none() && !is_found =>
+            {
+                lost = Some((
+                    match outcome {
+                        Outcome::Skip(reason) => reason,
+                        _ if text.starts_with('{') => SkipReason::WrongType,
+                        _ => SkipReason::NotJson,
+                    },
+                    layers,
+                ));
+            }
+            outcome => {
+                is_found |= matches!(outcome, Outcome::Etcd { .. });
+                out(outcome, layers);
+            }
+        });
+        let Some((reason, layers)) = lost else { return };
+        match inner(text) {
+            Some(inner) if !is_found => match etcd::read(&inner) {
+                Some(found) => etcd_line(found, at, out),
+                None => out(Outcome::Skip(reason), layers),
+            },
+            _ => out(Outcome::Skip(reason), layers),
+        }
+    }
+
     /// A line that no envelope is known of. Shells and wrappers write into the same file.
     pub(super) fn etcd_or_text(text: &str, at: At<'_>, out: Out<'_>) {
         match etcd::find(text) {
@@ -41,6 +78,37 @@ impl Decoder {
             None if is_end_of_json(text) => out(Outcome::Skip(SkipReason::NotJson), at.layers),
             None => out(Outcome::Foreign(Foreign::Text), at.layers),
         }
+    }
+}
+
+/// The line of etcd's in a text that is no envelope that is known: the string or the object in an object, the value of
+/// `msg="…"`, or the object at the end (`stern`).
+fn inner(text: &str) -> Option<Cow<'_, str>> {
+    let is_line = |text: &str| matches!(etcd::read(text), Some(Ok(_)));
+    if let Ok(value) = serde_json::from_str::<Value>(text) {
+        return inner_of(&value, &is_line).map(Cow::Owned);
+    }
+    if let Some((_, rest)) = text.split_once("msg=\"")
+        && let Some((message, _)) = pairs::quoted(rest)
+    {
+        let message = message.text();
+        return is_line(&message).then_some(message);
+    }
+    let object = &text[text.find('{')?..];
+    is_line(object).then_some(Cow::Borrowed(object))
+}
+
+fn inner_of(value: &Value, is_line: &dyn Fn(&str) -> bool) -> Option<String> {
+    match value {
+        Value::String(text) => is_line(text).then(|| text.clone()),
+        Value::Object(fields) => {
+            let own = value.to_string();
+            if is_line(&own) {
+                return Some(own);
+            }
+            fields.values().find_map(|value| inner_of(value, is_line))
+        }
+        _ => None,
     }
 }
 
@@ -53,7 +121,8 @@ fn etcd_line(found: Found<'_>, at: At<'_>, out: Out<'_>) {
             };
             let wrapper = at.time.and_then(instant_micros);
             let context = ClockContext { wrapper, year: at.facts.year, file_time: at.facts.modified };
-            out(Outcome::Etcd { line: &line, written: clock.resolve(&context) }, at.layers);
+            let is_zoneless = wrapper.is_none() && matches!(clock, Clock::Klog(_) | Clock::Dated(..));
+            out(Outcome::Etcd { line: &line, written: clock.resolve(&context), is_zoneless }, at.layers);
         }
         Err(reason) => out(Outcome::Skip(reason), at.layers),
     }

@@ -171,6 +171,8 @@ impl Decoder {
                 Some(json) => self.text(&json, at, out),
                 None => out(Outcome::Skip(SkipReason::NotYaml), at.layers),
             }
+        } else if self.of_etcd && crate::decode::etcd::warns(text) {
+            self.warning(text, at, out);
         } else {
             self.text(text, at, out);
         }

@@ -61,7 +61,9 @@ fn line(clock: Clock, message: &str) -> Found<'_> {
     let request = memchr::memmem::find(message.as_bytes(), REQUEST.as_bytes());
     let is_warning = |at: &usize| is_warning(&message[..*at]);
     let Some(at) = request.filter(is_warning) else {
-        return Ok(EtcdLine { clock, slow: None });
+        // Quoted once more, as a shell or another logger writes it.
+        let is_lost = super::warns(message);
+        return if is_lost { Err(SkipReason::WrongType) } else { Ok(EtcdLine { clock, slow: None }) };
     };
     slow(&message[at + REQUEST.len()..]).map(|slow| EtcdLine { clock, slow: Some(slow) })
 }

@@ -55,6 +55,13 @@ pub fn find(text: &str) -> Option<Found<'_>> {
     capnslog::find(text.trim_end_matches(['\n', '\r']))
 }
 
+/// Whether a text holds the warning of a slow request, in whatever form.
+#[must_use]
+pub fn warns(text: &str) -> bool {
+    let holds = |words: &str| memchr::memmem::find(text.as_bytes(), words.as_bytes()).is_some();
+    holds(zap::SLOW) || holds("took too long (") && (holds("etcdserver: ") || holds("read-only range "))
+}
+
 impl<'a> SlowRequest<'a> {
     /// `took` is a Go duration; an error may stand in the place of the answer.
     fn new(
@@ -116,7 +123,13 @@ mod tests {
             assert_eq!(slow.answer(), Answer { items: Some(500), bytes: Some(9_000) });
             let asked = slow.asked();
             assert_eq!((asked.operation, asked.key), (Operation::Range, "/registry/pods/"));
-            let range = Range { end: "/registry/pods0", limit: 500, revision: 77, count_only: false };
+            let range = Range {
+                end: "/registry/pods0",
+                limit: 500,
+                revision: 77,
+                count_only: false,
+                keys_only: false,
+            };
             assert_eq!(asked.range, Some(range));
         }
     }

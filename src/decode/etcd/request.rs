@@ -39,6 +39,8 @@ pub struct Range<'a> {
     pub revision: u64,
     /// Only their number is asked for.
     pub count_only: bool,
+    /// Only the keys are asked for, and no value.
+    pub keys_only: bool,
 }
 
 /// An answer.
@@ -62,7 +64,8 @@ impl<'a> Request<'a> {
                 end: quoted(text, "range_end:").filter(|end| !end.is_empty())?,
                 limit,
                 revision: number(text, "revision:").unwrap_or(0),
-                count_only: field(text, "count_only:").is_some_and(|rest| rest.starts_with("true")),
+                count_only: is_true(text, "count_only:"),
+                keys_only: is_true(text, "keys_only:"),
             })
         });
         Self { operation, key, range: range.flatten(), limit }
@@ -153,6 +156,10 @@ fn quoted<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     Some(&value[..end])
 }
 
+fn is_true(text: &str, name: &str) -> bool {
+    field(text, name).is_some_and(|rest| rest.starts_with("true"))
+}
+
 fn number(text: &str, name: &str) -> Option<u64> {
     leading_number(field(text, name)?)
 }
@@ -222,7 +229,7 @@ mod tests {
 
     #[test]
     fn prefixes_and_answers() {
-        let end = |end| Range { end, limit: 0, revision: 0, count_only: false }.prefix();
+        let end = |end| Range { end, limit: 0, revision: 0, count_only: false, keys_only: false }.prefix();
         assert_eq!(end("/registry/pods0"), Some(("/registry/pods", '/')));
         assert_eq!(end("/registry/podt"), Some(("/registry/pod", 's')));
         assert_eq!(end("ü"), None);

@@ -12,7 +12,7 @@ use crate::decode::outer::{instant_micros, plain};
 use crate::decode::skip::SkipReason;
 
 /// The message of the warning.
-const SLOW: &str = "apply request took too long";
+pub(super) const SLOW: &str = "apply request took too long";
 
 /// What all lines hold.
 #[derive(Deserialize)]

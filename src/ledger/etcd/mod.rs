@@ -13,6 +13,7 @@ pub use ranges::{MAX_RANGES, Ranges, SlowRange, Spans};
 use super::input::widened;
 use super::{Bounded, Histogram, InputCounts, Merge};
 use crate::apiserver::stored;
+use crate::classify::namespace_hash;
 use crate::decode::etcd::{Operation, Request, SlowRequest};
 use crate::input::Place;
 use crate::k8s::text::prefix;
@@ -36,6 +37,10 @@ pub enum EtcdKind {
     Get,
     /// The number of keys, which the apiserver asks for its own metrics.
     Count,
+    /// The keys without what they hold, by which the apiserver estimates how much its objects take.
+    ///
+    /// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:getKeys`.
+    Keys,
     /// A read of a resource's bare prefix, by which the apiserver learns the newest revision.
     RevisionCheck,
     /// A transaction that only reads.
@@ -47,6 +52,12 @@ pub enum EtcdKind {
 }
 
 impl EtcdKind {
+    /// Whether the apiserver asks it for itself, and for no client.
+    #[must_use]
+    pub fn is_servers_own(self) -> bool {
+        matches!(self, Self::Count | Self::Keys | Self::RevisionCheck)
+    }
+
     /// The name in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -54,6 +65,7 @@ impl EtcdKind {
             Self::List => "list",
             Self::Get => "get",
             Self::Count => "count",
+            Self::Keys => "keys",
             Self::RevisionCheck => "revision-check",
             Self::ReadTransaction => "read-transaction",
             Self::Write => "write",
@@ -82,6 +94,8 @@ pub struct EtcdLines {
     pub duplicates: u64,
     /// Of the slow requests, those of which the time is not known.
     pub undated: u64,
+    /// Lines of slow requests whose clock names no zone.
+    pub zoneless: u64,
     /// Lines of etcd by source.
     pub by_source: BTreeMap<u32, (u64, u64)>,
     /// When the first and the last line was written, in microseconds since 1970.
@@ -99,6 +113,7 @@ impl Default for EtcdLines {
             other: 0,
             duplicates: 0,
             undated: 0,
+            zoneless: 0,
             by_source: BTreeMap::new(),
             span: None,
             requests: Bounded::new(MAX_RESOURCES),
@@ -208,6 +223,12 @@ pub struct WorstRequest {
 }
 
 impl WorstRequest {
+    /// Whether it is this read of a collection. An envelope may hold several requests at one place.
+    #[must_use]
+    pub fn is(&self, range: &SlowRange) -> bool {
+        (self.place, self.bytes, self.took_micros) == (range.place, range.bytes, range.took_micros)
+    }
+
     /// The greatest answer, then the longest time, then the first place.
     fn rank(&self) -> (Reverse<u64>, Reverse<u64>, Place, Option<i64>) {
         (Reverse(self.bytes), Reverse(self.took_micros), self.place, self.ended)
@@ -247,6 +268,7 @@ impl EtcdLines {
             && let Some(ended) = written
         {
             let answer = slow.answer();
+            let namespace = of.rest.and_then(|rest| rest.split('/').next()).filter(|name| !name.is_empty());
             self.ranges.offer(
                 SlowRange {
                     bytes: answer.bytes.unwrap_or(0),
@@ -255,7 +277,8 @@ impl EtcdLines {
                     ended,
                     items: answer.items.unwrap_or(0),
                     limit: asked.limit,
-                    in_namespace: of.rest.is_some_and(|rest| !rest.is_empty()),
+                    in_namespace: namespace.is_some(),
+                    namespace: namespace.map_or(0, namespace_hash),
                     resource: key.resource,
                 },
                 is_new,
@@ -316,6 +339,7 @@ fn kind(asked: &Request<'_>, rest: Option<&str>) -> EtcdKind {
     match asked.operation {
         Operation::Range => match asked.range {
             Some(range) if range.count_only => EtcdKind::Count,
+            Some(range) if range.keys_only => EtcdKind::Keys,
             Some(_) => EtcdKind::List,
             None if asked.limit > 0 && rest.is_none_or(str::is_empty) => EtcdKind::RevisionCheck,
             None => EtcdKind::Get,
@@ -362,6 +386,7 @@ impl Merge for EtcdLines {
         self.other += other.other;
         self.duplicates += other.duplicates;
         self.undated += other.undated;
+        self.zoneless += other.zoneless;
         for (source, (slow, others)) in other.by_source {
             let own = self.by_source.entry(source).or_default();
             *own = (own.0 + slow, own.1 + others);

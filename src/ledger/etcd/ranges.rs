@@ -28,6 +28,8 @@ pub struct SlowRange {
     pub limit: u64,
     /// The keys are those of one namespace.
     pub in_namespace: bool,
+    /// A hash of the namespace ([`namespace_hash`](crate::classify::namespace_hash)); 0 for none.
+    pub namespace: u32,
     /// The resource as reports name it.
     pub resource: CompactString,
 }
@@ -46,7 +48,7 @@ impl SlowRange {
             Reverse(self.took_micros),
             self.ended,
             &self.resource,
-            self.in_namespace,
+            (self.in_namespace, self.namespace),
             self.limit,
             self.items,
             self.place,

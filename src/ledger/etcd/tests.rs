@@ -6,12 +6,13 @@ use proptest::sample::{Index, select};
 use super::*;
 use crate::decode::etcd;
 
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 9] = [
     r#"key:\"/registry/pods/\" range_end:\"/registry/pods0\" "#,
     r#"key:\"/registry/pods/\" range_end:\"/registry/pods0\" limit:500 "#,
     r#"key:\"/registry/pods/b/c\\000\" range_end:\"/registry/pods0\" limit:500 revision:9 "#,
     r#"key:\"/registry/pods/a/\" range_end:\"/registry/pods/a0\" "#,
     r#"key:\"/registry/pods\" range_end:\"/registry/podt\" count_only:true "#,
+    r#"key:\"/registry/pods/\" range_end:\"/registry/pods0\" keys_only:true "#,
     r#"key:\"/registry/pods\" limit:1 "#,
     r#"key:\"/registry/minions/node-1\" "#,
     r#"header:<ID:7 > txn:<success:<request_put:<key:\"/registry/pods/a/b\" value_size:9 >> >"#,
@@ -88,6 +89,7 @@ fn requests_are_told_apart() {
             ("nodes".to_owned(), EtcdKind::Get),
             pods(EtcdKind::List),
             pods(EtcdKind::Count),
+            pods(EtcdKind::Keys),
             pods(EtcdKind::RevisionCheck),
             pods(EtcdKind::Write),
         ]
@@ -114,7 +116,7 @@ fn errors_are_counted_by_their_text_without_numbers() {
     let mut lines = EtcdLines::default();
     for number in 0..40 {
         let error = char::from(b'a' + u8::try_from(number % 26).expect("small"));
-        let text = line(KEYS[6], 0, 0, 200, 1)
+        let text = line(KEYS[7], 0, 0, 200, 1)
             .replace("range_response_count:0 size:0", &format!("error:{error} {number}"));
         observe(&mut lines, &text, number);
     }

@@ -65,7 +65,8 @@ pub struct Record {
     pub target: u32,
     /// A hash of what is asked: of its row's shape without the answer. See [`ask_of`].
     pub ask: u32,
-    /// Of a WATCH, a hash of its ID; of a further page, one of its revision.
+    /// Of a WATCH, a hash of its ID; of a further page, one of its revision; of a LIST's first page, one of the
+    /// namespace that it asks for, or 0.
     pub link: u32,
     /// How long it took or lived, in milliseconds.
     pub millis: u32,
@@ -91,9 +92,10 @@ impl Record {
             _ => return None,
         };
         let link = match what {
-            What::WatchBegan | What::WatchEnded => hash_of(request.audit_id),
-            What::NextPage => request.revision().map_or(0, |revision| hash_of(&revision)),
-            _ => 0,
+            What::WatchBegan | What::WatchEnded => half(hash_of(request.audit_id)),
+            What::NextPage => request.revision().map_or(0, |revision| half(hash_of(&revision))),
+            What::List => request.namespace_hash(),
+            What::Get | What::InconsistentPage => 0,
         };
         let options = &request.asked.options;
         let asks =
@@ -103,7 +105,7 @@ impl Record {
             when: received << WHAT_BITS | low,
             target: half(request.collection_hash()),
             ask: half(hash_of(&request.asked)),
-            link: half(link),
+            link,
             millis: u32::try_from(request.micros.unwrap_or(0) / 1_000).unwrap_or(u32::MAX),
         })
     }

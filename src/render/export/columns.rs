@@ -175,7 +175,7 @@ pub static COLUMNS: &[Column] = &[
         "peak_per_minute",
         PER_MINUTE,
         MaybeFloat(|row| Some(row.rate()?.peak_per_minute)),
-        "The busiest window.",
+        "The busiest minute, or the mean of the minutes of a wider window.",
     ),
     column(
         "first_timestamp",
@@ -206,7 +206,7 @@ pub static COLUMNS: &[Column] = &[
         "window_minutes",
         MINUTES,
         MaybeInteger(|row| Some(row.rate()?.window_minutes)),
-        "The width of a window: 1, or more where the row was active in more than 512 windows.",
+        "The width of the window with the peak: 1, or more where the row was active in more than 1,536 minutes.",
     ),
     // How it ended.
     column(

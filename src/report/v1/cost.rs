@@ -14,15 +14,21 @@ pub struct Cost {
     /// Requests are left out of a sum, as the inventory lacks their resource or, where it has sizes, its size: the sums
     /// are lower bounds.
     pub lower_bound: bool,
+    /// What the control plane handles for all requests: what etcd reads, what the apiserver goes through and what it
+    /// sends at most, added; in the unit of `ranking.by`, which it is that clients and shapes are ranked by.
+    pub handled: Option<u64>,
     /// What one request costs: the costliest. Null for a client and for all clients.
     pub per_request: Option<Work>,
-    /// What all requests cost. Those that were answered with 4xx count nothing.
+    /// What all requests cost. Those that were answered with 4xx count nothing, and those with
+    /// 5xx what etcd may have read for them.
     pub total: Option<Work>,
-    /// The minute in which etcd read the most for requests that began in it; null for a shape and for a finding.
+    /// The minute in which etcd read the most, in the unit of `ranking.by`, for requests that began in it; null for a shape and for a finding.
     pub peak: Option<CostMinute>,
-    /// The minutes in which etcd read anything: of a client and of all of them. Requests of one shape count alike.
+    /// The minutes in which etcd read anything: of a client and of all of them.
     pub minutes: Vec<CostMinute>,
-    /// The width of these minutes: 1, or more where a shape was active in more than 512 of them; null for a shape and
+    /// Requests for which etcd read something and of which the log has no time: they are in no minute.
+    pub without_time: u64,
+    /// The width of these minutes: 1, or more where a shape was active in more than 1,536 of them; null for a shape and
     /// for a finding.
     pub window_minutes: Option<u64>,
 }
@@ -120,6 +126,8 @@ pub struct Lack {
     pub lacks: String,
     /// Requests of which the cost is not known for it.
     pub requests: u64,
+    /// A name in a written inventory that is likely meant to be this resource's.
+    pub near: Option<String>,
 }
 
 /// What clients are ranked by.
@@ -127,6 +135,7 @@ pub struct Lack {
 pub struct Ranking {
     /// `inventory` or `latency`.
     pub basis: String,
-    /// The numbers, the first deciding, all of this basis but for `requests`.
+    /// The numbers, the first deciding, all of this basis but for `requests`: `handledBytes` (`cost.handled`), or
+    /// `handledObjects` if the sizes of some objects that clients read are not known; without an inventory `etcdMicros`.
     pub by: Vec<String>,
 }

@@ -23,6 +23,8 @@ pub struct EtcdLog {
     pub duplicates: u64,
     /// Of the slow requests, those of which the time is not known: they match no client.
     pub undated: u64,
+    /// Slow requests whose clock names no zone (capnslog, syslog): it is taken for UTC.
+    pub without_zone: u64,
     /// Other lines of etcd.
     pub other_lines: u64,
     /// Entries that are of other programs, by kind.
@@ -77,8 +79,8 @@ pub struct EtcdRequests {
     /// Resource with its group, such as `deployments.apps`, as the key tells it; of what is no resource of the API the
     /// key's own word (`ranges`, `masterleases`, `health`); null for a key that names none.
     pub resource: Option<String>,
-    /// `list` (a range of keys), `get` (one key), `count` and `revision-check` (the apiserver's own), `read-transaction`,
-    /// `write` or `other`.
+    /// `list` (a range of keys), `get` (one key), `count`, `keys` and `revision-check` (the apiserver's own),
+    /// `read-transaction`, `write` or `other`.
     pub kind: String,
     /// The apiserver asks it for itself, and for no client.
     pub servers_own: bool,
@@ -102,7 +104,8 @@ pub struct EtcdRequests {
     pub last_timestamp: Option<String>,
     /// The one with the greatest answer, then the longest.
     pub worst: Option<EtcdRequest>,
-    /// The clients whose LISTs of the resource from etcd were under way, the most slow reads first.
+    /// The clients whose LISTs of the resource from etcd were under way: those of the worst
+    /// request first, then by the bytes of the slow reads that are covered.
     pub clients: Vec<EtcdClient>,
     /// Slow reads during which no such LIST is known.
     pub without_client: u64,
@@ -151,6 +154,9 @@ pub struct EtcdClient {
     pub client: String,
     /// A short name: `namespace/name` for a ServiceAccount.
     pub name: String,
+    /// How near its LISTs are to the worst request: `covers` (under way from its begin to its end), `overlaps` (during a
+    /// part of it), `near` (none was under way, and it is within the slack); null for none of these.
+    pub of_worst: Option<String>,
     /// Its evidence.
     #[serde(flatten)]
     pub slow: EtcdSlow,
@@ -166,6 +172,8 @@ pub struct EtcdSlow {
     pub reads: u64,
     /// Of these, those that began and ended while one LIST was under way: only such a LIST can have waited for it.
     pub covered: u64,
+    /// Bytes of those that are covered. One that several clients' LISTs cover counts for each of them.
+    pub covered_bytes: u64,
     /// Slow reads that this client's LISTs cover and nobody else's; where nobody's do, that only its overlap.
     pub alone: u64,
     /// Keys in the greatest answer, of the reads that are covered if there is one.

@@ -117,8 +117,12 @@ pub struct Herd {
     pub etcd_objects: Option<u64>,
     /// The bytes of these.
     pub etcd_bytes: Option<u64>,
-    /// Bytes that all of them can have received at most, or on average, as `cost` says.
+    /// Objects that all of them can have received at most, or about so many (`receivedIsMean`); null where that is not known.
+    pub received_objects: Option<u64>,
+    /// The bytes of these.
     pub received_bytes: Option<u64>,
+    /// What they can have received is the mean of a node or a namespace.
+    pub received_is_mean: bool,
 }
 
 /// LISTs of which a further page was asked for. They are told of at the shape of their second page.

@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::k8s::timestamp;
+use crate::ledger::Load;
 
 /// A client's requests of one resource over time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -13,16 +14,34 @@ use crate::k8s::timestamp;
 pub struct Timeline {
     /// As in `shapes[]`; `(other)` for what is null there.
     pub resource: String,
-    /// The width of a point: 1, or a power of two where the requests began in more than 512 different minutes.
+    /// The width of a point: 1, or a power of two where the requests began in more than 1,536 different minutes.
     pub window_minutes: u64,
     /// Requests of which the log tells no time. These and all points are the client's requests of the resource.
     pub without_time: u64,
     /// A point for each window in which a request began, ascending: `[minute, requests, etcdReads]`. `minute` is
     /// the window's begin in RFC 3339, such as `2026-11-20T20:36:00Z`, at a multiple of its width since 1970.
     /// `requests` are of all verbs, a long-running one where it began; `etcdReads` are the LISTs and GETs among
-    /// them that etcd answered, likely ones of `depends` too.
+    /// them that etcd answered, whatever it said, and likely ones of `depends` too: those of `etcdLists` and
+    /// `etcdGets`.
     #[schemars(with = "Vec<(String, u64, u64)>")]
     pub points: Points,
+}
+
+impl Timeline {
+    /// The point of a minute since 1970.
+    pub(crate) fn at(&self, minute: u32) -> Option<&Point> {
+        let points = &self.points.0;
+        let before = points.partition_point(|point| point.minute <= minute);
+        let point = points.get(before.checked_sub(1)?)?;
+        (u64::from(minute - point.minute) < self.window_minutes).then_some(point)
+    }
+
+    /// Adds what `of` tells of each point.
+    pub(crate) fn add_to(&self, load: &mut Load, of: fn(&Point) -> u32) {
+        for point in self.points.0.iter().filter(|point| of(point) > 0) {
+            load.add(u64::from(point.minute), self.window_minutes, u64::from(of(point)));
+        }
+    }
 }
 
 /// Points on one line of the JSON each time: indented, a number would take a line.
@@ -49,15 +68,16 @@ impl Serialize for Points {
     }
 }
 
-/// The window in which most requests began.
+/// The minute in which most requests began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Peak {
     /// When it began, as in the points of `timelines[]`; the first of several.
     pub at: String,
-    /// Its width: that of the widest of `timelines[]`.
+    /// 1 if the timelines of all these requests have exact minutes. Else that of the widest: of a window wider than
+    /// a minute, this minute has the mean.
     pub window_minutes: u64,
-    /// All requests that began in it.
+    /// All requests that began in it. With means, the sum of the clients' own, each rounded.
     pub requests: u64,
     /// Who made them, most requests first: ten at most.
     pub clients: Vec<PeakClient>,

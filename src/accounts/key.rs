@@ -1,0 +1,72 @@
+//! The name of a shape in the report.
+
+use crate::apiserver::{LimitVerdict, ServedFrom};
+use crate::k8s::{KubeVersion, Scope, Verb};
+
+/// What a shape looks like in the report, and its verdict. Shapes of the ledger for which these are equal are one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ShapeKey {
+    /// Verb; `None` for what is beyond the number of shapes that are told apart.
+    pub verb: Option<Verb>,
+    /// Resource with its group, or the class of another path.
+    pub resource: Option<String>,
+    /// Subresource.
+    pub subresource: Option<String>,
+    /// How much of the resource the path names.
+    pub scope: Option<Scope>,
+    /// The list options in classes.
+    pub parameters: String,
+    /// List options that ignored keys were likely meant to be.
+    pub misspelt: Vec<String>,
+    /// Where it was served from.
+    pub served_from: ServedFrom,
+    /// For `depends`, which it was in most cases.
+    pub likely: Option<ServedFrom>,
+    /// What became of its limit.
+    pub limit: LimitVerdict,
+    /// The status with which the server refuses it.
+    pub rejected: Option<u16>,
+    /// The verdict's code.
+    pub reason: &'static str,
+    /// The version of Kubernetes by which it is judged.
+    pub kube_version: KubeVersion,
+}
+
+impl ShapeKey {
+    /// Whether etcd answered, for `depends` in most cases.
+    #[must_use]
+    pub fn is_from_etcd(&self) -> bool {
+        self.likely.unwrap_or(self.served_from) == ServedFrom::Etcd
+    }
+
+    /// Whether its requests count as reads from etcd: LISTs and GETs that etcd answered, whatever it said. What the
+    /// server refuses before it asks etcd is served from nowhere, and a watch is no read, even if etcd feeds it.
+    #[must_use]
+    pub fn reads_etcd(&self) -> bool {
+        self.is_from_etcd() && matches!(self.verb, Some(Verb::List | Verb::Get))
+    }
+
+    /// The shape in one line, such as `list pods ?limit=500&resourceVersion=0`. Stable: suppressions and
+    /// fingerprints hold it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let Some(verb) = self.verb else { return "(other shapes)".to_owned() };
+        let mut name = format!("{verb} {}", self.resource.as_deref().unwrap_or("(unknown)"));
+        if let Some(subresource) = &self.subresource {
+            name.push('/');
+            name.push_str(subresource);
+        }
+        match self.scope {
+            Some(Scope::Namespace) => name.push_str(" in a namespace"),
+            Some(Scope::Cluster) if matches!(verb, Verb::List | Verb::Watch | Verb::DeleteCollection) => {
+                name.push_str(" cluster-wide");
+            }
+            _ => {}
+        }
+        if !self.parameters.is_empty() {
+            name.push_str(" ?");
+            name.push_str(&self.parameters);
+        }
+        name
+    }
+}

@@ -1,0 +1,55 @@
+//! Pages that a client reads collections in, counted by what is asked for: a walk is a first page and its further ones.
+
+use std::collections::HashMap;
+
+use compact_str::CompactString;
+
+use super::ProductRow;
+use crate::apiserver::Asked;
+use crate::apiserver::options::{Options, Page};
+use crate::classify::Shape;
+use crate::k8s::Verb;
+
+/// By what the first page asks for, and the version of the server.
+#[derive(Debug, Default)]
+pub(super) struct Walks(HashMap<(Asked<CompactString>, u8), Pages>);
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Pages {
+    first: u64,
+    further: u64,
+    chains: u64,
+}
+
+impl Walks {
+    /// Those of one product of a client, of which each row has so many requests that read something.
+    pub(super) fn of<'r>(rows: impl Iterator<Item = (&'r Shape, &'r ProductRow, u64)>) -> Self {
+        let mut walks = Self::default();
+        for (shape, row, requests) in rows.filter(|(shape, ..)| is_page(&shape.asked)) {
+            let own = walks.0.entry(key(shape)).or_default();
+            if shape.asked.options.page == Page::First {
+                own.first += requests;
+            } else {
+                own.further += requests;
+                own.chains += row.pattern.as_ref().map_or(0, |pattern| pattern.chains.count);
+            }
+        }
+        walks
+    }
+
+    /// Walks and their pages, if the pages of any walk are known.
+    pub(super) fn of_page(&self, shape: &Shape) -> Option<(u64, u64)> {
+        let pages = self.0.get(&key(shape)).filter(|pages| pages.further > 0)?;
+        let walks = pages.first.max(pages.chains);
+        (walks > 0).then_some((walks, pages.first + pages.further))
+    }
+}
+
+fn is_page(asked: &Asked<CompactString>) -> bool {
+    asked.verb == Verb::List && asked.options.limit.is_page()
+}
+
+fn key(shape: &Shape) -> (Asked<CompactString>, u8) {
+    let options = Options { page: Page::First, ..shape.asked.options };
+    (Asked { options, ..shape.asked.clone() }, shape.era)
+}

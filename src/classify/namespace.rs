@@ -1,0 +1,63 @@
+//! Which namespace a LIST reads, by its path or by its field selector.
+
+use std::borrow::Cow;
+use std::hash::BuildHasher;
+
+use rustc_hash::FxBuildHasher;
+
+use crate::apiserver::ParsedTarget;
+use crate::k8s::selector::field_terms;
+
+/// A namespace's name as a hash; 0 for none, or for one that is not known.
+#[must_use]
+pub fn namespace_hash(name: &str) -> u32 {
+    if name.is_empty() {
+        return 0;
+    }
+    let hash = FxBuildHasher.hash_one(name).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ((hash >> 32) as u32).max(1)
+}
+
+/// The namespace in a path, or empty.
+#[must_use]
+pub fn of_path(path: &str) -> &str {
+    let path = path.trim_matches('/');
+    let skipped = if path.starts_with("apis/") { 3 } else { 2 };
+    let mut rest = path.split('/').skip(skipped).skip_while(|part| matches!(*part, "watch" | "proxy"));
+    if rest.next() == Some("namespaces") { rest.next().unwrap_or_default() } else { "" }
+}
+
+/// The namespace that a LIST asks for, or empty: that in its path, or the one that it selects.
+#[must_use]
+pub fn asked_for<'t>(target: &'t ParsedTarget<'_>) -> Cow<'t, str> {
+    const FIELD: &str = "metadata.namespace";
+    let (path, selector) = (of_path(&target.path), &*target.options.field_selector);
+    if !path.is_empty() || !selector.contains(FIELD) {
+        return Cow::Borrowed(path);
+    }
+    let terms = field_terms(selector).unwrap_or_default();
+    terms.into_iter().find(|term| term.label == FIELD).and_then(|term| term.equals).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn namespaces() {
+        for (target, namespace) in [
+            ("/api/v1/pods", ""),
+            ("/api/v1/namespaces", ""),
+            ("/api/v1/namespaces/prod/pods?limit=500", "prod"),
+            ("/apis/apps/v1/namespaces/prod/deployments", "prod"),
+            ("/api/v1/pods?fieldSelector=metadata.namespace%3Dprod", "prod"),
+            ("/api/v1/pods?fieldSelector=status.phase%3DRunning%2Cmetadata.namespace%3Dprod", "prod"),
+            ("/api/v1/pods?fieldSelector=metadata.namespace%21%3Dprod", ""),
+        ] {
+            let parsed = ParsedTarget::parse(target).expect("a target");
+            assert_eq!(asked_for(&parsed), namespace, "{target}");
+        }
+        assert_eq!(namespace_hash(""), 0);
+        assert!(namespace_hash("prod") != 0 && namespace_hash("prod") != namespace_hash("dev"));
+    }
+}

@@ -1,0 +1,70 @@
+//! The one unit that costs are compared in.
+
+use super::sum::{Cost, Sum};
+
+/// What costs are compared by: all of a report by the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// Bytes.
+    #[default]
+    Bytes,
+    /// Objects, where of some that were read the sizes are not known.
+    Objects,
+}
+
+impl Unit {
+    /// The unit in which all costs are known. Requests of which not even the objects are known are in neither.
+    #[must_use]
+    pub fn of<'a>(mut costs: impl Iterator<Item = &'a Cost>, has_sizes: bool) -> Self {
+        let lacks_sizes = |sum: Sum| sum.without_bytes > sum.without_objects;
+        let any_lacks = |cost: &Cost| [cost.etcd, cost.filtered, cost.received].into_iter().any(lacks_sizes);
+        if !has_sizes || costs.any(any_lacks) { Self::Objects } else { Self::Bytes }
+    }
+
+    /// The value in the public JSON contract.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Objects => "objects",
+        }
+    }
+
+    pub(super) fn in_sum(self, sum: Sum) -> u64 {
+        match self {
+            Self::Bytes => sum.bytes,
+            Self::Objects => sum.objects,
+        }
+    }
+}
+
+impl Cost {
+    /// What the control plane handles: what etcd reads, what the apiserver goes through, and what it sends at most.
+    #[must_use]
+    pub fn handled(&self, unit: Unit) -> u64 {
+        [self.etcd, self.filtered, self.received]
+            .into_iter()
+            .fold(0, |all, sum| all.saturating_add(unit.in_sum(sum)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(objects: u64, bytes: u64, without_bytes: u64) -> Cost {
+        let sum = Sum { objects, bytes, without_bytes, ..Sum::default() };
+        Cost { etcd: sum, filtered: sum, received: sum, ..Cost::default() }
+    }
+
+    #[test]
+    fn one_read_without_a_size_makes_all_count_in_objects() {
+        let (sized, unsized_) = (cost(10, 5_000, 0), cost(1_000_000, 0, 1));
+        let unknown =
+            Cost { etcd: Sum { without_objects: 1, without_bytes: 1, ..Sum::default() }, ..Cost::default() };
+        let unit = |costs: &[Cost]| Unit::of(costs.iter(), true);
+        assert_eq!((unit(&[sized, unknown]), unit(&[sized, unsized_])), (Unit::Bytes, Unit::Objects));
+        assert_eq!(Unit::of([sized].iter(), false), Unit::Objects);
+        assert_eq!((sized.handled(Unit::Bytes), unsized_.handled(Unit::Objects)), (15_000, 3_000_000));
+    }
+}

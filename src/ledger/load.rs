@@ -1,0 +1,161 @@
+//! Requests a minute of several timelines together, whatever the widths of their windows: of one that is wider than a
+//! minute, each of its minutes has the mean.
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use super::Merge;
+use super::timeline::{Rate, Timeline, Windows};
+
+/// One request in one minute. Windows are powers of two wide, so that means are exact.
+const ONE: i128 = 1 << 32;
+const MINUTE: i64 = 60_000_000;
+
+/// Requests a minute, as they change.
+#[derive(Debug, Clone, Default)]
+pub struct Load {
+    /// By how much the requests a minute of windows of this width (its binary logarithm) change at this minute since
+    /// 1970, in parts of [`ONE`].
+    changes: HashMap<(u64, u32), i128, FxBuildHasher>,
+}
+
+/// The minute with the most requests, the first of several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Busiest {
+    /// In minutes since 1970.
+    pub minute: u64,
+    /// The most requests in so many minutes as the widest window has.
+    pub requests: u64,
+    /// The width of the widest window that holds some of them, in minutes: 1 if each minute is known.
+    pub window_minutes: u64,
+}
+
+/// From one minute on, requests a minute are so many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// In minutes since 1970.
+    pub minute: u64,
+    /// Requests a minute, rounded up.
+    pub requests: u64,
+}
+
+impl Load {
+    /// Adds requests of a window: a power of two minutes wide, and at a multiple of it since 1970.
+    pub fn add(&mut self, minute: u64, width: u64, requests: u64) {
+        let (shift, mean) = (width.trailing_zeros(), i128::from(requests) * ONE / i128::from(width.max(1)));
+        *self.changes.entry((minute, shift)).or_default() += mean;
+        *self.changes.entry((minute.saturating_add(width), shift)).or_default() -= mean;
+    }
+
+    /// Adds those of a timeline.
+    pub fn add_all(&mut self, timeline: &Timeline) {
+        let Windows { minutes, counts } = timeline.windows();
+        for (start, count) in counts {
+            self.add(u64::try_from(start / MINUTE).unwrap_or(0), minutes, count);
+        }
+    }
+
+    /// Each minute since 1970 at which something changes, ascending; the requests from there on; and the logarithm of
+    /// the widest window that holds some of them.
+    fn levels(&self) -> Vec<(u64, i128, u32)> {
+        let mut changes: Vec<(u64, u32, i128)> =
+            self.changes.iter().map(|(&(minute, shift), &change)| (minute, shift, change)).collect();
+        changes.sort_unstable();
+        let mut by_shift = [0_i128; u64::BITS as usize + 1];
+        let levels = changes.chunk_by(|one, next| one.0 == next.0).map(|changes| {
+            for (_, shift, change) in changes {
+                by_shift[*shift as usize] += change;
+            }
+            let widest = by_shift.iter().rposition(|level| *level > 0).unwrap_or(0);
+            (changes[0].0, by_shift.iter().sum(), u32::try_from(widest).unwrap_or(0))
+        });
+        levels.collect()
+    }
+
+    /// How many requests a minute there are from when on, ascending; zero from the last one.
+    #[must_use]
+    pub fn steps(&self) -> Vec<Step> {
+        let levels = self.levels().into_iter();
+        let requests = |level: i128| u64::try_from((level + ONE - 1) / ONE).unwrap_or(u64::MAX);
+        levels.map(|(minute, level, _)| Step { minute, requests: requests(level) }).collect()
+    }
+
+    /// The minute with the most requests.
+    #[must_use]
+    pub fn busiest(&self) -> Option<Busiest> {
+        let levels = self.levels();
+        let &(minute, level, shift) = levels.iter().rev().max_by_key(|(_, level, _)| *level)?;
+        let requests = u64::try_from((level << shift) / ONE).unwrap_or(u64::MAX);
+        Some(Busiest { minute, requests, window_minutes: 1 << shift }).filter(|busiest| busiest.requests > 0)
+    }
+
+    /// The rate of these timelines, of which `all` is the sum. `all` is as wide as the widest of them, and its peak
+    /// would be flattened by one that is active for days.
+    #[must_use]
+    pub fn rate(&self, all: &Timeline) -> Option<Rate> {
+        let rate = all.rate()?;
+        let Some(busiest) = self.busiest().filter(|_| rate.window_minutes > 1) else { return Some(rate) };
+        Some(Rate {
+            peak: busiest.requests,
+            peak_at: i64::try_from(busiest.minute).unwrap_or(0).saturating_mul(MINUTE),
+            window_minutes: busiest.window_minutes,
+            ..rate
+        })
+    }
+}
+
+impl Merge for Load {
+    fn merge(&mut self, other: Self) {
+        for (at, change) in other.changes {
+            *self.changes.entry(at).or_default() += change;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(windows: &[(u64, u64, u64)]) -> Load {
+        let mut load = Load::default();
+        for &(minute, width, requests) in windows {
+            load.add(minute, width, requests);
+        }
+        load
+    }
+
+    #[test]
+    fn an_exact_minute_stands_out_of_wide_windows() {
+        let load = of(&[(8, 4, 6), (12, 4, 6), (13, 1, 600), (40, 1, 600)]);
+        // 601.5 a minute.
+        assert_eq!(load.busiest(), Some(Busiest { minute: 13, requests: 2_406, window_minutes: 4 }));
+        let steps = [(8, 2), (12, 2), (13, 602), (14, 2), (16, 0), (40, 600), (41, 0)];
+        assert_eq!(load.steps(), steps.map(|(minute, requests)| Step { minute, requests }));
+    }
+
+    #[test]
+    fn minutes_that_are_known_are_told_as_such() {
+        let busiest = Busiest { minute: 40, requests: 3, window_minutes: 1 };
+        assert_eq!(of(&[(8, 4, 6), (40, 1, 1), (40, 1, 2), (50, 1, 3)]).busiest(), Some(busiest));
+        assert_eq!(of(&[]).busiest(), None);
+        assert_eq!(of(&[(3, 1, 0)]).busiest(), None);
+    }
+
+    #[test]
+    fn a_rate_keeps_the_burst_beside_what_runs_for_days() {
+        let at = |minutes: &mut dyn Iterator<Item = i64>| {
+            let mut timeline = Timeline::default();
+            minutes.for_each(|minute| timeline.record(minute * MINUTE));
+            timeline
+        };
+        let (steady, burst) = (at(&mut (0..4_000)), at(&mut std::iter::repeat_n(2_001, 600)));
+        let (mut load, mut all) = (Load::default(), steady.clone());
+        load.add_all(&steady);
+        load.add_all(&burst);
+        all.merge(burst);
+        let rate = load.rate(&all).expect("requests");
+        assert_eq!((rate.peak, rate.window_minutes, rate.peak_at / MINUTE), (601 * 4, 4, 2_001));
+        assert_eq!(rate.active_minutes, 4_000);
+        assert_eq!(all.rate().map(|rate| rate.peak), Some(604));
+    }
+}

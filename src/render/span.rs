@@ -1,0 +1,66 @@
+//! The minutes that are drawn: those of nearly all requests. One event of a clock that is wrong by years would leave a
+//! single column to all others.
+
+use std::collections::BTreeMap;
+
+use crate::report::v1::Report;
+
+/// Of so many requests one may be left out.
+const OF: u64 = 1_000;
+/// Fewer are left out too, if the log has so many at least.
+const ENOUGH: u64 = 50;
+/// By how much the span must get shorter.
+const WORTH: u64 = 10;
+
+/// The first and the last minute since 1970 to draw of those of the log, and whether any are left out.
+pub(super) fn drawn(report: &Report, (first, last): (u32, u32)) -> ((u32, u32), bool) {
+    let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+    let timelines = report.clients.iter().flat_map(|client| &client.timelines);
+    for point in timelines.flat_map(|timeline| &timeline.points.0) {
+        if (first..=last).contains(&point.minute) {
+            *counts.entry(point.minute).or_default() += u64::from(point.requests);
+        }
+    }
+    let counts: Vec<(u32, u64)> = counts.into_iter().collect();
+    let length = |(first, last): (u32, u32)| u64::from(last.saturating_sub(first)) + 1;
+    match densest(&counts) {
+        Some(most) if length(most).saturating_mul(WORTH) <= length((first, last)) => (most, true),
+        _ => ((first, last), false),
+    }
+}
+
+/// The shortest span that holds nearly all, the first of several.
+fn densest(counts: &[(u32, u64)]) -> Option<(u32, u32)> {
+    let all: u64 = counts.iter().map(|(_, count)| count).sum();
+    let outside = (all / OF).max(u64::from(all >= ENOUGH));
+    let mut shortest: Option<(u32, u32)> = None;
+    let (mut start, mut held) = (0, 0);
+    for &(last, count) in counts {
+        held += count;
+        while start < counts.len() && held - counts[start].1 >= all - outside {
+            held -= counts[start].1;
+            start += 1;
+        }
+        let span = (counts.get(start)?.0, last);
+        if held >= all - outside && shortest.is_none_or(|(from, to)| span.1 - span.0 < to - from) {
+            shortest = Some(span);
+        }
+    }
+    shortest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_requests_far_away_are_left_out_on_both_sides() {
+        assert_eq!(densest(&[(5, 30), (9, 40)]), Some((5, 9)));
+        assert_eq!(densest(&[(5, 30), (9, 40), (4_000_000, 1)]), Some((5, 9)));
+        assert_eq!(densest(&[(0, 1), (5, 30), (9, 40)]), Some((5, 9)));
+        assert_eq!(densest(&[(0, 1), (5, 30), (9, 40), (4_000_000, 1)]), Some((0, 9)));
+        assert_eq!(densest(&[(0, 1), (5, 1_000), (9, 1_000), (4_000_000, 1)]), Some((5, 9)));
+        assert_eq!(densest(&[(0, 1), (900, 1)]), Some((0, 900)));
+        assert_eq!(densest(&[]), None);
+    }
+}

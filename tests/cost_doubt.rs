@@ -1,0 +1,238 @@
+//! What is told of costs where something is not known, fails, or comes in pages: never a number that can't be known.
+
+use serde_json::{Value, json};
+
+#[allow(dead_code, reason = "others use the rest")]
+#[path = "support/command.rs"]
+mod command;
+
+use command::Dir;
+
+/// A request: who, what, when in the log's hour, and its answer.
+struct Request<'a> {
+    user: &'a str,
+    uri: String,
+    received: Option<&'a str>,
+    status: u16,
+}
+
+fn get<'a>(user: &'a str, uri: &str, status: u16) -> Request<'a> {
+    Request { user, uri: uri.to_owned(), received: Some("10:00:01"), status }
+}
+
+fn log(requests: impl IntoIterator<Item = Request<'static>>) -> String {
+    let line = |(number, request): (usize, Request<'_>)| {
+        let Request { user, uri, received, status } = request;
+        let verb = if uri.contains("watch=") {
+            "watch"
+        } else if uri.contains("/one") {
+            "get"
+        } else {
+            "list"
+        };
+        let mut event = json!({
+            "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": number.to_string(),
+            "stage": "ResponseComplete", "requestURI": uri, "verb": verb, "user": {"username": user},
+            "userAgent": "agent/v1.0.0", "responseStatus": {"code": status},
+        });
+        if let Some(received) = received {
+            let at = json!(format!("2026-07-23T{received}.000000Z"));
+            event["requestReceivedTimestamp"] = at.clone();
+            event["stageTimestamp"] = at;
+        }
+        format!("{event}\n")
+    };
+    requests.into_iter().enumerate().map(line).collect()
+}
+
+fn dir(log: &str, inventory: &str) -> Dir {
+    Dir::with(&[("audit.log", log.as_bytes()), ("inventory", inventory.as_bytes())])
+}
+
+fn report(log: &str, inventory: &str, version: &str) -> Value {
+    dir(log, inventory).report(&["audit.log", "--inventory", "inventory", "--kube-version", version])
+}
+
+fn clients(report: &Value) -> Vec<&str> {
+    let clients = report["clients"].as_array().expect("clients").iter();
+    clients.map(|client| client["identity"].as_str().expect("a name")).collect()
+}
+
+fn repeated(count: usize, user: &'static str, uri: &'static str) -> impl Iterator<Item = Request<'static>> {
+    (0..count).map(move |_| get(user, uri, 200))
+}
+
+#[test]
+fn a_missing_size_makes_all_count_in_objects() {
+    let inventory = "resource,objects,bytesPerObject\nsecrets,1000000,\nconfigmaps,10,500\n";
+    let log = log(repeated(100, "big", "/api/v1/secrets").chain(repeated(10, "small", "/api/v1/configmaps")));
+    let told = report(&log, inventory, "1.24.0");
+    assert_eq!(clients(&told), ["big", "small"]);
+    assert_eq!(told["ranking"]["by"], json!(["handledObjects", "requests"]));
+    assert_eq!(told["clients"][0]["cost"]["handled"], 300_000_000);
+    let text =
+        dir(&log, inventory).text(&["audit.log", "--inventory", "inventory", "--kube-version", "1.24.0"]);
+    let table = text.split("costliest first: ").nth(1).expect("a table");
+    assert!(table.starts_with("objects") && table.contains("100,000,000 obj."), "{text}");
+    assert!(!table.contains("kB"), "one unit in the table: {text}");
+}
+
+#[test]
+fn one_byte_from_etcd_is_no_more_than_a_load_of_the_cache() {
+    let inventory = "resource,objects,bytesPerObject\npods,100000,20000\nnodes,10,100\n";
+    let dear = repeated(50, "cache", "/api/v1/pods?resourceVersion=0&limit=500");
+    let log = log(dear.chain(repeated(1, "etcd", "/api/v1/nodes")));
+    let told = report(&log, inventory, "1.24.0");
+    assert_eq!(clients(&told), ["cache", "etcd"]);
+    assert_eq!(told["ranking"]["by"], json!(["handledBytes", "requests"]));
+    // 50 times 2 GB gone through and 2 GB sent; of nodes a kB each read, gone through and sent.
+    let handled = |at: usize| told["clients"][at]["cost"]["handled"].as_u64();
+    assert_eq!((handled(0), handled(1)), (Some(200_000_000_000), Some(3_000)));
+}
+
+#[test]
+fn a_client_of_unknown_cost_is_not_hidden_among_the_others() {
+    let inventory = "resource,objects,bytesPerObject\npods,100,20\n";
+    let mut requests: Vec<Request<'static>> =
+        ["a", "b", "c"].map(|user| get(user, "/api/v1/pods", 200)).into();
+    requests.extend(repeated(1, "doubtful", "/api/v1/secrets"));
+    let args = ["audit.log", "--inventory", "inventory", "--kube-version", "1.24.0", "--top", "2"];
+    let text = dir(&log(requests), inventory).text(&args);
+    let table = text.split("costliest first").nth(1).expect("a table");
+    assert!(table.contains("doubtful") && table.contains("(1 others)"), "{text}");
+}
+
+const PODS: &str = "resource,objects,bytesPerObject\npods,100000,20000\nnodes,4000,5000\n";
+
+fn total<'r>(report: &'r Value, of: &str) -> &'r Value {
+    &report["totals"]["cost"]["total"][of]
+}
+
+#[test]
+fn what_the_server_fails_is_not_received_and_from_the_cache_not_gone_through() {
+    let failed = |uri| log([get("a", "/api/v1/pods?resourceVersion=0", 503), get("a", uri, 504)]);
+    let told = report(&failed("/api/v1/pods?resourceVersion=0"), PODS, "1.24.0");
+    for of in ["etcd", "filtered", "received"] {
+        assert_eq!(total(&told, of)["objects"], 0, "{of}");
+    }
+    let told = report(&failed("/api/v1/pods"), PODS, "1.24.0");
+    let etcd = total(&told, "etcd");
+    assert_eq!((&etcd["objects"], &etcd["bound"]), (&json!(100_000), &json!("at-most")));
+    assert_eq!(total(&told, "filtered"), etcd);
+    assert_eq!(total(&told, "received")["bytes"], 0);
+}
+
+#[test]
+fn minutes_hold_reads_of_their_own_requests_alone() {
+    let at = |received, status| Request { received, ..get("a", "/api/v1/namespaces/a/pods/one", status) };
+    let refused = (0..100).map(|_| at(Some("10:00:01"), 404));
+    let served = (0..10).map(|_| at(Some("10:10:01"), 200));
+    let failed = (0..5).map(|_| at(Some("10:10:01"), 500));
+    let untimed = (0..3).map(|_| at(None, 200));
+    let told = report(&log(refused.chain(served).chain(failed).chain(untimed)), PODS, "1.24.0");
+    let cost = &told["totals"]["cost"];
+    let minute = json!({
+        "at": "2026-07-23T10:10:00.000000Z", "etcdObjects": 15, "etcdBytes": 300_000, "filteredObjects": 15,
+        "receivedBytes": 200_000,
+    });
+    assert_eq!((&cost["minutes"], &cost["peak"]), (&json!([minute]), &minute));
+    assert_eq!((&cost["withoutTime"], &total(&told, "etcd")["objects"]), (&json!(3), &json!(18)));
+}
+
+/// 4,000 agents that list their own node's pods at once.
+fn herd() -> String {
+    let list = |node: u32| {
+        get(
+            "system:serviceaccount:a:agent",
+            &format!("/api/v1/pods?fieldSelector=spec.nodeName%3Dn-{node}"),
+            200,
+        )
+    };
+    let with_pod = |(node, line): (usize, &str)| {
+        let mut event: Value = serde_json::from_str(line).expect("JSON");
+        event["user"]["extra"] = json!({"authentication.kubernetes.io/pod-name": [format!("agent-{node}")]});
+        format!("{event}\n")
+    };
+    log((0..4_000).map(list)).lines().enumerate().map(with_pod).collect()
+}
+
+fn greatest_herd(report: &Value) -> Value {
+    let findings = report["findings"].as_array().expect("findings");
+    let herd = findings.iter().find(|finding| finding["rule"]["name"] == "node-herd").expect("a herd");
+    herd["pattern"]["herds"]["greatest"][0].clone()
+}
+
+#[test]
+fn a_herd_is_told_in_objects_where_sizes_are_not_known() {
+    let inventory = "resource,objects\npods,100000\nnodes,4000\n";
+    let all = herd();
+    let greatest = greatest_herd(&report(&all, inventory, "1.24.0"));
+    assert_eq!((&greatest["etcdObjects"], &greatest["etcdBytes"]), (&json!(400_000_000), &Value::Null));
+    assert_eq!((&greatest["receivedObjects"], &greatest["receivedBytes"]), (&json!(100_000), &Value::Null));
+    let text =
+        dir(&all, inventory).text(&["audit.log", "--inventory", "inventory", "--kube-version", "1.24.0"]);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains("together 400,000,000 objects from etcd and about 100,000 objects received"),
+        "{text}"
+    );
+}
+
+/// A page of pods by a label, the first or a further one.
+fn page(is_further: bool) -> Request<'static> {
+    let token = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NSwic3RhcnQiOiJhIn0";
+    let further = if is_further { format!("&continue={token}") } else { String::new() };
+    get("pager", &format!("/api/v1/pods?labelSelector=app%3Dx&limit=500{further}"), 200)
+}
+
+#[test]
+fn the_pages_of_a_walk_read_a_collection_once() {
+    // Three walks of ten pages.
+    let walks = (0..30).map(|number| page(number % 10 != 0));
+    let told = report(&log(walks), PODS, "1.24.0");
+    let etcd = total(&told, "etcd");
+    assert_eq!((&etcd["objects"], &etcd["bound"]), (&json!(300_000), &json!("mean")));
+    assert_eq!(total(&told, "received")["objects"], 15_000);
+    // Of one page alone no more is known than that it may read on to the end.
+    let told = report(&log([page(false)]), PODS, "1.24.0");
+    let etcd = total(&told, "etcd");
+    assert_eq!((&etcd["objects"], &etcd["bound"]), (&json!(100_000), &json!("at-most")));
+}
+
+#[test]
+fn what_is_received_was_gone_through() {
+    let inventory = format!("{PODS}namespaces,100,1000\n");
+    let uri = "/api/v1/namespaces/a/pods?resourceVersion=0&fieldSelector=spec.nodeName%3Dn-1";
+    for version in ["1.24.0", "1.36.2"] {
+        let told = report(&log([get("a", uri, 200)]), &inventory, version);
+        let objects = |of: &str| total(&told, of)["objects"].as_u64().expect("a number");
+        assert!(objects("received") <= objects("filtered"), "{version}: {told}");
+    }
+}
+
+#[test]
+fn a_mean_is_told_as_one_and_nodes_of_the_log_make_none() {
+    let uri = "/api/v1/pods?fieldSelector=spec.nodeName%3Dn-1";
+    let text = |inventory: &str, log: &str| {
+        let text =
+            dir(log, inventory).text(&["audit.log", "--inventory", "inventory", "--kube-version", "1.24.0"]);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let told = text(PODS, &log(repeated(60, "a", uri)));
+    assert!(told.contains("about 30.0 MB received") && !told.contains("MB received at most"), "{told}");
+    let without_nodes = "resource,objects,bytesPerObject\npods,100000,20000\n";
+    let nodes = ["system:node:n-1", "system:node:n-2"].map(|user| get(user, uri, 200));
+    let told = report(&log(nodes), without_nodes, "1.24.0");
+    let received = total(&told, "received");
+    assert_eq!((&told["inventory"]["nodesFrom"], &received["bound"]), (&json!("log"), &json!("at-most")));
+    assert_eq!(received["objects"], 100_000, "half of the pods each");
+}
+
+#[test]
+fn a_name_is_one_key_only_where_there_are_no_namespaces() {
+    let inventory = "resource,objects,bytesPerObject\nwidgets.example.com,5000,2000\n";
+    let uri = "/apis/example.com/v1/widgets?fieldSelector=metadata.name%3Da";
+    let told = report(&log([get("a", uri, 200)]), inventory, "1.24.0");
+    let etcd = total(&told, "etcd");
+    assert_eq!((&etcd["objects"], &etcd["bound"]), (&json!(5_000), &json!("at-most")));
+}
