@@ -72,7 +72,8 @@ pub struct Life {
 impl Life {
     /// A WATCH that began and ended has two records, or three: one is kept, of copies that differ the least.
     fn pair(&mut self) {
-        self.records.sort_unstable_by_key(|record| (record.at(), record.link, Reverse(record.what()), *record));
+        self.records
+            .sort_unstable_by_key(|record| (record.at(), record.link, Reverse(record.what()), *record));
         self.records.dedup_by_key(|record| (record.at(), record.link));
     }
 
