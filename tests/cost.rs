@@ -264,6 +264,14 @@ fn files_add_to_each_other() {
 }
 
 #[test]
+fn what_a_file_holds_can_not_drive_the_terminal() {
+    let dir = Dir::with(&[("audit.log", b""), ("a.csv", b"resource,objects\nx\x1b[2J,5\n")]);
+    let (status, _, err) = dir.run_with(&["scan", "audit.log", "--inventory", "a.csv"], b"");
+    assert_eq!(status, Some(2));
+    assert!(err.contains("x\\u{1b}[2J"), "{err}");
+}
+
+#[test]
 fn what_is_wrong_with_an_inventory_is_told_before_any_work() {
     let dir = Dir::with(&[
         ("audit.log", b"no log at all"),

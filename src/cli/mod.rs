@@ -21,6 +21,8 @@ use clap::{CommandFactory, Parser};
 pub use args::Cli;
 use args::Command;
 
+use crate::render::plain::escaped;
+
 /// The work was done.
 const DONE: u8 = 0;
 /// Something was found that the caller asked to fail on.
@@ -42,7 +44,10 @@ pub fn main() -> ExitCode {
         if is_broken_pipe(&error) {
             return DONE;
         }
-        anstream::eprintln!("error: {error:#}");
+        // A message quotes what stands in a file.
+        let message = format!("{error:#}");
+        let lines: Vec<_> = message.lines().map(escaped).collect();
+        anstream::eprintln!("error: {}", lines.join("\n"));
         FAILED
     }))
 }
