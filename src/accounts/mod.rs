@@ -1,5 +1,7 @@
 //! The ledger's rows with their verdicts, gathered per client: what rules judge and the report tells.
 
+mod account;
+mod entry;
 pub mod etcd;
 mod fit;
 mod key;
@@ -9,26 +11,21 @@ pub(crate) mod words;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use compact_str::CompactString;
-
+pub use account::Account;
+pub use entry::{Entry, ProductRow};
 pub use fit::{Fit, compare};
 pub use key::ShapeKey;
 use walks::Walks;
 
 use crate::apiserver::asked::is_long_running;
 use crate::apiserver::judge::served_against_model;
-use crate::apiserver::{Asked, Certainty, LimitVerdict, ServedFrom, Server, Verdict, certainty, judge};
+use crate::apiserver::{LimitVerdict, ServedFrom, Server, certainty, judge};
 use crate::classify::Shape;
-use crate::cost::{Cost, Inventory, Minutes, Prices, Work, page_limit, reads_on};
-use crate::k8s::identity::service_account;
-use crate::k8s::{Library, Scope, Verb};
-use crate::ledger::{
-    Bounded, Client, ClientKey, DistinctSet, Merge, Observed, Product, Row, ask_name, shape_hash,
-};
-use crate::patterns::{AllFollowed, Listed, Pattern, Patterns};
+use crate::cost::{Cost, Inventory, Minutes, Prices, Work, reads_on};
+use crate::k8s::{Library, Scope};
+use crate::ledger::{Bounded, Client, ClientKey, Merge, Observed, Product, Row, ask_name, shape_hash};
+use crate::patterns::{AllFollowed, Patterns};
 
-/// The name of everything beyond the number of clients that are told apart.
-const OTHER_CLIENTS: &str = "(other clients)";
 /// The name of everything beyond the number of products that are told apart.
 const OTHER_PRODUCTS: &str = "(other products)";
 
@@ -55,143 +52,11 @@ pub struct Accounts {
     pub cluster_nodes: u64,
 }
 
-/// One client: an identity.
-#[derive(Debug)]
-pub struct Account {
-    /// Who it is; `None` for all that are not told apart.
-    pub key: Option<ClientKey>,
-    /// The nodes it was seen on.
-    pub nodes: DistinctSet,
-    /// The pods its tokens were bound to.
-    pub pods: DistinctSet,
-    /// The workloads of these pods.
-    pub workloads: DistinctSet,
-    /// The namespaces that its requests name, other than for its own upkeep.
-    pub namespaces: DistinctSet,
-    /// A user agent of each product, and the library that it tells.
-    pub agents: BTreeMap<String, (String, Library)>,
-    /// What it asked.
-    pub entries: BTreeMap<ShapeKey, Entry>,
-}
-
-/// The rows of one shape.
-#[derive(Debug)]
-pub struct Entry {
-    /// What is asked: of one of the ledger's shapes. What it and the others differ in is in no word and no verdict.
-    pub asked: Option<Asked<CompactString>>,
-    /// The verdict.
-    pub verdict: Option<Verdict>,
-    /// Of all rows that hold requests the least certain, or of all rows if none does: a total order, as rows come
-    /// in none.
-    certainty: (bool, Certainty),
-    /// Durations are lifetimes.
-    pub long_running: bool,
-    /// How the server's own measurements fit.
-    pub fit: Fit,
-    /// What one of its requests costs, the costliest; `None` without an inventory.
-    pub work: Option<Box<Work>>,
-    /// The numbers by product, in the order of their names. Most shapes are one product's: a map's node would take
-    /// the room of eleven.
-    pub rows: Vec<ProductRow>,
-}
-
-/// The numbers of one product's requests of a shape.
-#[derive(Debug)]
-pub struct ProductRow {
-    /// The product.
-    pub product: String,
-    /// The numbers.
-    pub row: Row,
-    /// How the server's own measurements fit.
-    pub fit: Fit,
-    /// What the requests show when they are put in order.
-    pub pattern: Option<Box<Pattern>>,
-    /// Its LISTs, as far as they are followed; none without etcd's own log.
-    pub lists: Vec<Listed>,
-    /// The slow reads in etcd's own log during which they were.
-    pub slow_reads: Box<[etcd::SlowRead]>,
-    /// What its requests cost; `None` without an inventory.
-    pub cost: Option<Box<Cost>>,
-    /// The same by the minutes in which they began; `None` too where they cost nothing.
-    pub minutes: Option<Box<Minutes>>,
-}
-
 /// What requests are judged and priced by.
 struct Measures<'a> {
     /// The servers of the eras that rows name.
     servers: &'a [Server],
     prices: Option<Prices<'a>>,
-}
-
-impl Entry {
-    /// The most objects of one answer by the limit that was asked for, if the server honours it.
-    #[must_use]
-    pub fn page_limit(&self) -> Option<u64> {
-        let asked = self.asked.as_ref().filter(|asked| asked.verb == Verb::List)?;
-        page_limit(&asked.options, &self.verdict?)
-    }
-
-    /// How sure the verdict is.
-    #[must_use]
-    pub fn certainty(&self) -> Certainty {
-        self.certainty.1
-    }
-}
-
-impl Merge for ProductRow {
-    fn merge(&mut self, other: Self) {
-        self.row.merge(other.row);
-        self.fit.merge(other.fit);
-        if let Some(pattern) = other.pattern {
-            self.pattern.get_or_insert_default().merge(*pattern);
-        }
-        self.lists.extend(other.lists);
-        match (&mut self.cost, other.cost) {
-            (Some(own), Some(cost)) => own.merge(*cost),
-            (own, cost) => *own = own.take().or(cost),
-        }
-        if let Some(minutes) = other.minutes {
-            self.minutes.get_or_insert_default().merge(*minutes);
-        }
-    }
-}
-
-impl Account {
-    /// The client in words: without a user, its product and where it comes from.
-    #[must_use]
-    pub fn identity(&self) -> String {
-        match &self.key {
-            None => OTHER_CLIENTS.to_owned(),
-            Some(ClientKey { identity, address: Some(address), .. }) => {
-                format!("{identity} ({address} address)")
-            }
-            Some(key) => key.identity.to_string(),
-        }
-    }
-
-    /// What kind of client it is.
-    #[must_use]
-    pub fn kind(&self) -> &'static str {
-        self.key.as_ref().map_or("user", |key| key.kind.as_str())
-    }
-
-    /// Who asked, where the requests impersonate.
-    #[must_use]
-    pub fn impersonated_by(&self) -> Option<&str> {
-        self.key.as_ref()?.impersonator.as_deref()
-    }
-
-    /// The library that a product is built on, as far as a user agent of it tells.
-    #[must_use]
-    pub fn library(&self, product: &str) -> Library {
-        self.agents.get(product).map_or(Library::Unknown, |(_, library)| *library)
-    }
-
-    /// Namespace and name, if it is a ServiceAccount.
-    #[must_use]
-    pub fn service_account(&self) -> Option<(&str, &str)> {
-        service_account(&self.key.as_ref()?.identity)
-    }
 }
 
 impl Accounts {
@@ -439,20 +304,6 @@ impl Accounts {
             rejected: None,
             reason: "folded",
             kube_version: self.server.version,
-        }
-    }
-}
-
-impl Entry {
-    fn folded() -> Self {
-        Self {
-            asked: None,
-            verdict: None,
-            certainty: (false, Certainty::Certain),
-            long_running: false,
-            fit: Fit::default(),
-            work: None,
-            rows: Vec::new(),
         }
     }
 }
