@@ -1,6 +1,7 @@
 //! What etcd's own log says: its slow requests by resource and kind, and the reads of collections among them one by
 //! one, to be matched with the requests that made them.
 
+mod kind;
 mod ranges;
 
 use std::cmp::Reverse;
@@ -8,13 +9,15 @@ use std::collections::BTreeMap;
 
 use compact_str::CompactString;
 
+pub use kind::EtcdKind;
+use kind::kind;
 pub use ranges::{MAX_RANGES, Ranges, SlowRange, Spans};
 
 use super::input::widened;
 use super::{Bounded, Histogram, InputCounts, Merge};
 use crate::apiserver::stored;
 use crate::classify::namespace_hash;
-use crate::decode::etcd::{Operation, Request, SlowRequest};
+use crate::decode::etcd::{Request, SlowRequest};
 use crate::input::Place;
 use crate::k8s::text::prefix;
 
@@ -27,52 +30,6 @@ const MAX_KEY: usize = 400;
 /// Texts of errors that are told apart, and how much of each is kept, in bytes.
 const MAX_ERRORS: usize = 16;
 const MAX_ERROR: usize = 120;
-
-/// What a slow request is to the apiserver.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EtcdKind {
-    /// A read of a range of keys: a LIST, of a page or of all, or the filling of the watch cache.
-    List,
-    /// A read of one key.
-    Get,
-    /// The number of keys, which the apiserver asks for its own metrics.
-    Count,
-    /// The keys without what they hold, by which the apiserver estimates how much its objects take.
-    ///
-    /// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:getKeys`.
-    Keys,
-    /// A read of a resource's bare prefix, by which the apiserver learns the newest revision.
-    RevisionCheck,
-    /// A transaction that only reads.
-    ReadTransaction,
-    /// Anything that writes.
-    Write,
-    /// Leases, compactions and what could not be understood.
-    Other,
-}
-
-impl EtcdKind {
-    /// Whether the apiserver asks it for itself, and for no client.
-    #[must_use]
-    pub fn is_servers_own(self) -> bool {
-        matches!(self, Self::Count | Self::Keys | Self::RevisionCheck)
-    }
-
-    /// The name in reports.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::List => "list",
-            Self::Get => "get",
-            Self::Count => "count",
-            Self::Keys => "keys",
-            Self::RevisionCheck => "revision-check",
-            Self::ReadTransaction => "read-transaction",
-            Self::Write => "write",
-            Self::Other => "other",
-        }
-    }
-}
 
 /// All that was read of etcd's log.
 #[derive(Debug)]
@@ -331,22 +288,6 @@ impl WorstRequest {
             revision: asked.range.map_or(0, |range| range.revision),
             error: slow.error.as_deref().map(|error| prefix(error, MAX_ERROR).into()),
         }
-    }
-}
-
-/// `rest` is what follows the resource in the key.
-fn kind(asked: &Request<'_>, rest: Option<&str>) -> EtcdKind {
-    match asked.operation {
-        Operation::Range => match asked.range {
-            Some(range) if range.count_only => EtcdKind::Count,
-            Some(range) if range.keys_only => EtcdKind::Keys,
-            Some(_) => EtcdKind::List,
-            None if asked.limit > 0 && rest.is_none_or(str::is_empty) => EtcdKind::RevisionCheck,
-            None => EtcdKind::Get,
-        },
-        Operation::ReadTxn => EtcdKind::ReadTransaction,
-        Operation::Write => EtcdKind::Write,
-        Operation::Other => EtcdKind::Other,
     }
 }
 
