@@ -4,12 +4,10 @@
 use std::sync::LazyLock;
 
 use kubetoll::decode::{Decoder, Envelope, Foreign, Layers, Outcome, SkipReason, SourceFacts, detect};
-use kubetoll::input::block::yaml_spans;
-use kubetoll::input::framing::count_lines;
 use kubetoll::input::json::JsonScanner;
-use kubetoll::input::{Block, Framing, Part, Span};
+use kubetoll::input::{Block, Framing, Part};
 
-use super::run::{MAX_LINE, pieces};
+use super::run::{self, MAX_LINE};
 
 /// An entry: what it is, and the envelopes around it.
 type Entry = (String, Layers);
@@ -31,7 +29,7 @@ static OTHERS: LazyLock<Block> = LazyLock::new(|| {
 pub fn envelope(envelope: Envelope, bytes: &[u8]) {
     let form = Layers::default().with(envelope);
     let framing = detect::framing_of(form, bytes);
-    let (whole, blocks) = blocks(bytes, framing);
+    let (whole, blocks) = run::whole_and_pieces(bytes, framing);
     let free = read(&mut Decoder::new(None, MAX_LINE), [&whole]);
     let forced = read(&mut Decoder::new(Some(form), MAX_LINE), [&whole]);
     assert_eq!(free.len(), forced.len(), "what is another form's is skipped, not lost");
@@ -89,30 +87,6 @@ fn scanned(bytes: &[u8], step: usize) -> Vec<(usize, usize, u64, Part)> {
         }
     }
     found
-}
-
-/// A log as one block, and in the smallest blocks in which it may be handed on.
-fn blocks(bytes: &[u8], framing: Framing) -> (Block, Vec<Block>) {
-    let mut spans = Vec::new();
-    let mut whole = Block { first_line: 1, bytes: bytes.to_vec(), framing, ..Block::default() };
-    match framing {
-        Framing::Lines | Framing::Joined(_) => return (whole, pieces(bytes, framing)),
-        Framing::Json => {
-            let mut scanner = JsonScanner::default();
-            scanner.scan(bytes, true);
-            spans.append(&mut scanner.take(0));
-        }
-        Framing::Yaml => yaml_spans(bytes, 1, &mut spans),
-    }
-    let piece = |span: &Span| {
-        let bytes = bytes[span.start..span.end].to_vec();
-        let spans = vec![Span { start: 0, end: bytes.len(), ..*span }];
-        let (first_line, offset, lines) = (span.line, span.start as u64, count_lines(&bytes));
-        Block { first_line, offset, bytes, framing, spans, lines, ..Block::default() }
-    };
-    let pieces = spans.iter().map(piece).collect();
-    whole.spans = spans;
-    (whole, pieces)
 }
 
 /// What blocks hold, read by one decoder.

@@ -6,7 +6,10 @@ use std::sync::{Arc, LazyLock};
 use kubetoll::apiserver::Server;
 use kubetoll::classify::filter::{Filter, Names};
 use kubetoll::cost::{self, Inventory};
-use kubetoll::input::{Block, Framing, Source, Sources};
+use kubetoll::input::block::yaml_spans;
+use kubetoll::input::framing::{MayCut, count_feeds, count_lines};
+use kubetoll::input::json::JsonScanner;
+use kubetoll::input::{Block, Framing, Source, Sources, Span};
 use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::{Dedup, Ledger, ServerTimeline};
 use kubetoll::pipeline::{self, Pass, Settings, Shared, Worker};
@@ -109,15 +112,54 @@ pub fn blocks(text: &[u8], mut cut_behind: impl FnMut(usize) -> bool) -> Vec<Blo
     blocks
 }
 
-/// A text of lines in the smallest blocks in which it may be handed on.
-pub fn pieces(text: &[u8], framing: Framing) -> Vec<Block> {
+/// A log as one block, and in the smallest blocks in which it may be handed on.
+pub fn whole_and_pieces(bytes: &[u8], framing: Framing) -> (Block, Vec<Block>) {
+    let mut spans = Vec::new();
+    match framing {
+        Framing::Lines => return (line_block(bytes), blocks(bytes, |_| true)),
+        Framing::Joined(may_cut) => return (line_block(bytes), line_pieces(bytes, may_cut)),
+        Framing::Json => {
+            let mut scanner = JsonScanner::default();
+            scanner.scan(bytes, true);
+            spans.append(&mut scanner.take(0));
+        }
+        Framing::Yaml => yaml_spans(bytes, 1, &mut spans),
+    }
+    // What stands between records goes with the one behind it, and what stands behind the last with that.
+    let block = |start: usize, end: usize, spans: &[Span]| Block {
+        first_line: 1 + count_feeds(&bytes[..start]),
+        offset: start as u64,
+        bytes: bytes[start..end].to_vec(),
+        framing,
+        spans: spans
+            .iter()
+            .map(|span| Span { start: span.start - start, end: span.end - start, ..*span })
+            .collect(),
+        lines: if end == bytes.len() {
+            count_lines(&bytes[start..])
+        } else {
+            count_feeds(&bytes[start..end])
+        },
+        ..Block::default()
+    };
+    let mut pieces = Vec::new();
+    let mut start = 0;
+    for (index, span) in spans.iter().enumerate() {
+        let end = if index + 1 == spans.len() { bytes.len() } else { span.end };
+        pieces.push(block(start, end, &spans[index..=index]));
+        start = end;
+    }
+    (block(0, bytes.len(), &spans), pieces)
+}
+
+fn line_block(text: &[u8]) -> Block {
+    blocks(text, |_| false).pop().expect("never empty")
+}
+
+fn line_pieces(text: &[u8], may_cut: MayCut) -> Vec<Block> {
     let ends: Vec<usize> = memchr::memchr_iter(b'\n', text).map(|feed| feed + 1).collect();
-    let mut pieces = blocks(text, |line| {
-        ends.get(line).is_some_and(|at| match framing {
-            Framing::Joined(may_cut) => may_cut(&text[..*at], &text[*at..]),
-            _ => true,
-        })
-    });
+    let mut pieces =
+        blocks(text, |line| ends.get(line).is_some_and(|at| may_cut(&text[..*at], &text[*at..])));
     pieces.retain(|piece| !piece.bytes.is_empty());
     pieces
 }
