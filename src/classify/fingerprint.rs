@@ -67,6 +67,8 @@ impl Fingerprints {
         add(&mut hash, &slow.took);
         add(&mut hash, &slow.request);
         add(&mut hash, &slow.response);
+        // Of a damaged copy it may be another, and which one is shown must not hang on the order.
+        add(&mut hash, slow.error.as_deref().unwrap_or_default());
         hash.write_i64(written.unwrap_or(0));
         hash.finish()
     }
