@@ -187,7 +187,7 @@ impl<'e> Parts<'e> {
                 .object
                 .as_deref()
                 .cloned()
-                .or_else(|| event.object_ref.and_then(|raw| serde_json::from_str(raw.get()).ok())),
+                .or_else(|| event.object_ref.and_then(|raw| serde_json::from_str(raw.0).ok())),
         };
         Self { target, object: object.unwrap_or_default() }
     }
@@ -250,7 +250,7 @@ pub fn classify<'e>(event: &'e Event<'_>, parts: &'e Parts<'e>, stage: Stage, pl
         },
         node: identity.node.or_else(|| extra.and_then(|extra| said(&extra.node_name.0))),
         pod: extra.and_then(|extra| said(&extra.pod_name.0)),
-        source: event.source_ips.map_or("", |raw| raw.get().rsplit('"').nth(1).unwrap_or_default()),
+        source: event.source_ips.map_or("", |raw| raw.0.rsplit('"').nth(1).unwrap_or_default()),
         answer: if stage == Stage::RequestReceived { Answer::Served } else { Answer::of(&asked, status) },
         era: 0,
         stage,

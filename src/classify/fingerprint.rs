@@ -36,7 +36,7 @@ impl Fingerprints {
             add(&mut hash, user.as_ref().map_or("", |user| &*user.username));
         }
         // However the array is indented.
-        for address in event.source_ips.map_or("", |raw| raw.get()).split_ascii_whitespace() {
+        for address in event.source_ips.map_or("", |raw| raw.0).split_ascii_whitespace() {
             hash.write(address.as_bytes());
         }
         // What is read beside this differs in damaged copies only, of which then each counts.

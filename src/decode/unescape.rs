@@ -33,29 +33,12 @@ pub fn unescape(text: &str, out: &mut Vec<u8>) -> Option<usize> {
         match *source.get(read)? {
             b'"' => break read,
             b'\\' => {
-                let meant = match source.get(read + 1)? {
-                    b'"' => b'"',
-                    b'\\' => b'\\',
-                    b'/' => b'/',
-                    b'n' => b'\n',
-                    b't' => b'\t',
-                    b'r' => b'\r',
-                    b'b' => 8,
-                    b'f' => 12,
-                    b'u' => {
-                        let (character, length) = code_point(&source[read..])?;
-                        let mut utf8 = [0; 4];
-                        let utf8 = character.encode_utf8(&mut utf8).as_bytes();
-                        out[write..write + utf8.len()].copy_from_slice(utf8);
-                        read += length;
-                        write += utf8.len();
-                        continue;
-                    }
-                    _ => return None,
-                };
-                out[write] = meant;
-                read += 2;
-                write += 1;
+                let (character, length) = meaning(&source[read..])?;
+                let mut utf8 = [0; 4];
+                let utf8 = character.encode_utf8(&mut utf8).as_bytes();
+                out[write..write + utf8.len()].copy_from_slice(utf8);
+                read += length;
+                write += utf8.len();
             }
             0..0x20 => return None,
             byte => {
@@ -67,6 +50,37 @@ pub fn unescape(text: &str, out: &mut Vec<u8>) -> Option<usize> {
     };
     out.truncate(write);
     Some(end)
+}
+
+/// Appends what the text between a string's quotes means, of which few bytes are escapes. `None` where an escape is
+/// none.
+pub fn append(body: &str, out: &mut String) -> Option<()> {
+    let mut rest = body;
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        out.push_str(&rest[..at]);
+        let (character, length) = meaning(&rest.as_bytes()[at..])?;
+        out.push(character);
+        rest = &rest[at + length..];
+    }
+    out.push_str(rest);
+    Some(())
+}
+
+/// The character of an escape, and how many bytes of the text it takes.
+fn meaning(text: &[u8]) -> Option<(char, usize)> {
+    let character = match text.get(1)? {
+        b'"' => '"',
+        b'\\' => '\\',
+        b'/' => '/',
+        b'n' => '\n',
+        b't' => '\t',
+        b'r' => '\r',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'u' => return code_point(text),
+        _ => return None,
+    };
+    Some((character, 2))
 }
 
 /// The highest bit of each byte that is a quote, a backslash or a control character; above the first one there may be

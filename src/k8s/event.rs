@@ -85,6 +85,16 @@ impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
     }
 }
 
+/// A JSON value as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Raw<'a>(pub &'a str);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&RawValue>::deserialize(deserializer).map(|raw| Self(raw.get()))
+    }
+}
+
 /// When in a request's life an event was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
@@ -101,7 +111,7 @@ pub enum Stage {
 /// An audit event, reduced to what a verdict and a report need.
 ///
 /// Source: k8s.io/apiserver `pkg/apis/audit/v1/types.go:Event`.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Event<'a> {
     /// `Event`, or empty where an exporter dropped it.
@@ -133,16 +143,16 @@ pub struct Event<'a> {
     pub user_agent: Text<'a>,
     /// The object or collection; read only where there is no `requestURI`.
     #[serde(borrow, default)]
-    pub object_ref: Option<&'a RawValue>,
+    pub object_ref: Option<Raw<'a>>,
     /// The object or collection, where an event is made of another form than the API's JSON.
     #[serde(skip)]
     pub object: Option<Box<ObjectRef<'a>>>,
     /// Where the request came from: the client, proxies, and the connection's other end last.
     #[serde(borrow, default, rename = "sourceIPs")]
-    pub source_ips: Option<&'a RawValue>,
+    pub source_ips: Option<Raw<'a>>,
     /// When the request was received, in events of `v1alpha1` (1.7).
     #[serde(borrow, default, rename = "timestamp")]
-    pub timestamp_v1alpha1: Option<&'a RawValue>,
+    pub timestamp_v1alpha1: Option<Raw<'a>>,
     /// There where OpenShift's collector has taken `level` for the severity.
     #[serde(default, rename = "k8s_audit_level")]
     pub k8s_audit_level: Option<IgnoredAny>,
@@ -161,7 +171,7 @@ pub struct Event<'a> {
 }
 
 /// A user of an event.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct User<'a> {
     /// The authenticated name.
     #[serde(borrow, default)]
@@ -172,7 +182,7 @@ pub struct User<'a> {
 }
 
 /// The entries of `user.extra` that tell instances of one ServiceAccount apart (tokens bound to a pod).
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Extra<'a> {
     /// The pod that the token is bound to.
     #[serde(borrow, default, rename = "authentication.kubernetes.io/pod-name")]
@@ -183,7 +193,7 @@ pub struct Extra<'a> {
 }
 
 /// The answer's status.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct ResponseStatus {
     /// HTTP status code; 0 and absent stand for unknown.
     #[serde(default)]
@@ -193,7 +203,7 @@ pub struct ResponseStatus {
 /// Annotations with which the server says how long the parts of a slow request took (Go durations).
 ///
 /// Source: k8s.io/apiserver `pkg/endpoints/filters/audit.go:writeLatencyToAnnotation`.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Annotations<'a> {
     /// The whole request; present only above 500 ms.
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/total")]
@@ -220,7 +230,7 @@ pub struct Annotations<'a> {
 }
 
 /// What an event without a `requestURI` still says about its request.
-#[derive(Debug, Default, Clone, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectRef<'a> {
     /// Resource, such as `pods`.
@@ -256,7 +266,7 @@ impl Event<'_> {
     /// When the request was received, as it is written; empty if the event does not say.
     #[must_use]
     pub fn received(&self) -> &str {
-        let old = || self.timestamp_v1alpha1.map_or("", |raw| raw.get().trim_matches('"'));
+        let old = || self.timestamp_v1alpha1.map_or("", |raw| raw.0.trim_matches('"'));
         if self.request_received_timestamp.is_empty() { old() } else { &self.request_received_timestamp }
     }
 

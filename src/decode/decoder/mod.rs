@@ -44,6 +44,8 @@ pub struct Decoder {
     /// By depth: the last object was an envelope and no event. What is tried first changes no outcome.
     wrapped: [bool; Layers::MAX + 1],
     buffers: [Vec<u8>; Layers::MAX + 1],
+    /// What the escaped fields of the event at hand mean.
+    meant: String,
     parts: Parts,
     /// By output stream: where the last part stood.
     parts_at: [Layers; 2],

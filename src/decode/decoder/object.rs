@@ -7,6 +7,7 @@ use crate::decode::envelope::{
     otlp,
 };
 use crate::decode::klog;
+use crate::decode::on_demand::Fields;
 use crate::decode::outcome::{Foreign, Layers, Outcome};
 use crate::decode::outer::{Outer, is_string};
 use crate::decode::skip::SkipReason;
@@ -39,16 +40,30 @@ impl Decoder {
     }
 
     /// Hands over an object that is an audit event; false if it is none.
-    #[allow(clippy::unused_self, reason = "reads as the others do")]
     pub(super) fn event(&mut self, text: &str, at: At<'_>, out: Out<'_>) -> bool {
-        match serde_json::from_str::<Event<'_>>(text) {
-            Ok(event) if audit::is_event(&event) => {
-                let layers = at.layers.with(audit::form(&event));
-                out(Outcome::Event(&event), layers);
-                true
+        let mut meant = std::mem::take(&mut self.meant);
+        let on_demand = Fields::find(text).and_then(|mut fields| {
+            fields.unescape(text, &mut meant)?;
+            Some(fields)
+        });
+        let (event, parsed): (Event<'_>, serde_json::Result<Event<'_>>);
+        let event = match &on_demand {
+            Some(fields) => {
+                event = fields.event(text, &meant);
+                Some(&event)
             }
-            _ => false,
+            None => {
+                parsed = serde_json::from_str(text);
+                parsed.as_ref().ok()
+            }
+        };
+        let event = event.filter(|event| audit::is_event(event));
+        if let Some(event) = event {
+            out(Outcome::Event(event), at.layers.with(audit::form(event)));
         }
+        let is_event = event.is_some();
+        self.meant = meant;
+        is_event
     }
 
     pub(super) fn envelope(&mut self, text: &str, outer: &Outer<'_>, at: At<'_>, out: Out<'_>) {

@@ -1,0 +1,14 @@
+//! An audit event, taken from its line on demand: the dozen fields that are needed are found, and all else is skipped
+//! without being read, bodies above all.
+//!
+//! The naive twin is `serde_json` with [`Event`]'s own `Deserialize`. What that reads is read the same here or not at
+//! all ([`Fields::find`] gives `None`, and it is asked); of what is skipped only brackets and strings are looked at, so
+//! that damage within a body does not lose the event.
+
+mod fields;
+mod scan;
+
+pub use fields::Fields;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,368 @@
+//! A JSON text, passed through with sixteen bytes looked at together: strings are found, and what no one asks for is
+//! skipped without being read.
+//!
+//! Source of the masks: G. Langdale, D. Lemire, "Parsing gigabytes of JSON per second", 2019.
+
+use wide::u8x16;
+
+/// Bytes that are looked at together in strings.
+const STEP: usize = 16;
+/// The same in what is skipped: one for each bit of a mask.
+const BLOCK: usize = 64;
+/// `[` and `{` differ in this bit alone, and so do `]` and `}`.
+const BRACE: u8 = 0x20;
+
+/// A place in a JSON text. What comes next is taken, or `None` where it is not what was expected.
+#[derive(Debug)]
+pub(super) struct Scan<'t> {
+    text: &'t [u8],
+    at: usize,
+}
+
+/// What stands between a string's quotes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Span {
+    /// Offset of its first byte.
+    pub start: usize,
+    /// Offset behind its last byte.
+    pub end: usize,
+    /// It holds escapes.
+    pub escaped: bool,
+}
+
+impl<'t> Scan<'t> {
+    /// The start of a text.
+    pub fn new(text: &'t str) -> Self {
+        Self { text: text.as_bytes(), at: 0 }
+    }
+
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Goes back to a place that was passed.
+    pub fn back_to(&mut self, at: usize) {
+        self.at = at;
+    }
+
+    pub fn bytes(&self, span: Span) -> &'t [u8] {
+        &self.text[span.start..span.end]
+    }
+
+    pub fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    /// Takes this byte.
+    pub fn expect(&mut self, byte: u8) -> Option<()> {
+        (self.peek()? == byte).then(|| self.at += 1)
+    }
+
+    /// Passes over white space.
+    pub fn space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    /// Takes a string.
+    pub fn string(&mut self) -> Option<Span> {
+        self.expect(b'"')?;
+        self.string_end()
+    }
+
+    /// Takes this text if it stands here.
+    #[inline]
+    pub fn has(&mut self, literal: &[u8]) -> bool {
+        let is_here = self.text[self.at..].starts_with(literal);
+        if is_here {
+            self.at += literal.len();
+        }
+        is_here
+    }
+
+    /// Takes a string whose first quote is the last byte of a text, with that before it.
+    #[inline]
+    pub fn string_behind(&mut self, literal: &[u8]) -> Option<Span> {
+        if self.has(literal) { self.string_end() } else { None }
+    }
+
+    /// Takes what is left of a string behind its first quote.
+    #[inline]
+    pub fn string_end(&mut self) -> Option<Span> {
+        let start = self.at;
+        let (mut at, mut escaped) = (start, false);
+        loop {
+            let rest = self.text.get(at..)?;
+            let found = match rest.first_chunk::<STEP>() {
+                Some(chunk) => special(u8x16::new(*chunk)),
+                None => {
+                    rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | ..b' ')).map_or(0, |at| 1 << at)
+                }
+            };
+            if found == 0 {
+                at += STEP;
+                continue;
+            }
+            at += found.trailing_zeros() as usize;
+            match self.text[at] {
+                b'"' => {
+                    self.at = at + 1;
+                    return Some(Span { start, end: at, escaped });
+                }
+                b'\\' => {
+                    escaped = true;
+                    at += 2;
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// Takes an object key by key; `take` takes the value of each.
+    pub fn object(&mut self, mut take: impl FnMut(&mut Self, &'t [u8]) -> Option<()>) -> Option<()> {
+        self.expect(b'{')?;
+        self.space();
+        if self.peek()? == b'}' {
+            self.at += 1;
+            return Some(());
+        }
+        loop {
+            let key = self.string()?;
+            // A key may be written with escapes, and no server does.
+            if key.escaped {
+                return None;
+            }
+            self.space();
+            self.expect(b':')?;
+            self.space();
+            take(self, self.bytes(key))?;
+            self.space();
+            match self.peek()? {
+                b',' => self.at += 1,
+                b'}' => {
+                    self.at += 1;
+                    return Some(());
+                }
+                _ => return None,
+            }
+            self.space();
+        }
+    }
+
+    /// Takes an integer without a fraction or an exponent.
+    pub fn integer(&mut self) -> Option<i32> {
+        let start = self.at;
+        self.scalar()?;
+        std::str::from_utf8(&self.text[start..self.at]).ok()?.parse().ok()
+    }
+
+    /// Takes any value. Of an object or an array only the brackets and strings are looked at.
+    pub fn skip(&mut self) -> Option<()> {
+        match self.peek()? {
+            b'"' => self.string().map(|_| ()),
+            b'{' | b'[' => self.container(),
+            _ => self.scalar(),
+        }
+    }
+
+    /// Takes `null`, a truth value or an integer.
+    fn scalar(&mut self) -> Option<()> {
+        let rest = &self.text[self.at..];
+        let end = rest.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'-')?;
+        let digits = |text: &[u8]| match text {
+            [b'0'] => true,
+            [b'1'..=b'9', more @ ..] => more.iter().all(u8::is_ascii_digit),
+            _ => false,
+        };
+        let known = match &rest[..end] {
+            b"null" | b"true" | b"false" => true,
+            [b'-', number @ ..] => digits(number),
+            number => digits(number),
+        };
+        // What goes on as `1.5` does is another kind of number.
+        (known && matches!(rest[end], b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r'))
+            .then(|| self.at += end)
+    }
+
+    /// Takes an object or an array up to the bracket that ends it.
+    fn container(&mut self) -> Option<()> {
+        let mut quotes = Quotes::default();
+        let mut depth = 0_usize;
+        loop {
+            let rest = self.text.get(self.at..).filter(|rest| !rest.is_empty())?;
+            let mut padded = [b' '; BLOCK];
+            let block = if let Some(block) = rest.first_chunk::<BLOCK>() {
+                block
+            } else {
+                padded[..rest.len()].copy_from_slice(rest);
+                &padded
+            };
+            let masks = Masks::of(block);
+            let outside = !quotes.inside(masks.quote, masks.backslash);
+            let (open, mut close) = (masks.open & outside, masks.close & outside);
+            let (opened, closed) = (open.count_ones() as usize, close.count_ones() as usize);
+            // Where more are open than end here, none of them is the last.
+            if closed < depth {
+                depth = depth + opened - closed;
+            } else {
+                let before = depth;
+                let mut ended = 0;
+                while close != 0 {
+                    let at = close.trailing_zeros();
+                    ended += 1;
+                    if before + (open & ((1 << at) - 1)).count_ones() as usize == ended {
+                        self.at += at as usize + 1;
+                        return Some(());
+                    }
+                    close &= close - 1;
+                }
+                depth = before + opened - closed;
+            }
+            self.at += BLOCK;
+        }
+    }
+}
+
+/// Which of sixteen bytes no string holds as they are, or end it.
+fn special(bytes: u8x16) -> u32 {
+    let control = bytes.min(u8x16::splat(0x1f)).simd_eq(bytes);
+    (bytes.simd_eq(u8x16::splat(b'"')) | bytes.simd_eq(u8x16::splat(b'\\')) | control).to_bitmask()
+}
+
+/// Where in a block certain bytes stand, the first byte being the lowest bit.
+#[derive(Debug, Clone, Copy, Default)]
+struct Masks {
+    quote: u64,
+    backslash: u64,
+    open: u64,
+    close: u64,
+}
+
+impl Masks {
+    fn of(block: &[u8; BLOCK]) -> Self {
+        let mut masks = Self::default();
+        for (index, bytes) in block.as_chunks::<STEP>().0.iter().enumerate() {
+            let bytes = u8x16::new(*bytes);
+            let braces = bytes | u8x16::splat(BRACE);
+            let is = |bytes: u8x16, byte: u8| {
+                u64::from(bytes.simd_eq(u8x16::splat(byte)).to_bitmask()) << (index * STEP)
+            };
+            masks.quote |= is(bytes, b'"');
+            masks.backslash |= is(bytes, b'\\');
+            masks.open |= is(braces, b'{');
+            masks.close |= is(braces, b'}');
+        }
+        masks
+    }
+}
+
+/// What one block leaves for the next.
+#[derive(Debug, Default)]
+struct Quotes {
+    /// All ones inside of a string.
+    inside: u64,
+    /// The next byte is escaped.
+    escaped: u64,
+}
+
+impl Quotes {
+    /// Which bytes of a block stand in strings; the quotes that end them do not.
+    fn inside(&mut self, quote: u64, backslash: u64) -> u64 {
+        let quote = quote & !self.escaped(backslash);
+        let inside = prefix_xor(quote) ^ self.inside;
+        self.inside = if inside >> 63 == 1 { u64::MAX } else { 0 };
+        inside
+    }
+
+    /// Which bytes stand behind a backslash that is none itself.
+    fn escaped(&mut self, mut backslash: u64) -> u64 {
+        let mut escaped = self.escaped;
+        backslash &= !escaped;
+        self.escaped = 0;
+        while backslash != 0 {
+            let at = backslash.trailing_zeros();
+            if at == 63 {
+                self.escaped = 1;
+                break;
+            }
+            let next = 2 << at;
+            escaped |= next;
+            backslash &= !(next | (next - 1));
+        }
+        escaped
+    }
+}
+
+/// Each bit, the parity of all bits up to it.
+fn prefix_xor(mut bits: u64) -> u64 {
+    for shift in [1, 2, 4, 8, 16, 32] {
+        bits ^= bits << shift;
+    }
+    bits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde::de::IgnoredAny;
+
+    /// The end of the value that a text begins with, by `serde_json`.
+    fn naive(text: &str) -> Option<usize> {
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+        values.next()?.ok()?;
+        Some(values.byte_offset())
+    }
+
+    fn skipped(text: &str) -> Option<usize> {
+        let mut scan = Scan::new(text);
+        scan.skip().map(|()| scan.at())
+    }
+
+    #[test]
+    fn scalars() {
+        for text in ["null,", "true}", "false]", "0,", "-7 ", "120,"] {
+            assert_eq!(skipped(text), Some(text.len() - 1), "{text}");
+        }
+        for text in ["nul,", "01,", "-,", "1.5,", "1e3,", "1", "x,", ",", ""] {
+            assert_eq!(skipped(text), None, "{text}");
+        }
+    }
+
+    fn value() -> impl Strategy<Value = serde_json::Value> {
+        let text = prop_oneof!["[a-z\"\\\\{}\\[\\]:, ]{0,40}", "\\\\{0,130}", any::<String>()];
+        let leaf = prop_oneof![text.prop_map(Into::into), any::<i64>().prop_map(Into::into), Just(().into())];
+        leaf.prop_recursive(6, 60, 5, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5).prop_map(Into::into),
+                prop::collection::vec(("[a-z\"\\\\{}]{0,20}", inner), 0..5)
+                    .prop_map(|fields| serde_json::Value::Object(fields.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn values_end_where_serde_json_finds_their_ends(value in value(), behind in "[,}\\] ][ -~]{0,80}") {
+            let own = value.to_string();
+            let text = format!("{own}{behind}");
+            prop_assert_eq!(skipped(&text), Some(own.len()), "{}", text);
+            prop_assert_eq!(naive(&text), Some(own.len()));
+            if own.len() > 1 {
+                let cut = own.len() - 1;
+                if own.is_char_boundary(cut) && own.starts_with(['{', '[', '"']) {
+                    prop_assert_eq!(skipped(&own[..cut]), None, "it does not end");
+                }
+            }
+        }
+
+        #[test]
+        fn what_serde_json_reads_ends_at_the_same_place(text in "[\\[{\"][\\[\\]{}\":,\\\\a0 ]{0,150}") {
+            if let (Some(own), Some(end)) = (skipped(&text), naive(&text)) {
+                prop_assert_eq!(own, end);
+            }
+            prop_assert!(naive(&text).is_none() || skipped(&text).is_some(), "{}", text);
+        }
+    }
+}

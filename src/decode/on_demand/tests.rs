@@ -1,0 +1,130 @@
+//! What is read on demand is what `serde_json` reads.
+
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+use super::Fields;
+use crate::k8s::Event;
+
+/// Reads a text in both ways. True if it was read on demand.
+fn check(text: &str) -> bool {
+    let mut meant = String::new();
+    if let Some(fields) = Fields::in_server_order(text) {
+        assert_eq!(Some(fields), Fields::in_any_order(text), "{text}");
+    }
+    let Some(mut fields) = Fields::find(text) else { return false };
+    let Some(()) = fields.unescape(text, &mut meant) else { return false };
+    match serde_json::from_str::<Event<'_>>(text) {
+        Ok(event) => assert_eq!(fields.event(text, &meant), event, "{text}"),
+        // What is skipped is not read.
+        Err(error) => assert!(error.is_syntax(), "{error}: {text}"),
+    }
+    true
+}
+
+const EVENT: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"RequestResponse","auditID":"a0c2f5ae-32a5-4ad6-95c9-ca3e1a16e9d9","stage":"ResponseComplete","requestURI":"/api/v1/pods?limit=500\u0026resourceVersion=0","verb":"list","user":{"username":"system:serviceaccount:a:b","uid":"1","groups":["system:serviceaccounts","x"],"extra":{"authentication.kubernetes.io/credential-id":["JTI=1"],"authentication.kubernetes.io/node-name":["n1"],"authentication.kubernetes.io/pod-name":["p1"]}},"impersonatedUser":{"username":"u\"v"},"sourceIPs":["10.0.0.1"],"userAgent":"kubectl/v1.30.0 (linux/amd64) kubernetes/7c48c2b","objectRef":{"resource":"pods","apiVersion":"v1"},"responseStatus":{"metadata":{},"code":200},"requestObject":{"kind":"X","verb":"get","a":["}","\\","\"{"]},"requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:01.000000Z","annotations":{"apiserver.latency.k8s.io/total":"1s","authorization.k8s.io/decision":"allow","authorization.k8s.io/reason":"RBAC: \"x\""}}"#;
+
+#[test]
+fn an_event_as_a_server_writes_it_is_read_on_demand() {
+    assert!(check(EVENT));
+    assert!(Fields::in_server_order(EVENT).is_some());
+    let indented = serde_json::to_string_pretty(&serde_json::from_str::<Value>(EVENT).expect("JSON"));
+    assert!(check(&indented.expect("JSON")), "with spaces, in another order");
+}
+
+#[test]
+fn what_is_written_otherwise_is_left_to_serde_json() {
+    for (from, to) in [
+        ("\"kind\"", "\"k\\u0069nd\""),
+        ("\"level\"", "\"verb\""),
+        ("200", "\"200\""),
+        ("200", "2e2"),
+        ("[\"p1\"]", "\"p1\""),
+        ("[\"p1\"]", "[]"),
+        ("[\"p1\"]", "[\"p1\",\"p2\"]"),
+        ("\"verb\":\"list\"", "\"verb\":null"),
+        ("\"verb\":\"list\"", "\"verb\":7"),
+        ("{\"resource\":\"pods\",\"apiVersion\":\"v1\"}", "null"),
+        ("\"stage\"", "\"timestamp\":\"x\",\"stage\""),
+        ("\"stage\"", "\"k8s_audit_level\":\"Metadata\",\"stage\""),
+        ("\\u0026", "\\ud800"),
+        ("\\u0026", "\\x"),
+        ("\\u0026", "\u{1}"),
+    ] {
+        assert!(EVENT.contains(from));
+        assert!(!check(&EVENT.replacen(from, to, 1)), "{to}");
+    }
+    for cut in 0..EVENT.len() {
+        assert!(!check(&EVENT[..cut]));
+    }
+    assert!(!check(&format!("{EVENT}x")));
+    assert!(check(&format!("{EVENT} \n")));
+}
+
+fn fields() -> Vec<(String, Value)> {
+    let Value::Object(fields) = serde_json::from_str(EVENT).expect("JSON") else { unreachable!("an object") };
+    fields.into_iter().collect()
+}
+
+fn odd() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        any::<String>().prop_map(Value::from),
+        "[\"\\\\{}\\[\\]:,a-z]{0,90}".prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        Just(json!(null)),
+        Just(
+            json!({"code": 404, "username": "n", "extra": {"authentication.kubernetes.io/pod-name": ["q", "r"]}})
+        ),
+        Just(json!({"stage": "Panic", "user": {"verb": ["get", {"auditID": "x"}]}})),
+        Just(json!(["x"])),
+        Just(json!(1.5)),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn any_order_and_any_values(
+        fields in Just(fields()).prop_shuffle(),
+        odd in prop::collection::vec((0_usize..30, odd()), 0..3),
+        keep in 0_usize..20,
+        spaces: bool,
+    ) {
+        let mut event: Map<String, Value> = Map::new();
+        let mut names = Vec::new();
+        for (name, value) in fields.into_iter().take(keep) {
+            names.push(name.clone());
+            event.insert(name, value);
+        }
+        for (at, value) in odd {
+            let name = names.get(at).cloned().unwrap_or_else(|| format!("unknown{at}"));
+            event.insert(name, value);
+        }
+        // A map sorts its keys; the text must not.
+        let sep = if spaces { [" : ", " ,\n\t"] } else { [":", ","] };
+        let pairs: Vec<String> = names
+            .iter()
+            .chain(event.keys().filter(|key| !names.contains(key)))
+            .map(|name| format!("{}{}{}", json!(name), sep[0], event[name]))
+            .collect();
+        check(&format!("{{{}}}", pairs.join(sep[1])));
+    }
+
+    #[test]
+    fn damaged_bytes(flips in prop::collection::vec((0_usize..EVENT.len(), any::<char>()), 0..4), cut in 0_usize..2_000) {
+        let mut text: Vec<char> = EVENT.chars().collect();
+        for (at, with) in flips {
+            text[at] = with;
+        }
+        text.truncate(cut);
+        check(&text.into_iter().collect::<String>());
+    }
+
+    #[test]
+    fn repeated_parts(parts in prop::collection::vec((0_usize..EVENT.len(), 0_usize..80), 1..6)) {
+        let mut text = String::from("{");
+        for (start, length) in parts {
+            text.push_str(&EVENT[start..(start + length).min(EVENT.len())]);
+        }
+        check(&text);
+    }
+}
