@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput};
-use kubetoll::classify::{Parts, classify};
+use kubetoll::classify::Classifier;
 use kubetoll::decode::{Decoder, Outcome, SourceFacts};
 use kubetoll::input::framing::lines;
 use kubetoll::input::{Block, Place};
@@ -50,13 +50,13 @@ fn stages(criterion: &mut Criterion, block: &Block) {
     group.bench_function("decode, classify", |bencher| {
         bencher.iter(|| {
             let mut decoder = Decoder::new(None, run::MAX_LINE);
+            let mut classifier = Classifier::default();
             for line in lines() {
                 let place = Place { source: 0, offset: line.offset, line: line.line };
                 decoder.record(&line, SourceFacts::default(), &mut |outcome, _| {
                     let Outcome::Event(event) = outcome else { panic!("every line is an event") };
                     let stage = event.stage().expect("decode lets only the four stages pass");
-                    let parts = Parts::of(event);
-                    black_box(classify(event, &parts, stage, place));
+                    black_box(classifier.event(event, stage, place));
                 });
             }
         });

@@ -1,6 +1,6 @@
 //! What holds for every log of the apiserver itself: the report does not depend on how its lines are shared out.
 
-use kubetoll::classify::{Parts, classify, classify_access};
+use kubetoll::classify::Classifier;
 use kubetoll::decode::klog::{self, ClockContext, Kind};
 use kubetoll::input::Place;
 use kubetoll::k8s::{self, Event, Stage};
@@ -67,8 +67,7 @@ fn observe(ledger: &mut Ledger, (number, text): &(u64, String)) {
     let written = line.clock.resolve(&ClockContext { year: Some(2026), ..ClockContext::default() });
     match &line.kind {
         Kind::Access(access) => {
-            let parts = Parts::of_uri(&access.uri);
-            ledger.observe(&classify_access(access, &parts, written, place));
+            ledger.observe(&Classifier::default().line(access, written, place));
         }
         Kind::Trace(fragment) => ledger.observe_trace(place, fragment),
         Kind::Continuation | Kind::Other => panic!("{text}"),
@@ -165,7 +164,7 @@ fn made_up_user_agents_do_not_crowd_out_users() {
             );
             let event: Event<'_> = serde_json::from_str(&json).expect("an event");
             let place = Place { source: 1, offset: number, line: number };
-            ledger.observe(&classify(&event, &Parts::of(&event), Stage::Panic, place));
+            ledger.observe(&Classifier::default().event(&event, Stage::Panic, place));
         }
     }
     let (clients, rest) = ledger.clients.into_parts();

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use flate2::read::MultiGzDecoder;
 use kubetoll::apiserver::{Asked, LimitVerdict, ParsedTarget, Reason, ServedFrom, Server, Verdict, judge};
-use kubetoll::classify::{Answer, Parts, classify};
+use kubetoll::classify::{Answer, Classifier};
 use kubetoll::input::Place;
 use kubetoll::k8s::request_info::Method;
 use kubetoll::k8s::{Event, Stage};
@@ -194,11 +194,11 @@ fn a_recorded_audit_log_gets_the_same_verdicts_by_the_way_of_scan() {
             let (Some(probe), Stage::ResponseComplete) = (probes.get(&*event.audit_id), stage) else {
                 continue;
             };
-            let parts = Parts::of(&event);
-            let request = classify(&event, &parts, stage, Place { source: 0, offset: 0, line: 1 });
-            assert_eq!(request.asked.verb.as_str(), &*event.verb, "{}", probe.request_uri);
-            let answer = Answer::of(&request.asked, request.status);
-            let verdict = judge(&probe.server(), &request.asked, answer.status());
+            let mut classifier = Classifier::default();
+            let request = classifier.event(&event, stage, Place { source: 0, offset: 0, line: 1 });
+            assert_eq!(request.asked().verb.as_str(), &*event.verb, "{}", probe.request_uri);
+            let answer = Answer::of(&request.asked(), request.status);
+            let verdict = judge(&probe.server(), &request.asked(), answer.status());
             wrong.extend(probe.disagrees(verdict));
             joined += 1;
         }

@@ -6,31 +6,30 @@
 //!
 //! Source: k8s.io/apiserver `pkg/endpoints/metrics/metrics.go:NormalizedVerb`.
 
-use super::event::{Client, Parts, Request};
+use super::asker::Asker;
+use super::event::Request;
+use super::fingerprint::Keys;
+use super::question::Question;
 use super::shape::Answer;
-use super::witness::Statement;
-use crate::apiserver::{ParsedTarget, asked};
+use crate::apiserver::ParsedTarget;
 use crate::decode::klog::AccessLine;
 use crate::input::Place;
 use crate::k8s::request_info::Method;
-use crate::k8s::{AddressClass, Kind, Product, RequestInfo, Stage, Verb};
+use crate::k8s::{RequestInfo, Stage};
 
 /// A long-running request without a code that is younger than this, in microseconds, was logged when it began.
 const JUST_BEGUN: u64 = 1_000_000;
 
-/// Makes a request of an access line. `parts` are of the line's target, `ended` is the line's own time in microseconds
-/// since 1970.
-#[must_use]
-pub fn classify_access<'e>(
+/// Makes a request of an access line.
+pub(super) fn request<'e>(
     line: &'e AccessLine<'_>,
-    parts: &'e Parts<'e>,
+    asker: &'e Asker,
+    question: &'e Question,
+    keys: Keys,
     ended: Option<i64>,
     place: Place,
 ) -> Request<'e> {
-    let method = method(&line.verb, &line.uri);
-    let (asked, unknown_keys) =
-        parts.asks(method, || Verb::from_audit(&line.verb.to_ascii_lowercase()), true);
-    let long_running = asked::is_long_running(&asked);
+    let long_running = question.long_running;
     // 1.30 to 1.32 log a watch when it begins, and not again (kubernetes/kubernetes#125614). Those before have no code
     // for one that ended, as nothing had set it.
     let begun = long_running
@@ -38,27 +37,14 @@ pub fn classify_access<'e>(
         && !line.audit_id.is_empty()
         && line.latency_micros.is_some_and(|micros| micros < JUST_BEGUN);
     let served = line.hijacked || (long_running && line.no_code);
-    let product = Product::of(&line.user_agent);
-    let address = AddressClass::of(&line.source);
     let latency = line.latency_micros.and_then(|micros| i64::try_from(micros).ok()).unwrap_or(0);
     Request {
-        client: Client {
-            kind: Kind::UserAgent,
-            identity: product.name,
-            impersonator: None,
-            product,
-            user_agent: &line.user_agent,
-            address: Some(address),
-        },
-        node: None,
-        pod: None,
-        source: &line.source,
-        answer: if served { Answer::Served } else { Answer::of(&asked, line.status) },
+        asker,
+        question,
+        keys,
+        answer: if served { Answer::Served } else { Answer::of(&question.asked.as_borrowed(), line.status) },
         era: 0,
         stage: if begun { Stage::ResponseStarted } else { Stage::ResponseComplete },
-        long_running,
-        parts,
-        asked,
         status: line.status,
         received: ended.and_then(|ended| ended.checked_sub(latency)),
         micros: line.latency_micros.filter(|_| !begun),
@@ -67,14 +53,12 @@ pub fn classify_access<'e>(
         place,
         audit_id: &line.audit_id,
         uri: &line.uri,
-        unknown_keys,
-        statement: Statement::of_address(address, &line.user_agent),
         apf: line.apf.as_ref(),
     }
 }
 
 /// The HTTP method behind a line's verb.
-fn method(verb: &str, uri: &str) -> Method {
+pub(super) fn method(verb: &str, uri: &str) -> Method {
     match verb {
         "GET" | "LIST" | "WATCH" | "WATCHLIST" => Method::Get,
         "APPLY" => Method::Patch,
@@ -98,7 +82,9 @@ fn connect(uri: &str) -> Method {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::classify::Classifier;
     use crate::decode::klog::Apf;
+    use crate::k8s::{AddressClass, Kind, Verb};
 
     const PLACE: Place = Place { source: 0, offset: 0, line: 1 };
 
@@ -116,8 +102,7 @@ mod tests {
     }
 
     fn with<R>(line: &AccessLine<'_>, check: impl FnOnce(&Request<'_>) -> R) -> R {
-        let parts = Parts::of_uri(&line.uri);
-        check(&classify_access(line, &parts, Some(5_000_000), PLACE))
+        check(&Classifier::default().line(line, Some(5_000_000), PLACE))
     }
 
     #[test]
@@ -141,7 +126,7 @@ mod tests {
             ("post", "/%zz", Verb::Post),
         ] {
             with(&line(written, uri), |request| {
-                assert_eq!(request.asked.verb, verb, "{written} {uri}");
+                assert_eq!(request.asked().verb, verb, "{written} {uri}");
             });
         }
     }
@@ -153,11 +138,12 @@ mod tests {
         with(&line, |request| {
             assert_eq!((request.received, request.micros), (Some(4_998_000), Some(2_000)));
             assert_eq!((request.stage, request.status), (Stage::ResponseComplete, Some(200)));
-            assert_eq!((request.client.kind, request.client.identity), (Kind::UserAgent, "kubelet"));
-            assert_eq!(request.client.address, Some(AddressClass::Private));
+            let client = request.asker.client();
+            assert_eq!((client.kind, client.identity), (Kind::UserAgent, "kubelet"));
+            assert_eq!(client.address, Some(AddressClass::Private));
             assert_eq!(&*request.apf.expect("apf").flow_schema, "system-nodes");
-            assert_eq!(request.unknown_keys, ["limt"]);
-            assert_eq!(request.statement, None);
+            assert_eq!(request.question.unknown_keys, [Box::from("limt")]);
+            assert_eq!(request.asker.statement, None);
         });
     }
 
@@ -200,7 +186,7 @@ mod tests {
             ..line("GET", "/readyz")
         };
         with(&line, |request| {
-            assert_eq!(request.statement.expect("a statement").version.to_string(), "1.31.2");
+            assert_eq!(request.asker.statement.expect("a statement").version.to_string(), "1.31.2");
         });
     }
 }

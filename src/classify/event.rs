@@ -1,43 +1,15 @@
 //! An audit event as a request.
 
-use std::borrow::Cow;
-use std::hash::BuildHasher;
-
-use rustc_hash::FxBuildHasher;
-
-use super::namespace::{self, namespace_hash};
+use super::asker::Asker;
+use super::fingerprint::Keys;
+use super::question::Question;
 use super::shape::Answer;
-use super::witness::Statement;
-use crate::apiserver::options::Options;
-use crate::apiserver::{Asked, ParsedTarget, asked};
+use crate::apiserver::Asked;
 use crate::decode::klog::Apf;
 use crate::input::Place;
 use crate::k8s::event::{Annotations, ObjectRef};
-use crate::k8s::request_info::Method;
-use crate::k8s::text::prefix;
-use crate::k8s::{
-    AddressClass, ContinueToken, Event, Identity, Kind, Product, Stage, Verb, go_duration, timestamp,
-};
-
-/// The longest user name that is told apart, in bytes. A ServiceAccount's has at most 338.
-const MAX_NAME: usize = 512;
-
-/// Who asks.
-#[derive(Debug, Clone, Copy)]
-pub struct Client<'e> {
-    /// What kind of client.
-    pub kind: Kind,
-    /// The identity that the request acts as; for a node that of all nodes.
-    pub identity: &'e str,
-    /// Who asked, where the request impersonates.
-    pub impersonator: Option<&'e str>,
-    /// The product of the user agent.
-    pub product: Product<'e>,
-    /// The user agent.
-    pub user_agent: &'e str,
-    /// Where it calls from, where that is what tells clients apart: there is no user.
-    pub address: Option<AddressClass>,
-}
+use crate::k8s::timestamp::RecentMinute;
+use crate::k8s::{Event, Stage, go_duration, go_url};
 
 /// The server's own measurement of a slow request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,16 +33,11 @@ pub struct Deprecation {
 #[derive(Debug)]
 pub struct Request<'e> {
     /// Who asks.
-    pub client: Client<'e>,
-    /// The node that the client runs on, if the event says it.
-    pub node: Option<&'e str>,
-    /// The pod that the client runs in, if the event says it.
-    pub pod: Option<&'e str>,
-    /// The address that the connection comes from, with or without a port; empty if the record has none.
-    pub source: &'e str,
+    pub asker: &'e Asker,
     /// What is asked.
-    pub asked: Asked<&'e str>,
-    pub(super) parts: &'e Parts<'e>,
+    pub question: &'e Question,
+    /// What both are known by.
+    pub(super) keys: Keys,
     /// What the answer tells. An arrival is counted with the requests that were served: most are, and it does
     /// not say.
     pub answer: Answer,
@@ -78,8 +45,6 @@ pub struct Request<'e> {
     pub era: u8,
     /// When in the request's life the event was written.
     pub stage: Stage,
-    /// Whether the server counts it as long-running: its duration is a lifetime, no cost.
-    pub long_running: bool,
     /// The answer's HTTP status.
     pub status: Option<u16>,
     /// When the request was received, in microseconds since 1970.
@@ -96,191 +61,82 @@ pub struct Request<'e> {
     pub audit_id: &'e str,
     /// The request's target as recorded.
     pub uri: &'e str,
-    /// Keys of the query that the server ignores.
-    pub unknown_keys: &'e [Cow<'e, str>],
-    /// What the request says of the server's version.
-    pub statement: Option<Statement>,
     /// What API Priority and Fairness did with it, if the record says so.
     pub apf: Option<&'e Apf<'e>>,
 }
 
 impl<'e> Request<'e> {
-    /// The namespace in the path, or empty.
+    /// What is asked.
     #[must_use]
-    pub fn namespace(&self) -> &'e str {
-        let Some(target) = &self.parts.target else {
-            return &self.parts.object.namespace;
-        };
-        namespace::of_path(&target.path)
-    }
-
-    /// A hash of the namespace that a LIST asks for, in its path or by its field selector; 0 for none.
-    #[must_use]
-    pub fn namespace_hash(&self) -> u32 {
-        match &self.parts.target {
-            Some(target) => namespace_hash(&namespace::asked_for(target)),
-            None => namespace_hash(&self.parts.object.namespace),
-        }
+    pub fn asked(&self) -> Asked<&'e str> {
+        self.question.asked.as_borrowed()
     }
 }
 
-impl Request<'_> {
-    /// A hash of what a LIST or WATCH is of: its path and its selectors.
-    #[must_use]
-    pub fn collection_hash(&self) -> u64 {
-        let Some(target) = &self.parts.target else { return self.target_hash() };
-        let options = &target.options;
-        let path = target.path.trim_end_matches('/');
-        // `/api/v1/watch/pods` is a WATCH of `/api/v1/pods`.
-        let path = match (self.asked.target, path.split_once("/watch/")) {
-            (asked::Target::Resource { watch_prefix: true, .. }, Some((version, rest))) => {
-                Cow::Owned(format!("{version}/{rest}"))
-            }
-            _ => Cow::Borrowed(path),
-        };
-        spread((&*path, &*options.field_selector, &*options.label_selector))
+/// What an event says of its object, where it has no target that can be read.
+pub(super) fn object_without_target<'e>(event: &'e Event<'_>) -> Option<ObjectRef<'e>> {
+    let uri: &str = &event.request_uri;
+    if !uri.is_empty() && go_url::unescape_path(go_url::split_target(uri).0).is_some() {
+        return None;
     }
+    let own = event.object.as_deref().cloned();
+    let object = own.or_else(|| event.object_ref.and_then(|raw| serde_json::from_str(raw.0).ok()));
+    Some(object.unwrap_or_default())
+}
 
-    /// The revision at which a further page is read.
-    #[must_use]
-    pub fn revision(&self) -> Option<i64> {
-        match ContinueToken::decode(&self.parts.target.as_ref()?.options.continue_token) {
-            ContinueToken::AtRevision(revision) => Some(revision),
-            _ => None,
-        }
-    }
+/// When a request was received, and how long it took.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Times {
+    received: Option<i64>,
+    micros: Option<u64>,
+}
 
-    /// A hash of what the request is for: its path with its field selector, which may name one object.
-    #[must_use]
-    pub fn target_hash(&self) -> u64 {
-        let object = &self.parts.object;
-        match &self.parts.target {
-            Some(target) => FxBuildHasher.hash_one((&*target.path, &*target.options.field_selector)),
-            None => FxBuildHasher.hash_one((&*object.namespace, &*object.name)),
-        }
+impl Times {
+    pub fn of(event: &Event<'_>, stage: Stage, minute: &mut RecentMinute) -> Self {
+        // Go's zero time stands for none.
+        let received = minute.parse_micros(event.received()).filter(|at| *at > 0);
+        let micros = received.filter(|_| has_ended(stage)).and_then(|received| {
+            let end = minute.parse_micros(&event.stage_timestamp)?;
+            u64::try_from(end - received).ok()
+        });
+        Self { received, micros }
     }
 }
 
-fn spread(key: impl std::hash::Hash) -> u64 {
-    FxBuildHasher.hash_one(key).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-/// The parts of an event that a request borrows from and the line does not hold as they are.
-#[derive(Debug, Default)]
-pub struct Parts<'e> {
-    target: Option<ParsedTarget<'e>>,
-    object: ObjectRef<'e>,
-}
-
-/// What is asked, and the keys of the query that the server ignores.
-pub(super) type Asks<'e> = (Asked<&'e str>, &'e [Cow<'e, str>]);
-
-impl<'e> Parts<'e> {
-    /// Decodes an event's request target, or its object reference where it has none.
-    #[must_use]
-    pub fn of(event: &'e Event<'_>) -> Self {
-        let uri: &str = &event.request_uri;
-        let target = if uri.is_empty() { None } else { ParsedTarget::parse(uri) };
-        let object = match target {
-            Some(_) => None,
-            None => event
-                .object
-                .as_deref()
-                .cloned()
-                .or_else(|| event.object_ref.and_then(|raw| serde_json::from_str(raw.0).ok())),
-        };
-        Self { target, object: object.unwrap_or_default() }
-    }
-
-    /// What stands in place of a target, where there is none that can be read.
-    #[must_use]
-    pub fn object(&self) -> Option<&ObjectRef<'e>> {
-        Some(&self.object).filter(|_| self.target.is_none())
-    }
-
-    /// Decodes a request target.
-    #[must_use]
-    pub fn of_uri(uri: &'e str) -> Self {
-        Self { target: ParsedTarget::parse(uri), object: ObjectRef::default() }
-    }
-
-    /// What is asked by a method, and if the target can't be read, by a verb.
-    pub(super) fn asks(&'e self, method: Method, verb: impl FnOnce() -> Verb, has_uri: bool) -> Asks<'e> {
-        let Some(target) = &self.target else {
-            return (unknown(verb(), &self.object, has_uri), &[]);
-        };
-        let asked = Asked::new(method, &target.path, &target.options);
-        let reads_options = asked.reads_list_options();
-        (asked, if reads_options { &target.options.unknown_keys } else { &[] })
-    }
+fn has_ended(stage: Stage) -> bool {
+    matches!(stage, Stage::ResponseComplete | Stage::Panic)
 }
 
 /// Makes a request of an event. `stage` is the event's.
-#[must_use]
-pub fn classify<'e>(event: &'e Event<'_>, parts: &'e Parts<'e>, stage: Stage, place: Place) -> Request<'e> {
-    let verb = Verb::from_audit(&event.verb);
-    let (mut asked, unknown_keys) = parts.asks(verb.method(), || verb, !event.request_uri.is_empty());
-    // A WATCH is one by its query: where there is none, the query was taken out of the record.
-    if verb == Verb::Watch && asked.verb == Verb::List && !event.request_uri.contains('?') {
-        asked = without_query(asked);
-    }
-    let asking = event.user.as_ref();
-    let real = asking.map_or("", |user| &*user.username);
-    let acting = event.impersonated_user.as_ref().map(|user| &*user.username).filter(|name| !name.is_empty());
-    let identity = Identity::resolve(acting.unwrap_or(real));
-    let extra = asking.and_then(|user| user.extra.as_ref());
-    let said = |text: &'e str| Some(text).filter(|text| !text.is_empty());
-    let product = Product::of(&event.user_agent);
-    // Go's zero time stands for none.
-    let received = timestamp::parse_micros(event.received()).filter(|at| *at > 0);
-    let ended = matches!(stage, Stage::ResponseComplete | Stage::Panic);
-    let micros = received.filter(|_| ended).and_then(|received| {
-        let end = timestamp::parse_micros(&event.stage_timestamp)?;
-        u64::try_from(end - received).ok()
-    });
-    let status = event.status().filter(|_| stage != Stage::RequestReceived);
+pub(super) fn request<'e>(
+    event: &'e Event<'_>,
+    asker: &'e Asker,
+    question: &'e Question,
+    keys: Keys,
+    stage: Stage,
+    times: Times,
+    place: Place,
+) -> Request<'e> {
+    let arrived = stage == Stage::RequestReceived;
+    let status = event.status().filter(|_| !arrived);
+    let annotations = event.annotations.as_ref().filter(|_| has_ended(stage));
     Request {
-        client: Client {
-            kind: identity.kind,
-            identity: prefix(identity.name, MAX_NAME),
-            impersonator: acting.map(|_| prefix(real, MAX_NAME)),
-            product,
-            user_agent: &event.user_agent,
-            address: None,
-        },
-        node: identity.node.or_else(|| extra.and_then(|extra| said(&extra.node_name.0))),
-        pod: extra.and_then(|extra| said(&extra.pod_name.0)),
-        source: event.source_ips.map_or("", |raw| raw.0.rsplit('"').nth(1).unwrap_or_default()),
-        answer: if stage == Stage::RequestReceived { Answer::Served } else { Answer::of(&asked, status) },
+        asker,
+        question,
+        keys,
+        answer: if arrived { Answer::Served } else { Answer::of(&question.asked.as_borrowed(), status) },
         era: 0,
         stage,
-        long_running: asked::is_long_running(&asked),
-        parts,
-        asked,
         status,
-        received,
-        micros,
-        measured: event.annotations.as_ref().filter(|_| ended).and_then(measured),
-        deprecated: event.annotations.as_ref().filter(|_| ended).and_then(deprecated),
+        received: times.received,
+        micros: times.micros,
+        measured: annotations.and_then(measured),
+        deprecated: annotations.and_then(deprecated),
         place,
         audit_id: &event.audit_id,
         uri: &event.request_uri,
-        unknown_keys,
-        statement: Statement::of(real, &identity, product, &event.user_agent),
         apf: None,
     }
-}
-
-fn unknown<'e>(verb: Verb, object: &'e ObjectRef<'_>, unreadable: bool) -> Asked<&'e str> {
-    let target =
-        asked::Target::Unknown { group: &*object.api_group, resource: &*object.resource, unreadable };
-    Asked { verb, target, options: Options::default() }
-}
-
-fn without_query(asked: Asked<&str>) -> Asked<&str> {
-    let asked::Target::Resource { group, resource, .. } = asked.target else { return asked };
-    let target = asked::Target::Unknown { group, resource, unreadable: false };
-    Asked { verb: Verb::Watch, target, options: Options::default() }
 }
 
 fn measured(annotations: &Annotations<'_>) -> Option<Measured> {
@@ -303,11 +159,14 @@ fn deprecated(annotations: &Annotations<'_>) -> Option<Deprecation> {
 mod tests {
     use super::*;
 
+    use crate::apiserver::asked;
+    use crate::classify::Classifier;
+    use crate::k8s::Kind;
+
     fn with<R>(json: &str, check: impl FnOnce(&Request<'_>) -> R) -> R {
         let event: Event<'_> = serde_json::from_str(json).expect("an event");
-        let parts = Parts::of(&event);
         let place = Place { source: 0, offset: 0, line: 1 };
-        check(&classify(&event, &parts, event.stage().expect("a stage"), place))
+        check(&Classifier::default().event(&event, event.stage().expect("a stage"), place))
     }
 
     #[test]
@@ -315,9 +174,10 @@ mod tests {
         let json = r#"{"auditID":"a","stage":"ResponseComplete","verb":"list","requestURI":"/api/v1/pods",
             "user":{"username":"admin"},"impersonatedUser":{"username":"system:serviceaccount:a:b"}}"#;
         with(json, |request| {
-            assert_eq!(request.client.kind, Kind::ServiceAccount);
-            assert_eq!(request.client.identity, "system:serviceaccount:a:b");
-            assert_eq!(request.client.impersonator, Some("admin"));
+            let client = request.asker.client();
+            assert_eq!(client.kind, Kind::ServiceAccount);
+            assert_eq!(client.identity, "system:serviceaccount:a:b");
+            assert_eq!(client.impersonator, Some("admin"));
         });
     }
 
@@ -352,7 +212,7 @@ mod tests {
             ("/apis/x/v1/things/namespaces/n", ""),
         ] {
             let json = format!(r#"{{"auditID":"a","stage":"Panic","verb":"get","requestURI":"{uri}"}}"#);
-            with(&json, |request| assert_eq!(request.namespace(), namespace, "{uri}"));
+            with(&json, |request| assert_eq!(request.question.namespace, namespace, "{uri}"));
         }
     }
 
@@ -361,7 +221,7 @@ mod tests {
         let json = r#"{"auditID":"a","stage":"Panic","verb":"list","objectRef":{"resource":"pods"}}"#;
         with(json, |request| {
             assert_eq!(
-                request.asked.target,
+                request.question.asked.as_borrowed().target,
                 asked::Target::Unknown { group: "", resource: "pods", unreadable: false }
             );
         });

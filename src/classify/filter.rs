@@ -144,22 +144,22 @@ impl Filter {
     /// LIST tells what it is for.
     #[must_use]
     pub fn concerns(&self, request: &Request<'_>) -> bool {
-        let client = &request.client;
+        let client = request.asker.client();
         let names = [client.identity, client.impersonator.unwrap_or(client.identity)];
         // A product of a user agent is no user's name.
         let names = if client.kind == Kind::UserAgent { [].as_slice() } else { &names };
         (self.users.is_empty() || self.users.pass(names) || self.node_passes(request))
             && (self.resources.is_empty() || self.resource_passes(request))
-            && (self.namespaces.is_empty() || self.namespaces.pass(&[request.namespace()]))
+            && (self.namespaces.is_empty() || self.namespaces.pass(&[&request.question.namespace]))
             && (self.clients.is_empty()
-                || self.clients.pass(&[client.product.name, client.identity, client.kind.as_str()]))
+                || self.clients.pass(&[request.asker.product().name, client.identity, client.kind.as_str()]))
             && self.after.is_none_or(|after| request.received.is_some_and(|at| at >= after))
             && self.before.is_none_or(|before| request.received.is_some_and(|at| at < before))
     }
 
     /// Whether a request that is wanted by everything else is wanted by its verb and its status.
     fn verb_and_status_pass(&self, request: &Request<'_>) -> bool {
-        (self.verbs.is_empty() || self.verbs.pass(&[request.asked.verb.as_str()]))
+        (self.verbs.is_empty() || self.verbs.pass(&[request.question.asked.verb.as_str()]))
             && (self.statuses.0.is_empty()
                 || request.status.is_some_and(|status| {
                     self.statuses.0.iter().any(|(first, last)| (*first..=*last).contains(&status))
@@ -169,12 +169,12 @@ impl Filter {
 
     /// A node may be named by its own user name, though all nodes are counted as one.
     fn node_passes(&self, request: &Request<'_>) -> bool {
-        request.client.identity == crate::k8s::Identity::NODES
-            && request.node.is_some_and(|node| self.users.pass(&[&format!("system:node:{node}")]))
+        request.asker.identity() == crate::k8s::Identity::NODES
+            && request.asker.node().is_some_and(|node| self.users.pass(&[&format!("system:node:{node}")]))
     }
 
     fn resource_passes(&self, request: &Request<'_>) -> bool {
-        let (group, resource, subresource) = match request.asked.target {
+        let (group, resource, subresource) = match request.asked().target {
             Target::Resource { group, resource, subresource, .. } => (group, resource, subresource),
             Target::Unknown { group, resource, .. } => (group, resource, ""),
             Target::NonResource(_) | Target::Unresolvable => return self.resources.pass(&[]),
@@ -191,7 +191,7 @@ impl Filter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classify::{Parts, classify_access};
+    use crate::classify::Classifier;
     use crate::decode::klog::AccessLine;
     use crate::input::Place;
 
@@ -234,8 +234,8 @@ mod tests {
         };
         let line =
             AccessLine { user_agent: "kubelet/v1".into(), uri: "/api".into(), ..AccessLine::default() };
-        let parts = Parts::of_uri(&line.uri);
-        let request = classify_access(&line, &parts, None, Place { source: 0, offset: 0, line: 1 });
+        let mut classifier = Classifier::default();
+        let request = classifier.line(&line, None, Place { source: 0, offset: 0, line: 1 });
         assert!(!filter(&["kubelet"], &[]).pass(&request));
         assert!(!filter(&["*"], &[]).pass(&request));
         assert!(filter(&["-alice"], &[]).pass(&request));

@@ -6,10 +6,11 @@ use std::hash::{BuildHasher, Hasher};
 use hashbrown::DefaultHashBuilder;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::event::Parts;
+use super::event::Request;
 use crate::decode::etcd::SlowRequest;
 use crate::decode::klog::AccessLine;
 use crate::k8s::Event;
+use crate::k8s::event::ObjectRef;
 
 /// How far apart the two lines of one request may be written, in microseconds: under a millisecond in the recorded logs,
 /// more where the server waits for its log.
@@ -19,38 +20,75 @@ const SAME_MOMENT: i64 = 100_000;
 #[derive(Debug, Clone, Default)]
 pub struct Fingerprints(DefaultHashBuilder);
 
+/// What a request's client and its question are known by; never 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Keys {
+    pub asker: u64,
+    pub question: u64,
+}
+
 impl Fingerprints {
-    /// An event's hash: two sinks of one server, or two copies of a log, give the same, however they are encoded.
-    /// `parts` are of the event, whose object tells it where it has no target.
+    /// What an event's client and its question are known by: hashes of all that they are found out from. `object` is
+    /// what tells the question where the event has no target.
     #[must_use]
-    pub fn event(&self, event: &Event<'_>, parts: &Parts<'_>) -> u64 {
+    pub(super) fn keys(&self, event: &Event<'_>, object: Option<&ObjectRef<'_>>) -> Keys {
         let mut hash = self.0.build_hasher();
-        add(&mut hash, &event.audit_id);
-        add(&mut hash, &event.stage_name);
-        add(&mut hash, event.received());
-        add(&mut hash, &event.stage_timestamp);
-        add(&mut hash, &event.verb);
-        add(&mut hash, &event.request_uri);
         add(&mut hash, &event.user_agent);
         for user in [&event.user, &event.impersonated_user] {
             add(&mut hash, user.as_ref().map_or("", |user| &*user.username));
         }
-        // However the array is indented.
-        for address in event.source_ips.map_or("", |raw| raw.0).split_ascii_whitespace() {
-            hash.write(address.as_bytes());
+        let addresses = event.source_ips.map_or("", |raw| raw.0);
+        if addresses.contains(|c: char| c.is_ascii_whitespace()) {
+            // However the array is indented.
+            add(&mut hash, &addresses.split_ascii_whitespace().collect::<String>());
+        } else {
+            add(&mut hash, addresses);
         }
         // What is read beside this differs in damaged copies only, of which then each counts.
         if let Some(extra) = event.user.as_ref().and_then(|user| user.extra.as_ref()) {
             add(&mut hash, &extra.pod_name.0);
             add(&mut hash, &extra.node_name.0);
         }
-        if let Some(object) = parts.object() {
+        let asker = hash.finish();
+        let mut hash = self.0.build_hasher();
+        add(&mut hash, &event.verb);
+        add(&mut hash, &event.request_uri);
+        if let Some(object) = object {
             let names =
                 [&object.api_group, &object.resource, &object.subresource, &object.namespace, &object.name];
             for name in names {
                 add(&mut hash, name);
             }
         }
+        Keys { asker: asker.max(1), question: hash.finish().max(1) }
+    }
+
+    /// The same of a line of an access log.
+    #[must_use]
+    pub(super) fn line_keys(&self, line: &AccessLine<'_>) -> Keys {
+        let mut hash = self.0.build_hasher();
+        add(&mut hash, &line.user_agent);
+        add(&mut hash, &line.source);
+        hash.write_u8(b'l');
+        let asker = hash.finish();
+        let mut hash = self.0.build_hasher();
+        add(&mut hash, &line.verb);
+        add(&mut hash, &line.uri);
+        hash.write_u8(b'l');
+        Keys { asker: asker.max(1), question: hash.finish().max(1) }
+    }
+
+    /// An event's hash: two sinks of one server, or two copies of a log, give the same, however they are encoded.
+    /// `request` is the event's.
+    #[must_use]
+    pub fn event(&self, event: &Event<'_>, request: &Request<'_>) -> u64 {
+        let mut hash = self.0.build_hasher();
+        hash.write_u64(request.keys.asker);
+        hash.write_u64(request.keys.question);
+        add(&mut hash, &event.audit_id);
+        add(&mut hash, &event.stage_name);
+        add(&mut hash, event.received());
+        add(&mut hash, &event.stage_timestamp);
         if let Some(annotations) = &event.annotations {
             add(&mut hash, &annotations.total);
             add(&mut hash, &annotations.etcd);
@@ -124,6 +162,8 @@ pub fn request_hash(audit_id: &str, uri: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::classify::Classifier;
+    use crate::input::Place;
 
     const EVENT: &str = r#"{"auditID":"a","stage":"ResponseComplete","verb":"get","requestURI":"/x","user":{"username":"u"},
         "sourceIPs":["10.0.0.1"],"userAgent":"k","responseStatus":{"code":200},
@@ -133,8 +173,10 @@ mod tests {
     fn an_event_is_known_by_all_that_tells_it_from_others() {
         let prints = Fingerprints::default();
         let hash = |json: &str| {
-            let event = serde_json::from_str(json).expect("an event");
-            prints.event(&event, &Parts::of(&event))
+            let event: Event<'_> = serde_json::from_str(json).expect("an event");
+            let (stage, place) = (event.stage().expect("a stage"), Place { source: 0, offset: 0, line: 1 });
+            let mut classifier = Classifier::new(prints.clone());
+            prints.event(&event, &classifier.event(&event, stage, place))
         };
         for (from, to) in [
             ("\"a\"", "\"b\""),

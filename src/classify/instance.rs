@@ -1,8 +1,5 @@
 //! Which of a client's instances makes a request: pods share a ServiceAccount, kubelets a group, replicas a certificate.
 
-use super::Request;
-use crate::k8s::address::host;
-
 /// What tells instances of a client apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum By {
@@ -41,17 +38,5 @@ impl<S> Instance<S> {
     #[must_use]
     pub fn is_one_process(&self) -> bool {
         self.by != By::Address
-    }
-}
-
-impl<'e> Request<'e> {
-    /// The instance that makes the request. Of the addresses that a record names only the last is no choice of the client.
-    #[must_use]
-    pub fn instance(&self) -> Instance<&'e str> {
-        match (self.pod, self.node) {
-            (Some(pod), _) => Instance { by: By::Pod, name: pod },
-            (None, Some(node)) => Instance { by: By::Node, name: node },
-            (None, None) => Instance { by: By::Address, name: host(self.source) },
-        }
     }
 }

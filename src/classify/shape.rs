@@ -2,15 +2,19 @@
 //! shape get the same verdict. It holds no object's name, no namespace and no token, so that the number of shapes
 //! is bounded by what the API offers.
 
+use std::hash::{Hash, Hasher};
+
 use compact_str::CompactString;
 use hashbrown::Equivalent;
 
 use super::event::Request;
+use super::question::Question;
+use super::stable::stable_hash;
 use crate::apiserver::{Asked, Target};
 use crate::k8s::Verb;
 
 /// A shape. `era` is the server's version, as an index into the run's timeline of versions.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
     /// What is asked.
     pub asked: Asked<CompactString>,
@@ -20,11 +24,17 @@ pub struct Shape {
     pub era: u8,
 }
 
+impl Hash for Shape {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        (stable_hash(&self.asked.as_borrowed()), self.answer, self.era).hash(hasher);
+    }
+}
+
 /// A shape to look for.
-#[derive(Debug, Hash)]
+#[derive(Debug)]
 pub struct ShapeRef<'a> {
     /// What is asked.
-    pub asked: &'a Asked<&'a str>,
+    pub question: &'a Question,
     /// What the answer tells.
     pub answer: Answer,
     /// Which of the versions that the log shows.
@@ -34,14 +44,20 @@ pub struct ShapeRef<'a> {
 impl<'a> ShapeRef<'a> {
     /// The shape of a request.
     #[must_use]
-    pub fn of(request: &'a Request<'_>) -> Self {
-        Self { asked: &request.asked, answer: request.answer, era: request.era }
+    pub fn of(request: &Request<'a>) -> Self {
+        Self { question: request.question, answer: request.answer, era: request.era }
+    }
+}
+
+impl Hash for ShapeRef<'_> {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        (self.question.asked_hash, self.answer, self.era).hash(hasher);
     }
 }
 
 impl Equivalent<Shape> for ShapeRef<'_> {
     fn equivalent(&self, shape: &Shape) -> bool {
-        self.era == shape.era && self.answer == shape.answer && *self.asked == shape.asked.as_borrowed()
+        self.era == shape.era && self.answer == shape.answer && self.question.asked == shape.asked
     }
 }
 

@@ -49,6 +49,46 @@ pub fn format_minute(micros: i64) -> String {
         .map_or_else(|| "?".to_owned(), |t| t.to_rfc3339_opts(chrono::SecondsFormat::Secs, true))
 }
 
+/// Reads instants as [`parse_micros`] does, most of which are in the same minute as the one before.
+#[derive(Debug, Default, Clone)]
+pub struct RecentMinute {
+    /// The last minute, as it was written: `2026-01-01T00:00:`.
+    text: [u8; MINUTE_LENGTH],
+    /// In microseconds since 1970.
+    start: i64,
+}
+
+/// The length of an instant up to its seconds.
+const MINUTE_LENGTH: usize = 17;
+
+impl RecentMinute {
+    /// Microseconds since 1970-01-01T00:00:00Z of an RFC 3339 instant, or `None` if the text is none.
+    #[must_use]
+    pub fn parse_micros(&mut self, text: &str) -> Option<i64> {
+        if let Some((minute, [ten, one, b'.', fraction @ .., b'Z'])) = text.as_bytes().split_first_chunk()
+            && *minute == self.text
+            && fraction.len() == 6
+            && *ten < b'6'
+        {
+            let digits = [*ten, *one].into_iter().chain(fraction.iter().copied());
+            let (mut micros, mut is_number) = (0, true);
+            for digit in digits {
+                micros = micros * 10 + i64::from(digit.wrapping_sub(b'0'));
+                is_number &= digit.is_ascii_digit();
+            }
+            if is_number {
+                return Some(self.start + micros);
+            }
+        }
+        let micros = parse_micros(text)?;
+        if micro_time(text.as_bytes()).is_some() {
+            self.text.copy_from_slice(&text.as_bytes()[..MINUTE_LENGTH]);
+            self.start = micros.div_euclid(60_000_000) * 60_000_000;
+        }
+        Some(micros)
+    }
+}
+
 fn micro_time(b: &[u8]) -> Option<i64> {
     if b.len() != 27
         || b[4] != b'-'
@@ -115,6 +155,16 @@ mod tests {
         #[test]
         fn agrees_with_chrono(micros in -62_167_219_200_000_000_i64..253_402_300_799_000_000) {
             prop_assert_eq!(parse_micros(&format_micros(micros)), Some(micros));
+        }
+
+        #[test]
+        fn the_minute_before_changes_nothing(
+            texts in prop::collection::vec("2026-01-0[12]T00:0[01]:[0-6][0-9].[0-9x]{6}Z?", 1..30),
+        ) {
+            let mut minute = RecentMinute::default();
+            for text in texts {
+                prop_assert_eq!(minute.parse_micros(&text), parse_micros(&text), "{}", text);
+            }
         }
     }
 

@@ -5,12 +5,12 @@
 //! never come back, as the bar only sinks. So the result is the same for every order and every split of the input.
 
 use std::collections::BTreeSet;
-use std::hash::{BuildHasher, Hash};
+use std::hash::Hash;
 
 use hashbrown::{Equivalent, HashTable};
-use rustc_hash::FxBuildHasher;
 
 use super::Merge;
+use crate::classify::stable_hash;
 use crate::k8s::text::prefix;
 
 /// What decides whether a key is kept: its rank, then its hash.
@@ -46,14 +46,20 @@ impl<K: Hash + Eq, V: Default + Merge> Bounded<K, V> {
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
-        self.entry_of(hash_of(key), key, rank, owned)
+        self.entry_of(stable_hash(key), key, || rank, owned)
     }
 
     /// As [`Bounded::entry`], of a key whose hash is known.
     ///
     /// # Panics
     /// Never: what was just found is there.
-    pub fn entry_of<Q>(&mut self, hash: u64, key: &Q, rank: u8, owned: impl FnOnce() -> K) -> &mut V
+    pub fn entry_of<Q>(
+        &mut self,
+        hash: u64,
+        key: &Q,
+        rank: impl FnOnce() -> u8,
+        owned: impl FnOnce() -> K,
+    ) -> &mut V
     where
         Q: Equivalent<K> + ?Sized,
     {
@@ -62,7 +68,7 @@ impl<K: Hash + Eq, V: Default + Merge> Bounded<K, V> {
         {
             return &mut self.table.get_bucket_mut(at).expect("it was just found there").value;
         }
-        self.insert(Slot { weight: (rank, hash), key: owned(), value: V::default() })
+        self.insert(Slot { weight: (rank(), hash), key: owned(), value: V::default() })
     }
 
     fn insert(&mut self, slot: Slot<K, V>) -> &mut V {
@@ -169,7 +175,7 @@ impl DistinctSet {
 
     /// Adds a text. Tells whether it is not known to have been there.
     pub fn insert(&mut self, text: &str) -> bool {
-        let is_new = self.insert_hash(hash_of(text));
+        let is_new = self.insert_hash(stable_hash(text));
         if is_new {
             self.keep(prefix(text, MAX_TEXT));
         }
@@ -218,11 +224,6 @@ impl Merge for DistinctSet {
             self.keep(text);
         }
     }
-}
-
-/// A hash that is the same in every run and spread well enough to pick by.
-pub(super) fn hash_of<Q: Hash + ?Sized>(key: &Q) -> u64 {
-    FxBuildHasher.hash_one(key).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
 }
 
 #[cfg(test)]

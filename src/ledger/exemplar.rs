@@ -82,7 +82,7 @@ impl Exemplars {
 
     /// Keeps a request if it belongs to the costliest. A long-running one's duration is no cost.
     pub fn show(&mut self, request: &Request<'_>) {
-        let micros = if request.long_running { None } else { request.micros };
+        let micros = if request.question.long_running { None } else { request.micros };
         if self.wants(micros, request.received, request.audit_id) {
             self.offer(Exemplar {
                 micros,

@@ -15,9 +15,9 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use rustc_hash::FxBuildHasher;
 
-use super::bounded::hash_of;
 use super::{Merge, RowName};
 use crate::apiserver::Target;
+use crate::classify::stable_hash;
 use crate::classify::{Instance, Request};
 use crate::k8s::text::prefix;
 use crate::k8s::{Scope, Verb};
@@ -139,15 +139,17 @@ impl Default for Kept {
 impl Kept {
     /// Keeps what is known of a request of a row.
     pub(super) fn note(&mut self, row: RowName, request: &Request<'_>) {
-        let Target::Resource { subresource: "", scope, .. } = request.asked.target else { return };
-        let lives = match (request.asked.verb, scope) {
+        let asked = &request.question.asked;
+        let Target::Resource { subresource, scope, .. } = &asked.target else { return };
+        let lives = match (asked.verb, scope) {
+            _ if !subresource.is_empty() => return,
             (Verb::List, _) => &mut self.lists,
             (Verb::Watch, _) => &mut self.watches,
             (Verb::Get, Scope::Object) => &mut self.objects,
             _ => return,
         };
         if let Some(record) = Record::of(request) {
-            lives.keep(row.client, row.product, request.instance(), record);
+            lives.keep(row, request.asker.instance_hash, || request.asker.instance(), record);
         }
     }
 }
@@ -183,11 +185,17 @@ impl Lives {
     /// Whether an instance is among those that are followed, if it did anything.
     #[must_use]
     pub fn may_follow(&self, life: &Life) -> bool {
-        self.follows(hash_of(&(life.client, life.product, life.instance.as_ref())))
+        self.follows(stable_hash(&(life.client, life.product, life.instance.as_ref())))
     }
 
-    fn keep(&mut self, client: u64, product: u64, instance: Instance<&str>, record: Record) {
-        let key = hash_of(&(client, product, instance));
+    /// `key` is the hash of the row's client and product with the instance.
+    fn keep<'i>(
+        &mut self,
+        row: RowName,
+        key: u64,
+        instance: impl FnOnce() -> Instance<&'i str>,
+        record: Record,
+    ) {
         let ended = u64::from(record.what() != What::WatchBegan);
         if !self.follows(key) {
             self.left_out += ended;
@@ -195,9 +203,9 @@ impl Lives {
         }
         let (free, each) = (self.bounds.free, self.bounds.each(self.step));
         let life = self.followed.entry(key).or_insert_with(|| Life {
-            client,
-            product,
-            instance: instance.map(|name| prefix(name, MAX_NAME).into()),
+            client: row.client,
+            product: row.product,
+            instance: instance().map(|name| prefix(name, MAX_NAME).into()),
             records: Vec::new(),
             seen: 0,
         });
@@ -310,7 +318,10 @@ mod tests {
         let mut lives = Lives::within(SMALL, false);
         for (instance, at) in events {
             let name = instance.to_string();
-            lives.keep(1, 2, Instance { by: By::Pod, name: &name }, record(*at));
+            let instance = Instance { by: By::Pod, name: &*name };
+            let row = RowName { client: 1, product: 2, shape: 3 };
+            let key = stable_hash(&(row.client, row.product, instance));
+            lives.keep(row, key, || instance, record(*at));
         }
         lives
     }
@@ -329,7 +340,7 @@ mod tests {
         for (instance, at) in events {
             all.entry(instance.to_string()).or_default().push(record(*at));
         }
-        let zeros = |name: &str| hash_of(&(1_u64, 2_u64, Instance { by: By::Pod, name })).leading_zeros();
+        let zeros = |name: &str| stable_hash(&(1_u64, 2_u64, Instance { by: By::Pod, name })).leading_zeros();
         let fits = |step: &u32| {
             let followed =
                 || all.iter().filter(|(name, _)| zeros(name) >= SMALL.zeros(*step)).map(|(_, own)| own);

@@ -41,8 +41,8 @@ pub use traces::Traces;
 pub use versions::{ServerTimeline, VersionEvidence};
 pub use waiting::Waiting;
 
-use crate::apiserver::{Asked, Target};
-use crate::classify::{Request, Shape, ShapeRef};
+use crate::apiserver::Target;
+use crate::classify::{ClientRef, Request, Shape, ShapeRef, stable_hash};
 use crate::decode::klog::TraceFragment;
 use crate::input::Place;
 use crate::k8s::identity::service_account;
@@ -108,29 +108,12 @@ pub struct ClientKey {
     pub address: Option<AddressClass>,
 }
 
-#[derive(Hash)]
-struct ClientRef<'a> {
-    kind: Kind,
-    identity: &'a str,
-    impersonator: Option<&'a str>,
-    address: Option<AddressClass>,
-}
-
-impl ClientRef<'_> {
-    /// Products of user agents, which anyone may make up, never take the place of a user whom the server knows.
-    fn rank(&self) -> u8 {
-        match self.kind {
-            Kind::UserAgent if k8s::Product::of(self.identity).form == Form::Known => 1,
-            Kind::UserAgent => 2,
-            _ => 0,
-        }
-    }
-}
-
-impl<'a> ClientRef<'a> {
-    fn of(request: &Request<'a>) -> Self {
-        let crate::classify::Client { kind, identity, impersonator, address, .. } = request.client;
-        Self { kind, identity, impersonator, address }
+/// Products of user agents, which anyone may make up, never take the place of a user whom the server knows.
+fn rank(client: &ClientRef<'_>) -> u8 {
+    match client.kind {
+        Kind::UserAgent if k8s::Product::of(client.identity).form == Form::Known => 1,
+        Kind::UserAgent => 2,
+        _ => 0,
     }
 }
 
@@ -161,13 +144,13 @@ pub struct Client {
 /// Whether a request tells nothing of where its client works: a Lease, of whatever namespace; and in a
 /// `ServiceAccount`'s own namespace what it looks up there, its configuration, certificates, events and elections.
 fn is_upkeep(request: &Request<'_>, namespace: &str) -> bool {
-    let Target::Resource { group, resource, .. } = request.asked.target else { return false };
+    let Target::Resource { group, resource, .. } = request.asked().target else { return false };
     if (group, resource) == ("coordination.k8s.io", "leases") {
         return true;
     }
-    let is_lookup = request.asked.verb == Verb::Get
+    let is_lookup = request.question.asked.verb == Verb::Get
         || matches!(resource, "configmaps" | "secrets" | "events" | "endpoints" | "endpointslices");
-    is_lookup && service_account(request.client.identity).is_some_and(|(own, _)| own == namespace)
+    is_lookup && service_account(request.asker.identity()).is_some_and(|(own, _)| own == namespace)
 }
 
 impl Default for Client {
@@ -210,8 +193,7 @@ impl Default for Product {
 }
 
 impl Product {
-    fn note_agent(&mut self, agent: &str) {
-        let hash = bounded::hash_of(agent);
+    fn note_agent(&mut self, agent: &str, hash: u64) {
         if hash == self.last_agent {
             return;
         }
@@ -225,7 +207,7 @@ impl Product {
 
 impl Merge for Product {
     fn merge(&mut self, other: Self) {
-        self.note_agent(&other.example);
+        self.note_agent(&other.example, stable_hash(&*other.example));
         self.rows.merge(other.rows);
     }
 }
@@ -236,7 +218,7 @@ impl Ledger {
         let name = RowName::of(request);
         let (row, namespaces) = self.row(request, name);
         if row.observe(request) {
-            let namespace = request.namespace();
+            let namespace = &*request.question.namespace;
             if !namespace.is_empty() && !is_upkeep(request, namespace) {
                 namespaces.insert(namespace);
             }
@@ -257,41 +239,48 @@ impl Ledger {
 
     /// The row of a request, and the namespaces that its client names.
     fn row(&mut self, request: &Request<'_>, name: RowName) -> (&mut Row, &mut DistinctSet) {
-        let key = ClientRef::of(request);
-        let client = self.clients.entry_of(name.client, &key, key.rank(), || ClientKey {
-            kind: key.kind,
-            identity: key.identity.into(),
-            impersonator: key.impersonator.map(Into::into),
-            address: key.address,
-        });
-        if let Some(node) = request.node {
+        let asker = request.asker;
+        let key = asker.client();
+        let client = self.clients.entry_of(
+            name.client,
+            &key,
+            || rank(&key),
+            || ClientKey {
+                kind: key.kind,
+                identity: key.identity.into(),
+                impersonator: key.impersonator.map(Into::into),
+                address: key.address,
+            },
+        );
+        if let Some(node) = asker.node() {
             client.nodes.insert(node);
         }
-        if let Some(pod) = request.pod.filter(|pod| client.pods.insert(pod)) {
+        if let Some(pod) = asker.pod().filter(|pod| client.pods.insert(pod)) {
             client.workloads.insert(pod_name::workload(pod));
         }
-        let product = request.client.product;
-        let product_rank = match product.form {
+        let product = asker.product();
+        let product_rank = || match product.form {
             Form::Known => 0,
             Form::Versioned => 1,
             Form::Bare | Form::Unnamed => 2,
         };
         let product =
             client.products.entry_of(name.product, product.name, product_rank, || product.name.into());
-        product.note_agent(request.client.user_agent);
+        product.note_agent(asker.user_agent(), asker.agent_hash);
         let shape = ShapeRef::of(request);
-        let row = product.rows.entry_of(name.shape, &shape, 0, || Shape {
-            asked: Asked::to_owned(&request.asked),
-            answer: request.answer,
-            era: request.era,
-        });
+        let row = product.rows.entry_of(
+            name.shape,
+            &shape,
+            || 0,
+            || Shape { asked: request.question.asked.clone(), answer: request.answer, era: request.era },
+        );
         (row, &mut client.namespaces)
     }
 
     /// A hash of the row that a request belongs to.
     #[must_use]
     pub fn row_hash(request: &Request<'_>) -> u64 {
-        bounded::hash_of(&RowName::of(request))
+        stable_hash(&RowName::of(request))
     }
 
     /// Adds to rows what another log tells of their requests.
@@ -300,12 +289,12 @@ impl Ledger {
             return;
         }
         for (key, client) in self.clients.kept_mut() {
-            let client_hash = bounded::hash_of(key);
+            let client_hash = stable_hash(key);
             for (name, product) in client.products.kept_mut() {
                 for (shape, row) in product.rows.kept_mut() {
-                    let (product, shape) = (bounded::hash_of(name), bounded::hash_of(shape));
+                    let (product, shape) = (stable_hash(name), stable_hash(shape));
                     let name = RowName { client: client_hash, product, shape };
-                    additions.give(bounded::hash_of(&name), row);
+                    additions.give(stable_hash(&name), row);
                 }
             }
         }
@@ -320,13 +309,13 @@ impl Ledger {
 /// A hash of a shape, the same in every run.
 #[must_use]
 pub fn shape_hash(shape: &Shape) -> u64 {
-    bounded::hash_of(shape)
+    stable_hash(shape)
 }
 
 /// What [`Kept`] calls a row's question: hashes of its client, its product, and its shape without the answer.
 #[must_use]
 pub fn ask_name(client: &ClientKey, product: &str, shape: &Shape) -> (u64, u64, u32) {
-    (bounded::hash_of(client), bounded::hash_of(product), lives::ask_of(&shape.asked))
+    (stable_hash(client), stable_hash(product), lives::ask_of(&shape.asked))
 }
 
 /// The hashes that name a row.
@@ -342,9 +331,9 @@ impl RowName {
     #[must_use]
     pub fn of(request: &Request<'_>) -> Self {
         Self {
-            client: bounded::hash_of(&ClientRef::of(request)),
-            product: bounded::hash_of(request.client.product.name),
-            shape: bounded::hash_of(&ShapeRef::of(request)),
+            client: request.asker.client_hash,
+            product: request.asker.product_hash,
+            shape: stable_hash(&ShapeRef::of(request)),
         }
     }
 }

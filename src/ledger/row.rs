@@ -77,15 +77,15 @@ impl Row {
             // A request whose authentication fails writes this stage alone, long-running or not.
             Stage::ResponseStarted if request.status == Some(401) => is_new_target = self.end(request),
             // Of no other request is its end not written.
-            Stage::ResponseStarted if !request.long_running => {}
+            Stage::ResponseStarted if !request.question.long_running => {}
             Stage::ResponseStarted => {
                 self.live.get_or_insert_default().start(request.audit_id, request.received.unwrap_or(0));
-                is_new_target = self.targets.record(request.target_hash(), 0);
+                is_new_target = self.targets.record(request.question.target_hash, 0);
             }
             Stage::ResponseComplete | Stage::Panic => is_new_target = self.end(request),
         }
         self.show(request);
-        for key in request.unknown_keys {
+        for key in &request.question.unknown_keys {
             self.keep_key(key);
         }
         if let Some(apf) = request.apf {
@@ -129,12 +129,12 @@ impl Row {
         self.arrivals = None;
         self.panics += u64::from(request.stage == Stage::Panic);
         self.statuses.record(request.status);
-        if request.long_running {
+        if request.question.long_running {
             self.live.get_or_insert_default().end(request.audit_id);
         }
         if let Some(micros) = request.micros {
             self.latency.record(micros);
-            self.over_59s += u64::from(micros >= ALMOST_A_MINUTE && !request.long_running);
+            self.over_59s += u64::from(micros >= ALMOST_A_MINUTE && !request.question.long_running);
         }
         if let Some(received) = request.received {
             self.timeline.record(received);
@@ -148,7 +148,7 @@ impl Row {
         if request.deprecated.is_some() {
             self.deprecated.get_or_insert_default().requests += 1;
         }
-        self.targets.record(request.target_hash(), 1)
+        self.targets.record(request.question.target_hash, 1)
     }
 
     fn keep_key(&mut self, key: &str) {

@@ -157,14 +157,14 @@ impl Merge for Targets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::bounded::hash_of;
+    use crate::classify::stable_hash;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
     fn of(names: &[u16]) -> Targets {
         let mut targets = Targets::default();
         for name in names {
-            targets.record(hash_of(&name.to_string()), 1);
+            targets.record(stable_hash(&name.to_string()), 1);
         }
         targets
     }

@@ -5,14 +5,14 @@ mod access;
 use access::Held;
 
 use super::Settings;
-use crate::classify::{Fingerprints, Parts, Request, classify, request_hash};
+use crate::classify::{Classifier, Fingerprints, Request, request_hash};
 use crate::decode::etcd::EtcdLine;
 use crate::decode::{Decoder, Envelope, Foreign, Layers, Outcome, SkipReason, SourceFacts};
 use crate::input::{Block, Place, Source};
 use crate::k8s::Event;
 use crate::ledger::{
-    Additions, Dedup, EtcdLines, Index, Ledger, Merge, RowName, Seen, ServerTimeline, SkipAt, SourceCounts,
-    Waiting,
+    Additions, Dedup, EtcdLines, Index, InputCounts, Ledger, Merge, RowName, Seen, ServerTimeline, SkipAt,
+    SourceCounts, Waiting,
 };
 
 /// What is done with what is read.
@@ -98,6 +98,7 @@ struct Counting<'a> {
     counted: Counted,
     /// Of the source of the block at hand.
     source: SourceCounts,
+    classifier: Classifier,
 }
 
 impl<'a> Worker<'a> {
@@ -109,8 +110,13 @@ impl<'a> Worker<'a> {
             Pass::Etcd => Decoder::of_etcd(*max_record),
             _ => Decoder::new(*format, *max_record),
         };
-        let counting =
-            Counting { pass, shared, counted: Counted::default(), source: SourceCounts::default() };
+        let counting = Counting {
+            pass,
+            shared,
+            counted: Counted::default(),
+            source: SourceCounts::default(),
+            classifier: Classifier::new(shared.prints.clone()),
+        };
         Self { decoder, counting }
     }
 
@@ -242,13 +248,13 @@ impl Counting<'_> {
 
     fn event(&mut self, event: &Event<'_>, layers: Layers, place: Place) {
         let stage = event.stage().expect("decode lets only the four stages pass");
-        let parts = Parts::of(event);
-        match self.pass {
+        let Self { pass, shared, counted, source, classifier } = self;
+        match pass {
             Pass::Join(_) | Pass::Etcd => {}
             Pass::Index(index) => {
                 if !event.audit_id.is_empty() {
-                    let mut request = classify(event, &parts, stage, place);
-                    request.era = self.shared.timeline.era(place.source, request.received);
+                    let mut request = classifier.event(event, stage, place);
+                    request.era = shared.timeline.era(place.source, request.received);
                     index.note(
                         request_hash(request.audit_id, request.uri),
                         Ledger::row_hash(&request),
@@ -257,43 +263,41 @@ impl Counting<'_> {
                 }
             }
             Pass::Count => {
-                self.source.event(stage, layers, &mut self.counted.ledger.input);
+                source.event(stage, layers, &mut counted.ledger.input);
                 let cut =
                     event.annotations.as_ref().is_some_and(|annotations| &*annotations.truncated == "true");
-                self.counted.ledger.input.truncated += u64::from(cut);
-                self.source.without_reads += u64::from(layers.contains(Envelope::AzureAdmin));
-                let mut request = classify(event, &parts, stage, place);
-                let is_new = self.shared.settings.dedup == Dedup::Off || {
-                    let print = self.shared.prints.event(event, &parts);
-                    self.shared.seen.insert((print, request.received.unwrap_or(0)))
+                counted.ledger.input.truncated += u64::from(cut);
+                source.without_reads += u64::from(layers.contains(Envelope::AzureAdmin));
+                let mut request = classifier.event(event, stage, place);
+                let is_new = shared.settings.dedup == Dedup::Off || {
+                    let print = shared.prints.event(event, &request);
+                    shared.seen.insert((print, request.received.unwrap_or(0)))
                 };
-                self.date(&mut request);
-                let fate = observe(self.shared.settings, &mut self.counted.ledger, &request, is_new);
-                self.note(fate);
+                date(&mut request, shared, &mut counted.ledger);
+                let fate = observe(shared.settings, &mut counted.ledger, &request, is_new);
+                note(fate, &mut counted.ledger.input);
             }
         }
     }
+}
 
-    /// Finds the version that answered a request, and takes note of what the request says of it.
-    fn date(&mut self, request: &mut Request<'_>) {
-        let source = request.place.source;
-        if let Some(received) = request.received {
-            let ledger = &mut self.counted.ledger;
-            ledger.input.received_at(received, request.micros);
-            if let Some(statement) = request.statement {
-                ledger.versions.state(statement, source, received);
-            }
+/// Finds the version that answered a request, and takes note of what the request says of it.
+fn date(request: &mut Request<'_>, shared: &Shared<'_>, ledger: &mut Ledger) {
+    let source = request.place.source;
+    if let Some(received) = request.received {
+        ledger.input.received_at(received, request.micros);
+        if let Some(statement) = request.asker.statement {
+            ledger.versions.state(statement, source, received);
         }
-        request.era = self.shared.timeline.era(source, request.received);
     }
+    request.era = shared.timeline.era(source, request.received);
+}
 
-    fn note(&mut self, fate: Fate) {
-        let input = &mut self.counted.ledger.input;
-        match fate {
-            Fate::Counted => {}
-            Fate::Filtered => input.filtered += 1,
-            Fate::Copy => input.duplicates += 1,
-        }
+fn note(fate: Fate, input: &mut InputCounts) {
+    match fate {
+        Fate::Counted => {}
+        Fate::Filtered => input.filtered += 1,
+        Fate::Copy => input.duplicates += 1,
     }
 }
 

@@ -4,7 +4,7 @@ use kubetoll::apiserver::judge::served_against_model;
 use kubetoll::apiserver::{
     Asked, Certainty, LimitVerdict, ParsedTarget, ServedFrom, Server, across_versions, certainty, judge,
 };
-use kubetoll::classify::{Parts, classify};
+use kubetoll::classify::Classifier;
 use kubetoll::decode::{Decoder, Outcome, SourceFacts, detect};
 use kubetoll::input::framing::lines;
 use kubetoll::input::{Framing, Place};
@@ -53,8 +53,8 @@ pub fn line(bytes: &[u8]) {
 /// An event is classified and counted.
 fn one_event(event: &Event<'_>) {
     let stage = event.stage().expect("decode lets only the four stages pass");
-    let parts = Parts::of(event);
-    let request = classify(event, &parts, stage, Place { source: 0, offset: 0, line: 1 });
+    let mut classifier = Classifier::default();
+    let request = classifier.event(event, stage, Place { source: 0, offset: 0, line: 1 });
     if stage == Stage::RequestReceived {
         assert!(request.micros.is_none() && request.status.is_none() && request.measured.is_none());
     }

@@ -1,6 +1,6 @@
 //! What holds for any text that is read as lines of the apiserver's own log.
 
-use kubetoll::classify::{Parts, classify_access};
+use kubetoll::classify::Classifier;
 use kubetoll::decode::klog::{self, Clock, ClockContext, Kind};
 use kubetoll::input::Place;
 use kubetoll::ledger::Ledger;
@@ -33,10 +33,9 @@ pub fn klog(text: &str) {
             Kind::Access(access) => {
                 assert!(!access.verb.is_empty() && !access.uri.is_empty());
                 assert!(access.status.is_none_or(|status| (100..600).contains(&status)));
-                let parts = Parts::of_uri(&access.uri);
                 for context in contexts {
                     let written = line.clock.resolve(&context);
-                    ledger.observe(&classify_access(access, &parts, written, place));
+                    ledger.observe(&Classifier::default().line(access, written, place));
                 }
             }
             Kind::Trace(fragment) => {

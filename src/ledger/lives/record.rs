@@ -5,8 +5,8 @@ use compact_str::CompactString;
 use crate::apiserver::Asked;
 use crate::apiserver::options::Page;
 use crate::classify::Request;
+use crate::classify::stable_hash;
 use crate::k8s::{Stage, Verb};
-use crate::ledger::bounded::hash_of;
 
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,9 +80,10 @@ impl Record {
     /// The record of a request; `None` for what no pattern is made of.
     pub(super) fn of(request: &Request<'_>) -> Option<Self> {
         let received = request.received.filter(|received| *received < LATEST)?;
-        let what = match (request.asked.verb, request.stage) {
+        let what = match (request.question.asked.verb, request.stage) {
             (Verb::Get, Stage::ResponseComplete | Stage::Panic) => What::Get,
-            (Verb::List, Stage::ResponseComplete | Stage::Panic) => match request.asked.options.page {
+            (Verb::List, Stage::ResponseComplete | Stage::Panic) => match request.question.asked.options.page
+            {
                 Page::AtRevision => What::NextPage,
                 Page::Inconsistent => What::InconsistentPage,
                 Page::First | Page::Invalid => What::List,
@@ -92,19 +93,19 @@ impl Record {
             _ => return None,
         };
         let link = match what {
-            What::WatchBegan | What::WatchEnded => half(hash_of(request.audit_id)),
-            What::NextPage => request.revision().map_or(0, |revision| half(hash_of(&revision))),
-            What::List => request.namespace_hash(),
+            What::WatchBegan | What::WatchEnded => half(stable_hash(request.audit_id)),
+            What::NextPage => request.question.revision.map_or(0, |revision| half(stable_hash(&revision))),
+            What::List => request.question.namespace_hash,
             What::Get | What::InconsistentPage => 0,
         };
-        let options = &request.asked.options;
+        let options = &request.question.asked.options;
         let asks =
             i64::from(options.send_initial_events == Some(true)) | i64::from(options.limit.is_page()) << 1;
         let low = what as i64 | (Came::of(request.status) as i64) << 3 | asks << 5;
         Some(Self {
             when: received << WHAT_BITS | low,
-            target: half(request.collection_hash()),
-            ask: half(hash_of(&request.asked)),
+            target: half(request.question.collection_hash),
+            ask: half(request.question.asked_hash),
             link,
             millis: u32::try_from(request.micros.unwrap_or(0) / 1_000).unwrap_or(u32::MAX),
         })
@@ -184,7 +185,7 @@ fn half(hash: u64) -> u32 {
 /// What records call a question: a shape without its answer.
 #[must_use]
 pub fn ask_of(asked: &Asked<CompactString>) -> u32 {
-    half(hash_of(&asked.as_borrowed()))
+    half(stable_hash(&asked.as_borrowed()))
 }
 
 #[cfg(test)]

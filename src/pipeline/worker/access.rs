@@ -1,8 +1,8 @@
 //! Lines of access logs. Those of one request wait for each other, as some servers write two that differ in their
 //! latency: the one written first counts, whichever is read first.
 
-use super::{Counting, Fate, Pass, observe};
-use crate::classify::{Parts, classify_access, request_hash};
+use super::{Counting, Fate, Pass, date, note, observe};
+use crate::classify::request_hash;
 use crate::decode::Layers;
 use crate::decode::klog::{AccessLine, Apf};
 use crate::input::Place;
@@ -70,44 +70,43 @@ impl Counting<'_> {
         }
     }
 
-    fn index_access(&self, index: &Index, line: &AccessLine<'_>, written: Option<i64>, place: Place) {
+    fn index_access(&mut self, index: &Index, line: &AccessLine<'_>, written: Option<i64>, place: Place) {
         if line.audit_id.is_empty() {
             return;
         }
-        let parts = Parts::of_uri(&line.uri);
-        let mut request = classify_access(line, &parts, written, place);
+        let mut request = self.classifier.line(line, written, place);
         request.era = self.shared.timeline.era(place.source, request.received);
         index.note(request_hash(&line.audit_id, &line.uri), Ledger::row_hash(&request), true);
     }
 
     /// Takes note of what each line says, whether it counts or not.
     fn note_access(&mut self, line: &AccessLine<'_>, written: Option<i64>, layers: Layers, place: Place) {
-        let parts = Parts::of_uri(&line.uri);
-        let mut request = classify_access(line, &parts, written, place);
-        self.source.event(request.stage, layers, &mut self.counted.ledger.input);
-        self.source.access_lines += 1;
-        let input = &mut self.counted.ledger.input;
+        let Self { shared, counted, source, classifier, .. } = self;
+        let mut request = classifier.line(line, written, place);
+        source.event(request.stage, layers, &mut counted.ledger.input);
+        source.access_lines += 1;
+        let input = &mut counted.ledger.input;
         input.access_lines += 1;
         input.access_ids += u64::from(!line.audit_id.is_empty());
         input.undated += u64::from(request.received.is_none());
         if let Some(received) = request.received {
             input.access_span = widened(input.access_span, received);
         }
-        self.date(&mut request);
+        date(&mut request, shared, &mut counted.ledger);
     }
 
     /// Counts a line as a request, or as a copy of one.
     fn count_access(&mut self, line: &AccessLine<'_>, written: Option<i64>, place: Place, is_new: bool) {
-        let parts = Parts::of_uri(&line.uri);
-        let mut request = classify_access(line, &parts, written, place);
-        request.era = self.shared.timeline.era(place.source, request.received);
-        let settings = self.shared.settings;
-        let Pass::Join(index) = self.pass else {
-            let fate = observe(settings, &mut self.counted.access, &request, is_new);
-            let input = &mut self.counted.ledger.input;
+        let Self { pass, shared, counted, classifier, .. } = self;
+        let mut request = classifier.line(line, written, place);
+        request.era = shared.timeline.era(place.source, request.received);
+        let settings = shared.settings;
+        let Pass::Join(index) = pass else {
+            let fate = observe(settings, &mut counted.access, &request, is_new);
+            let input = &mut counted.ledger.input;
             input.access_counted += u64::from(fate == Fate::Counted);
             input.access_duplicates += u64::from(fate == Fate::Copy);
-            self.note(fate);
+            note(fate, input);
             return;
         };
         let hash = (!line.audit_id.is_empty()).then(|| request_hash(&line.audit_id, &line.uri));
@@ -115,14 +114,14 @@ impl Counting<'_> {
             Some(row) if is_new => {
                 // What a filter leaves out was counted as that, and still tells of the audit log's request.
                 let wanted = settings.filter.is_empty() || settings.filter.pass(&request);
-                self.counted.ledger.input.joined += u64::from(wanted);
+                counted.ledger.input.joined += u64::from(wanted);
                 if let Some(apf) = &line.apf {
-                    self.counted.additions.apf(row, apf);
+                    counted.additions.apf(row, apf);
                 }
             }
             Some(_) => {}
             None => {
-                observe(settings, &mut self.counted.access, &request, is_new);
+                observe(settings, &mut counted.access, &request, is_new);
             }
         }
     }

@@ -1,0 +1,228 @@
+//! Who makes a request: all that its record says of the client. Few askers make many requests, so that what is found
+//! out of one is remembered (see [`Classifier`](super::Classifier)).
+
+use super::instance::{By, Instance};
+use super::stable::stable_hash;
+use super::witness::Statement;
+use crate::decode::klog::AccessLine;
+use crate::k8s::address::host;
+use crate::k8s::event::User;
+use crate::k8s::text::prefix;
+use crate::k8s::user_agent::Form;
+use crate::k8s::{AddressClass, Event, Identity, Kind, Product};
+
+/// The longest user name that is told apart, in bytes. A ServiceAccount's has at most 338.
+const MAX_NAME: usize = 512;
+
+/// Whose requests are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ClientRef<'a> {
+    /// What kind of client.
+    pub kind: Kind,
+    /// The identity that the requests act as; for a node that of all nodes.
+    pub identity: &'a str,
+    /// Who asked, where the request impersonates.
+    pub impersonator: Option<&'a str>,
+    /// Where it calls from, where that is what tells clients apart: there is no user.
+    pub address: Option<AddressClass>,
+}
+
+/// The client of a request, with hashes of what names it.
+#[derive(Debug, Clone)]
+pub struct Asker {
+    /// All texts, behind each other.
+    texts: String,
+    kind: Kind,
+    identity: Piece,
+    impersonator: Option<Piece>,
+    product: Piece,
+    form: Form,
+    user_agent: Piece,
+    address: Option<AddressClass>,
+    node: Option<Piece>,
+    pod: Option<Piece>,
+    source: Piece,
+    /// What its user agent says of the server's version.
+    pub statement: Option<Statement>,
+    /// The hash of [`Asker::client`].
+    pub client_hash: u64,
+    /// The hash of the product's name.
+    pub product_hash: u64,
+    /// The hash of the user agent.
+    pub agent_hash: u64,
+    /// The hash of the client, the product and the instance.
+    pub instance_hash: u64,
+}
+
+/// A part of the texts.
+#[derive(Debug, Clone, Copy, Default)]
+struct Piece {
+    start: usize,
+    end: usize,
+}
+
+impl Default for Asker {
+    fn default() -> Self {
+        let nowhere = Piece::default();
+        Self {
+            texts: String::new(),
+            kind: Kind::Anonymous,
+            identity: nowhere,
+            impersonator: None,
+            product: nowhere,
+            form: Form::Unnamed,
+            user_agent: nowhere,
+            address: None,
+            node: None,
+            pod: None,
+            source: nowhere,
+            statement: None,
+            client_hash: 0,
+            product_hash: 0,
+            agent_hash: 0,
+            instance_hash: 0,
+        }
+    }
+}
+
+impl Asker {
+    /// How long the texts are that it is found out from, in bytes.
+    pub(super) fn size(event: &Event<'_>) -> usize {
+        let user = |user: &User<'_>| {
+            let extra = user.extra.as_ref();
+            user.username.len() + extra.map_or(0, |extra| extra.pod_name.0.len() + extra.node_name.0.len())
+        };
+        let users = event.user.iter().chain(&event.impersonated_user).map(user).sum::<usize>();
+        event.user_agent.len() + event.source_ips.map_or(0, |raw| raw.0.len()) + users
+    }
+
+    /// Becomes that of an event, in the memory that it has.
+    pub(super) fn become_that_of(&mut self, event: &Event<'_>) {
+        let asking = event.user.as_ref();
+        let real = asking.map_or("", |user| &*user.username);
+        let acting =
+            event.impersonated_user.as_ref().map(|user| &*user.username).filter(|name| !name.is_empty());
+        let identity = Identity::resolve(acting.unwrap_or(real));
+        let extra = asking.and_then(|user| user.extra.as_ref());
+        let said = |text: &str| !text.is_empty();
+        let node = extra.map(|extra| &*extra.node_name.0).filter(|name| said(name));
+        let pod = extra.map(|extra| &*extra.pod_name.0).filter(|name| said(name));
+        let agent: &str = &event.user_agent;
+        let product = Product::of(agent);
+        self.texts.clear();
+        self.kind = identity.kind;
+        self.identity = self.put(prefix(identity.name, MAX_NAME));
+        self.impersonator = acting.map(|_| self.put(prefix(real, MAX_NAME)));
+        self.address = None;
+        self.node = identity.node.or(node).map(|node| self.put(node));
+        self.pod = pod.map(|pod| self.put(pod));
+        self.source = self.put(connection(event));
+        self.statement = Statement::of(real, &identity, product, agent);
+        self.name(product, agent);
+    }
+
+    /// Becomes that of a line of an access log, which names no user.
+    pub(super) fn become_that_of_line(&mut self, line: &AccessLine<'_>) {
+        let product = Product::of(&line.user_agent);
+        let address = AddressClass::of(&line.source);
+        self.texts.clear();
+        self.kind = Kind::UserAgent;
+        self.identity = self.put(product.name);
+        self.impersonator = None;
+        self.address = Some(address);
+        self.node = None;
+        self.pod = None;
+        self.source = self.put(&line.source);
+        self.statement = Statement::of_address(address, &line.user_agent);
+        self.name(product, &line.user_agent);
+    }
+
+    fn put(&mut self, text: &str) -> Piece {
+        let start = self.texts.len();
+        self.texts.push_str(text);
+        Piece { start, end: self.texts.len() }
+    }
+
+    fn name(&mut self, product: Product<'_>, agent: &str) {
+        self.user_agent = self.put(agent);
+        self.product = self.put(product.name);
+        self.form = product.form;
+        self.client_hash = stable_hash(&self.client());
+        self.product_hash = stable_hash(product.name);
+        self.agent_hash = stable_hash(agent);
+        self.instance_hash = stable_hash(&(self.client_hash, self.product_hash, self.instance()));
+    }
+
+    fn text(&self, piece: Piece) -> &str {
+        &self.texts[piece.start..piece.end]
+    }
+
+    /// Whose requests are counted with its own.
+    #[must_use]
+    pub fn client(&self) -> ClientRef<'_> {
+        ClientRef {
+            kind: self.kind,
+            identity: self.identity(),
+            impersonator: self.impersonator(),
+            address: self.address,
+        }
+    }
+
+    /// The identity that the requests act as; for a node that of all nodes.
+    #[must_use]
+    pub fn identity(&self) -> &str {
+        self.text(self.identity)
+    }
+
+    /// What kind of client it is.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Who asked, where the request impersonates.
+    #[must_use]
+    pub fn impersonator(&self) -> Option<&str> {
+        self.impersonator.map(|piece| self.text(piece))
+    }
+
+    /// The product of the user agent.
+    #[must_use]
+    pub fn product(&self) -> Product<'_> {
+        Product { name: self.text(self.product), form: self.form }
+    }
+
+    /// The user agent.
+    #[must_use]
+    pub fn user_agent(&self) -> &str {
+        self.text(self.user_agent)
+    }
+
+    /// The node that the client runs on, if the record says it.
+    #[must_use]
+    pub fn node(&self) -> Option<&str> {
+        self.node.map(|piece| self.text(piece))
+    }
+
+    /// The pod that the client runs in, if the record says it.
+    #[must_use]
+    pub fn pod(&self) -> Option<&str> {
+        self.pod.map(|piece| self.text(piece))
+    }
+
+    /// The instance that makes the request. Of the addresses that a record names only the last is no choice of the
+    /// client.
+    #[must_use]
+    pub fn instance(&self) -> Instance<&str> {
+        match (self.pod(), self.node()) {
+            (Some(pod), _) => Instance { by: By::Pod, name: pod },
+            (None, Some(node)) => Instance { by: By::Node, name: node },
+            (None, None) => Instance { by: By::Address, name: host(self.text(self.source)) },
+        }
+    }
+}
+
+/// The address of the connection's other end: the last of those that an event names.
+fn connection<'e>(event: &Event<'e>) -> &'e str {
+    event.source_ips.map_or("", |raw| raw.0.rsplit('"').nth(1).unwrap_or_default())
+}

@@ -1,0 +1,169 @@
+//! From records to requests. Who asks and what is asked repeat, so that both are remembered under a hash of all that
+//! they are found out from: the fast path of a request is two looks into tables.
+//!
+//! The naive twin is a classifier that has not seen anything yet.
+
+use super::access;
+use super::asker::Asker;
+use super::event::{self, Request};
+use super::fingerprint::Fingerprints;
+use super::question::Question;
+use crate::decode::klog::AccessLine;
+use crate::input::Place;
+use crate::k8s::timestamp::RecentMinute;
+use crate::k8s::{Event, Stage};
+
+/// How many askers and how many questions are remembered at first, and at most: what the second level of a
+/// processor's cache holds.
+const FIRST_SLOTS: usize = 1 << 4;
+const SLOTS: usize = 1 << 12;
+/// What is made of longer texts, in bytes, is not remembered.
+const MAX_TEXT: usize = 2 << 10;
+
+/// Makes requests of records.
+#[derive(Debug, Default)]
+pub struct Classifier {
+    prints: Fingerprints,
+    askers: Remembered<Asker>,
+    questions: Remembered<Question>,
+    minute: RecentMinute,
+}
+
+impl Classifier {
+    /// A classifier that knows records by these fingerprints.
+    #[must_use]
+    pub fn new(prints: Fingerprints) -> Self {
+        Self { prints, ..Self::default() }
+    }
+
+    /// Makes a request of an event. `stage` is the event's.
+    pub fn event<'e>(&'e mut self, event: &'e Event<'_>, stage: Stage, place: Place) -> Request<'e> {
+        let object = event::object_without_target(event);
+        let keys = self.prints.keys(event, object.as_ref());
+        let asker = self.askers.get(keys.asker, Asker::size(event), |asker| asker.become_that_of(event));
+        let question = self.questions.get(keys.question, event.request_uri.len(), |question| {
+            *question = Question::of(event, object.as_ref());
+        });
+        let times = event::Times::of(event, stage, &mut self.minute);
+        event::request(event, asker, question, keys, stage, times, place)
+    }
+
+    /// Makes a request of an access line. `ended` is the line's own time in microseconds since 1970.
+    pub fn line<'e>(&'e mut self, line: &'e AccessLine<'_>, ended: Option<i64>, place: Place) -> Request<'e> {
+        let keys = self.prints.line_keys(line);
+        let texts = line.user_agent.len() + line.source.len();
+        let asker = self.askers.get(keys.asker, texts, |asker| asker.become_that_of_line(line));
+        let question = self.questions.get(keys.question, line.uri.len(), |question| {
+            *question = Question::of_line(line);
+        });
+        access::request(line, asker, question, keys, ended, place)
+    }
+}
+
+/// What was made of the texts of the last records, in slots that their hashes choose.
+#[derive(Debug)]
+struct Remembered<V> {
+    /// Of what each slot holds; 0 for nothing.
+    keys: Vec<u64>,
+    values: Vec<V>,
+    /// How often a slot was filled.
+    filled: usize,
+    /// What is not remembered.
+    passing: V,
+}
+
+impl<V: Default> Default for Remembered<V> {
+    fn default() -> Self {
+        Self { keys: Vec::new(), values: Vec::new(), filled: 0, passing: V::default() }
+    }
+}
+
+impl<V: Default> Remembered<V> {
+    /// What was made of the texts with this hash, or what `fill` makes of them. `size` says how long they are, in bytes.
+    fn get(&mut self, key: u64, size: usize, fill: impl FnOnce(&mut V)) -> &V {
+        if size > MAX_TEXT {
+            self.passing = V::default();
+            fill(&mut self.passing);
+            return &self.passing;
+        }
+        if self.slot(key).is_none_or(|slot| self.keys[slot] != key) {
+            self.grow();
+            let slot = self.slot(key).expect("there is at least one slot");
+            self.keys[slot] = key;
+            fill(&mut self.values[slot]);
+        }
+        let slot = self.slot(key).expect("it was just filled");
+        &self.values[slot]
+    }
+
+    fn slot(&self, key: u64) -> Option<usize> {
+        // A power of two of them.
+        let last = self.keys.len().checked_sub(1)?;
+        Some((key >> 32) as usize & last)
+    }
+
+    /// Makes room where most slots were filled, and forgets what they held.
+    fn grow(&mut self) {
+        self.filled += 1;
+        if self.filled > self.keys.len() && self.keys.len() < SLOTS {
+            let slots = (2 * self.keys.len()).max(FIRST_SLOTS);
+            self.keys = vec![0; slots];
+            self.values.resize_with(slots, V::default);
+            self.filled = 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PLACE: Place = Place { source: 0, offset: 0, line: 1 };
+
+    fn json(user: u8, agent: &str, uri: &str, verb: &str, second: u32) -> String {
+        format!(
+            r#"{{"auditID":"a","stage":"ResponseComplete","verb":"{verb}","requestURI":"{uri}","userAgent":"{agent}",
+            "user":{{"username":"u{user}","extra":{{"authentication.kubernetes.io/pod-name":["p{}"]}}}},
+            "sourceIPs":["10.0.0.{}"],"responseStatus":{{"code":200}},
+            "requestReceivedTimestamp":"2026-01-01T00:{:02}:{:02}.000001Z","stageTimestamp":"2026-01-01T01:00:00.000000Z"}}"#,
+            user % 3,
+            user % 5,
+            second / 60 % 60,
+            second % 60,
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_remembered_is_what_is_found_out_anew(
+            records in prop::collection::vec(
+                (
+                    0_u8..40,
+                    prop_oneof![Just("kubelet/v1.30.0 (linux/amd64) kubernetes/1"), Just("curl"), Just("")],
+                    prop_oneof![
+                        (0_u16..300).prop_map(|n| format!("/api/v1/namespaces/n{n}/pods?limit=5")),
+                        Just(String::new()),
+                        Just("/api/%zz".to_owned()),
+                        Just(format!("/apis/{}?fieldSelector=a%3Db", "x".repeat(3_000))),
+                    ],
+                    prop_oneof![Just("list"), Just("get"), Just("watch")],
+                    0_u32..3_600,
+                ),
+                1..400,
+            ),
+        ) {
+            let prints = Fingerprints::default();
+            let mut classifier = Classifier::new(prints.clone());
+            for (user, agent, uri, verb, second) in records {
+                let json = json(user, agent, &uri, verb, second);
+                let event: Event<'_> = serde_json::from_str(&json).expect("an event");
+                let mut naive = Classifier::new(prints.clone());
+                let anew = naive.event(&event, Stage::ResponseComplete, PLACE);
+                let own = classifier.event(&event, Stage::ResponseComplete, PLACE);
+                prop_assert_eq!(format!("{own:?}"), format!("{anew:?}"));
+                prop_assert_eq!(prints.event(&event, &own), prints.event(&event, &anew));
+            }
+        }
+    }
+}

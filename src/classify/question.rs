@@ -1,0 +1,139 @@
+//! What a request asks. Many requests ask the same, so that what is found out of one is remembered (see
+//! [`Classifier`](super::Classifier)).
+
+use std::borrow::Cow;
+use std::hash::BuildHasher;
+
+use compact_str::CompactString;
+use rustc_hash::FxBuildHasher;
+
+use super::access::method;
+use super::namespace::{self, namespace_hash};
+use super::stable::stable_hash;
+use crate::apiserver::options::Options;
+use crate::apiserver::{Asked, ParsedTarget, asked};
+use crate::decode::klog::AccessLine;
+use crate::k8s::event::ObjectRef;
+use crate::k8s::request_info::Method;
+use crate::k8s::{ContinueToken, Event, Verb};
+
+/// What a request asks, with hashes of what it is for.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// What is asked.
+    pub asked: Asked<CompactString>,
+    /// The hash of what is asked.
+    pub asked_hash: u64,
+    /// Whether the server counts it as long-running: its duration is a lifetime, no cost.
+    pub long_running: bool,
+    /// The namespace in the path, or empty.
+    pub namespace: CompactString,
+    /// A hash of the namespace that it asks for, in its path or by its field selector; 0 for none.
+    pub namespace_hash: u32,
+    /// A hash of what it is for: its path with its field selector, which may name one object.
+    pub target_hash: u64,
+    /// A hash of what a LIST or WATCH is of: its path and its selectors.
+    pub collection_hash: u64,
+    /// The revision at which a further page is read.
+    pub revision: Option<i64>,
+    /// Keys of the query that the server ignores.
+    pub unknown_keys: Vec<Box<str>>,
+}
+
+impl Default for Question {
+    fn default() -> Self {
+        Self::without_target(Verb::Other, &ObjectRef::default(), true)
+    }
+}
+
+impl Question {
+    /// That of an event. `object` is what its object reference says, where it has no target that can be read.
+    pub(super) fn of(event: &Event<'_>, object: Option<&ObjectRef<'_>>) -> Self {
+        let verb = Verb::from_audit(&event.verb);
+        let has_uri = !event.request_uri.is_empty();
+        if let Some(object) = object {
+            return Self::without_target(verb, object, has_uri);
+        }
+        let mut question = Self::of_uri(verb.method(), || verb, &event.request_uri);
+        // A WATCH is one by its query: where there is none, the query was taken out of the record.
+        if verb == Verb::Watch && question.asked.verb == Verb::List && !event.request_uri.contains('?') {
+            question.lose_query();
+        }
+        question
+    }
+
+    /// That of a line of an access log.
+    pub(super) fn of_line(line: &AccessLine<'_>) -> Self {
+        let verb = || Verb::from_audit(&line.verb.to_ascii_lowercase());
+        Self::of_uri(method(&line.verb, &line.uri), verb, &line.uri)
+    }
+
+    /// What is asked by a method, and if the target can't be read, by a verb.
+    fn of_uri(method: Method, verb: impl FnOnce() -> Verb, uri: &str) -> Self {
+        let Some(target) = ParsedTarget::parse(uri) else {
+            return Self::without_target(verb(), &ObjectRef::default(), true);
+        };
+        let options = &target.options;
+        let asked = Asked::new(method, &target.path, options);
+        let unknown_keys = if asked.reads_list_options() { options.unknown_keys.as_slice() } else { &[] };
+        let revision = match ContinueToken::decode(&options.continue_token) {
+            ContinueToken::AtRevision(revision) => Some(revision),
+            _ => None,
+        };
+        Self {
+            asked_hash: stable_hash(&asked),
+            long_running: asked::is_long_running(&asked),
+            namespace: namespace::of_path(&target.path).into(),
+            namespace_hash: namespace_hash(&namespace::asked_for(&target)),
+            target_hash: FxBuildHasher.hash_one((&*target.path, &*options.field_selector)),
+            collection_hash: collection_hash(&asked, &target),
+            revision,
+            unknown_keys: unknown_keys.iter().map(|key| Box::from(&**key)).collect(),
+            asked: asked.to_owned(),
+        }
+    }
+
+    /// What a record still says that holds no target that can be read.
+    fn without_target(verb: Verb, object: &ObjectRef<'_>, unreadable: bool) -> Self {
+        let target =
+            asked::Target::Unknown { group: &*object.api_group, resource: &*object.resource, unreadable };
+        let asked = Asked { verb, target, options: Options::default() };
+        let target_hash = FxBuildHasher.hash_one((&*object.namespace, &*object.name));
+        Self {
+            asked_hash: stable_hash(&asked),
+            long_running: asked::is_long_running(&asked),
+            namespace: (&*object.namespace).into(),
+            namespace_hash: namespace_hash(&object.namespace),
+            target_hash,
+            collection_hash: target_hash,
+            revision: None,
+            unknown_keys: Vec::new(),
+            asked: asked.to_owned(),
+        }
+    }
+
+    fn lose_query(&mut self) {
+        let asked = self.asked.as_borrowed();
+        let asked::Target::Resource { group, resource, .. } = asked.target else { return };
+        let target = asked::Target::Unknown { group, resource, unreadable: false };
+        let asked = Asked { verb: Verb::Watch, target, options: Options::default() };
+        self.asked_hash = stable_hash(&asked);
+        self.long_running = asked::is_long_running(&asked);
+        self.unknown_keys.clear();
+        self.asked = asked.to_owned();
+    }
+}
+
+fn collection_hash(asked: &Asked<&str>, target: &ParsedTarget<'_>) -> u64 {
+    let options = &target.options;
+    let path = target.path.trim_end_matches('/');
+    // `/api/v1/watch/pods` is a WATCH of `/api/v1/pods`.
+    let path = match (asked.target, path.split_once("/watch/")) {
+        (asked::Target::Resource { watch_prefix: true, .. }, Some((version, rest))) => {
+            Cow::Owned(format!("{version}/{rest}"))
+        }
+        _ => Cow::Borrowed(path),
+    };
+    let key = (&*path, &*options.field_selector, &*options.label_selector);
+    FxBuildHasher.hash_one(key).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
