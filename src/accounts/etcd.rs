@@ -79,7 +79,12 @@ fn listed(exemplar: &Exemplar) -> Option<Listed> {
     Some(Listed {
         from,
         to: from.saturating_add_unsigned(exemplar.micros?),
-        namespace: target.map_or(0, |target| namespace_hash(&namespace::asked_for(&target))),
+        namespace: target.map_or(0, |target| {
+            namespace_hash(&namespace::asked_for(
+                namespace::of_path(&target.path),
+                &target.options.field_selector,
+            ))
+        }),
     })
 }
 

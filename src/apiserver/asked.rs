@@ -107,11 +107,17 @@ impl<'a> Asked<&'a str> {
     /// What a request's method, decoded path and query ask.
     #[must_use]
     pub fn new(method: Method, path: &'a str, options: &ListOptions<'_>) -> Self {
+        Self::in_namespace(method, path, options).0
+    }
+
+    /// What a request's method, decoded path and query ask, and the namespace in its path, or nothing.
+    #[must_use]
+    pub fn in_namespace(method: Method, path: &'a str, options: &ListOptions<'_>) -> (Self, &'a str) {
         let double_slash = path.starts_with("//");
         let head = method == Method::Head;
         match RequestInfo::resolve(method, path, options) {
             Err(NoResource) => {
-                Self { verb: Verb::Other, target: Target::Unresolvable, options: Options::default() }
+                (Self { verb: Verb::Other, target: Target::Unresolvable, options: Options::default() }, "")
             }
             Ok(info) => {
                 let mut classes =
@@ -119,6 +125,7 @@ impl<'a> Asked<&'a str> {
                 classes.head = head;
                 classes.double_slash = double_slash;
                 let scope = info.scope().unwrap_or(Scope::Cluster);
+                let namespace = info.resource.as_ref().map_or("", |path| path.namespace);
                 let target = match info.resource {
                     None => Target::NonResource(NonResource::of(path)),
                     Some(path) => Target::Resource {
@@ -129,7 +136,7 @@ impl<'a> Asked<&'a str> {
                         watch_prefix: path.watch_prefix,
                     },
                 };
-                Self { verb: info.verb, target, options: classes }
+                (Self { verb: info.verb, target, options: classes }, namespace)
             }
         }
     }

@@ -52,6 +52,10 @@ pub struct Asker {
     pub agent_hash: u64,
     /// The hash of the client, the product and the instance.
     pub instance_hash: u64,
+    /// The hashes of the names of its node and its pod.
+    pub node_hash: u64,
+    /// See [`Asker::node_hash`].
+    pub pod_hash: u64,
 }
 
 /// A part of the texts.
@@ -81,6 +85,8 @@ impl Default for Asker {
             product_hash: 0,
             agent_hash: 0,
             instance_hash: 0,
+            node_hash: 0,
+            pod_hash: 0,
         }
     }
 }
@@ -150,6 +156,8 @@ impl Asker {
         self.client_hash = stable_hash(&self.client());
         self.product_hash = stable_hash(product.name);
         self.agent_hash = stable_hash(agent);
+        self.node_hash = self.node().map_or(0, stable_hash);
+        self.pod_hash = self.pod().map_or(0, stable_hash);
         self.instance_hash = stable_hash(&(self.client_hash, self.product_hash, self.instance()));
     }
 

@@ -76,7 +76,8 @@ impl<'e> Request<'e> {
 /// What an event says of its object, where it has no target that can be read.
 pub(super) fn object_without_target<'e>(event: &'e Event<'_>) -> Option<ObjectRef<'e>> {
     let uri: &str = &event.request_uri;
-    if !uri.is_empty() && go_url::unescape_path(go_url::split_target(uri).0).is_some() {
+    let is_plain = memchr::memchr(b'%', uri.as_bytes()).is_none();
+    if !uri.is_empty() && (is_plain || go_url::unescape_path(go_url::split_target(uri).0).is_some()) {
         return None;
     }
     let own = event.object.as_deref().cloned();

@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 
 use rustc_hash::FxBuildHasher;
 
-use crate::apiserver::ParsedTarget;
+use crate::k8s::go_url::split;
 use crate::k8s::selector::field_terms;
 
 /// A namespace's name as a hash; 0 for none, or for one that is not known.
@@ -23,17 +23,16 @@ pub fn namespace_hash(name: &str) -> u32 {
 pub fn of_path(path: &str) -> &str {
     let path = path.trim_matches('/');
     let skipped = if path.starts_with("apis/") { 3 } else { 2 };
-    let mut rest = path.split('/').skip(skipped).skip_while(|part| matches!(*part, "watch" | "proxy"));
+    let mut rest = split(path, b'/').skip(skipped).skip_while(|part| matches!(*part, "watch" | "proxy"));
     if rest.next() == Some("namespaces") { rest.next().unwrap_or_default() } else { "" }
 }
 
 /// The namespace that a LIST asks for, or empty: that in its path, or the one that it selects.
 #[must_use]
-pub fn asked_for<'t>(target: &'t ParsedTarget<'_>) -> Cow<'t, str> {
+pub fn asked_for<'t>(in_path: &'t str, selector: &'t str) -> Cow<'t, str> {
     const FIELD: &str = "metadata.namespace";
-    let (path, selector) = (of_path(&target.path), &*target.options.field_selector);
-    if !path.is_empty() || !selector.contains(FIELD) {
-        return Cow::Borrowed(path);
+    if !in_path.is_empty() || selector.is_empty() || !selector.contains(FIELD) {
+        return Cow::Borrowed(in_path);
     }
     let terms = field_terms(selector).unwrap_or_default();
     terms.into_iter().find(|term| term.label == FIELD).and_then(|term| term.equals).unwrap_or_default()
@@ -42,6 +41,7 @@ pub fn asked_for<'t>(target: &'t ParsedTarget<'_>) -> Cow<'t, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::apiserver::ParsedTarget;
 
     #[test]
     fn namespaces() {
@@ -55,7 +55,11 @@ mod tests {
             ("/api/v1/pods?fieldSelector=metadata.namespace%21%3Dprod", ""),
         ] {
             let parsed = ParsedTarget::parse(target).expect("a target");
-            assert_eq!(asked_for(&parsed), namespace, "{target}");
+            assert_eq!(
+                asked_for(of_path(&parsed.path), &parsed.options.field_selector),
+                namespace,
+                "{target}"
+            );
         }
         assert_eq!(namespace_hash(""), 0);
         assert!(namespace_hash("prod") != 0 && namespace_hash("prod") != namespace_hash("dev"));

@@ -32,7 +32,7 @@ pub struct Question {
     pub namespace_hash: u32,
     /// A hash of what it is for: its path with its field selector, which may name one object.
     pub target_hash: u64,
-    /// A hash of what a LIST or WATCH is of: its path and its selectors.
+    /// A hash of what a GET, LIST or WATCH is of: its path and its selectors; 0 for other requests.
     pub collection_hash: u64,
     /// The revision at which a further page is read.
     pub revision: Option<i64>,
@@ -74,17 +74,19 @@ impl Question {
             return Self::without_target(verb(), &ObjectRef::default(), true);
         };
         let options = &target.options;
-        let asked = Asked::new(method, &target.path, options);
+        let (asked, in_path) = Asked::in_namespace(method, &target.path, options);
         let unknown_keys = if asked.reads_list_options() { options.unknown_keys.as_slice() } else { &[] };
-        let revision = match ContinueToken::decode(&options.continue_token) {
-            ContinueToken::AtRevision(revision) => Some(revision),
+        let token = &*options.continue_token;
+        let revision = match Some(token).filter(|token| !token.is_empty()).map(ContinueToken::decode) {
+            Some(ContinueToken::AtRevision(revision)) => Some(revision),
             _ => None,
         };
+        let namespace = namespace::asked_for(in_path, &options.field_selector);
         Self {
             asked_hash: stable_hash(&asked),
             long_running: asked::is_long_running(&asked),
-            namespace: namespace::of_path(&target.path).into(),
-            namespace_hash: namespace_hash(&namespace::asked_for(&target)),
+            namespace: in_path.into(),
+            namespace_hash: namespace_hash(&namespace),
             target_hash: FxBuildHasher.hash_one((&*target.path, &*options.field_selector)),
             collection_hash: collection_hash(&asked, &target),
             revision,
@@ -125,15 +127,17 @@ impl Question {
 }
 
 fn collection_hash(asked: &Asked<&str>, target: &ParsedTarget<'_>) -> u64 {
+    if !matches!(asked.verb, Verb::Get | Verb::List | Verb::Watch) {
+        return 0;
+    }
     let options = &target.options;
-    let path = target.path.trim_end_matches('/');
+    let mut path = Cow::Borrowed(target.path.trim_end_matches('/'));
     // `/api/v1/watch/pods` is a WATCH of `/api/v1/pods`.
-    let path = match (asked.target, path.split_once("/watch/")) {
-        (asked::Target::Resource { watch_prefix: true, .. }, Some((version, rest))) => {
-            Cow::Owned(format!("{version}/{rest}"))
-        }
-        _ => Cow::Borrowed(path),
-    };
+    if let asked::Target::Resource { watch_prefix: true, .. } = asked.target
+        && let Some((version, rest)) = path.split_once("/watch/")
+    {
+        path = Cow::Owned(format!("{version}/{rest}"));
+    }
     let key = (&*path, &*options.field_selector, &*options.label_selector);
     FxBuildHasher.hash_one(key).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

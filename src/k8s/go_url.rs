@@ -12,7 +12,10 @@ use std::borrow::Cow;
 #[must_use]
 pub fn split_target(target: &str) -> (&str, &str) {
     let origin_form = if target.starts_with('/') { target } else { without_host(target) };
-    split_once(origin_form, b'?').unwrap_or((origin_form, ""))
+    match memchr::memchr(b'?', origin_form.as_bytes()) {
+        Some(at) => (&origin_form[..at], &origin_form[at + 1..]),
+        None => (origin_form, ""),
+    }
 }
 
 fn without_host(target: &str) -> &str {
@@ -33,7 +36,7 @@ pub fn unescape_path(path: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Splits at an ASCII byte. The standard library's splitting by `char` takes several times as long.
-pub(super) fn split(text: &str, at: u8) -> impl Iterator<Item = &str> {
+pub fn split(text: &str, at: u8) -> impl Iterator<Item = &str> {
     debug_assert!(at.is_ascii());
     let mut rest = Some(text);
     std::iter::from_fn(move || {

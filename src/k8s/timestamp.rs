@@ -58,26 +58,22 @@ pub struct RecentMinute {
     start: i64,
 }
 
-/// The length of an instant up to its seconds.
+/// The length of an instant as the apiserver writes it, and up to its seconds.
+const LENGTH: usize = 27;
 const MINUTE_LENGTH: usize = 17;
 
 impl RecentMinute {
     /// Microseconds since 1970-01-01T00:00:00Z of an RFC 3339 instant, or `None` if the text is none.
     #[must_use]
     pub fn parse_micros(&mut self, text: &str) -> Option<i64> {
-        if let Some((minute, [ten, one, b'.', fraction @ .., b'Z'])) = text.as_bytes().split_first_chunk()
+        if let Some(([minute @ .., s0, s1, b'.', f0, f1, f2, f3, f4, f5, b'Z'], [])) =
+            text.as_bytes().split_first_chunk::<LENGTH>()
             && *minute == self.text
-            && fraction.len() == 6
-            && *ten < b'6'
         {
-            let digits = [*ten, *one].into_iter().chain(fraction.iter().copied());
-            let (mut micros, mut is_number) = (0, true);
-            for digit in digits {
-                micros = micros * 10 + i64::from(digit.wrapping_sub(b'0'));
-                is_number &= digit.is_ascii_digit();
-            }
-            if is_number {
-                return Some(self.start + micros);
+            let digits = [s0, s1, f0, f1, f2, f3, f4, f5].map(|digit| digit.wrapping_sub(b'0'));
+            if digits[0] < 6 && digits.iter().all(|digit| *digit < 10) {
+                let micros = digits.iter().fold(0_u32, |sum, digit| sum * 10 + u32::from(*digit));
+                return Some(self.start + i64::from(micros));
             }
         }
         let micros = parse_micros(text)?;

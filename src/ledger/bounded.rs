@@ -175,7 +175,12 @@ impl DistinctSet {
 
     /// Adds a text. Tells whether it is not known to have been there.
     pub fn insert(&mut self, text: &str) -> bool {
-        let is_new = self.insert_hash(stable_hash(text));
+        self.insert_of(stable_hash(text), text)
+    }
+
+    /// As [`DistinctSet::insert`], of a text whose hash is known.
+    pub fn insert_of(&mut self, hash: u64, text: &str) -> bool {
+        let is_new = self.insert_hash(hash);
         if is_new {
             self.keep(prefix(text, MAX_TEXT));
         }

@@ -253,9 +253,9 @@ impl Ledger {
             },
         );
         if let Some(node) = asker.node() {
-            client.nodes.insert(node);
+            client.nodes.insert_of(asker.node_hash, node);
         }
-        if let Some(pod) = asker.pod().filter(|pod| client.pods.insert(pod)) {
+        if let Some(pod) = asker.pod().filter(|pod| client.pods.insert_of(asker.pod_hash, pod)) {
             client.workloads.insert(pod_name::workload(pod));
         }
         let product = asker.product();

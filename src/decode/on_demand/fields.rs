@@ -190,35 +190,38 @@ impl Fields {
     #[must_use]
     pub fn unescape(&mut self, text: &str, meant: &mut String) -> Option<()> {
         meant.clear();
-        let own = [
-            &mut self.kind,
-            &mut self.api_version,
-            &mut self.audit_id,
-            &mut self.stage,
-            &mut self.request_uri,
-            &mut self.verb,
-            &mut self.user_agent,
-            &mut self.received,
-            &mut self.ended,
-        ];
-        let users = [&mut self.user, &mut self.impersonated_user].into_iter().flatten().flat_map(|user| {
-            let extra = user.extra.iter_mut().flat_map(|extra| [&mut extra.pod_name, &mut extra.node_name]);
-            extra.chain([&mut user.username])
-        });
-        let annotations = self.annotations.iter_mut().flat_map(|annotations| {
-            [
-                &mut annotations.total,
-                &mut annotations.etcd,
-                &mut annotations.decode_response_object,
-                &mut annotations.deprecated,
-                &mut annotations.truncated,
-                &mut annotations.removed_release,
-            ]
-        });
-        for span in own.into_iter().chain(users).chain(annotations).filter(|span| span.escaped) {
+        let mut undo = |span: &mut Span| {
+            if !span.escaped {
+                return Some(());
+            }
             let start = meant.len();
             append(&text[span.start..span.end], meant)?;
             (span.start, span.end) = (start, meant.len());
+            Some(())
+        };
+        undo(&mut self.request_uri)?;
+        undo(&mut self.user_agent)?;
+        undo(&mut self.kind)?;
+        undo(&mut self.api_version)?;
+        undo(&mut self.audit_id)?;
+        undo(&mut self.stage)?;
+        undo(&mut self.verb)?;
+        undo(&mut self.received)?;
+        undo(&mut self.ended)?;
+        for user in [&mut self.user, &mut self.impersonated_user].into_iter().flatten() {
+            undo(&mut user.username)?;
+            if let Some(extra) = &mut user.extra {
+                undo(&mut extra.pod_name)?;
+                undo(&mut extra.node_name)?;
+            }
+        }
+        if let Some(annotations) = &mut self.annotations {
+            undo(&mut annotations.total)?;
+            undo(&mut annotations.etcd)?;
+            undo(&mut annotations.decode_response_object)?;
+            undo(&mut annotations.deprecated)?;
+            undo(&mut annotations.truncated)?;
+            undo(&mut annotations.removed_release)?;
         }
         Some(())
     }

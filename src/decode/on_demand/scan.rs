@@ -72,7 +72,8 @@ impl<'t> Scan<'t> {
     }
 
     /// Takes this text if it stands here.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "with a text that is known, comparing is a few instructions")]
     pub fn has(&mut self, literal: &[u8]) -> bool {
         let is_here = self.text[self.at..].starts_with(literal);
         if is_here {
@@ -82,13 +83,13 @@ impl<'t> Scan<'t> {
     }
 
     /// Takes a string whose first quote is the last byte of a text, with that before it.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "with a text that is known, comparing is a few instructions")]
     pub fn string_behind(&mut self, literal: &[u8]) -> Option<Span> {
         if self.has(literal) { self.string_end() } else { None }
     }
 
     /// Takes what is left of a string behind its first quote.
-    #[inline]
     pub fn string_end(&mut self) -> Option<Span> {
         let start = self.at;
         let (mut at, mut escaped) = (start, false);
@@ -96,6 +97,7 @@ impl<'t> Scan<'t> {
             let rest = self.text.get(at..)?;
             let found = match rest.first_chunk::<STEP>() {
                 Some(chunk) => special(u8x16::new(*chunk)),
+                // Of a line this is its very end.
                 None => {
                     rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | ..b' ')).map_or(0, |at| 1 << at)
                 }
