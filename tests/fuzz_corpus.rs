@@ -98,7 +98,7 @@ fn target() -> impl Strategy<Value = &'static str> {
     let all: Vec<&str> = fuzz_targets::names().collect();
     prop_oneof![
         3 => at.prop_map(move |at| all[at.index(all.len())]),
-        1 => prop::sample::select(vec!["klog", "json_scanner", "reader", "line", "etcd"]),
+        1 => prop::sample::select(vec!["klog", "on_demand", "json_scanner", "reader", "line", "etcd"]),
     ]
 }
 

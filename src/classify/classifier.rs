@@ -13,10 +13,9 @@ use crate::input::Place;
 use crate::k8s::timestamp::RecentMinute;
 use crate::k8s::{Event, Stage};
 
-/// How many askers and how many questions are remembered at first, and at most: what the second level of a
-/// processor's cache holds.
+/// How many askers and how many questions are remembered at first, and at most: some megabytes.
 const FIRST_SLOTS: usize = 1 << 4;
-const SLOTS: usize = 1 << 12;
+const SLOTS: usize = 1 << 13;
 /// What is made of longer texts, in bytes, is not remembered.
 const MAX_TEXT: usize = 2 << 10;
 
@@ -60,11 +59,11 @@ impl Classifier {
     }
 }
 
-/// What was made of the texts of the last records, in slots that their hashes choose.
+/// What was made of the texts of the last records, in pairs of slots that their hashes choose.
 #[derive(Debug)]
 struct Remembered<V> {
-    /// Of what each slot holds; 0 for nothing.
-    keys: Vec<u64>,
+    pairs: Vec<Pair>,
+    /// Two for each pair.
     values: Vec<V>,
     /// How often a slot was filled.
     filled: usize,
@@ -72,9 +71,17 @@ struct Remembered<V> {
     passing: V,
 }
 
+/// Of what two slots hold; 0 for nothing.
+#[derive(Debug, Default, Clone, Copy)]
+struct Pair {
+    keys: [u64; 2],
+    /// The slot that was asked for last: the other one gives way.
+    last: usize,
+}
+
 impl<V: Default> Default for Remembered<V> {
     fn default() -> Self {
-        Self { keys: Vec::new(), values: Vec::new(), filled: 0, passing: V::default() }
+        Self { pairs: Vec::new(), values: Vec::new(), filled: 0, passing: V::default() }
     }
 }
 
@@ -86,28 +93,38 @@ impl<V: Default> Remembered<V> {
             fill(&mut self.passing);
             return &self.passing;
         }
-        if self.slot(key).is_none_or(|slot| self.keys[slot] != key) {
+        let slot = self.slot(key).unwrap_or_else(|| {
             self.grow();
-            let slot = self.slot(key).expect("there is at least one slot");
-            self.keys[slot] = key;
+            let at = self.pair(key);
+            let pair = &mut self.pairs[at];
+            pair.last = 1 - pair.last;
+            pair.keys[pair.last] = key;
+            let slot = 2 * at + pair.last;
             fill(&mut self.values[slot]);
-        }
-        let slot = self.slot(key).expect("it was just filled");
+            slot
+        });
         &self.values[slot]
     }
 
-    fn slot(&self, key: u64) -> Option<usize> {
-        // A power of two of them.
-        let last = self.keys.len().checked_sub(1)?;
-        Some((key >> 32) as usize & last)
+    /// The slot that holds what is asked for.
+    fn slot(&mut self, key: u64) -> Option<usize> {
+        let at = self.pair(key);
+        let pair = self.pairs.get_mut(at)?;
+        pair.last = pair.keys.iter().position(|own| *own == key)?;
+        Some(2 * at + pair.last)
     }
 
-    /// Makes room where most slots were filled, and forgets what they held.
+    /// The pair of a key; there is a power of two of them.
+    fn pair(&self, key: u64) -> usize {
+        (key >> 32) as usize & self.pairs.len().saturating_sub(1)
+    }
+
+    /// Makes room where as many slots were filled as there are, and forgets what they held.
     fn grow(&mut self) {
         self.filled += 1;
-        if self.filled > self.keys.len() && self.keys.len() < SLOTS {
-            let slots = (2 * self.keys.len()).max(FIRST_SLOTS);
-            self.keys = vec![0; slots];
+        if self.filled > self.values.len() && self.values.len() < SLOTS {
+            let slots = (2 * self.values.len()).max(FIRST_SLOTS);
+            self.pairs = vec![Pair::default(); slots / 2];
             self.values.resize_with(slots, V::default);
             self.filled = 1;
         }

@@ -6,7 +6,7 @@ pub mod detect;
 pub mod envelope;
 pub mod etcd;
 pub mod klog;
-mod on_demand;
+pub mod on_demand;
 pub mod outcome;
 mod outer;
 mod parts;

@@ -99,10 +99,16 @@ fn special(word: u64) -> u64 {
 /// many bytes of the text it takes.
 fn code_point(text: &[u8]) -> Option<(char, usize)> {
     let unit = |at: usize| -> Option<u16> {
-        let digits = text.get(at..at + 6)?.strip_prefix(b"\\u")?;
-        // `from_str_radix` would take a sign.
-        digits.iter().all(u8::is_ascii_hexdigit).then_some(())?;
-        u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+        let [b'\\', b'u', digits @ ..] = text.get(at..)?.first_chunk::<6>()? else { return None };
+        digits.iter().try_fold(0, |unit, digit| {
+            let value = match digit {
+                b'0'..=b'9' => digit - b'0',
+                b'a'..=b'f' => digit - b'a' + 10,
+                b'A'..=b'F' => digit - b'A' + 10,
+                _ => return None,
+            };
+            Some(unit << 4 | u16::from(value))
+        })
     };
     let first = unit(0)?;
     if !(0xd800..0xe000).contains(&first) {

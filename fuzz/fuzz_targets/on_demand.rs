@@ -1,0 +1,5 @@
+//! Events read on demand, beside `serde_json`.
+
+#![no_main]
+
+kubetoll_fuzz::target!();

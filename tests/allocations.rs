@@ -1,0 +1,47 @@
+//! What an event costs the allocator once its like was seen: nothing.
+
+use kubetoll::input::Block;
+use kubetoll::pipeline::{Pass, Shared, Worker};
+
+#[allow(dead_code, reason = "others use the rest")]
+#[path = "support/run.rs"]
+mod run;
+#[allow(dead_code, reason = "others use the rest")]
+#[path = "../benches/support/synth/mod.rs"]
+mod synth;
+
+const EVENTS: usize = 3_000;
+/// For so many hours it is warmed up.
+const HOURS: usize = 20;
+
+/// Events in a block.
+fn block(log: &str) -> Block {
+    run::blocks(log.as_bytes(), |_| false).pop().expect("one block")
+}
+
+#[test]
+fn events_of_known_kinds_allocate_nothing() {
+    let first: String = synth::Log::new(7, 20).take(EVENTS).map(|line| line + "\n").collect();
+    assert!(first.contains("\"auditID\":\"") && first.contains("T08:"));
+    // Other requests of the same clients for the same, hours later.
+    let again = |hour: usize| {
+        block(
+            &first
+                .replace("T08:", &format!("T{hour:02}:"))
+                .replace("\"auditID\":\"", &format!("\"auditID\":\"{hour}")),
+        )
+    };
+    let settings = run::settings(1, &[]);
+    let timeline = run::timeline();
+    let shared = Shared::new(&settings, &timeline, &[]);
+    let mut worker = Worker::new(&shared, &Pass::Count);
+    (0..HOURS).for_each(|hour| worker.read(&again(hour)));
+    let later = again(HOURS);
+    let allocated = allocation_counter::measure(|| worker.read(&later));
+    // What is kept of requests grows now and then, all at once.
+    let each = allocated.count_total as f64 / EVENTS as f64;
+    assert!(each < 0.05, "{each} allocations an event");
+    let counted = worker.into_counted();
+    assert_eq!(counted.ledger.input.all_events(), (HOURS + 1) as u64 * EVENTS as u64);
+    assert_eq!(counted.ledger.input.duplicates, 0);
+}
