@@ -5,7 +5,7 @@ use kubetoll::apiserver::{
     Asked, Certainty, LimitVerdict, ParsedTarget, ServedFrom, Server, across_versions, certainty, judge,
 };
 use kubetoll::classify::Classifier;
-use kubetoll::decode::on_demand::Fields;
+use kubetoll::decode::on_demand::{Fields, RecentClients};
 use kubetoll::decode::{Decoder, Outcome, SourceFacts, detect};
 use kubetoll::input::framing::lines;
 use kubetoll::input::{Framing, Place};
@@ -140,7 +140,9 @@ pub fn user_agent(text: &str) {
 /// What is read on demand is what `serde_json` reads, wherever that reads it.
 pub fn on_demand(text: &str) {
     let mut meant = String::new();
-    let found = Fields::find(text).and_then(|mut fields| fields.unescape(text, &mut meant).map(|()| fields));
+    let mut recent = RecentClients::default();
+    let found = Fields::find(text, &mut recent)
+        .and_then(|mut fields| fields.unescape(text, &mut meant).map(|()| fields));
     let Some(fields) = found else { return };
     match serde_json::from_str::<Event<'_>>(text) {
         Ok(event) => assert_eq!(fields.event(text, &meant), event),

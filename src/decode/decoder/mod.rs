@@ -8,6 +8,7 @@ mod object;
 use super::carry::Carry;
 use super::envelope::{Envelope, cri, yaml};
 use super::klog::KlogTime;
+use super::on_demand::RecentClients;
 use super::outcome::{Foreign, Layers, Outcome};
 use super::parts::Parts;
 use super::skip::SkipReason;
@@ -46,6 +47,7 @@ pub struct Decoder {
     buffers: [Vec<u8>; Layers::MAX + 1],
     /// What the escaped fields of the event at hand mean.
     meant: String,
+    recent: RecentClients,
     parts: Parts,
     /// By output stream: where the last part stood.
     parts_at: [Layers; 2],

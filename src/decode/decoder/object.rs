@@ -42,7 +42,7 @@ impl Decoder {
     /// Hands over an object that is an audit event; false if it is none.
     pub(super) fn event(&mut self, text: &str, at: At<'_>, out: Out<'_>) -> bool {
         let mut meant = std::mem::take(&mut self.meant);
-        let on_demand = Fields::find(text).and_then(|mut fields| {
+        let on_demand = Fields::find(text, &mut self.recent).and_then(|mut fields| {
             fields.unescape(text, &mut meant)?;
             Some(fields)
         });

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::recent::RecentClients;
 use super::scan::{Scan, Span};
 use crate::decode::unescape::append;
 use crate::k8s::Event;
@@ -20,15 +21,61 @@ pub struct Fields {
     stage: Span,
     request_uri: Span,
     verb: Span,
-    user: Option<UserFields>,
-    impersonated_user: Option<UserFields>,
-    user_agent: Span,
+    client: ClientFields,
     object_ref: Option<Span>,
-    source_ips: Option<Span>,
     response_status: Option<Option<i32>>,
     received: Span,
     ended: Span,
     annotations: Option<AnnotationFields>,
+}
+
+/// The fields that tell of the client, which the server writes one behind the other.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ClientFields {
+    user: Option<UserFields>,
+    impersonated_user: Option<UserFields>,
+    source_ips: Option<Span>,
+    user_agent: Span,
+}
+
+impl ClientFields {
+    /// The same so many bytes further behind.
+    pub fn moved(self, by: u32) -> Self {
+        Self {
+            user: self.user.map(|user| user.moved(by)),
+            impersonated_user: self.impersonated_user.map(|user| user.moved(by)),
+            source_ips: self.source_ips.map(|span| span.moved(by)),
+            user_agent: self.user_agent.moved(by),
+        }
+    }
+
+    /// Takes them.
+    fn take(scan: &mut Scan<'_>) -> Option<Self> {
+        let mut client = Self::default();
+        if scan.has(br#","user":"#) {
+            client.user = Some(user_in_server_order(scan)?);
+        }
+        if scan.has(br#","impersonatedUser":"#) {
+            client.impersonated_user = Some(user_in_server_order(scan)?);
+        }
+        if scan.has(br#","sourceIPs":"#) {
+            client.source_ips = Some(raw(scan)?);
+        }
+        if scan.has(br#","userAgent":""#) {
+            client.user_agent = scan.string_end()?;
+        }
+        Some(client)
+    }
+}
+
+impl UserFields {
+    fn moved(self, by: u32) -> Self {
+        let extra = |extra: ExtraFields| ExtraFields {
+            pod_name: extra.pod_name.moved(by),
+            node_name: extra.node_name.moved(by),
+        };
+        Self { username: self.username.moved(by), extra: self.extra.map(extra) }
+    }
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -69,18 +116,18 @@ impl Fields {
     /// Finds the fields of an event. `None` for what is none, and for one that is written as no server does: then
     /// `serde_json` has to tell.
     #[must_use]
-    pub fn find(text: &str) -> Option<Self> {
-        Self::in_server_order(text).or_else(|| Self::in_any_order(text))
+    pub fn find(text: &str, recent: &mut RecentClients) -> Option<Self> {
+        Self::in_server_order(text, recent).or_else(|| Self::in_any_order(text))
     }
 
     /// Finds the fields of an event that is written to the letter as the log backend does.
     ///
     /// Source: k8s.io/apiserver `pkg/apis/audit/v1/types.go:Event`, whose fields come in their order, and Go's
     /// `encoding/json`, which sorts the keys of maps.
-    pub(super) fn in_server_order(text: &str) -> Option<Self> {
-        let mut scan = Scan::new(text);
-        let mut fields = Self::default();
+    pub(super) fn in_server_order(text: &str, recent: &mut RecentClients) -> Option<Self> {
         const START: &[u8] = br#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":""#;
+        let mut scan = Scan::new(text)?;
+        let mut fields = Self::default();
         scan.string_behind(START)?;
         fields.kind = KIND;
         fields.api_version = API_VERSION;
@@ -88,18 +135,7 @@ impl Fields {
         fields.stage = scan.string_behind(br#","stage":""#)?;
         fields.request_uri = scan.string_behind(br#","requestURI":""#)?;
         fields.verb = scan.string_behind(br#","verb":""#)?;
-        if scan.has(br#","user":"#) {
-            fields.user = Some(user_in_server_order(&mut scan)?);
-        }
-        if scan.has(br#","impersonatedUser":"#) {
-            fields.impersonated_user = Some(user_in_server_order(&mut scan)?);
-        }
-        if scan.has(br#","sourceIPs":"#) {
-            fields.source_ips = Some(raw(&mut scan)?);
-        }
-        if scan.has(br#","userAgent":""#) {
-            fields.user_agent = scan.string_end()?;
-        }
+        fields.client = recent.take(&mut scan, ClientFields::take)?;
         if scan.has(br#","objectRef":"#) {
             fields.object_ref = Some(raw(&mut scan)?);
         }
@@ -127,7 +163,7 @@ impl Fields {
 
     /// Finds the fields of an event in whatever order.
     pub(super) fn in_any_order(text: &str) -> Option<Self> {
-        let mut scan = Scan::new(text);
+        let mut scan = Scan::new(text)?;
         let mut fields = Self::default();
         let mut met = Met::default();
         scan.object(|scan, key| fields.take(scan, key, &mut met))?;
@@ -143,17 +179,17 @@ impl Fields {
             b"stage" => (3, &mut self.stage),
             b"requestURI" => (4, &mut self.request_uri),
             b"verb" => (5, &mut self.verb),
-            b"userAgent" => (6, &mut self.user_agent),
+            b"userAgent" => (6, &mut self.client.user_agent),
             b"requestReceivedTimestamp" => (7, &mut self.received),
             b"stageTimestamp" => (8, &mut self.ended),
             b"user" => {
                 met.once(9)?;
-                self.user = Some(user(scan)?);
+                self.client.user = Some(user(scan)?);
                 return Some(());
             }
             b"sourceIPs" => {
                 met.once(10)?;
-                self.source_ips = Some(raw(scan)?);
+                self.client.source_ips = Some(raw(scan)?);
                 return Some(());
             }
             b"objectRef" => {
@@ -173,7 +209,7 @@ impl Fields {
             }
             b"impersonatedUser" => {
                 met.once(14)?;
-                self.impersonated_user = Some(user(scan)?);
+                self.client.impersonated_user = Some(user(scan)?);
                 return Some(());
             }
             // Only older servers and some collectors write these.
@@ -195,12 +231,13 @@ impl Fields {
                 return Some(());
             }
             let start = meant.len();
-            append(&text[span.start..span.end], meant)?;
-            (span.start, span.end) = (start, meant.len());
+            append(&text[span.range()], meant)?;
+            // What escapes mean is no longer than they are.
+            (span.start, span.end) = (u32::try_from(start).ok()?, u32::try_from(meant.len()).ok()?);
             Some(())
         };
         undo(&mut self.request_uri)?;
-        undo(&mut self.user_agent)?;
+        undo(&mut self.client.user_agent)?;
         undo(&mut self.kind)?;
         undo(&mut self.api_version)?;
         undo(&mut self.audit_id)?;
@@ -208,7 +245,7 @@ impl Fields {
         undo(&mut self.verb)?;
         undo(&mut self.received)?;
         undo(&mut self.ended)?;
-        for user in [&mut self.user, &mut self.impersonated_user].into_iter().flatten() {
+        for user in [&mut self.client.user, &mut self.client.impersonated_user].into_iter().flatten() {
             undo(&mut user.username)?;
             if let Some(extra) = &mut user.extra {
                 undo(&mut extra.pod_name)?;
@@ -231,9 +268,9 @@ impl Fields {
     pub fn event<'e>(&self, text: &'e str, meant: &'e str) -> Event<'e> {
         let of = |span: Span| {
             let text = if span.escaped { meant } else { text };
-            Text(Cow::Borrowed(&text[span.start..span.end]))
+            Text(Cow::Borrowed(&text[span.range()]))
         };
-        let raw = |span: Span| Raw(&text[span.start..span.end]);
+        let raw = |span: Span| Raw(&text[span.range()]);
         let user = |user: UserFields| User {
             username: of(user.username),
             extra: user.extra.map(|extra| Extra {
@@ -248,12 +285,12 @@ impl Fields {
             stage_name: of(self.stage),
             request_uri: of(self.request_uri),
             verb: of(self.verb),
-            user: self.user.map(user),
-            impersonated_user: self.impersonated_user.map(user),
-            user_agent: of(self.user_agent),
+            user: self.client.user.map(user),
+            impersonated_user: self.client.impersonated_user.map(user),
+            user_agent: of(self.client.user_agent),
             object_ref: self.object_ref.map(raw),
             object: None,
-            source_ips: self.source_ips.map(raw),
+            source_ips: self.client.source_ips.map(raw),
             timestamp_v1alpha1: None,
             k8s_audit_level: None,
             response_status: self.response_status.map(|code| ResponseStatus { code }),
@@ -273,12 +310,12 @@ impl Fields {
 
 /// Takes a value as it is written.
 fn raw(scan: &mut Scan<'_>) -> Option<Span> {
-    let start = scan.at();
+    let start = scan.mark();
     if !matches!(scan.peek()?, b'{' | b'[' | b'"') {
         return None;
     }
     scan.skip()?;
-    Some(Span { start, end: scan.at(), escaped: false })
+    Some(Span { start, end: scan.mark(), escaped: false })
 }
 
 /// Takes a user whose fields come in the order in which the server writes them, and none with another name.

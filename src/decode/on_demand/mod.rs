@@ -6,9 +6,11 @@
 //! that damage within a body does not lose the event.
 
 mod fields;
+mod recent;
 mod scan;
 
 pub use fields::Fields;
+pub use recent::RecentClients;
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,8 @@
 //!
 //! Source of the masks: G. Langdale, D. Lemire, "Parsing gigabytes of JSON per second", 2019.
 
+use std::ops::Range;
+
 use wide::u8x16;
 
 /// Bytes that are looked at together in strings.
@@ -23,21 +25,44 @@ pub(super) struct Scan<'t> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Span {
     /// Offset of its first byte.
-    pub start: usize,
+    pub start: u32,
     /// Offset behind its last byte.
-    pub end: usize,
+    pub end: u32,
     /// It holds escapes.
     pub escaped: bool,
 }
 
+impl Span {
+    /// The same in a text that stands so many bytes further behind.
+    pub fn moved(self, by: u32) -> Self {
+        Self { start: self.start.wrapping_add(by), end: self.end.wrapping_add(by), ..self }
+    }
+
+    /// Where it stands.
+    pub fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
 impl<'t> Scan<'t> {
-    /// The start of a text.
-    pub fn new(text: &'t str) -> Self {
-        Self { text: text.as_bytes(), at: 0 }
+    /// The start of a text; `None` for one whose places four bytes can't hold.
+    pub fn new(text: &'t str) -> Option<Self> {
+        u32::try_from(text.len()).ok().map(|_| Self { text: text.as_bytes(), at: 0 })
     }
 
     pub fn at(&self) -> usize {
         self.at
+    }
+
+    /// The place, as spans hold it.
+    #[allow(clippy::cast_possible_truncation, reason = "no text is longer")]
+    pub fn mark(&self) -> u32 {
+        self.at as u32
+    }
+
+    /// What comes next.
+    pub fn rest(&self) -> &'t [u8] {
+        &self.text[self.at..]
     }
 
     /// Goes back to a place that was passed.
@@ -46,7 +71,7 @@ impl<'t> Scan<'t> {
     }
 
     pub fn bytes(&self, span: Span) -> &'t [u8] {
-        &self.text[span.start..span.end]
+        &self.text[span.range()]
     }
 
     pub fn peek(&self) -> Option<u8> {
@@ -91,8 +116,8 @@ impl<'t> Scan<'t> {
 
     /// Takes what is left of a string behind its first quote.
     pub fn string_end(&mut self) -> Option<Span> {
-        let start = self.at;
-        let (mut at, mut escaped) = (start, false);
+        let start = self.mark();
+        let (mut at, mut escaped) = (self.at, false);
         loop {
             let rest = self.text.get(at..)?;
             let found = match rest.first_chunk::<STEP>() {
@@ -109,8 +134,10 @@ impl<'t> Scan<'t> {
             at += found.trailing_zeros() as usize;
             match self.text[at] {
                 b'"' => {
-                    self.at = at + 1;
-                    return Some(Span { start, end: at, escaped });
+                    self.at = at;
+                    let end = self.mark();
+                    self.at += 1;
+                    return Some(Span { start, end, escaped });
                 }
                 b'\\' => {
                     escaped = true;
@@ -318,7 +345,7 @@ mod tests {
     }
 
     fn skipped(text: &str) -> Option<usize> {
-        let mut scan = Scan::new(text);
+        let mut scan = Scan::new(text)?;
         scan.skip().map(|()| scan.at())
     }
 

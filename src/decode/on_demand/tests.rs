@@ -3,16 +3,21 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::Fields;
+use super::{Fields, RecentClients};
 use crate::k8s::Event;
 
 /// Reads a text in both ways. True if it was read on demand.
 fn check(text: &str) -> bool {
+    check_after(&mut RecentClients::default(), text)
+}
+
+/// The same after others.
+fn check_after(recent: &mut RecentClients, text: &str) -> bool {
     let mut meant = String::new();
-    if let Some(fields) = Fields::in_server_order(text) {
+    if let Some(fields) = Fields::in_server_order(text, recent) {
         assert_eq!(Some(fields), Fields::in_any_order(text), "{text}");
     }
-    let Some(mut fields) = Fields::find(text) else { return false };
+    let Some(mut fields) = Fields::find(text, recent) else { return false };
     let Some(()) = fields.unescape(text, &mut meant) else { return false };
     match serde_json::from_str::<Event<'_>>(text) {
         Ok(event) => assert_eq!(fields.event(text, &meant), event, "{text}"),
@@ -27,7 +32,7 @@ const EVENT: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"R
 #[test]
 fn an_event_as_a_server_writes_it_is_read_on_demand() {
     assert!(check(EVENT));
-    assert!(Fields::in_server_order(EVENT).is_some());
+    assert!(Fields::in_server_order(EVENT, &mut RecentClients::default()).is_some());
     let indented = serde_json::to_string_pretty(&serde_json::from_str::<Value>(EVENT).expect("JSON"));
     assert!(check(&indented.expect("JSON")), "with spaces, in another order");
 }
@@ -117,6 +122,27 @@ proptest! {
         }
         text.truncate(cut);
         check(&text.into_iter().collect::<String>());
+    }
+
+    #[test]
+    fn clients_that_were_read_before(
+        clients in prop::collection::vec((0_u8..4, 0_u8..30, "[a-z\\\\\"]{0,2}", 0_u8..3), 1..150),
+    ) {
+        let mut recent = RecentClients::default();
+        for (user, pod, agent, damage) in clients {
+            let agent = json!(agent).to_string();
+            let text = EVENT
+                .replace("serviceaccount:a:b", &format!("serviceaccount:a:{user}"))
+                .replace("p1", &format!("pod-{pod}"))
+                .replace("JTI=1", &format!("JTI={}", u32::from(pod) * 7919 % 101))
+                .replace("kubectl/v1.30.0", &agent[1..agent.len() - 1]);
+            let text = match damage {
+                0 => text.replace("\"objectRef\"", "\"objectRef"),
+                1 => text.replace(",\"userAgent\"", "x,\"userAgent\""),
+                _ => text,
+            };
+            prop_assert_eq!(check_after(&mut recent, &text), damage == 2, "{}", text);
+        }
     }
 
     #[test]
