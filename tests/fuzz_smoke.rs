@@ -166,6 +166,9 @@ proptest! {
             for damage in damage {
                 damage.apply(&mut line);
             }
+            if let Ok(line) = std::str::from_utf8(&line) {
+                fuzz_bodies::on_demand(line);
+            }
             text.append(&mut line);
             text.push(b'\n');
         }

@@ -6,16 +6,19 @@
 use super::access;
 use super::asker::Asker;
 use super::event::{self, Request};
-use super::fingerprint::Fingerprints;
+use super::fingerprint::{Fingerprints, Keys};
 use super::question::Question;
 use crate::decode::klog::AccessLine;
 use crate::input::Place;
+use crate::k8s::event::ClientText;
 use crate::k8s::timestamp::RecentMinute;
 use crate::k8s::{Event, Stage};
 
 /// How many askers and how many questions are remembered at first, and at most: some megabytes.
 const FIRST_SLOTS: usize = 1 << 4;
 const SLOTS: usize = 1 << 13;
+/// For how many texts that tell of a client it is remembered what that is known by.
+const TEXTS: usize = 1 << 12;
 /// What is made of longer texts, in bytes, is not remembered.
 const MAX_TEXT: usize = 2 << 10;
 
@@ -25,6 +28,8 @@ pub struct Classifier {
     prints: Fingerprints,
     askers: Remembered<Asker>,
     questions: Remembered<Question>,
+    /// What the askers of texts are known by, which are told apart by their numbers.
+    texts: Vec<(Option<ClientText>, u64)>,
     minute: RecentMinute,
 }
 
@@ -38,13 +43,28 @@ impl Classifier {
     /// Makes a request of an event. `stage` is the event's.
     pub fn event<'e>(&'e mut self, event: &'e Event<'_>, stage: Stage, place: Place) -> Request<'e> {
         let object = event::object_without_target(event);
-        let keys = self.prints.keys(event, object.as_ref());
+        let keys =
+            Keys { asker: self.asker_key(event), question: self.prints.question(event, object.as_ref()) };
         let asker = self.askers.get(keys.asker, Asker::size(event), |asker| asker.become_that_of(event));
         let question = self.questions.get(keys.question, event.request_uri.len(), |question| {
             *question = Question::of(event, object.as_ref());
         });
         let times = event::Times::of(event, stage, &mut self.minute);
         event::request(event, asker, question, keys, stage, times, place)
+    }
+
+    /// What the asker is known by.
+    fn asker_key(&mut self, event: &Event<'_>) -> u64 {
+        let Some(text) = event.client else { return self.prints.asker(event) };
+        let slot = usize::try_from(text.number()).unwrap_or(usize::MAX) % TEXTS;
+        if self.texts.is_empty() {
+            self.texts.resize(TEXTS, (None, 0));
+        }
+        let known = &mut self.texts[slot];
+        if known.0 != Some(text) {
+            *known = (Some(text), self.prints.asker(event));
+        }
+        known.1
     }
 
     /// Makes a request of an access line. `ended` is the line's own time in microseconds since 1970.

@@ -28,10 +28,9 @@ pub(super) struct Keys {
 }
 
 impl Fingerprints {
-    /// What an event's client and its question are known by: hashes of all that they are found out from. `object` is
-    /// what tells the question where the event has no target.
+    /// What an event's client is known by: a hash of all that it is found out from. Never 0.
     #[must_use]
-    pub(super) fn keys(&self, event: &Event<'_>, object: Option<&ObjectRef<'_>>) -> Keys {
+    pub(super) fn asker(&self, event: &Event<'_>) -> u64 {
         let mut hash = self.0.build_hasher();
         add(&mut hash, &event.user_agent);
         for user in [&event.user, &event.impersonated_user] {
@@ -49,7 +48,12 @@ impl Fingerprints {
             add(&mut hash, &extra.pod_name.0);
             add(&mut hash, &extra.node_name.0);
         }
-        let asker = hash.finish();
+        hash.finish().max(1)
+    }
+
+    /// What an event's question is known by, likewise. `object` tells it where the event has no target.
+    #[must_use]
+    pub(super) fn question(&self, event: &Event<'_>, object: Option<&ObjectRef<'_>>) -> u64 {
         let mut hash = self.0.build_hasher();
         add(&mut hash, &event.verb);
         add(&mut hash, &event.request_uri);
@@ -60,10 +64,10 @@ impl Fingerprints {
                 add(&mut hash, name);
             }
         }
-        Keys { asker: asker.max(1), question: hash.finish().max(1) }
+        hash.finish().max(1)
     }
 
-    /// The same of a line of an access log.
+    /// Both of a line of an access log.
     #[must_use]
     pub(super) fn line_keys(&self, line: &AccessLine<'_>) -> Keys {
         let mut hash = self.0.build_hasher();

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::num::NonZeroU64;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
@@ -168,6 +170,30 @@ pub struct Event<'a> {
     /// The server's own measurements, among others.
     #[serde(borrow, default)]
     pub annotations: Option<Annotations<'a>>,
+    /// Which client it is of, if that was met before.
+    #[serde(skip)]
+    pub client: Option<ClientText>,
+}
+
+/// The text that tells of a client, as a number: the same in two events only if `user`, `impersonatedUser`, `sourceIPs`
+/// and `userAgent` are written the same in both. In two that are written the same it may differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientText(NonZeroU64);
+
+impl ClientText {
+    /// One that no event had before.
+    #[must_use]
+    pub fn another() -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let number = LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        Self(NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN))
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.0.get()
+    }
 }
 
 /// A user of an event.

@@ -102,12 +102,15 @@ fn hex(digit: u8) -> Option<u8> {
 ///
 /// Limit: a server built with Go before 1.17 (Kubernetes up to 1.22) took `;` for a separator.
 pub fn query_pairs(query: &str) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
-    let has_semicolon = memchr::memchr(b';', query.as_bytes()).is_some();
+    let is_plain = memchr::memchr3(b';', b'%', b'+', query.as_bytes()).is_none();
     split(query, b'&').filter_map(move |pair| {
-        if pair.is_empty() || (has_semicolon && pair.contains(';')) {
+        if pair.is_empty() || (!is_plain && pair.contains(';')) {
             return None;
         }
         let (key, value) = split_once(pair, b'=').unwrap_or((pair, ""));
+        if is_plain {
+            return Some((Cow::Borrowed(key), Cow::Borrowed(value)));
+        }
         Some((unescape_query(key)?, unescape_query(value)?))
     })
 }

@@ -6,7 +6,7 @@ use super::recent::RecentClients;
 use super::scan::{Scan, Span};
 use crate::decode::unescape::append;
 use crate::k8s::Event;
-use crate::k8s::event::{Annotations, Extra, First, Raw, ResponseStatus, Text, User};
+use crate::k8s::event::{Annotations, ClientText, Extra, First, Raw, ResponseStatus, Text, User};
 
 /// Where `Event` and the API's version stand in an event that is written as the log backend does.
 const KIND: Span = Span { start: 9, end: 14, escaped: false };
@@ -22,6 +22,8 @@ pub struct Fields {
     request_uri: Span,
     verb: Span,
     client: ClientFields,
+    /// The text that tells of the client, if it was met before.
+    pub(super) client_text: Option<ClientText>,
     object_ref: Option<Span>,
     response_status: Option<Option<i32>>,
     received: Span,
@@ -135,7 +137,7 @@ impl Fields {
         fields.stage = scan.string_behind(br#","stage":""#)?;
         fields.request_uri = scan.string_behind(br#","requestURI":""#)?;
         fields.verb = scan.string_behind(br#","verb":""#)?;
-        fields.client = recent.take(&mut scan, ClientFields::take)?;
+        (fields.client, fields.client_text) = recent.take(&mut scan, ClientFields::take)?;
         if scan.has(br#","objectRef":"#) {
             fields.object_ref = Some(raw(&mut scan)?);
         }
@@ -296,6 +298,7 @@ impl Fields {
             response_status: self.response_status.map(|code| ResponseStatus { code }),
             request_received_timestamp: of(self.received),
             stage_timestamp: of(self.ended),
+            client: self.client_text,
             annotations: self.annotations.map(|own| Annotations {
                 total: of(own.total),
                 etcd: of(own.etcd),

@@ -9,6 +9,7 @@ use rustc_hash::FxHasher;
 
 use super::fields::ClientFields;
 use super::scan::Scan;
+use crate::k8s::event::ClientText;
 
 /// How many are remembered at first, and at most.
 const FIRST_SLOTS: usize = 1 << 4;
@@ -47,6 +48,7 @@ struct Known {
     text: Vec<u8>,
     /// Its fields, by their places in the text.
     fields: ClientFields,
+    name: Option<ClientText>,
 }
 
 impl RecentClients {
@@ -55,13 +57,13 @@ impl RecentClients {
         &mut self,
         scan: &mut Scan<'_>,
         read: impl FnOnce(&mut Scan<'_>) -> Option<ClientFields>,
-    ) -> Option<ClientFields> {
+    ) -> Option<(ClientFields, Option<ClientText>)> {
         let (start, rest) = (scan.mark(), scan.rest());
-        let Some(hash) = user_hash(scan) else { return read(scan) };
+        let Some(hash) = user_hash(scan) else { return read(scan).map(|fields| (fields, None)) };
         let known = self.slot(hash, rest).map(|slot| &self.known[slot]);
         if let Some(known) = known.filter(|known| !known.text.is_empty() && rest.starts_with(&known.text)) {
             scan.back_to(start as usize + known.text.len());
-            return Some(known.fields.moved(start));
+            return Some((known.fields.moved(start), known.name));
         }
         scan.back_to(start as usize);
         let fields = read(scan)?;
@@ -69,7 +71,7 @@ impl RecentClients {
         if text.len() <= MAX_TEXT {
             self.remember(hash, text, fields.moved(start.wrapping_neg()));
         }
-        Some(fields)
+        Some((fields, None))
     }
 
     /// The slot of a client, by what follows where those of its user differ.
@@ -100,6 +102,7 @@ impl RecentClients {
             known.text.clear();
             known.text.extend_from_slice(text);
             known.fields = fields;
+            known.name = Some(ClientText::another());
         }
     }
 
