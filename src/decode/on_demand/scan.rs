@@ -33,8 +33,11 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The same in a text that stands so many bytes further behind.
+    /// The same in a text that stands so many bytes further behind. Nothing stays nothing.
     pub fn moved(self, by: u32) -> Self {
+        if self == Self::default() {
+            return self;
+        }
         Self { start: self.start.wrapping_add(by), end: self.end.wrapping_add(by), ..self }
     }
 
