@@ -149,7 +149,7 @@ proptest! {
                 0 => cut(&text, ",\"extra\"", "},\"impersonatedUser\""),
                 1 => cut(&text, ",\"impersonatedUser\"", ",\"sourceIPs\""),
                 2 => cut(&text, ",\"userAgent\"", ",\"objectRef\""),
-                3 => cut(&text, ",\"authentication.kubernetes.io/node-name", "},\"impersonatedUser\""),
+                3 => cut(&text, ",\"authentication.kubernetes.io/node-name", "}},\"impersonatedUser\""),
                 _ => text,
             };
             let text = match damage {
