@@ -129,15 +129,15 @@ proptest! {
 
     #[test]
     fn clients_that_were_read_before(
-        clients in prop::collection::vec((0_u8..4, 0_u8..30, "[a-z\\\\\"]{0,2}", 0_u8..3, 0_u8..5), 1..150),
+        clients in prop::collection::vec((0_u8..2, 0_u8..9, "[a\\\\]?", 0_u8..9, 0_u8..5, 0_usize..20), 1..150),
     ) {
         let mut recent = RecentClients::default();
-        for (user, pod, agent, damage, lacks) in clients {
+        for (user, pod, agent, damage, lacks, before) in clients {
             let agent = json!(agent).to_string();
             let text = EVENT
                 .replace("serviceaccount:a:b", &format!("serviceaccount:a:{user}"))
                 // No two stand at the same place.
-                .replace("limit=500", &"x".repeat(usize::from(pod)))
+                .replace("limit=500", &"x".repeat(before))
                 .replace("p1", &format!("pod-{pod}"))
                 .replace("JTI=1", &format!("JTI={}", u32::from(pod) * 7919 % 101))
                 .replace("kubectl/v1.30.0", &agent[1..agent.len() - 1]);
@@ -157,7 +157,7 @@ proptest! {
                 1 => text.replace(",\"sourceIPs\"", "x,\"sourceIPs\""),
                 _ => text,
             };
-            prop_assert_eq!(check_after(&mut recent, &text), damage == 2, "{}", text);
+            prop_assert_eq!(check_after(&mut recent, &text), damage > 1, "{}", text);
         }
     }
 
