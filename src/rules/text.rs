@@ -1,7 +1,7 @@
 //! Texts of rules with placeholders: messages, fixes. minijinja; the placeholders are the names of [`super::names`].
 
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 use minijinja::{Environment, UndefinedBehavior, Value};
@@ -20,11 +20,11 @@ const LONGEST: usize = 16 << 10;
 const LONGEST_PLACEHOLDER: usize = 200;
 const MOST_PLACEHOLDERS: usize = 100;
 
-/// A text that was checked, and compiled: a rule may find thousands.
+/// A text that was checked. It is compiled once: a rule may find thousands, and most rules find nothing.
 #[derive(Debug)]
 pub struct Text {
     source: String,
-    compiled: Environment<'static>,
+    compiled: OnceLock<Environment<'static>>,
 }
 
 /// The name of the one template of an environment.
@@ -42,9 +42,6 @@ impl Text {
     ///
     /// # Errors
     /// All that is wrong with it.
-    ///
-    /// # Panics
-    /// Never: what compiles once compiles again.
     pub fn compile(source: &str, scope: &Scope<'_>, plain: bool) -> Result<Self, Vec<Wrong>> {
         if let Some(wrong) = too_long(source) {
             return Err(vec![wrong]);
@@ -67,10 +64,7 @@ impl Text {
         if !wrong.is_empty() {
             return Err(wrong);
         }
-        let source = source.trim_end().to_owned();
-        let mut compiled = ENVIRONMENT.clone();
-        compiled.add_template_owned(ONLY, source.clone()).expect("it was compiled just now");
-        let text = Self { source, compiled };
+        let text = Self::compile_right(source);
         // An unknown filter, and an operation that no value of a name's type allows, fail only when they are used.
         match text.render(&samples(scope)) {
             Ok(_) => Ok(text),
@@ -78,6 +72,11 @@ impl Text {
                 Err(vec![Wrong { offset: 0, message: format!("the text can't be filled in: {error}") }])
             }
         }
+    }
+
+    /// A text that is known to be right.
+    pub(super) fn compile_right(source: &str) -> Self {
+        Self { source: source.trim_end().to_owned(), compiled: OnceLock::new() }
     }
 
     /// As it is written.
@@ -98,9 +97,14 @@ impl Text {
     /// Where a filter or an operation fails on a value.
     ///
     /// # Panics
-    /// Never: the template is there.
+    /// Never: the text was checked.
     pub fn render(&self, values: &Value) -> Result<String, String> {
-        let template = self.compiled.get_template(ONLY).expect("it was added when the text was read");
+        let compiled = self.compiled.get_or_init(|| {
+            let mut compiled = ENVIRONMENT.clone();
+            compiled.add_template_owned(ONLY, self.source.clone()).expect("the text was checked");
+            compiled
+        });
+        let template = compiled.get_template(ONLY).expect("it was added just now");
         template.render(values).map_err(|error| error.to_string())
     }
 }

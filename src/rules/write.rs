@@ -2,12 +2,12 @@
 
 use minijinja::Value as Filled;
 
-use super::columns::fact;
 use super::facts::{CLIENT, Facts, REQUEST, SERVER};
 use super::finding::{Finding, Path};
 use super::group::Group;
 use super::input::{INPUT, InputFacts};
 use super::judge::{threshold, word};
+use super::rows::fact;
 use super::rule::{Fix, Rule, Severity};
 use super::stats::{OF_FAILURES, STATS, peak_mean_minutes};
 use super::text::{Named, Text};
@@ -230,13 +230,15 @@ fn fix(
     for (when, text) in cases {
         let holds = match when {
             None => true,
-            Some(condition) => {
-                let values: Vec<Value<'_>> =
-                    condition.names.iter().map(|name| fact(*name, leading)).collect();
-                condition
-                    .evaluate(&values, |name| word(name, rule))
-                    .map_err(|error| format!("{}: {error}", rule.id))?
-            }
+            Some(condition) => match condition.tell(|name| fact(name, leading)) {
+                Some(holds) => holds,
+                None => {
+                    let values: Vec<Value<'_>> =
+                        condition.names.iter().map(|name| fact(*name, leading)).collect();
+                    let told = condition.evaluate(&values, |name| word(name, rule));
+                    told.map_err(|error| format!("{}: {error}", rule.id))?
+                }
+            },
         };
         if holds {
             return fill(text);
