@@ -234,7 +234,10 @@ fn cel_is_asked_once_for_each_combination_of_facts() {
         (judged.runs, judged.findings.len())
     };
     // Two verbs; then one number of requests a group: 1 for secrets, 2 for pods.
-    assert_eq!(runs("request.verb.matches('^[^x]')", "true && [0].all(few, stats.requests > few)"), (2 + 2, 80));
+    assert_eq!(
+        runs("request.verb.matches('^[^x]')", "true && [0].all(few, stats.requests > few)"),
+        (2 + 2, 80)
+    );
     // Each side of && by itself, the right one on what the left one holds for.
     let (verb, resource) = ("request.verb.matches('list')", "request.resource.matches('pods')");
     assert_eq!(runs(&format!("{verb} && {resource}"), "true"), (2 + 2, 40));

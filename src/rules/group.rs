@@ -11,7 +11,7 @@ use crate::accounts::etcd::SlowReads;
 use crate::accounts::{Account, Accounts, Entry, ShapeKey};
 use crate::cost::{Cost, Known, Part};
 use crate::k8s::Verb;
-use crate::ledger::{Histogram, Load, Merge, Row, Targets, Timeline, timeline::Rate};
+use crate::ledger::{Histogram, Load, Merge, Row, Targets, timeline::Rate};
 use crate::patterns::Pattern;
 
 /// What a client does with a resource, whatever a rule matched.
@@ -149,13 +149,16 @@ impl<'a> Group<'a> {
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         *self.rate.get_or_init(|| {
-            let (mut all, mut load) = (Timeline::default(), Load::default());
-            for facts in &self.rows {
-                let times = facts.row.times(self.whole.accounts.received_only);
-                load.add_all(&times);
+            let times = || self.rows.iter().map(|facts| facts.row.times(self.whole.accounts.received_only));
+            let all = times().reduce(|mut all, times| {
                 all.merge(times);
-            }
-            load.rate(&all)
+                all
+            })?;
+            Load::rate_of(&all, || {
+                let mut load = Load::default();
+                times().for_each(|times| load.add_all(&times));
+                load
+            })
         })
     }
 

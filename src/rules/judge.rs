@@ -1,7 +1,7 @@
 //! From accounts to findings.
 //!
-//! A condition that is for CEL alone runs once for each distinct combination of the facts that it names, and its answer
-//! is remembered by them; others run natively, which takes no longer than to look an answer up.
+//! A part of a condition that hangs on one fact, and one that is for CEL alone, runs once for each distinct combination
+//! of the facts that it names, and its answer is remembered by them; others take no longer to run than to look up.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use super::facts::{CLIENT, Facts, REQUEST, SERVER};
 use super::group::Group;
 use super::input::{INPUT, InputFacts};
 use super::names::{NameRef, Root, threshold_kind};
-use super::rows::{Rows, fact};
+use super::rows::{Column, Rows, fact};
 use super::rule::{Rule, Severity};
 use super::stats::STATS;
 use super::value::{Kind, Value};
@@ -46,7 +46,7 @@ pub fn judge(
     rules: &[Rule],
     suppressions: &[Suppression],
 ) -> Judged {
-    let rows = Rows::new(accounts);
+    let rows = Rows::new(accounts, rules);
     let input = InputFacts::of(input, &rows.whole);
     let judged: Vec<Judged> = rules
         .par_iter()
@@ -93,26 +93,52 @@ type Memo<'v, A> = HashMap<Vec<Value<'v>>, A, FxBuildHasher>;
 /// CEL's answers of each level.
 type Levels = [Memo<'static, bool>];
 
-/// A part of a rule's match, and CEL's answers.
+/// A part of a rule's match, and the answers to it.
 struct PartOfMatch<'r> {
     part: &'r Part,
-    memo: Memo<'r, Result<bool, String>>,
+    /// The fact that it hangs on alone, and the answer to each of its values.
+    column: Option<(&'r Column, Vec<Option<Answer>>)>,
+    memo: Memo<'r, Answer>,
 }
 
+/// Whether a part holds, or why that can't be told.
+type Answer = Result<bool, String>;
+
 impl<'r> PartOfMatch<'r> {
+    fn new(part: &'r Part, rows: &'r Rows<'_>) -> Self {
+        let column = part.only_name().and_then(|name| rows.column(name));
+        Self {
+            part,
+            column: column.map(|column| (column, vec![None; column.values.len()])),
+            memo: Memo::default(),
+        }
+    }
+
     fn holds(
         &mut self,
-        row: &'r Facts<'_>,
-        run: &mut impl FnMut(&Part, &[Value<'_>]) -> Result<bool, String>,
-    ) -> Result<bool, String> {
-        if let Some(holds) = self.part.tell(|name| fact(name, row)) {
+        row: u32,
+        rows: &'r Rows<'_>,
+        run: &mut impl FnMut(&Part, &[Value<'_>]) -> Answer,
+    ) -> Answer {
+        let part = self.part;
+        if let Some((column, answers)) = &mut self.column {
+            let id = column.ids[row as usize] as usize;
+            let answer = answers[id].get_or_insert_with(|| {
+                let value = &column.values[id];
+                let told = part.tell(|_| value.as_borrowed());
+                told.map_or_else(|| run(part, std::slice::from_ref(value)), Ok)
+            });
+            return answer.clone();
+        }
+        let facts = &rows.facts[row as usize];
+        if let Some(holds) = part.tell(|name| fact(name, facts)) {
             return Ok(holds);
         }
-        let values: Vec<Value<'r>> = self.part.names.iter().map(|name| fact(*name, row)).collect();
+        let values: Vec<Value<'r>> = part.names.iter().map(|name| fact(*name, facts)).collect();
         if let Some(known) = self.memo.get(&values) {
             return known.clone();
         }
-        let holds = run(self.part, &values);
+        let holds = run(part, &values);
         self.memo.insert(values, holds.clone());
         holds
     }
@@ -206,7 +232,7 @@ impl<'r> OneRule<'r, '_> {
         let count = u32::try_from(self.rows.facts.len()).unwrap_or(u32::MAX);
         let Some(condition) = &self.rule.matches else { return (0..count).collect() };
         let mut parts: Vec<PartOfMatch<'_>> =
-            condition.parts.iter().map(|part| PartOfMatch { part, memo: Memo::default() }).collect();
+            condition.parts.iter().map(|part| PartOfMatch::new(part, self.rows)).collect();
         let rows = self.rows;
         (0..count)
             .filter(|row| rows.facts[*row as usize].row.events > 0)
@@ -214,9 +240,7 @@ impl<'r> OneRule<'r, '_> {
                 // A part that does not hold settles it, even if another can't be told.
                 let mut failed = None;
                 for part in &mut parts {
-                    match part
-                        .holds(&rows.facts[*row as usize], &mut |part, values| self.run_part(part, values))
-                    {
+                    match part.holds(*row, rows, &mut |part, values| self.run_part(part, values)) {
                         Ok(true) => {}
                         Ok(false) => return false,
                         Err(error) => failed = Some(error),

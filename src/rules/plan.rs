@@ -166,8 +166,7 @@ impl Plan {
 
     fn value<'v>(&'v self, find: &impl Fn(NameRef) -> Value<'v>) -> Option<Value<'v>> {
         Some(match self {
-            Self::Constant(Value::Text(text)) => Value::Text(text.as_ref().into()),
-            Self::Constant(value) => value.clone(),
+            Self::Constant(value) => value.as_borrowed(),
             Self::Name(name) => find(*name),
             Self::Choice(parts) => parts[if parts[0].holds(find)? { 1 } else { 2 }].value(find)?,
             Self::Arithmetic(by, parts) => joined(*by, &parts[0].value(find)?, &parts[1].value(find)?)?,

@@ -10,7 +10,7 @@ use super::condition::Wrong;
 use super::figures;
 use super::mistake::expected;
 use super::names::{Root, Scope};
-use super::value::Kind;
+use super::value::{Kind, Value as Found};
 
 /// What a text may name beside the roots' names.
 const PLAIN: [&str; 4] = ["client", "resource", "product", "shape"];
@@ -185,13 +185,18 @@ fn unknown(name: &str, scope: &Scope<'_>, plain: bool) -> Option<String> {
     Some(format!("no such placeholder '{name}'{}", expected(rest, scope.words(root))))
 }
 
+/// The value of each name.
+pub type Values = Vec<(&'static str, Found<'static>)>;
+
 /// A client in a message: its name where it stands alone, its facts behind a point.
 #[derive(Debug)]
 pub struct Named {
     /// The name.
     pub name: String,
     /// The facts.
-    pub facts: Vec<(&'static str, Value)>,
+    pub facts: Arc<Values>,
+    /// What becomes of a text in them.
+    pub kept: fn(&str) -> String,
 }
 
 impl Object for Named {
@@ -201,7 +206,12 @@ impl Object for Named {
 
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         let key = key.as_str()?;
-        self.facts.iter().find(|(name, _)| *name == key).map(|(_, value)| value.clone())
+        let (_, found) = self.facts.iter().find(|(name, _)| *name == key)?;
+        Some(match found {
+            Found::Text(text) => (self.kept)(text).into(),
+            Found::Texts(texts) => texts.iter().map(|text| Value::from((self.kept)(text))).collect(),
+            other => other.to_template(),
+        })
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
@@ -227,8 +237,8 @@ mod tests {
     fn placeholders_are_filled_in() {
         let text = compile("{{ client }} ({{ client.kind }}): {{ stats.requests }} of {{ resource }}")
             .expect("a text");
-        let client =
-            Value::from_object(Named { name: "a/b".to_owned(), facts: vec![("kind", "user".into())] });
+        let facts = Arc::new(vec![("kind", Found::Text("user".into()))]);
+        let client = Value::from_object(Named { name: "a/b".to_owned(), facts, kept: str::to_owned });
         let values = context! { client => client, stats => context! { requests => 3 }, resource => "pods" };
         assert_eq!(text.render(&values).as_deref(), Ok("a/b (user): 3 of pods"));
     }
