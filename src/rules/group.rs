@@ -165,10 +165,13 @@ impl<'a> Group<'a> {
     /// Durations.
     #[must_use]
     pub fn latency(&self) -> &Histogram {
+        if let [only] = &self.rows[..] {
+            return &only.row.latency;
+        }
         self.latency.get_or_init(|| {
             let mut latency = Histogram::default();
             for facts in &self.rows {
-                latency.merge(facts.row.latency.clone());
+                latency.merge_from(&facts.row.latency);
             }
             latency
         })
@@ -177,6 +180,9 @@ impl<'a> Group<'a> {
     /// What the requests are for.
     #[must_use]
     pub fn targets(&self) -> &Targets {
+        if let [only] = &self.rows[..] {
+            return &only.row.targets;
+        }
         self.targets.get_or_init(|| {
             let mut targets = Targets::default();
             for facts in &self.rows {
@@ -189,6 +195,9 @@ impl<'a> Group<'a> {
     /// What the requests show when they are put in order.
     #[must_use]
     pub fn pattern(&self) -> &Pattern {
+        if let [Facts { pattern: Some(only), .. }] = self.rows[..] {
+            return only;
+        }
         self.pattern.get_or_init(|| {
             let mut pattern = Pattern::default();
             for own in self.rows.iter().filter_map(|facts| facts.pattern) {

@@ -233,6 +233,8 @@ impl<'r> OneRule<'r, '_> {
         let Some(condition) = &self.rule.matches else { return (0..count).collect() };
         let mut parts: Vec<PartOfMatch<'_>> =
             condition.parts.iter().map(|part| PartOfMatch::new(part, self.rows)).collect();
+        // First what is only looked up: it settles most.
+        parts.sort_by_key(|part| part.column.is_none());
         let rows = self.rows;
         (0..count)
             .filter(|row| rows.facts[*row as usize].row.events > 0)

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
-
 use super::mistake::{At, Mistakes, expected};
 use super::rule::{Rule, is_family};
 
 /// The embedded files: name and text.
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/rules.in"));
+
+/// Threads that read the embedded rules; more take longer to begin than they save.
+const MOST_THREADS: usize = 4;
 
 /// Rules by id.
 #[derive(Debug)]
@@ -43,8 +44,19 @@ impl RuleSet {
     /// Never: a test reads them.
     #[must_use]
     pub fn embedded() -> Self {
-        // On all cores: a CI job waits for it.
-        Self::sorted(EMBEDDED.par_iter().map(|(file, text)| Rule::parse_embedded(file, text)).collect())
+        // On threads of their own, as a CI job waits for it: their memory is free for those that read the log, where
+        // that of a pool's threads would be held to the end.
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+        let parse = |part: &[(&str, &str)]| -> Vec<Rule> {
+            part.iter().map(|(file, text)| Rule::parse_embedded(file, text)).collect()
+        };
+        let rules = std::thread::scope(|scope| {
+            let parts = EMBEDDED.chunks(EMBEDDED.len().div_ceil(threads));
+            let parts: Vec<_> = parts.map(|part| scope.spawn(move || parse(part))).collect();
+            let joined = parts.into_iter().map(|part| part.join());
+            joined.flat_map(|part| part.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        });
+        Self::sorted(rules)
     }
 
     /// The embedded rules with those of directories. A rule of the same id replaces; a later directory goes first.
