@@ -126,12 +126,6 @@ impl Condition {
 }
 
 impl Part {
-    /// The one name that it uses, if it is one.
-    #[must_use]
-    pub fn only_name(&self) -> Option<NameRef> {
-        if let [name] = self.names[..] { Some(name) } else { None }
-    }
-
     /// As [`Condition::tell`].
     pub fn tell<'v>(&'v self, find: impl Fn(NameRef) -> Value<'v>) -> Option<bool> {
         self.expr.plan.as_ref()?.holds(&find)

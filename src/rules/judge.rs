@@ -1,7 +1,7 @@
 //! From accounts to findings.
 //!
-//! A part of a condition that hangs on one fact, and one that is for CEL alone, runs once for each distinct combination
-//! of the facts that it names, and its answer is remembered by them; others take no longer to run than to look up.
+//! A part of a match runs once for each distinct combination of the facts that it names, and its answer is remembered
+//! by them: facts are columns of small numbers, so that the cost of a rule is a look-up a row.
 
 use std::collections::BTreeSet;
 
@@ -96,22 +96,47 @@ type Levels = [Memo<'static, bool>];
 /// A part of a rule's match, and the answers to it.
 struct PartOfMatch<'r> {
     part: &'r Part,
-    /// The fact that it hangs on alone, and the answer to each of its values.
-    column: Option<(&'r Column, Vec<Option<Answer>>)>,
+    table: Option<Table<'r>>,
     memo: Memo<'r, Answer>,
 }
 
 /// Whether a part holds, or why that can't be told.
 type Answer = Result<bool, String>;
 
+/// Answers by the values of the facts that a part names.
+struct Table<'r> {
+    columns: Vec<&'r Column>,
+    answers: Vec<Known>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Known {
+    NotYet,
+    No,
+    Yes,
+}
+
+/// The most combinations of values that a table has room for.
+const LARGEST_TABLE: usize = 1 << 16;
+
+impl<'r> Table<'r> {
+    fn new(part: &Part, rows: &'r Rows<'_>) -> Option<Self> {
+        let columns: Vec<&Column> = part.names.iter().map(|name| rows.column(*name)).collect();
+        let size = columns.iter().try_fold(1_usize, |size, column| size.checked_mul(column.distinct));
+        let size = size.filter(|size| *size <= LARGEST_TABLE)?;
+        Some(Self { columns, answers: vec![Known::NotYet; size] })
+    }
+
+    fn of_row(&mut self, row: u32) -> &mut Known {
+        let ids = self.columns.iter().map(|column| (column.ids[row as usize] as usize, column.distinct));
+        let at = ids.fold(0, |at, (id, distinct)| at * distinct + id);
+        &mut self.answers[at]
+    }
+}
+
 impl<'r> PartOfMatch<'r> {
     fn new(part: &'r Part, rows: &'r Rows<'_>) -> Self {
-        let column = part.only_name().and_then(|name| rows.column(name));
-        Self {
-            part,
-            column: column.map(|column| (column, vec![None; column.values.len()])),
-            memo: Memo::default(),
-        }
+        Self { part, table: Table::new(part, rows), memo: Memo::default() }
     }
 
     fn holds(
@@ -120,25 +145,28 @@ impl<'r> PartOfMatch<'r> {
         rows: &'r Rows<'_>,
         run: &mut impl FnMut(&Part, &[Value<'_>]) -> Answer,
     ) -> Answer {
-        let part = self.part;
-        if let Some((column, answers)) = &mut self.column {
-            let id = column.ids[row as usize] as usize;
-            let answer = answers[id].get_or_insert_with(|| {
-                let value = &column.values[id];
-                let told = part.tell(|_| value.as_borrowed());
-                told.map_or_else(|| run(part, std::slice::from_ref(value)), Ok)
-            });
-            return answer.clone();
+        let Some(known) = self.table.as_mut().map(|table| *table.of_row(row)) else {
+            return self.told(&rows.facts[row as usize], run);
+        };
+        if known != Known::NotYet {
+            return Ok(known == Known::Yes);
         }
-        let facts = &rows.facts[row as usize];
-        if let Some(holds) = part.tell(|name| fact(name, facts)) {
+        let answer = self.told(&rows.facts[row as usize], run);
+        if let (Some(table), Ok(holds)) = (&mut self.table, &answer) {
+            *table.of_row(row) = if *holds { Known::Yes } else { Known::No };
+        }
+        answer
+    }
+
+    fn told(&mut self, facts: &'r Facts<'_>, run: &mut impl FnMut(&Part, &[Value<'_>]) -> Answer) -> Answer {
+        if let Some(holds) = self.part.tell(|name| fact(name, facts)) {
             return Ok(holds);
         }
-        let values: Vec<Value<'r>> = part.names.iter().map(|name| fact(*name, facts)).collect();
+        let values: Vec<Value<'r>> = self.part.names.iter().map(|name| fact(*name, facts)).collect();
         if let Some(known) = self.memo.get(&values) {
             return known.clone();
         }
-        let holds = run(part, &values);
+        let holds = run(self.part, &values);
         self.memo.insert(values, holds.clone());
         holds
     }
@@ -234,7 +262,7 @@ impl<'r> OneRule<'r, '_> {
         let mut parts: Vec<PartOfMatch<'_>> =
             condition.parts.iter().map(|part| PartOfMatch::new(part, self.rows)).collect();
         // First what is only looked up: it settles most.
-        parts.sort_by_key(|part| part.column.is_none());
+        parts.sort_by_key(|part| part.table.is_none());
         let rows = self.rows;
         (0..count)
             .filter(|row| rows.facts[*row as usize].row.events > 0)

@@ -131,15 +131,18 @@ impl Plan {
                 None => parts[1].holds(find).filter(|holds| *holds)?,
             },
             Self::Choice(parts) => parts[if parts[0].holds(find)? { 1 } else { 2 }].holds(find)?,
-            Self::Equal(parts) => equal(&parts[0].value(find)?, &parts[1].value(find)?)?,
+            Self::Equal(parts) => {
+                parts[0].with(find, |left| parts[1].with(find, |right| equal(left, right)))?
+            }
             Self::Order(wanted, parts) => {
-                wanted.contains(&order(&parts[0].value(find)?, &parts[1].value(find)?)?)
+                let order = parts[0].with(find, |left| parts[1].with(find, |right| order(left, right)))?;
+                wanted.contains(&order)
             }
-            Self::In(item, list) => {
-                let item = item.value(find)?;
-                // All of a list is evaluated before any of it is compared.
-                list.iter().try_fold(false, |any, one| Some(any | equal(&one.value(find)?, &item)?))?
-            }
+            // All of a list is evaluated before any of it is compared.
+            Self::In(item, list) => item.with(find, |item| {
+                let mut all = list.iter().map(|one| one.with(find, |one| equal(one, item)));
+                all.try_fold(false, |any, one| Some(any | one?))
+            })?,
             Self::InName(item, list) => match (item.value(find)?, find(*list)) {
                 (Value::Text(item), Value::Texts(list)) => list.contains(&item),
                 _ => return None,
@@ -162,6 +165,19 @@ impl Plan {
                 _ => return None,
             },
         })
+    }
+
+    /// What is made of its value, which is copied only if it is not at hand.
+    fn with<'v, A>(
+        &'v self,
+        find: &impl Fn(NameRef) -> Value<'v>,
+        of: impl FnOnce(&Value<'_>) -> Option<A>,
+    ) -> Option<A> {
+        match self {
+            Self::Constant(value) => of(value),
+            Self::Name(name) => of(&find(*name)),
+            other => of(&other.value(find)?),
+        }
     }
 
     fn value<'v>(&'v self, find: &impl Fn(NameRef) -> Value<'v>) -> Option<Value<'v>> {

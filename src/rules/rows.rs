@@ -21,10 +21,10 @@ pub(super) struct Rows<'a> {
     columns: HashMap<NameRef, Column, FxBuildHasher>,
 }
 
-/// The values of a fact: each distinct one once, and which of them each row has.
+/// Which of the values of a fact each row has: numbers below that of the distinct ones.
 pub(super) struct Column {
     pub(super) ids: Vec<u32>,
-    pub(super) values: Vec<Value<'static>>,
+    pub(super) distinct: usize,
 }
 
 impl<'a> Rows<'a> {
@@ -54,7 +54,7 @@ impl<'a> Rows<'a> {
             }
         }
         let parts = rules.iter().filter_map(|rule| rule.matches.as_ref()).flat_map(|matches| &matches.parts);
-        let mut wanted: Vec<NameRef> = parts.filter_map(|part| part.only_name()).collect();
+        let mut wanted: Vec<NameRef> = parts.flat_map(|part| part.names.iter().copied()).collect();
         wanted.sort_unstable();
         wanted.dedup();
         let columns: Vec<(NameRef, Column)> =
@@ -62,9 +62,9 @@ impl<'a> Rows<'a> {
         Self { whole: Whole::of(accounts), facts, places, columns: columns.into_iter().collect() }
     }
 
-    /// The column of a fact that a part of a match hangs on alone.
-    pub(super) fn column(&self, name: NameRef) -> Option<&Column> {
-        self.columns.get(&name)
+    /// The column of a fact that a part of a match names.
+    pub(super) fn column(&self, name: NameRef) -> &Column {
+        &self.columns[&name]
     }
 }
 
@@ -72,20 +72,22 @@ impl Column {
     fn of(name: NameRef, facts: &[Facts<'_>]) -> Self {
         let mut known: HashMap<Value<'_>, u32, FxBuildHasher> = HashMap::default();
         let mut ids = Vec::with_capacity(facts.len());
-        let mut values: Vec<Value<'static>> = Vec::new();
+        let mut last: Option<(Value<'_>, u32)> = None;
         for row in facts {
             let value = fact(name, row);
             // Rows are in the order of their clients and shapes: most are like the one before.
-            let before = ids.last().copied().filter(|id: &u32| values[*id as usize] == value);
-            let id = before.or_else(|| known.get(&value).copied()).unwrap_or_else(|| {
-                let id = u32::try_from(values.len()).unwrap_or(u32::MAX);
-                values.push(value.clone().into_owned());
-                known.insert(value, id);
-                id
-            });
+            let id = match &last {
+                Some((before, id)) if *before == value => *id,
+                _ => {
+                    let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
+                    let id = *known.entry(value.clone()).or_insert(next);
+                    last = Some((value, id));
+                    id
+                }
+            };
             ids.push(id);
         }
-        Self { ids, values }
+        Self { ids, distinct: known.len() }
     }
 }
 
