@@ -182,3 +182,29 @@ fn told(rate: Rate, total: u64) -> v1::Rate {
         window_minutes: rate.window_minutes,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// A load that is made only where it decides tells the same rate.
+        #[test]
+        fn a_peak_is_that_of_all_windows(
+            parts in prop::collection::vec((0_i64..3_000, 1_usize..2_000, 1_usize..4, 1_usize..3), 0..4),
+        ) {
+            let (mut times, mut load, mut all) = (Times::default(), Load::default(), Timeline::default());
+            for (from, minutes, step, each) in parts {
+                let mut timeline = Timeline::default();
+                for minute in (from..).step_by(step).take(minutes) {
+                    (0..each).for_each(|_| timeline.record(minute * 60_000_000));
+                }
+                load.add_all(&timeline);
+                all.merge(timeline.clone());
+                times.add(&Times::of(timeline));
+            }
+            prop_assert_eq!(times.rate(), load.rate(&all).map(|rate| told(rate, all.total())));
+        }
+    }
+}
