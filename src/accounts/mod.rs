@@ -63,8 +63,11 @@ struct Measures<'a> {
     servers: &'a [Server],
     prices: Option<Prices<'a>>,
     /// Judgements of what was asked, by era and status: many clients ask alike.
-    known: RefCell<HashMap<Asked<CompactString>, Vec<(u8, Option<u16>, Judgement)>, FxBuildHasher>>,
+    known: RefCell<HashMap<Asked<CompactString>, Vec<Known>, FxBuildHasher>>,
 }
+
+/// A judgement, and the era and status that it is of.
+type Known = (u8, Option<u16>, Judgement);
 
 /// How many different questions' judgements are remembered; of more, each is judged.
 const REMEMBERED: usize = 4_096;

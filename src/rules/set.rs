@@ -53,7 +53,7 @@ impl RuleSet {
         let rules = std::thread::scope(|scope| {
             let parts = EMBEDDED.chunks(EMBEDDED.len().div_ceil(threads));
             let parts: Vec<_> = parts.map(|part| scope.spawn(move || parse(part))).collect();
-            let joined = parts.into_iter().map(|part| part.join());
+            let joined = parts.into_iter().map(std::thread::ScopedJoinHandle::join);
             joined.flat_map(|part| part.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
         });
         Self::sorted(rules)

@@ -231,15 +231,16 @@ fn fix(
     for (when, text) in cases {
         let holds = match when {
             None => true,
-            Some(condition) => match condition.tell(|name| fact(name, leading)) {
-                Some(holds) => holds,
-                None => {
+            Some(condition) => {
+                if let Some(holds) = condition.tell(|name| fact(name, leading)) {
+                    holds
+                } else {
                     let values: Vec<Value<'_>> =
                         condition.names.iter().map(|name| fact(*name, leading)).collect();
                     let told = condition.evaluate(&values, |name| word(name, rule));
                     told.map_err(|error| format!("{}: {error}", rule.id))?
                 }
-            },
+            }
         };
         if holds {
             return fill(text);
