@@ -201,7 +201,7 @@ fn what_etcd_likely_answered_is_counted_as_in_the_totals() {
     let etcd = Some("3.5.0".parse().expect("a version"));
     let server = Server { etcd, ..Server::with_defaults(KubeVersion::new(36, 0)) };
     let report = report_for(server, directory.path(), &log());
-    let likely = |shape: &Shape| shape.likely.as_deref() == Some("etcd");
+    let likely = |shape: &Shape| shape.likely == Some("etcd");
     assert!(
         report.clients.iter().any(|client| client.shapes.iter().any(likely)),
         "the log shows no such list"

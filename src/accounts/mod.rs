@@ -8,8 +8,13 @@ mod key;
 mod walks;
 pub(crate) mod words;
 
+use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+
+use compact_str::CompactString;
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
 
 pub use account::Account;
 pub use entry::{Entry, ProductRow};
@@ -19,7 +24,7 @@ use walks::Walks;
 
 use crate::apiserver::asked::is_long_running;
 use crate::apiserver::judge::served_against_model;
-use crate::apiserver::{LimitVerdict, ServedFrom, Server, certainty, judge};
+use crate::apiserver::{Asked, Certainty, LimitVerdict, ServedFrom, Server, Verdict, certainty, judge};
 use crate::classify::Shape;
 use crate::cost::{Cost, Inventory, Minutes, Prices, Work, reads_on};
 use crate::k8s::{Library, Scope};
@@ -57,6 +62,45 @@ struct Measures<'a> {
     /// The servers of the eras that rows name.
     servers: &'a [Server],
     prices: Option<Prices<'a>>,
+    /// Judgements of what was asked, by era and status: many clients ask alike.
+    known: RefCell<HashMap<Asked<CompactString>, Vec<Known>, FxBuildHasher>>,
+}
+
+/// A judgement, and the era and status that it is of.
+type Known = (u8, Option<u16>, Judgement);
+
+/// How many different questions' judgements are remembered; of more, each is judged.
+const REMEMBERED: usize = 4_096;
+
+/// What the model says of a request.
+#[derive(Debug, Clone, Copy)]
+struct Judgement {
+    verdict: Verdict,
+    certainty: Certainty,
+    /// The server served what the model refuses.
+    against_model: bool,
+}
+
+impl Measures<'_> {
+    fn judgement(&self, shape: &Shape, status: Option<u16>) -> Judgement {
+        let era = shape.era;
+        if let Some(known) = self.known.borrow().get(&shape.asked)
+            && let Some((.., judgement)) = known.iter().find(|known| (known.0, known.1) == (era, status))
+        {
+            return *judgement;
+        }
+        let (server, asked) = (&self.servers[usize::from(era)], shape.asked.as_borrowed());
+        let judgement = Judgement {
+            verdict: judge(server, &asked, status),
+            certainty: certainty(server, &asked, status),
+            against_model: served_against_model(server, &asked, status),
+        };
+        let mut known = self.known.borrow_mut();
+        if known.len() < REMEMBERED {
+            known.entry_ref(&shape.asked).or_default().push((era, status, judgement));
+        }
+        judgement
+    }
 }
 
 impl Accounts {
@@ -76,6 +120,7 @@ impl Accounts {
         let measures = Measures {
             servers,
             prices: inventory.map(|inventory| Prices { inventory, nodes_in_log: nodes }),
+            known: RefCell::default(),
         };
         let mut accounts = Self {
             clients: Vec::new(),
@@ -253,9 +298,9 @@ impl Accounts {
         let asked = shape.asked.as_borrowed();
         // Arrivals alone tell nothing of an answer.
         let status = shape.answer.status().filter(|_| !self.received_only);
-        let verdict = judge(server, &asked, status);
+        let Judgement { verdict, certainty, against_model } = measures.judgement(&shape, status);
         let mut fit = compare(asked.verb, &verdict, server.version, observed);
-        if served_against_model(server, &asked, status) {
+        if against_model {
             fit.contradict += requests;
         }
         let resource = words::resource(&shape.asked.target);
@@ -280,7 +325,7 @@ impl Accounts {
         };
         let entry = Entry {
             verdict: Some(verdict),
-            certainty: (requests > 0, certainty(server, &asked, status)),
+            certainty: (requests > 0, certainty),
             long_running: is_long_running(&asked),
             fit: Fit::default(),
             work,

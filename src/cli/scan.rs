@@ -67,25 +67,33 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
     if holds_any {
         write(&report, args, &pages)?;
     }
+    let code = outcome(&report, &judging.fail_on, &empty);
+    // The process ends: what it holds is not taken apart piece by piece first.
+    std::mem::forget((report, judging));
+    Ok(code)
+}
+
+/// Says what is wrong, and tells the exit status.
+fn outcome(report: &Report, wanted: &[FailOn], empty: &[String]) -> u8 {
     // A gate that judges nothing would pass in silence.
     if report.input.filtered > 0 && report.totals.counts.requests == 0 {
         anstream::eprintln!("note: the filters left no request; nothing was judged");
     }
-    for message in &empty {
+    for message in empty {
         anstream::eprintln!("error: {message}");
     }
     if !empty.is_empty() {
-        return Ok(FAILED);
+        return FAILED;
     }
     // A rule that failed may have found what the gate is for.
-    if !report.rule_failures.is_empty() && !judging.fail_on.is_empty() {
+    if !report.rule_failures.is_empty() && !wanted.is_empty() {
         anstream::eprintln!(
             "error: a rule failed, so the gate can't be trusted: {}",
             report.rule_failures[0]
         );
-        return Ok(FAILED);
+        return FAILED;
     }
-    Ok(fail_on(&report, &judging.fail_on))
+    fail_on(report, wanted)
 }
 
 /// Says before the work what could not be written after it: no output may be one of the sources, or two in one.

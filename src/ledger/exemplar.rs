@@ -114,6 +114,12 @@ impl Exemplars {
 
     /// The requests, costliest first.
     #[must_use]
+    pub fn into_vec(self) -> Vec<Exemplar> {
+        self.kept
+    }
+
+    /// The requests, costliest first.
+    #[must_use]
     pub fn as_slice(&self) -> &[Exemplar] {
         &self.kept
     }

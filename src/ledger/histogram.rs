@@ -87,6 +87,13 @@ impl Histogram {
 
 impl Merge for Histogram {
     fn merge(&mut self, other: Self) {
+        if self.count == 0 { *self = other } else { self.merge_from(&other) }
+    }
+}
+
+impl Histogram {
+    /// As [`Merge::merge`], of one that is kept.
+    pub fn merge_from(&mut self, other: &Self) {
         if other.count == 0 {
             return;
         }

@@ -1,6 +1,8 @@
 //! Requests a minute of several timelines together, whatever the widths of their windows: of one that is wider than a
 //! minute, each of its minutes has the mean.
 
+use std::borrow::Borrow;
+
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -93,8 +95,16 @@ impl Load {
     /// would be flattened by one that is active for days.
     #[must_use]
     pub fn rate(&self, all: &Timeline) -> Option<Rate> {
+        Self::rate_of(all, || self)
+    }
+
+    /// As [`Load::rate`] of a load that is made only if it decides: where no window is wider than a minute, `all` tells.
+    pub fn rate_of<L: Borrow<Self>>(all: &Timeline, load: impl FnOnce() -> L) -> Option<Rate> {
         let rate = all.rate()?;
-        let Some(busiest) = self.busiest().filter(|_| rate.window_minutes > 1) else { return Some(rate) };
+        if rate.window_minutes == 1 {
+            return Some(rate);
+        }
+        let Some(busiest) = load().borrow().busiest() else { return Some(rate) };
         Some(Rate {
             peak: busiest.requests,
             peak_at: i64::try_from(busiest.minute).unwrap_or(0).saturating_mul(MINUTE),

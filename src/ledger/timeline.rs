@@ -132,9 +132,38 @@ impl Timeline {
     /// The peak and the active time, or `None` if nothing was counted.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
+        if self.current.1 == 0 {
+            return self.settled_rate();
+        }
         let mut settled = self.clone();
         settled.settle();
         settled.settled_rate()
+    }
+
+    /// Whether each minute is known.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        self.shift == 0
+    }
+
+    /// Whether each minute of both together is known, whatever minutes they are.
+    #[must_use]
+    pub fn fits(&self, other: &Self) -> bool {
+        // Of each, one window may not be among the others yet.
+        self.is_exact() && other.is_exact() && self.windows.len() + other.windows.len() + 2 <= MAX_WINDOWS
+    }
+
+    /// As [`Merge::merge`], of one that is kept.
+    pub fn merge_from(&mut self, other: &Self) {
+        if !self.fits(other) {
+            return self.merge(other.clone());
+        }
+        self.settle();
+        for (window, count) in other.windows.iter().chain([&other.current]) {
+            if *count > 0 {
+                self.add(*window, *count);
+            }
+        }
     }
 
     fn settled_rate(&self) -> Option<Rate> {
@@ -152,6 +181,10 @@ impl Merge for Timeline {
     fn merge(&mut self, mut other: Self) {
         self.settle();
         other.settle();
+        if self.windows.is_empty() && self.shift == 0 {
+            *self = other;
+            return;
+        }
         while self.shift < other.shift {
             self.widen();
         }
@@ -215,6 +248,9 @@ mod tests {
             let mut merged = of(right);
             merged.merge(of(left));
             prop_assert_eq!(&merged, &of(&minutes));
+            let mut kept = of(left);
+            kept.merge_from(&of(right));
+            prop_assert_eq!(&merged, &kept);
             let mut sorted = minutes.clone();
             sorted.sort_unstable();
             prop_assert_eq!(&merged, &of(&sorted));

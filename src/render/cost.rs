@@ -85,7 +85,7 @@ fn received(amount: Option<&Amount>, wants_objects: bool) -> String {
 /// The costs of the clients that the table does not show.
 pub(super) fn sum(clients: &[&Client]) -> Cost {
     let of = |part: fn(&Work) -> &Option<Amount>| {
-        let amounts = clients.iter().filter_map(|client| part(client.cost.total.as_ref()?).as_ref());
+        let amounts = clients.iter().filter_map(|client| part(client.cost.total.as_deref()?).as_ref());
         let all = amounts.cloned().reduce(|a, b| Amount {
             objects: add(a.objects, b.objects),
             bytes: add(a.bytes, b.bytes),
@@ -98,7 +98,7 @@ pub(super) fn sum(clients: &[&Client]) -> Cost {
         Some(Amount { bytes, ..all })
     };
     let total = Work { etcd: of(|work| &work.etcd), received: of(|work| &work.received), ..Work::default() };
-    Cost { total: Some(total), ..Cost::default() }
+    Cost { total: Some(Box::new(total)), ..Cost::default() }
 }
 
 fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {
@@ -119,11 +119,11 @@ pub(super) fn of_finding(finding: &Finding) -> Option<Line> {
 
 /// What requests cost, by whatever that is known; nothing where that is latency, which is told anyway.
 pub(super) fn known(cost: &Cost, requests: u64) -> Option<String> {
-    let received = |work: &Option<Work>| work.as_ref()?.received.as_ref()?.objects;
-    let (one, all) = (received(&cost.per_request), received(&cost.total));
+    let received = |work: Option<&Work>| work?.received.as_ref()?.objects;
+    let (one, all) = (received(cost.per_request.as_deref()), received(cost.total.as_deref()));
     match cost.basis.as_str() {
         // A write, a refusal: nothing that an inventory could tell.
-        "inventory" if cost.per_request.as_ref().is_some_and(reads_nothing) => None,
+        "inventory" if cost.per_request.as_deref().is_some_and(reads_nothing) => None,
         "inventory" => Some(sentence(cost, requests)),
         "trace-counts" => Some(format!(
             "up to {} in one answer (as traces of slow requests count them)",
@@ -144,9 +144,9 @@ fn reads_nothing(work: &Work) -> bool {
 }
 
 fn sentence(cost: &Cost, requests: u64) -> String {
-    let one = cost.per_request.as_ref().map(per_request).unwrap_or_default();
+    let one = cost.per_request.as_deref().map(per_request).unwrap_or_default();
     let all =
-        cost.total.as_ref().filter(|_| requests > 1).map(|all| total(all, requests)).unwrap_or_default();
+        cost.total.as_deref().filter(|_| requests > 1).map(|all| total(all, requests)).unwrap_or_default();
     let bound = if cost.lower_bound { ", a lower bound: it lacks a resource or its size" } else { "" };
     format!("{one}{all} (by the inventory{bound})")
 }
@@ -177,7 +177,7 @@ fn total(work: &Work, requests: u64) -> String {
 /// What all requests cost, and when the most; nothing without an inventory.
 pub(super) fn totals(report: &Report) -> Option<String> {
     let cost = &report.totals.cost;
-    let work = cost.total.as_ref().filter(|_| is_by_inventory(report))?;
+    let work = cost.total.as_deref().filter(|_| is_by_inventory(report))?;
     let by_objects = is_by_objects(report);
     let peak = cost.peak.as_ref().map_or(String::new(), |peak| {
         let at = peak.at.split('.').next().unwrap_or(&peak.at).replace('T', " ");

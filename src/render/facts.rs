@@ -44,7 +44,7 @@ pub(super) fn what_and_why(finding: &Finding) -> Vec<(&'static str, Line)> {
     facts.extend(how_much(finding).map(|line| ("How much", line)));
     facts.extend(cost::of_finding(finding).map(|line| ("Costs", line)));
     facts.extend(finding.etcd_slow.as_ref().map(|slow| ("etcd says", etcd_log::fact(slow))));
-    let patterns = finding.pattern.as_ref().map(patterns::lines).unwrap_or_default();
+    let patterns = finding.pattern.as_deref().map(patterns::lines).unwrap_or_default();
     facts.extend(patterns.into_iter().map(|line| ("Over time", line)));
     facts
 }

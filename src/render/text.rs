@@ -345,7 +345,7 @@ fn detail(rank: usize, client: &Client, view: &View) -> String {
 }
 
 fn is_costly(shape: &Shape) -> bool {
-    let etcd = shape.served_from == "etcd" || shape.likely.as_deref() == Some("etcd");
+    let etcd = shape.served_from == "etcd" || shape.likely == Some("etcd");
     // A watch or a connection is what it is; it is not polled.
     (shape.requests > 0 && !shape.long_running)
         && (etcd || (shape.limit == "ignored" && shape.verb == "list") || !shape.misspelt.is_empty())
@@ -354,7 +354,7 @@ fn is_costly(shape: &Shape) -> bool {
 fn shape_lines(shape: &Shape, again: bool, view: &View) -> String {
     let resource = shape.resource.as_deref().unwrap_or("(other shapes)");
     let subresource = shape.subresource.as_deref().map_or(String::new(), |sub| format!("/{sub}"));
-    let scope = match shape.scope.as_deref() {
+    let scope = match shape.scope {
         Some("cluster") => " cluster-wide",
         Some("namespace") => " in a namespace",
         _ => "",
@@ -376,14 +376,14 @@ fn shape_lines(shape: &Shape, again: bool, view: &View) -> String {
         let mean = on_average(rate.window_minutes);
         format!(", {} a minute at peak{mean}", count(rounded(rate.peak_per_minute)))
     });
-    let from = source(&shape.served_from, shape.likely.as_deref(), shape.rejected);
+    let from = source(shape.served_from, shape.likely, shape.rejected);
     let limit = if shape.limit == "ignored" { format!(", {BAD}limit ignored{BAD:#}") } else { String::new() };
     line("count", &format!("{}{peak}{took}", counted(shape.requests, "request")));
     if let Some(costs) = cost::known(&shape.cost, shape.requests) {
         line("costs", &costs);
     }
     line("served", &format!("{from}{limit}"));
-    line("why", if again { "as above" } else { &shape.explanation });
+    line("why", if again { "as above" } else { shape.explanation });
     if let Some(example) = &shape.example {
         let uri = cut(&example.request_uri, 3 * view.width).into_owned();
         line("example", &escaped(&uri));

@@ -1,9 +1,11 @@
 //! From a ledger to a report: verdicts, sums, order.
 
+use rayon::prelude::*;
+
 use super::etcd_log::Etcd;
 use super::findings::Findings;
 use super::gather::Builder;
-use super::sums::{Sums, latency, rate};
+use super::sums::{Sums, latency};
 use super::{cost, input, minutes, patterns, server_log, v1};
 use crate::accounts::Accounts;
 use crate::accounts::etcd::SLACK;
@@ -94,7 +96,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let mut judged = judge(&accounts, &ledger.input, rules, &context.policy.suppressions);
     let judged_failures = std::mem::take(&mut judged.failures);
     let builder = Builder { context, received_only, priced };
-    let example = |exemplar: &Exemplar| builder.example(exemplar);
+    let example = |exemplar: &Exemplar| builder.example(exemplar.clone());
     let told = Findings {
         accounts: &accounts,
         rules,
@@ -107,8 +109,14 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     .tell(judged);
     let etcd_log = context.etcd.map(|etcd| etcd.section(&accounts, ledger.input.span));
     let mut all = Sums { costs: cost::Costs::none(context.inventory), ..Sums::default() };
-    let mut clients: Vec<(usize, v1::Client)> =
-        accounts.clients.into_iter().map(|account| builder.client(account, &mut all)).enumerate().collect();
+    let gathered = accounts.clients.into_par_iter().fold(Gathered::default, |gathered, account| {
+        let (client, sums) = builder.client(account);
+        gathered.with(vec![client], &sums)
+    });
+    let gathered =
+        gathered.reduce(Gathered::default, |all, Gathered { clients, sums }| all.with(clients, &sums));
+    all.add(&gathered.sums);
+    let mut clients: Vec<(usize, v1::Client)> = gathered.clients.into_iter().enumerate().collect();
     clients.sort_by_cached_key(|(_, client)| {
         let counts = &client.counts;
         let latency = [counts.etcd_micros, counts.etcd_lists, counts.limit_ignored, counts.requests];
@@ -123,7 +131,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let totals = v1::Totals {
         counts: all.counts,
         latency: latency(&all.latency),
-        rate: rate(&all.timeline, &all.load),
+        rate: all.times.rate(),
         peak: minutes::peak(&clients, |point| point.requests),
         etcd_peak: minutes::peak(&clients, |point| point.etcd_reads),
         cost: all.costs.told(priced),
@@ -146,6 +154,21 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         traces,
         traces_left_out: ledger.traces.left_out(),
         etcd_log,
+    }
+}
+
+/// Clients, and the sums over them.
+#[derive(Default)]
+struct Gathered {
+    clients: Vec<v1::Client>,
+    sums: Sums,
+}
+
+impl Gathered {
+    fn with(mut self, clients: Vec<v1::Client>, sums: &Sums) -> Self {
+        self.clients.extend(clients);
+        self.sums.add(sums);
+        self
     }
 }
 

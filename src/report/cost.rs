@@ -29,7 +29,9 @@ impl Costs {
         if let Some(sum) = other.sum {
             self.sum.get_or_insert_default().merge(sum);
         }
-        self.minutes.merge(other.minutes.clone());
+        if !other.minutes.is_empty() {
+            self.minutes.merge(other.minutes.clone());
+        }
     }
 
     /// What a client or all of them cost.
@@ -75,15 +77,15 @@ fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost, priced: Priced<'_>) 
         basis: "inventory".to_owned(),
         lower_bound: all.lacks_any(priced.inventory.is_some_and(Inventory::has_sizes)),
         handled: Some(all.handled(priced.unit)),
-        per_request: one.map(work),
-        total: Some(v1::Work {
+        per_request: one.map(|one| Box::new(work(one))),
+        total: Some(Box::new(v1::Work {
             etcd: Some(sum(all.etcd)),
             decoded: Some(sum(all.decoded)),
             filtered: Some(sum(all.filtered)),
             received: Some(sum(all.received)),
             seats: Some(all.seats).filter(|_| all.max_seats > 0),
             max_seats: Some(all.max_seats).filter(|seats| *seats > 0),
-        }),
+        })),
         ..v1::Cost::default()
     }
 }
@@ -99,7 +101,7 @@ pub(super) fn known(known: &Known, priced: Priced<'_>) -> v1::Cost {
             // Nothing but an inventory tells of sizes, so there is no sum that they could be missing in.
             unsized_requests: 0,
         };
-        Some(v1::Work { received: Some(amount), ..v1::Work::default() })
+        Some(Box::new(v1::Work { received: Some(amount), ..v1::Work::default() }))
     };
     match known {
         Known::Inventory { one, all } => by_inventory(Some(one), all, priced),

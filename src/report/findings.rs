@@ -2,6 +2,8 @@
 
 use std::cmp::Reverse;
 
+use rayon::prelude::*;
+
 use super::{Etcd, cost, patterns, v1};
 use crate::accounts::{Account, Accounts};
 use crate::k8s::timestamp;
@@ -20,7 +22,7 @@ pub(super) struct Findings<'a> {
     /// A filter left events out.
     pub(super) is_filtered: bool,
     /// A request in the form of the report.
-    pub(super) example: &'a dyn Fn(&crate::ledger::Exemplar) -> v1::Example,
+    pub(super) example: &'a (dyn Fn(&crate::ledger::Exemplar) -> v1::Example + Sync),
 }
 
 /// What the report tells of rules.
@@ -63,12 +65,14 @@ impl Told {
 impl Findings<'_> {
     pub(super) fn tell(&self, judged: Judged) -> Told {
         let mut told = Told { policy: self.policy(&judged), ..Told::default() };
-        for finding in judged.findings {
+        for finding in &judged.findings {
             match finding.severity {
                 Severity::Error => told.counts.error += 1,
                 Severity::Warning => told.counts.warning += 1,
                 Severity::Info => told.counts.info += 1,
             }
+        }
+        let findings = judged.findings.into_par_iter().map(|finding| {
             let placing = Placing {
                 account: finding.account,
                 severity: Reverse(finding.severity),
@@ -76,8 +80,9 @@ impl Findings<'_> {
                 key: finding.key.clone(),
                 shape: finding.shape.clone(),
             };
-            told.findings.push((placing, self.finding(finding)));
-        }
+            (placing, self.finding(finding))
+        });
+        told.findings = findings.collect();
         told
     }
 

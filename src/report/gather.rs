@@ -6,13 +6,15 @@ use std::collections::BTreeMap;
 use super::build::{Context, file_name};
 use super::minutes::Minutes;
 use super::server_log::{flows, items};
-use super::sums::{Sums, distinct, histogram, latency, observed, one, rate, statuses};
+use super::sums::{
+    Sums, Times, add, distinct, histogram, latency, observed, statuses, sum_observed, sum_statuses,
+};
 use super::{advice, cost, patterns, v1};
 use crate::accounts::{Account, Entry, ProductRow, ShapeKey};
-use crate::apiserver::{LimitVerdict, Server};
+use crate::apiserver::{LimitVerdict, ServedFrom, Server};
 use crate::cost::{Known, Part};
-use crate::k8s::{Verb, timestamp};
-use crate::ledger::{Load, Merge, Row, Timeline, exemplar};
+use crate::k8s::{Scope, Verb, timestamp};
+use crate::ledger::{Merge, Row, exemplar};
 use crate::patterns::Pattern;
 
 pub(super) struct Builder<'a> {
@@ -22,7 +24,7 @@ pub(super) struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    pub(super) fn client(&self, account: Account, all: &mut Sums) -> v1::Client {
+    pub(super) fn client(&self, account: Account) -> (v1::Client, Sums) {
         let (identity, kind) = (account.identity(), account.kind());
         let impersonated_by = account.impersonated_by().map(str::to_owned);
         let service_account = account
@@ -48,14 +50,13 @@ impl Builder<'_> {
         shapes.sort_by_cached_key(|shape| {
             let micros =
                 shape.latency.filter(|_| !shape.long_running).map_or(0, |latency| latency.sum_micros);
-            let etcd = shape.served_from == "etcd" || shape.likely.as_deref() == Some("etcd");
+            let etcd = shape.served_from == "etcd" || shape.likely == Some("etcd");
             let ignored = shape.limit == "ignored" && shape.verb == "list";
             let latency =
                 [if etcd { micros } else { 0 }, if ignored { shape.requests } else { 0 }, 0, shape.requests];
             cost::rank(&shape.cost, latency, self.priced)
         });
-        all.add(&sums);
-        v1::Client {
+        let client = v1::Client {
             identity,
             kind: kind.to_owned(),
             service_account,
@@ -65,34 +66,21 @@ impl Builder<'_> {
             pods: distinct(&account.pods),
             cost: sums.costs.told(self.priced),
             latency: latency(&sums.latency),
-            rate: rate(&sums.timeline, &sums.load),
+            rate: sums.times.rate(),
             first_timestamp: sums.span.map(|span| timestamp::format_micros(span.0)),
             last_timestamp: sums.span.map(|span| timestamp::format_micros(span.1)),
-            counts: sums.counts,
+            counts: sums.counts.clone(),
             shapes,
             timelines: minutes.tell(),
-        }
+        };
+        (client, sums)
     }
 
     fn shape(&self, key: ShapeKey, mut entry: Entry, sums: &mut Sums, minutes: &mut Minutes) -> v1::Shape {
         let (observed, certainty) = (observed(entry.fit), entry.certainty());
         let added = Added::of(std::mem::take(&mut entry.rows), self.received_only);
-        let Added { requests, open, row, timeline, load, products, pattern, costs } = added;
-        let counts = v1::Counts {
-            requests,
-            by_verb: one(key.verb.map_or("other", Verb::as_str), requests),
-            by_served_from: one(key.served_from.as_str(), requests),
-            etcd_lists: 0,
-            etcd_gets: 0,
-            etcd_micros: 0,
-            limit_ignored: if key.limit == LimitVerdict::Ignored && key.verb == Some(Verb::List) {
-                requests
-            } else {
-                0
-            },
-            statuses: statuses(&row, requests),
-            observed,
-        };
+        let Added { requests, open, row, times, products, pattern, costs } = added;
+        let statuses = statuses(&row, requests);
         let part = Part {
             requests,
             work: entry.work.as_deref(),
@@ -101,52 +89,58 @@ impl Builder<'_> {
             page_limit: entry.page_limit(),
         };
         let cost = cost::known(&Known::of(std::iter::once(part)), self.priced);
-        let mut part = Sums {
-            counts,
-            timeline: timeline.clone(),
-            load: load.clone(),
-            span: row.span,
-            open,
-            costs,
-            ..Sums::default()
-        };
-        if !entry.long_running {
-            part.latency = row.latency.clone();
+        let verb = key.verb.map_or("other", Verb::as_str);
+        let counts = &mut sums.counts;
+        counts.requests += requests;
+        add(&mut counts.by_verb, verb, requests);
+        add(&mut counts.by_served_from, key.served_from.as_str(), requests);
+        counts.statuses = sum_statuses(counts.statuses, statuses);
+        counts.observed = sum_observed(counts.observed, observed);
+        if key.limit == LimitVerdict::Ignored && key.verb == Some(Verb::List) {
+            counts.limit_ignored += requests;
         }
         if key.is_from_etcd() {
             match key.verb {
-                Some(Verb::List) => part.counts.etcd_lists = requests,
-                Some(Verb::Get) => part.counts.etcd_gets = requests,
+                Some(Verb::List) => counts.etcd_lists += requests,
+                Some(Verb::Get) => counts.etcd_gets += requests,
                 _ => {}
             }
-            part.counts.etcd_micros = part.latency.sum();
+            let micros = if entry.long_running { 0 } else { row.latency.sum() };
+            counts.etcd_micros = counts.etcd_micros.saturating_add(micros);
         }
-        sums.add(&part);
-        minutes.add(&key, requests, &timeline);
+        if !entry.long_running {
+            sums.latency.merge_from(&row.latency);
+        }
+        sums.times.add(&times);
+        sums.add_span(row.span);
+        sums.open += open;
+        sums.costs.add(&costs);
+        minutes.add(&key, requests, &times.sum);
         let ignored_parameters: Vec<String> =
             row.unknown_keys.iter().map(std::string::ToString::to_string).collect();
-        let mut examples = row.exemplars.as_slice().iter().map(|exemplar| self.example(exemplar));
+        let (latency, histogram) = (latency(&row.latency), histogram(&row.latency));
+        let flows = flows(row.flows.as_deref());
+        let mut examples = row.exemplars.into_vec().into_iter().map(|exemplar| self.example(exemplar));
         let advice = advice::misspelt(&ignored_parameters, &key.misspelt).or_else(|| {
             let server = Server { version: key.kube_version, ..self.context.server.clone() };
             entry.verdict.and_then(|verdict| advice::advice(verdict.reason, key.verb?, &server))
         });
         v1::Shape {
-            verb: key.verb.map_or("other", Verb::as_str).to_owned(),
+            verb,
             resource: key.resource,
             subresource: key.subresource,
-            scope: key.scope.map(|scope| scope.as_str().to_owned()),
+            scope: key.scope.map(Scope::as_str),
             parameters: key.parameters,
             misspelt: key.misspelt,
-            served_from: key.served_from.as_str().to_owned(),
-            likely: key.likely.map(|likely| likely.as_str().to_owned()),
-            limit: key.limit.as_str().to_owned(),
+            served_from: key.served_from.as_str(),
+            likely: key.likely.map(ServedFrom::as_str),
+            limit: key.limit.as_str(),
             rejected: key.rejected,
-            reason: key.reason.to_owned(),
-            certainty: certainty.as_str().to_owned(),
+            reason: key.reason,
+            certainty: certainty.as_str(),
             explanation: entry
                 .verdict
-                .map_or("Shapes beyond the number that is told apart per client.", |v| v.reason.sentence())
-                .to_owned(),
+                .map_or("Shapes beyond the number that is told apart per client.", |v| v.reason.sentence()),
             advice,
             ignored_parameters,
             kube_version: key.kube_version.to_string(),
@@ -154,14 +148,14 @@ impl Builder<'_> {
             requests,
             events: row.events,
             long_running: entry.long_running,
-            latency: latency(&row.latency),
-            histogram: histogram(&row.latency),
-            rate: rate(&timeline, &load),
+            latency,
+            histogram,
+            rate: times.rate(),
             first_timestamp: row.span.map(|span| timestamp::format_micros(span.0)),
             last_timestamp: row.span.map(|span| timestamp::format_micros(span.1)),
-            statuses: statuses(&row, requests),
+            statuses,
             observed,
-            priority_and_fairness: flows(row.flows.as_deref()),
+            priority_and_fairness: flows,
             items: items(row.items),
             pattern: patterns::pattern(&pattern),
             cost,
@@ -170,12 +164,12 @@ impl Builder<'_> {
         }
     }
 
-    pub(super) fn example(&self, exemplar: &exemplar::Exemplar) -> v1::Example {
+    pub(super) fn example(&self, exemplar: exemplar::Exemplar) -> v1::Example {
         v1::Example {
-            request_uri: exemplar.uri.to_string(),
+            request_uri: exemplar.uri.into_string(),
             file: file_name(&self.context.sources.list, exemplar.place.source),
             line: exemplar.place.line,
-            audit_id: exemplar.audit_id.to_string(),
+            audit_id: exemplar.audit_id.into_string(),
             timestamp: exemplar.received.map(timestamp::format_micros),
             duration_micros: exemplar.micros,
             status: exemplar.status,
@@ -189,8 +183,7 @@ struct Added {
     requests: u64,
     open: u64,
     row: Row,
-    timeline: Timeline,
-    load: Load,
+    times: Times,
     products: Vec<String>,
     pattern: Pattern,
     costs: cost::Costs,
@@ -199,25 +192,29 @@ struct Added {
 impl Added {
     /// A request that two products share by its ID is one of each.
     fn of(rows: Vec<ProductRow>, received_only: bool) -> Self {
-        let mut added = Self::default();
-        for ProductRow { product, row, pattern, cost, minutes, .. } in rows {
-            if let Some(pattern) = pattern {
-                added.pattern.merge(*pattern);
-            }
-            if let Some(cost) = cost {
-                added.costs.sum.get_or_insert_default().merge(*cost);
-            }
-            if let Some(minutes) = minutes {
-                added.costs.minutes.merge(*minutes);
-            }
-            added.requests += row.requests(received_only);
-            added.open += row.open();
-            let times = row.times(received_only);
-            added.load.add_all(&times);
-            added.timeline.merge(times);
-            added.products.push(product);
-            added.row.merge(row);
-        }
-        added
+        // Most shapes are one product's.
+        let one = |one: ProductRow| Self {
+            requests: one.row.requests(received_only),
+            open: one.row.open(),
+            times: Times::of(one.row.times(received_only)),
+            row: one.row,
+            products: vec![one.product],
+            pattern: one.pattern.map_or_else(Pattern::default, |pattern| *pattern),
+            costs: cost::Costs {
+                sum: one.cost.map(|cost| *cost),
+                minutes: one.minutes.map(|minutes| *minutes).unwrap_or_default(),
+            },
+        };
+        let added = rows.into_iter().map(one).reduce(|mut all, other| {
+            all.requests += other.requests;
+            all.open += other.open;
+            all.row.merge(other.row);
+            all.times.add(&other.times);
+            all.products.extend(other.products);
+            all.pattern.merge(other.pattern);
+            all.costs.add(&other.costs);
+            all
+        });
+        added.unwrap_or_default()
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::v1;
 use crate::accounts::ShapeKey;
-use crate::ledger::{Busiest, Load, Merge, Timeline};
+use crate::ledger::{Busiest, Load, Timeline};
 
 /// The resource of shapes beyond the number that is told apart.
 const OTHER: &str = "(other)";
@@ -32,9 +32,9 @@ impl Minutes {
         }
         let Some(own) = self.0.get_mut(name) else { return };
         own.requests += requests;
-        own.all.merge(timeline.clone());
+        own.all.merge_from(timeline);
         if key.reads_etcd() {
-            own.etcd_reads.merge(timeline.clone());
+            own.etcd_reads.merge_from(timeline);
         }
     }
 

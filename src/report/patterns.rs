@@ -7,8 +7,8 @@ use crate::ledger;
 use crate::patterns::{AllFollowed, Chains, Herds, Informers, Pattern, Polling, Watching};
 
 /// The pattern, if there is more to tell than a number of instances.
-pub(super) fn pattern(pattern: &Pattern) -> Option<v1::Pattern> {
-    let told = v1::Pattern {
+pub(super) fn pattern(pattern: &Pattern) -> Option<Box<v1::Pattern>> {
+    let told = || v1::Pattern {
         instances: pattern.instances,
         informers: informers(&pattern.informers),
         polling: polling(&pattern.polling),
@@ -16,7 +16,7 @@ pub(super) fn pattern(pattern: &Pattern) -> Option<v1::Pattern> {
         chains: chains(&pattern.chains),
         watches: watches(&pattern.watching),
     };
-    (pattern.instances > 0).then_some(told)
+    (pattern.instances > 0).then(|| Box::new(told()))
 }
 
 fn informers(informers: &Informers) -> Option<v1::Informers> {

@@ -6,15 +6,55 @@ use super::cost::Costs;
 use super::v1;
 use crate::accounts::Fit;
 use crate::k8s::timestamp;
+use crate::ledger::timeline::Rate;
 use crate::ledger::{DistinctSet, Histogram, Load, Merge, Row, Timeline};
+
+/// Requests over time, whatever the widths of the windows in which they are counted.
+#[derive(Debug, Default)]
+pub(super) struct Times {
+    pub(super) sum: Timeline,
+    /// What decides the peak where windows are wider than a minute; up to there the sum does.
+    load: Option<Load>,
+}
+
+impl Times {
+    pub(super) fn of(sum: Timeline) -> Self {
+        let load = (!sum.is_exact()).then(|| load_of(&sum));
+        Self { sum, load }
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        if self.load.is_some() || other.load.is_some() || !self.sum.fits(&other.sum) {
+            let load = self.load.get_or_insert_with(|| load_of(&self.sum));
+            match &other.load {
+                Some(other) => load.merge(other.clone()),
+                None => load.add_all(&other.sum),
+            }
+        }
+        self.sum.merge_from(&other.sum);
+    }
+
+    pub(super) fn rate(&self) -> Option<v1::Rate> {
+        let rate = match &self.load {
+            Some(load) => load.rate(&self.sum)?,
+            None => self.sum.rate()?,
+        };
+        Some(told(rate, self.sum.total()))
+    }
+}
+
+fn load_of(timeline: &Timeline) -> Load {
+    let mut load = Load::default();
+    load.add_all(timeline);
+    load
+}
 
 /// Sums over shapes, while they are being made.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     pub(super) counts: v1::Counts,
     pub(super) latency: Histogram,
-    pub(super) timeline: Timeline,
-    pub(super) load: Load,
+    pub(super) times: Times,
     pub(super) span: Option<(i64, i64)>,
     pub(super) open: u64,
     pub(super) costs: Costs,
@@ -32,25 +72,35 @@ impl Sums {
         own.limit_ignored += new.limit_ignored;
         own.statuses = sum_statuses(own.statuses, new.statuses);
         own.observed = sum_observed(own.observed, new.observed);
-        self.latency.merge(other.latency.clone());
-        self.timeline.merge(other.timeline.clone());
-        self.load.merge(other.load.clone());
-        self.span = match (self.span, other.span) {
-            (Some(own), Some(new)) => Some((own.0.min(new.0), own.1.max(new.1))),
-            (own, new) => own.or(new),
-        };
+        self.latency.merge_from(&other.latency);
+        self.times.add(&other.times);
+        self.add_span(other.span);
         self.open += other.open;
         self.costs.add(&other.costs);
     }
+
+    pub(super) fn add_span(&mut self, span: Option<(i64, i64)>) {
+        self.span = match (self.span, span) {
+            (Some(own), Some(new)) => Some((own.0.min(new.0), own.1.max(new.1))),
+            (own, new) => own.or(new),
+        };
+    }
 }
 
-pub(super) fn one(key: &str, count: u64) -> BTreeMap<String, u64> {
-    if count == 0 { BTreeMap::new() } else { BTreeMap::from([(key.to_owned(), count)]) }
+/// Adds requests to those of a key.
+pub(super) fn add(own: &mut BTreeMap<String, u64>, key: &str, count: u64) {
+    if count == 0 {
+        return;
+    }
+    match own.get_mut(key) {
+        Some(sum) => *sum += count,
+        None => drop(own.insert(key.to_owned(), count)),
+    }
 }
 
-pub(super) fn add_all(own: &mut BTreeMap<String, u64>, new: &BTreeMap<String, u64>) {
+fn add_all(own: &mut BTreeMap<String, u64>, new: &BTreeMap<String, u64>) {
     for (key, count) in new {
-        *own.entry(key.clone()).or_default() += count;
+        add(own, key, *count);
     }
 }
 
@@ -122,14 +172,39 @@ pub(super) fn latency(histogram: &Histogram) -> Option<v1::Latency> {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
-pub(super) fn rate(timeline: &Timeline, load: &Load) -> Option<v1::Rate> {
-    let rate = load.rate(timeline)?;
+fn told(rate: Rate, total: u64) -> v1::Rate {
     let tenths = |value: f64| (value * 10.0).round() / 10.0;
-    Some(v1::Rate {
+    v1::Rate {
         peak_per_minute: tenths(rate.peak as f64 / rate.window_minutes as f64),
         peak_at: timestamp::format_micros(rate.peak_at),
-        mean_per_active_minute: tenths(timeline.total() as f64 / rate.active_minutes as f64),
+        mean_per_active_minute: tenths(total as f64 / rate.active_minutes as f64),
         active_minutes: rate.active_minutes,
         window_minutes: rate.window_minutes,
-    })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// A load that is made only where it decides tells the same rate.
+        #[test]
+        fn a_peak_is_that_of_all_windows(
+            parts in prop::collection::vec((0_i64..3_000, 1_usize..2_000, 1_usize..4, 1_usize..3), 0..4),
+        ) {
+            let (mut times, mut load, mut all) = (Times::default(), Load::default(), Timeline::default());
+            for (from, minutes, step, each) in parts {
+                let mut timeline = Timeline::default();
+                for minute in (from..).step_by(step).take(minutes) {
+                    (0..each).for_each(|_| timeline.record(minute * 60_000_000));
+                }
+                load.add_all(&timeline);
+                all.merge(timeline.clone());
+                times.add(&Times::of(timeline));
+            }
+            prop_assert_eq!(times.rate(), load.rate(&all).map(|rate| told(rate, all.total())));
+        }
+    }
 }

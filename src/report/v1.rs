@@ -293,14 +293,14 @@ pub struct Distinct {
 #[serde(rename_all = "camelCase")]
 pub struct Shape {
     /// Verb.
-    pub verb: String,
+    pub verb: &'static str,
     /// Resource with its group, such as `deployments.apps`; a class in brackets for other paths; null for what is
     /// beyond the number of shapes that are told apart.
     pub resource: Option<String>,
     /// Subresource.
     pub subresource: Option<String>,
     /// `cluster`, `namespace` or `object`.
-    pub scope: Option<String>,
+    pub scope: Option<&'static str>,
     /// The query's list options in classes, such as `limit=500&resourceVersion=0`.
     pub parameters: String,
     /// Keys that the server ignores without a word: a few of them.
@@ -308,19 +308,19 @@ pub struct Shape {
     /// List options that the ignored keys were likely meant to be.
     pub misspelt: Vec<String>,
     /// Where it was served from.
-    pub served_from: String,
+    pub served_from: &'static str,
     /// For `depends`, which it was in most cases.
-    pub likely: Option<String>,
+    pub likely: Option<&'static str>,
     /// `absent`, `honoured` or `ignored`.
-    pub limit: String,
+    pub limit: &'static str,
     /// The status with which the server refuses it.
     pub rejected: Option<u16>,
     /// A stable code.
-    pub reason: String,
+    pub reason: &'static str,
     /// `certain`, `by-version` or `by-config`.
-    pub certainty: String,
+    pub certainty: &'static str,
     /// One sentence.
-    pub explanation: String,
+    pub explanation: &'static str,
     /// What to change; null where nothing is wrong.
     pub advice: Option<String>,
     /// The version of Kubernetes by which it is judged.
@@ -352,7 +352,7 @@ pub struct Shape {
     /// Objects in the answers, where a trace of a slow request counts them.
     pub items: Option<Items>,
     /// What the requests show when they are put in order; null for what no pattern is made of.
-    pub pattern: Option<Pattern>,
+    pub pattern: Option<Box<Pattern>>,
     /// What the requests cost.
     pub cost: Cost,
     /// The costliest request.

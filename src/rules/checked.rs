@@ -1,5 +1,7 @@
 //! From a rule as it is written to one that was checked: every mistake of a file is noted, each with its place.
 
+use std::sync::LazyLock;
+
 use regex::Regex;
 
 use super::condition::{Condition, Wrong};
@@ -16,6 +18,15 @@ pub(super) struct Checker<'a> {
     pub(super) file: &'a str,
     pub(super) source: &'a str,
     pub(super) mistakes: &'a mut Mistakes,
+    pub(super) care: Care,
+}
+
+/// How much of a rule is looked at. A user's is checked in full; kubetoll's own are held right by a test, and no run
+/// waits for their texts, or for the parser that tells the places of mistakes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Care {
+    Full,
+    Embedded,
 }
 
 impl Checker<'_> {
@@ -90,7 +101,7 @@ impl Checker<'_> {
 
     fn id(&mut self, id: &Placed<String>) -> Option<String> {
         let text = &id.value;
-        let is_id = looks(text, ID);
+        let is_id = IDS.is_match(text);
         if !is_id {
             self.say(
                 id.at,
@@ -102,7 +113,7 @@ impl Checker<'_> {
 
     fn name(&mut self, name: &Placed<String>) -> Option<String> {
         let text = &name.value;
-        let is_name = looks(text, NAME);
+        let is_name = NAMES.is_match(text);
         if !is_name {
             self.say(
                 name.at,
@@ -190,12 +201,18 @@ impl Checker<'_> {
     }
 
     fn condition(&mut self, text: &Placed<String>, scope: &Scope<'_>) -> Option<Condition> {
-        let condition = Condition::compile(&text.value, scope);
+        let condition = match self.care {
+            Care::Full => Condition::compile(&text.value, scope),
+            Care::Embedded => Condition::compile_right(&text.value, scope),
+        };
         self.or_say(text, condition)
     }
 
     fn text(&mut self, text: &Placed<String>, scope: &Scope<'_>, plain: bool) -> Option<Text> {
-        let compiled = Text::compile(&text.value, scope, plain);
+        let compiled = match self.care {
+            Care::Full => Text::compile(&text.value, scope, plain),
+            Care::Embedded => Ok(Text::compile_right(&text.value)),
+        };
         self.or_say(text, compiled)
     }
 
@@ -212,7 +229,5 @@ impl Checker<'_> {
     }
 }
 
-/// Whether a text looks so.
-fn looks(text: &str, pattern: &str) -> bool {
-    Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(text))
-}
+static IDS: LazyLock<Regex> = LazyLock::new(|| Regex::new(ID).expect("a pattern"));
+static NAMES: LazyLock<Regex> = LazyLock::new(|| Regex::new(NAME).expect("a pattern"));

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use cel::common::ast::{Expr, IdedExpr, operators};
+use cel::common::ast::{Expr, IdedExpr, SourceInfo, operators};
 
 use super::names::{NameRef, Root, Scope};
+use super::plan::Plan;
 use super::types::Check;
 use super::value::Value;
 
@@ -25,7 +26,7 @@ pub struct Condition {
     /// What must hold all together: the sides of its outermost `&&`, or the whole. Each names fewer facts than the
     /// whole, and so has fewer combinations of them to run for.
     pub parts: Vec<Part>,
-    whole: IdedExpr,
+    whole: Runnable,
 }
 
 /// A part of a condition.
@@ -33,7 +34,20 @@ pub struct Condition {
 pub struct Part {
     /// The names that it uses, each once.
     pub names: Vec<NameRef>,
-    expr: IdedExpr,
+    expr: Runnable,
+}
+
+/// An expression in both of the forms that it may be run in.
+#[derive(Debug)]
+struct Runnable {
+    plan: Option<Plan>,
+    cel: IdedExpr,
+}
+
+impl Runnable {
+    fn of(cel: &IdedExpr, scope: &Scope<'_>) -> Self {
+        Self { plan: Plan::of(cel, scope), cel: cel.clone() }
+    }
 }
 
 /// What is wrong with a condition, and at which byte of it.
@@ -63,19 +77,43 @@ impl Condition {
                 .map(|error| Wrong { offset: offset_of(source, error.pos), message: plain(&error.msg) })
                 .collect::<Vec<Wrong>>()
         })?;
-        if is_too_deep(program.expression()) {
+        Self::check(source, program.expression(), program.source_info(), scope)
+    }
+
+    /// Compiles a condition that is known to be right, by CEL's faster parser: it tells no places.
+    ///
+    /// # Errors
+    /// As [`Condition::compile`], without the places.
+    pub(super) fn compile_right(source: &str, scope: &Scope<'_>) -> Result<Self, Vec<Wrong>> {
+        let parsed = cel::parser::PrattParser::new().parse(source);
+        let expr = parsed.map_err(|errors| vec![Wrong { offset: 0, message: errors.to_string() }])?;
+        Self::check(source, &expr, &SourceInfo::default(), scope)
+    }
+
+    fn check(
+        source: &str,
+        whole: &IdedExpr,
+        places: &SourceInfo,
+        scope: &Scope<'_>,
+    ) -> Result<Self, Vec<Wrong>> {
+        if is_too_deep(whole) {
             return Err(vec![Wrong { offset: 0, message: TOO_DEEP.to_owned() }]);
         }
-        let whole = program.expression();
-        let (names, wrong) = Check::run(&program, scope);
+        let (names, wrong) = Check::run(whole, places, scope);
         if !wrong.is_empty() {
             return Err(wrong);
         }
-        let mut parts = Vec::new();
-        for expr in all_of(whole) {
-            parts.push(Part { names: Check::names(&program, scope, expr), expr: expr.clone() });
-        }
-        Ok(Self { source: source.to_owned(), names, parts, whole: whole.clone() })
+        let part = |expr: &IdedExpr| Part {
+            names: Check::run(expr, places, scope).0,
+            expr: Runnable::of(expr, scope),
+        };
+        let parts = all_of(whole).into_iter().map(part).collect();
+        Ok(Self { source: source.to_owned(), names, parts, whole: Runnable::of(whole, scope) })
+    }
+
+    /// Whether it holds, if that can be told without CEL: most conditions. What it tells, CEL tells too.
+    pub fn tell<'v>(&'v self, find: impl Fn(NameRef) -> Value<'v>) -> Option<bool> {
+        self.whole.plan.as_ref()?.holds(&find)
     }
 
     /// Whether it holds for these values, which stand in the order of [`Condition::names`].
@@ -83,17 +121,22 @@ impl Condition {
     /// # Errors
     /// Where CEL can't tell, such as a division by zero.
     pub fn evaluate(&self, values: &[Value<'_>], word: impl Fn(NameRef) -> String) -> Result<bool, String> {
-        evaluate(&self.whole, &self.names, values, word)
+        evaluate(&self.whole.cel, &self.names, values, word)
     }
 }
 
 impl Part {
+    /// As [`Condition::tell`].
+    pub fn tell<'v>(&'v self, find: impl Fn(NameRef) -> Value<'v>) -> Option<bool> {
+        self.expr.plan.as_ref()?.holds(&find)
+    }
+
     /// As [`Condition::evaluate`], for the values of [`Part::names`].
     ///
     /// # Errors
     /// As there. The whole holds if each part does; if one does not, it does not, whatever else fails (CEL's `&&`).
     pub fn evaluate(&self, values: &[Value<'_>], word: impl Fn(NameRef) -> String) -> Result<bool, String> {
-        evaluate(&self.expr, &self.names, values, word)
+        evaluate(&self.expr.cel, &self.names, values, word)
     }
 }
 
@@ -183,7 +226,11 @@ fn offset_of(source: &str, (line, column): (isize, isize)) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::rules::value::Kind;
 
     fn compile(source: &str) -> Result<Condition, Vec<Wrong>> {
         let thresholds = [("many".to_owned(), 20.0), ("often".to_owned(), 1.5)];
@@ -267,6 +314,91 @@ mod tests {
             assert_eq!(condition.evaluate(&[Value::Double(peak), Value::Int(20)], word), Ok(holds));
         }
     }
+
+    /// Texts and numbers at which conditions turn.
+    fn values() -> impl Strategy<Value = (Vec<i64>, Vec<f64>, Vec<String>)> {
+        let ints = prop_oneof![-2_i64..30, Just(i64::MAX), Just(i64::MIN), any::<i64>()];
+        let doubles = prop_oneof![
+            (-20_i32..300).prop_map(|tenths| f64::from(tenths) / 10.0),
+            Just(f64::NAN),
+            Just(f64::INFINITY),
+            any::<f64>()
+        ];
+        let texts = prop_oneof![
+            Just("list".to_owned()),
+            Just("user".to_owned()),
+            Just(String::new()),
+            Just("1.30".to_owned()),
+            "[a-zé]{0,5}"
+        ];
+        (vec(ints, 4), vec(doubles, 4), vec(texts, 4))
+    }
+
+    proptest! {
+        /// What a plan tells, CEL tells; and of what can be told most is.
+        #[test]
+        fn a_plan_tells_what_cel_tells(index in 0..CONDITIONS.len(), (ints, doubles, texts) in values(), flag: bool) {
+            let condition = compile(CONDITIONS[index]).expect("a condition");
+            let value = |name: NameRef| -> Value<'_> {
+                let all = name.root.names();
+                let kind = all.get(name.index).map_or(Kind::Int, |(_, kind, _)| *kind);
+                match kind {
+                    Kind::Bool => Value::Bool(flag),
+                    Kind::Int => Value::Int(ints[name.index % ints.len()]),
+                    Kind::Double => Value::Double(doubles[name.index % doubles.len()]),
+                    Kind::Text => Value::Text(texts[name.index % texts.len()].as_str().into()),
+                    Kind::Texts => Value::Texts(texts.iter().map(|text| text.as_str().into()).collect()),
+                }
+            };
+            let word = |name: NameRef| match name.root {
+                Root::Threshold => ["many", "often"][name.index].to_owned(),
+                root => root.names()[name.index].0.to_owned(),
+            };
+            let values: Vec<Value<'_>> = condition.names.iter().map(|name| value(*name)).collect();
+            let told = condition.evaluate(&values, word);
+            prop_assert!(!PLANNED.contains(&index) || condition.whole.plan.is_some());
+            if let Some(holds) = condition.tell(value) {
+                prop_assert_eq!(told, Ok(holds), "{}", condition.source);
+            }
+            for part in &condition.parts {
+                let values: Vec<Value<'_>> = part.names.iter().map(|name| value(*name)).collect();
+                if let Some(holds) = part.tell(value) {
+                    prop_assert_eq!(part.evaluate(&values, word), Ok(holds), "{}", condition.source);
+                }
+            }
+        }
+    }
+
+    /// Conditions with every kind of part, and the first of them that have no plan.
+    const CONDITIONS: [&str; 26] = [
+        "true",
+        "request.fromEtcd",
+        "request.verb == \"list\" && request.fromEtcd && client.kind != 'control-plane'",
+        "stats.requests >= 20 || stats.peakPerMinute >= 6",
+        "stats.requests >= threshold.many && stats.peakPerMinute > threshold.often",
+        "client.kind in ['user', 'node'] && !(server.minor < 31)",
+        "client.kind in ['user', client.identity]",
+        "server.minor in [27, 28, 0]",
+        "double(stats.requests) / 2.0 > 1.5 ? true : stats.requests % 2 == 0",
+        "stats.requests * 10 + stats.events - 3 >= stats.events / stats.requests",
+        "stats.requests + stats.events > 9 || 10 / stats.requests > 1 && 5 % stats.events <= 3",
+        "(client.kind == 'user' ? stats.requests : threshold.many) >= -stats.events",
+        "-stats.peakPerMinute < 3.0 && stats.peakPerMinute * 2.0 - 1.0 != stats.perMinute + double(stats.peakPerMinute)",
+        "size(request.misspelt) > 0 && 'limit' in request.misspelt",
+        "client.kind in request.misspelt || client.identity in request.misspelt",
+        "request.resource.startsWith('l') || request.scope.endsWith('t') || request.reason.contains('se')",
+        "request.verb < request.resource && request.scope >= 'list' && client.kind <= client.library",
+        "request.fromEtcd == (request.verb != '')",
+        "stats.peakPerMinute == 1.5 || stats.peakPerMinute != stats.perMinute",
+        "!(stats.peakPerMinute > 1.5) == (stats.requests < 3)",
+        "stats.peakPerMinute in [1.5, 20, 3.0] || stats.requests in [1.0, 2.0]",
+        "request.resource.matches('^(l|b)') && request.verb == 'list'",
+        "request.misspelt.exists(key, key == 'list' || key.startsWith('us')) || client.kind == 'user'",
+        "size(request.verb) > 2 && request.fromEtcd",
+        "int(stats.peakPerMinute) > 2 || stats.requests > 3",
+        "request.verb + request.scope == 'list'",
+    ];
+    const PLANNED: std::ops::Range<usize> = 0..21;
 
     #[test]
     fn what_cel_cannot_tell_is_an_error() {

@@ -11,7 +11,7 @@ use crate::accounts::etcd::SlowReads;
 use crate::accounts::{Account, Accounts, Entry, ShapeKey};
 use crate::cost::{Cost, Known, Part};
 use crate::k8s::Verb;
-use crate::ledger::{Histogram, Load, Merge, Row, Targets, Timeline, timeline::Rate};
+use crate::ledger::{Histogram, Load, Merge, Row, Targets, timeline::Rate};
 use crate::patterns::Pattern;
 
 /// What a client does with a resource, whatever a rule matched.
@@ -149,23 +149,29 @@ impl<'a> Group<'a> {
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         *self.rate.get_or_init(|| {
-            let (mut all, mut load) = (Timeline::default(), Load::default());
-            for facts in &self.rows {
-                let times = facts.row.times(self.whole.accounts.received_only);
-                load.add_all(&times);
+            let times = || self.rows.iter().map(|facts| facts.row.times(self.whole.accounts.received_only));
+            let all = times().reduce(|mut all, times| {
                 all.merge(times);
-            }
-            load.rate(&all)
+                all
+            })?;
+            Load::rate_of(&all, || {
+                let mut load = Load::default();
+                times().for_each(|times| load.add_all(&times));
+                load
+            })
         })
     }
 
     /// Durations.
     #[must_use]
     pub fn latency(&self) -> &Histogram {
+        if let [only] = &self.rows[..] {
+            return &only.row.latency;
+        }
         self.latency.get_or_init(|| {
             let mut latency = Histogram::default();
             for facts in &self.rows {
-                latency.merge(facts.row.latency.clone());
+                latency.merge_from(&facts.row.latency);
             }
             latency
         })
@@ -174,6 +180,9 @@ impl<'a> Group<'a> {
     /// What the requests are for.
     #[must_use]
     pub fn targets(&self) -> &Targets {
+        if let [only] = &self.rows[..] {
+            return &only.row.targets;
+        }
         self.targets.get_or_init(|| {
             let mut targets = Targets::default();
             for facts in &self.rows {
@@ -186,6 +195,9 @@ impl<'a> Group<'a> {
     /// What the requests show when they are put in order.
     #[must_use]
     pub fn pattern(&self) -> &Pattern {
+        if let [Facts { pattern: Some(only), .. }] = self.rows[..] {
+            return only;
+        }
         self.pattern.get_or_init(|| {
             let mut pattern = Pattern::default();
             for own in self.rows.iter().filter_map(|facts| facts.pattern) {

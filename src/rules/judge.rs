@@ -1,7 +1,7 @@
 //! From accounts to findings.
 //!
-//! A condition runs once for each distinct combination of the facts that it names: facts are columns of small
-//! numbers, and an answer is remembered by them. So the cost of a rule is a look-up a row.
+//! A part of a match runs once for each distinct combination of the facts that it names, and its answer is remembered
+//! by them: facts are columns of small numbers, so that the cost of a rule is a look-up a row.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
-use super::columns::{Column, Rows, fact, named};
 use super::condition::{Condition, Part};
 use super::facts::{CLIENT, Facts, REQUEST, SERVER};
 use super::group::Group;
 use super::input::{INPUT, InputFacts};
 use super::names::{NameRef, Root, threshold_kind};
+use super::rows::{Column, Rows, fact};
 use super::rule::{Rule, Severity};
 use super::stats::STATS;
 use super::value::{Kind, Value};
@@ -34,7 +34,7 @@ pub struct Judged {
     pub used: BTreeSet<usize>,
     /// Conditions and texts that failed on a value, in words.
     pub failures: Vec<String>,
-    /// How often a condition was run.
+    /// How often CEL was asked.
     pub runs: u64,
 }
 
@@ -88,37 +88,86 @@ pub(super) fn threshold(value: f64) -> Value<'static> {
     if threshold_kind(value) == Kind::Int { Value::Int(value as i64) } else { Value::Double(value) }
 }
 
-/// Answers of a condition to what it hangs on.
-type Memo<K, A = bool> = HashMap<K, A, FxBuildHasher>;
+/// CEL's answers to values.
+type Memo<'v, A> = HashMap<Vec<Value<'v>>, A, FxBuildHasher>;
+/// CEL's answers of each level.
+type Levels = [Memo<'static, bool>];
 
-/// A part of a rule's match, and its answers.
+/// A part of a rule's match, and the answers to it.
 struct PartOfMatch<'r> {
     part: &'r Part,
+    table: Option<Table<'r>>,
+    memo: Memo<'r, Answer>,
+}
+
+/// Whether a part holds, or why that can't be told.
+type Answer = Result<bool, String>;
+
+/// Answers by the values of the facts that a part names.
+struct Table<'r> {
     columns: Vec<&'r Column>,
-    memo: Memo<Box<[u32]>, Result<bool, String>>,
-    key: Vec<u32>,
+    answers: Vec<Known>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Known {
+    NotYet,
+    No,
+    Yes,
+}
+
+/// The most combinations of values that a table has room for.
+const LARGEST_TABLE: usize = 1 << 16;
+
+impl<'r> Table<'r> {
+    fn new(part: &Part, rows: &'r Rows<'_>) -> Option<Self> {
+        let columns: Vec<&Column> = part.names.iter().map(|name| rows.column(*name)).collect();
+        let size = columns.iter().try_fold(1_usize, |size, column| size.checked_mul(column.distinct));
+        let size = size.filter(|size| *size <= LARGEST_TABLE)?;
+        Some(Self { columns, answers: vec![Known::NotYet; size] })
+    }
+
+    fn of_row(&mut self, row: u32) -> &mut Known {
+        let ids = self.columns.iter().map(|column| (column.ids[row as usize] as usize, column.distinct));
+        let at = ids.fold(0, |at, (id, distinct)| at * distinct + id);
+        &mut self.answers[at]
+    }
 }
 
 impl<'r> PartOfMatch<'r> {
     fn new(part: &'r Part, rows: &'r Rows<'_>) -> Self {
-        let columns = part.names.iter().map(|name| &rows.columns[name]).collect();
-        Self { part, columns, memo: Memo::default(), key: Vec::new() }
+        Self { part, table: Table::new(part, rows), memo: Memo::default() }
     }
 
     fn holds(
         &mut self,
         row: u32,
-        run: &mut impl FnMut(&Part, &[Value<'_>]) -> Result<bool, String>,
-    ) -> Result<bool, String> {
-        self.key.clear();
-        self.key.extend(self.columns.iter().map(|column| column.ids[row as usize]));
-        if let Some(known) = self.memo.get(self.key.as_slice()) {
+        rows: &'r Rows<'_>,
+        run: &mut impl FnMut(&Part, &[Value<'_>]) -> Answer,
+    ) -> Answer {
+        let Some(known) = self.table.as_mut().map(|table| *table.of_row(row)) else {
+            return self.told(&rows.facts[row as usize], run);
+        };
+        if known != Known::NotYet {
+            return Ok(known == Known::Yes);
+        }
+        let answer = self.told(&rows.facts[row as usize], run);
+        if let (Some(table), Ok(holds)) = (&mut self.table, &answer) {
+            *table.of_row(row) = if *holds { Known::Yes } else { Known::No };
+        }
+        answer
+    }
+
+    fn told(&mut self, facts: &'r Facts<'_>, run: &mut impl FnMut(&Part, &[Value<'_>]) -> Answer) -> Answer {
+        if let Some(holds) = self.part.tell(|name| fact(name, facts)) {
+            return Ok(holds);
+        }
+        let values: Vec<Value<'r>> = self.part.names.iter().map(|name| fact(*name, facts)).collect();
+        if let Some(known) = self.memo.get(&values) {
             return known.clone();
         }
-        let ids = self.columns.iter().zip(&self.key);
-        let values: Vec<Value<'_>> = ids.map(|(column, id)| column.values[*id as usize].clone()).collect();
         let holds = run(self.part, &values);
-        self.memo.insert(self.key.as_slice().into(), holds.clone());
+        self.memo.insert(values, holds.clone());
         holds
     }
 }
@@ -138,8 +187,11 @@ impl<'r> OneRule<'r, '_> {
         };
         let mut held = None;
         for (severity, condition) in &self.rule.levels {
-            let values: Vec<Value<'_>> = condition.names.iter().map(|name| value(*name)).collect();
-            if self.run(condition, &values) {
+            let holds = condition.tell(value).unwrap_or_else(|| {
+                let values: Vec<Value<'_>> = condition.names.iter().map(|name| value(*name)).collect();
+                self.run(condition, &values)
+            });
+            if holds {
                 held = Some(*severity);
                 break;
             }
@@ -153,8 +205,7 @@ impl<'r> OneRule<'r, '_> {
     fn judge_rows(&mut self) {
         let matched = self.matched();
         let groups = self.grouped(&matched);
-        let mut memos: Vec<Memo<Vec<Value<'static>>>> =
-            self.rule.levels.iter().map(|_| Memo::default()).collect();
+        let mut memos: Vec<Memo<'static, bool>> = self.rule.levels.iter().map(|_| Memo::default()).collect();
         for rows in groups {
             let account = self.rows.places[rows[0] as usize].0 as usize;
             let facts: Vec<Facts<'r>> = rows.iter().map(|row| self.rows.facts[*row as usize]).collect();
@@ -165,7 +216,7 @@ impl<'r> OneRule<'r, '_> {
     }
 
     /// A finding, or what of it no suppression holds back.
-    fn found(&mut self, group: &Group<'r>, severity: Severity, memos: &mut [Memo<Vec<Value<'static>>>]) {
+    fn found(&mut self, group: &Group<'r>, severity: Severity, memos: &mut Levels) {
         let of = |facts: &Facts<'_>| -> Vec<usize> {
             let all = self.suppressions.iter().enumerate();
             all.filter(|(_, one)| one.covers(self.rule, facts)).map(|(index, _)| index).collect()
@@ -210,13 +261,16 @@ impl<'r> OneRule<'r, '_> {
         let Some(condition) = &self.rule.matches else { return (0..count).collect() };
         let mut parts: Vec<PartOfMatch<'_>> =
             condition.parts.iter().map(|part| PartOfMatch::new(part, self.rows)).collect();
+        // First what is only looked up: it settles most.
+        parts.sort_by_key(|part| part.table.is_none());
+        let rows = self.rows;
         (0..count)
-            .filter(|row| self.rows.facts[*row as usize].row.events > 0)
+            .filter(|row| rows.facts[*row as usize].row.events > 0)
             .filter(|row| {
                 // A part that does not hold settles it, even if another can't be told.
                 let mut failed = None;
                 for part in &mut parts {
-                    match part.holds(*row, &mut |part, values| self.run_part(part, values)) {
+                    match part.holds(*row, rows, &mut |part, values| self.run_part(part, values)) {
                         Ok(true) => {}
                         Ok(false) => return false,
                         Err(error) => failed = Some(error),
@@ -254,17 +308,13 @@ impl<'r> OneRule<'r, '_> {
     /// Rows that are judged together.
     fn grouped(&self, matched: &[u32]) -> Vec<Vec<u32>> {
         let by = self.rule.group_by;
-        let [resources, products] = ["resource", "product"].map(|name| &self.rows.columns[&named(name)]);
-        let mut groups: HashMap<[u32; 4], Vec<u32>, FxBuildHasher> = HashMap::default();
+        let mut groups: HashMap<(u32, &str, &str, u32), Vec<u32>, FxBuildHasher> = HashMap::default();
         for row in matched {
-            let at = *row as usize;
-            let (account, shape) = self.rows.places[at];
-            let key = [
-                account,
-                if by.resource { resources.ids[at] } else { 0 },
-                if by.product { products.ids[at] } else { 0 },
-                if by.shape { shape } else { 0 },
-            ];
+            let (account, shape) = self.rows.places[*row as usize];
+            let facts = &self.rows.facts[*row as usize];
+            let resource = facts.key.resource.as_deref().filter(|_| by.resource).unwrap_or_default();
+            let product = if by.product { facts.product } else { "" };
+            let key = (account, resource, product, if by.shape { shape } else { 0 });
             groups.entry(key).or_default().push(*row);
         }
         let mut groups: Vec<Vec<u32>> = groups.into_values().collect();
@@ -273,26 +323,26 @@ impl<'r> OneRule<'r, '_> {
     }
 
     /// The worst level that holds.
-    fn level(&mut self, group: &Group<'_>, memos: &mut [Memo<Vec<Value<'static>>>]) -> Option<Severity> {
+    fn level(&mut self, group: &Group<'_>, memos: &mut Levels) -> Option<Severity> {
         // Without requests there is nothing to find, whatever a level says.
         if group.requests() == 0 {
             return None;
         }
         let rule = self.rule;
         for ((severity, condition), memo) in rule.levels.iter().zip(memos) {
-            let values: Vec<Value<'static>> = condition
-                .names
-                .iter()
-                .map(|name| match name.root {
-                    Root::Stats => (STATS[name.index].get)(group).into_owned(),
-                    Root::Threshold => threshold(rule.thresholds[name.index].1),
-                    _ => fact(*name, group.leading()).into_owned(),
+            let value = |name: NameRef| match name.root {
+                Root::Stats => (STATS[name.index].get)(group),
+                Root::Threshold => threshold(rule.thresholds[name.index].1),
+                _ => fact(name, group.leading()),
+            };
+            let holds = condition.tell(value).unwrap_or_else(|| {
+                let values: Vec<Value<'static>> =
+                    condition.names.iter().map(|name| value(*name).into_owned()).collect();
+                memo.get(&values).copied().unwrap_or_else(|| {
+                    let holds = self.run(condition, &values);
+                    memo.insert(values, holds);
+                    holds
                 })
-                .collect();
-            let holds = memo.get(&values).copied().unwrap_or_else(|| {
-                let holds = self.run(condition, &values);
-                memo.insert(values, holds);
-                holds
             });
             if holds {
                 return Some(*severity);

@@ -4,7 +4,6 @@
 //! once), rules are gathered ([`set`]), what they may name is listed ([`names`]), and they judge ([`judge`]).
 
 mod checked;
-mod columns;
 pub mod condition;
 pub mod facts;
 pub mod figures;
@@ -14,7 +13,9 @@ pub mod input;
 mod judge;
 pub mod names;
 mod over_time;
+mod plan;
 pub mod policy;
+mod rows;
 pub mod rule;
 pub mod schema;
 pub mod set;

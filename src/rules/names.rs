@@ -92,13 +92,21 @@ impl Scope<'_> {
     /// Finds a name below a root.
     #[must_use]
     pub fn find(&self, root: Root, name: &str) -> Option<(NameRef, Kind)> {
-        if root == Root::Threshold {
-            let index = self.thresholds.iter().position(|(own, _)| own == name)?;
-            return Some((NameRef { root, index }, threshold_kind(self.thresholds[index].1)));
+        fn of<Get>(names: &[super::value::Name<Get>], name: &str) -> Option<(usize, Kind)> {
+            names.iter().position(|own| own.name == name).map(|index| (index, names[index].kind))
         }
-        let names = root.names();
-        let index = names.iter().position(|(own, ..)| *own == name)?;
-        Some((NameRef { root, index }, names[index].1))
+        let (index, kind) = match root {
+            Root::Client => of(CLIENT, name),
+            Root::Request => of(REQUEST, name),
+            Root::Server => of(SERVER, name),
+            Root::Stats => of(&STATS, name),
+            Root::Input => of(INPUT, name),
+            Root::Threshold => {
+                let index = self.thresholds.iter().position(|(own, _)| own == name)?;
+                Some((index, threshold_kind(self.thresholds[index].1)))
+            }
+        }?;
+        Some((NameRef { root, index }, kind))
     }
 
     /// The words below a root.

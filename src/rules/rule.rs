@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::checked::Checker;
+use super::checked::{Care, Checker};
 use super::condition::Condition;
 use super::judge::threshold;
 use super::mistake::{At, Mistakes};
@@ -143,17 +143,27 @@ impl Rule {
         std::thread::scope(|scope| {
             let reading = std::thread::Builder::new()
                 .stack_size(STACK)
-                .spawn_scoped(scope, || Self::parse_here(file, source, mistakes))
+                .spawn_scoped(scope, || Self::parse_here(file, source, Care::Full, mistakes))
                 .expect("where kubetoll runs there are threads");
             reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     }
 
-    fn parse_here(file: &str, source: &str, mistakes: &mut Mistakes) -> Option<Self> {
+    /// Reads an embedded rule, of which a test checks that it is right.
+    ///
+    /// # Panics
+    /// If it is not.
+    pub(super) fn parse_embedded(file: &str, source: &str) -> Self {
+        let mut mistakes = Mistakes::default();
+        Self::parse_here(file, source, Care::Embedded, &mut mistakes)
+            .unwrap_or_else(|| panic!("the embedded rules are checked by a test: {mistakes}"))
+    }
+
+    fn parse_here(file: &str, source: &str, care: Care, mistakes: &mut Mistakes) -> Option<Self> {
         let before = mistakes.0.len();
         let node = yaml::read(file, source, yaml::LONGEST, mistakes)?;
         let written = read(node, &mut Reader { file, mistakes });
-        let rule = Checker { file, source, mistakes }.rule(written);
+        let rule = Checker { file, source, mistakes, care }.rule(written);
         rule.filter(|_| mistakes.0.len() == before)
     }
 

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
-
 use super::mistake::{At, Mistakes, expected};
 use super::rule::{Rule, is_family};
 
 /// The embedded files: name and text.
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/rules.in"));
+
+/// Threads that read the embedded rules; more take longer to begin than they save.
+const MOST_THREADS: usize = 4;
 
 /// Rules by id.
 #[derive(Debug)]
@@ -43,13 +44,19 @@ impl RuleSet {
     /// Never: a test reads them.
     #[must_use]
     pub fn embedded() -> Self {
-        // On all cores: a CI job waits for it.
-        let read = |(file, text): &(&str, &str)| {
-            let mut mistakes = Mistakes::default();
-            Rule::parse(file, text, &mut mistakes)
-                .unwrap_or_else(|| panic!("the embedded rules are checked by a test: {mistakes}"))
+        // On threads of their own, as a CI job waits for it: their memory is free for those that read the log, where
+        // that of a pool's threads would be held to the end.
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+        let parse = |part: &[(&str, &str)]| -> Vec<Rule> {
+            part.iter().map(|(file, text)| Rule::parse_embedded(file, text)).collect()
         };
-        Self::sorted(EMBEDDED.par_iter().map(read).collect())
+        let rules = std::thread::scope(|scope| {
+            let parts = EMBEDDED.chunks(EMBEDDED.len().div_ceil(threads));
+            let parts: Vec<_> = parts.map(|part| scope.spawn(move || parse(part))).collect();
+            let joined = parts.into_iter().map(std::thread::ScopedJoinHandle::join);
+            joined.flat_map(|part| part.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        });
+        Self::sorted(rules)
     }
 
     /// The embedded rules with those of directories. A rule of the same id replaces; a later directory goes first.
@@ -183,6 +190,7 @@ fn check_names(rules: &[Rule], mistakes: &mut Mistakes) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::condition::Condition;
 
     #[test]
     fn the_embedded_rules_are_right() {
@@ -195,5 +203,20 @@ mod tests {
             assert_eq!(rule.file, format!("{}.yaml", rule.name), "a file has its rule's name");
             assert!(rule.id.starts_with("KT"), "{}", rule.id);
         }
+        // What a run takes for right, by another parser, is the same.
+        for (checked, (file, text)) in rules.iter().zip(EMBEDDED) {
+            assert_eq!(parts(checked), parts(&Rule::parse_embedded(file, text)), "{file}");
+        }
+    }
+
+    /// All conditions and texts of a rule. A parser numbers the parts of a condition as it likes.
+    fn parts(rule: &Rule) -> Vec<String> {
+        let id = regex::Regex::new(r"\bid: [0-9]+").expect("a pattern");
+        let condition = |condition: &Condition| id.replace_all(&format!("{condition:?}"), "").into_owned();
+        let conditions = rule.matches.iter().chain(rule.levels.iter().map(|(_, level)| level));
+        let cases = || rule.fix.iter().flat_map(|fix| &fix.cases);
+        let texts = [&rule.message].into_iter().chain(&rule.verify).chain(cases().map(|(_, text)| text));
+        let conditions = conditions.chain(cases().filter_map(|(when, _)| when.as_ref())).map(condition);
+        conditions.chain(texts.map(|text| text.source().to_owned())).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! Texts of rules with placeholders: messages, fixes. minijinja; the placeholders are the names of [`super::names`].
 
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 use minijinja::{Environment, UndefinedBehavior, Value};
@@ -10,7 +10,7 @@ use super::condition::Wrong;
 use super::figures;
 use super::mistake::expected;
 use super::names::{Root, Scope};
-use super::value::Kind;
+use super::value::{Kind, Value as Found};
 
 /// What a text may name beside the roots' names.
 const PLAIN: [&str; 4] = ["client", "resource", "product", "shape"];
@@ -20,11 +20,11 @@ const LONGEST: usize = 16 << 10;
 const LONGEST_PLACEHOLDER: usize = 200;
 const MOST_PLACEHOLDERS: usize = 100;
 
-/// A text that was checked, and compiled: a rule may find thousands.
+/// A text that was checked. It is compiled once: a rule may find thousands, and most rules find nothing.
 #[derive(Debug)]
 pub struct Text {
     source: String,
-    compiled: Environment<'static>,
+    compiled: OnceLock<Environment<'static>>,
 }
 
 /// The name of the one template of an environment.
@@ -42,9 +42,6 @@ impl Text {
     ///
     /// # Errors
     /// All that is wrong with it.
-    ///
-    /// # Panics
-    /// Never: what compiles once compiles again.
     pub fn compile(source: &str, scope: &Scope<'_>, plain: bool) -> Result<Self, Vec<Wrong>> {
         if let Some(wrong) = too_long(source) {
             return Err(vec![wrong]);
@@ -67,10 +64,7 @@ impl Text {
         if !wrong.is_empty() {
             return Err(wrong);
         }
-        let source = source.trim_end().to_owned();
-        let mut compiled = ENVIRONMENT.clone();
-        compiled.add_template_owned(ONLY, source.clone()).expect("it was compiled just now");
-        let text = Self { source, compiled };
+        let text = Self::compile_right(source);
         // An unknown filter, and an operation that no value of a name's type allows, fail only when they are used.
         match text.render(&samples(scope)) {
             Ok(_) => Ok(text),
@@ -78,6 +72,11 @@ impl Text {
                 Err(vec![Wrong { offset: 0, message: format!("the text can't be filled in: {error}") }])
             }
         }
+    }
+
+    /// A text that is known to be right.
+    pub(super) fn compile_right(source: &str) -> Self {
+        Self { source: source.trim_end().to_owned(), compiled: OnceLock::new() }
     }
 
     /// As it is written.
@@ -98,9 +97,14 @@ impl Text {
     /// Where a filter or an operation fails on a value.
     ///
     /// # Panics
-    /// Never: the template is there.
+    /// Never: the text was checked.
     pub fn render(&self, values: &Value) -> Result<String, String> {
-        let template = self.compiled.get_template(ONLY).expect("it was added when the text was read");
+        let compiled = self.compiled.get_or_init(|| {
+            let mut compiled = ENVIRONMENT.clone();
+            compiled.add_template_owned(ONLY, self.source.clone()).expect("the text was checked");
+            compiled
+        });
+        let template = compiled.get_template(ONLY).expect("it was added just now");
         template.render(values).map_err(|error| error.to_string())
     }
 }
@@ -181,13 +185,18 @@ fn unknown(name: &str, scope: &Scope<'_>, plain: bool) -> Option<String> {
     Some(format!("no such placeholder '{name}'{}", expected(rest, scope.words(root))))
 }
 
+/// The value of each name.
+pub type Values = Vec<(&'static str, Found<'static>)>;
+
 /// A client in a message: its name where it stands alone, its facts behind a point.
 #[derive(Debug)]
 pub struct Named {
     /// The name.
     pub name: String,
     /// The facts.
-    pub facts: Vec<(&'static str, Value)>,
+    pub facts: Arc<Values>,
+    /// What becomes of a text in them.
+    pub kept: fn(&str) -> String,
 }
 
 impl Object for Named {
@@ -197,7 +206,12 @@ impl Object for Named {
 
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         let key = key.as_str()?;
-        self.facts.iter().find(|(name, _)| *name == key).map(|(_, value)| value.clone())
+        let (_, found) = self.facts.iter().find(|(name, _)| *name == key)?;
+        Some(match found {
+            Found::Text(text) => (self.kept)(text).into(),
+            Found::Texts(texts) => texts.iter().map(|text| Value::from((self.kept)(text))).collect(),
+            other => other.to_template(),
+        })
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
@@ -223,8 +237,8 @@ mod tests {
     fn placeholders_are_filled_in() {
         let text = compile("{{ client }} ({{ client.kind }}): {{ stats.requests }} of {{ resource }}")
             .expect("a text");
-        let client =
-            Value::from_object(Named { name: "a/b".to_owned(), facts: vec![("kind", "user".into())] });
+        let facts = Arc::new(vec![("kind", Found::Text("user".into()))]);
+        let client = Value::from_object(Named { name: "a/b".to_owned(), facts, kept: str::to_owned });
         let values = context! { client => client, stats => context! { requests => 3 }, resource => "pods" };
         assert_eq!(text.render(&values).as_deref(), Ok("a/b (user): 3 of pods"));
     }

@@ -1,6 +1,8 @@
 //! The types of a condition's parts: what may be compared with what, and which names there are.
 
-use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue, SelectExpr, operators};
+use cel::common::ast::{
+    CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue, SelectExpr, SourceInfo, operators,
+};
 
 use super::condition::Wrong;
 use super::mistake::expected;
@@ -46,7 +48,7 @@ fn each_once(mut names: Vec<NameRef>) -> Vec<NameRef> {
 /// Looks through a condition.
 pub(super) struct Check<'a> {
     scope: &'a Scope<'a>,
-    program: &'a cel::Program,
+    places: &'a SourceInfo,
     /// Variables of comprehensions.
     locals: Vec<(String, Type)>,
     names: Vec<NameRef>,
@@ -55,9 +57,12 @@ pub(super) struct Check<'a> {
 
 impl<'a> Check<'a> {
     /// The names that a condition uses, each once, and all that is wrong with it.
-    pub(super) fn run(program: &'a cel::Program, scope: &'a Scope<'a>) -> (Vec<NameRef>, Vec<Wrong>) {
-        let mut check = Self { scope, program, locals: Vec::new(), names: Vec::new(), wrong: Vec::new() };
-        let root = program.expression();
+    pub(super) fn run(
+        root: &IdedExpr,
+        places: &'a SourceInfo,
+        scope: &'a Scope<'a>,
+    ) -> (Vec<NameRef>, Vec<Wrong>) {
+        let mut check = Self { scope, places, locals: Vec::new(), names: Vec::new(), wrong: Vec::new() };
         let found = check.infer(root);
         if !matches!(found, BOOL | Type::Any) {
             check.say(root.id, format!("a condition must be true or false, and this is {}", found.name()));
@@ -65,15 +70,8 @@ impl<'a> Check<'a> {
         (each_once(check.names), check.wrong)
     }
 
-    /// The names that a part of a condition uses, each once.
-    pub(super) fn names(program: &'a cel::Program, scope: &'a Scope<'a>, part: &IdedExpr) -> Vec<NameRef> {
-        let mut check = Self { scope, program, locals: Vec::new(), names: Vec::new(), wrong: Vec::new() };
-        check.infer(part);
-        each_once(check.names)
-    }
-
     fn say(&mut self, id: u64, message: String) {
-        let offset = self.program.source_info().offset_for(id).map_or(0, |(start, _)| start as usize);
+        let offset = self.places.offset_for(id).map_or(0, |(start, _)| start as usize);
         let wrong = Wrong { offset, message };
         if !self.wrong.contains(&wrong) {
             self.wrong.push(wrong);

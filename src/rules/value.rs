@@ -103,6 +103,18 @@ impl Value<'_> {
         }
     }
 
+    /// The same, borrowed.
+    #[must_use]
+    pub fn as_borrowed(&self) -> Value<'_> {
+        match self {
+            Self::Bool(value) => Value::Bool(*value),
+            Self::Int(value) => Value::Int(*value),
+            Self::Double(value) => Value::Double(*value),
+            Self::Text(value) => Value::Text(value.as_ref().into()),
+            Self::Texts(values) => Value::Texts(values.iter().map(|value| value.as_ref().into()).collect()),
+        }
+    }
+
     /// The same without what it borrows.
     #[must_use]
     pub fn into_owned(self) -> Value<'static> {

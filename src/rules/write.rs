@@ -1,16 +1,20 @@
 //! A finding in words: the placeholders of a rule filled in.
 
+use std::cell::OnceCell;
+use std::sync::Arc;
+
 use minijinja::Value as Filled;
 
-use super::columns::fact;
-use super::facts::{CLIENT, Facts, REQUEST, SERVER};
+use super::facts::{CLIENT, Facts, Get, REQUEST, SERVER};
 use super::finding::{Finding, Path};
 use super::group::Group;
 use super::input::{INPUT, InputFacts};
 use super::judge::{threshold, word};
+use super::names::Root;
+use super::rows::fact;
 use super::rule::{Fix, Rule, Severity};
 use super::stats::{OF_FAILURES, STATS, peak_mean_minutes};
-use super::text::{Named, Text};
+use super::text::{Named, Text, Values};
 use super::value::{Name, Value};
 use crate::accounts::Account;
 use crate::cost::Known;
@@ -44,24 +48,12 @@ fn in_prose(text: &str) -> String {
     text.replace('`', "'").replace(char::is_control, " ")
 }
 
-/// The value of each name.
-type Values = Vec<(&'static str, Value<'static>)>;
-
 fn found<'v, Get>(names: &[Name<Get>], find: impl Fn(&Get) -> Value<'v>) -> Values {
     names.iter().map(|name| (name.name, find(&name.get).into_owned())).collect()
 }
 
-fn filled(values: &Values, kept: fn(&str) -> String) -> Vec<(&'static str, Filled)> {
-    let value = |value: &Value<'_>| match value {
-        Value::Text(text) => kept(text).into(),
-        Value::Texts(texts) => texts.iter().map(|text| Filled::from(kept(text))).collect(),
-        other => other.to_template(),
-    };
-    values.iter().map(|(name, found)| (*name, value(found))).collect()
-}
-
-fn map(facts: Vec<(&'static str, Filled)>) -> Filled {
-    Filled::from_object(Named { name: String::new(), facts })
+fn map(facts: &Arc<Values>, kept: fn(&str) -> String) -> Filled {
+    Filled::from_object(Named { name: String::new(), facts: facts.clone(), kept })
 }
 
 fn thresholds(rule: &Rule) -> Filled {
@@ -74,37 +66,47 @@ fn thresholds(rule: &Rule) -> Filled {
 pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (Finding, Vec<String>) {
     let leading = group.leading();
     let account = leading.account;
-    let only = |of: fn(&Facts<'_>) -> Option<String>| {
-        let first = of(leading);
-        if group.rows.iter().all(|facts| of(facts) == first) { first } else { None }
-    };
-    let resource = only(|facts| facts.key.resource.clone());
-    let product = only(|facts| Some(facts.product.to_owned()));
+    let resource = leading.key.resource.clone();
+    let resource = resource.filter(|_| group.rows.iter().all(|row| row.key.resource == leading.key.resource));
+    let product = group.rows.iter().all(|row| row.product == leading.product);
+    let product = product.then(|| leading.product.to_owned());
     let shape = leading.key.name();
     let name = client_name(account);
     let resource_or = resource.as_deref().or(leading.key.resource.as_deref()).unwrap_or("(other)");
-    let clients = found(CLIENT, |get| get(leading));
-    let requests = found(REQUEST, |get| get(leading));
-    let servers = found(SERVER, |get| get(leading));
-    let stats = found(&STATS, |get| get(group));
-    let placeholders = |kept: fn(&str) -> String| {
-        let client = Named { name: kept(&name), facts: filled(&clients, kept) };
-        Filled::from_pairs([
-            ("client", Filled::from_object(client)),
-            ("request", map(filled(&requests, kept))),
-            ("server", map(filled(&servers, kept))),
-            ("stats", map(filled(&stats, kept))),
-            ("threshold", thresholds(rule)),
-            ("resource", kept(resource_or).into()),
-            ("product", kept(leading.product).into()),
-            ("shape", kept(&shape).into()),
-        ])
+    let stats = Arc::new(found(&STATS, |get| get(group)));
+    let (clients, requests, servers) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+    // Of what a text does not name nothing is looked up: most name few of all facts.
+    let placeholders = |text: &Text, kept: fn(&str) -> String| {
+        let named = |root: Root| text.source().contains(root.as_str());
+        let facts = |values: &OnceCell<Arc<Values>>, names: &[Name<Get>], name: &str| {
+            let facts = values.get_or_init(|| Arc::new(found(names, |get| get(leading)))).clone();
+            Filled::from_object(Named { name: kept(name), facts, kept })
+        };
+        let mut filled =
+            vec![("resource", kept(resource_or).into()), ("product", kept(leading.product).into())];
+        filled.push(("shape", kept(&shape).into()));
+        if named(Root::Client) {
+            filled.push(("client", facts(&clients, CLIENT, &name)));
+        }
+        if named(Root::Request) {
+            filled.push(("request", facts(&requests, REQUEST, "")));
+        }
+        if named(Root::Server) {
+            filled.push(("server", facts(&servers, SERVER, "")));
+        }
+        if named(Root::Stats) {
+            filled.push(("stats", map(&stats, kept)));
+        }
+        if named(Root::Threshold) {
+            filled.push(("threshold", thresholds(rule)));
+        }
+        Filled::from_pairs(filled)
     };
     let fill_by = |text: &Text, kept: fn(&str) -> String| {
         if text.is_plain() {
             return Ok(text.source().to_owned());
         }
-        text.render(&placeholders(kept)).map_err(|error| format!("{}: {error}", rule.id))
+        text.render(&placeholders(text, kept)).map_err(|error| format!("{}: {error}", rule.id))
     };
     let fill = |text: &Text| fill_by(text, in_prose);
     let mut key = Vec::new();
@@ -151,7 +153,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
         message,
         fix,
         look_for,
-        stats: telling(stats),
+        stats: telling(&stats),
         verdict: Some(path(leading, group)),
         cost: group.known_cost(),
         span: group.span(),
@@ -165,9 +167,8 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
 
 /// A finding on the input, as [`on_group`].
 pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (Finding, Vec<String>) {
-    let facts = found(INPUT, |get| get(input));
-    let values =
-        Filled::from_pairs([("input", map(filled(&facts, str::to_owned))), ("threshold", thresholds(rule))]);
+    let facts = Arc::new(found(INPUT, |get| get(input)));
+    let values = Filled::from_pairs([("input", map(&facts, str::to_owned)), ("threshold", thresholds(rule))]);
     let fill = |text: &Text| text.render(&values).map_err(|error| format!("{}: {error}", rule.id));
     let any = rule.fix.iter().find(|fix| fix.library.is_none()).and_then(|fix| fix.cases.last());
     let mut failures = Vec::new();
@@ -188,7 +189,7 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
         message: one_line(&or(fill(&rule.message), &rule.summary)),
         fix: any.map_or_else(String::new, |(_, text)| or(fill(text), "")),
         look_for: rule.verify.as_ref().map(|text| or(fill(text), "")),
-        stats: telling(facts),
+        stats: telling(&facts),
         verdict: None,
         cost: Known::Latency,
         span: None,
@@ -206,15 +207,15 @@ fn one_line(text: &str) -> String {
 }
 
 /// The numbers that are not zero, false or empty.
-fn telling(mut values: Values) -> Values {
-    values.retain(|(_, value)| match value {
+fn telling(values: &Values) -> Values {
+    let tells = |(_, value): &&(_, Value<'_>)| match value {
         Value::Bool(value) => *value,
         Value::Int(value) => *value != 0,
         Value::Double(value) => *value != 0.0,
         Value::Text(text) => !text.is_empty(),
         Value::Texts(texts) => !texts.is_empty(),
-    });
-    values
+    };
+    values.iter().filter(tells).cloned().collect()
 }
 
 fn fix(
@@ -231,11 +232,14 @@ fn fix(
         let holds = match when {
             None => true,
             Some(condition) => {
-                let values: Vec<Value<'_>> =
-                    condition.names.iter().map(|name| fact(*name, leading)).collect();
-                condition
-                    .evaluate(&values, |name| word(name, rule))
-                    .map_err(|error| format!("{}: {error}", rule.id))?
+                if let Some(holds) = condition.tell(|name| fact(name, leading)) {
+                    holds
+                } else {
+                    let values: Vec<Value<'_>> =
+                        condition.names.iter().map(|name| fact(*name, leading)).collect();
+                    let told = condition.evaluate(&values, |name| word(name, rule));
+                    told.map_err(|error| format!("{}: {error}", rule.id))?
+                }
             }
         };
         if holds {
@@ -267,7 +271,7 @@ fn path(leading: &Facts<'_>, group: &Group<'_>) -> Path {
 fn evidence(rule: &Rule, group: &Group<'_>) -> Vec<Exemplar> {
     let names = |wanted: &dyn Fn(&str) -> bool| {
         let names = rule.levels.iter().flat_map(|(_, condition)| &condition.names);
-        names.filter(|name| name.root == super::names::Root::Stats).any(|name| wanted(STATS[name.index].name))
+        names.filter(|name| name.root == Root::Stats).any(|name| wanted(STATS[name.index].name))
     };
     let mut special = Exemplars::default();
     if names(&|name| name == "deprecated") {

@@ -114,8 +114,8 @@ fn check_timelines(client: &Client) {
     let mut by_resource: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for shape in client.shapes.iter().filter(|shape| shape.requests > 0) {
         let sums = by_resource.entry(shape.resource.as_deref().unwrap_or("(other)")).or_default();
-        let is_from_etcd = shape.likely.as_ref().unwrap_or(&shape.served_from) == "etcd";
-        let is_read = is_from_etcd && ["list", "get"].contains(&&*shape.verb);
+        let is_from_etcd = shape.likely.unwrap_or(shape.served_from) == "etcd";
+        let is_read = is_from_etcd && ["list", "get"].contains(&shape.verb);
         sums.0 += shape.requests;
         sums.1 += if is_read { shape.requests } else { 0 };
     }

@@ -74,7 +74,7 @@ pub static COLUMNS: &[Column] = &[
     ),
     column("pods_more", NONE, Bool(|row| row.client.pods.more), "There were more pods than `pods` says."),
     // What was asked.
-    column("verb", NONE, Text(|row| &row.shape.verb), "The verb, such as `list`."),
+    column("verb", NONE, Text(|row| row.shape.verb), "The verb, such as `list`."),
     column(
         "resource",
         NONE,
@@ -83,7 +83,7 @@ pub static COLUMNS: &[Column] = &[
          what is beyond the number of shapes that are told apart.",
     ),
     column("subresource", NONE, MaybeText(|row| row.shape.subresource.as_deref()), "The subresource."),
-    column("scope", NONE, MaybeText(|row| row.shape.scope.as_deref()), "`cluster`, `namespace` or `object`."),
+    column("scope", NONE, MaybeText(|row| row.shape.scope), "`cluster`, `namespace` or `object`."),
     column(
         "parameters",
         NONE,
@@ -106,20 +106,15 @@ pub static COLUMNS: &[Column] = &[
     column(
         "served_from",
         NONE,
-        Text(|row| &row.shape.served_from),
+        Text(|row| row.shape.served_from),
         "`watch-cache`, `watch-cache-after-revision-check`, `etcd`, `depends`, `write`, `no-storage`, `aggregated`, \
          `rejected` or `not-observable`.",
     ),
-    column(
-        "likely",
-        NONE,
-        MaybeText(|row| row.shape.likely.as_deref()),
-        "For `depends`, which it was in most cases.",
-    ),
+    column("likely", NONE, MaybeText(|row| row.shape.likely), "For `depends`, which it was in most cases."),
     column(
         "limit_verdict",
         NONE,
-        Text(|row| &row.shape.limit),
+        Text(|row| row.shape.limit),
         "What became of the limit: `absent`, `honoured` or `ignored`.",
     ),
     column(
@@ -128,9 +123,9 @@ pub static COLUMNS: &[Column] = &[
         MaybeInteger(|row| row.shape.rejected.map(u64::from)),
         "The status with which the server refuses such requests.",
     ),
-    column("reason", NONE, Text(|row| &row.shape.reason), "Why: a stable code."),
-    column("certainty", NONE, Text(|row| &row.shape.certainty), "`certain`, `by-version` or `by-config`."),
-    column("explanation", NONE, Text(|row| &row.shape.explanation), "Why, in a sentence."),
+    column("reason", NONE, Text(|row| row.shape.reason), "Why: a stable code."),
+    column("certainty", NONE, Text(|row| row.shape.certainty), "`certain`, `by-version` or `by-config`."),
+    column("explanation", NONE, Text(|row| row.shape.explanation), "Why, in a sentence."),
     column("advice", NONE, MaybeText(|row| row.shape.advice.as_deref()), "What to change."),
     column(
         "kube_version",

@@ -99,7 +99,7 @@ pub(super) fn limit_ignored(row: &Row<'_>) -> u64 {
 
 impl<'a> Row<'a> {
     fn etcd_answered(&self) -> bool {
-        self.shape.likely.as_ref().unwrap_or(&self.shape.served_from) == "etcd"
+        self.shape.likely.unwrap_or(self.shape.served_from) == "etcd"
     }
 
     pub(super) fn latency(&self) -> Option<&'a Latency> {
@@ -111,7 +111,7 @@ impl<'a> Row<'a> {
     }
 
     pub(super) fn cost(&self) -> Option<&'a Work> {
-        self.shape.cost.total.as_ref()
+        self.shape.cost.total.as_deref()
     }
 
     pub(super) fn example(&self) -> Option<&'a Example> {

@@ -18,10 +18,10 @@ pub struct Cost {
     /// sends at most, added; in the unit of `ranking.by`, which it is that clients and shapes are ranked by.
     pub handled: Option<u64>,
     /// What one request costs: the costliest. Null for a client and for all clients.
-    pub per_request: Option<Work>,
+    pub per_request: Option<Box<Work>>,
     /// What all requests cost. Those that were answered with 4xx count nothing, and those with
     /// 5xx what etcd may have read for them.
-    pub total: Option<Work>,
+    pub total: Option<Box<Work>>,
     /// The minute in which etcd read the most, in the unit of `ranking.by`, for requests that began in it; null for a shape and for a finding.
     pub peak: Option<CostMinute>,
     /// The minutes in which etcd read anything: of a client and of all of them.

@@ -45,7 +45,7 @@ pub struct Finding {
     /// What etcd's own log says of the client's LISTs of the resource; null for other findings, and without that log.
     pub etcd_slow: Option<EtcdSlow>,
     /// What the requests show when they are put in order.
-    pub pattern: Option<Pattern>,
+    pub pattern: Option<Box<Pattern>>,
     /// The costliest request.
     pub evidence: Option<Evidence>,
     /// The next costliest.

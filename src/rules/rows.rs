@@ -1,4 +1,5 @@
-//! Facts of all rows as columns of small numbers: what a condition hangs on is compared without looking at a text.
+//! All rows, with what each is a part of: what rules judge. Facts that many conditions ask for are columns of small
+//! numbers, so that an answer to one of their values is found without looking at a text.
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
@@ -11,19 +12,19 @@ use super::rule::Rule;
 use super::value::Value;
 use crate::accounts::{Accounts, ProductRow};
 
-/// What rules judge, in a form that is fast to judge.
+/// What rules judge.
 pub(super) struct Rows<'a> {
     pub(super) whole: Whole<'a>,
     pub(super) facts: Vec<Facts<'a>>,
     /// By row: index of its account, and of its shape among all.
     pub(super) places: Vec<(u32, u32)>,
-    pub(super) columns: HashMap<NameRef, Column, FxBuildHasher>,
+    columns: HashMap<NameRef, Column, FxBuildHasher>,
 }
 
-/// The values of a fact: each distinct one once, and which of them each row has.
+/// Which of the values of a fact each row has: numbers below that of the distinct ones.
 pub(super) struct Column {
     pub(super) ids: Vec<u32>,
-    pub(super) values: Vec<Value<'static>>,
+    pub(super) distinct: usize,
 }
 
 impl<'a> Rows<'a> {
@@ -52,41 +53,41 @@ impl<'a> Rows<'a> {
                 shapes += 1;
             }
         }
-        let wanted =
-            rules.iter().filter_map(|rule| rule.matches.as_ref()).flat_map(|matches| matches.names.clone());
-        let grouped = ["resource", "product"].map(named);
-        let mut wanted: Vec<NameRef> = wanted.chain(grouped).collect();
+        let parts = rules.iter().filter_map(|rule| rule.matches.as_ref()).flat_map(|matches| &matches.parts);
+        let mut wanted: Vec<NameRef> = parts.flat_map(|part| part.names.iter().copied()).collect();
         wanted.sort_unstable();
         wanted.dedup();
         let columns: Vec<(NameRef, Column)> =
             wanted.into_par_iter().map(|name| (name, Column::of(name, &facts))).collect();
         Self { whole: Whole::of(accounts), facts, places, columns: columns.into_iter().collect() }
     }
-}
 
-/// The columns that groups are made by.
-pub(super) fn named(name: &str) -> NameRef {
-    let (root, names) = if name == "resource" { (Root::Request, REQUEST) } else { (Root::Client, CLIENT) };
-    let index = names.iter().position(|fact| fact.name == name).expect("it is in the list");
-    NameRef { root, index }
+    /// The column of a fact that a part of a match names.
+    pub(super) fn column(&self, name: NameRef) -> &Column {
+        &self.columns[&name]
+    }
 }
 
 impl Column {
     fn of(name: NameRef, facts: &[Facts<'_>]) -> Self {
-        let mut known: HashMap<Value<'static>, u32, FxBuildHasher> = HashMap::default();
-        let mut column = Self { ids: Vec::with_capacity(facts.len()), values: Vec::new() };
+        let mut known: HashMap<Value<'_>, u32, FxBuildHasher> = HashMap::default();
+        let mut ids = Vec::with_capacity(facts.len());
+        let mut last: Option<(Value<'_>, u32)> = None;
         for row in facts {
             let value = fact(name, row);
-            let id = known.get(&value).copied().unwrap_or_else(|| {
-                let id = u32::try_from(column.values.len()).unwrap_or(u32::MAX);
-                let owned = value.into_owned();
-                column.values.push(owned.clone());
-                known.insert(owned, id);
-                id
-            });
-            column.ids.push(id);
+            // Rows are in the order of their clients and shapes: most are like the one before.
+            let id = match &last {
+                Some((before, id)) if *before == value => *id,
+                _ => {
+                    let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
+                    let id = *known.entry(value.clone()).or_insert(next);
+                    last = Some((value, id));
+                    id
+                }
+            };
+            ids.push(id);
         }
-        column
+        Self { ids, distinct: known.len() }
     }
 }
 

@@ -1,0 +1,251 @@
+//! What most conditions are made of, run without CEL's interpreter. A plan tells what CEL tells, or nothing: then CEL is
+//! asked. So it needs neither all of the language nor an error of its own.
+
+use std::cmp::Ordering;
+
+use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, operators};
+
+use super::names::{NameRef, Scope};
+use super::value::Value;
+
+/// A part of a condition.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Plan {
+    Constant(Value<'static>),
+    Name(NameRef),
+    Not(Box<Plan>),
+    And(Box<[Plan; 2]>),
+    Or(Box<[Plan; 2]>),
+    Choice(Box<[Plan; 3]>),
+    Equal(Box<[Plan; 2]>),
+    /// Holds for these orders of the sides.
+    Order(&'static [Ordering], Box<[Plan; 2]>),
+    In(Box<Plan>, Vec<Plan>),
+    InName(Box<Plan>, NameRef),
+    Arithmetic(Operation, Box<[Plan; 2]>),
+    Negative(Box<Plan>),
+    Double(Box<Plan>),
+    Size(Box<Plan>),
+    Text(Place, Box<[Plan; 2]>),
+}
+
+/// What two numbers of one type are joined by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Operation {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+}
+
+/// Where a text has another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Place {
+    Start,
+    End,
+    Anywhere,
+}
+
+impl Plan {
+    /// The plan of a checked condition; `None` if a part of it is for CEL alone.
+    pub(super) fn of(expr: &IdedExpr, scope: &Scope<'_>) -> Option<Self> {
+        match &expr.expr {
+            Expr::Literal(literal) => Some(Self::Constant(match literal {
+                LiteralValue::Boolean(value) => Value::Bool(*value.inner()),
+                LiteralValue::Int(value) => Value::Int(*value.inner()),
+                LiteralValue::Double(value) => Value::Double(*value.inner()),
+                LiteralValue::String(value) => Value::Text(value.inner().to_owned().into()),
+                LiteralValue::UInt(_) | LiteralValue::Null | LiteralValue::Bytes(_) => return None,
+            })),
+            Expr::Select(select) if !select.test => {
+                let Expr::Ident(root) = &select.operand.expr else { return None };
+                let root = scope.roots.iter().find(|known| known.as_str() == root)?;
+                scope.find(*root, &select.field).map(|(name, _)| Self::Name(name))
+            }
+            Expr::Call(call) => Self::call(call, scope),
+            _ => None,
+        }
+    }
+
+    fn call(call: &CallExpr, scope: &Scope<'_>) -> Option<Self> {
+        let plan = |expr: &IdedExpr| Self::of(expr, scope);
+        let parts: Vec<&IdedExpr> = call.target.as_deref().into_iter().chain(&call.args).collect();
+        Some(match (call.func_name.as_str(), parts.as_slice()) {
+            (operators::IN, [item, list]) => match &list.expr {
+                Expr::List(list) if list.optional_indices.is_empty() => {
+                    let items = list.elements.iter().map(plan).collect::<Option<Vec<Self>>>()?;
+                    Self::In(Box::new(plan(item)?), items)
+                }
+                _ => match plan(list)? {
+                    Self::Name(list) => Self::InName(Box::new(plan(item)?), list),
+                    _ => return None,
+                },
+            },
+            (operators::CONDITIONAL, [condition, yes, no]) => {
+                Self::Choice(Box::new([plan(condition)?, plan(yes)?, plan(no)?]))
+            }
+            (operators::LOGICAL_NOT, [part]) => Self::Not(Box::new(plan(part)?)),
+            (operators::NEGATE, [part]) => Self::Negative(Box::new(plan(part)?)),
+            ("double", [part]) => Self::Double(Box::new(plan(part)?)),
+            ("size", [part]) => Self::Size(Box::new(plan(part)?)),
+            (name, [left, right]) => {
+                let both = Box::new([plan(left)?, plan(right)?]);
+                match name {
+                    operators::LOGICAL_AND => Self::And(both),
+                    operators::LOGICAL_OR => Self::Or(both),
+                    operators::EQUALS => Self::Equal(both),
+                    operators::NOT_EQUALS => Self::Not(Box::new(Self::Equal(both))),
+                    operators::LESS => Self::Order(&[Ordering::Less], both),
+                    operators::LESS_EQUALS => Self::Order(&[Ordering::Less, Ordering::Equal], both),
+                    operators::GREATER => Self::Order(&[Ordering::Greater], both),
+                    operators::GREATER_EQUALS => Self::Order(&[Ordering::Greater, Ordering::Equal], both),
+                    operators::ADD => Self::Arithmetic(Operation::Add, both),
+                    operators::SUBSTRACT => Self::Arithmetic(Operation::Subtract, both),
+                    operators::MULTIPLY => Self::Arithmetic(Operation::Multiply, both),
+                    operators::DIVIDE => Self::Arithmetic(Operation::Divide, both),
+                    operators::MODULO => Self::Arithmetic(Operation::Remainder, both),
+                    "startsWith" => Self::Text(Place::Start, both),
+                    "endsWith" => Self::Text(Place::End, both),
+                    "contains" => Self::Text(Place::Anywhere, both),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    /// Whether it holds, as far as that can be told without CEL.
+    pub(super) fn holds<'v>(&'v self, find: &impl Fn(NameRef) -> Value<'v>) -> Option<bool> {
+        Some(match self {
+            Self::Not(part) => !part.holds(find)?,
+            // What one side settles stays settled, whatever the other fails on.
+            Self::And(parts) => match parts[0].holds(find) {
+                Some(false) => false,
+                Some(true) => parts[1].holds(find)?,
+                None => parts[1].holds(find).filter(|holds| !holds)?,
+            },
+            Self::Or(parts) => match parts[0].holds(find) {
+                Some(true) => true,
+                Some(false) => parts[1].holds(find)?,
+                None => parts[1].holds(find).filter(|holds| *holds)?,
+            },
+            Self::Choice(parts) => parts[if parts[0].holds(find)? { 1 } else { 2 }].holds(find)?,
+            Self::Equal(parts) => {
+                parts[0].with(find, |left| parts[1].with(find, |right| equal(left, right)))?
+            }
+            Self::Order(wanted, parts) => {
+                let order = parts[0].with(find, |left| parts[1].with(find, |right| order(left, right)))?;
+                wanted.contains(&order)
+            }
+            // All of a list is evaluated before any of it is compared.
+            Self::In(item, list) => item.with(find, |item| {
+                let mut all = list.iter().map(|one| one.with(find, |one| equal(one, item)));
+                all.try_fold(false, |any, one| Some(any | one?))
+            })?,
+            Self::InName(item, list) => match (item.value(find)?, find(*list)) {
+                (Value::Text(item), Value::Texts(list)) => list.contains(&item),
+                _ => return None,
+            },
+            Self::Text(place, parts) => match (parts[0].value(find)?, parts[1].value(find)?) {
+                (Value::Text(text), Value::Text(part)) => match place {
+                    Place::Start => text.starts_with(&*part),
+                    Place::End => text.ends_with(&*part),
+                    Place::Anywhere => text.contains(&*part),
+                },
+                _ => return None,
+            },
+            Self::Constant(_)
+            | Self::Name(_)
+            | Self::Arithmetic(..)
+            | Self::Negative(_)
+            | Self::Double(_)
+            | Self::Size(_) => match self.value(find)? {
+                Value::Bool(holds) => holds,
+                _ => return None,
+            },
+        })
+    }
+
+    /// What is made of its value, which is copied only if it is not at hand.
+    fn with<'v, A>(
+        &'v self,
+        find: &impl Fn(NameRef) -> Value<'v>,
+        of: impl FnOnce(&Value<'_>) -> Option<A>,
+    ) -> Option<A> {
+        match self {
+            Self::Constant(value) => of(value),
+            Self::Name(name) => of(&find(*name)),
+            other => of(&other.value(find)?),
+        }
+    }
+
+    fn value<'v>(&'v self, find: &impl Fn(NameRef) -> Value<'v>) -> Option<Value<'v>> {
+        Some(match self {
+            Self::Constant(value) => value.as_borrowed(),
+            Self::Name(name) => find(*name),
+            Self::Choice(parts) => parts[if parts[0].holds(find)? { 1 } else { 2 }].value(find)?,
+            Self::Arithmetic(by, parts) => joined(*by, &parts[0].value(find)?, &parts[1].value(find)?)?,
+            Self::Negative(part) => match part.value(find)? {
+                Value::Int(number) => Value::Int(number.checked_neg()?),
+                Value::Double(number) => Value::Double(-number),
+                _ => return None,
+            },
+            #[allow(clippy::cast_precision_loss, reason = "as CEL does it")]
+            Self::Double(part) => match part.value(find)? {
+                Value::Int(number) => Value::Double(number as f64),
+                Value::Double(number) => Value::Double(number),
+                _ => return None,
+            },
+            Self::Size(part) => match part.value(find)? {
+                Value::Texts(list) => Value::count(list.len() as u64),
+                _ => return None,
+            },
+            _ => Value::Bool(self.holds(find)?),
+        })
+    }
+}
+
+/// Numbers of both types compare by their value, and no text or list with a number.
+fn equal(left: &Value<'_>, right: &Value<'_>) -> Option<bool> {
+    match (left, right) {
+        (Value::Text(left), Value::Text(right)) => Some(left == right),
+        (Value::Bool(left), Value::Bool(right)) => Some(left == right),
+        (Value::Int(_) | Value::Double(_), Value::Int(_) | Value::Double(_)) => {
+            order(left, right).map(Ordering::is_eq)
+        }
+        _ => None,
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "as CEL does it")]
+fn order(left: &Value<'_>, right: &Value<'_>) -> Option<Ordering> {
+    match (left, right) {
+        (Value::Int(left), Value::Int(right)) => Some(left.cmp(right)),
+        (Value::Double(left), Value::Double(right)) => left.partial_cmp(right),
+        (Value::Int(left), Value::Double(right)) => (*left as f64).partial_cmp(right),
+        (Value::Double(left), Value::Int(right)) => left.partial_cmp(&(*right as f64)),
+        (Value::Text(left), Value::Text(right)) => Some(left.cmp(right)),
+        _ => None,
+    }
+}
+
+fn joined(by: Operation, left: &Value<'_>, right: &Value<'_>) -> Option<Value<'static>> {
+    match (left, right) {
+        (Value::Int(left), Value::Int(right)) => Some(Value::Int(match by {
+            Operation::Add => left.checked_add(*right)?,
+            Operation::Subtract => left.checked_sub(*right)?,
+            Operation::Multiply => left.checked_mul(*right)?,
+            Operation::Divide => left.checked_div(*right)?,
+            Operation::Remainder => left.checked_rem(*right)?,
+        })),
+        (Value::Double(left), Value::Double(right)) => Some(Value::Double(match by {
+            Operation::Add => left + right,
+            Operation::Subtract => left - right,
+            Operation::Multiply => left * right,
+            Operation::Divide => left / right,
+            Operation::Remainder => return None,
+        })),
+        _ => None,
+    }
+}
