@@ -121,13 +121,14 @@ impl Run<'_> {
 
     /// Reads those of the sources that are wanted.
     fn pass(&self, pass: &Pass<'_>, wanted: impl Fn(usize) -> bool) -> anyhow::Result<Counted> {
-        let tell = |start: &[u8]| match self.settings.format {
-            Some(layers) if !matches!(pass, Pass::Etcd) => detect::framing_of(layers, start),
-            _ => detect::framing(start),
+        let format = self.settings.format.filter(|_| !matches!(pass, Pass::Etcd));
+        let tell = move |start: &[u8]| match format {
+            Some(layers) => detect::framing_of(layers, start),
+            None => detect::framing(start),
         };
         let wanted = (0..self.sources.len()).filter(|index| wanted(*index)).collect();
         let (threads, max_record) = (self.settings.threads, self.settings.max_record);
-        let feed = Feed::new(self.sources, wanted, threads, max_record, &tell, Arc::clone(self.progress));
+        let feed = Feed::new(self.sources, wanted, threads, max_record, tell, Arc::clone(self.progress));
         let pool = ThreadPoolBuilder::new().num_threads(threads).build()?;
         let shared = Shared::new(self.settings, self.timeline, self.sources);
         let workers = pool.broadcast(|thread| {
