@@ -25,6 +25,7 @@ const JOINED_MOST: usize = 4 << 20;
 pub struct Cutter<R, T> {
     reader: R,
     source: u32,
+    block_size: usize,
     max_record: usize,
     tell: T,
     framing: Option<Framing>,
@@ -93,6 +94,7 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         Self {
             reader,
             source,
+            block_size: BLOCK_SIZE,
             max_record: max_record.max(BLOCK_SIZE),
             tell,
             framing: None,
@@ -102,6 +104,13 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
             offset: 0,
             ended: false,
         }
+    }
+
+    /// Makes blocks of another size, in bytes. What is in all of them does not depend on it, once the stream's framing
+    /// is known: that is told by what is read for the first block.
+    #[must_use]
+    pub fn with_block_size(self, block_size: usize) -> Self {
+        Self { block_size, ..self }
     }
 
     /// Fills the block with the next records; false at the end, when there is nothing left to report either.
@@ -122,7 +131,7 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         self.carry.shrink_to(KEPT);
         while !self.ended {
             self.read_more(&mut filling, block);
-            if filling.length < BLOCK_SIZE && !self.ended {
+            if filling.length < self.block_size && !self.ended {
                 continue;
             }
             match self.cut(filling.bytes()) {
@@ -194,8 +203,8 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
     /// Appends what the stream gives next. Doubling keeps the reading of a long record linear.
     fn read_more(&mut self, filling: &mut Filling<'_>, block: &mut Block) {
         let old = filling.length;
-        let more = if old < BLOCK_SIZE {
-            BLOCK_SIZE - old
+        let more = if old < self.block_size {
+            self.block_size - old
         } else {
             old.min((self.max_record + READ_SIZE).saturating_sub(old)).max(READ_SIZE)
         };
@@ -276,8 +285,9 @@ mod tests {
     type Numbered = (u64, u64, Vec<u8>);
 
     /// All lines with their numbers and offsets, and the numbers of the lines that were too long.
-    fn cut(text: &[u8], step: usize) -> (Vec<Numbered>, Vec<u64>) {
-        let mut cutter = Cutter::new(Trickle(text, step), 0, BLOCK_SIZE, |_: &[u8]| Framing::Lines);
+    fn cut(text: &[u8], step: usize, block_size: usize) -> (Vec<Numbered>, Vec<u64>) {
+        let mut cutter = Cutter::new(Trickle(text, step), 0, BLOCK_SIZE, |_: &[u8]| Framing::Lines)
+            .with_block_size(block_size);
         let mut block = Block::default();
         let (mut lines, mut too_long) = (Vec::new(), Vec::new());
         while cutter.fill(&mut block) {
@@ -299,12 +309,13 @@ mod tests {
             lengths in prop::collection::vec(prop_oneof![0_usize..100, 1_000_000_usize..1_100_000], 0..6),
             feed_at_end: bool,
             step in prop_oneof![Just(4099_usize), Just(1 << 20)],
+            block_size in prop_oneof![Just(1_usize), Just(300 << 10), Just(BLOCK_SIZE), Just(3 * BLOCK_SIZE)],
         ) {
             let mut text = lengths.iter().map(|n| "x".repeat(*n)).collect::<Vec<_>>().join("\n").into_bytes();
             if feed_at_end {
                 text.push(b'\n');
             }
-            let (lines, too_long) = cut(&text, step);
+            let (lines, too_long) = cut(&text, step, block_size);
             let mut offset = 0;
             let mut want = Vec::new();
             for (index, line) in text.split_inclusive(|b| *b == b'\n').enumerate() {
@@ -322,6 +333,33 @@ mod tests {
                 prop_assert!(line.len() > BLOCK_SIZE);
             }
         }
+    }
+
+    #[test]
+    fn what_a_block_held_before_does_not_show() {
+        let text: Vec<u8> =
+            (0..3000).flat_map(|n| format!("{}\n", "x".repeat(n % 2000)).into_bytes()).collect();
+        let mut cutter =
+            Cutter::new(&*text, 0, BLOCK_SIZE, |_: &[u8]| Framing::Lines).with_block_size(100 << 10);
+        let mut used = Block {
+            bytes: vec![b'\n'; 200 << 10],
+            feeds: vec![1, 2],
+            too_long: vec![7],
+            lines: 9,
+            damage: Some((Damage::Corrupt, 1)),
+            ..Block::default()
+        };
+        let (mut all, mut memory) = (Vec::new(), Vec::new());
+        while cutter.fill(&mut used) {
+            assert_eq!((&*used.too_long, used.damage), ([].as_slice(), None));
+            assert_eq!(used.feeds, memchr::memchr_iter(b'\n', &used.bytes).collect::<Vec<_>>());
+            assert_eq!(used.lines, used.feeds.len() as u64);
+            all.extend_from_slice(&used.bytes);
+            memory.push((used.bytes.as_ptr(), used.bytes.capacity()));
+        }
+        assert!(all == text, "other bytes");
+        memory.dedup();
+        assert_eq!(memory.len(), 1, "it stays where it is");
     }
 
     #[test]

@@ -154,3 +154,88 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::Sources;
+
+    /// Where a record stands, and what it is; and where a source is damaged.
+    type Found = (Vec<(u32, u64, u64, Vec<u8>)>, Vec<(u32, Damage, u64)>);
+
+    fn log(lines: usize) -> Vec<u8> {
+        (0..lines).flat_map(|n| format!("{n}{}\n", "x".repeat(n * 7 % 900)).into_bytes()).collect()
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        use std::io::Write;
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).expect("writes to memory");
+        encoder.finish().expect("writes to memory")
+    }
+
+    /// Files of all kinds, sound and damaged.
+    fn files() -> Vec<Vec<u8>> {
+        let (long, short) = (log(3000), log(9));
+        let (packed, frame) = (gzip(&long), zstd::encode_all(&*long, 1).expect("zstd"));
+        let mut broken = packed.clone();
+        broken[packed.len() / 2] ^= 0x55;
+        let cut = |bytes: &[u8]| bytes[..bytes.len() * 2 / 3].to_vec();
+        let members = [&*packed, &*gzip(b""), &*gzip(&short)].concat();
+        let garbage = [&*packed, b"garbage"].concat();
+        let frames = [&*frame, &[0x50, 0x2a, 0x4d, 0x18, 1, 0, 0, 0, 9], &*frame].concat();
+        let files = [cut(&packed), cut(&frame), broken, members, garbage, frames, gzip(b""), Vec::new()];
+        files.into_iter().chain([long, short, packed, frame]).collect()
+    }
+
+    /// What so many workers read, where there seem to be so many cores.
+    fn read(sources: &[Source], workers: usize, cores: usize) -> Found {
+        let tell = |_: &[u8]| Framing::Lines;
+        let wanted = (0..sources.len()).collect();
+        let mut feed = Feed::new(sources, wanted, workers, 1 << 24, tell, Arc::default());
+        feed.cores = cores;
+        let work = |worker| {
+            let (mut block, mut records, mut damaged) = (Block::default(), Vec::new(), Vec::new());
+            while feed.next_block(worker, &mut block) {
+                let source = block.source;
+                records.extend(block.records().map(|r| (source, r.offset, r.line, r.bytes.to_vec())));
+                damaged.extend(block.damage.map(|(damage, line)| (source, damage, line)));
+            }
+            (records, damaged)
+        };
+        let (mut records, mut damaged) = (Vec::new(), Vec::new());
+        std::thread::scope(|scope| {
+            let work = &work;
+            let workers: Vec<_> = (0..workers).map(|worker| scope.spawn(move || work(worker))).collect();
+            for worker in workers {
+                let (more, worse) = worker.join().expect("no panic");
+                records.extend(more);
+                damaged.extend(worse);
+            }
+        });
+        records.sort_unstable();
+        damaged.sort_unstable();
+        (records, damaged)
+    }
+
+    #[test]
+    fn ahead_or_not_by_many_or_few_the_same_is_read() {
+        let dir = tempfile::tempdir().expect("a directory");
+        for (index, bytes) in files().iter().enumerate() {
+            std::fs::write(dir.path().join(format!("{index:02}")), bytes).expect("a file");
+        }
+        let sources = Sources::discover(&[dir.path().to_owned()]).expect("sources").list;
+        let want = read(&sources, 1, 0);
+        assert!(want.0.len() > 20_000 && want.1.len() == 4, "{} records, {:?}", want.0.len(), want.1);
+        for workers in [1, 3] {
+            for cores in [0, usize::MAX] {
+                assert!(read(&sources, workers, cores) == want, "{workers} workers, {cores} cores");
+            }
+        }
+        // Each by itself: a source that is read ahead is helped with from its first block on.
+        for index in 0..sources.len() {
+            let one = &sources[index..=index];
+            assert!(read(one, 3, usize::MAX) == read(one, 1, 0), "{index}");
+        }
+    }
+}
