@@ -118,7 +118,7 @@ mod tests {
         let held = Arc::clone(&alive);
         let mut endless = numbers(u64::MAX);
         let fill = move |block: &mut Block| {
-            let _held = &held;
+            assert!(Arc::strong_count(&held) > 0);
             endless(block)
         };
         let mut ahead = start(fill);

@@ -12,6 +12,8 @@ use super::open::Shrunk;
 
 /// The size at which a block is handed on, in bytes; a longer record makes a longer block.
 pub const BLOCK_SIZE: usize = 1 << 20;
+/// What is made ready for a stream in memory that held less before, in bytes: of thousands of files most may be small.
+const FIRST_READ: usize = 64 << 10;
 /// The least that is read at once of a record that is longer than a block, in bytes.
 const READ_SIZE: usize = 256 << 10;
 /// What of its memory a block keeps that held a long record, in bytes.
@@ -50,10 +52,7 @@ impl Filling<'_> {
 
     fn make_room(&mut self, more: usize) {
         let length = self.length + more;
-        if self.memory.capacity() == 0 {
-            // Not touched before something is read into it.
-            *self.memory = vec![0; length];
-        } else if self.memory.len() < length {
+        if self.memory.len() < length {
             self.memory.reserve_exact(length - self.memory.len());
             self.memory.resize(length, 0);
         }
@@ -73,10 +72,14 @@ impl Filling<'_> {
     /// Reads so many bytes; whether there were as many. Pipes give little at a time. All of it is waited for, so that
     /// what stands there is looked at once.
     fn read(&mut self, reader: &mut impl Read, more: usize) -> std::io::Result<bool> {
-        self.make_room(more);
         let end = self.length + more;
+        self.memory.reserve_exact(end.saturating_sub(self.memory.len()));
         while self.length < end {
-            match reader.read(&mut self.memory[self.length..end]) {
+            if self.length == self.memory.len() {
+                self.make_room((end - self.length).min(self.length.max(FIRST_READ)));
+            }
+            let room = end.min(self.memory.len());
+            match reader.read(&mut self.memory[self.length..room]) {
                 Ok(0) => return Ok(false),
                 Ok(read) => self.length += read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -124,16 +124,13 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
             let source = &self.sources[index];
             let number = u32::try_from(index).unwrap_or(u32::MAX);
             block.damage = None;
-            match open(source.path.as_deref(), Arc::clone(&self.progress)) {
-                Ok(stream) => {
-                    let reading = self.read(stream, number);
-                    *self.slots[worker].lock().unwrap_or_else(PoisonError::into_inner) = Some(reading);
-                }
-                Err(_) => {
-                    self.done.fetch_add(1, Ordering::AcqRel);
-                    let damage = Some((Damage::Unreadable, 1));
-                    *block = Block { source: number, first_line: 1, damage, ..Block::default() };
-                }
+            if let Ok(stream) = open(source.path.as_deref(), Arc::clone(&self.progress)) {
+                let reading = self.read(stream, number);
+                *self.slots[worker].lock().unwrap_or_else(PoisonError::into_inner) = Some(reading);
+            } else {
+                self.done.fetch_add(1, Ordering::AcqRel);
+                let damage = Some((Damage::Unreadable, 1));
+                *block = Block { source: number, first_line: 1, damage, ..Block::default() };
             }
         }
         self.opening.fetch_sub(1, Ordering::AcqRel);
