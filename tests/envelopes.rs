@@ -67,9 +67,10 @@ fn samples() -> Vec<(PathBuf, Expected)> {
 fn read(path: &Path, only: Option<Envelope>) -> Found {
     let sources = Sources::discover(&[path.to_owned()]).expect("a source");
     let only = only.map(|only| Layers::default().with(only));
-    let tell =
-        |start: &[u8]| only.map_or_else(|| detect::framing(start), |only| detect::framing_of(only, start));
-    let feed = Feed::new(&sources.list, vec![0], 1, 1 << 24, &tell, Arc::default());
+    let tell = move |start: &[u8]| {
+        only.map_or_else(|| detect::framing(start), |only| detect::framing_of(only, start))
+    };
+    let feed = Feed::new(&sources.list, vec![0], 1, 1 << 24, tell, Arc::default());
     let mut decoder = Decoder::new(only, 1 << 24);
     let (mut block, mut found) = (Block::default(), Found::default());
     let facts = SourceFacts { year: Some(2026), modified: None };

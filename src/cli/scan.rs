@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use rayon::ThreadPoolBuilder;
 
 use super::args::{FailOn, FilterArgs, ScanArgs};
 use super::format::{Format, Page};
@@ -20,13 +21,23 @@ use crate::pipeline::{self, Settings};
 use crate::render;
 use crate::report::{self, Context, Report, VersionSource};
 
+/// What a thread of the pool has for its stack, in bytes: as much as the main thread has.
+const STACK: usize = 8 << 20;
+
 pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
+    let threads = args.threads.map_or_else(all_cores, usize::from);
+    // All of it in one pool: the report is built in the memory that workers leave.
+    let pool = ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build()?;
+    pool.install(|| scan(args, threads))
+}
+
+fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     let judging = judging::load(&args.rules, &args.fail_on)?;
     let server_args = judging::server_args(&args.server, &judging.policy);
     let server = server::server(&server_args)?;
     let inventory = inventory::load(&args.inventory)?;
     let settings = Settings {
-        threads: args.threads.map_or_else(all_cores, usize::from),
+        threads,
         max_record: usize::from(args.max_line) << 20,
         filter: filter(&args.filter)?,
         format: args.input_format.map(|format| format.0),

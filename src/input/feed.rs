@@ -1,41 +1,61 @@
 //! Hands blocks to workers: each reads a source of its own while there are enough, and then helps with those of
 //! the others, so that one large file keeps all workers busy.
 
-use std::io::Read;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::block::{Block, Cutter, Damage, Tell};
+use super::ahead::Ahead;
+use super::block::{Block, Damage};
+use super::cut::Cutter;
 use super::discover::Source;
-use super::open::open;
-
-type Slot<'a> = Mutex<Option<Cutter<'a, Box<dyn Read + Send>>>>;
+use super::framing::Framing;
+use super::open::{Stream, open};
 
 /// The blocks of all sources.
-pub struct Feed<'a> {
+pub struct Feed<'a, T> {
     sources: &'a [Source],
     /// Those that are read, by index.
     wanted: Vec<usize>,
     max_record: usize,
-    tell: Tell<'a>,
+    tell: T,
     next: AtomicUsize,
+    /// Sources that are read to their end.
+    done: AtomicUsize,
     /// Workers that have taken a source and not opened it yet.
     opening: AtomicUsize,
-    slots: Vec<Slot<'a>>,
+    slots: Vec<Mutex<Option<Reading<T>>>>,
+    /// Threads that can run at once.
+    cores: usize,
     progress: Arc<AtomicU64>,
 }
 
-impl<'a> Feed<'a> {
-    /// A feed of the wanted ones of the sources, by index, for so many workers. Records longer than `max_record` bytes are passed over; `tell` tells by the start
-    /// of a source how it falls into records.
+/// A source that is being read.
+enum Reading<T> {
+    /// By the worker that needs the next block.
+    Here(Box<Cutter<Stream, T>>),
+    Ahead(Ahead),
+}
+
+impl<T: Fn(&[u8]) -> Framing> Reading<T> {
+    fn fill(&mut self, block: &mut Block) -> bool {
+        match self {
+            Self::Here(cutter) => cutter.fill(block),
+            Self::Ahead(ahead) => ahead.fill(block),
+        }
+    }
+}
+
+impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
+    /// A feed of the wanted ones of the sources, by index, for so many workers. Records longer than `max_record` bytes
+    /// are passed over; `tell` tells by the start of a source how it falls into records.
     #[must_use]
     pub fn new(
         sources: &'a [Source],
         wanted: Vec<usize>,
         workers: usize,
         max_record: usize,
-        tell: Tell<'a>,
+        tell: T,
         progress: Arc<AtomicU64>,
     ) -> Self {
         Self {
@@ -44,15 +64,18 @@ impl<'a> Feed<'a> {
             max_record,
             tell,
             next: AtomicUsize::new(0),
+            done: AtomicUsize::new(0),
             opening: AtomicUsize::new(0),
-            slots: (0..workers).map(|_| Slot::default()).collect(),
+            slots: (0..workers).map(|_| Mutex::default()).collect(),
+            cores: std::thread::available_parallelism().map_or(1, usize::from).max(workers),
             progress,
         }
     }
 
     /// Fills the block for a worker; false when all sources are read.
     ///
-    /// Reading and decompression are done under the lock of their source, everything else outside of it.
+    /// Reading, and decompression where no thread does it ahead, are done under the lock of their source, everything
+    /// else outside of it.
     pub fn next_block(&self, worker: usize, block: &mut Block) -> bool {
         loop {
             if self.take(worker, block) {
@@ -83,10 +106,12 @@ impl<'a> Feed<'a> {
     /// The next block of a slot's source, if it has one.
     fn take(&self, slot: usize, block: &mut Block) -> bool {
         let mut slot = self.slots[slot].lock().unwrap_or_else(PoisonError::into_inner);
-        if slot.as_mut().is_some_and(|cutter| cutter.fill(block)) {
+        if slot.as_mut().is_some_and(|reading| reading.fill(block)) {
             return true;
         }
-        *slot = None;
+        if slot.take().is_some() {
+            self.done.fetch_add(1, Ordering::AcqRel);
+        }
         false
     }
 
@@ -98,16 +123,116 @@ impl<'a> Feed<'a> {
         if let Some(index) = found {
             let source = &self.sources[index];
             let number = u32::try_from(index).unwrap_or(u32::MAX);
-            *block = Block { source: number, first_line: 1, ..Block::default() };
-            match open(source.path.as_deref(), Arc::clone(&self.progress)) {
-                Ok(stream) => {
-                    let cutter = Cutter::new(stream, number, self.max_record, self.tell);
-                    *self.slots[worker].lock().unwrap_or_else(PoisonError::into_inner) = Some(cutter);
-                }
-                Err(_) => block.damage = Some((Damage::Unreadable, 1)),
+            block.damage = None;
+            if let Ok(stream) = open(source.path.as_deref(), Arc::clone(&self.progress)) {
+                let reading = self.read(stream, number);
+                *self.slots[worker].lock().unwrap_or_else(PoisonError::into_inner) = Some(reading);
+            } else {
+                self.done.fetch_add(1, Ordering::AcqRel);
+                let damage = Some((Damage::Unreadable, 1));
+                *block = Block { source: number, first_line: 1, damage, ..Block::default() };
             }
         }
         self.opening.fetch_sub(1, Ordering::AcqRel);
         found.is_some()
+    }
+
+    /// Compressed streams are read ahead where fewer sources are left than cores: else all are busy as it is.
+    fn read(&self, stream: Stream, source: u32) -> Reading<T> {
+        let left = self.wanted.len() - self.done.load(Ordering::Acquire);
+        let is_ahead = stream.is_compressed() && left < self.cores;
+        let cutter = Box::new(Cutter::new(stream, source, self.max_record, self.tell.clone()));
+        if is_ahead {
+            // Where the operating system gives no thread, it goes on as it would without one.
+            Ahead::start(cutter, |cutter, block| cutter.fill(block))
+                .map_or_else(Reading::Here, Reading::Ahead)
+        } else {
+            Reading::Here(cutter)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::Sources;
+
+    /// Where a record stands, and what it is; and where a source is damaged.
+    type Found = (Vec<(u32, u64, u64, Vec<u8>)>, Vec<(u32, Damage, u64)>);
+
+    fn log(lines: usize) -> Vec<u8> {
+        (0..lines).flat_map(|n| format!("{n}{}\n", "x".repeat(n * 7 % 900)).into_bytes()).collect()
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        use std::io::Write;
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).expect("writes to memory");
+        encoder.finish().expect("writes to memory")
+    }
+
+    /// Files of all kinds, sound and damaged.
+    fn files() -> Vec<Vec<u8>> {
+        let (long, short) = (log(3000), log(9));
+        let (packed, frame) = (gzip(&long), zstd::encode_all(&*long, 1).expect("zstd"));
+        let mut broken = packed.clone();
+        broken[packed.len() / 2] ^= 0x55;
+        let cut = |bytes: &[u8]| bytes[..bytes.len() * 2 / 3].to_vec();
+        let members = [&*packed, &*gzip(b""), &*gzip(&short)].concat();
+        let garbage = [&*packed, b"garbage"].concat();
+        let frames = [&*frame, &[0x50, 0x2a, 0x4d, 0x18, 1, 0, 0, 0, 9], &*frame].concat();
+        let files = [cut(&packed), cut(&frame), broken, members, garbage, frames, gzip(b""), Vec::new()];
+        files.into_iter().chain([long, short, packed, frame]).collect()
+    }
+
+    /// What so many workers read, where there seem to be so many cores.
+    fn read(sources: &[Source], workers: usize, cores: usize) -> Found {
+        let tell = |_: &[u8]| Framing::Lines;
+        let wanted = (0..sources.len()).collect();
+        let mut feed = Feed::new(sources, wanted, workers, 1 << 24, tell, Arc::default());
+        feed.cores = cores;
+        let work = |worker| {
+            let (mut block, mut records, mut damaged) = (Block::default(), Vec::new(), Vec::new());
+            while feed.next_block(worker, &mut block) {
+                let source = block.source;
+                records.extend(block.records().map(|r| (source, r.offset, r.line, r.bytes.to_vec())));
+                damaged.extend(block.damage.map(|(damage, line)| (source, damage, line)));
+            }
+            (records, damaged)
+        };
+        let (mut records, mut damaged) = (Vec::new(), Vec::new());
+        std::thread::scope(|scope| {
+            let work = &work;
+            let workers: Vec<_> = (0..workers).map(|worker| scope.spawn(move || work(worker))).collect();
+            for worker in workers {
+                let (more, worse) = worker.join().expect("no panic");
+                records.extend(more);
+                damaged.extend(worse);
+            }
+        });
+        records.sort_unstable();
+        damaged.sort_unstable();
+        (records, damaged)
+    }
+
+    #[test]
+    fn ahead_or_not_by_many_or_few_the_same_is_read() {
+        let dir = tempfile::tempdir().expect("a directory");
+        for (index, bytes) in files().iter().enumerate() {
+            std::fs::write(dir.path().join(format!("{index:02}")), bytes).expect("a file");
+        }
+        let sources = Sources::discover(&[dir.path().to_owned()]).expect("sources").list;
+        let want = read(&sources, 1, 0);
+        assert!(want.0.len() > 20_000 && want.1.len() == 4, "{} records, {:?}", want.0.len(), want.1);
+        for workers in [1, 3] {
+            for cores in [0, usize::MAX] {
+                assert!(read(&sources, workers, cores) == want, "{workers} workers, {cores} cores");
+            }
+        }
+        // Each by itself: a source that is read ahead is helped with from its first block on.
+        for index in 0..sources.len() {
+            let one = &sources[index..=index];
+            assert!(read(one, 3, usize::MAX) == read(one, 1, 0), "{index}");
+        }
     }
 }

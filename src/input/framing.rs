@@ -71,19 +71,44 @@ pub struct Span {
 
 /// The lines of a text that begins with the given line at the given offset of its source.
 pub fn lines(bytes: &[u8], first_line: u64, offset: u64) -> impl Iterator<Item = Record<'_>> {
+    noted_lines(bytes, &[], first_line, offset)
+}
+
+/// The same, where the offsets of the first line feeds are known.
+pub(super) fn noted_lines<'a>(
+    bytes: &'a [u8],
+    feeds: &'a [usize],
+    first_line: u64,
+    offset: u64,
+) -> impl Iterator<Item = Record<'a>> {
+    let mut feeds = feeds.iter();
     let mut start = 0;
     let mut line = first_line;
     std::iter::from_fn(move || {
         if start >= bytes.len() {
             return None;
         }
-        let rest = &bytes[start..];
-        let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-        let record = Record { line, offset: offset + start as u64, bytes: &rest[..length], part: Part::Line };
-        start += length + 1;
+        let end = feeds.next().copied().unwrap_or_else(|| {
+            let rest = &bytes[start..];
+            start + memchr::memchr(b'\n', rest).unwrap_or(rest.len())
+        });
+        let offset = offset + start as u64;
+        let record = Record { line, offset, bytes: &bytes[start..end], part: Part::Line };
+        start = end + 1;
         line += 1;
         Some(record)
     })
+}
+
+/// How many line feeds of a text are noted: a text of nothing but line feeds would take eight times its size.
+const FEEDS_NOTED: usize = 1 << 14;
+
+/// Counts the lines of a text, and notes where the first of them end.
+pub(super) fn note_lines(bytes: &[u8], feeds: &mut Vec<usize>) -> u64 {
+    let mut all = memchr::memchr_iter(b'\n', bytes);
+    feeds.extend(all.by_ref().take(FEEDS_NOTED));
+    let others = all.count();
+    (feeds.len() + others) as u64 + u64::from(bytes.last().is_some_and(|last| *last != b'\n'))
 }
 
 /// The number of lines in a text; a last one may lack its line feed.
@@ -107,5 +132,18 @@ mod tests {
         let found: Vec<_> = lines(b"a\n\nbc", 5, 100).map(|l| (l.line, l.offset, l.bytes)).collect();
         assert_eq!(found, [(5, 100, b"a".as_slice()), (6, 102, b""), (7, 103, b"bc")]);
         assert_eq!((count_lines(b"a\n\nbc"), count_lines(b"a\n"), count_lines(b"")), (3, 1, 0));
+    }
+
+    #[test]
+    fn lines_are_the_same_however_many_are_noted() {
+        for text in ["", "a", "a\n", "\n\nbc\n\nd", &"\n".repeat(FEEDS_NOTED), &"x\n\n".repeat(FEEDS_NOTED)] {
+            let text = text.as_bytes();
+            let mut feeds = Vec::new();
+            assert_eq!(note_lines(text, &mut feeds), count_lines(text));
+            assert!(feeds.len() <= FEEDS_NOTED);
+            let want: Vec<_> = lines(text, 3, 70).collect();
+            assert_eq!(noted_lines(text, &feeds, 3, 70).collect::<Vec<_>>(), want);
+            assert_eq!(noted_lines(text, &feeds[..feeds.len() / 2], 3, 70).collect::<Vec<_>>(), want);
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! Bytes: which sources there are, how they are compressed, and blocks of whole records for the workers.
 
+mod ahead;
 pub mod block;
+pub mod cut;
 pub mod discover;
 pub mod feed;
 pub mod framing;
@@ -8,7 +10,8 @@ mod identical;
 pub mod json;
 mod open;
 
-pub use block::{Block, Cutter, Damage, Place, Tell};
+pub use block::{Block, Damage, Place};
+pub use cut::Cutter;
 pub use discover::{InputError, Source, Sources, can_be_read_again};
 pub use feed::Feed;
 pub use framing::{Framing, Part, Record, Span};

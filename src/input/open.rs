@@ -23,10 +23,29 @@ impl Shrunk {
     }
 }
 
+/// A stream of decompressed bytes.
+pub(super) struct Stream {
+    bytes: Box<dyn Read + Send>,
+    is_compressed: bool,
+}
+
+impl Stream {
+    /// Whether reading is work: decompression.
+    pub(super) fn is_compressed(&self) -> bool {
+        self.is_compressed
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.bytes.read(buffer)
+    }
+}
+
 /// Opens a file, or standard input. `progress` counts the bytes that were read before decompression.
 ///
 /// A file is read as far as it reached when it was opened: one that is being written to has an end.
-pub(super) fn open(path: Option<&Path>, progress: Arc<AtomicU64>) -> io::Result<Box<dyn Read + Send>> {
+pub(super) fn open(path: Option<&Path>, progress: Arc<AtomicU64>) -> io::Result<Stream> {
     let raw: Box<dyn Read + Send> = match path {
         Some(path) => {
             let file = File::open(path)?;
@@ -70,20 +89,21 @@ impl Read for Whole {
 }
 
 /// Unwraps gzip (any number of members) and zstd (any number of frames).
-pub(super) fn decompressed(mut raw: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+fn decompressed(mut raw: impl Read + Send + 'static) -> io::Result<Stream> {
     let mut magic = Vec::with_capacity(4);
     raw.by_ref().take(4).read_to_end(&mut magic)?;
     let gzip = magic.starts_with(&[0x1f, 0x8b]);
     let zstd = magic == [0x28, 0xb5, 0x2f, 0xfd]
         || (magic.len() == 4 && (0x50..=0x5f).contains(&magic[0]) && magic[1..] == [0x2a, 0x4d, 0x18]);
     let whole = Cursor::new(magic).chain(raw);
-    Ok(if gzip {
+    let bytes: Box<dyn Read + Send> = if gzip {
         Box::new(MultiGzDecoder::new(BufReader::with_capacity(READ_SIZE, whole)))
     } else if zstd {
         Box::new(zstd::stream::read::Decoder::with_buffer(BufReader::with_capacity(READ_SIZE, whole))?)
     } else {
         Box::new(whole)
-    })
+    };
+    Ok(Stream { bytes, is_compressed: gzip || zstd })
 }
 
 struct Counted<R> {

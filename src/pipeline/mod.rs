@@ -5,7 +5,7 @@ pub mod worker;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use rayon::ThreadPoolBuilder;
+use rayon::{BroadcastContext, ThreadPoolBuilder};
 
 use crate::classify::filter::Filter;
 use crate::decode::{Layers, detect};
@@ -36,6 +36,9 @@ pub struct Settings {
 
 /// Reads all sources and counts their requests. The result does not depend on the number of workers, on the size
 /// of blocks or on the order of sources. `progress` counts the bytes that were read before decompression.
+///
+/// Called in a pool of as many threads as there are to be workers, those are the workers; else they have a pool of
+/// their own. Allocators keep memory by threads: what comes after in the same pool is built in what workers leave.
 ///
 /// Where an access log or traces are read beside an audit log, the sources are read again to join their requests.
 ///
@@ -121,23 +124,29 @@ impl Run<'_> {
 
     /// Reads those of the sources that are wanted.
     fn pass(&self, pass: &Pass<'_>, wanted: impl Fn(usize) -> bool) -> anyhow::Result<Counted> {
-        let tell = |start: &[u8]| match self.settings.format {
-            Some(layers) if !matches!(pass, Pass::Etcd) => detect::framing_of(layers, start),
-            _ => detect::framing(start),
+        let format = self.settings.format.filter(|_| !matches!(pass, Pass::Etcd));
+        let tell = move |start: &[u8]| match format {
+            Some(layers) => detect::framing_of(layers, start),
+            None => detect::framing(start),
         };
         let wanted = (0..self.sources.len()).filter(|index| wanted(*index)).collect();
         let (threads, max_record) = (self.settings.threads, self.settings.max_record);
-        let feed = Feed::new(self.sources, wanted, threads, max_record, &tell, Arc::clone(self.progress));
-        let pool = ThreadPoolBuilder::new().num_threads(threads).build()?;
+        let feed = Feed::new(self.sources, wanted, threads, max_record, tell, Arc::clone(self.progress));
         let shared = Shared::new(self.settings, self.timeline, self.sources);
-        let workers = pool.broadcast(|thread| {
+        let work = |thread: BroadcastContext<'_>| {
             let mut worker = Worker::new(&shared, pass);
             let mut block = Block::default();
             while feed.next_block(thread.index(), &mut block) {
                 worker.read(&block);
             }
             worker
-        });
+        };
+        let is_pool = rayon::current_thread_index().is_some() && rayon::current_num_threads() == threads;
+        let workers = if is_pool {
+            rayon::broadcast(work)
+        } else {
+            ThreadPoolBuilder::new().num_threads(threads).build()?.broadcast(work)
+        };
         Ok(Worker::sum(workers))
     }
 }

@@ -3,7 +3,8 @@
 use std::io::Read;
 
 use kubetoll::decode::detect;
-use kubetoll::input::{Block, Cutter};
+use kubetoll::input::Block;
+use kubetoll::input::cut::{BLOCK_SIZE, Cutter};
 
 use super::{conservation, run};
 
@@ -20,18 +21,25 @@ impl Read for Trickle<'_> {
 }
 
 /// A log: its framing is told, it is cut, opened, counted and reported. Everything adds up, and it does not matter how
-/// much is read at once.
+/// much is read at once, or how large blocks are.
 pub fn reader(bytes: &[u8]) {
-    let whole = report(bytes, usize::MAX);
-    for step in [1 + bytes.len() / 2, 1 + bytes.len() / 7] {
-        assert_eq!(report(bytes, step), whole, "read {step} at a time");
+    let whole = report(bytes, usize::MAX, BLOCK_SIZE);
+    for (step, block_size) in [(1 + bytes.len() / 2, BLOCK_SIZE), (1 + bytes.len() / 7, 1 + bytes.len() / 3)]
+    {
+        assert_eq!(
+            report(bytes, step, block_size),
+            whole,
+            "read {step} at a time into blocks of {block_size}"
+        );
     }
 }
 
-fn report(bytes: &[u8], step: usize) -> kubetoll::report::Report {
+fn report(bytes: &[u8], step: usize, block_size: usize) -> kubetoll::report::Report {
     let settings = run::settings(1, &[]);
     let timeline = run::timeline();
-    let mut cutter = Cutter::new(Trickle(bytes, step), 0, run::MAX_LINE, &detect::framing);
+    let framing = detect::framing(bytes);
+    let tell = move |_: &[u8]| framing;
+    let mut cutter = Cutter::new(Trickle(bytes, step), 0, run::MAX_LINE, tell).with_block_size(block_size);
     let (mut blocks, mut block) = (Vec::new(), Block::default());
     while cutter.fill(&mut block) {
         blocks.push(std::mem::take(&mut block));

@@ -1,0 +1,150 @@
+//! A stream that is read, decompressed and cut on a thread of its own, some blocks ahead of the workers.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{Builder, JoinHandle};
+
+use super::block::Block;
+
+/// How many blocks are filled or wait for a worker. Those of the workers go round too, so that no more are needed.
+const BLOCKS_AHEAD: usize = 3;
+
+/// The blocks of a stream. The thread ends with the stream, or once no one takes its blocks; it is not waited for,
+/// since a read from a pipe may take forever.
+pub(super) struct Ahead {
+    filled: Receiver<Block>,
+    emptied: Sender<Block>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Ahead {
+    /// Starts a thread that fills blocks from a stream until `fill` says that there are none left.
+    ///
+    /// # Errors
+    /// The operating system gives no thread: the stream is given back.
+    pub(super) fn start<S: Send + 'static>(
+        stream: S,
+        fill: fn(&mut S, &mut Block) -> bool,
+    ) -> Result<Self, S> {
+        let (to_worker, filled) = channel();
+        let (emptied, from_worker) = channel();
+        let (give, given) = channel::<S>();
+        let run = move || {
+            let Ok(mut stream) = given.recv() else { return };
+            for mut block in from_worker {
+                if !fill(&mut stream, &mut block) || to_worker.send(block).is_err() {
+                    return;
+                }
+            }
+        };
+        let Ok(thread) = Builder::new().name("ahead".to_owned()).spawn(run) else { return Err(stream) };
+        give.send(stream).map_err(|unsent| unsent.0)?;
+        for _ in 0..BLOCKS_AHEAD {
+            // It takes them, or it has ended.
+            let _ = emptied.send(Block::default());
+        }
+        Ok(Self { filled, emptied, thread: Some(thread) })
+    }
+
+    /// Fills the block with the next records; false at the end.
+    ///
+    /// # Panics
+    /// With what the thread panicked with: its stream would seem to be at its end.
+    pub(super) fn fill(&mut self, block: &mut Block) -> bool {
+        if let Ok(filled) = self.filled.recv() {
+            // A thread that is done needs no more blocks.
+            let _ = self.emptied.send(std::mem::replace(block, filled));
+            return true;
+        }
+        if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join) {
+            std::panic::resume_unwind(panic);
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn start(fill: impl FnMut(&mut Block) -> bool + Send + 'static) -> Ahead {
+        Ahead::start(fill, |fill, block| fill(block)).unwrap_or_else(|_| panic!("no thread"))
+    }
+
+    /// Fills blocks with their number, so many of them.
+    fn numbers(count: u64) -> impl FnMut(&mut Block) -> bool + Send + 'static {
+        let mut next = 0;
+        move |block| {
+            next += 1;
+            block.offset = next;
+            next <= count
+        }
+    }
+
+    fn read(ahead: &mut Ahead) -> Vec<u64> {
+        let mut block = Block::default();
+        std::iter::from_fn(|| ahead.fill(&mut block).then_some(block.offset)).collect()
+    }
+
+    #[test]
+    fn blocks_come_in_their_order_and_end() {
+        for count in [0, 1, 2, 3, 4, 100] {
+            let mut ahead = start(numbers(count));
+            assert_eq!(read(&mut ahead), (1..=count).collect::<Vec<_>>());
+            assert!(!ahead.fill(&mut Block::default()), "it stays at its end");
+        }
+    }
+
+    #[test]
+    fn blocks_go_round() {
+        let memory = Arc::new(AtomicUsize::new(0));
+        let fresh = Arc::clone(&memory);
+        let mut left = 100;
+        let fill = move |block: &mut Block| {
+            fresh.fetch_add(usize::from(block.bytes.capacity() == 0), Ordering::Relaxed);
+            block.bytes.resize(100, 0);
+            left -= 1;
+            left > 0
+        };
+        let mut ahead = start(fill);
+        assert_eq!(read(&mut ahead).len(), 99);
+        assert!(memory.load(Ordering::Relaxed) <= BLOCKS_AHEAD + 1);
+    }
+
+    #[test]
+    fn the_thread_ends_where_no_one_takes_its_blocks() {
+        let alive = Arc::new(());
+        let held = Arc::clone(&alive);
+        let mut endless = numbers(u64::MAX);
+        let fill = move |block: &mut Block| {
+            assert!(Arc::strong_count(&held) > 0);
+            endless(block)
+        };
+        let mut ahead = start(fill);
+        assert!(ahead.fill(&mut Block::default()));
+        let thread = ahead.thread.take().expect("it runs");
+        drop(ahead);
+        thread.join().expect("it did not panic");
+        assert_eq!(Arc::strong_count(&alive), 1);
+    }
+
+    #[test]
+    fn a_thread_that_waits_is_not_waited_for() {
+        let (write, pipe) = channel::<()>();
+        let mut ahead = start(move |_| pipe.recv().is_ok());
+        write.send(()).expect("it reads");
+        assert!(ahead.fill(&mut Block::default()));
+        drop(ahead);
+        drop(write);
+    }
+
+    #[test]
+    #[should_panic(expected = "in the middle")]
+    fn a_panic_is_no_end() {
+        let mut numbers = numbers(2);
+        let fill = move |block: &mut Block| numbers(block) || panic!("in the middle");
+        let mut ahead = start(fill);
+        read(&mut ahead);
+    }
+}

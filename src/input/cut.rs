@@ -1,0 +1,401 @@
+//! Cuts a stream into blocks of whole records.
+//!
+//! Blocks go round: what one was filled with before is overwritten, so that nothing is allocated, and no memory set
+//! to zero, once a block has reached its size.
+
+use std::io::{ErrorKind, Read};
+
+use super::block::{Block, Damage, yaml_spans};
+use super::framing::{Framing, count_feeds, count_lines, note_lines};
+use super::json::JsonScanner;
+use super::open::Shrunk;
+
+/// The size at which a block is handed on, in bytes; a longer record makes a longer block.
+pub const BLOCK_SIZE: usize = 1 << 20;
+/// What is made ready for a stream in memory that held less before, in bytes: of thousands of files most may be small.
+const FIRST_READ: usize = 64 << 10;
+/// The least that is read at once of a record that is longer than a block, in bytes.
+const READ_SIZE: usize = 256 << 10;
+/// What of its memory a block keeps that held a long record, in bytes.
+const KEPT: usize = 8 << 20;
+/// How many places a cut is looked for at, from the end of what was read.
+const CUTS_TRIED: usize = 256;
+/// How far lines that belong together are read for their end, in bytes: damage may leave some that never come to one.
+const JOINED_MOST: usize = 4 << 20;
+
+/// Cuts a stream into blocks. Records longer than the cap are passed over without being held in memory.
+pub struct Cutter<R, T> {
+    reader: R,
+    source: u32,
+    block_size: usize,
+    max_record: usize,
+    tell: T,
+    framing: Option<Framing>,
+    /// The start of a record whose end has not been read yet.
+    carry: Vec<u8>,
+    json: JsonScanner,
+    next_line: u64,
+    offset: u64,
+    ended: bool,
+}
+
+/// The bytes of a block while it is filled: a part of its memory, which is longer.
+struct Filling<'a> {
+    memory: &'a mut Vec<u8>,
+    length: usize,
+}
+
+impl Filling<'_> {
+    fn bytes(&self) -> &[u8] {
+        &self.memory[..self.length]
+    }
+
+    fn make_room(&mut self, more: usize) {
+        let length = self.length + more;
+        if self.memory.len() < length {
+            self.memory.reserve_exact(length - self.memory.len());
+            self.memory.resize(length, 0);
+        }
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        self.make_room(bytes.len());
+        self.memory[self.length..][..bytes.len()].copy_from_slice(bytes);
+        self.length += bytes.len();
+    }
+
+    fn drop_front(&mut self, bytes: usize) {
+        self.memory.copy_within(bytes..self.length, 0);
+        self.length -= bytes;
+    }
+
+    /// Reads so many bytes; whether there were as many. Pipes give little at a time. All of it is waited for, so that
+    /// what stands there is looked at once.
+    fn read(&mut self, reader: &mut impl Read, more: usize) -> std::io::Result<bool> {
+        let end = self.length + more;
+        self.memory.reserve_exact(end.saturating_sub(self.memory.len()));
+        while self.length < end {
+            if self.length == self.memory.len() {
+                self.make_room((end - self.length).min(self.length.max(FIRST_READ)));
+            }
+            let room = end.min(self.memory.len());
+            match reader.read(&mut self.memory[self.length..room]) {
+                Ok(0) => return Ok(false),
+                Ok(read) => self.length += read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
+    /// A cutter of a stream from its start; `tell` tells by that how the stream falls into records. A cap below
+    /// [`BLOCK_SIZE`] is left to whoever reads the block.
+    pub fn new(reader: R, source: u32, max_record: usize, tell: T) -> Self {
+        Self {
+            reader,
+            source,
+            block_size: BLOCK_SIZE,
+            max_record: max_record.max(BLOCK_SIZE),
+            tell,
+            framing: None,
+            carry: Vec::new(),
+            json: JsonScanner::default(),
+            next_line: 1,
+            offset: 0,
+            ended: false,
+        }
+    }
+
+    /// Makes blocks of another size, in bytes. What is in all of them does not depend on it, once the stream's framing
+    /// is known: that is told by what is read for the first block.
+    #[must_use]
+    pub fn with_block_size(self, block_size: usize) -> Self {
+        Self { block_size, ..self }
+    }
+
+    /// Fills the block with the next records; false at the end, when there is nothing left to report either.
+    pub fn fill(&mut self, block: &mut Block) -> bool {
+        block.source = self.source;
+        block.too_long.clear();
+        block.spans.clear();
+        block.feeds.clear();
+        block.damage = None;
+        block.lines = 0;
+        let mut memory = std::mem::take(&mut block.bytes);
+        if memory.capacity() > KEPT {
+            memory = Vec::new();
+        }
+        let mut filling = Filling { memory: &mut memory, length: 0 };
+        filling.append(&self.carry);
+        self.carry.clear();
+        self.carry.shrink_to(KEPT);
+        while !self.ended {
+            self.read_more(&mut filling, block);
+            if filling.length < self.block_size && !self.ended {
+                continue;
+            }
+            match self.cut(filling.bytes()) {
+                Some(cut) if !self.ended => {
+                    self.carry.extend_from_slice(&filling.bytes()[cut..]);
+                    filling.length = cut;
+                    break;
+                }
+                None if filling.length > self.max_record => self.pass_over(&mut filling, block),
+                _ => {}
+            }
+        }
+        let length = filling.length;
+        memory.truncate(length);
+        block.bytes = memory;
+        self.hand_over(block);
+        !block.bytes.is_empty() || !block.too_long.is_empty() || block.damage.is_some()
+    }
+
+    /// Numbers what the block holds.
+    fn hand_over(&mut self, block: &mut Block) {
+        block.framing = self.framing(&block.bytes);
+        block.first_line = self.next_line;
+        block.offset = self.offset;
+        let lines = match block.framing {
+            Framing::Lines | Framing::Joined(_) => note_lines(&block.bytes, &mut block.feeds),
+            Framing::Json => {
+                self.json.scan(&block.bytes, self.ended);
+                block.spans = self.json.take(block.bytes.len());
+                if self.ended { count_lines(&block.bytes) } else { count_feeds(&block.bytes) }
+            }
+            Framing::Yaml => {
+                yaml_spans(&block.bytes, self.next_line, &mut block.spans);
+                count_lines(&block.bytes)
+            }
+        };
+        self.next_line += lines;
+        self.offset += block.bytes.len() as u64;
+        block.lines += lines;
+        if let Some((_, line)) = &mut block.damage {
+            *line = self.next_line.saturating_sub(1).max(1);
+        }
+    }
+
+    fn framing(&mut self, start: &[u8]) -> Framing {
+        *self.framing.get_or_insert_with(|| (self.tell)(start))
+    }
+
+    /// Where the bytes may be cut, the rest going into the next block.
+    fn cut(&mut self, bytes: &[u8]) -> Option<usize> {
+        match self.framing(bytes) {
+            Framing::Lines => memchr::memrchr(b'\n', bytes).map(|feed| feed + 1),
+            Framing::Joined(may_cut) => {
+                let mut cuts = memchr::memrchr_iter(b'\n', bytes).map(|feed| feed + 1);
+                let last = cuts.clone().next();
+                cuts.by_ref()
+                    .take(CUTS_TRIED)
+                    .find(|cut| may_cut(&bytes[..*cut], &bytes[*cut..]))
+                    .or(last.filter(|_| bytes.len() > self.max_record.min(JOINED_MOST)))
+            }
+            Framing::Json => {
+                self.json.scan(bytes, self.ended);
+                self.json.cut()
+            }
+            Framing::Yaml => memchr::memmem::rfind(bytes, b"\n---").map(|feed| feed + 1),
+        }
+    }
+
+    /// Appends what the stream gives next. Doubling keeps the reading of a long record linear.
+    fn read_more(&mut self, filling: &mut Filling<'_>, block: &mut Block) {
+        let old = filling.length;
+        let more = if old < self.block_size {
+            self.block_size - old
+        } else {
+            old.min((self.max_record + READ_SIZE).saturating_sub(old)).max(READ_SIZE)
+        };
+        match filling.read(&mut self.reader, more) {
+            Ok(all) => self.ended = !all,
+            Err(error) => {
+                self.ended = true;
+                block.damage = Some((damage_of(&error), 0));
+            }
+        }
+    }
+
+    /// Forgets a record of which the start has been read, and goes on with what follows it.
+    fn pass_over(&mut self, filling: &mut Filling<'_>, block: &mut Block) {
+        let json = matches!(self.framing, Some(Framing::Json));
+        block.too_long.push(if json { self.json.start_line() } else { self.next_line });
+        loop {
+            let bytes = filling.bytes();
+            let end = match self.framing {
+                Some(Framing::Json) => {
+                    self.json.scan(bytes, self.ended);
+                    self.json.end_of_first()
+                }
+                Some(Framing::Yaml) => memchr::memmem::find(bytes, b"\n---").map(|feed| feed + 1),
+                _ => memchr::memchr(b'\n', bytes).map(|feed| feed + 1),
+            };
+            let all = if json { self.json.seen() } else { bytes.len() };
+            let gone = end.unwrap_or(all);
+            let mut lines = count_feeds(&bytes[..gone]);
+            if self.ended && gone == bytes.len() && bytes.last() != Some(&b'\n') {
+                lines += 1;
+            }
+            self.next_line += lines;
+            block.lines += lines;
+            self.offset += gone as u64;
+            if json {
+                self.json.forget(gone);
+            }
+            filling.drop_front(gone);
+            if end.is_some() || self.ended {
+                return;
+            }
+            self.read_more(filling, block);
+        }
+    }
+}
+
+fn damage_of(error: &std::io::Error) -> Damage {
+    if Shrunk::is(error) {
+        return Damage::Shrunk;
+    }
+    match error.kind() {
+        ErrorKind::UnexpectedEof => Damage::Truncated,
+        ErrorKind::InvalidInput | ErrorKind::InvalidData => Damage::Corrupt,
+        // zstd's own errors have no kind; so has a frame that ends early.
+        ErrorKind::Other => Damage::Corrupt,
+        _ => Damage::Unreadable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Gives a few bytes at a time.
+    struct Trickle<'a>(&'a [u8], usize);
+
+    impl Read for Trickle<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let n = self.1.min(buffer.len()).min(self.0.len());
+            buffer[..n].copy_from_slice(&self.0[..n]);
+            self.0 = &self.0[n..];
+            Ok(n)
+        }
+    }
+
+    type Numbered = (u64, u64, Vec<u8>);
+
+    /// All lines with their numbers and offsets, and the numbers of the lines that were too long.
+    fn cut(text: &[u8], step: usize, block_size: usize) -> (Vec<Numbered>, Vec<u64>) {
+        let mut cutter = Cutter::new(Trickle(text, step), 0, BLOCK_SIZE, |_: &[u8]| Framing::Lines)
+            .with_block_size(block_size);
+        let mut block = Block::default();
+        let (mut lines, mut too_long) = (Vec::new(), Vec::new());
+        while cutter.fill(&mut block) {
+            too_long.append(&mut block.too_long);
+            let (mut number, mut offset) = (block.first_line, block.offset);
+            for line in block.bytes.split_inclusive(|b| *b == b'\n') {
+                lines.push((number, offset, line.to_vec()));
+                number += 1;
+                offset += line.len() as u64;
+            }
+        }
+        (lines, too_long)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn lines_numbers_and_offsets_are_those_of_the_text(
+            lengths in prop::collection::vec(prop_oneof![0_usize..100, 1_000_000_usize..1_100_000], 0..6),
+            feed_at_end: bool,
+            step in prop_oneof![Just(4099_usize), Just(1 << 20)],
+            block_size in prop_oneof![Just(1_usize), Just(300 << 10), Just(BLOCK_SIZE), Just(3 * BLOCK_SIZE)],
+        ) {
+            let mut text = lengths.iter().map(|n| "x".repeat(*n)).collect::<Vec<_>>().join("\n").into_bytes();
+            if feed_at_end {
+                text.push(b'\n');
+            }
+            let (lines, too_long) = cut(&text, step, block_size);
+            let mut offset = 0;
+            let mut want = Vec::new();
+            for (index, line) in text.split_inclusive(|b| *b == b'\n').enumerate() {
+                want.push((index as u64 + 1, offset, line.to_vec()));
+                offset += line.len() as u64;
+            }
+            let got: std::collections::BTreeSet<u64> =
+                lines.iter().map(|(number, ..)| *number).chain(too_long.iter().copied()).collect();
+            prop_assert_eq!(got.len(), want.len());
+            for line in lines {
+                prop_assert_eq!(&line, &want[usize::try_from(line.0).expect("small") - 1]);
+            }
+            for number in too_long {
+                let line = &want[usize::try_from(number).expect("small") - 1].2;
+                prop_assert!(line.len() > BLOCK_SIZE);
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_block_held_before_does_not_show() {
+        let text: Vec<u8> =
+            (0..3000).flat_map(|n| format!("{}\n", "x".repeat(n % 2000)).into_bytes()).collect();
+        let mut cutter =
+            Cutter::new(&*text, 0, BLOCK_SIZE, |_: &[u8]| Framing::Lines).with_block_size(100 << 10);
+        let mut used = Block {
+            bytes: vec![b'\n'; 200 << 10],
+            feeds: vec![1, 2],
+            too_long: vec![7],
+            lines: 9,
+            damage: Some((Damage::Corrupt, 1)),
+            ..Block::default()
+        };
+        let (mut all, mut memory) = (Vec::new(), Vec::new());
+        while cutter.fill(&mut used) {
+            assert_eq!((&*used.too_long, used.damage), ([].as_slice(), None));
+            assert_eq!(used.feeds, memchr::memchr_iter(b'\n', &used.bytes).collect::<Vec<_>>());
+            assert_eq!(used.lines, used.feeds.len() as u64);
+            all.extend_from_slice(&used.bytes);
+            memory.push((used.bytes.as_ptr(), used.bytes.capacity()));
+        }
+        assert!(all == text, "other bytes");
+        memory.dedup();
+        assert_eq!(memory.len(), 1, "it stays where it is");
+    }
+
+    #[test]
+    fn a_failing_stream_gives_what_was_read_and_says_where_it_ends() {
+        struct Fails;
+        impl Read for Fails {
+            fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+                Err(ErrorKind::UnexpectedEof.into())
+            }
+        }
+        let mut cutter =
+            Cutter::new(Trickle(b"a\nb", 4).chain(Fails), 7, BLOCK_SIZE, |_: &[u8]| Framing::Lines);
+        let mut block = Block::default();
+        assert!(cutter.fill(&mut block));
+        assert_eq!((block.source, &*block.bytes), (7, b"a\nb".as_slice()));
+        assert_eq!(block.damage, Some((Damage::Truncated, 2)));
+        assert!(!cutter.fill(&mut block));
+    }
+
+    #[test]
+    fn a_long_document_ends_where_it_ends_however_it_is_read() {
+        let long = format!("{{\"a\":\"{}\"}}", "\\\\".repeat(BLOCK_SIZE));
+        let text = format!("{long}\n{}{{\"b\":1}}\n", " ".repeat(3 * BLOCK_SIZE));
+        let at = text.len() as u64 - 8;
+        for step in [READ_SIZE - 1, READ_SIZE, BLOCK_SIZE + 7] {
+            let mut cutter =
+                Cutter::new(Trickle(text.as_bytes(), step), 0, BLOCK_SIZE, |_: &[u8]| Framing::Json);
+            let (mut block, mut found, mut too_long) = (Block::default(), Vec::new(), Vec::new());
+            while cutter.fill(&mut block) {
+                too_long.append(&mut block.too_long);
+                found.extend(block.records().map(|record| (record.line, record.offset, record.bytes.len())));
+            }
+            assert_eq!((too_long, found), (vec![1], vec![(2, at, 7)]), "{step}");
+        }
+    }
+}
