@@ -120,7 +120,8 @@ fn rotated(arguments: &Arguments, log: &mut dyn Iterator<Item = String>) -> anyh
     fs::create_dir_all(&arguments.out).with_context(|| arguments.out.display().to_string())?;
     let mut written = 0;
     for number in 1..=arguments.files {
-        let until = arguments.bytes * u64::from(number) / u64::from(arguments.files);
+        // No piece is empty, even where an event is larger than a piece.
+        let until = (arguments.bytes * u64::from(number) / u64::from(arguments.files)).max(written + 1);
         let ending = match arguments.compress {
             None => "",
             Some(Compression::Gzip) => ".gz",

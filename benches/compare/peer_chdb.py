@@ -1,6 +1,7 @@
 """Answers the question with ClickHouse, in its Python package: peer_chdb.py THREADS FILE..."""
 
 import json
+import os
 import sys
 
 import chdb
@@ -12,7 +13,10 @@ SCHEMA = (
     "objectRef Tuple(resource String, apiGroup String, subresource String), responseStatus Tuple(code Int32)"
 )
 threads, files = int(sys.argv[1]), sys.argv[2:]
-path = files[0] if len(files) == 1 else "{" + ",".join(files) + "}"
+path = files[0]
+if len(files) > 1:
+    # Of braces that stand first, nothing is read.
+    path = os.path.dirname(files[0]) + "/{" + ",".join(map(os.path.basename, files)) + "}"
 QUERY = f"""
 SELECT user.username, impersonatedUser.username, userAgent, verb,
   objectRef.resource, objectRef.apiGroup, objectRef.subresource,

@@ -100,32 +100,3 @@ fn fresh_id(recorded: &str, copy: usize, seed: u64) -> String {
     let text = recorded.bytes().fold(seed, |state, byte| Rng::new(state ^ u64::from(byte)).draw());
     Rng::new(text ^ Rng::new(copy as u64).draw()).uuid()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn copies_differ_in_ids_and_times_and_in_nothing_else() {
-        let line = |id, stage, at| {
-            format!(
-                r#"{{"auditID":"{id}","stage":"{stage}","requestURI":"/\"auditID\":\"","requestReceivedTimestamp":"2026-11-20T20:35:54.654431Z","stageTimestamp":"2026-11-20T20:35:{at}Z"}}"#
-            )
-        };
-        let recording = [
-            line("a", "RequestReceived", "54.654431"),
-            line("b", "RequestReceived", "54.654431"),
-            line("a", "ResponseComplete", "55.654431"),
-        ];
-        let lines: Vec<String> = Amplified::new(&recording.join("\n"), 1).unwrap().take(6).collect();
-        let ids: Vec<&str> = lines.iter().map(|line| &line[12..48]).collect();
-        assert_eq!((ids[0], ids[3]), (ids[2], ids[5]));
-        assert!(ids[0] != ids[1] && ids[0] != ids[3] && ids[1] != ids[4]);
-        let shifted = |line: &str| line.replace(":54.", ":56.").replace(":55.", ":57.");
-        let without_id = |line: &str| line[48..].to_owned();
-        for index in 0..3 {
-            assert_eq!(shifted(&without_id(&lines[index])), without_id(&lines[index + 3]));
-        }
-        assert!(Amplified::new("{}", 1).is_err());
-    }
-}

@@ -1,4 +1,4 @@
-//! Bodies of requests and answers, as the audit level RequestResponse records them: Kubernetes objects with nested
+//! Bodies of requests and answers, as the audit level `RequestResponse` records them: Kubernetes objects with nested
 //! maps, lists, JSON within strings, and text with escapes.
 
 use std::fmt::Write;
@@ -276,7 +276,7 @@ fn container(json: &mut String, number: usize, rng: &mut Rng) {
     );
 }
 
-/// A file with lines, as charts put them into ConfigMaps.
+/// A file with lines, as charts put them into config maps.
 fn file(json: &mut String, number: usize, rng: &mut Rng) {
     push(json, format_args!(r#""file-{number:04}.yaml":"#));
     let mut text = String::with_capacity(1_600);

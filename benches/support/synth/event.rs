@@ -93,7 +93,7 @@ pub struct Event<'a> {
     pub received: i64,
     /// When the stage was reached, in microseconds since 1970.
     pub at: i64,
-    /// What was sent and answered, at the level RequestResponse; without, the level is Metadata.
+    /// What was sent and answered, at the level `RequestResponse`; without, the level is Metadata.
     pub bodies: Option<&'a Bodies>,
 }
 

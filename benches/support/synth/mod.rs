@@ -39,7 +39,7 @@ pub struct Log {
     /// The cluster's resourceVersion.
     revision: u64,
     requests: u64,
-    /// At the level RequestResponse, what bodies are drawn from; with numbers of its own, so that both levels hold the
+    /// At the level `RequestResponse`, what bodies are drawn from; with numbers of its own, so that both levels hold the
     /// same requests.
     bodies: Option<Rng>,
     pending: BinaryHeap<Reverse<(i64, u64, String)>>,
@@ -62,7 +62,7 @@ impl Log {
         }
     }
 
-    /// The same log at the level RequestResponse.
+    /// The same log at the level `RequestResponse`.
     pub fn with_bodies(seed: u64, clients: usize) -> Self {
         Self { bodies: Some(Rng::new(!seed)), ..Self::new(seed, clients) }
     }
