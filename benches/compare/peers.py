@@ -19,7 +19,13 @@ def install(names, cache, log):
     packages = [name for name in names if name in PINNED]
     if packages and not python.exists():
         log("making a Python environment for the peers")
-        venv.create(cache / "venv", with_pip=True)
+        try:
+            venv.create(cache / "venv", with_pip=True)
+        except subprocess.CalledProcessError:
+            # Debian has what it needs in a package of its own.
+            shutil.rmtree(cache / "venv", ignore_errors=True)
+            missing = dict.fromkeys(packages, "there is no venv of Python; on Debian: apt-get install python3-venv")
+            packages = []
     for name in packages:
         package, version = PINNED[name].split("==")
         if told(python, "-c", f"import importlib.metadata as m; print(m.version('{package}'))") == version:
