@@ -25,8 +25,8 @@ fn run(arguments: &[&str]) -> Option<Output> {
 
 /// Cargo builds examples before it runs all tests, but not before it runs this one alone.
 fn generator() -> PathBuf {
-    let built = std::env::current_exe().expect("this program has a path");
-    let examples = built.ancestors().nth(2).expect("deps/ lies in a folder").join("examples");
+    let own = std::env::current_exe().expect("this program has a path");
+    let examples = own.ancestors().nth(2).expect("deps/ lies in a folder").join("examples");
     let generator = examples.join(format!("generate_log{}", std::env::consts::EXE_SUFFIX));
     if !generator.exists() {
         let build = ["build", "--locked", "--example", "generate_log"];
