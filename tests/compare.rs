@@ -56,7 +56,7 @@ fn kubetoll_alone_is_measured_and_counts_the_same_in_each_form() {
         ["--bytes", "300KB"],
         ["--rounds", "1"],
         ["--files", "3"],
-        ["--mixes", "request-response,traffic"],
+        ["--mixes", "metadata,request-response"],
         ["--forms", "plain,zstd"],
         ["--threads", "2"],
         ["--kubetoll", env!("CARGO_BIN_EXE_kubetoll")],
