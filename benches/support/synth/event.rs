@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use kubetoll::k8s::timestamp::format_micros;
 
+use super::body::Bodies;
 use super::cast::Client;
 
 /// Requests that take longer carry the server's own measurements, in microseconds.
@@ -92,6 +93,8 @@ pub struct Event<'a> {
     pub received: i64,
     /// When the stage was reached, in microseconds since 1970.
     pub at: i64,
+    /// What was sent and answered, at the level `RequestResponse`; without, the level is Metadata.
+    pub bodies: Option<&'a Bodies>,
 }
 
 impl Event<'_> {
@@ -99,7 +102,9 @@ impl Event<'_> {
     pub fn to_line(&self) -> String {
         let mut line = Line(String::with_capacity(1_400));
         let Self { client, request, .. } = self;
-        line.raw(r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"#);
+        let level = if self.bodies.is_some() { "RequestResponse" } else { "Metadata" };
+        line.raw(r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"#).text(level);
+        line.raw(r#","auditID":"#);
         line.text(self.id).raw(r#","stage":"#).text(self.stage);
         line.raw(r#","requestURI":"#).text(&request.uri).raw(r#","verb":"#).text(request.verb);
         line.raw(r#","user":"#).raw(if matches!(request.stages, Stages::Refused) {
@@ -119,7 +124,11 @@ impl Event<'_> {
         }
         let answered = self.stage != "RequestReceived";
         if answered {
-            line.status(request);
+            line.raw(r#","responseStatus":{"metadata":{}"#);
+            status_fields(&mut line.0, request);
+            for (key, body) in self.bodies.into_iter().flat_map(Bodies::with_keys) {
+                line.raw(",").text(key).raw(":").raw(body);
+            }
         }
         line.raw(r#","requestReceivedTimestamp":"#).text(&format_micros(self.received));
         line.raw(r#","stageTimestamp":"#).text(&format_micros(self.at));
@@ -160,28 +169,6 @@ impl Line {
         self.raw("}");
     }
 
-    fn status(&mut self, request: &Request) {
-        self.raw(r#","responseStatus":{"metadata":{}"#);
-        if let Some(failure) = &request.failure {
-            self.raw(r#","status":"Failure","message":"#).text(&failure.message);
-            self.raw(r#","reason":"#).text(failure.reason);
-            if failure.retry_after > 0 {
-                write!(self.0, r#","details":{{"retryAfterSeconds":{}}}"#, failure.retry_after)
-                    .expect("a string takes everything");
-            } else if let Some(object) = request.object.as_ref().filter(|_| request.status != 401) {
-                self.raw(r#","details":{"#);
-                if !object.name.is_empty() {
-                    self.raw(r#""name":"#).text(&object.name).raw(",");
-                }
-                if !object.group.is_empty() {
-                    self.raw(r#""group":"#).text(object.group).raw(",");
-                }
-                self.raw(r#""kind":"#).text(object.resource).raw("}");
-            }
-        }
-        write!(self.0, r#","code":{}}}"#, request.status).expect("a string takes everything");
-    }
-
     fn annotations(&mut self, event: &Event<'_>) {
         let Event { client, request, .. } = event;
         self.raw(r#","annotations":{"#);
@@ -216,6 +203,30 @@ impl Line {
         write!(self.0, r#""apiserver.latency.k8s.io/{name}":"{whole}.{fraction:03}{unit}","#)
             .expect("a string takes everything");
     }
+}
+
+/// A `Status` behind its metadata, and the brace that ends it.
+pub fn status_fields(out: &mut String, request: &Request) {
+    let mut line = Line(std::mem::take(out));
+    if let Some(failure) = &request.failure {
+        line.raw(r#","status":"Failure","message":"#).text(&failure.message);
+        line.raw(r#","reason":"#).text(failure.reason);
+        if failure.retry_after > 0 {
+            write!(line.0, r#","details":{{"retryAfterSeconds":{}}}"#, failure.retry_after)
+                .expect("a string takes everything");
+        } else if let Some(object) = request.object.as_ref().filter(|_| request.status != 401) {
+            line.raw(r#","details":{"#);
+            if !object.name.is_empty() {
+                line.raw(r#""name":"#).text(&object.name).raw(",");
+            }
+            if !object.group.is_empty() {
+                line.raw(r#""group":"#).text(object.group).raw(",");
+            }
+            line.raw(r#""kind":"#).text(object.resource).raw("}");
+        }
+    }
+    write!(line.0, r#","code":{}}}"#, request.status).expect("a string takes everything");
+    *out = line.0;
 }
 
 /// A JSON string as Go's encoder writes it, with what could end a script in HTML escaped.

@@ -43,7 +43,8 @@ impl Iterator for Fleet {
         self.now += PAUSE;
         let id = self.rng.uuid();
         let event = |stage, at| {
-            Event { client: pod, request: &request, id: &id, stage, received: self.now, at }.to_line()
+            Event { client: pod, request: &request, id: &id, stage, received: self.now, at, bodies: None }
+                .to_line()
         };
         let ended = event("ResponseComplete", self.now + micros(request.micros));
         if is_list {

@@ -3,6 +3,8 @@
 //! Shared by `examples/generate_log.rs`, the benchmarks and the tests, each of which uses a part of it.
 
 mod acts;
+pub mod amplify;
+mod body;
 mod cast;
 mod event;
 pub mod fleet;
@@ -13,6 +15,7 @@ use std::collections::BinaryHeap;
 
 pub use rng::Rng;
 
+use body::Bodies;
 use cast::Client;
 use event::{Event, Stages};
 
@@ -36,6 +39,9 @@ pub struct Log {
     /// The cluster's resourceVersion.
     revision: u64,
     requests: u64,
+    /// At the level `RequestResponse`, what bodies are drawn from; with numbers of its own, so that both levels hold the
+    /// same requests.
+    bodies: Option<Rng>,
     pending: BinaryHeap<Reverse<(i64, u64, String)>>,
 }
 
@@ -51,8 +57,14 @@ impl Log {
             now: BEGIN,
             revision: 480_000,
             requests: 0,
+            bodies: None,
             pending: BinaryHeap::new(),
         }
+    }
+
+    /// The same log at the level `RequestResponse`.
+    pub fn with_bodies(seed: u64, clients: usize) -> Self {
+        Self { bodies: Some(Rng::new(!seed)), ..Self::new(seed, clients) }
     }
 
     fn request(&mut self) {
@@ -74,7 +86,10 @@ impl Log {
             Stages::Three => answered + micros(request.micros),
             Stages::Two | Stages::Refused => self.now + micros(request.micros),
         };
-        let event = |stage, at| Event { client, request: &request, id: &id, stage, received: self.now, at };
+        let bodies = self.bodies.as_mut().map(|rng| Bodies::of(&request, rng));
+        let bodies = bodies.as_ref();
+        let received = self.now;
+        let event = |stage, at| Event { client, request: &request, id: &id, stage, received, at, bodies };
         let events = match request.stages {
             Stages::Two => {
                 [Some(event("RequestReceived", self.now)), None, Some(event("ResponseComplete", ended))]
