@@ -55,14 +55,18 @@ pub fn unescape(text: &str, out: &mut Vec<u8>) -> Option<usize> {
 /// Appends what the text between a string's quotes means, of which few bytes are escapes. `None` where an escape is
 /// none.
 pub fn append(body: &str, out: &mut String) -> Option<()> {
-    let mut rest = body;
-    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
-        out.push_str(&rest[..at]);
-        let (character, length) = meaning(&rest.as_bytes()[at..])?;
+    let mut done = 0;
+    for at in memchr::memchr_iter(b'\\', body.as_bytes()) {
+        // The second of two is meant by the first.
+        if at < done {
+            continue;
+        }
+        out.push_str(&body[done..at]);
+        let (character, length) = meaning(&body.as_bytes()[at..])?;
         out.push(character);
-        rest = &rest[at + length..];
+        done = at + length;
     }
-    out.push_str(rest);
+    out.push_str(&body[done..]);
     Some(())
 }
 
@@ -111,6 +115,9 @@ fn code_point(text: &[u8]) -> Option<(char, usize)> {
         })
     };
     let first = unit(0)?;
+    if first < 0x80 {
+        return Some((char::from(first.to_le_bytes()[0]), 6));
+    }
     if !(0xd800..0xe000).contains(&first) {
         return Some((char::from_u32(u32::from(first))?, 6));
     }

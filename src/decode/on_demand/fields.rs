@@ -239,6 +239,9 @@ impl Fields {
             Some(())
         };
         undo(&mut self.request_uri)?;
+        if !self.has_other_escapes() {
+            return Some(());
+        }
         undo(&mut self.client.user_agent)?;
         undo(&mut self.kind)?;
         undo(&mut self.api_version)?;
@@ -263,6 +266,20 @@ impl Fields {
             undo(&mut annotations.removed_release)?;
         }
         Some(())
+    }
+
+    /// Whether a field holds escapes beside the target, in which servers write `&` as one.
+    fn has_other_escapes(&self) -> bool {
+        let user = |user: &UserFields| {
+            let extra = user.extra.unwrap_or_default();
+            user.username.escaped | extra.pod_name.escaped | extra.node_name.escaped
+        };
+        let ClientFields { user: asking, impersonated_user, user_agent, .. } = &self.client;
+        let users = asking.as_ref().is_some_and(user) | impersonated_user.as_ref().is_some_and(user);
+        let names = self.kind.escaped | self.api_version.escaped | self.audit_id.escaped;
+        let others = self.stage.escaped | self.verb.escaped | self.received.escaped | self.ended.escaped;
+        let annotations = self.annotations.as_ref().is_some_and(|own| *own != AnnotationFields::default());
+        users | names | others | user_agent.escaped | annotations
     }
 
     /// The event. `text` is the line, and `meant` is what [`Fields::unescape`] filled.
