@@ -47,15 +47,12 @@ impl Decoder {
             Some(fields)
         });
         let (event, parsed): (Event<'_>, serde_json::Result<Event<'_>>);
-        let event = match &on_demand {
-            Some(fields) => {
-                event = fields.event(text, &meant);
-                Some(&event)
-            }
-            None => {
-                parsed = serde_json::from_str(text);
-                parsed.as_ref().ok()
-            }
+        let event = if let Some(fields) = &on_demand {
+            event = fields.event(text, &meant);
+            Some(&event)
+        } else {
+            parsed = serde_json::from_str(text);
+            parsed.as_ref().ok()
         };
         let event = event.filter(|event| audit::is_event(event));
         if let Some(event) = event {

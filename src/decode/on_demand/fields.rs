@@ -25,7 +25,7 @@ pub struct Fields {
     /// The text that tells of the client, if it was met before.
     pub(super) client_text: Option<ClientText>,
     object_ref: Option<Span>,
-    response_status: Option<Option<i32>>,
+    response_status: Option<StatusFields>,
     received: Span,
     ended: Span,
     annotations: Option<AnnotationFields>,
@@ -93,6 +93,11 @@ struct ExtraFields {
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct StatusFields {
+    code: Option<i32>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct AnnotationFields {
     total: Span,
     etcd: Span,
@@ -143,11 +148,13 @@ impl Fields {
         }
         if scan.has(br#","responseStatus":"#) {
             let is_plain = scan.has(br#"{"metadata":{},"code":"#);
-            let code = if is_plain { scan.integer().map(Some)? } else { code(&mut scan)? };
-            if is_plain {
+            fields.response_status = Some(if is_plain {
+                let code = scan.integer()?;
                 scan.expect(b'}')?;
-            }
-            fields.response_status = Some(code);
+                StatusFields { code: Some(code) }
+            } else {
+                status(&mut scan)?
+            });
         }
         for body in [br#","requestObject":"#.as_slice(), br#","responseObject":"#] {
             if scan.has(body) {
@@ -201,7 +208,7 @@ impl Fields {
             }
             b"responseStatus" => {
                 met.once(12)?;
-                self.response_status = Some(code(scan)?);
+                self.response_status = Some(status(scan)?);
                 return Some(());
             }
             b"annotations" => {
@@ -312,7 +319,7 @@ impl Fields {
             source_ips: self.client.source_ips.map(raw),
             timestamp_v1alpha1: None,
             k8s_audit_level: None,
-            response_status: self.response_status.map(|code| ResponseStatus { code }),
+            response_status: self.response_status.map(|status| ResponseStatus { code: status.code }),
             request_received_timestamp: of(self.received),
             stage_timestamp: of(self.ended),
             client: self.client_text,
@@ -379,8 +386,8 @@ fn extra_in_server_order(scan: &mut Scan<'_>) -> Option<ExtraFields> {
     let mut extra = ExtraFields::default();
     let mut take = || {
         let mut entry = |literal: &[u8]| {
-            let span = scan.string_behind(literal)?;
-            scan.expect(b']').map(|()| span)
+            let value = scan.string_behind(literal)?;
+            scan.expect(b']').map(|()| value)
         };
         entry(br#"{"authentication.kubernetes.io/credential-id":[""#)?;
         extra.node_name = entry(br#","authentication.kubernetes.io/node-name":[""#)?;
@@ -419,13 +426,13 @@ fn extra(scan: &mut Scan<'_>) -> Option<ExtraFields> {
 fn only(scan: &mut Scan<'_>) -> Option<Span> {
     scan.expect(b'[')?;
     scan.space();
-    let span = scan.string()?;
+    let value = scan.string()?;
     scan.space();
     scan.expect(b']')?;
-    Some(span)
+    Some(value)
 }
 
-fn code(scan: &mut Scan<'_>) -> Option<Option<i32>> {
+fn status(scan: &mut Scan<'_>) -> Option<StatusFields> {
     let mut code = None;
     scan.object(|scan, key| {
         if key != b"code" {
@@ -437,7 +444,7 @@ fn code(scan: &mut Scan<'_>) -> Option<Option<i32>> {
         code = Some(scan.integer()?);
         Some(())
     })?;
-    Some(code)
+    Some(StatusFields { code })
 }
 
 /// Takes what the server writes of a request that was quick; `None`, with the place as it was, for anything else.
