@@ -94,13 +94,22 @@ fn read<'b>(decoder: &mut Decoder, blocks: impl IntoIterator<Item = &'b Block>) 
     let facts = SourceFacts { year: Some(2026), modified: None };
     let mut entries = Vec::new();
     for block in blocks {
-        let mut take = |outcome: Outcome<'_>, layers| entries.push((format!("{outcome:?}"), layers));
+        let mut take = |outcome: Outcome<'_>, layers| entries.push((told(&outcome), layers));
         for record in block.records() {
             decoder.record(&record, facts, &mut take);
         }
         decoder.finish(&mut take);
     }
     entries
+}
+
+/// What an entry is, but for whether its client was met before.
+fn told(outcome: &Outcome<'_>) -> String {
+    let told = format!("{outcome:?}");
+    match outcome {
+        Outcome::Event(event) => told.replace(&format!(", client: {:?}", event.client), ""),
+        _ => told,
+    }
 }
 
 fn skip(reason: SkipReason) -> String {

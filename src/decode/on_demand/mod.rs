@@ -6,6 +6,7 @@
 //! that damage within a body does not lose the event.
 
 mod fields;
+mod objects;
 mod recent;
 mod scan;
 

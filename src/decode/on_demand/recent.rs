@@ -7,7 +7,7 @@ use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
 
-use super::fields::ClientFields;
+use super::objects::ClientFields;
 use super::scan::Scan;
 use crate::k8s::event::ClientText;
 
