@@ -42,23 +42,19 @@ impl Decoder {
     /// Hands over an object that is an audit event; false if it is none.
     pub(super) fn event(&mut self, text: &str, at: At<'_>, out: Out<'_>) -> bool {
         let mut meant = std::mem::take(&mut self.meant);
-        let on_demand = Fields::find(text, &mut self.recent).and_then(|mut fields| {
-            fields.unescape(text, &mut meant)?;
-            Some(fields)
-        });
-        let (event, parsed): (Event<'_>, serde_json::Result<Event<'_>>);
-        let event = if let Some(fields) = &on_demand {
-            event = fields.event(text, &meant);
-            Some(&event)
-        } else {
-            parsed = serde_json::from_str(text);
-            parsed.as_ref().ok()
+        let mut on_demand = Fields::find(text, &mut self.recent);
+        let is_read = on_demand.as_mut().is_some_and(|fields| fields.unescape(text, &mut meant).is_some());
+        let mut hand_over = |event: &Event<'_>| {
+            let is_event = audit::is_event(event);
+            if is_event {
+                out(Outcome::Event(event), at.layers.with(audit::form(event)));
+            }
+            is_event
         };
-        let event = event.filter(|event| audit::is_event(event));
-        if let Some(event) = event {
-            out(Outcome::Event(event), at.layers.with(audit::form(event)));
-        }
-        let is_event = event.is_some();
+        let is_event = match &on_demand {
+            Some(fields) if is_read => hand_over(&fields.event(text, &meant)),
+            _ => serde_json::from_str(text).is_ok_and(|event| hand_over(&event)),
+        };
         self.meant = meant;
         is_event
     }
