@@ -23,19 +23,28 @@ impl Decoder {
 
     /// Opens an object as an envelope, or as an event where that was not tried before.
     pub(super) fn opened(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
-        match serde_json::from_str::<Outer<'_>>(text) {
+        let was_wrapped = self.wrapped[at.layers.len()];
+        let error = match serde_json::from_str::<Outer<'_>>(text) {
             Ok(outer) => {
-                let is_event =
-                    self.wrapped[at.layers.len()] && outer.audit_id.is_some() && outer.stage.is_some();
+                let is_event = was_wrapped && outer.audit_id.is_some() && outer.stage.is_some();
                 if is_event && self.event(text, at, out) {
                     self.wrapped[at.layers.len()] = false;
                 } else {
                     self.envelope(text, &outer, at, out);
                 }
+                return;
             }
-            Err(error) if error.is_eof() => out(Outcome::Skip(cut_reason(text, at)), at.layers),
-            Err(error) if error.is_data() => out(Outcome::Skip(SkipReason::WrongType), at.layers),
-            Err(_) => self.several(text, at, out),
+            Err(error) => error,
+        };
+        // An event that is damaged where no one looks is one, whatever was read before.
+        if was_wrapped && self.event(text, at, out) {
+            self.wrapped[at.layers.len()] = false;
+        } else if error.is_eof() {
+            out(Outcome::Skip(cut_reason(text, at)), at.layers);
+        } else if error.is_data() {
+            out(Outcome::Skip(SkipReason::WrongType), at.layers);
+        } else {
+            self.several(text, at, out);
         }
     }
 
