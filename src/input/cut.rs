@@ -6,14 +6,13 @@
 use std::io::{ErrorKind, Read};
 
 use super::block::{Block, Damage, yaml_spans};
+use super::filling::Filling;
 use super::framing::{Framing, count_feeds, count_lines, note_lines};
 use super::json::JsonScanner;
 use super::open::Shrunk;
 
 /// The size at which a block is handed on, in bytes; a longer record makes a longer block.
 pub const BLOCK_SIZE: usize = 1 << 20;
-/// What is made ready for a stream in memory that held less before, in bytes: of thousands of files most may be small.
-const FIRST_READ: usize = 64 << 10;
 /// The least that is read at once of a record that is longer than a block, in bytes.
 const READ_SIZE: usize = 256 << 10;
 /// What of its memory a block keeps that held a long record, in bytes.
@@ -37,57 +36,6 @@ pub struct Cutter<R, T> {
     next_line: u64,
     offset: u64,
     ended: bool,
-}
-
-/// The bytes of a block while it is filled: a part of its memory, which is longer.
-struct Filling<'a> {
-    memory: &'a mut Vec<u8>,
-    length: usize,
-}
-
-impl Filling<'_> {
-    fn bytes(&self) -> &[u8] {
-        &self.memory[..self.length]
-    }
-
-    fn make_room(&mut self, more: usize) {
-        let length = self.length + more;
-        if self.memory.len() < length {
-            self.memory.reserve_exact(length - self.memory.len());
-            self.memory.resize(length, 0);
-        }
-    }
-
-    fn append(&mut self, bytes: &[u8]) {
-        self.make_room(bytes.len());
-        self.memory[self.length..][..bytes.len()].copy_from_slice(bytes);
-        self.length += bytes.len();
-    }
-
-    fn drop_front(&mut self, bytes: usize) {
-        self.memory.copy_within(bytes..self.length, 0);
-        self.length -= bytes;
-    }
-
-    /// Reads so many bytes; whether there were as many. Pipes give little at a time. All of it is waited for, so that
-    /// what stands there is looked at once.
-    fn read(&mut self, reader: &mut impl Read, more: usize) -> std::io::Result<bool> {
-        let end = self.length + more;
-        self.memory.reserve_exact(end.saturating_sub(self.memory.len()));
-        while self.length < end {
-            if self.length == self.memory.len() {
-                self.make_room((end - self.length).min(self.length.max(FIRST_READ)));
-            }
-            let room = end.min(self.memory.len());
-            match reader.read(&mut self.memory[self.length..room]) {
-                Ok(0) => return Ok(false),
-                Ok(read) => self.length += read,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(true)
-    }
 }
 
 impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {

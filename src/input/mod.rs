@@ -5,6 +5,7 @@ pub mod block;
 pub mod cut;
 pub mod discover;
 pub mod feed;
+mod filling;
 pub mod framing;
 mod identical;
 pub mod json;

@@ -1,0 +1,59 @@
+//! A block's memory while it is filled. It is used again, so that no more of it is set to zero than a stream needs.
+
+use std::io::{ErrorKind, Read};
+
+/// What is made ready for a stream in memory that held less before, in bytes: of thousands of files most may be small.
+const FIRST_READ: usize = 64 << 10;
+
+/// The bytes of a block while it is filled: a part of its memory, which is longer.
+pub(super) struct Filling<'a> {
+    /// All of it.
+    pub memory: &'a mut Vec<u8>,
+    /// How much of it is filled, in bytes.
+    pub length: usize,
+}
+
+impl Filling<'_> {
+    pub fn bytes(&self) -> &[u8] {
+        &self.memory[..self.length]
+    }
+
+    fn make_room(&mut self, more: usize) {
+        let length = self.length + more;
+        if self.memory.len() < length {
+            self.memory.reserve_exact(length - self.memory.len());
+            self.memory.resize(length, 0);
+        }
+    }
+
+    pub fn append(&mut self, bytes: &[u8]) {
+        self.make_room(bytes.len());
+        self.memory[self.length..][..bytes.len()].copy_from_slice(bytes);
+        self.length += bytes.len();
+    }
+
+    pub fn drop_front(&mut self, bytes: usize) {
+        self.memory.copy_within(bytes..self.length, 0);
+        self.length -= bytes;
+    }
+
+    /// Reads so many bytes; whether there were as many. Pipes give little at a time. All of it is waited for, so that
+    /// what stands there is looked at once.
+    pub fn read(&mut self, reader: &mut impl Read, more: usize) -> std::io::Result<bool> {
+        let end = self.length + more;
+        self.memory.reserve_exact(end.saturating_sub(self.memory.len()));
+        while self.length < end {
+            if self.length == self.memory.len() {
+                self.make_room((end - self.length).min(self.length.max(FIRST_READ)));
+            }
+            let room = end.min(self.memory.len());
+            match reader.read(&mut self.memory[self.length..room]) {
+                Ok(0) => return Ok(false),
+                Ok(read) => self.length += read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+}

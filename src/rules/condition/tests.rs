@@ -1,0 +1,177 @@
+//! Conditions that are right, wrong, and run natively beside CEL.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+use crate::rules::value::Kind;
+
+fn compile(source: &str) -> Result<Condition, Vec<Wrong>> {
+    let thresholds = [("many".to_owned(), 20.0), ("often".to_owned(), 1.5)];
+    let roots = [Root::Client, Root::Request, Root::Server, Root::Stats, Root::Threshold];
+    Condition::compile(source, &Scope { roots: &roots, thresholds: &thresholds })
+}
+
+#[test]
+fn conditions_that_are_right() {
+    for source in [
+        "true",
+        "request.verb == \"list\" && request.fromEtcd && client.kind != 'control-plane'",
+        "stats.requests >= 20 || stats.peakPerMinute >= 6",
+        "stats.requests >= threshold.many && stats.peakPerMinute > threshold.often",
+        "client.kind in ['user', 'node'] && !(server.minor < 31)",
+        "size(request.misspelt) > 0",
+        "request.misspelt.exists(key, key == 'limit' || key.startsWith('field'))",
+        "request.resource.matches('^(a|b)$')",
+        "double(stats.requests) / 2.0 > 1.5 ? true : stats.requests % 2 == 0",
+        "server.minor in [27, 28]",
+        "'limit' in request.misspelt",
+    ] {
+        assert!(compile(source).is_ok(), "{source}: {:?}", compile(source).err());
+    }
+}
+
+#[test]
+fn conditions_that_are_wrong_say_where_and_what() {
+    for (source, offset, message) in [
+        ("request.verb", 7, "a condition must be true or false, and this is string"),
+        ("stats.requests + 1", 15, "a condition must be true or false, and this is int"),
+        ("request.verbs == 'list'", 7, "no such name 'request.verbs'; did you mean 'verb'?"),
+        ("reqest.verb == 'list'", 0, "no such name 'reqest'; did you mean 'request'?"),
+        ("request.verb == 3", 13, "'==' can't compare string with int"),
+        ("request.verb > 3", 13, "'>' can't compare string with int"),
+        ("stats.requests && true", 5, "&& wants bool, and this is int"),
+        (
+            "input.events > 3",
+            0,
+            "'input' can't be used here; known are client, request, server, stats, threshold",
+        ),
+        ("threshold.few > 3", 9, "no such name 'threshold.few'; known are many, often"),
+        ("request", 0, "'request' alone is no value; name one of its facts, such as request.verb"),
+        ("request.verb.startWith('l')", 22, "no such function 'startWith'; did you mean 'startsWith'?"),
+        ("request.verb.matches('(')", 21, "no regular expression: unclosed group"),
+        ("stats.requests * 1.5 > 3.0", 15, "'*' takes two int or two double; write double(…) around the int"),
+        ("request.verb in ['a', 1]", 16, "lists of other than texts or numbers are of no use here"),
+        ("has(request.verb)", 3, "has() is: each name always has a value, so it is of no use here"),
+    ] {
+        let wrong = compile(source).expect_err(source);
+        assert_eq!(wrong, [Wrong { offset, message: message.to_owned() }], "{source}");
+    }
+}
+
+#[test]
+fn all_that_is_wrong_is_told_at_once() {
+    let wrong = compile("request.vreb == 'a' && stats.request > 2").expect_err("two names");
+    assert_eq!(wrong.len(), 2, "{wrong:?}");
+}
+
+#[test]
+fn what_is_no_cel_has_its_place() {
+    for source in ["request.verb == ", "a b", "(", "1 +", "'x"] {
+        let wrong = compile(source).expect_err(source);
+        assert!(wrong[0].message.starts_with("no CEL: "), "{source}: {wrong:?}");
+        assert!(wrong[0].offset <= source.len());
+    }
+}
+
+#[test]
+fn numbers_of_both_kinds_compare() {
+    let condition = compile("stats.peakPerMinute >= threshold.many").expect("a condition");
+    let word = |name: NameRef| {
+        if name.root == Root::Threshold { "many".to_owned() } else { "peakPerMinute".to_owned() }
+    };
+    for (peak, holds) in [(20.0, true), (19.9, false)] {
+        assert_eq!(condition.evaluate(&[Value::Double(peak), Value::Int(20)], word), Ok(holds));
+    }
+}
+
+/// Texts and numbers at which conditions turn.
+fn values() -> impl Strategy<Value = (Vec<i64>, Vec<f64>, Vec<String>)> {
+    let ints = prop_oneof![-2_i64..30, Just(i64::MAX), Just(i64::MIN), any::<i64>()];
+    let doubles = prop_oneof![
+        (-20_i32..300).prop_map(|tenths| f64::from(tenths) / 10.0),
+        Just(f64::NAN),
+        Just(f64::INFINITY),
+        any::<f64>()
+    ];
+    let texts = prop_oneof![
+        Just("list".to_owned()),
+        Just("user".to_owned()),
+        Just(String::new()),
+        Just("1.30".to_owned()),
+        "[a-zé]{0,5}"
+    ];
+    (vec(ints, 4), vec(doubles, 4), vec(texts, 4))
+}
+
+proptest! {
+    /// What a plan tells, CEL tells; and of what can be told most is.
+    #[test]
+    fn a_plan_tells_what_cel_tells(index in 0..CONDITIONS.len(), (ints, doubles, texts) in values(), flag: bool) {
+        let condition = compile(CONDITIONS[index]).expect("a condition");
+        let value = |name: NameRef| -> Value<'_> {
+            let all = name.root.names();
+            let kind = all.get(name.index).map_or(Kind::Int, |(_, kind, _)| *kind);
+            match kind {
+                Kind::Bool => Value::Bool(flag),
+                Kind::Int => Value::Int(ints[name.index % ints.len()]),
+                Kind::Double => Value::Double(doubles[name.index % doubles.len()]),
+                Kind::Text => Value::Text(texts[name.index % texts.len()].as_str().into()),
+                Kind::Texts => Value::Texts(texts.iter().map(|text| text.as_str().into()).collect()),
+            }
+        };
+        let word = |name: NameRef| match name.root {
+            Root::Threshold => ["many", "often"][name.index].to_owned(),
+            root => root.names()[name.index].0.to_owned(),
+        };
+        let values: Vec<Value<'_>> = condition.names.iter().map(|name| value(*name)).collect();
+        let told = condition.evaluate(&values, word);
+        prop_assert!(!PLANNED.contains(&index) || condition.whole.plan.is_some());
+        if let Some(holds) = condition.tell(value) {
+            prop_assert_eq!(told, Ok(holds), "{}", condition.source);
+        }
+        for part in &condition.parts {
+            let values: Vec<Value<'_>> = part.names.iter().map(|name| value(*name)).collect();
+            if let Some(holds) = part.tell(value) {
+                prop_assert_eq!(part.evaluate(&values, word), Ok(holds), "{}", condition.source);
+            }
+        }
+    }
+}
+
+/// Conditions with every kind of part, and the first of them that have no plan.
+const CONDITIONS: [&str; 26] = [
+    "true",
+    "request.fromEtcd",
+    "request.verb == \"list\" && request.fromEtcd && client.kind != 'control-plane'",
+    "stats.requests >= 20 || stats.peakPerMinute >= 6",
+    "stats.requests >= threshold.many && stats.peakPerMinute > threshold.often",
+    "client.kind in ['user', 'node'] && !(server.minor < 31)",
+    "client.kind in ['user', client.identity]",
+    "server.minor in [27, 28, 0]",
+    "double(stats.requests) / 2.0 > 1.5 ? true : stats.requests % 2 == 0",
+    "stats.requests * 10 + stats.events - 3 >= stats.events / stats.requests",
+    "stats.requests + stats.events > 9 || 10 / stats.requests > 1 && 5 % stats.events <= 3",
+    "(client.kind == 'user' ? stats.requests : threshold.many) >= -stats.events",
+    "-stats.peakPerMinute < 3.0 && stats.peakPerMinute * 2.0 - 1.0 != stats.perMinute + double(stats.peakPerMinute)",
+    "size(request.misspelt) > 0 && 'limit' in request.misspelt",
+    "client.kind in request.misspelt || client.identity in request.misspelt",
+    "request.resource.startsWith('l') || request.scope.endsWith('t') || request.reason.contains('se')",
+    "request.verb < request.resource && request.scope >= 'list' && client.kind <= client.library",
+    "request.fromEtcd == (request.verb != '')",
+    "stats.peakPerMinute == 1.5 || stats.peakPerMinute != stats.perMinute",
+    "!(stats.peakPerMinute > 1.5) == (stats.requests < 3)",
+    "stats.peakPerMinute in [1.5, 20, 3.0] || stats.requests in [1.0, 2.0]",
+    "request.resource.matches('^(l|b)') && request.verb == 'list'",
+    "request.misspelt.exists(key, key == 'list' || key.startsWith('us')) || client.kind == 'user'",
+    "size(request.verb) > 2 && request.fromEtcd",
+    "int(stats.peakPerMinute) > 2 || stats.requests > 3",
+    "request.verb + request.scope == 'list'",
+];
+const PLANNED: std::ops::Range<usize> = 0..21;
+
+#[test]
+fn what_cel_cannot_tell_is_an_error() {
+    let condition = compile("10 / stats.requests > 1").expect("a condition");
+    assert!(condition.evaluate(&[Value::Int(0)], |_| "requests".to_owned()).is_err());
+}

@@ -1,0 +1,66 @@
+//! What rules may ask of the server that answered: `server.*`.
+
+use super::Get;
+use crate::apiserver::Gate;
+use crate::rules::value::Kind::{Bool, Int, Text};
+use crate::rules::value::{Name, Value};
+
+/// `server.*`
+pub const SERVER: &[Name<Get>] = &[
+    Name {
+        name: "version",
+        kind: Text,
+        doc: "The version of Kubernetes by which the requests are judged: `1.36.2`.",
+        get: |row| Value::Text(row.key.kube_version.to_string().into()),
+    },
+    Name {
+        name: "minor",
+        kind: Int,
+        doc: "Its minor version: 36.",
+        get: |row| Value::Int(i64::from(row.key.kube_version.minor)),
+    },
+    Name {
+        name: "patch",
+        kind: Int,
+        doc: "Its patch level: 2; 0 if it is not known.",
+        get: |row| Value::Int(i64::from(row.key.kube_version.patch.unwrap_or(0))),
+    },
+    Name {
+        name: "known",
+        kind: Bool,
+        doc: "The version was given or the log states it; else it is the newest known.",
+        get: |row| Value::Bool(row.accounts.version_is_known),
+    },
+    Name {
+        name: "etcd",
+        kind: Text,
+        doc: "etcd's version, or empty if it was not given.",
+        get: |row| {
+            Value::Text(row.accounts.server.etcd.map_or(String::new(), |version| version.to_string()).into())
+        },
+    },
+    Name {
+        name: "consistentLists",
+        kind: Bool,
+        doc: "A LIST without resourceVersion and without a limit comes from the watch cache.",
+        get: |row| {
+            let server = row.server();
+            Value::Bool(server.consistent_reads_from_cache())
+        },
+    },
+    Name {
+        name: "snapshots",
+        kind: Bool,
+        doc: "Further pages and lists at an exact revision come from snapshots of the watch cache.",
+        get: |row| {
+            let server = row.server();
+            Value::Bool(server.consistent_reads_from_cache() && server.enabled(Gate::ListFromCacheSnapshot))
+        },
+    },
+    Name {
+        name: "watchList",
+        kind: Bool,
+        doc: "A watch may begin with the state of the collection (`sendInitialEvents`).",
+        get: |row| Value::Bool(row.server().enabled(Gate::WatchList)),
+    },
+];
