@@ -97,52 +97,28 @@ impl Fields {
     }
 
     fn take(&mut self, scan: &mut Scan<'_>, key: &[u8], met: &mut Met) -> Option<()> {
-        let (number, field) = match key {
-            b"kind" => (0, &mut self.kind),
-            b"apiVersion" => (1, &mut self.api_version),
-            b"auditID" => (2, &mut self.audit_id),
-            b"stage" => (3, &mut self.stage),
-            b"requestURI" => (4, &mut self.request_uri),
-            b"verb" => (5, &mut self.verb),
-            b"userAgent" => (6, &mut self.client.user_agent),
-            b"requestReceivedTimestamp" => (7, &mut self.received),
-            b"stageTimestamp" => (8, &mut self.ended),
-            b"user" => {
-                met.once(9)?;
-                self.client.user = Some(user(scan)?);
-                return Some(());
-            }
-            b"sourceIPs" => {
-                met.once(10)?;
-                self.client.source_ips = Some(raw(scan)?);
-                return Some(());
-            }
-            b"objectRef" => {
-                met.once(11)?;
-                self.object_ref = Some(raw(scan)?);
-                return Some(());
-            }
-            b"responseStatus" => {
-                met.once(12)?;
-                self.response_status = Some(status(scan)?);
-                return Some(());
-            }
-            b"annotations" => {
-                met.once(13)?;
-                self.annotations = Some(annotations(scan)?);
-                return Some(());
-            }
+        match key {
+            b"kind" => text(scan, met, 0, &mut self.kind)?,
+            b"apiVersion" => text(scan, met, 1, &mut self.api_version)?,
+            b"auditID" => text(scan, met, 2, &mut self.audit_id)?,
+            b"stage" => text(scan, met, 3, &mut self.stage)?,
+            b"requestURI" => text(scan, met, 4, &mut self.request_uri)?,
+            b"verb" => text(scan, met, 5, &mut self.verb)?,
+            b"userAgent" => text(scan, met, 6, &mut self.client.user_agent)?,
+            b"requestReceivedTimestamp" => text(scan, met, 7, &mut self.received)?,
+            b"stageTimestamp" => text(scan, met, 8, &mut self.ended)?,
+            b"user" => self.client.user = Some(met.once(9).and_then(|()| user(scan))?),
+            b"sourceIPs" => self.client.source_ips = Some(met.once(10).and_then(|()| raw(scan))?),
+            b"objectRef" => self.object_ref = Some(met.once(11).and_then(|()| raw(scan))?),
+            b"responseStatus" => self.response_status = Some(met.once(12).and_then(|()| status(scan))?),
+            b"annotations" => self.annotations = Some(met.once(13).and_then(|()| annotations(scan))?),
             b"impersonatedUser" => {
-                met.once(14)?;
-                self.client.impersonated_user = Some(user(scan)?);
-                return Some(());
+                self.client.impersonated_user = Some(met.once(14).and_then(|()| user(scan))?);
             }
             // Only older servers and some collectors write these.
             b"timestamp" | b"k8s_audit_level" => return None,
-            _ => return scan.skip(),
-        };
-        met.once(number)?;
-        *field = scan.string()?;
+            _ => scan.skip()?,
+        }
         Some(())
     }
 
@@ -249,4 +225,11 @@ impl Fields {
             }),
         }
     }
+}
+
+/// Takes a string that may stand there once.
+fn text(scan: &mut Scan<'_>, met: &mut Met, number: u32, field: &mut Span) -> Option<()> {
+    met.once(number)?;
+    *field = scan.string()?;
+    Some(())
 }
