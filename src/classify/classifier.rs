@@ -46,7 +46,8 @@ impl Classifier {
         let keys =
             Keys { asker: self.asker_key(event), question: self.prints.question(event, object.as_ref()) };
         let asker = self.askers.get(keys.asker, Asker::size(event), |asker| asker.become_that_of(event));
-        let question = self.questions.get(keys.question, event.request_uri.len(), |question| {
+        let texts = event.request_uri.len() + object.as_ref().map_or(0, Question::size);
+        let question = self.questions.get(keys.question, texts, |question| {
             *question = Question::of(event, object.as_ref());
         });
         let times = event::Times::of(event, stage, &mut self.minute);

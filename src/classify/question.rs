@@ -47,6 +47,11 @@ impl Default for Question {
 }
 
 impl Question {
+    /// How long the names of an object are, in bytes.
+    pub(super) fn size(object: &ObjectRef<'_>) -> usize {
+        object.api_group.len() + object.resource.len() + object.namespace.len() + object.name.len()
+    }
+
     /// That of an event. `object` is what its object reference says, where it has no target that can be read.
     pub(super) fn of(event: &Event<'_>, object: Option<&ObjectRef<'_>>) -> Self {
         let verb = Verb::from_audit(&event.verb);
