@@ -4,6 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use kubetoll::classify::{Statement, Witness};
+use kubetoll::input::Block;
+use kubetoll::input::framing::count_lines;
 use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::{Ledger, MAX_PRODUCTS, MAX_SHAPES, ServerTimeline, VersionEvidence};
 use kubetoll::pipeline::{Pass, Shared, Worker};
@@ -104,6 +106,31 @@ const PLACES: [&str; 10] = [
 fn same(left: &Report, right: &Report) -> Result<(), TestCaseError> {
     prop_assert_eq!(difference(&json(left), &json(right)), Vec::<String>::new());
     Ok(())
+}
+
+proptest! {
+    #![proptest_config(cases(12))]
+
+    #[test]
+    fn arrivals_are_told_by_their_answers_as_they_are_by_themselves(
+        seed: u64,
+        damage in prop::collection::vec(any_damage(), 0..40),
+        verbs in prop_oneof![Just([].as_slice()), Just(["list"].as_slice())],
+    ) {
+        let log = damaged(seed, 300_000, &damage);
+        let whole = Block { first_line: 1, lines: count_lines(&log), bytes: log, ..Block::default() };
+        let (mut alone, mut offset) = (Vec::new(), 0);
+        for (line, bytes) in (1..).zip(whole.bytes.split_inclusive(|byte| *byte == b'\n')) {
+            let block = Block { first_line: line, lines: 1, bytes: bytes.to_vec(), offset, ..Block::default() };
+            offset += bytes.len() as u64;
+            alone.push(block);
+        }
+        let (settings, timeline) = (run::settings(1, verbs), upgrade());
+        let report = |blocks: &[Block]| {
+            run::report(run::count(blocks, &settings, &timeline), &run::sources(&[]), &timeline)
+        };
+        same(&report(std::slice::from_ref(&whole)), &report(&alone))?;
+    }
 }
 
 proptest! {

@@ -1,5 +1,7 @@
 //! What a client asked in one shape: its verdict, and the numbers of each product.
 
+use std::sync::Arc;
+
 use compact_str::CompactString;
 
 use super::{Fit, etcd};
@@ -13,7 +15,7 @@ use crate::patterns::{Listed, Pattern};
 #[derive(Debug)]
 pub struct Entry {
     /// What is asked: of one of the ledger's shapes. What it and the others differ in is in no word and no verdict.
-    pub asked: Option<Asked<CompactString>>,
+    pub asked: Option<Arc<Asked<CompactString>>>,
     /// The verdict.
     pub verdict: Option<Verdict>,
     /// Of all rows that hold requests the least certain, or of all rows if none does: a total order, as rows come

@@ -11,6 +11,7 @@ pub(crate) mod words;
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use compact_str::CompactString;
 use hashbrown::HashMap;
@@ -63,7 +64,7 @@ struct Measures<'a> {
     servers: &'a [Server],
     prices: Option<Prices<'a>>,
     /// Judgements of what was asked, by era and status: many clients ask alike.
-    known: RefCell<HashMap<Asked<CompactString>, Vec<Known>, FxBuildHasher>>,
+    known: RefCell<HashMap<Arc<Asked<CompactString>>, Vec<Known>, FxBuildHasher>>,
 }
 
 /// A judgement, and the era and status that it is of.
@@ -97,7 +98,7 @@ impl Measures<'_> {
         };
         let mut known = self.known.borrow_mut();
         if known.len() < REMEMBERED {
-            known.entry_ref(&shape.asked).or_default().push((era, status, judgement));
+            known.entry(Arc::clone(&shape.asked)).or_default().push((era, status, judgement));
         }
         judgement
     }

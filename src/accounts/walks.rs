@@ -51,5 +51,5 @@ fn is_page(asked: &Asked<CompactString>) -> bool {
 
 fn key(shape: &Shape) -> (Asked<CompactString>, u8) {
     let options = Options { page: Page::First, ..shape.asked.options };
-    (Asked { options, ..shape.asked.clone() }, shape.era)
+    (Asked { options, ..Asked::clone(&shape.asked) }, shape.era)
 }

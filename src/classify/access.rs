@@ -42,7 +42,7 @@ pub(super) fn request<'e>(
         asker,
         question,
         keys,
-        answer: if served { Answer::Served } else { Answer::of(&question.asked.as_borrowed(), line.status) },
+        answer: if served { Answer::Served } else { Answer::of(&question.asked, line.status) },
         era: 0,
         stage: if begun { Stage::ResponseStarted } else { Stage::ResponseComplete },
         status: line.status,

@@ -7,7 +7,7 @@ use super::access;
 use super::asker::Asker;
 use super::event::{self, Request};
 use super::fingerprint::{Fingerprints, Keys};
-use super::question::Question;
+use super::question::{AskedOnce, Question};
 use crate::decode::klog::AccessLine;
 use crate::input::Place;
 use crate::k8s::event::ClientText;
@@ -28,6 +28,7 @@ pub struct Classifier {
     prints: Fingerprints,
     askers: Remembered<Asker>,
     questions: Remembered<Question>,
+    asked: AskedOnce,
     /// What the askers of texts are known by, which are told apart by their numbers.
     texts: Vec<(Option<ClientText>, u64)>,
     minute: RecentMinute,
@@ -48,7 +49,7 @@ impl Classifier {
         let asker = self.askers.get(keys.asker, Asker::size(event), |asker| asker.become_that_of(event));
         let texts = event.request_uri.len() + object.as_ref().map_or(0, Question::size);
         let question = self.questions.get(keys.question, texts, |question| {
-            *question = Question::of(event, object.as_ref());
+            *question = Question::of(event, object.as_ref(), &mut self.asked);
         });
         let times = event::Times::of(event, stage, &mut self.minute);
         event::request(event, asker, question, keys, stage, times, place)
@@ -56,7 +57,7 @@ impl Classifier {
 
     /// What the asker is known by.
     fn asker_key(&mut self, event: &Event<'_>) -> u64 {
-        let Some(text) = event.client else { return self.prints.asker(event) };
+        let Some(text) = event.as_written.client else { return self.prints.asker(event) };
         let slot = usize::try_from(text.number()).unwrap_or(usize::MAX) % TEXTS;
         if self.texts.is_empty() {
             self.texts.resize(TEXTS, (None, 0));
@@ -74,7 +75,7 @@ impl Classifier {
         let texts = line.user_agent.len() + line.source.len();
         let asker = self.askers.get(keys.asker, texts, |asker| asker.become_that_of_line(line));
         let question = self.questions.get(keys.question, line.uri.len(), |question| {
-            *question = Question::of_line(line);
+            *question = Question::of_line(line, &mut self.asked);
         });
         access::request(line, asker, question, keys, ended, place)
     }

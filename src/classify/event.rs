@@ -71,6 +71,22 @@ impl<'e> Request<'e> {
     pub fn asked(&self) -> Asked<&'e str> {
         self.question.asked.as_borrowed()
     }
+
+    /// The event that the server wrote at the request's arrival. `place` is where it stands.
+    #[must_use]
+    pub fn arrival(&self, place: Place) -> Self {
+        Self {
+            answer: Answer::Served,
+            stage: Stage::RequestReceived,
+            status: None,
+            micros: None,
+            measured: None,
+            deprecated: None,
+            place,
+            apf: None,
+            ..*self
+        }
+    }
 }
 
 /// What an event says of its object, where it has no target that can be read.
@@ -125,7 +141,7 @@ pub(super) fn request<'e>(
         asker,
         question,
         keys,
-        answer: if arrived { Answer::Served } else { Answer::of(&question.asked.as_borrowed(), status) },
+        answer: if arrived { Answer::Served } else { Answer::of(&question.asked, status) },
         era: 0,
         stage,
         status,

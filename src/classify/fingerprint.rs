@@ -10,7 +10,7 @@ use super::event::Request;
 use crate::decode::etcd::SlowRequest;
 use crate::decode::klog::AccessLine;
 use crate::k8s::Event;
-use crate::k8s::event::ObjectRef;
+use crate::k8s::event::{Annotations, ObjectRef};
 
 /// How far apart the two lines of one request may be written, in microseconds: under a millisecond in the recorded logs,
 /// more where the server waits for its log.
@@ -86,19 +86,37 @@ impl Fingerprints {
     /// `request` is the event's.
     #[must_use]
     pub fn event(&self, event: &Event<'_>, request: &Request<'_>) -> u64 {
+        let texts = [&*event.audit_id, &event.stage_name, event.received(), &event.stage_timestamp];
+        let status = event.response_status.as_ref().and_then(|status| status.code);
+        self.texts(request, texts, event.annotations.as_ref(), status)
+    }
+
+    /// The same of the event that the server wrote at the arrival of an event's request. `request` is the event's, and
+    /// `written` is when that was written.
+    #[must_use]
+    pub fn arrival(&self, event: &Event<'_>, request: &Request<'_>, written: &str) -> u64 {
+        self.texts(request, [&*event.audit_id, "RequestReceived", event.received(), written], None, None)
+    }
+
+    fn texts(
+        &self,
+        request: &Request<'_>,
+        texts: [&str; 4],
+        annotations: Option<&Annotations<'_>>,
+        status: Option<i32>,
+    ) -> u64 {
         let mut hash = self.0.build_hasher();
         hash.write_u64(request.keys.asker);
         hash.write_u64(request.keys.question);
-        add(&mut hash, &event.audit_id);
-        add(&mut hash, &event.stage_name);
-        add(&mut hash, event.received());
-        add(&mut hash, &event.stage_timestamp);
-        if let Some(annotations) = &event.annotations {
+        for text in texts {
+            add(&mut hash, text);
+        }
+        if let Some(annotations) = annotations {
             add(&mut hash, &annotations.total);
             add(&mut hash, &annotations.etcd);
             add(&mut hash, &annotations.decode_response_object);
         }
-        hash.write_i32(event.response_status.as_ref().and_then(|status| status.code).unwrap_or(0));
+        hash.write_i32(status.unwrap_or(0));
         hash.finish()
     }
 

@@ -3,8 +3,10 @@
 
 use std::borrow::Cow;
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use compact_str::CompactString;
+use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 
 use super::access::method;
@@ -21,7 +23,7 @@ use crate::k8s::{ContinueToken, Event, Verb};
 #[derive(Debug, Clone)]
 pub struct Question {
     /// What is asked.
-    pub asked: Asked<CompactString>,
+    pub asked: Arc<Asked<CompactString>>,
     /// The hash of what is asked.
     pub asked_hash: u64,
     /// Whether the server counts it as long-running: its duration is a lifetime, no cost.
@@ -40,9 +42,31 @@ pub struct Question {
     pub unknown_keys: Vec<Box<str>>,
 }
 
+/// What was asked, each held once, however many requests ask it.
+#[derive(Debug, Default)]
+pub(super) struct AskedOnce(HashTable<(u64, Arc<Asked<CompactString>>)>);
+
+impl AskedOnce {
+    /// How many are held; then it begins anew.
+    const MAX: usize = 1 << 12;
+
+    /// What is asked, with its hash.
+    fn held(&mut self, hash: u64, asked: &Asked<&str>) -> Arc<Asked<CompactString>> {
+        if let Some((_, own)) = self.0.find(hash, |(known, own)| *known == hash && own.is(asked)) {
+            return Arc::clone(own);
+        }
+        if self.0.len() == Self::MAX {
+            self.0.clear();
+        }
+        let own = Arc::new(asked.to_owned());
+        self.0.insert_unique(hash, (hash, Arc::clone(&own)), |(hash, _)| *hash);
+        own
+    }
+}
+
 impl Default for Question {
     fn default() -> Self {
-        Self::without_target(Verb::Other, &ObjectRef::default(), true)
+        Self::without_target(Verb::Other, &ObjectRef::default(), true, &mut AskedOnce::default())
     }
 }
 
@@ -53,30 +77,30 @@ impl Question {
     }
 
     /// That of an event. `object` is what its object reference says, where it has no target that can be read.
-    pub(super) fn of(event: &Event<'_>, object: Option<&ObjectRef<'_>>) -> Self {
+    pub(super) fn of(event: &Event<'_>, object: Option<&ObjectRef<'_>>, once: &mut AskedOnce) -> Self {
         let verb = Verb::from_audit(&event.verb);
         let has_uri = !event.request_uri.is_empty();
         if let Some(object) = object {
-            return Self::without_target(verb, object, has_uri);
+            return Self::without_target(verb, object, has_uri, once);
         }
-        let mut question = Self::of_uri(verb.method(), || verb, &event.request_uri);
+        let mut question = Self::of_uri(verb.method(), || verb, &event.request_uri, once);
         // A WATCH is one by its query: where there is none, the query was taken out of the record.
         if verb == Verb::Watch && question.asked.verb == Verb::List && !event.request_uri.contains('?') {
-            question.lose_query();
+            question.lose_query(once);
         }
         question
     }
 
     /// That of a line of an access log.
-    pub(super) fn of_line(line: &AccessLine<'_>) -> Self {
+    pub(super) fn of_line(line: &AccessLine<'_>, once: &mut AskedOnce) -> Self {
         let verb = || Verb::from_audit(&line.verb.to_ascii_lowercase());
-        Self::of_uri(method(&line.verb, &line.uri), verb, &line.uri)
+        Self::of_uri(method(&line.verb, &line.uri), verb, &line.uri, once)
     }
 
     /// What is asked by a method, and if the target can't be read, by a verb.
-    fn of_uri(method: Method, verb: impl FnOnce() -> Verb, uri: &str) -> Self {
+    fn of_uri(method: Method, verb: impl FnOnce() -> Verb, uri: &str, once: &mut AskedOnce) -> Self {
         let Some(target) = ParsedTarget::parse(uri) else {
-            return Self::without_target(verb(), &ObjectRef::default(), true);
+            return Self::without_target(verb(), &ObjectRef::default(), true, once);
         };
         let options = &target.options;
         let (asked, in_path) = Asked::in_namespace(method, &target.path, options);
@@ -87,8 +111,9 @@ impl Question {
             _ => None,
         };
         let namespace = namespace::asked_for(in_path, &options.field_selector);
+        let asked_hash = stable_hash(&asked);
         Self {
-            asked_hash: stable_hash(&asked),
+            asked_hash,
             long_running: asked::is_long_running(&asked),
             namespace: in_path.into(),
             namespace_hash: namespace_hash(&namespace),
@@ -96,18 +121,19 @@ impl Question {
             collection_hash: collection_hash(&asked, &target),
             revision,
             unknown_keys: unknown_keys.iter().map(|key| Box::from(&**key)).collect(),
-            asked: asked.to_owned(),
+            asked: once.held(asked_hash, &asked),
         }
     }
 
     /// What a record still says that holds no target that can be read.
-    fn without_target(verb: Verb, object: &ObjectRef<'_>, unreadable: bool) -> Self {
+    fn without_target(verb: Verb, object: &ObjectRef<'_>, unreadable: bool, once: &mut AskedOnce) -> Self {
         let target =
             asked::Target::Unknown { group: &*object.api_group, resource: &*object.resource, unreadable };
         let asked = Asked { verb, target, options: Options::default() };
         let target_hash = FxBuildHasher.hash_one((&*object.namespace, &*object.name));
+        let asked_hash = stable_hash(&asked);
         Self {
-            asked_hash: stable_hash(&asked),
+            asked_hash,
             long_running: asked::is_long_running(&asked),
             namespace: (&*object.namespace).into(),
             namespace_hash: namespace_hash(&object.namespace),
@@ -115,19 +141,20 @@ impl Question {
             collection_hash: target_hash,
             revision: None,
             unknown_keys: Vec::new(),
-            asked: asked.to_owned(),
+            asked: once.held(asked_hash, &asked),
         }
     }
 
-    fn lose_query(&mut self) {
-        let asked = self.asked.as_borrowed();
+    fn lose_query(&mut self, once: &mut AskedOnce) {
+        let before = Arc::clone(&self.asked);
+        let asked = before.as_borrowed();
         let asked::Target::Resource { group, resource, .. } = asked.target else { return };
         let target = asked::Target::Unknown { group, resource, unreadable: false };
         let asked = Asked { verb: Verb::Watch, target, options: Options::default() };
         self.asked_hash = stable_hash(&asked);
         self.long_running = asked::is_long_running(&asked);
         self.unknown_keys.clear();
-        self.asked = asked.to_owned();
+        self.asked = once.held(self.asked_hash, &asked);
     }
 }
 

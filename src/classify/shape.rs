@@ -3,6 +3,7 @@
 //! is bounded by what the API offers.
 
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use compact_str::CompactString;
 use hashbrown::Equivalent;
@@ -17,7 +18,7 @@ use crate::k8s::Verb;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
     /// What is asked.
-    pub asked: Asked<CompactString>,
+    pub asked: Arc<Asked<CompactString>>,
     /// What the answer tells.
     pub answer: Answer,
     /// Which of the versions that the log shows.
@@ -57,7 +58,8 @@ impl Hash for ShapeRef<'_> {
 
 impl Equivalent<Shape> for ShapeRef<'_> {
     fn equivalent(&self, shape: &Shape) -> bool {
-        self.era == shape.era && self.answer == shape.answer && self.question.asked == shape.asked
+        let (asked, own) = (&self.question.asked, &shape.asked);
+        self.era == shape.era && self.answer == shape.answer && (Arc::ptr_eq(asked, own) || asked == own)
     }
 }
 
@@ -75,7 +77,7 @@ pub enum Answer {
 impl Answer {
     /// What a status tells of a request. Statuses that don't change a verdict are folded.
     #[must_use]
-    pub fn of(asked: &Asked<&str>, status: Option<u16>) -> Self {
+    pub fn of<S>(asked: &Asked<S>, status: Option<u16>) -> Self {
         let collection = matches!(asked.verb, Verb::List | Verb::Watch | Verb::DeleteCollection);
         let non_resource = matches!(asked.target, Target::NonResource(_) | Target::Unresolvable);
         match status {

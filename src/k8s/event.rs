@@ -170,9 +170,19 @@ pub struct Event<'a> {
     /// The server's own measurements, among others.
     #[serde(borrow, default)]
     pub annotations: Option<Annotations<'a>>,
-    /// Which client it is of, if that was met before.
+    /// How it is written: nothing that it says.
     #[serde(skip)]
+    pub as_written: AsWritten<'a>,
+}
+
+/// How an event is written, if whoever read it can tell: of what is written alike the same is known.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct AsWritten<'a> {
+    /// The text that tells of its client, if that was met before.
     pub client: Option<ClientText>,
+    /// What stands between the stage and the answer, all that it says of what is asked and by whom, if it is written to
+    /// the letter as the log backend does.
+    pub asked: Option<&'a str>,
 }
 
 /// The text that tells of a client, as a number: the same in two events only if `user`, `impersonatedUser`, `sourceIPs`

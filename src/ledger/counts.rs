@@ -1,5 +1,7 @@
 //! Small sums of a row: answers by status, the server's own measurements, objects in answers, deprecated APIs.
 
+use smallvec::SmallVec;
+
 use super::{Exemplars, Merge};
 use crate::classify::Measured;
 
@@ -7,7 +9,8 @@ use crate::classify::Measured;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Statuses {
     /// Statuses that were seen, ascending: the status in the upper 16 bits, 0 for none, its count in the lower 48.
-    packed: Vec<u64>,
+    /// Most rows see one or two, which are at hand in the row.
+    packed: SmallVec<[u64; 2]>,
 }
 
 const STATUS_SHIFT: u32 = 48;
@@ -25,8 +28,6 @@ impl Statuses {
         match self.packed.get_mut(at) {
             Some(packed) if *packed >> STATUS_SHIFT == wanted => *packed += count,
             _ => {
-                // Most rows see one status.
-                self.packed.reserve_exact(1);
                 self.packed.insert(at, wanted << STATUS_SHIFT | count);
             }
         }

@@ -215,13 +215,25 @@ impl Merge for Product {
 impl Ledger {
     /// Counts one event of a request. Returns the name of its row.
     pub fn observe(&mut self, request: &Request<'_>) -> RowName {
+        self.observe_with(None, request)
+    }
+
+    /// Counts the event of a request's arrival, if there is one, and another event of the request.
+    pub fn observe_with(&mut self, arrival: Option<&Request<'_>>, request: &Request<'_>) -> RowName {
         let name = RowName::of(request);
+        let other_row = arrival.filter(|arrival| RowName::of(arrival) != name);
+        if let Some(arrival) = other_row {
+            self.observe(arrival);
+        }
         let (row, namespaces) = self.row(request, name);
         if row.observe(request) {
             let namespace = &*request.question.namespace;
             if !namespace.is_empty() && !is_upkeep(request, namespace) {
                 namespaces.insert(namespace);
             }
+        }
+        if let Some(arrival) = arrival.filter(|_| other_row.is_none()) {
+            row.observe(arrival);
         }
         name
     }

@@ -32,7 +32,7 @@ const SLOTS_PER_SHARD: usize = 1 << 10;
 /// The width of a time slot, in microseconds. Events come nearly in the order of their time, so that those of a slot
 /// stay in the processor's cache while it is filled.
 const SLOT: i64 = 8_000_000;
-/// The room that a table has at first, if the one before it needed as much.
+/// The room that a table has at first, if others need as much.
 const AT_FIRST: usize = 64;
 /// Into how many tables a slot is split, so that workers that read the same seconds do not wait for each other.
 const TABLES: u64 = 8;
@@ -70,11 +70,11 @@ impl Seen {
         let (hash, table) = (known.0, table_of(known));
         let mut shard = self.shard(table);
         let Shard { tables, order, events } = &mut *shard;
-        // Times that stand by themselves must not take much memory.
-        let before = order.back().and_then(|before| tables.get(before)).map_or(0, HashTable::len);
         let own = tables.entry(table).or_insert_with(|| {
+            // Times that stand by themselves must not take much memory.
+            let others = *events / order.len().max(1);
             order.push_back(table);
-            HashTable::with_capacity(before.min(AT_FIRST))
+            HashTable::with_capacity(others.min(AT_FIRST))
         });
         match own.entry(hash, |own| *own == hash, |own| *own) {
             Entry::Occupied(_) => return false,

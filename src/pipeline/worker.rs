@@ -7,8 +7,9 @@ use access::Held;
 use super::Settings;
 use crate::classify::{Classifier, Fingerprints, Request, request_hash};
 use crate::decode::etcd::EtcdLine;
+use crate::decode::on_demand::{Answered, Arrivals};
 use crate::decode::{Decoder, Envelope, Foreign, Layers, Outcome, SkipReason, SourceFacts};
-use crate::input::{Block, Place, Source};
+use crate::input::{Block, Place, Record, Source};
 use crate::k8s::Event;
 use crate::ledger::{
     Additions, Dedup, EtcdLines, Index, InputCounts, Ledger, Merge, RowName, Seen, ServerTimeline, SkipAt,
@@ -151,12 +152,15 @@ impl<'a> Worker<'a> {
             modified: counting.shared.sources.get(block.source as usize).and_then(|source| source.modified),
         };
         counting.begin(block);
+        let place_of =
+            |record: &Record<'_>| Place { source: block.source, offset: record.offset, line: record.line };
         let mut place = Place { source: block.source, offset: block.offset, line: block.first_line };
+        let mut arrivals = Arrivals::default();
         for record in block.records() {
             let before = place;
-            place = Place { source: block.source, offset: record.offset, line: record.line };
+            place = place_of(&record);
             if record.bytes.len() > settings.max_record {
-                decoder.finish(&mut |outcome, layers| counting.take(outcome, layers, before));
+                decoder.finish(&mut |outcome, layers| counting.take(outcome, layers, before, &mut arrivals));
                 counting.skip(SkipReason::TooLong, place);
                 // As if it had been passed over: where a read ends must not tell.
                 let end = record.offset - block.offset + record.bytes.len() as u64;
@@ -165,11 +169,18 @@ impl<'a> Worker<'a> {
                 counting.source.bytes -= record.bytes.len() as u64 + feed;
                 continue;
             }
-            let replaced =
-                decoder.record(&record, facts, &mut |outcome, layers| counting.take(outcome, layers, place));
-            counting.counted.ledger.input.replaced_utf8 += u64::from(replaced);
+            if matches!(counting.pass, Pass::Count) && arrivals.keep(record) {
+                decoder.pass(&record, &mut |outcome, layers| {
+                    counting.take(outcome, layers, place, &mut arrivals);
+                });
+            } else {
+                counting.read(decoder, &record, facts, place, &mut arrivals);
+            }
         }
-        decoder.finish(&mut |outcome, layers| counting.take(outcome, layers, place));
+        decoder.finish(&mut |outcome, layers| counting.take(outcome, layers, place, &mut arrivals));
+        for record in arrivals.take_unanswered() {
+            counting.read(decoder, &record, facts, place_of(&record), &mut arrivals);
+        }
         counting.end(block.source);
     }
 }
@@ -178,6 +189,19 @@ impl Counting<'_> {
     /// Whether what is no event is counted.
     fn is_count(&self) -> bool {
         matches!(self.pass, Pass::Count | Pass::Etcd)
+    }
+
+    fn read(
+        &mut self,
+        decoder: &mut Decoder,
+        record: &Record<'_>,
+        facts: SourceFacts,
+        place: Place,
+        arrivals: &mut Arrivals<'_>,
+    ) {
+        let replaced =
+            decoder.record(record, facts, &mut |outcome, layers| self.take(outcome, layers, place, arrivals));
+        self.counted.ledger.input.replaced_utf8 += u64::from(replaced);
     }
 
     fn begin(&mut self, block: &Block) {
@@ -202,10 +226,10 @@ impl Counting<'_> {
         }
     }
 
-    fn take(&mut self, outcome: Outcome<'_>, layers: Layers, place: Place) {
+    fn take(&mut self, outcome: Outcome<'_>, layers: Layers, place: Place, arrivals: &mut Arrivals<'_>) {
         let outcome = if matches!(self.pass, Pass::Etcd) { beside_etcd(outcome) } else { outcome };
         match outcome {
-            Outcome::Event(event) => self.event(event, layers, place),
+            Outcome::Event(event) => self.event(event, layers, place, arrivals),
             Outcome::Access { line, written } => self.access(line, written, layers, place),
             Outcome::Trace(fragment) => {
                 if self.is_count() {
@@ -246,7 +270,7 @@ impl Counting<'_> {
         }
     }
 
-    fn event(&mut self, event: &Event<'_>, layers: Layers, place: Place) {
+    fn event(&mut self, event: &Event<'_>, layers: Layers, place: Place, arrivals: &mut Arrivals<'_>) {
         let stage = event.stage().expect("decode lets only the four stages pass");
         let Self { pass, shared, counted, source, classifier } = self;
         match pass {
@@ -263,19 +287,43 @@ impl Counting<'_> {
                 }
             }
             Pass::Count => {
-                source.event(stage, layers, &mut counted.ledger.input);
                 let cut =
                     event.annotations.as_ref().is_some_and(|annotations| &*annotations.truncated == "true");
                 counted.ledger.input.truncated += u64::from(cut);
-                source.without_reads += u64::from(layers.contains(Envelope::AzureAdmin));
                 let mut request = classifier.event(event, stage, place);
-                let is_new = shared.settings.dedup == Dedup::Off || {
-                    let print = shared.prints.event(event, &request);
-                    shared.seen.insert((print, request.received.unwrap_or(0)))
+                let mut known = |request: &mut Request<'_>, print: u64| {
+                    source.event(request.stage, layers, &mut counted.ledger.input);
+                    source.without_reads += u64::from(layers.contains(Envelope::AzureAdmin));
+                    date(request, shared, &mut counted.ledger);
+                    let is_new = shared.settings.dedup == Dedup::Off
+                        || shared.seen.insert((print, request.received.unwrap_or(0)));
+                    fate(shared.settings, request, is_new)
                 };
-                date(&mut request, shared, &mut counted.ledger);
-                let fate = observe(shared.settings, &mut counted.ledger, &request, is_new);
-                note(fate, &mut counted.ledger.input);
+                let arrived = arrivals.of(event, layers).map(|Answered { record, written }| {
+                    let place = Place { offset: record.offset, line: record.line, ..place };
+                    let mut arrival = request.arrival(place);
+                    let fate = known(&mut arrival, shared.prints.arrival(event, &request, written));
+                    (arrival, fate)
+                });
+                let print = shared.prints.event(event, &request);
+                let fate = known(&mut request, print);
+                let ledger = &mut counted.ledger;
+                note(fate, &mut ledger.input);
+                match arrived {
+                    Some((arrival, Fate::Counted)) if fate == Fate::Counted => {
+                        note(Fate::Counted, &mut ledger.input);
+                        let row = ledger.observe_with(Some(&arrival), &request);
+                        if shared.settings.patterns {
+                            ledger.follow(&request, row);
+                        }
+                    }
+                    Some((arrival, arrived)) => {
+                        note(arrived, &mut ledger.input);
+                        observe(shared.settings, ledger, &arrival, arrived);
+                        observe(shared.settings, ledger, &request, fate);
+                    }
+                    None => observe(shared.settings, ledger, &request, fate),
+                }
             }
         }
     }
@@ -297,7 +345,7 @@ fn note(fate: Fate, input: &mut InputCounts) {
     match fate {
         Fate::Counted => {}
         Fate::Filtered => input.filtered += 1,
-        Fate::Copy => input.duplicates += 1,
+        Fate::Copy { .. } => input.duplicates += 1,
     }
 }
 
@@ -310,32 +358,35 @@ fn beside_etcd(outcome: Outcome<'_>) -> Outcome<'_> {
     }
 }
 
-/// What became of an event.
+/// What becomes of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Counted,
     Filtered,
-    Copy,
+    Copy { is_wanted: bool },
 }
 
-fn observe(settings: &Settings, ledger: &mut Ledger, request: &Request<'_>, is_new: bool) -> Fate {
-    let wanted = settings.filter.is_empty() || settings.filter.pass(request);
-    match (is_new, wanted) {
-        (true, true) => {
+fn fate(settings: &Settings, request: &Request<'_>, is_new: bool) -> Fate {
+    let is_wanted = settings.filter.is_empty() || settings.filter.pass(request);
+    match (is_new, is_wanted) {
+        (true, true) => Fate::Counted,
+        (true, false) => Fate::Filtered,
+        (false, is_wanted) => Fate::Copy { is_wanted },
+    }
+}
+
+fn observe(settings: &Settings, ledger: &mut Ledger, request: &Request<'_>, fate: Fate) {
+    match fate {
+        Fate::Counted => {
             let row = ledger.observe(request);
             if settings.patterns {
                 ledger.follow(request, row);
             }
         }
-        (true, false) if settings.patterns && settings.filter.concerns(request) => {
+        Fate::Filtered if settings.patterns && settings.filter.concerns(request) => {
             ledger.follow(request, RowName::of(request));
         }
-        (false, true) => ledger.observe_copy(request),
-        (_, false) => {}
-    }
-    match (is_new, wanted) {
-        (false, _) => Fate::Copy,
-        (true, false) => Fate::Filtered,
-        (true, true) => Fate::Counted,
+        Fate::Copy { is_wanted: true } => ledger.observe_copy(request),
+        Fate::Filtered | Fate::Copy { .. } => {}
     }
 }

@@ -54,7 +54,7 @@ fn text(text: &str) -> Value<'_> {
 
 impl Facts<'_> {
     fn asked(&self) -> Option<&Asked<CompactString>> {
-        self.entry.asked.as_ref()
+        self.entry.asked.as_deref()
     }
 
     fn server(&self) -> Server {

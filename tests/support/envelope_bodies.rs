@@ -107,7 +107,7 @@ fn read<'b>(decoder: &mut Decoder, blocks: impl IntoIterator<Item = &'b Block>) 
 fn told(outcome: &Outcome<'_>) -> String {
     let told = format!("{outcome:?}");
     match outcome {
-        Outcome::Event(event) => told.replace(&format!(", client: {:?}", event.client), ""),
+        Outcome::Event(event) => told.replace(&format!(", as_written: {:?}", event.as_written), ""),
         _ => told,
     }
 }

@@ -94,6 +94,18 @@ impl Decoder {
         let only = self.only;
         let out: Out<'_> = &mut |outcome, layers| out(checked(only, outcome, layers), layers);
         let replaced = self.whole(record, facts, out);
+        self.settle(record, out);
+        replaced
+    }
+
+    /// Takes note of a record that is an event and is read elsewhere.
+    pub fn pass(&mut self, record: &Record<'_>, out: Out<'_>) {
+        let only = self.only;
+        self.settle(record, &mut |outcome, layers| out(checked(only, outcome, layers), layers));
+    }
+
+    /// Gives up the parts that a record leaves without an end.
+    fn settle(&mut self, record: &Record<'_>, out: Out<'_>) {
         match record.part {
             Part::Line => self.carry.line(record.bytes),
             Part::Document | Part::Element | Part::Yaml => self.carry = Carry::default(),
@@ -103,7 +115,6 @@ impl Decoder {
                 self.give_up(stream, out);
             }
         }
-        replaced
     }
 
     fn whole(&mut self, record: &Record<'_>, facts: SourceFacts, out: Out<'_>) -> bool {

@@ -10,8 +10,10 @@ use super::recent::RecentClients;
 use super::scan::{Scan, Span};
 use crate::decode::unescape::append;
 use crate::k8s::Event;
-use crate::k8s::event::{Annotations, ClientText, Extra, First, Raw, ResponseStatus, Text, User};
+use crate::k8s::event::{Annotations, AsWritten, ClientText, Extra, First, Raw, ResponseStatus, Text, User};
 
+/// How the log backend begins an event.
+pub(super) const START: &[u8] = br#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":""#;
 /// Where `Event` and the API's version stand in an event that is written as the log backend does.
 const KIND: Span = Span { start: 9, end: 14, escaped: false };
 const API_VERSION: Span = Span { start: 30, end: 45, escaped: false };
@@ -26,6 +28,8 @@ pub struct Fields {
     request_uri: Span,
     verb: Span,
     client: ClientFields,
+    /// From behind the stage to the answer, where fields come in the server's order.
+    pub(super) asked: Option<Span>,
     /// The text that tells of the client, if it was met before.
     pub(super) client_text: Option<ClientText>,
     object_ref: Option<Span>,
@@ -48,7 +52,6 @@ impl Fields {
     /// Source: k8s.io/apiserver `pkg/apis/audit/v1/types.go:Event`, whose fields come in their order, and Go's
     /// `encoding/json`, which sorts the keys of maps.
     pub(super) fn in_server_order(text: &str, recent: &mut RecentClients) -> Option<Self> {
-        const START: &[u8] = br#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":""#;
         let mut scan = Scan::new(text)?;
         let mut fields = Self::default();
         scan.string_behind(START)?;
@@ -56,12 +59,14 @@ impl Fields {
         fields.api_version = API_VERSION;
         fields.audit_id = scan.string_behind(br#","auditID":""#)?;
         fields.stage = scan.string_behind(br#","stage":""#)?;
+        let start = scan.mark();
         fields.request_uri = scan.string_behind(br#","requestURI":""#)?;
         fields.verb = scan.string_behind(br#","verb":""#)?;
         (fields.client, fields.client_text) = recent.take(&mut scan, ClientFields::take)?;
         if scan.has(br#","objectRef":"#) {
             fields.object_ref = Some(raw(&mut scan)?);
         }
+        fields.asked = Some(Span { start, end: scan.mark(), escaped: false });
         if scan.has(br#","responseStatus":"#) {
             let is_plain = scan.has(br#"{"metadata":{},"code":"#);
             fields.response_status = Some(if is_plain {
@@ -214,7 +219,10 @@ impl Fields {
             response_status: self.response_status.map(|status| ResponseStatus { code: status.code }),
             request_received_timestamp: of(self.received),
             stage_timestamp: of(self.ended),
-            client: self.client_text,
+            as_written: AsWritten {
+                client: self.client_text,
+                asked: self.asked.map(|span| &text[span.range()]),
+            },
             annotations: self.annotations.map(|own| Annotations {
                 total: of(own.total),
                 etcd: of(own.etcd),

@@ -5,11 +5,13 @@
 //! same here, or not at all: [`Fields::find`] gives `None`, and it is asked. Of what is skipped only brackets and
 //! strings are looked at, so that damage within a body does not lose the event.
 
+mod arrivals;
 mod fields;
 mod objects;
 mod recent;
 mod scan;
 
+pub use arrivals::{Answered, Arrivals};
 pub use fields::Fields;
 pub use recent::RecentClients;
 

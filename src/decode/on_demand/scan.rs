@@ -50,7 +50,12 @@ impl Span {
 impl<'t> Scan<'t> {
     /// The start of a text; `None` for one whose places four bytes can't hold.
     pub fn new(text: &'t str) -> Option<Self> {
-        u32::try_from(text.len()).ok().map(|_| Self { text: text.as_bytes(), at: 0 })
+        Self::of_bytes(text.as_bytes())
+    }
+
+    /// The same of what may be no UTF-8.
+    pub fn of_bytes(text: &'t [u8]) -> Option<Self> {
+        u32::try_from(text.len()).ok().map(|_| Self { text, at: 0 })
     }
 
     pub fn at(&self) -> usize {

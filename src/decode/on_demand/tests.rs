@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Fields, RecentClients};
 use crate::k8s::Event;
+use crate::k8s::event::AsWritten;
 
 /// Reads a text in both ways. True if it was read on demand.
 fn check(text: &str) -> bool {
@@ -15,14 +16,18 @@ fn check(text: &str) -> bool {
 fn check_after(recent: &mut RecentClients, text: &str) -> bool {
     let mut meant = String::new();
     if let Some(mut fields) = Fields::in_server_order(text, recent) {
-        fields.client_text = None;
+        (fields.client_text, fields.asked) = (None, None);
         assert_eq!(Some(fields), Fields::in_any_order(text), "{text}");
     }
     let Some(mut fields) = Fields::find(text, recent) else { return false };
     let Some(()) = fields.unescape(text, &mut meant) else { return false };
     match serde_json::from_str::<Event<'_>>(text) {
         Ok(event) => {
-            assert_eq!(Event { client: None, ..fields.event(text, &meant) }, event, "{text}");
+            assert_eq!(
+                Event { as_written: AsWritten::default(), ..fields.event(text, &meant) },
+                event,
+                "{text}"
+            );
         }
         // What is skipped is not read.
         Err(error) => assert!(error.is_syntax(), "{error}: {text}"),

@@ -1,0 +1,246 @@
+//! Arrivals whose answers follow. The server writes an event when a request arrives and another when it is answered, and
+//! both say who asks and what in the same words: of most arrivals all is known once the answer's event is read, but for
+//! where and when they were written. So an arrival waits for its answer as long as its block is read.
+//!
+//! The naive twin is reading each event by itself.
+
+use std::hash::Hasher;
+
+use rustc_hash::FxHasher;
+
+use super::fields::START;
+use super::scan::Scan;
+use crate::decode::envelope::{Envelope, audit};
+use crate::decode::outcome::Layers;
+use crate::input::{Part, Record};
+use crate::k8s::Event;
+
+/// How many arrivals can wait at a time: about as many as a block holds.
+const SLOTS: usize = 1 << 10;
+/// Longer ones do not wait, in bytes.
+const MAX_LINE: usize = 8 << 10;
+/// Microseconds are always written.
+///
+/// Source: k8s.io/apimachinery `pkg/apis/meta/v1/micro_time.go:RFC3339Micro`.
+const INSTANT: usize = "2026-01-01T00:00:00.000000Z".len();
+const RECEIVED: &[u8] = br#","requestReceivedTimestamp":""#;
+const WRITTEN: &[u8] = br#"","stageTimestamp":""#;
+const END: &[u8] = br#""}"#;
+const TAIL: usize = RECEIVED.len() + INSTANT + WRITTEN.len() + INSTANT + END.len();
+
+/// The arrivals of a block.
+#[derive(Debug)]
+pub struct Arrivals<'b> {
+    waiting: Vec<Arrival<'b>>,
+    /// By a hash of the audit ID: one more than the arrival's index, or 0.
+    slots: [u16; SLOTS],
+}
+
+/// An event at `RequestReceived` that is written to the letter as the log backend does.
+#[derive(Debug)]
+struct Arrival<'b> {
+    record: Record<'b>,
+    audit_id: &'b [u8],
+    /// From behind the stage to where an answer would stand.
+    asked: &'b [u8],
+    received: &'b [u8],
+    written: &'b [u8],
+    is_answered: bool,
+}
+
+/// An arrival of which the answer's event tells all else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answered<'b> {
+    /// Where it stands.
+    pub record: Record<'b>,
+    /// Its own time, as it is written.
+    pub written: &'b str,
+}
+
+impl Default for Arrivals<'_> {
+    fn default() -> Self {
+        Self { waiting: Vec::new(), slots: [0; SLOTS] }
+    }
+}
+
+impl<'b> Arrivals<'b> {
+    /// Keeps a record that is an arrival; false for any other.
+    pub fn keep(&mut self, record: Record<'b>) -> bool {
+        let Some(arrival) = Arrival::of(record) else { return false };
+        let Ok(index) = u16::try_from(self.waiting.len() + 1) else { return false };
+        // Where another one waits, that is read by itself.
+        self.slots[slot_of(arrival.audit_id)] = index;
+        self.waiting.push(arrival);
+        true
+    }
+
+    /// The arrival of the request that an event is of, if both are written alike. `layers` is the event's form.
+    pub fn of(&mut self, event: &Event<'_>, layers: Layers) -> Option<Answered<'b>> {
+        let asked = event.as_written.asked?;
+        let slot = self.slots[slot_of(event.audit_id.as_bytes())];
+        let arrival = self.waiting.get_mut(usize::from(slot).checked_sub(1)?)?;
+        let is_it = !arrival.is_answered
+            && arrival.audit_id == event.audit_id.as_bytes()
+            && arrival.asked == asked.as_bytes()
+            && arrival.received == event.received().as_bytes()
+            && layers == Layers::default().with(Envelope::Audit)
+            && audit::form(event) == Envelope::Audit;
+        arrival.is_answered |= is_it;
+        let written = str::from_utf8(arrival.written).ok().filter(|_| is_it)?;
+        Some(Answered { record: arrival.record, written })
+    }
+
+    /// Takes the arrivals of which no answer was found, as they came.
+    pub fn take_unanswered(&mut self) -> impl Iterator<Item = Record<'b>> + use<'b> {
+        let waiting = std::mem::take(&mut self.waiting);
+        waiting.into_iter().filter(|arrival| !arrival.is_answered).map(|arrival| arrival.record)
+    }
+}
+
+impl<'b> Arrival<'b> {
+    fn of(record: Record<'b>) -> Option<Self> {
+        let line = record.bytes;
+        if record.part != Part::Line || line.len() > MAX_LINE || !line.starts_with(START) {
+            return None;
+        }
+        let mut scan = Scan::of_bytes(line)?;
+        let level = scan.string_behind(START)?;
+        let audit_id = scan.string_behind(br#","auditID":""#)?;
+        if !scan.has(br#","stage":"RequestReceived""#) {
+            return None;
+        }
+        let (asked, tail) = scan.rest().split_at_checked(scan.rest().len().checked_sub(TAIL)?)?;
+        let (received, tail) = tail.strip_prefix(RECEIVED)?.split_at_checked(INSTANT)?;
+        let (written, tail) = tail.strip_prefix(WRITTEN)?.split_at_checked(INSTANT)?;
+        let is_plain = scan.bytes(level).iter().all(u8::is_ascii_alphabetic)
+            && !audit_id.escaped
+            // Among these are digits and what stands between them, and no quote and no escape.
+            && written.iter().fold(true, |all, byte| all & (b'-'..=b'Z').contains(byte));
+        let audit_id = scan.bytes(audit_id);
+        (is_plain && tail == END).then_some(Self {
+            record,
+            audit_id,
+            asked,
+            received,
+            written,
+            is_answered: false,
+        })
+    }
+}
+
+fn slot_of(audit_id: &[u8]) -> usize {
+    let mut hasher = FxHasher::default();
+    hasher.write(audit_id);
+    (hasher.finish() >> 20) as usize & (SLOTS - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Fields, RecentClients};
+    use super::*;
+
+    use proptest::prelude::*;
+
+    const HEAD: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"a0c2f5ae-32a5-4ad6-95c9-ca3e1a16e9d9","stage":""#;
+    const ASKED: &str = r#"","requestURI":"/api/v1/pods?limit=5\u0026x=ü","verb":"list","user":{"username":"u","groups":["g"]},"userAgent":"k\"l","objectRef":{"resource":"pods"}"#;
+    const ARRIVED: &str = r#","requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:00.000001Z"}"#;
+    const ANSWER: &str = r#","responseStatus":{"metadata":{},"code":200},"requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:01.000000Z","annotations":{"a":"b"}}"#;
+
+    /// Whether an arrival is told by an answer. It is an event then that differs in what the answer adds only.
+    fn is_told(arrival: &[u8], answer: &str) -> bool {
+        let mut arrivals = Arrivals::default();
+        if !arrivals.keep(Record { line: 1, offset: 0, bytes: arrival, part: Part::Line }) {
+            return false;
+        }
+        let mut meant = String::new();
+        let mut fields = Fields::find(answer, &mut RecentClients::default()).expect("an event");
+        fields.unescape(answer, &mut meant).expect("escapes");
+        let event = fields.event(answer, &meant);
+        let Some(told) = arrivals.of(&event, Layers::default().with(Envelope::Audit)) else {
+            assert_eq!(arrivals.take_unanswered().count(), 1);
+            return false;
+        };
+        assert_eq!(arrivals.take_unanswered().count(), 0);
+        let own: Event<'_> = serde_json::from_slice(arrival).expect("what is told is an event");
+        assert!(audit::is_event(&own));
+        let expected = Event {
+            stage_name: "RequestReceived".to_owned().into(),
+            stage_timestamp: told.written.to_owned().into(),
+            response_status: None,
+            annotations: None,
+            as_written: own.as_written,
+            ..event
+        };
+        assert_eq!(own, expected);
+        true
+    }
+
+    #[test]
+    fn an_arrival_is_told_by_its_answer() {
+        let arrival = format!("{HEAD}RequestReceived{ASKED}{ARRIVED}");
+        for stage in ["ResponseStarted", "ResponseComplete", "Panic"] {
+            assert!(is_told(arrival.as_bytes(), &format!("{HEAD}{stage}{ASKED}{ANSWER}")));
+        }
+        let answer = format!("{HEAD}ResponseComplete{ASKED}{ANSWER}");
+        for (from, to) in [
+            ("a0c2", "b0c2"),
+            ("list", "get"),
+            ("\"u\"", "\"v\""),
+            ("00.000000Z", "00.000009Z"),
+            ("requestReceived", "requestArrived"),
+        ] {
+            assert!(!is_told(arrival.replacen(from, to, 1).as_bytes(), &answer), "{to}");
+        }
+        assert!(!is_told(answer.as_bytes(), &answer));
+    }
+
+    #[test]
+    fn of_several_each_finds_its_own() {
+        let lines: Vec<String> = (0..2_000)
+            .map(|n| format!("{HEAD}RequestReceived{ASKED}{ARRIVED}").replace("a0c2", &n.to_string()))
+            .collect();
+        let mut arrivals = Arrivals::default();
+        for (line, text) in (1..).zip(&lines) {
+            assert!(arrivals.keep(Record { line, offset: 0, bytes: text.as_bytes(), part: Part::Line }));
+        }
+        let mut told = 0;
+        for (line, n) in (1..).zip(0..2_000) {
+            let answer = format!("{HEAD}Panic{ASKED}{ANSWER}").replace("a0c2", &n.to_string());
+            let mut meant = String::new();
+            let mut fields = Fields::find(&answer, &mut RecentClients::default()).expect("an event");
+            fields.unescape(&answer, &mut meant).expect("escapes");
+            let event = fields.event(&answer, &meant);
+            for round in 0..2 {
+                if let Some(found) = arrivals.of(&event, Layers::default().with(Envelope::Audit)) {
+                    assert_eq!((found.record.line, round), (line, 0), "its own, and once");
+                    told += 1;
+                }
+            }
+        }
+        assert_eq!(arrivals.take_unanswered().count(), 2_000 - told);
+        assert!((500..=SLOTS).contains(&told), "{told}");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_damaged_is_read_by_itself(
+            flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
+            cut in prop::option::of((any::<prop::sample::Index>(), 0_usize..40)),
+            shift in 0_usize..60,
+        ) {
+            // The end of what is asked may stand anywhere in it.
+            let asked = &ASKED[..ASKED.len() - shift];
+            prop_assume!(ASKED.is_char_boundary(ASKED.len() - shift));
+            let mut arrival = format!("{HEAD}RequestReceived{asked}{ARRIVED}").into_bytes();
+            for (at, byte) in flips {
+                let at = at.index(arrival.len());
+                arrival[at] = byte;
+            }
+            if let Some((at, length)) = cut {
+                let at = at.index(arrival.len());
+                arrival.drain(at..(at + length).min(arrival.len()));
+            }
+            is_told(&arrival, &format!("{HEAD}ResponseComplete{ASKED}{ANSWER}"));
+        }
+    }
+}
