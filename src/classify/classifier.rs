@@ -8,6 +8,7 @@ use super::asker::Asker;
 use super::event::{self, Request};
 use super::fingerprint::{Fingerprints, Keys};
 use super::question::{AskedOnce, Question};
+use super::template::Template;
 use crate::decode::klog::AccessLine;
 use crate::input::Place;
 use crate::k8s::event::ClientText;
@@ -28,6 +29,7 @@ pub struct Classifier {
     prints: Fingerprints,
     askers: Remembered<Asker>,
     questions: Remembered<Question>,
+    templates: Remembered<Question>,
     asked: AskedOnce,
     /// What the askers of texts are known by, which are told apart by their numbers.
     texts: Vec<(Option<ClientText>, u64)>,
@@ -49,7 +51,9 @@ impl Classifier {
         let asker = self.askers.get(keys.asker, Asker::size(event), |asker| asker.become_that_of(event));
         let texts = event.request_uri.len() + object.as_ref().map_or(0, Question::size);
         let question = self.questions.get(keys.question, texts, |question| {
-            *question = Question::of(event, object.as_ref(), &mut self.asked);
+            *question = by_template(&self.prints, &mut self.templates, event, || {
+                Question::of(event, object.as_ref(), &mut self.asked)
+            });
         });
         let times = event::Times::of(event, stage, &mut self.minute);
         event::request(event, asker, question, keys, stage, times, place)
@@ -79,6 +83,27 @@ impl Classifier {
         });
         access::request(line, asker, question, keys, ended, place)
     }
+}
+
+/// What is asked by an event, found out from what another one asked that differs in names alone; or else as `find`
+/// finds it.
+fn by_template(
+    prints: &Fingerprints,
+    known: &mut Remembered<Question>,
+    event: &Event<'_>,
+    find: impl FnOnce() -> Question,
+) -> Question {
+    let Some(template) = Template::of(&event.request_uri) else { return find() };
+    let key = prints.template(&event.verb, &template);
+    if let Some(alike) = known.find(key) {
+        return alike.by(&template);
+    }
+    let question = find();
+    let size = template.pieces.map(str::len).iter().sum::<usize>();
+    if question.by_template && size <= MAX_TEXT {
+        known.put(key, question.clone());
+    }
+    question
 }
 
 /// What was made of the texts of the last records, in pairs of slots that their hashes choose.
@@ -116,16 +141,32 @@ impl<V: Default> Remembered<V> {
             return &self.passing;
         }
         let slot = self.slot(key).unwrap_or_else(|| {
-            self.grow();
-            let at = self.pair(key);
-            let pair = &mut self.pairs[at];
-            pair.last = 1 - pair.last;
-            pair.keys[pair.last] = key;
-            let slot = 2 * at + pair.last;
+            let slot = self.free(key);
             fill(&mut self.values[slot]);
             slot
         });
         &self.values[slot]
+    }
+
+    /// What was made of the texts with this hash.
+    fn find(&mut self, key: u64) -> Option<&V> {
+        self.slot(key).map(|slot| &self.values[slot])
+    }
+
+    /// Remembers what was made of the texts with this hash, which is not known.
+    fn put(&mut self, key: u64, value: V) {
+        let slot = self.free(key);
+        self.values[slot] = value;
+    }
+
+    /// A slot for what is not known.
+    fn free(&mut self, key: u64) -> usize {
+        self.grow();
+        let at = self.pair(key);
+        let pair = &mut self.pairs[at];
+        pair.last = 1 - pair.last;
+        pair.keys[pair.last] = key;
+        2 * at + pair.last
     }
 
     /// The slot that holds what is asked for.
@@ -182,6 +223,11 @@ mod tests {
                     prop_oneof![Just("kubelet/v1.30.0 (linux/amd64) kubernetes/1"), Just("curl"), Just("")],
                     prop_oneof![
                         (0_u16..300).prop_map(|n| format!("/api/v1/namespaces/n{n}/pods?limit=5")),
+                        concat!(
+                            "/(api/v1|apis/apps/v1)(/watch|/proxy)?(/namespaces/[a-c%])?/(pods|namespaces|status)(/[a-c]{1,2})?",
+                            "(/(log|status|finalize|proxy))?(/|//x|/y/z)?",
+                            "(\\?(limit=5|watch=1|fieldSelector=metadata[.]name%3D[ab]|labelSelector=[ab]|continue=x|limits=1)?)?",
+                        ),
                         Just(String::new()),
                         Just("/api/%zz".to_owned()),
                         Just(format!("/apis/{}?fieldSelector=a%3Db", "x".repeat(3_000))),

@@ -7,6 +7,7 @@ use hashbrown::DefaultHashBuilder;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::event::Request;
+use super::template::Template;
 use crate::decode::etcd::SlowRequest;
 use crate::decode::klog::AccessLine;
 use crate::k8s::Event;
@@ -63,6 +64,17 @@ impl Fingerprints {
             for name in names {
                 add(&mut hash, name);
             }
+        }
+        hash.finish().max(1)
+    }
+
+    /// What is asked by targets of a template is known by, likewise.
+    #[must_use]
+    pub(super) fn template(&self, verb: &str, template: &Template<'_>) -> u64 {
+        let mut hash = self.0.build_hasher();
+        add(&mut hash, verb);
+        for piece in template.pieces {
+            add(&mut hash, piece);
         }
         hash.finish().max(1)
     }

@@ -12,6 +12,7 @@ pub mod namespace;
 pub mod question;
 pub mod shape;
 pub mod stable;
+mod template;
 pub mod witness;
 
 pub use asker::{Asker, ClientRef};

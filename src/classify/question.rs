@@ -12,6 +12,7 @@ use rustc_hash::FxBuildHasher;
 use super::access::method;
 use super::namespace::{self, namespace_hash};
 use super::stable::stable_hash;
+use super::template::Template;
 use crate::apiserver::options::Options;
 use crate::apiserver::{Asked, ParsedTarget, asked};
 use crate::decode::klog::AccessLine;
@@ -40,6 +41,8 @@ pub struct Question {
     pub revision: Option<i64>,
     /// Keys of the query that the server ignores.
     pub unknown_keys: Vec<Box<str>>,
+    /// What is asked hangs on no more than the target's template.
+    pub(super) by_template: bool,
 }
 
 /// What was asked, each held once, however many requests ask it.
@@ -118,10 +121,34 @@ impl Question {
             namespace: in_path.into(),
             namespace_hash: namespace_hash(&namespace),
             target_hash: FxBuildHasher.hash_one((&*target.path, &*options.field_selector)),
-            collection_hash: collection_hash(&asked, &target),
+            collection_hash: collection_hash(
+                &asked,
+                &target.path,
+                [&options.field_selector, &options.label_selector],
+            ),
             revision,
             unknown_keys: unknown_keys.iter().map(|key| Box::from(&**key)).collect(),
+            by_template: options.field_selector.is_empty()
+                && options.label_selector.is_empty()
+                && token.is_empty()
+                && options.unknown_keys.is_empty(),
             asked: once.held(asked_hash, &asked),
+        }
+    }
+
+    /// The same question by another target of its template.
+    pub(super) fn by(&self, template: &Template<'_>) -> Self {
+        Self {
+            asked: Arc::clone(&self.asked),
+            asked_hash: self.asked_hash,
+            long_running: self.long_running,
+            namespace: template.namespace.into(),
+            namespace_hash: namespace_hash(template.namespace),
+            target_hash: FxBuildHasher.hash_one((template.path, "")),
+            collection_hash: collection_hash(&self.asked, template.path, ["", ""]),
+            revision: None,
+            unknown_keys: Vec::new(),
+            by_template: true,
         }
     }
 
@@ -141,6 +168,7 @@ impl Question {
             collection_hash: target_hash,
             revision: None,
             unknown_keys: Vec::new(),
+            by_template: false,
             asked: once.held(asked_hash, &asked),
         }
     }
@@ -158,18 +186,18 @@ impl Question {
     }
 }
 
-fn collection_hash(asked: &Asked<&str>, target: &ParsedTarget<'_>) -> u64 {
+fn collection_hash<S>(asked: &Asked<S>, path: &str, selectors: [&str; 2]) -> u64 {
     if !matches!(asked.verb, Verb::Get | Verb::List | Verb::Watch) {
         return 0;
     }
-    let options = &target.options;
-    let mut path = Cow::Borrowed(target.path.trim_end_matches('/'));
+    let mut path = Cow::Borrowed(path.trim_end_matches('/'));
     // `/api/v1/watch/pods` is a WATCH of `/api/v1/pods`.
     if let asked::Target::Resource { watch_prefix: true, .. } = asked.target
         && let Some((version, rest)) = path.split_once("/watch/")
     {
         path = Cow::Owned(format!("{version}/{rest}"));
     }
-    let key = (&*path, &*options.field_selector, &*options.label_selector);
+    let [field_selector, label_selector] = selectors;
+    let key = (&*path, field_selector, label_selector);
     FxBuildHasher.hash_one(key).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

@@ -1,31 +1,57 @@
 //! A histogram of durations with fixed buckets: eight to each doubling, so that a quantile is off by 12.5 % at
 //! most, and merging is adding. Only buckets that were hit take memory.
 
+use std::borrow::Cow;
+use std::fmt;
+
 use super::Merge;
 
 /// Durations in microseconds. Count, sum, least and greatest are exact.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct Histogram {
-    /// Buckets that were hit, ascending: the bucket in the upper 16 bits, its count in the lower 48. One allocation
-    /// and few cache lines, as every event comes by here.
+    /// Buckets that were hit, ascending: the bucket in the upper 16 bits, its count in the lower 48.
     buckets: Vec<u64>,
+    /// Buckets that were hit and are not among `buckets` yet: at hand where these are not, as every event comes by here.
+    latest: [u16; LATEST],
+    held: u16,
     count: u64,
     sum: u64,
     min: u64,
     max: u64,
 }
 
+const LATEST: usize = 7;
 const COUNT_BITS: u32 = 48;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
 
 impl Histogram {
     /// Adds a duration in microseconds.
     pub fn record(&mut self, micros: u64) {
-        self.add(bucket_of(micros), 1);
+        self.latest[usize::from(self.held)] = bucket_of(micros);
+        self.held += 1;
+        if usize::from(self.held) == LATEST {
+            self.settle();
+        }
         self.min = if self.count == 0 { micros } else { self.min.min(micros) };
         self.max = self.max.max(micros);
         self.count += 1;
         self.sum = self.sum.saturating_add(micros);
+    }
+
+    /// Moves what was hit last to the other buckets.
+    fn settle(&mut self) {
+        for held in 0..usize::from(std::mem::take(&mut self.held)) {
+            self.add(u64::from(self.latest[held]), 1);
+        }
+    }
+
+    fn settled(&self) -> Cow<'_, Self> {
+        if self.held == 0 {
+            return Cow::Borrowed(self);
+        }
+        let mut settled = self.clone();
+        settled.settle();
+        Cow::Owned(settled)
     }
 
     fn add(&mut self, bucket: u64, count: u64) {
@@ -42,8 +68,9 @@ impl Histogram {
     }
 
     /// The greatest duration of each bucket that was hit, and its count, ascending.
-    pub fn upper_ends(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.buckets().map(|(bucket, count)| (upper_end(bucket), count))
+    #[must_use]
+    pub fn upper_ends(&self) -> Vec<(u64, u64)> {
+        self.settled().buckets().map(|(bucket, count)| (upper_end(bucket), count)).collect()
     }
 
     /// How many durations there were.
@@ -75,7 +102,7 @@ impl Histogram {
     pub fn percentile(&self, percent: u64) -> Option<u64> {
         let rank = (self.count * percent).div_ceil(100).max(1);
         let mut seen = 0;
-        for (bucket, count) in self.buckets() {
+        for (bucket, count) in self.settled().buckets() {
             seen += count;
             if seen >= rank {
                 return Some(upper_end(bucket).clamp(self.min, self.max));
@@ -104,16 +131,36 @@ impl Histogram {
         for (bucket, count) in other.buckets() {
             self.add(bucket, count);
         }
+        for bucket in &other.latest[..usize::from(other.held)] {
+            self.add(u64::from(*bucket), 1);
+        }
     }
 }
 
+impl fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { buckets, count, sum, min, max, .. } = &*self.settled();
+        write!(f, "Histogram {{ buckets: {buckets:?}, count: {count}, sum: {sum}, min: {min}, max: {max} }}")
+    }
+}
+
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Self) -> bool {
+        let parts = |own: &Self| (own.count, own.sum, own.min, own.max);
+        parts(self) == parts(other) && self.settled().buckets == other.settled().buckets
+    }
+}
+
+impl Eq for Histogram {}
+
 /// Below 8 each value is a bucket; above, the three bits behind the leading one choose it.
-fn bucket_of(micros: u64) -> u64 {
+#[allow(clippy::cast_possible_truncation, reason = "there are 496 buckets")]
+fn bucket_of(micros: u64) -> u16 {
     if micros < 8 {
-        return micros;
+        return micros as u16;
     }
     let exponent = micros.ilog2();
-    u64::from(exponent - 2) * 8 + ((micros >> (exponent - 3)) & 7)
+    (exponent - 2) as u16 * 8 + ((micros >> (exponent - 3)) & 7) as u16
 }
 
 fn upper_end(bucket: u64) -> u64 {
@@ -141,7 +188,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_bucket_holds_its_values(micros: u64) {
-            let bucket = bucket_of(micros);
+            let bucket = u64::from(bucket_of(micros));
             prop_assert!(upper_end(bucket) >= micros);
             prop_assert!(bucket == 0 || upper_end(bucket - 1) < micros);
         }
@@ -166,6 +213,15 @@ mod tests {
             let mut merged = of(&left);
             merged.merge(of(&right));
             prop_assert_eq!(merged, of(&[left, right].concat()));
+        }
+    }
+
+    #[test]
+    fn what_was_hit_last_is_there() {
+        for hits in 1..40_u64 {
+            let histogram = of(&(0..hits).collect::<Vec<_>>());
+            assert_eq!(histogram.percentile(100), Some(hits - 1));
+            assert_eq!(histogram.upper_ends().iter().map(|(_, count)| count).sum::<u64>(), hits);
         }
     }
 

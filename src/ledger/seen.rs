@@ -66,10 +66,40 @@ impl Seen {
     }
 
     /// Notes an event; false if it was noted already.
-    pub fn insert(&self, known: Known) -> bool {
-        let (hash, table) = (known.0, table_of(known));
+    pub fn insert(&self, (hash, at): Known) -> bool {
+        let [is_new] = self.insert_each([hash], at);
+        is_new
+    }
+
+    /// Notes events that were received at the same time, in their order.
+    pub fn insert_each<const N: usize>(&self, hashes: [u64; N], at: i64) -> [bool; N] {
+        let table = table_of(at);
         let mut shard = self.shard(table);
-        let Shard { tables, order, events } = &mut *shard;
+        hashes.map(|hash| shard.insert(hash, table, self.bounded))
+    }
+
+    /// Notes an entry by the first of what it may be known by; false, and not noted, if one of these was noted already.
+    pub fn insert_one_of(&self, known: [Known; 3]) -> bool {
+        let [own, others @ ..] = known;
+        !others.iter().any(|other| self.contains(*other)) && self.insert(own)
+    }
+
+    fn contains(&self, (hash, at): Known) -> bool {
+        let table = table_of(at);
+        let shard = self.shard(table);
+        shard.tables.get(&table).is_some_and(|own| own.find(hash, |own| *own == hash).is_some())
+    }
+
+    fn shard(&self, table: i64) -> MutexGuard<'_, Shard> {
+        let shard =
+            usize::try_from(table.cast_unsigned() % SHARDS as u64).expect("smaller than their number");
+        self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shard {
+    fn insert(&mut self, hash: u64, table: i64, bounded: bool) -> bool {
+        let Self { tables, order, events } = self;
         let own = tables.entry(table).or_insert_with(|| {
             // Times that stand by themselves must not take much memory.
             let others = *events / order.len().max(1);
@@ -82,37 +112,19 @@ impl Seen {
         };
         *events += 1;
         // What was begun last is kept, however large it is.
-        while self.bounded && order.len() > 1 && (*events > PER_SHARD || order.len() > SLOTS_PER_SHARD) {
+        while bounded && order.len() > 1 && (*events > PER_SHARD || order.len() > SLOTS_PER_SHARD) {
             let oldest = order.pop_front().and_then(|oldest| tables.remove(&oldest));
             *events -= oldest.map_or(0, |table| table.len());
         }
         true
     }
-
-    /// Notes an entry by the first of what it may be known by; false, and not noted, if one of these was noted already.
-    pub fn insert_one_of(&self, known: [Known; 3]) -> bool {
-        let [own, others @ ..] = known;
-        !others.iter().any(|other| self.contains(*other)) && self.insert(own)
-    }
-
-    fn contains(&self, known: Known) -> bool {
-        let (hash, table) = (known.0, table_of(known));
-        let shard = self.shard(table);
-        shard.tables.get(&table).is_some_and(|own| own.find(hash, |own| *own == hash).is_some())
-    }
-
-    fn shard(&self, table: i64) -> MutexGuard<'_, Shard> {
-        let shard =
-            usize::try_from(table.cast_unsigned() % SHARDS as u64).expect("smaller than their number");
-        self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-/// The table of an event, by its time and by bits in the middle of its hash: a table tells its entries apart by the
-/// highest and the lowest.
-fn table_of((hash, at): Known) -> i64 {
-    let of_hash = i64::try_from((hash >> 32) % TABLES).expect("smaller than their number");
-    at.div_euclid(SLOT) * TABLES.cast_signed() + of_hash
+/// The table of what was received at a time: all events of a request have theirs together.
+fn table_of(at: i64) -> i64 {
+    let spread = at.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    let of_time = i64::try_from(spread % TABLES).expect("smaller than their number");
+    at.div_euclid(SLOT) * TABLES.cast_signed() + of_time
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use access::Held;
 use super::Settings;
 use crate::classify::{Classifier, Fingerprints, Request, request_hash};
 use crate::decode::etcd::EtcdLine;
-use crate::decode::on_demand::{Answered, Arrivals};
+use crate::decode::on_demand::Arrivals;
 use crate::decode::{Decoder, Envelope, Foreign, Layers, Outcome, SkipReason, SourceFacts};
 use crate::input::{Block, Place, Record, Source};
 use crate::k8s::Event;
@@ -48,6 +48,11 @@ impl<'a> Shared<'a> {
         let (seen, prints) = (Seen::new(settings.dedup), Fingerprints::default());
         let waiting = Waiting::new(access::room(settings.threads));
         Self { settings, timeline, sources, seen, prints, waiting }
+    }
+
+    /// Whether events that were received at the same time were not read before. `prints` finds what they are known by.
+    fn are_new<const N: usize>(&self, at: i64, prints: impl FnOnce() -> [u64; N]) -> [bool; N] {
+        if self.settings.dedup == Dedup::Off { [true; N] } else { self.seen.insert_each(prints(), at) }
     }
 }
 
@@ -291,38 +296,41 @@ impl Counting<'_> {
                     event.annotations.as_ref().is_some_and(|annotations| &*annotations.truncated == "true");
                 counted.ledger.input.truncated += u64::from(cut);
                 let mut request = classifier.event(event, stage, place);
-                let mut known = |request: &mut Request<'_>, print: u64| {
+                let mut note_read = |request: &mut Request<'_>| {
                     source.event(request.stage, layers, &mut counted.ledger.input);
                     source.without_reads += u64::from(layers.contains(Envelope::AzureAdmin));
                     date(request, shared, &mut counted.ledger);
-                    let is_new = shared.settings.dedup == Dedup::Off
-                        || shared.seen.insert((print, request.received.unwrap_or(0)));
-                    fate(shared.settings, request, is_new)
                 };
-                let arrived = arrivals.of(event, layers).map(|Answered { record, written }| {
-                    let place = Place { offset: record.offset, line: record.line, ..place };
-                    let mut arrival = request.arrival(place);
-                    let fate = known(&mut arrival, shared.prints.arrival(event, &request, written));
-                    (arrival, fate)
+                note_read(&mut request);
+                let answered = arrivals.of(event, layers).map(|answered| {
+                    let Record { offset, line, .. } = answered.record;
+                    let mut arrival = request.arrival(Place { offset, line, ..place });
+                    note_read(&mut arrival);
+                    (arrival, answered.written)
                 });
-                let print = shared.prints.event(event, &request);
-                let fate = known(&mut request, print);
-                let ledger = &mut counted.ledger;
-                note(fate, &mut ledger.input);
-                match arrived {
-                    Some((arrival, Fate::Counted)) if fate == Fate::Counted => {
-                        note(Fate::Counted, &mut ledger.input);
-                        let row = ledger.observe_with(Some(&arrival), &request);
-                        if shared.settings.patterns {
-                            ledger.follow(&request, row);
-                        }
+                let (settings, ledger) = (shared.settings, &mut counted.ledger);
+                let at = request.received.unwrap_or(0);
+                let print = || shared.prints.event(event, &request);
+                let Some((arrival, written)) = answered else {
+                    let [is_new] = shared.are_new(at, || [print()]);
+                    let fate = fate(settings, &request, is_new);
+                    note(fate, &mut ledger.input);
+                    return observe(settings, ledger, &request, fate);
+                };
+                let [is_new, arrival_is_new] =
+                    shared.are_new(at, || [print(), shared.prints.arrival(event, &request, written)]);
+                let fates = [fate(settings, &request, is_new), fate(settings, &arrival, arrival_is_new)];
+                for fate in fates {
+                    note(fate, &mut ledger.input);
+                }
+                if fates == [Fate::Counted; 2] {
+                    let row = ledger.observe_with(Some(&arrival), &request);
+                    if settings.patterns {
+                        ledger.follow(&request, row);
                     }
-                    Some((arrival, arrived)) => {
-                        note(arrived, &mut ledger.input);
-                        observe(shared.settings, ledger, &arrival, arrived);
-                        observe(shared.settings, ledger, &request, fate);
-                    }
-                    None => observe(shared.settings, ledger, &request, fate),
+                } else {
+                    observe(settings, ledger, &arrival, fates[1]);
+                    observe(settings, ledger, &request, fates[0]);
                 }
             }
         }

@@ -157,7 +157,11 @@ pub(super) fn distinct(set: &DistinctSet) -> v1::Distinct {
 }
 
 pub(super) fn histogram(histogram: &Histogram) -> Vec<v1::Bucket> {
-    histogram.upper_ends().map(|(up_to_micros, count)| v1::Bucket { up_to_micros, count }).collect()
+    histogram
+        .upper_ends()
+        .into_iter()
+        .map(|(up_to_micros, count)| v1::Bucket { up_to_micros, count })
+        .collect()
 }
 
 pub(super) fn latency(histogram: &Histogram) -> Option<v1::Latency> {
