@@ -7,30 +7,23 @@ use super::access;
 use super::asker::Asker;
 use super::event::{self, Request};
 use super::fingerprint::{Fingerprints, Keys};
-use super::question::{AskedOnce, Question};
-use super::template::Template;
+use super::questions::Questions;
+use super::remembered::Remembered;
 use crate::decode::klog::AccessLine;
 use crate::input::Place;
 use crate::k8s::event::ClientText;
 use crate::k8s::timestamp::RecentMinute;
 use crate::k8s::{Event, Stage};
 
-/// How many askers and how many questions are remembered at first, and at most: some megabytes.
-const FIRST_SLOTS: usize = 1 << 4;
-const SLOTS: usize = 1 << 13;
 /// For how many texts that tell of a client it is remembered what that is known by.
 const TEXTS: usize = 1 << 12;
-/// What is made of longer texts, in bytes, is not remembered.
-const MAX_TEXT: usize = 2 << 10;
 
 /// Makes requests of records.
 #[derive(Debug, Default)]
 pub struct Classifier {
     prints: Fingerprints,
     askers: Remembered<Asker>,
-    questions: Remembered<Question>,
-    templates: Remembered<Question>,
-    asked: AskedOnce,
+    questions: Questions,
     /// What the askers of texts are known by, which are told apart by their numbers.
     texts: Vec<(Option<ClientText>, u64)>,
     minute: RecentMinute,
@@ -49,12 +42,7 @@ impl Classifier {
         let keys =
             Keys { asker: self.asker_key(event), question: self.prints.question(event, object.as_ref()) };
         let asker = self.askers.get(keys.asker, Asker::size(event), |asker| asker.become_that_of(event));
-        let texts = event.request_uri.len() + object.as_ref().map_or(0, Question::size);
-        let question = self.questions.get(keys.question, texts, |question| {
-            *question = by_template(&self.prints, &mut self.templates, event, || {
-                Question::of(event, object.as_ref(), &mut self.asked)
-            });
-        });
+        let question = self.questions.of(&self.prints, keys.question, event, object.as_ref());
         let times = event::Times::of(event, stage, &mut self.minute);
         event::request(event, asker, question, keys, stage, times, place)
     }
@@ -78,119 +66,8 @@ impl Classifier {
         let keys = self.prints.line_keys(line);
         let texts = line.user_agent.len() + line.source.len();
         let asker = self.askers.get(keys.asker, texts, |asker| asker.become_that_of_line(line));
-        let question = self.questions.get(keys.question, line.uri.len(), |question| {
-            *question = Question::of_line(line, &mut self.asked);
-        });
+        let question = self.questions.of_line(keys.question, line);
         access::request(line, asker, question, keys, ended, place)
-    }
-}
-
-/// What is asked by an event, found out from what another one asked that differs in names alone; or else as `find`
-/// finds it.
-fn by_template(
-    prints: &Fingerprints,
-    known: &mut Remembered<Question>,
-    event: &Event<'_>,
-    find: impl FnOnce() -> Question,
-) -> Question {
-    let Some(template) = Template::of(&event.request_uri) else { return find() };
-    let key = prints.template(&event.verb, &template);
-    if let Some(alike) = known.find(key) {
-        return alike.by(&template);
-    }
-    let question = find();
-    let size = template.pieces.map(str::len).iter().sum::<usize>();
-    if question.by_template && size <= MAX_TEXT {
-        known.put(key, question.clone());
-    }
-    question
-}
-
-/// What was made of the texts of the last records, in pairs of slots that their hashes choose.
-#[derive(Debug)]
-struct Remembered<V> {
-    pairs: Vec<Pair>,
-    /// Two for each pair.
-    values: Vec<V>,
-    /// How often a slot was filled.
-    filled: usize,
-    /// What is not remembered.
-    passing: V,
-}
-
-/// Of what two slots hold; 0 for nothing.
-#[derive(Debug, Default, Clone, Copy)]
-struct Pair {
-    keys: [u64; 2],
-    /// The slot that was asked for last: the other one gives way.
-    last: usize,
-}
-
-impl<V: Default> Default for Remembered<V> {
-    fn default() -> Self {
-        Self { pairs: Vec::new(), values: Vec::new(), filled: 0, passing: V::default() }
-    }
-}
-
-impl<V: Default> Remembered<V> {
-    /// What was made of the texts with this hash, or what `fill` makes of them. `size` says how long they are, in bytes.
-    fn get(&mut self, key: u64, size: usize, fill: impl FnOnce(&mut V)) -> &V {
-        if size > MAX_TEXT {
-            self.passing = V::default();
-            fill(&mut self.passing);
-            return &self.passing;
-        }
-        let slot = self.slot(key).unwrap_or_else(|| {
-            let slot = self.free(key);
-            fill(&mut self.values[slot]);
-            slot
-        });
-        &self.values[slot]
-    }
-
-    /// What was made of the texts with this hash.
-    fn find(&mut self, key: u64) -> Option<&V> {
-        self.slot(key).map(|slot| &self.values[slot])
-    }
-
-    /// Remembers what was made of the texts with this hash, which is not known.
-    fn put(&mut self, key: u64, value: V) {
-        let slot = self.free(key);
-        self.values[slot] = value;
-    }
-
-    /// A slot for what is not known.
-    fn free(&mut self, key: u64) -> usize {
-        self.grow();
-        let at = self.pair(key);
-        let pair = &mut self.pairs[at];
-        pair.last = 1 - pair.last;
-        pair.keys[pair.last] = key;
-        2 * at + pair.last
-    }
-
-    /// The slot that holds what is asked for.
-    fn slot(&mut self, key: u64) -> Option<usize> {
-        let at = self.pair(key);
-        let pair = self.pairs.get_mut(at)?;
-        pair.last = pair.keys.iter().position(|own| *own == key)?;
-        Some(2 * at + pair.last)
-    }
-
-    /// The pair of a key; there is a power of two of them.
-    fn pair(&self, key: u64) -> usize {
-        (key >> 32) as usize & self.pairs.len().saturating_sub(1)
-    }
-
-    /// Makes room where as many slots were filled as there are, and forgets what they held.
-    fn grow(&mut self) {
-        self.filled += 1;
-        if self.filled > self.values.len() && self.values.len() < SLOTS {
-            let slots = (2 * self.values.len()).max(FIRST_SLOTS);
-            self.pairs = vec![Pair::default(); slots / 2];
-            self.values.resize_with(slots, V::default);
-            self.filled = 1;
-        }
     }
 }
 

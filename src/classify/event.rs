@@ -72,6 +72,12 @@ impl<'e> Request<'e> {
         self.question.asked.as_borrowed()
     }
 
+    /// What its asker is known by in this run; never 0.
+    #[must_use]
+    pub fn asker_key(&self) -> u64 {
+        self.keys.asker
+    }
+
     /// The event that the server wrote at the request's arrival. `place` is where it stands.
     #[must_use]
     pub fn arrival(&self, place: Place) -> Self {

@@ -10,6 +10,8 @@ pub mod fingerprint;
 pub mod instance;
 pub mod namespace;
 pub mod question;
+mod questions;
+mod remembered;
 pub mod shape;
 pub mod stable;
 mod template;

@@ -42,7 +42,7 @@ pub struct Question {
     /// Keys of the query that the server ignores.
     pub unknown_keys: Vec<Box<str>>,
     /// What is asked hangs on no more than the target's template.
-    pub(super) by_template: bool,
+    pub(super) hangs_on_template: bool,
 }
 
 /// What was asked, each held once, however many requests ask it.
@@ -128,7 +128,7 @@ impl Question {
             ),
             revision,
             unknown_keys: unknown_keys.iter().map(|key| Box::from(&**key)).collect(),
-            by_template: options.field_selector.is_empty()
+            hangs_on_template: options.field_selector.is_empty()
                 && options.label_selector.is_empty()
                 && token.is_empty()
                 && options.unknown_keys.is_empty(),
@@ -148,7 +148,7 @@ impl Question {
             collection_hash: collection_hash(&self.asked, template.path, ["", ""]),
             revision: None,
             unknown_keys: Vec::new(),
-            by_template: true,
+            hangs_on_template: true,
         }
     }
 
@@ -168,7 +168,7 @@ impl Question {
             collection_hash: target_hash,
             revision: None,
             unknown_keys: Vec::new(),
-            by_template: false,
+            hangs_on_template: false,
             asked: once.held(asked_hash, &asked),
         }
     }

@@ -3,7 +3,15 @@
 //!
 //! The naive twin is resolving each target.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+use wide::u8x16;
+
 use crate::k8s::go_url;
+
+/// Bytes that are looked at together.
+const STEP: usize = 16;
 
 /// A target of the API's resources whose path is plain: without escapes, empty parts and deprecated prefixes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,56 +31,86 @@ const MOST: usize = 7;
 impl<'u> Template<'u> {
     /// That of a target.
     pub fn of(target: &'u str) -> Option<Self> {
-        let (path, _) = go_url::split_target(target);
         // With a host before it, a target does not begin with its path.
-        let is_plain = target.starts_with("/api") && memchr::memchr(b'%', path.as_bytes()).is_none();
-        if !is_plain || path.ends_with('/') {
-            return None;
-        }
-        // Where the slashes stand before the first parts, and the path's end behind the last of these.
-        let mut slashes = [path.len(); MOST + 1];
-        let mut count = 0;
-        for slash in memchr::memchr_iter(b'/', path.as_bytes()) {
-            if count > 0 && slash == slashes[count - 1] + 1 {
-                return None;
-            }
-            if count <= MOST {
-                slashes[count] = slash;
-                count += 1;
-            }
-        }
-        let part = |index: usize| match slashes.get(index + 1) {
-            Some(end) if index < count => &path[slashes[index] + 1..*end],
-            _ => "",
-        };
-        let first = match part(0) {
-            "api" => 2,
-            "apis" => 3,
+        let first = match target.as_bytes() {
+            [b'/', b'a', b'p', b'i', b'/', ..] => 2,
+            [b'/', b'a', b'p', b'i', b's', b'/', ..] => 3,
             _ => return None,
         };
-        if matches!(part(first), "" | "watch" | "proxy") {
+        let (path, query) = go_url::split_target(target);
+        let slashes = Slashes::of(path.as_bytes())?;
+        if has_revision(query) {
             return None;
         }
-        let is_object = |name: usize| if part(name).is_empty() { None } else { Some(name) };
-        let of_namespace = part(first) == "namespaces" && !part(first + 1).is_empty();
+        let part = |index: usize| slashes.part(path.as_bytes(), index);
+        if matches!(part(first), b"" | b"watch" | b"proxy") {
+            return None;
+        }
+        let of_namespace = part(first) == b"namespaces" && !part(first + 1).is_empty();
         let (namespace, name) = match part(first + 2) {
-            "" | "status" | "finalize" if of_namespace => (None, Some(first + 1)),
-            _ if of_namespace => (Some(first + 1), is_object(first + 3)),
-            _ => (None, is_object(first + 1)),
+            b"" | b"status" | b"finalize" if of_namespace => (None, first + 1),
+            _ if of_namespace => (Some(first + 1), first + 3),
+            _ => (None, first + 1),
         };
-        let start = |index: usize| slashes[index] + 1;
-        let end = |index: usize| slashes[index + 1];
-        let behind = name.map_or(path.len(), end);
-        let before = name.map_or(path.len(), start);
-        let pieces = match namespace {
-            Some(namespace) => {
-                [&target[..start(namespace)], &target[end(namespace)..before], &target[behind..]]
-            }
+        let ends = |index: usize| (slashes.ends[index] + 1, slashes.ends[index + 1]);
+        let (before, behind) = if part(name).is_empty() { (path.len(), path.len()) } else { ends(name) };
+        let pieces = match namespace.map(ends) {
+            Some((start, end)) => [&target[..start], &target[end..before], &target[behind..]],
             None => [&target[..before], "", &target[behind..]],
         };
-        let namespace = if of_namespace { part(first + 1) } else { "" };
-        Some(Self { pieces, namespace, path })
+        let namespace = if of_namespace { ends(first + 1) } else { (0, 0) };
+        Some(Self { pieces, namespace: &path[namespace.0..namespace.1], path })
     }
+}
+
+/// Where the first parts of a path end, and those behind the last one with it.
+#[derive(Debug)]
+struct Slashes {
+    ends: [usize; MOST + 1],
+    count: usize,
+}
+
+impl Slashes {
+    /// Those of a path that is plain.
+    fn of(path: &[u8]) -> Option<Self> {
+        let mut slashes = Self { ends: [path.len(); MOST + 1], count: 0 };
+        let mut last = usize::MAX - 1;
+        for (start, chunk) in (0..).step_by(STEP).zip(path.chunks(STEP)) {
+            let mut bytes = [0; STEP];
+            bytes[..chunk.len()].copy_from_slice(chunk);
+            let bytes = u8x16::new(bytes);
+            if bytes.simd_eq(u8x16::splat(b'%')).to_bitmask() != 0 {
+                return None;
+            }
+            let mut found = bytes.simd_eq(u8x16::splat(b'/')).to_bitmask();
+            while found != 0 {
+                let slash = start + found.trailing_zeros() as usize;
+                found &= found - 1;
+                if slash == last + 1 {
+                    return None;
+                }
+                last = slash;
+                if slashes.count <= MOST {
+                    slashes.ends[slashes.count] = slash;
+                    slashes.count += 1;
+                }
+            }
+        }
+        (last + 1 != path.len()).then_some(slashes)
+    }
+
+    /// A part; empty if there is none.
+    fn part<'p>(&self, path: &'p [u8], index: usize) -> &'p [u8] {
+        if index < self.count { &path[self.ends[index] + 1..self.ends[index + 1]] } else { b"" }
+    }
+}
+
+/// Whether a query names a revision: few others name the same.
+fn has_revision(query: &str) -> bool {
+    const KEY: &str = "resourceVersion=";
+    static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(KEY));
+    let value = || FINDER.find(query.as_bytes()).map(|at| &query.as_bytes()[at + KEY.len()..]);
+    query.len() > KEY.len() && matches!(value(), Some([b'0'..=b'9', b'0'..=b'9', ..]))
 }
 
 #[cfg(test)]
@@ -116,6 +154,7 @@ mod tests {
             "/api/v1/proxy/nodes/n",
             "/api/v1/pods/a%2fb",
             "https://h/api/v1/pods",
+            "/api/v1/pods?watch=1&resourceVersion=123",
         ] {
             assert_eq!(Template::of(target), None, "{target}");
         }

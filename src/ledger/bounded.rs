@@ -31,13 +31,22 @@ pub struct Bounded<K, V> {
     /// Keys above it are folded; `None` as long as none had to be.
     bar: Option<Weight>,
     rest: Option<Box<V>>,
+    /// How often a key came or went: until then, each keeps its seat.
+    changes: u64,
+}
+
+/// Where a key's value is, as long as no key comes or goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seat {
+    at: usize,
+    changes: u64,
 }
 
 impl<K: Hash + Eq, V: Default + Merge> Bounded<K, V> {
     /// An empty map that keeps at most `bound` keys apart.
     #[must_use]
     pub fn new(bound: usize) -> Self {
-        Self { table: HashTable::new(), bound, bar: None, rest: None }
+        Self { table: HashTable::new(), bound, bar: None, rest: None, changes: 0 }
     }
 
     /// The value of a key, or of all that are folded if the key is one of those. `rank` must be a function of the
@@ -50,9 +59,6 @@ impl<K: Hash + Eq, V: Default + Merge> Bounded<K, V> {
     }
 
     /// As [`Bounded::entry`], of a key whose hash is known.
-    ///
-    /// # Panics
-    /// Never: what was just found is there.
     pub fn entry_of<Q>(
         &mut self,
         hash: u64,
@@ -63,29 +69,62 @@ impl<K: Hash + Eq, V: Default + Merge> Bounded<K, V> {
     where
         Q: Equivalent<K> + ?Sized,
     {
-        if let Some(at) =
-            self.table.find_bucket_index(hash, |slot| slot.weight.1 == hash && key.equivalent(&slot.key))
-        {
-            return &mut self.table.get_bucket_mut(at).expect("it was just found there").value;
-        }
-        self.insert(Slot { weight: (rank(), hash), key: owned(), value: V::default() })
+        let seat = self.seat_of(hash, key, rank, owned);
+        self.at(seat)
     }
 
-    fn insert(&mut self, slot: Slot<K, V>) -> &mut V {
+    /// The seat of a key, which is entered if it was not there; `None` for one that is folded.
+    pub fn seat_of<Q>(
+        &mut self,
+        hash: u64,
+        key: &Q,
+        rank: impl FnOnce() -> u8,
+        owned: impl FnOnce() -> K,
+    ) -> Option<Seat>
+    where
+        Q: Equivalent<K> + ?Sized,
+    {
+        let is_it = |slot: &Slot<K, V>| slot.weight.1 == hash && key.equivalent(&slot.key);
+        match self.table.find_bucket_index(hash, is_it) {
+            Some(at) => Some(Seat { at, changes: self.changes }),
+            None => self.insert(Slot { weight: (rank(), hash), key: owned(), value: V::default() }),
+        }
+    }
+
+    /// What has a seat, unless keys came or went since it was found.
+    #[must_use]
+    pub fn seated(&self, seat: Seat) -> Option<&V> {
+        let slot = self.table.get_bucket(seat.at).filter(|_| seat.changes == self.changes);
+        slot.map(|slot| &slot.value)
+    }
+
+    /// What has a seat that was just found; without one, what all others are folded into.
+    ///
+    /// # Panics
+    /// If keys came or went since.
+    pub fn at(&mut self, seat: Option<Seat>) -> &mut V {
+        let Some(seat) = seat else { return self.rest.get_or_insert_default() };
+        let slot = self.table.get_bucket_mut(seat.at).filter(|_| seat.changes == self.changes);
+        &mut slot.expect("it was just found there").value
+    }
+
+    fn insert(&mut self, slot: Slot<K, V>) -> Option<Seat> {
         if self.table.len() >= 2 * self.bound {
             self.fold();
         }
         if self.bar.is_some_and(|bar| slot.weight > bar) {
-            let rest = self.rest.get_or_insert_default();
-            rest.merge(slot.value);
-            return rest;
+            self.rest.get_or_insert_default().merge(slot.value);
+            return None;
         }
+        self.changes += 1;
         let hash = slot.weight.1;
-        &mut self.table.insert_unique(hash, slot, |slot| slot.weight.1).into_mut().value
+        let at = self.table.insert_unique(hash, slot, |slot| slot.weight.1).bucket_index();
+        Some(Seat { at, changes: self.changes })
     }
 
     /// Folds what is above the bound.
     fn fold(&mut self) {
+        self.changes += 1;
         if self.table.len() > self.bound {
             let mut weights: Vec<Weight> = self.table.iter().map(|slot| slot.weight).collect();
             let (_, bar, _) = weights.select_nth_unstable(self.bound - 1);

@@ -24,7 +24,7 @@ use hashbrown::Equivalent;
 
 pub use activity::{Activity, Gap};
 pub use apf::Flows;
-pub use bounded::{Bounded, DistinctSet};
+pub use bounded::{Bounded, DistinctSet, Seat};
 pub use counts::{Deprecated, Items, Observed, Statuses};
 pub use etcd::{EtcdLines, EtcdLog};
 pub use exemplar::{Exemplar, Exemplars};
@@ -81,7 +81,21 @@ pub struct Ledger {
     pub traces: Traces,
     /// What each instance read and watched.
     pub kept: Kept,
+    /// Where the last askers are counted, by what they are known by.
+    seats: Vec<AskerSeat>,
 }
+
+/// Where an asker is counted.
+#[derive(Debug, Clone, Copy, Default)]
+struct AskerSeat {
+    /// See [`Request::asker_key`]; 0 for none.
+    asker: u64,
+    client: Seat,
+    product: Seat,
+}
+
+/// How many askers' seats are remembered.
+const SEATS: usize = 1 << 10;
 
 impl Default for Ledger {
     fn default() -> Self {
@@ -91,6 +105,7 @@ impl Default for Ledger {
             clients: Bounded::new(MAX_CLIENTS),
             traces: Traces::default(),
             kept: Kept::default(),
+            seats: Vec::new(),
         }
     }
 }
@@ -251,9 +266,41 @@ impl Ledger {
 
     /// The row of a request, and the namespaces that its client names.
     fn row(&mut self, request: &Request<'_>, name: RowName) -> (&mut Row, &mut DistinctSet) {
+        let (client, product) = self.seats(request, name);
+        let client = self.clients.at(client);
+        let shape = ShapeRef::of(request);
+        let row = client.products.at(product).rows.entry_of(
+            name.shape,
+            &shape,
+            || 0,
+            || Shape { asked: request.question.asked.clone(), answer: request.answer, era: request.era },
+        );
+        (row, &mut client.namespaces)
+    }
+
+    /// The seats of a request's client and of its product there. What the asker tells of its client is noted once.
+    fn seats(&mut self, request: &Request<'_>, name: RowName) -> (Option<Seat>, Option<Seat>) {
+        let asker = request.asker_key();
+        let slot = usize::try_from(asker % SEATS as u64).expect("smaller than their number");
+        if let Some(known) = self.seats.get(slot).filter(|known| known.asker == asker)
+            && let Some(client) = self.clients.seated(known.client)
+            && client.products.seated(known.product).is_some()
+        {
+            return (Some(known.client), Some(known.product));
+        }
+        let seats = self.enter(request, name);
+        if let (Some(client), Some(product)) = seats {
+            self.seats.resize(SEATS, AskerSeat::default());
+            self.seats[slot] = AskerSeat { asker, client, product };
+        }
+        seats
+    }
+
+    /// Enters a request's client and its product.
+    fn enter(&mut self, request: &Request<'_>, name: RowName) -> (Option<Seat>, Option<Seat>) {
         let asker = request.asker;
         let key = asker.client();
-        let client = self.clients.entry_of(
+        let client_seat = self.clients.seat_of(
             name.client,
             &key,
             || rank(&key),
@@ -264,6 +311,7 @@ impl Ledger {
                 address: key.address,
             },
         );
+        let client = self.clients.at(client_seat);
         if let Some(node) = asker.node() {
             client.nodes.insert_of(asker.node_hash, node);
         }
@@ -276,17 +324,10 @@ impl Ledger {
             Form::Versioned => 1,
             Form::Bare | Form::Unnamed => 2,
         };
-        let product =
-            client.products.entry_of(name.product, product.name, product_rank, || product.name.into());
-        product.note_agent(asker.user_agent(), asker.agent_hash);
-        let shape = ShapeRef::of(request);
-        let row = product.rows.entry_of(
-            name.shape,
-            &shape,
-            || 0,
-            || Shape { asked: request.question.asked.clone(), answer: request.answer, era: request.era },
-        );
-        (row, &mut client.namespaces)
+        let product_seat =
+            client.products.seat_of(name.product, product.name, product_rank, || product.name.into());
+        client.products.at(product_seat).note_agent(asker.user_agent(), asker.agent_hash);
+        (client_seat, product_seat)
     }
 
     /// A hash of the row that a request belongs to.
