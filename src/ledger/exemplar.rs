@@ -105,9 +105,9 @@ impl Exemplars {
         }
         let at = self.kept.partition_point(|own| own.order() < exemplar.order());
         if at < KEPT {
-            self.kept.reserve_exact(KEPT + 1 - self.kept.len());
+            self.kept.truncate(KEPT - 1);
+            self.kept.reserve_exact(1);
             self.kept.insert(at, exemplar);
-            self.kept.truncate(KEPT);
             self.bar = self.kept.get(KEPT - 1).map(Exemplar::rank);
         }
     }

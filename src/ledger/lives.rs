@@ -37,7 +37,8 @@ struct Bounds {
     halvings: u32,
 }
 
-const BOUNDS: Bounds = Bounds { lives: 1 << 17, free: 128, budget: 1 << 19, halvings: 8 };
+/// At most 2 MB for each kind of requests, beyond what is kept of every instance.
+const BOUNDS: Bounds = Bounds { lives: 1 << 17, free: 128, budget: 1 << 16, halvings: 8 };
 
 impl Bounds {
     /// The earliest so many requests of each instance are kept.
@@ -210,6 +211,7 @@ impl Lives {
             seen: 0,
         });
         life.seen += ended;
+        make_room(&mut life.records);
         life.records.push(record);
         self.excess += usize::from(life.records.len() > free);
         if life.records.len() >= 2 * each {
@@ -217,8 +219,9 @@ impl Lives {
             life.keep_earliest(each, self.paired);
             self.excess -= before - life.excess(free);
         }
-        // Stepping down looks at everything, so that it waits for twice as much as may be kept.
-        if self.followed.len() > 2 * self.bounds.lives || self.excess > 2 * self.bounds.budget {
+        // Stepping down looks at everything, so that it waits for a quarter more than may be kept.
+        let more = |bound: usize| bound + bound / 4;
+        if self.followed.len() > more(self.bounds.lives) || self.excess > more(self.bounds.budget) {
             self.step_down();
         }
     }
@@ -298,6 +301,13 @@ impl Merge for Lives {
             }
         }
         self.step_down();
+    }
+}
+
+/// Makes room for another record, and for no more than a quarter of what there is beside it.
+fn make_room(records: &mut Vec<Record>) {
+    if records.len() == records.capacity() {
+        records.reserve_exact(records.len() / 4 + 4);
     }
 }
 

@@ -34,6 +34,8 @@ const SLOTS_PER_SHARD: usize = 1 << 10;
 const SLOT: i64 = 8_000_000;
 /// The room that a table has at first, if others need as much.
 const AT_FIRST: usize = 64;
+/// How many tables of a shard are open: workers are some slots apart, and the ends of long requests come late.
+const STILL_OPEN: usize = 2;
 /// Into how many tables a slot is split, so that workers that read the same seconds do not wait for each other.
 const TABLES: u64 = 8;
 
@@ -46,10 +48,66 @@ pub struct Seen {
 
 #[derive(Debug, Default)]
 struct Shard {
-    tables: HashMap<i64, HashTable<u64>, FxBuildHasher>,
+    tables: HashMap<i64, Table, FxBuildHasher>,
     /// The tables in the order in which they were begun.
     order: VecDeque<i64>,
     events: usize,
+}
+
+/// The hashes of the events of a part of a time slot.
+#[derive(Debug)]
+enum Table {
+    /// They are coming in.
+    Open(HashTable<u64>),
+    /// Later slots were begun, so that few will come: ascending, in half the memory.
+    Closed(Vec<u64>),
+}
+
+impl Table {
+    fn len(&self) -> usize {
+        match self {
+            Self::Open(table) => table.len(),
+            Self::Closed(sorted) => sorted.len(),
+        }
+    }
+
+    fn contains(&self, hash: u64) -> bool {
+        match self {
+            Self::Open(table) => table.find(hash, |own| *own == hash).is_some(),
+            Self::Closed(sorted) => sorted.binary_search(&hash).is_ok(),
+        }
+    }
+
+    /// Adds a hash; false if it was there already.
+    fn insert(&mut self, hash: u64) -> bool {
+        match self {
+            Self::Open(table) => match table.entry(hash, |own| *own == hash, |own| *own) {
+                Entry::Occupied(_) => false,
+                Entry::Vacant(vacant) => {
+                    vacant.insert(hash);
+                    true
+                }
+            },
+            Self::Closed(sorted) => match sorted.binary_search(&hash) {
+                Ok(_) => false,
+                Err(at) => {
+                    if sorted.len() == sorted.capacity() {
+                        sorted.reserve_exact(sorted.len() / 8 + 1);
+                    }
+                    sorted.insert(at, hash);
+                    true
+                }
+            },
+        }
+    }
+
+    fn close(&mut self) {
+        if let Self::Open(table) = self {
+            let mut sorted: Vec<u64> = std::mem::take(table).into_iter().collect();
+            sorted.sort_unstable();
+            *self = Self::Closed(sorted);
+        }
+    }
 }
 
 /// What an event is known by: its hash, and when it was received, in microseconds since 1970; 0 if that is not known.
@@ -87,7 +145,7 @@ impl Seen {
     fn contains(&self, (hash, at): Known) -> bool {
         let table = table_of(at);
         let shard = self.shard(table);
-        shard.tables.get(&table).is_some_and(|own| own.find(hash, |own| *own == hash).is_some())
+        shard.tables.get(&table).is_some_and(|own| own.contains(hash))
     }
 
     fn shard(&self, table: i64) -> MutexGuard<'_, Shard> {
@@ -100,16 +158,25 @@ impl Seen {
 impl Shard {
     fn insert(&mut self, hash: u64, table: i64, bounded: bool) -> bool {
         let Self { tables, order, events } = self;
-        let own = tables.entry(table).or_insert_with(|| {
-            // Times that stand by themselves must not take much memory.
-            let others = *events / order.len().max(1);
-            order.push_back(table);
-            HashTable::with_capacity(others.min(AT_FIRST))
-        });
-        match own.entry(hash, |own| *own == hash, |own| *own) {
-            Entry::Occupied(_) => return false,
-            Entry::Vacant(vacant) => vacant.insert(hash),
+        let is_new = match tables.get_mut(&table) {
+            Some(own) => own.insert(hash),
+            None => {
+                // Times that stand by themselves must not take much memory.
+                let others = *events / order.len().max(1);
+                let mut own = HashTable::with_capacity(others.min(AT_FIRST));
+                own.insert_unique(hash, hash, |own| *own);
+                tables.insert(table, Table::Open(own));
+                order.push_back(table);
+                let late = order.len().checked_sub(STILL_OPEN + 1).and_then(|late| order.get(late));
+                if let Some(late) = late.and_then(|late| tables.get_mut(late)) {
+                    late.close();
+                }
+                true
+            }
         };
+        if !is_new {
+            return false;
+        }
         *events += 1;
         // What was begun last is kept, however large it is.
         while bounded && order.len() > 1 && (*events > PER_SHARD || order.len() > SLOTS_PER_SHARD) {
@@ -141,6 +208,21 @@ mod tests {
             let seen = Seen::new(dedup);
             assert_eq!((0..1_000).filter(|n| seen.insert((spread(n % 700), 0))).count(), 700);
         }
+    }
+
+    #[test]
+    fn what_comes_late_is_told_from_a_copy() {
+        let seen = Seen::new(Dedup::Auto);
+        // Of each second every other event comes much later, and then all come again.
+        let known = |n: u64| (spread(n), 100_000 * n.cast_signed());
+        assert!((0..40_000).step_by(2).all(|n| seen.insert(known(n))));
+        assert!((0..40_000).skip(1).step_by(2).all(|n| seen.insert(known(n))));
+        let closed = |shard: &Mutex<Shard>| {
+            let shard = shard.lock().expect("no panic");
+            shard.tables.values().filter(|table| matches!(table, Table::Closed(_))).count()
+        };
+        assert!(seen.shards.iter().map(closed).sum::<usize>() > 100);
+        assert!((0..40_000).all(|n| !seen.insert(known(n))));
     }
 
     #[test]

@@ -23,6 +23,8 @@ const MAX_LINE: usize = 8 << 10;
 ///
 /// Source: k8s.io/apimachinery `pkg/apis/meta/v1/micro_time.go:RFC3339Micro`.
 const INSTANT: usize = "2026-01-01T00:00:00.000000Z".len();
+const AUDIT_ID: &[u8] = br#","auditID":""#;
+const STAGE: &[u8] = br#","stage":"RequestReceived""#;
 const RECEIVED: &[u8] = br#","requestReceivedTimestamp":""#;
 const WRITTEN: &[u8] = br#"","stageTimestamp":""#;
 const END: &[u8] = br#""}"#;
@@ -40,11 +42,10 @@ pub struct Arrivals<'b> {
 #[derive(Debug)]
 struct Arrival<'b> {
     record: Record<'b>,
-    audit_id: &'b [u8],
+    /// Where the audit ID begins.
+    audit_id: usize,
     /// From behind the stage to where an answer would stand.
-    asked: &'b [u8],
-    received: &'b [u8],
-    written: &'b [u8],
+    asked: usize,
     is_answered: bool,
 }
 
@@ -69,7 +70,7 @@ impl<'b> Arrivals<'b> {
         let Some(arrival) = Arrival::of(record) else { return false };
         let Ok(index) = u16::try_from(self.waiting.len() + 1) else { return false };
         // Where another one waits, that is read by itself.
-        self.slots[slot_of(arrival.audit_id)] = index;
+        self.slots[slot_of(arrival.audit_id())] = index;
         self.waiting.push(arrival);
         true
     }
@@ -79,14 +80,15 @@ impl<'b> Arrivals<'b> {
         let asked = event.as_written.asked?;
         let slot = self.slots[slot_of(event.audit_id.as_bytes())];
         let arrival = self.waiting.get_mut(usize::from(slot).checked_sub(1)?)?;
+        let (received, written) = arrival.instants();
         let is_it = !arrival.is_answered
-            && arrival.audit_id == event.audit_id.as_bytes()
-            && arrival.asked == asked.as_bytes()
-            && arrival.received == event.received().as_bytes()
+            && arrival.audit_id() == event.audit_id.as_bytes()
+            && arrival.asked() == asked.as_bytes()
+            && received == event.received().as_bytes()
             && layers == Layers::default().with(Envelope::Audit)
             && audit::form(event) == Envelope::Audit;
         arrival.is_answered |= is_it;
-        let written = str::from_utf8(arrival.written).ok().filter(|_| is_it)?;
+        let written = str::from_utf8(written).ok().filter(|_| is_it)?;
         Some(Answered { record: arrival.record, written })
     }
 
@@ -100,31 +102,40 @@ impl<'b> Arrivals<'b> {
 impl<'b> Arrival<'b> {
     fn of(record: Record<'b>) -> Option<Self> {
         let line = record.bytes;
-        if record.part != Part::Line || line.len() > MAX_LINE || !line.starts_with(START) {
+        if record.part != Part::Line || line.len() > MAX_LINE {
             return None;
         }
         let mut scan = Scan::of_bytes(line)?;
         let level = scan.string_behind(START)?;
-        let audit_id = scan.string_behind(br#","auditID":""#)?;
-        if !scan.has(br#","stage":"RequestReceived""#) {
+        let audit_id = scan.string_behind(AUDIT_ID)?;
+        if !scan.has(STAGE) {
             return None;
         }
-        let (asked, tail) = scan.rest().split_at_checked(scan.rest().len().checked_sub(TAIL)?)?;
-        let (received, tail) = tail.strip_prefix(RECEIVED)?.split_at_checked(INSTANT)?;
-        let (written, tail) = tail.strip_prefix(WRITTEN)?.split_at_checked(INSTANT)?;
-        let is_plain = scan.bytes(level).iter().all(u8::is_ascii_alphabetic)
+        let arrival = Self { record, audit_id: audit_id.range().start, asked: scan.at(), is_answered: false };
+        let tail = line.get(scan.at()..)?.last_chunk::<TAIL>()?;
+        let is_plain = matches!(scan.bytes(level), b"Metadata" | b"Request" | b"RequestResponse")
             && !audit_id.escaped
+            && tail.starts_with(RECEIVED)
+            && tail[RECEIVED.len() + INSTANT..].starts_with(WRITTEN)
+            && tail.ends_with(END)
             // Among these are digits and what stands between them, and no quote and no escape.
-            && written.iter().fold(true, |all, byte| all & (b'-'..=b'Z').contains(byte));
-        let audit_id = scan.bytes(audit_id);
-        (is_plain && tail == END).then_some(Self {
-            record,
-            audit_id,
-            asked,
-            received,
-            written,
-            is_answered: false,
-        })
+            && arrival.instants().1.iter().fold(true, |all, byte| all & (b'-'..=b'Z').contains(byte));
+        is_plain.then_some(arrival)
+    }
+
+    fn audit_id(&self) -> &'b [u8] {
+        &self.record.bytes[self.audit_id..self.asked - STAGE.len() - 1]
+    }
+
+    fn asked(&self) -> &'b [u8] {
+        &self.record.bytes[self.asked..self.record.bytes.len() - TAIL]
+    }
+
+    /// When the request was received, and when this was written.
+    fn instants(&self) -> (&'b [u8], &'b [u8]) {
+        let tail = &self.record.bytes[self.record.bytes.len() - TAIL..];
+        let written = RECEIVED.len() + INSTANT + WRITTEN.len();
+        (&tail[RECEIVED.len()..][..INSTANT], &tail[written..][..INSTANT])
     }
 }
 
