@@ -1,6 +1,9 @@
 //! The name of a shape in the report.
 
-use crate::apiserver::{LimitVerdict, ServedFrom};
+use compact_str::CompactString;
+
+use super::words;
+use crate::apiserver::{Asked, LimitVerdict, ServedFrom, Verdict};
 use crate::k8s::{KubeVersion, Scope, Verb};
 
 /// What a shape looks like in the report, and its verdict. Shapes of the ledger for which these are equal are one.
@@ -33,6 +36,42 @@ pub struct ShapeKey {
 }
 
 impl ShapeKey {
+    /// The name of what is asked and judged so by a server of this version.
+    pub(super) fn of(asked: &Asked<CompactString>, verdict: &Verdict, version: KubeVersion) -> Self {
+        Self {
+            verb: Some(asked.verb),
+            resource: Some(words::resource(&asked.target)),
+            subresource: words::subresource(&asked.target),
+            scope: words::scope(&asked.target),
+            parameters: words::parameters(asked),
+            misspelt: words::misspelt(asked),
+            served_from: verdict.served_from,
+            likely: verdict.likely,
+            limit: verdict.limit,
+            rejected: verdict.rejected,
+            reason: verdict.reason.code(),
+            kube_version: version,
+        }
+    }
+
+    /// The name of all shapes beyond the number that is told apart.
+    pub(super) fn folded(version: KubeVersion) -> Self {
+        Self {
+            verb: None,
+            resource: None,
+            subresource: None,
+            scope: None,
+            parameters: String::new(),
+            misspelt: Vec::new(),
+            served_from: ServedFrom::NotObservable,
+            likely: None,
+            limit: LimitVerdict::Absent,
+            rejected: None,
+            reason: "folded",
+            kube_version: version,
+        }
+    }
+
     /// Whether etcd answered, for `depends` in most cases.
     #[must_use]
     pub fn is_from_etcd(&self) -> bool {

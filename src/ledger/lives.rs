@@ -251,7 +251,7 @@ impl Lives {
         }
     }
 
-    /// What was followed, the requests of each instance by time, and how much that is.
+    /// What was followed, the requests of each instance in no order, and how much that is.
     #[must_use]
     pub fn settled(&mut self) -> (Vec<Life>, Followed) {
         self.step_down();
@@ -262,9 +262,8 @@ impl Lives {
         };
         let mut lives: Vec<(u64, Life)> = self.followed.drain().collect();
         lives.sort_unstable_by_key(|(key, life)| (life.client, life.product, *key));
-        let mut lives: Vec<Life> = lives.into_iter().map(|(_, life)| life).collect();
-        for life in &mut lives {
-            life.records.sort_unstable();
+        let lives: Vec<Life> = lives.into_iter().map(|(_, life)| life).collect();
+        for life in &lives {
             let kept = life.ended();
             followed.requests += kept;
             followed.left_out += life.seen - kept;
@@ -330,7 +329,10 @@ mod tests {
 
     fn told(mut lives: Lives) -> Told {
         let (lives, followed) = lives.settled();
-        let one = |life: Life| (life.instance.name.to_string(), (life.records, life.seen));
+        let one = |mut life: Life| {
+            life.records.sort_unstable();
+            (life.instance.name.to_string(), (life.records, life.seen))
+        };
         (lives.into_iter().map(one).collect(), followed)
     }
 

@@ -324,12 +324,6 @@ pub fn shape_hash(shape: &Shape) -> u64 {
     stable_hash(shape)
 }
 
-/// What [`Kept`] calls a row's question: hashes of its client, its product, and its shape without the answer.
-#[must_use]
-pub fn ask_name(client: &ClientKey, product: &str, shape: &Shape) -> (u64, u64, u32) {
-    (stable_hash(client), stable_hash(product), lives::ask_of(&shape.asked))
-}
-
 /// The hashes that name a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RowName {

@@ -1,5 +1,6 @@
 //! The numbers of one client's requests of one shape.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::exemplar::Exemplars;
@@ -178,11 +179,13 @@ impl Row {
 
     /// When the requests that [`Row::requests`] counts were received.
     #[must_use]
-    pub fn times(&self, received_only: bool) -> Timeline {
+    pub fn times(&self, received_only: bool) -> Cow<'_, Timeline> {
         if received_only {
-            self.arrivals.as_deref().cloned().unwrap_or_default()
-        } else {
-            self.whole_timeline()
+            return self.arrivals.as_deref().map_or_else(Cow::default, Cow::Borrowed);
+        }
+        match &self.live {
+            Some(live) if live.open() > 0 => Cow::Owned(self.whole_timeline()),
+            _ => Cow::Borrowed(&self.timeline),
         }
     }
 

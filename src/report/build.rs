@@ -12,7 +12,6 @@ use crate::accounts::etcd::SLACK;
 use crate::apiserver::Server;
 use crate::cost::Inventory;
 use crate::input::{Source, Sources};
-use crate::ledger::etcd::Spans;
 use crate::ledger::{Exemplar, Ledger, ServerTimeline};
 use crate::patterns::Patterns;
 use crate::rules::{Policy, Rule, RuleSet, judge};
@@ -75,8 +74,10 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         .collect();
     let traces = server_log::traces(&mut ledger.traces);
     // Of millions of LISTs, those that may have to do with one of etcd's slow reads.
-    let slow = context.etcd.map_or_else(Spans::default, |etcd| etcd.log.lines.ranges.spans(SLACK));
-    let patterns = Patterns::with_lists(ledger.kept, &|from, to| slow.overlap(from, to));
+    let slow = context.etcd.map(|etcd| etcd.log.lines.ranges.spans(SLACK));
+    let overlaps = slow.as_ref().map(|slow| |from, to| slow.overlap(from, to));
+    let wanted = overlaps.as_ref().map(|overlaps| overlaps as &dyn Fn(i64, i64) -> bool);
+    let patterns = Patterns::with_lists(ledger.kept, wanted);
     let mut accounts = Accounts::open(
         ledger.clients,
         patterns,

@@ -117,7 +117,7 @@ impl Findings<'_> {
             tradeoff: rule.tradeoff.clone(),
             look_for: finding.look_for,
             stats: finding.stats.iter().map(|(name, value)| ((*name).to_owned(), value.to_json())).collect(),
-            pattern: patterns::pattern(&finding.pattern),
+            pattern: finding.pattern.as_deref().and_then(patterns::pattern),
             cost: account.map(|_| cost::known(&finding.cost, self.priced)),
             evidence: first,
             more_evidence,

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::build::{Context, file_name};
 use super::minutes::Minutes;
@@ -45,7 +46,7 @@ impl Builder<'_> {
         user_agents.sort_by(|a, b| (Reverse(a.requests), &a.product).cmp(&(Reverse(b.requests), &b.product)));
         let mut sums = Sums { costs: cost::Costs::none(self.context.inventory), ..Sums::default() };
         let mut minutes = Minutes::default();
-        let shape = |(key, entry)| self.shape(key, entry, &mut sums, &mut minutes);
+        let shape = |(key, entry): (Arc<ShapeKey>, Entry)| self.shape(&key, entry, &mut sums, &mut minutes);
         let mut shapes: Vec<v1::Shape> = account.entries.into_iter().map(shape).collect();
         shapes.sort_by_cached_key(|shape| {
             let micros =
@@ -76,7 +77,7 @@ impl Builder<'_> {
         (client, sums)
     }
 
-    fn shape(&self, key: ShapeKey, mut entry: Entry, sums: &mut Sums, minutes: &mut Minutes) -> v1::Shape {
+    fn shape(&self, key: &ShapeKey, mut entry: Entry, sums: &mut Sums, minutes: &mut Minutes) -> v1::Shape {
         let (observed, certainty) = (observed(entry.fit), entry.certainty());
         let added = Added::of(std::mem::take(&mut entry.rows), self.received_only);
         let Added { requests, open, row, times, products, pattern, costs } = added;
@@ -115,7 +116,7 @@ impl Builder<'_> {
         sums.add_span(row.span);
         sums.open += open;
         sums.costs.add(&costs);
-        minutes.add(&key, requests, &times.sum);
+        minutes.add(key, requests, &times.sum);
         let ignored_parameters: Vec<String> =
             row.unknown_keys.iter().map(std::string::ToString::to_string).collect();
         let (latency, histogram) = (latency(&row.latency), histogram(&row.latency));
@@ -127,11 +128,11 @@ impl Builder<'_> {
         });
         v1::Shape {
             verb,
-            resource: key.resource,
-            subresource: key.subresource,
+            resource: key.resource.clone(),
+            subresource: key.subresource.clone(),
             scope: key.scope.map(Scope::as_str),
-            parameters: key.parameters,
-            misspelt: key.misspelt,
+            parameters: key.parameters.clone(),
+            misspelt: key.misspelt.clone(),
             served_from: key.served_from.as_str(),
             likely: key.likely.map(ServedFrom::as_str),
             limit: key.limit.as_str(),
@@ -196,7 +197,7 @@ impl Added {
         let one = |one: ProductRow| Self {
             requests: one.row.requests(received_only),
             open: one.row.open(),
-            times: Times::of(one.row.times(received_only)),
+            times: Times::of(one.row.times(received_only).into_owned()),
             row: one.row,
             products: vec![one.product],
             pattern: one.pattern.map_or_else(Pattern::default, |pattern| *pattern),
