@@ -143,7 +143,7 @@ fn naively(accounts: &Accounts, rules: &[Rule]) -> Found {
             if holds {
                 let by = rule.group_by;
                 let mut parts = Vec::new();
-                parts.extend(facts.key.resource.clone().filter(|_| by.resource));
+                parts.extend(facts.key.resource.as_deref().map(str::to_owned).filter(|_| by.resource));
                 parts.extend(Some(facts.product.to_owned()).filter(|_| by.product));
                 let shape = format!("{:?}", facts.key);
                 parts.extend(Some(shape).filter(|_| by.shape));
@@ -167,7 +167,9 @@ fn naively(accounts: &Accounts, rules: &[Rule]) -> Found {
             if let Some((severity, _)) = held {
                 let leading = group.leading();
                 let mut key = Vec::new();
-                key.extend(leading.key.resource.clone().filter(|_| rule.group_by.resource));
+                key.extend(
+                    leading.key.resource.as_deref().map(str::to_owned).filter(|_| rule.group_by.resource),
+                );
                 key.extend(Some(leading.product.to_owned()).filter(|_| rule.group_by.product));
                 if rule.group_by.shape {
                     key.push(leading.key.name());

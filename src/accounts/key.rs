@@ -1,5 +1,7 @@
 //! The name of a shape in the report.
 
+use std::sync::Arc;
+
 use compact_str::CompactString;
 
 use super::words;
@@ -12,13 +14,13 @@ pub struct ShapeKey {
     /// Verb; `None` for what is beyond the number of shapes that are told apart.
     pub verb: Option<Verb>,
     /// Resource with its group, or the class of another path.
-    pub resource: Option<String>,
+    pub resource: Option<Arc<str>>,
     /// Subresource.
-    pub subresource: Option<String>,
+    pub subresource: Option<Arc<str>>,
     /// How much of the resource the path names.
     pub scope: Option<Scope>,
     /// The list options in classes.
-    pub parameters: String,
+    pub parameters: Arc<str>,
     /// List options that ignored keys were likely meant to be.
     pub misspelt: Vec<String>,
     /// Where it was served from.
@@ -40,10 +42,10 @@ impl ShapeKey {
     pub(super) fn of(asked: &Asked<CompactString>, verdict: &Verdict, version: KubeVersion) -> Self {
         Self {
             verb: Some(asked.verb),
-            resource: Some(words::resource(&asked.target)),
-            subresource: words::subresource(&asked.target),
+            resource: Some(words::resource(&asked.target).into()),
+            subresource: words::subresource(&asked.target).map(Into::into),
             scope: words::scope(&asked.target),
-            parameters: words::parameters(asked),
+            parameters: words::parameters(asked).into(),
             misspelt: words::misspelt(asked),
             served_from: verdict.served_from,
             likely: verdict.likely,
@@ -61,7 +63,7 @@ impl ShapeKey {
             resource: None,
             subresource: None,
             scope: None,
-            parameters: String::new(),
+            parameters: Arc::default(),
             misspelt: Vec::new(),
             served_from: ServedFrom::NotObservable,
             likely: None,

@@ -158,9 +158,9 @@ impl Accounts {
         accounts.clients = opened;
         for key in accounts.clients.iter().flat_map(|account| account.entries.keys()) {
             if let (Some(Scope::Namespace), Some(resource)) = (key.scope, &key.resource)
-                && !accounts.namespaced.contains(resource)
+                && !accounts.namespaced.contains(&**resource)
             {
-                accounts.namespaced.insert(resource.clone());
+                accounts.namespaced.insert(resource.to_string());
             }
         }
         accounts

@@ -41,9 +41,10 @@ impl Histogram {
         self.buckets.iter().map(|packed| (packed >> COUNT_BITS, packed & COUNT))
     }
 
-    /// The greatest duration of each bucket that was hit, and its count, ascending.
-    pub fn upper_ends(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.buckets().map(|(bucket, count)| (upper_end(bucket), count))
+    /// The buckets alone.
+    #[must_use]
+    pub fn into_buckets(self) -> Buckets {
+        Buckets(self.buckets.into())
     }
 
     /// How many durations there were.
@@ -88,6 +89,17 @@ impl Histogram {
 impl Merge for Histogram {
     fn merge(&mut self, other: Self) {
         if self.count == 0 { *self = other } else { self.merge_from(&other) }
+    }
+}
+
+/// Which durations there were how often.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Buckets(Box<[u64]>);
+
+impl Buckets {
+    /// The greatest duration of each bucket that was hit, and its count, ascending.
+    pub fn upper_ends(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.0.iter().map(|packed| (upper_end(packed >> COUNT_BITS), packed & COUNT))
     }
 }
 

@@ -92,7 +92,7 @@ fn full<'f>(finding: &'f Finding, told: &mut Vec<(&'f str, &'f str)>, width: usi
         page.push_str(&titled(title, &line.plain(), width));
     }
     let mut once = |title: &str, text: &'f str| {
-        let again = (finding.rule.id.as_str(), text);
+        let again = (&*finding.rule.id, text);
         if told.contains(&again) {
             page.push_str(&titled(title, "as above", width));
             return;

@@ -24,7 +24,7 @@ pub fn render(report: &Report) -> Result<String, SerializeError> {
     let cases = cases(report);
     suite.add_test_cases(cases.iter().map(Case::test_case));
     for rule in &report.rules {
-        if !cases.iter().any(|case| case.rule.id == rule.id) {
+        if !cases.iter().any(|case| *case.rule.id == *rule.id) {
             let mut passed = TestCase::new(name(&rule.id, &rule.name), TestCaseStatus::success());
             passed.set_classname("all clients");
             suite.add_test_case(passed);

@@ -90,7 +90,7 @@ fn result(report: &Report, finding: &Finding) -> ResultObject {
     let logical = logical(finding.client.as_deref(), finding.shape.as_deref());
     let more = finding.more_evidence.iter().map(place);
     ResultObject {
-        rule_id: finding.rule.id.clone(),
+        rule_id: finding.rule.id.to_string(),
         rule_index: rule_index(report, &finding.rule.id),
         level: level(&finding.severity),
         message: message(&text(finding)),
@@ -108,7 +108,7 @@ fn held_back(report: &Report, one: &Suppressed) -> ResultObject {
     let logical = logical(one.client.as_deref(), one.shape.as_deref());
     let justification = escaped(&format!("{} (until {})", one.reason, one.expires)).into_owned();
     ResultObject {
-        rule_id: one.rule.id.clone(),
+        rule_id: one.rule.id.to_string(),
         rule_index: rule_index(report, &one.rule.id),
         level: level(&one.severity),
         message: message(&escaped(&one.message)),

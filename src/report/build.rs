@@ -3,9 +3,10 @@
 use rayon::prelude::*;
 
 use super::etcd_log::Etcd;
-use super::findings::Findings;
+use super::findings::{Findings, RuleTexts};
 use super::gather::Builder;
 use super::sums::{Sums, latency};
+use super::words::Words;
 use super::{cost, input, minutes, patterns, server_log, v1};
 use crate::accounts::Accounts;
 use crate::accounts::etcd::SLACK;
@@ -96,7 +97,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let rules = &context.rules.rules;
     let mut judged = judge(&accounts, &ledger.input, rules, &context.policy.suppressions);
     let judged_failures = std::mem::take(&mut judged.failures);
-    let builder = Builder { context, received_only, priced };
+    let builder = Builder { context, received_only, priced, words: Words::of(context) };
     let example = |exemplar: &Exemplar| builder.example(exemplar.clone());
     let told = Findings {
         accounts: &accounts,
@@ -105,6 +106,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         etcd: context.etcd,
         priced,
         is_filtered: ledger.input.filtered > 0,
+        texts: RuleTexts::of(rules),
         example: &example,
     }
     .tell(judged);

@@ -71,7 +71,7 @@ impl Facts<'_> {
         };
         match resources::is_cluster_scoped(group, resource) {
             Some(is_cluster_scoped) => !is_cluster_scoped,
-            None => self.key.resource.as_ref().is_some_and(|name| self.accounts.namespaced.contains(name)),
+            None => self.key.resource.as_ref().is_some_and(|name| self.accounts.namespaced.contains(&**name)),
         }
     }
 }

@@ -65,7 +65,7 @@ fn thresholds(rule: &Rule) -> Filled {
 pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (Finding, Vec<String>) {
     let leading = group.leading();
     let account = leading.account;
-    let resource = leading.key.resource.clone();
+    let resource = leading.key.resource.as_deref().map(str::to_owned);
     let resource = resource.filter(|_| group.rows.iter().all(|row| row.key.resource == leading.key.resource));
     let product = group.rows.iter().all(|row| row.product == leading.product);
     let product = product.then(|| leading.product.to_owned());
