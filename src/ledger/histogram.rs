@@ -2,6 +2,7 @@
 //! most, and merging is adding. Only buckets that were hit take memory.
 
 use super::Merge;
+use super::sorted::add_sorted;
 
 /// Durations in microseconds. Count, sum, least and greatest are exact.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -113,9 +114,14 @@ impl Histogram {
         self.max = self.max.max(other.max);
         self.count += other.count;
         self.sum = self.sum.saturating_add(other.sum);
-        for (bucket, count) in other.buckets() {
-            self.add(bucket, count);
-        }
+        add_sorted(
+            &mut self.buckets,
+            &other.buckets,
+            |packed| packed >> COUNT_BITS,
+            |own, packed| {
+                *own += packed & COUNT;
+            },
+        );
     }
 }
 

@@ -14,6 +14,7 @@ pub mod lives;
 mod load;
 pub mod row;
 pub mod seen;
+mod sorted;
 pub mod targets;
 pub mod timeline;
 pub mod traces;
@@ -348,8 +349,8 @@ impl Merge for Ledger {
     fn merge(&mut self, other: Self) {
         self.input.merge(other.input);
         self.versions.merge(other.versions);
-        self.clients.merge(other.clients);
         self.traces.merge(other.traces);
-        self.kept.merge(other.kept);
+        let (clients, kept) = (&mut self.clients, &mut self.kept);
+        rayon::join(|| clients.merge_side_by_side(other.clients), || kept.merge(other.kept));
     }
 }

@@ -200,7 +200,8 @@ impl<'a> Group<'a> {
     /// What the requests show when they are put in order.
     #[must_use]
     pub fn pattern(&self) -> &Pattern {
-        if let [Facts { pattern: Some(only), .. }] = &self.rows[..] {
+        let mut patterns = self.rows.iter().filter_map(|facts| facts.pattern);
+        if let (Some(only), None) = (patterns.next(), patterns.next()) {
             return only;
         }
         self.pattern.get_or_init(|| {
