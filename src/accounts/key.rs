@@ -39,7 +39,7 @@ pub struct ShapeKey {
 
 impl ShapeKey {
     /// The name of what is asked and judged so by a server of this version.
-    pub(super) fn of(asked: &Asked<CompactString>, verdict: &Verdict, version: KubeVersion) -> Self {
+    pub(super) fn of(asked: &Asked<CompactString>, verdict: Verdict, version: KubeVersion) -> Self {
         Self {
             verb: Some(asked.verb),
             resource: Some(words::resource(&asked.target).into()),

@@ -96,7 +96,7 @@ impl Measures<'_> {
         let (server, asked) = (&self.servers[usize::from(era)], shape.asked.as_borrowed());
         let verdict = judge(server, &asked, status);
         let judgement = Judgement {
-            key: Arc::new(ShapeKey::of(&shape.asked, &verdict, server.version)),
+            key: Arc::new(ShapeKey::of(&shape.asked, verdict, server.version)),
             verdict,
             certainty: certainty(server, &asked, status),
             against_model: served_against_model(server, &asked, status),
@@ -220,25 +220,27 @@ impl Accounts {
             let product = stable_hash(&*name);
             // A copy of an event that was counted elsewhere makes a row of its own where it differs in its details.
             let counted = |(_, row): &(Option<Shape>, Row)| row.events > 0;
-            let rows = rows.chain(other_rows.map(|row| (None, row))).filter(counted).map(|(shape, row)| {
-                let ask = shape.as_ref().map(|shape| ask_of(&shape.asked));
-                let pattern = ask.and_then(|ask| shown.take(product, ask));
-                let lists = match (&pattern, ask) {
-                    (Some(_), Some(ask)) => lists_of(product, ask).unwrap_or_default(),
-                    _ => Vec::new(),
-                };
-                let one = ProductRow {
-                    product: String::from(&*name),
-                    row,
-                    fit: Fit::default(),
-                    pattern,
-                    lists,
-                    slow_reads: Box::default(),
-                    cost: None,
-                    minutes: None,
-                };
-                (shape, one)
-            });
+            let rows =
+                rows.chain(other_rows.map(|row| (None, row))).filter(counted).map(|(shape, mut row)| {
+                    row.settle();
+                    let ask = shape.as_ref().map(|shape| ask_of(&shape.asked));
+                    let pattern = ask.and_then(|ask| shown.take(product, ask));
+                    let lists = match (&pattern, ask) {
+                        (Some(_), Some(ask)) => lists_of(product, ask).unwrap_or_default(),
+                        _ => Vec::new(),
+                    };
+                    let one = ProductRow {
+                        product: String::from(&*name),
+                        row,
+                        fit: Fit::default(),
+                        pattern,
+                        lists,
+                        slow_reads: Box::default(),
+                        cost: None,
+                        minutes: None,
+                    };
+                    (shape, one)
+                });
             if measures.prices.is_none() {
                 // Walks tell costs only.
                 let walks = Walks::default();

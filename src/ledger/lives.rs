@@ -217,7 +217,11 @@ impl Lives {
             life.keep_earliest(each, self.paired);
             self.excess -= before - life.excess(free);
         }
-        // Stepping down looks at everything, so that it waits for twice as much as may be kept.
+        self.step_down_if_full();
+    }
+
+    /// Stepping down looks at everything, so that it waits for twice as much as may be kept.
+    fn step_down_if_full(&mut self) {
         if self.followed.len() > 2 * self.bounds.lives || self.excess > 2 * self.bounds.budget {
             self.step_down();
         }
@@ -280,23 +284,27 @@ impl Merge for Lives {
     fn merge(&mut self, other: Self) {
         self.left_out += other.left_out;
         self.step = self.step.max(other.step);
+        let free = self.bounds.free;
         for (key, life) in other.followed {
             if !self.follows(key) {
                 self.left_out += life.seen;
                 continue;
             }
             match self.followed.entry(key) {
-                Entry::Vacant(free) => {
-                    free.insert(life);
+                Entry::Vacant(vacant) => {
+                    self.excess += life.excess(free);
+                    vacant.insert(life);
                 }
                 Entry::Occupied(own) => {
                     let own = own.into_mut();
+                    let before = own.excess(free);
                     own.seen += life.seen;
                     own.records.extend(life.records);
+                    self.excess += own.excess(free) - before;
                 }
             }
         }
-        self.step_down();
+        self.step_down_if_full();
     }
 }
 

@@ -72,8 +72,8 @@ impl Timeline {
         self.current.1 = self.current.1.saturating_add(1);
     }
 
-    /// Moves what was counted last to the other windows.
-    fn settle(&mut self) {
+    /// Moves what was counted last to the other windows: it is for those who record, and costs others time.
+    pub fn settle(&mut self) {
         let (window, count) = std::mem::take(&mut self.current);
         if count > 0 {
             self.add(window, count);

@@ -51,11 +51,18 @@ pub struct Pattern {
 
 impl Merge for Pattern {
     fn merge(&mut self, other: Self) {
+        self.merge_from(&other);
+    }
+}
+
+impl Pattern {
+    /// As [`Merge::merge`], of one that is kept.
+    pub fn merge_from(&mut self, other: &Self) {
         // An instance that makes requests of several shapes is one of each; how many they are together is not known.
         self.instances = self.instances.max(other.instances);
         self.informers.merge(other.informers);
-        self.polling.merge(other.polling);
-        self.herds.merge(other.herds);
+        self.polling.merge_from(&other.polling);
+        self.herds.merge_from(&other.herds);
         self.chains.merge(other.chains);
         self.watching.merge(other.watching);
     }
@@ -116,9 +123,9 @@ impl Patterns {
     /// and ended.
     #[must_use]
     pub fn with_lists(mut kept: Kept, wanted: Option<&dyn Fn(i64, i64) -> bool>) -> Self {
-        let (mut lists, of_lists) = kept.lists.settled();
-        let (watches, of_watches) = kept.watches.settled();
-        let (objects, of_objects) = kept.objects.settled();
+        let Kept { lists, watches, objects } = &mut kept;
+        let ((mut lists, of_lists), ((watches, of_watches), (objects, of_objects))) =
+            rayon::join(|| lists.settled(), || rayon::join(|| watches.settled(), || objects.settled()));
         let followed = AllFollowed { lists: of_lists, watches: of_watches, objects: of_objects };
         let mut under_way = wanted.map_or_else(Vec::new, |wanted| under_way(&mut lists, wanted));
         under_way.sort_unstable();
@@ -270,7 +277,9 @@ fn of_one_client(instances: &mut [Instances], log_end: i64) -> ((u64, u64), Rows
         .par_chunks_mut(TOGETHER)
         .map(|instances| {
             let mut rows = Rows::default();
-            instances.iter_mut().for_each(|one| of_one_instance(one, log_end, &mut rows));
+            for one in instances {
+                of_one_instance(one, log_end, &mut rows);
+            }
             rows
         })
         .reduce(Rows::default, Rows::add);
@@ -290,7 +299,7 @@ fn of_one_instance(one: &mut Instances, log_end: i64, rows: &mut Rows) {
     for ask in asks {
         rows.of(ask).instances += 1;
     }
-    one.life.records.sort_unstable_by_key(|record| (record.target, *record));
+    one.life.records.sort_unstable_by_key(Record::by_target);
     for of_target in one.life.records.chunk_by(|a, b| a.target == b.target) {
         of_one_target(one, of_target, log_end, rows);
     }

@@ -78,7 +78,7 @@ fn titled(title: &str, text: &str, width: usize) -> String {
 }
 
 fn line(finding: &Finding, width: usize) -> String {
-    let style = style(&finding.severity);
+    let style = style(finding.severity);
     let tag = format!("{style}{:<8}{style:#}{:<5} ", finding.severity, finding.rule.id);
     let text = wrapped(&" ".repeat(14), &" ".repeat(14), &escaped(&finding.message), width);
     format!("{tag}{}", &text[14..])

@@ -93,7 +93,7 @@ impl Case<'_> {
         let text = self.text();
         let status = if let Some(worst) = self.findings.iter().find(is_failure) {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-            status.set_message(escaped(&worst.message)).set_type(escaped(&worst.severity));
+            status.set_message(escaped(&worst.message)).set_type(escaped(worst.severity));
             status.set_description(&text);
             status
         } else if let Some(one) = self.suppressed.first().filter(|_| self.findings.is_empty()) {

@@ -92,7 +92,7 @@ fn result(report: &Report, finding: &Finding) -> ResultObject {
     ResultObject {
         rule_id: finding.rule.id.to_string(),
         rule_index: rule_index(report, &finding.rule.id),
-        level: level(&finding.severity),
+        level: level(finding.severity),
         message: message(&text(finding)),
         locations: [Location { physical_location: physical, logical_locations: vec![logical] }],
         related_locations: more
@@ -151,7 +151,7 @@ fn properties(finding: &Finding) -> Map<String, Value> {
     let verify: Vec<Value> = finding.verify.lines().map(|line| escaped(line).into_owned().into()).collect();
     let mut properties = Map::new();
     properties.insert("facts".to_owned(), facts.into());
-    properties.insert("stats".to_owned(), finding.stats.clone().into());
+    properties.insert("stats".to_owned(), Value::from_iter(finding.stats.clone()));
     properties.insert("verify".to_owned(), verify.into());
     if let Some(look_for) = &finding.look_for {
         properties.insert("afterwards".to_owned(), prose::plain(look_for).into());

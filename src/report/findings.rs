@@ -137,7 +137,7 @@ impl Findings<'_> {
             fix: finding.fix,
             tradeoff: texts.tradeoff.clone(),
             look_for: finding.look_for,
-            stats: finding.stats.iter().map(|(name, value)| ((*name).to_owned(), value.to_json())).collect(),
+            stats: finding.stats.iter().map(|(name, value)| (*name, value.to_json())).collect(),
             pattern: finding.pattern.as_deref().and_then(patterns::pattern),
             cost: account.map(|_| cost::known(&finding.cost, self.priced)),
             evidence: first,

@@ -194,10 +194,10 @@ impl Added {
     /// A request that two products share by its ID is one of each.
     fn of(rows: Vec<ProductRow>, received_only: bool) -> Self {
         // Most shapes are one product's.
-        let one = |one: ProductRow| Self {
+        let one = |mut one: ProductRow| Self {
             requests: one.row.requests(received_only),
             open: one.row.open(),
-            times: Times::of(one.row.times(received_only).into_owned()),
+            times: Times::of(one.row.take_times(received_only)),
             row: one.row,
             products: vec![one.product],
             pattern: one.pattern.map_or_else(Pattern::default, |pattern| *pattern),

@@ -207,7 +207,7 @@ impl<'a> Group<'a> {
         self.pattern.get_or_init(|| {
             let mut pattern = Box::<Pattern>::default();
             for own in self.rows.iter().filter_map(|facts| facts.pattern) {
-                pattern.merge(own.clone());
+                pattern.merge_from(own);
             }
             pattern
         })

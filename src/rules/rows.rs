@@ -114,9 +114,9 @@ impl<'a> Placed<'a> {
         for (account_at, account) in accounts.clients.iter().enumerate() {
             askers.clear();
             for (key, entry) in &account.entries {
-                let asked = entry.asked.as_deref().map(std::ptr::from_ref);
+                let question = entry.asked.as_deref().map(std::ptr::from_ref);
                 // Names and questions that are held once are known by where they are held.
-                let form = (std::ptr::from_ref(&**key), asked, entry.certainty(), entry.long_running);
+                let form = (std::ptr::from_ref(&**key), question, entry.certainty(), entry.long_running);
                 let row = number(placed.facts.len());
                 let form = *forms.entry(form).or_insert_with(|| {
                     let next = number(resources.len());

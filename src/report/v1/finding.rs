@@ -34,8 +34,7 @@ pub struct Finding {
     /// What to look for in the next log; prose.
     pub look_for: Option<String>,
     /// The numbers of docs/rules/names.md (`stats`, or `input`) that are not zero, false or empty.
-    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
-    pub stats: serde_json::Map<String, serde_json::Value>,
+    pub stats: BTreeMap<&'static str, serde_json::Value>,
     /// What the requests cost: the costliest of them, and all; null for a finding on the input.
     pub cost: Option<Cost>,
     /// Who it is.
