@@ -109,30 +109,45 @@ type Found = BTreeSet<(String, String, usize, Vec<String>, String)>;
 /// Each condition on each row, each level on each group; nothing is remembered.
 fn naively(accounts: &Accounts, rules: &[Rule]) -> Found {
     let whole = Whole::of(accounts);
+    let mut all: Vec<(usize, Facts<'_>)> = Vec::new();
+    for (index, account) in accounts.clients.iter().enumerate() {
+        for (key, entry) in &account.entries {
+            for ProductRow { product, row, fit, pattern, slow_reads, cost, .. } in &entry.rows {
+                let (pattern, cost) = (pattern.as_deref(), cost.as_deref());
+                let requests = accounts.requests(row);
+                let facts = Facts {
+                    accounts,
+                    account,
+                    key,
+                    entry,
+                    product,
+                    row,
+                    requests,
+                    fit,
+                    pattern,
+                    slow_reads,
+                    cost,
+                };
+                all.push((index, facts));
+            }
+        }
+    }
     let mut found = Found::new();
     for rule in rules.iter().filter(|rule| !rule.group_by.input) {
-        let mut groups: BTreeMap<(usize, Vec<String>), Vec<Facts<'_>>> = BTreeMap::new();
-        for (index, account) in accounts.clients.iter().enumerate() {
-            for (key, entry) in &account.entries {
-                for ProductRow { product, row, fit, pattern, slow_reads, cost, .. } in &entry.rows {
-                    let (pattern, cost) = (pattern.as_deref(), cost.as_deref());
-                    let facts =
-                        Facts { accounts, account, key, entry, product, row, fit, pattern, slow_reads, cost };
-                    let holds = rule.matches.as_ref().is_none_or(|condition| {
-                        let values: Vec<Value<'_>> =
-                            condition.names.iter().map(|name| fact(*name, &facts)).collect();
-                        condition.evaluate(&values, |name| word(name, rule)).expect("a value")
-                    });
-                    if holds {
-                        let by = rule.group_by;
-                        let mut parts = Vec::new();
-                        parts.extend(key.resource.clone().filter(|_| by.resource));
-                        parts.extend(Some(product.clone()).filter(|_| by.product));
-                        let shape = format!("{key:?}");
-                        parts.extend(Some(shape).filter(|_| by.shape));
-                        groups.entry((index, parts)).or_default().push(facts);
-                    }
-                }
+        let mut groups: BTreeMap<(usize, Vec<String>), Vec<&Facts<'_>>> = BTreeMap::new();
+        for (index, facts) in &all {
+            let holds = rule.matches.as_ref().is_none_or(|condition| {
+                let values: Vec<Value<'_>> = condition.names.iter().map(|name| fact(*name, facts)).collect();
+                condition.evaluate(&values, |name| word(name, rule)).expect("a value")
+            });
+            if holds {
+                let by = rule.group_by;
+                let mut parts = Vec::new();
+                parts.extend(facts.key.resource.as_deref().map(str::to_owned).filter(|_| by.resource));
+                parts.extend(Some(facts.product.to_owned()).filter(|_| by.product));
+                let shape = format!("{:?}", facts.key);
+                parts.extend(Some(shape).filter(|_| by.shape));
+                groups.entry((*index, parts)).or_default().push(facts);
             }
         }
         for ((account, _), rows) in groups {
@@ -152,7 +167,9 @@ fn naively(accounts: &Accounts, rules: &[Rule]) -> Found {
             if let Some((severity, _)) = held {
                 let leading = group.leading();
                 let mut key = Vec::new();
-                key.extend(leading.key.resource.clone().filter(|_| rule.group_by.resource));
+                key.extend(
+                    leading.key.resource.as_deref().map(str::to_owned).filter(|_| rule.group_by.resource),
+                );
                 key.extend(Some(leading.product.to_owned()).filter(|_| rule.group_by.product));
                 if rule.group_by.shape {
                     key.push(leading.key.name());

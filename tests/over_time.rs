@@ -300,7 +300,7 @@ proptest! {
             let clients = report.clients.iter().map(|client| (client.identity.clone(), client.timelines.clone()));
             let shapes = report.clients.iter().flat_map(|client| &client.shapes);
             let examples = shapes.flat_map(|shape| shape.example.iter().chain(&shape.more_examples));
-            let examples: Vec<String> = examples.map(|one| one.audit_id.clone()).collect();
+            let examples: Vec<String> = examples.map(|one| one.audit_id.to_string()).collect();
             (clients.collect::<Vec<_>>(), examples, report.totals.peak.clone(), report.totals.etcd_peak.clone())
         };
         let whole = report(&[&events]);

@@ -123,7 +123,7 @@ fn shape<'r>(report: &'r Report, verb: &str, resource: &str, parameters: &str) -
         .find(|shape| {
             shape.verb == verb
                 && shape.resource.as_deref() == Some(resource)
-                && shape.parameters == parameters
+                && *shape.parameters == *parameters
         })
         .expect("the shape")
 }

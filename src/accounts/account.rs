@@ -1,6 +1,7 @@
 //! One client, and who it is in words.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::{Entry, ShapeKey};
 use crate::k8s::Library;
@@ -24,8 +25,8 @@ pub struct Account {
     pub namespaces: DistinctSet,
     /// A user agent of each product, and the library that it tells.
     pub agents: BTreeMap<String, (String, Library)>,
-    /// What it asked.
-    pub entries: BTreeMap<ShapeKey, Entry>,
+    /// What it asked. Many clients ask alike, and share the names.
+    pub entries: BTreeMap<Arc<ShapeKey>, Entry>,
 }
 
 impl Account {

@@ -61,6 +61,13 @@ impl Entry {
         page_limit(&asked.options, &self.verdict?)
     }
 
+    /// Events of requests that arrived, and of those that ended.
+    #[must_use]
+    pub fn arrived_and_ended(&self) -> (u64, u64) {
+        let rows = self.rows.iter().map(|one| &one.row);
+        rows.fold((0, 0), |(arrived, ended), row| (arrived + row.received, ended + row.ended))
+    }
+
     /// How sure the verdict is.
     #[must_use]
     pub fn certainty(&self) -> Certainty {

@@ -62,7 +62,7 @@ impl Accounts {
 
 fn rows(account: &Account) -> impl Iterator<Item = (&ShapeKey, &Entry, &ProductRow)> {
     let entries = account.entries.iter();
-    entries.flat_map(|(key, entry)| entry.rows.iter().map(move |one| (key, entry, one)))
+    entries.flat_map(|(key, entry)| entry.rows.iter().map(move |one| (&**key, entry, one)))
 }
 
 /// Whether etcd may have read a collection for such requests.

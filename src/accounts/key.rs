@@ -1,6 +1,11 @@
 //! The name of a shape in the report.
 
-use crate::apiserver::{LimitVerdict, ServedFrom};
+use std::sync::Arc;
+
+use compact_str::CompactString;
+
+use super::words;
+use crate::apiserver::{Asked, LimitVerdict, ServedFrom, Verdict};
 use crate::k8s::{KubeVersion, Scope, Verb};
 
 /// What a shape looks like in the report, and its verdict. Shapes of the ledger for which these are equal are one.
@@ -9,13 +14,13 @@ pub struct ShapeKey {
     /// Verb; `None` for what is beyond the number of shapes that are told apart.
     pub verb: Option<Verb>,
     /// Resource with its group, or the class of another path.
-    pub resource: Option<String>,
+    pub resource: Option<Arc<str>>,
     /// Subresource.
-    pub subresource: Option<String>,
+    pub subresource: Option<Arc<str>>,
     /// How much of the resource the path names.
     pub scope: Option<Scope>,
     /// The list options in classes.
-    pub parameters: String,
+    pub parameters: Arc<str>,
     /// List options that ignored keys were likely meant to be.
     pub misspelt: Vec<String>,
     /// Where it was served from.
@@ -33,6 +38,42 @@ pub struct ShapeKey {
 }
 
 impl ShapeKey {
+    /// The name of what is asked and judged so by a server of this version.
+    pub(super) fn of(asked: &Asked<CompactString>, verdict: Verdict, version: KubeVersion) -> Self {
+        Self {
+            verb: Some(asked.verb),
+            resource: Some(words::resource(&asked.target).into()),
+            subresource: words::subresource(&asked.target).map(Into::into),
+            scope: words::scope(&asked.target),
+            parameters: words::parameters(asked).into(),
+            misspelt: words::misspelt(asked),
+            served_from: verdict.served_from,
+            likely: verdict.likely,
+            limit: verdict.limit,
+            rejected: verdict.rejected,
+            reason: verdict.reason.code(),
+            kube_version: version,
+        }
+    }
+
+    /// The name of all shapes beyond the number that is told apart.
+    pub(super) fn folded(version: KubeVersion) -> Self {
+        Self {
+            verb: None,
+            resource: None,
+            subresource: None,
+            scope: None,
+            parameters: Arc::default(),
+            misspelt: Vec::new(),
+            served_from: ServedFrom::NotObservable,
+            likely: None,
+            limit: LimitVerdict::Absent,
+            rejected: None,
+            reason: "folded",
+            kube_version: version,
+        }
+    }
+
     /// Whether etcd answered, for `depends` in most cases.
     #[must_use]
     pub fn is_from_etcd(&self) -> bool {

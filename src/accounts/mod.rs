@@ -8,13 +8,13 @@ mod key;
 mod walks;
 pub(crate) mod words;
 
-use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use compact_str::CompactString;
 use hashbrown::HashMap;
+use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
 pub use account::Account;
@@ -25,12 +25,13 @@ use walks::Walks;
 
 use crate::apiserver::asked::is_long_running;
 use crate::apiserver::judge::served_against_model;
-use crate::apiserver::{Asked, Certainty, LimitVerdict, ServedFrom, Server, Verdict, certainty, judge};
-use crate::classify::Shape;
+use crate::apiserver::{Asked, Certainty, Server, Verdict, certainty, judge};
+use crate::classify::{Shape, stable_hash};
 use crate::cost::{Cost, Inventory, Minutes, Prices, Work, reads_on};
 use crate::k8s::{Library, Scope};
-use crate::ledger::{Bounded, Client, ClientKey, Merge, Observed, Product, Row, ask_name, shape_hash};
-use crate::patterns::{AllFollowed, Patterns};
+use crate::ledger::lives::ask_of;
+use crate::ledger::{Bounded, Client, ClientKey, Merge, Observed, Product, Row, shape_hash};
+use crate::patterns::{AllFollowed, Listed, OfClient, Patterns};
 
 /// The name of everything beyond the number of products that are told apart.
 const OTHER_PRODUCTS: &str = "(other products)";
@@ -64,7 +65,7 @@ struct Measures<'a> {
     servers: &'a [Server],
     prices: Option<Prices<'a>>,
     /// Judgements of what was asked, by era and status: many clients ask alike.
-    known: RefCell<HashMap<Arc<Asked<CompactString>>, Vec<Known>, FxBuildHasher>>,
+    known: Mutex<HashMap<Arc<Asked<CompactString>>, Vec<Known>, FxBuildHasher>>,
 }
 
 /// A judgement, and the era and status that it is of.
@@ -73,9 +74,10 @@ type Known = (u8, Option<u16>, Judgement);
 /// How many different questions' judgements are remembered; of more, each is judged.
 const REMEMBERED: usize = 4_096;
 
-/// What the model says of a request.
-#[derive(Debug, Clone, Copy)]
+/// What the model says of a request, and the name that this gives to its shape.
+#[derive(Debug, Clone)]
 struct Judgement {
+    key: Arc<ShapeKey>,
     verdict: Verdict,
     certainty: Certainty,
     /// The server served what the model refuses.
@@ -85,20 +87,23 @@ struct Judgement {
 impl Measures<'_> {
     fn judgement(&self, shape: &Shape, status: Option<u16>) -> Judgement {
         let era = shape.era;
-        if let Some(known) = self.known.borrow().get(&shape.asked)
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known().get(&shape.asked)
             && let Some((.., judgement)) = known.iter().find(|known| (known.0, known.1) == (era, status))
         {
-            return *judgement;
+            return judgement.clone();
         }
         let (server, asked) = (&self.servers[usize::from(era)], shape.asked.as_borrowed());
+        let verdict = judge(server, &asked, status);
         let judgement = Judgement {
-            verdict: judge(server, &asked, status),
+            key: Arc::new(ShapeKey::of(&shape.asked, verdict, server.version)),
+            verdict,
             certainty: certainty(server, &asked, status),
             against_model: served_against_model(server, &asked, status),
         };
-        let mut known = self.known.borrow_mut();
+        let mut known = known();
         if known.len() < REMEMBERED {
-            known.entry(Arc::clone(&shape.asked)).or_default().push((era, status, judgement));
+            known.entry(Arc::clone(&shape.asked)).or_default().push((era, status, judgement.clone()));
         }
         judgement
     }
@@ -121,7 +126,7 @@ impl Accounts {
         let measures = Measures {
             servers,
             prices: inventory.map(|inventory| Prices { inventory, nodes_in_log: nodes }),
-            known: RefCell::default(),
+            known: Mutex::default(),
         };
         let mut accounts = Self {
             clients: Vec::new(),
@@ -137,18 +142,25 @@ impl Accounts {
                 .and_then(|prices| prices.nodes())
                 .map_or(nodes, |nodes| nodes.count),
         };
-        let known = known.into_iter().map(|(key, client)| (Some(key), client));
-        for (key, client) in known.chain(rest.map(|client| (None, client))) {
-            let account = accounts.account(key, client, &mut patterns, &measures);
-            if !account.entries.is_empty() {
-                accounts.clients.push(account);
-            }
-        }
+        let known = known.into_iter().map(|(key, client)| {
+            let shown = patterns.take(stable_hash(&key));
+            (Some(key), client, shown)
+        });
+        let rest = rest.map(|client| (None, client, OfClient::default()));
+        let all: Vec<(Option<ClientKey>, Client, OfClient)> = known.chain(rest).collect();
+        let opened = all.into_par_iter().map(|(key, client, mut shown)| {
+            let hash = key.as_ref().map(stable_hash);
+            let lists = |product, ask| hash.map(|client| patterns.lists_of((client, product, ask)).collect());
+            accounts.account(key, client, &mut shown, &lists, &measures)
+        });
+        let mut opened: Vec<Account> = opened.collect();
+        opened.retain(|account| !account.entries.is_empty());
+        accounts.clients = opened;
         for key in accounts.clients.iter().flat_map(|account| account.entries.keys()) {
             if let (Some(Scope::Namespace), Some(resource)) = (key.scope, &key.resource)
-                && !accounts.namespaced.contains(resource)
+                && !accounts.namespaced.contains(&**resource)
             {
-                accounts.namespaced.insert(resource.clone());
+                accounts.namespaced.insert(resource.to_string());
             }
         }
         accounts
@@ -175,7 +187,8 @@ impl Accounts {
         &self,
         key: Option<ClientKey>,
         client: Client,
-        patterns: &mut Patterns,
+        shown: &mut OfClient,
+        lists_of: &dyn Fn(u64, u32) -> Option<Vec<Listed>>,
         measures: &Measures<'_>,
     ) -> Account {
         let mut account = Account {
@@ -192,34 +205,50 @@ impl Accounts {
         products.extend(other_products.map(|product| (OTHER_PRODUCTS.into(), product)));
         for (name, product) in products {
             let library = Library::of(&name, &product.example);
-            account.agents.insert(String::from(name.clone()), (product.example.to_string(), library));
-            let (mut rows, other_rows) = product.rows.into_parts();
+            account.agents.insert(String::from(name.clone()), (product.example.into_string(), library));
+            let (rows, other_rows) = product.rows.into_parts();
             // What is asked alike and answered differently shows one pattern: it is told at the row with most requests.
-            rows.sort_by_cached_key(|(shape, row)| (Reverse(self.requests(row)), shape_hash(shape)));
-            let rows = rows.into_iter().map(|(shape, row)| (Some(shape), row));
+            let mut order: Vec<(Reverse<u64>, u64, usize)> = rows
+                .iter()
+                .enumerate()
+                .map(|(at, (shape, row))| (Reverse(self.requests(row)), shape_hash(shape), at))
+                .collect();
+            order.sort_unstable();
+            let mut rows: Vec<Option<(Shape, Row)>> = rows.into_iter().map(Some).collect();
+            let rows = order.into_iter().filter_map(|(.., at)| rows[at].take());
+            let rows = rows.map(|(shape, row)| (Some(shape), row));
+            let product = stable_hash(&*name);
             // A copy of an event that was counted elsewhere makes a row of its own where it differs in its details.
             let counted = |(_, row): &(Option<Shape>, Row)| row.events > 0;
-            let rows = rows.chain(other_rows.map(|row| (None, row))).filter(counted).map(|(shape, row)| {
-                let ask =
-                    account.key.as_ref().zip(shape.as_ref()).map(|(key, shape)| ask_name(key, &name, shape));
-                let pattern = ask.and_then(|ask| patterns.take(ask));
-                let lists = match (&pattern, ask) {
-                    (Some(_), Some(ask)) => patterns.lists_of(ask).collect(),
-                    _ => Vec::new(),
-                };
-                let product = name.to_string();
-                let one = ProductRow {
-                    product,
-                    row,
-                    fit: Fit::default(),
-                    pattern,
-                    lists,
-                    slow_reads: Box::default(),
-                    cost: None,
-                    minutes: None,
-                };
-                (shape, one)
-            });
+            let rows =
+                rows.chain(other_rows.map(|row| (None, row))).filter(counted).map(|(shape, mut row)| {
+                    row.settle();
+                    let ask = shape.as_ref().map(|shape| ask_of(&shape.asked));
+                    let pattern = ask.and_then(|ask| shown.take(product, ask));
+                    let lists = match (&pattern, ask) {
+                        (Some(_), Some(ask)) => lists_of(product, ask).unwrap_or_default(),
+                        _ => Vec::new(),
+                    };
+                    let one = ProductRow {
+                        product: String::from(&*name),
+                        row,
+                        fit: Fit::default(),
+                        pattern,
+                        lists,
+                        slow_reads: Box::default(),
+                        cost: None,
+                        minutes: None,
+                    };
+                    (shape, one)
+                });
+            if measures.prices.is_none() {
+                // Walks tell costs only.
+                let walks = Walks::default();
+                for (shape, one) in rows {
+                    self.enter(&mut account.entries, shape, one, measures, &walks);
+                }
+                continue;
+            }
             let rows: Vec<(Option<Shape>, ProductRow)> = rows.collect();
             let walks = Walks::of(rows.iter().filter_map(|(shape, one)| {
                 let served = self.served(&one.row);
@@ -235,7 +264,7 @@ impl Accounts {
     /// Adds a row to the entry that it belongs to. `None` is what is beyond the number of shapes.
     fn enter(
         &self,
-        entries: &mut BTreeMap<ShapeKey, Entry>,
+        entries: &mut BTreeMap<Arc<ShapeKey>, Entry>,
         shape: Option<Shape>,
         mut one: ProductRow,
         measures: &Measures<'_>,
@@ -246,7 +275,8 @@ impl Accounts {
             self.judged(measures, shape, &row.observed, requests, walks)
         } else {
             let entry = Entry { work: measures.prices.map(|_| Box::new(Work::UNKNOWN)), ..Entry::folded() };
-            (self.folded(), entry, Fit { measured: row.observed.measured(), ..Fit::default() })
+            let key = Arc::new(ShapeKey::folded(self.server.version));
+            (key, entry, Fit { measured: row.observed.measured(), ..Fit::default() })
         };
         if !etcd::reads_collections(&key, &entry) {
             one.lists = Vec::new();
@@ -294,36 +324,21 @@ impl Accounts {
         observed: &Observed,
         requests: u64,
         walks: &Walks,
-    ) -> (ShapeKey, Entry, Fit) {
+    ) -> (Arc<ShapeKey>, Entry, Fit) {
         let server = &measures.servers[usize::from(shape.era)];
         let asked = shape.asked.as_borrowed();
         // Arrivals alone tell nothing of an answer.
         let status = shape.answer.status().filter(|_| !self.received_only);
-        let Judgement { verdict, certainty, against_model } = measures.judgement(&shape, status);
+        let Judgement { key, verdict, certainty, against_model } = measures.judgement(&shape, status);
         let mut fit = compare(asked.verb, &verdict, server.version, observed);
         if against_model {
             fit.contradict += requests;
         }
-        let resource = words::resource(&shape.asked.target);
         let work = measures.prices.map(|prices| {
-            let work = prices.work(server, &asked, &verdict, &resource);
+            let work = prices.work(server, &asked, &verdict, key.resource.as_deref().unwrap_or_default());
             let pages = walks.of_page(&shape).filter(|_| reads_on(&asked.options, &verdict));
             Box::new(pages.map_or(work, |(walks, pages)| work.as_page(walks, pages)))
         });
-        let key = ShapeKey {
-            verb: Some(asked.verb),
-            resource: Some(resource),
-            subresource: words::subresource(&shape.asked.target),
-            scope: words::scope(&shape.asked.target),
-            parameters: words::parameters(&shape.asked),
-            misspelt: words::misspelt(&shape.asked),
-            served_from: verdict.served_from,
-            likely: verdict.likely,
-            limit: verdict.limit,
-            rejected: verdict.rejected,
-            reason: verdict.reason.code(),
-            kube_version: server.version,
-        };
         let entry = Entry {
             verdict: Some(verdict),
             certainty: (requests > 0, certainty),
@@ -334,22 +349,5 @@ impl Accounts {
             asked: Some(shape.asked),
         };
         (key, entry, fit)
-    }
-
-    fn folded(&self) -> ShapeKey {
-        ShapeKey {
-            verb: None,
-            resource: None,
-            subresource: None,
-            scope: None,
-            parameters: String::new(),
-            misspelt: Vec::new(),
-            served_from: ServedFrom::NotObservable,
-            likely: None,
-            limit: LimitVerdict::Absent,
-            rejected: None,
-            reason: "folded",
-            kube_version: self.server.version,
-        }
     }
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::hash::Hash;
 
 use hashbrown::{Equivalent, HashTable};
+use rayon::prelude::*;
 
 use super::Merge;
 use crate::classify::stable_hash;
@@ -169,6 +170,20 @@ impl<K: Hash + Eq, V: Default + Merge> Bounded<K, V> {
     }
 }
 
+impl<K: Hash + Eq + Send, V: Default + Merge + Send> Bounded<K, V> {
+    /// As [`Merge::merge`], of values that are large: those that both have are merged by all threads.
+    pub fn merge_side_by_side(&mut self, mut other: Self) {
+        let both = self.table.iter_mut().filter_map(|own| {
+            let same = other.table.find_entry(own.weight.1, |slot| slot.key == own.key).ok()?;
+            let (slot, _) = same.remove();
+            Some((&mut own.value, slot.value))
+        });
+        let both: Vec<(&mut V, V)> = both.collect();
+        both.into_par_iter().for_each(|(own, value)| own.merge(value));
+        self.merge(other);
+    }
+}
+
 impl<K: Hash + Eq, V: Default + Merge> Merge for Bounded<K, V> {
     fn merge(&mut self, other: Self) {
         self.bar = match (self.bar, other.bar) {
@@ -308,6 +323,9 @@ mod tests {
             let (left, right) = keys.split_at(cut.min(keys.len()));
             let mut merged = count(right);
             merged.merge(count(left));
+            prop_assert_eq!(&parts(merged), &whole);
+            let mut merged = count(right);
+            merged.merge_side_by_side(count(left));
             prop_assert_eq!(&parts(merged), &whole);
             let mut backwards = keys.clone();
             backwards.reverse();

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::Merge;
+use super::sorted::add_sorted;
 
 /// Durations in microseconds. Count, sum, least and greatest are exact.
 #[derive(Clone, Default)]
@@ -67,10 +68,11 @@ impl Histogram {
         self.buckets.iter().map(|packed| (packed >> COUNT_BITS, packed & COUNT))
     }
 
-    /// The greatest duration of each bucket that was hit, and its count, ascending.
+    /// The buckets alone.
     #[must_use]
-    pub fn upper_ends(&self) -> Vec<(u64, u64)> {
-        self.settled().buckets().map(|(bucket, count)| (upper_end(bucket), count)).collect()
+    pub fn into_buckets(mut self) -> Buckets {
+        self.settle();
+        Buckets(self.buckets.into())
     }
 
     /// How many durations there were.
@@ -118,6 +120,17 @@ impl Merge for Histogram {
     }
 }
 
+/// Which durations there were how often.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Buckets(Box<[u64]>);
+
+impl Buckets {
+    /// The greatest duration of each bucket that was hit, and its count, ascending.
+    pub fn upper_ends(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.0.iter().map(|packed| (upper_end(packed >> COUNT_BITS), packed & COUNT))
+    }
+}
+
 impl Histogram {
     /// As [`Merge::merge`], of one that is kept.
     pub fn merge_from(&mut self, other: &Self) {
@@ -128,9 +141,14 @@ impl Histogram {
         self.max = self.max.max(other.max);
         self.count += other.count;
         self.sum = self.sum.saturating_add(other.sum);
-        for (bucket, count) in other.buckets() {
-            self.add(bucket, count);
-        }
+        add_sorted(
+            &mut self.buckets,
+            &other.buckets,
+            |packed| packed >> COUNT_BITS,
+            |own, packed| {
+                *own += packed & COUNT;
+            },
+        );
         for bucket in &other.latest[..usize::from(other.held)] {
             self.add(u64::from(*bucket), 1);
         }
@@ -221,7 +239,7 @@ mod tests {
         for hits in 1..40_u64 {
             let histogram = of(&(0..hits).collect::<Vec<_>>());
             assert_eq!(histogram.percentile(100), Some(hits - 1));
-            assert_eq!(histogram.upper_ends().iter().map(|(_, count)| count).sum::<u64>(), hits);
+            assert_eq!(histogram.into_buckets().upper_ends().map(|(_, count)| count).sum::<u64>(), hits);
         }
     }
 

@@ -219,7 +219,11 @@ impl Lives {
             life.keep_earliest(each, self.paired);
             self.excess -= before - life.excess(free);
         }
-        // Stepping down looks at everything, so that it waits for a quarter more than may be kept.
+        self.step_down_if_full();
+    }
+
+    /// Stepping down looks at everything, so that it waits for a quarter more than may be kept.
+    fn step_down_if_full(&mut self) {
         let more = |bound: usize| bound + bound / 4;
         if self.followed.len() > more(self.bounds.lives) || self.excess > more(self.bounds.budget) {
             self.step_down();
@@ -254,7 +258,7 @@ impl Lives {
         }
     }
 
-    /// What was followed, the requests of each instance by time, and how much that is.
+    /// What was followed, the requests of each instance in no order, and how much that is.
     #[must_use]
     pub fn settled(&mut self) -> (Vec<Life>, Followed) {
         self.step_down();
@@ -265,9 +269,8 @@ impl Lives {
         };
         let mut lives: Vec<(u64, Life)> = self.followed.drain().collect();
         lives.sort_unstable_by_key(|(key, life)| (life.client, life.product, *key));
-        let mut lives: Vec<Life> = lives.into_iter().map(|(_, life)| life).collect();
-        for life in &mut lives {
-            life.records.sort_unstable();
+        let lives: Vec<Life> = lives.into_iter().map(|(_, life)| life).collect();
+        for life in &lives {
             let kept = life.ended();
             followed.requests += kept;
             followed.left_out += life.seen - kept;
@@ -284,23 +287,27 @@ impl Merge for Lives {
     fn merge(&mut self, other: Self) {
         self.left_out += other.left_out;
         self.step = self.step.max(other.step);
+        let free = self.bounds.free;
         for (key, life) in other.followed {
             if !self.follows(key) {
                 self.left_out += life.seen;
                 continue;
             }
             match self.followed.entry(key) {
-                Entry::Vacant(free) => {
-                    free.insert(life);
+                Entry::Vacant(vacant) => {
+                    self.excess += life.excess(free);
+                    vacant.insert(life);
                 }
                 Entry::Occupied(own) => {
                     let own = own.into_mut();
+                    let before = own.excess(free);
                     own.seen += life.seen;
                     own.records.extend(life.records);
+                    self.excess += own.excess(free) - before;
                 }
             }
         }
-        self.step_down();
+        self.step_down_if_full();
     }
 }
 
@@ -340,7 +347,10 @@ mod tests {
 
     fn told(mut lives: Lives) -> Told {
         let (lives, followed) = lives.settled();
-        let one = |life: Life| (life.instance.name.to_string(), (life.records, life.seen));
+        let one = |mut life: Life| {
+            life.records.sort_unstable();
+            (life.instance.name.to_string(), (life.records, life.seen))
+        };
         (lives.into_iter().map(one).collect(), followed)
     }
 

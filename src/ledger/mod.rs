@@ -14,6 +14,7 @@ pub mod lives;
 mod load;
 pub mod row;
 pub mod seen;
+mod sorted;
 pub mod targets;
 pub mod timeline;
 pub mod traces;
@@ -365,12 +366,6 @@ pub fn shape_hash(shape: &Shape) -> u64 {
     stable_hash(shape)
 }
 
-/// What [`Kept`] calls a row's question: hashes of its client, its product, and its shape without the answer.
-#[must_use]
-pub fn ask_name(client: &ClientKey, product: &str, shape: &Shape) -> (u64, u64, u32) {
-    (stable_hash(client), stable_hash(product), lives::ask_of(&shape.asked))
-}
-
 /// The hashes that name a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RowName {
@@ -395,8 +390,8 @@ impl Merge for Ledger {
     fn merge(&mut self, other: Self) {
         self.input.merge(other.input);
         self.versions.merge(other.versions);
-        self.clients.merge(other.clients);
         self.traces.merge(other.traces);
-        self.kept.merge(other.kept);
+        let (clients, kept) = (&mut self.clients, &mut self.kept);
+        rayon::join(|| clients.merge_side_by_side(other.clients), || kept.merge(other.kept));
     }
 }

@@ -1,5 +1,6 @@
 //! The numbers of one client's requests of one shape.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::exemplar::Exemplars;
@@ -164,6 +165,14 @@ impl Row {
         }
     }
 
+    /// Ends counting.
+    pub fn settle(&mut self) {
+        self.timeline.settle();
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.settle();
+        }
+    }
+
     /// Requests: those that ended, and long-running ones that were not seen to end. With `received_only`, arrivals.
     #[must_use]
     pub fn requests(&self, received_only: bool) -> u64 {
@@ -178,12 +187,27 @@ impl Row {
 
     /// When the requests that [`Row::requests`] counts were received.
     #[must_use]
-    pub fn times(&self, received_only: bool) -> Timeline {
+    pub fn times(&self, received_only: bool) -> Cow<'_, Timeline> {
         if received_only {
-            self.arrivals.as_deref().cloned().unwrap_or_default()
-        } else {
-            self.whole_timeline()
+            return self.arrivals.as_deref().map_or_else(Cow::default, Cow::Borrowed);
         }
+        match &self.live {
+            Some(live) if live.open() > 0 => Cow::Owned(self.whole_timeline()),
+            _ => Cow::Borrowed(&self.timeline),
+        }
+    }
+
+    /// As [`Row::times`], for which the row keeps none.
+    #[must_use]
+    pub fn take_times(&mut self, received_only: bool) -> Timeline {
+        if received_only {
+            return self.arrivals.take().map_or_else(Timeline::default, |arrivals| *arrivals);
+        }
+        let mut timeline = std::mem::take(&mut self.timeline);
+        if let Some(live) = &self.live {
+            live.add_open_to(&mut timeline);
+        }
+        timeline
     }
 
     /// When the requests were received that [`Row::times`] tells of and that were answered with neither 4xx nor 5xx, and

@@ -5,6 +5,7 @@
 //! function of the set of minutes alone, so neither order nor split matters.
 
 use super::Merge;
+use super::sorted::add_sorted;
 
 /// Windows that are kept per row: the minutes of a day and some more, so that a day's log has exact minutes. Each takes
 /// 8 bytes, and only minutes with requests take any: 12 KiB a row at most, so 100,000 rows that are all active in each
@@ -71,8 +72,8 @@ impl Timeline {
         self.current.1 = self.current.1.saturating_add(1);
     }
 
-    /// Moves what was counted last to the other windows.
-    fn settle(&mut self) {
+    /// Moves what was counted last to the other windows: it is for those who record, and costs others time.
+    pub fn settle(&mut self) {
         let (window, count) = std::mem::take(&mut self.current);
         if count > 0 {
             self.add(window, count);
@@ -159,11 +160,23 @@ impl Timeline {
             return self.merge(other.clone());
         }
         self.settle();
-        for (window, count) in other.windows.iter().chain([&other.current]) {
-            if *count > 0 {
-                self.add(*window, *count);
-            }
+        self.add_all(&other.windows);
+        let (window, count) = other.current;
+        if count > 0 {
+            self.add(window, count);
         }
+    }
+
+    /// Adds windows of the same width, and leaves as many as there are.
+    fn add_all(&mut self, windows: &[(u32, u32)]) {
+        add_sorted(
+            &mut self.windows,
+            windows,
+            |window| window.0,
+            |own, window| {
+                own.1 = own.1.saturating_add(window.1);
+            },
+        );
     }
 
     fn settled_rate(&self) -> Option<Rate> {
@@ -191,10 +204,9 @@ impl Merge for Timeline {
         while other.shift < self.shift {
             other.widen();
         }
-        let shift = self.shift;
-        for (window, count) in other.windows {
-            // Adding may widen; what follows must be as wide.
-            self.add(window >> (self.shift - shift), count);
+        self.add_all(&other.windows);
+        while self.windows.len() > MAX_WINDOWS {
+            self.widen();
         }
     }
 }

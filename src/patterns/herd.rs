@@ -104,9 +104,16 @@ impl Herds {
 
 impl Merge for Herds {
     fn merge(&mut self, other: Self) {
+        self.merge_from(&other);
+    }
+}
+
+impl Herds {
+    /// As [`Merge::merge`], of those that are kept.
+    pub fn merge_from(&mut self, other: &Self) {
         self.count += other.count;
         self.requests += other.requests;
-        other.greatest.into_iter().for_each(|herd| self.keep(herd));
+        other.greatest.iter().for_each(|herd| self.keep(*herd));
     }
 }
 

@@ -12,6 +12,7 @@ mod tests;
 pub mod watching;
 
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
@@ -28,7 +29,7 @@ use crate::ledger::{Followed, Kept, Life, Merge};
 /// A second in microseconds.
 pub(crate) const SECOND: i64 = 1_000_000;
 
-/// What a row asks: its client, its product, its shape without the answer. See [`crate::ledger::ask_name`].
+/// What a row asks: hashes of its client, its product, its shape without the answer ([`crate::ledger::lives::ask_of`]).
 pub type RowName = (u64, u64, u32);
 
 /// What a row's requests show when they are put in order.
@@ -50,11 +51,18 @@ pub struct Pattern {
 
 impl Merge for Pattern {
     fn merge(&mut self, other: Self) {
+        self.merge_from(&other);
+    }
+}
+
+impl Pattern {
+    /// As [`Merge::merge`], of one that is kept.
+    pub fn merge_from(&mut self, other: &Self) {
         // An instance that makes requests of several shapes is one of each; how many they are together is not known.
         self.instances = self.instances.max(other.instances);
         self.informers.merge(other.informers);
-        self.polling.merge(other.polling);
-        self.herds.merge(other.herds);
+        self.polling.merge_from(&other.polling);
+        self.herds.merge_from(&other.herds);
         self.chains.merge(other.chains);
         self.watching.merge(other.watching);
     }
@@ -75,11 +83,22 @@ pub struct Listed {
 /// All patterns.
 #[derive(Debug, Default)]
 pub struct Patterns {
-    rows: HashMap<RowName, Pattern, FxBuildHasher>,
+    clients: HashMap<u64, OfClient, FxBuildHasher>,
     /// How much was followed, by what it is.
     pub followed: AllFollowed,
     /// The LISTs, if they were asked for, those of a row together.
     lists: Vec<(RowName, Listed)>,
+}
+
+/// The patterns of one client, by product and question.
+#[derive(Debug, Default)]
+pub struct OfClient(HashMap<(u64, u32), Box<Pattern>, FxBuildHasher>);
+
+impl OfClient {
+    /// The pattern of a row.
+    pub fn take(&mut self, product: u64, ask: u32) -> Option<Box<Pattern>> {
+        self.0.remove(&(product, ask))
+    }
 }
 
 /// How much was followed.
@@ -97,38 +116,44 @@ impl Patterns {
     /// Rebuilds the patterns. `keep_lists` keeps when each LIST was under way.
     #[must_use]
     pub fn of(kept: Kept, keep_lists: bool) -> Self {
-        Self::with_lists(kept, &|_, _| keep_lists)
+        Self::with_lists(kept, keep_lists.then_some(&|_, _| true))
     }
 
-    /// Rebuilds the patterns, and keeps when LISTs were under way that are wanted, by when they were received and ended.
+    /// Rebuilds the patterns, and keeps when LISTs were under way that are wanted, if any are, by when they were received
+    /// and ended.
     #[must_use]
-    pub fn with_lists(mut kept: Kept, wanted: &dyn Fn(i64, i64) -> bool) -> Self {
-        let (lists, of_lists) = kept.lists.settled();
-        let (watches, of_watches) = kept.watches.settled();
-        let (objects, of_objects) = kept.objects.settled();
+    pub fn with_lists(mut kept: Kept, wanted: Option<&dyn Fn(i64, i64) -> bool>) -> Self {
+        let Kept { lists, watches, objects } = &mut kept;
+        let ((mut lists, of_lists), ((watches, of_watches), (objects, of_objects))) =
+            rayon::join(|| lists.settled(), || rayon::join(|| watches.settled(), || objects.settled()));
         let followed = AllFollowed { lists: of_lists, watches: of_watches, objects: of_objects };
-        let mut under_way = under_way(&lists, wanted);
+        let mut under_way = wanted.map_or_else(Vec::new, |wanted| under_way(&mut lists, wanted));
         under_way.sort_unstable();
         let log_end = lists.iter().chain(&watches).flat_map(|life| &life.records).map(Record::end).max();
         let log_end = log_end.unwrap_or(0);
-        let collections = Instances::joined(lists, watches, &kept.watches);
-        let objects = objects.into_iter().map(Instances::of).collect();
-        let mut rows: HashMap<RowName, Pattern, FxBuildHasher> = HashMap::default();
-        for instances in [collections, objects] {
-            // Instances of one product of a client stand together.
-            let clients: Vec<&[Instances]> = instances.chunk_by(|a, b| a.client() == b.client()).collect();
-            let parts: Vec<Vec<(RowName, Pattern)>> =
-                clients.into_par_iter().map(|instances| of_one_client(instances, log_end)).collect();
-            for (name, pattern) in parts.into_iter().flatten() {
-                rows.entry(name).or_default().merge(pattern);
+        let mut collections = Instances::joined(lists, watches, &kept.watches);
+        let mut objects: Vec<Instances> = objects.into_iter().map(Instances::of).collect();
+        // Instances of one product of a client stand together.
+        let of_clients = collections.chunk_by_mut(same_client).chain(objects.chunk_by_mut(same_client));
+        let of_clients: Vec<&mut [Instances]> = of_clients.collect();
+        let parts: Vec<((u64, u64), Rows)> =
+            of_clients.into_par_iter().map(|instances| of_one_client(instances, log_end)).collect();
+        let mut clients: HashMap<u64, OfClient, FxBuildHasher> = HashMap::default();
+        for ((client, product), rows) in parts {
+            let own = clients.entry(client).or_default();
+            for (ask, pattern) in rows.0 {
+                match own.0.entry((product, ask)) {
+                    Entry::Vacant(free) => drop(free.insert(pattern)),
+                    Entry::Occupied(mut own) => own.get_mut().merge(*pattern),
+                }
             }
         }
-        Self { rows, followed, lists: under_way }
+        Self { clients, followed, lists: under_way }
     }
 
-    /// The pattern of a row.
-    pub fn take(&mut self, row: RowName) -> Option<Box<Pattern>> {
-        self.rows.remove(&row).map(Box::new)
+    /// The patterns of a client.
+    pub fn take(&mut self, client: u64) -> OfClient {
+        self.clients.remove(&client).unwrap_or_default()
     }
 
     /// The LISTs of a row; none unless they were asked for.
@@ -139,12 +164,13 @@ impl Patterns {
     }
 }
 
-fn under_way(lives: &[Life], wanted: &dyn Fn(i64, i64) -> bool) -> Vec<(RowName, Listed)> {
+fn under_way(lives: &mut [Life], wanted: &dyn Fn(i64, i64) -> bool) -> Vec<(RowName, Listed)> {
     use crate::ledger::lives::What::{InconsistentPage, List, NextPage};
     let mut lists = Vec::new();
     for life in lives {
         // A further page is of the namespace that the first one of its target is of.
         let mut namespaces: HashMap<u32, u32, FxBuildHasher> = HashMap::default();
+        life.records.sort_unstable();
         for record in &life.records {
             let namespace = match record.what() {
                 List => {
@@ -192,7 +218,6 @@ impl Instances {
                 Some(watching) => {
                     one.watched_until = watching.until();
                     one.life.records.extend(watching.records);
-                    one.life.records.sort_unstable();
                 }
                 None if !followed.may_follow(&one.life) => one.watched_until = Some(i64::MIN),
                 None => {}
@@ -214,39 +239,68 @@ pub(crate) fn most_in_an_hour(instants: impl Iterator<Item = i64>) -> u64 {
     instants.iter().enumerate().map(|(first, from)| (until(from) - first) as u64).max().unwrap_or(0)
 }
 
+fn same_client(a: &Instances, b: &Instances) -> bool {
+    a.client() == b.client()
+}
+
 /// Rows of one product of a client, while they are being told of.
 #[derive(Debug, Default)]
-pub(crate) struct Rows(HashMap<u32, Pattern, FxBuildHasher>);
+pub(crate) struct Rows(HashMap<u32, Box<Pattern>, FxBuildHasher>);
 
 impl Rows {
     pub(crate) fn of(&mut self, ask: u32) -> &mut Pattern {
         self.0.entry(ask).or_default()
     }
+
+    /// With those of other instances of the same product of the same client.
+    fn add(mut self, other: Self) -> Self {
+        for (ask, pattern) in other.0 {
+            match self.0.entry(ask) {
+                Entry::Vacant(free) => drop(free.insert(pattern)),
+                Entry::Occupied(mut own) => {
+                    let instances = own.get().instances + pattern.instances;
+                    own.get_mut().merge(*pattern);
+                    own.get_mut().instances = instances;
+                }
+            }
+        }
+        self
+    }
 }
 
-fn of_one_client(instances: &[Instances], log_end: i64) -> Vec<(RowName, Pattern)> {
-    let mut rows = Rows::default();
+/// So many instances of one client are told of by one thread at least.
+const TOGETHER: usize = 64;
+
+fn of_one_client(instances: &mut [Instances], log_end: i64) -> ((u64, u64), Rows) {
+    let name = instances[0].client();
+    let mut rows = instances
+        .par_chunks_mut(TOGETHER)
+        .map(|instances| {
+            let mut rows = Rows::default();
+            for one in instances {
+                of_one_instance(one, log_end, &mut rows);
+            }
+            rows
+        })
+        .reduce(Rows::default, Rows::add);
     let mut reads = herd::Reads::default();
     for (index, one) in instances.iter().enumerate() {
-        of_one_instance(one, log_end, &mut rows);
         reads.add(u32::try_from(index).unwrap_or(u32::MAX), &one.life.records);
     }
     reads.tell(&mut rows);
-    let (client, product) = instances[0].client();
-    rows.0.into_iter().map(|(ask, pattern)| ((client, product, ask), pattern)).collect()
+    (name, rows)
 }
 
-fn of_one_instance(one: &Instances, log_end: i64, rows: &mut Rows) {
+/// Leaves the instance's records by target, and those of one target in the order of time.
+fn of_one_instance(one: &mut Instances, log_end: i64, rows: &mut Rows) {
     let mut asks: Vec<u32> = one.life.records.iter().map(|record| record.ask).collect();
     asks.sort_unstable();
     asks.dedup();
     for ask in asks {
         rows.of(ask).instances += 1;
     }
-    let mut records = one.life.records.clone();
-    // Stable: what is of one target stays in the order of time.
-    records.sort_by_key(|record| record.target);
-    for of_target in records.chunk_by(|a, b| a.target == b.target) {
+    one.life.records.sort_unstable_by_key(Record::by_target);
+    for of_target in one.life.records.chunk_by(|a, b| a.target == b.target) {
         of_one_target(one, of_target, log_end, rows);
     }
 }

@@ -49,22 +49,31 @@ pub struct Polling {
 }
 
 impl Polling {
-    fn name(&mut self, poller: Poller) {
-        self.busiest.push(poller);
-        self.busiest.sort_unstable_by(|a, b| (Reverse(a.reads), a).cmp(&(Reverse(b.reads), b)));
-        self.busiest.truncate(NAMED);
+    /// Names a poller if it is one of the busiest.
+    fn name(&mut self, poller: &Poller) {
+        let before = |own: &Poller| (Reverse(own.reads), own) < (Reverse(poller.reads), poller);
+        let at = self.busiest.partition_point(before);
+        if at < NAMED {
+            self.busiest.truncate(NAMED - 1);
+            self.busiest.insert(at, poller.clone());
+        }
+    }
+
+    /// As [`Merge::merge`], of one that is kept.
+    pub fn merge_from(&mut self, other: &Self) {
+        self.reads += other.reads;
+        self.pollers += other.pollers;
+        self.alone += other.alone;
+        self.intervals.merge_from(&other.intervals);
+        self.medians.merge_from(&other.medians);
+        self.spreads.merge_from(&other.spreads);
+        other.busiest.iter().for_each(|poller| self.name(poller));
     }
 }
 
 impl Merge for Polling {
     fn merge(&mut self, other: Self) {
-        self.reads += other.reads;
-        self.pollers += other.pollers;
-        self.alone += other.alone;
-        self.intervals.merge(other.intervals);
-        self.medians.merge(other.medians);
-        self.spreads.merge(other.spreads);
-        other.busiest.into_iter().for_each(|poller| self.name(poller));
+        self.merge_from(&other);
     }
 }
 
@@ -94,7 +103,7 @@ pub(super) fn tell(instance: &Instance<CompactString>, reads: &[Read], fates: &[
     for interval in &intervals {
         polling.intervals.record(*interval);
     }
-    polling.name(Poller { reads: alone.len() as u64, median, spread, instance: instance.clone() });
+    polling.name(&Poller { reads: alone.len() as u64, median, spread, instance: instance.clone() });
     for read in alone {
         rows.of(read.ask).polling.reads += 1;
     }

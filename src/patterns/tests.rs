@@ -51,11 +51,12 @@ fn life(name: &str, done: &[Did]) -> Life {
 }
 
 fn patterns(lives: &[Life]) -> HashMap<u32, Pattern> {
-    let instances: Vec<Instances> = lives.iter().cloned().map(Instances::of).collect();
-    of_one_client(&instances, 3_600 * SECOND)
-        .into_iter()
-        .map(|((_, _, ask), pattern)| (ask, pattern))
-        .collect()
+    told(lives.iter().cloned().map(Instances::of).collect())
+}
+
+fn told(mut instances: Vec<Instances>) -> HashMap<u32, Pattern> {
+    let (_, rows) = of_one_client(&mut instances, 3_600 * SECOND);
+    rows.0.into_iter().map(|(ask, pattern)| (ask, *pattern)).collect()
 }
 
 fn of(done: &[Did], ask: u32) -> Pattern {
@@ -185,7 +186,8 @@ fn a_fleet_at_once_is_a_herd_and_a_fleet_at_rest_is_none() {
     assert_eq!((greatest.instances, greatest.from, greatest.to), (40, 600 * SECOND, 600_975_000));
     // Each once in ten minutes, and at all times the same number.
     let rest: Vec<Life> = (0..600).map(|n| at(n, &[n * 1_000, 600_000 + n * 1_000])).collect();
-    assert_eq!(patterns(&rest)[&LIST].herds.count, 0);
+    let rest = &patterns(&rest)[&LIST];
+    assert_eq!((rest.herds.count, rest.instances), (0, 600));
     // One that lists in a hurry is no herd.
     let hurry: Vec<i64> = (0..100).map(|n| n * 10).collect();
     assert_eq!(patterns(&[at(0, &hurry)])[&LIST].herds.count, 0);
@@ -258,15 +260,11 @@ fn a_start_twice_has_a_watch_and_no_third_list() {
 fn what_comes_after_the_watches_that_were_followed_is_not_told() {
     let done: Vec<Did> =
         [list(0), watch(200, 300_000)].into_iter().chain((1..9).map(|n| list(n * 600_000))).collect();
-    let told = |watched_until| {
+    let alone = |watched_until| {
         let one = Instances { life: life("a", &done), watched_until };
-        let patterns: HashMap<u32, Pattern> = of_one_client(&[one], 3_600 * SECOND)
-            .into_iter()
-            .map(|((_, _, ask), pattern)| (ask, pattern))
-            .collect();
-        patterns[&LIST].polling.alone
+        told(vec![one])[&LIST].polling.alone
     };
-    assert_eq!((told(None), told(Some(200_000)), told(Some(i64::MIN))), (8, 0, 0));
+    assert_eq!((alone(None), alone(Some(200_000)), alone(Some(i64::MIN))), (8, 0, 0));
 }
 
 #[test]

@@ -121,7 +121,7 @@ pub(super) fn of_finding(finding: &Finding) -> Option<Line> {
 pub(super) fn known(cost: &Cost, requests: u64) -> Option<String> {
     let received = |work: Option<&Work>| work?.received.as_ref()?.objects;
     let (one, all) = (received(cost.per_request.as_deref()), received(cost.total.as_deref()));
-    match cost.basis.as_str() {
+    match cost.basis {
         // A write, a refusal: nothing that an inventory could tell.
         "inventory" if cost.per_request.as_deref().is_some_and(reads_nothing) => None,
         "inventory" => Some(sentence(cost, requests)),

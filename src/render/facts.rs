@@ -34,7 +34,7 @@ pub(super) fn what_and_why(finding: &Finding) -> Vec<(&'static str, Line)> {
         facts.push(("What", what(shape, finding.stats.get("shapes").and_then(Value::as_u64))));
     }
     if let Some(evidence) = &finding.evidence {
-        facts.push(("Costliest", Line::default().code(&evidence.uri)));
+        facts.push(("Costliest", Line::default().code(&*evidence.uri)));
         facts.push(("Logged at", logged(evidence, &finding.more_evidence)));
     }
     if let Some(path) = &finding.path {
@@ -55,7 +55,7 @@ pub(super) fn client(finding: &Finding) -> &str {
 }
 
 fn identity(who: &Who, client: Option<&str>) -> Line {
-    let line = match (&who.service_account, who.kind.as_str()) {
+    let line = match (&who.service_account, who.kind) {
         (Some(account), _) => {
             Line::default().text("ServiceAccount ").code(format!("{}/{}", account.namespace, account.name))
         }
@@ -93,7 +93,7 @@ fn user_agents(who: &Who) -> Line {
         Some(more) => line.text(format!(" and {more} more")),
         None => line,
     };
-    match who.library.as_str() {
+    match who.library {
         "unknown" => line.text("; of a library that is not known"),
         library => line.text(format!("; taken for {library}")),
     }
@@ -119,10 +119,10 @@ fn logged(evidence: &Evidence, more: &[Evidence]) -> Line {
     let line = Line::default()
         .code(format!("{}:{}", evidence.file, evidence.line))
         .text(", auditID ")
-        .code(&evidence.audit_id);
+        .code(&*evidence.audit_id);
     let mut told = String::new();
-    if let Some(at) = &evidence.timestamp {
-        told = format!(", {}", instant(at));
+    if let Some(at) = evidence.timestamp {
+        told = format!(", {}", instant(&at.to_string()));
     }
     if let Some(micros) = evidence.duration_micros {
         told = format!("{told}, took {}", duration(micros));
@@ -140,13 +140,13 @@ fn logged(evidence: &Evidence, more: &[Evidence]) -> Line {
 
 fn answered(path: &Path) -> Line {
     let limit = if path.limit == "ignored" { ", limit ignored" } else { "" };
-    let from = source(&path.served_from, path.likely.as_deref(), None);
-    Line::default().text(format!("{from}{limit}: {} (", path.explanation)).code(&path.reason).text(")")
+    let from = source(path.served_from, path.likely, None);
+    Line::default().text(format!("{from}{limit}: {} (", path.explanation)).code(path.reason).text(")")
 }
 
 /// How sure it is.
 fn known(path: &Path) -> Line {
-    let certainty = match path.certainty.as_str() {
+    let certainty = match path.certainty {
         "certain" => "certain, as all versions agree",
         "by-version" => "by-version, as other versions decide otherwise",
         _ => "by-config, as other settings or another etcd decide otherwise",

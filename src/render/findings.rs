@@ -78,7 +78,7 @@ fn titled(title: &str, text: &str, width: usize) -> String {
 }
 
 fn line(finding: &Finding, width: usize) -> String {
-    let style = style(&finding.severity);
+    let style = style(finding.severity);
     let tag = format!("{style}{:<8}{style:#}{:<5} ", finding.severity, finding.rule.id);
     let text = wrapped(&" ".repeat(14), &" ".repeat(14), &escaped(&finding.message), width);
     format!("{tag}{}", &text[14..])
@@ -92,7 +92,7 @@ fn full<'f>(finding: &'f Finding, told: &mut Vec<(&'f str, &'f str)>, width: usi
         page.push_str(&titled(title, &line.plain(), width));
     }
     let mut once = |title: &str, text: &'f str| {
-        let again = (finding.rule.id.as_str(), text);
+        let again = (&*finding.rule.id, text);
         if told.contains(&again) {
             page.push_str(&titled(title, "as above", width));
             return;

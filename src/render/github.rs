@@ -35,13 +35,13 @@ pub fn render(report: &Report) -> String {
 }
 
 fn annotation(finding: &Finding) -> String {
-    let level = if finding.severity == "info" { "notice" } else { finding.severity.as_str() };
+    let level = if finding.severity == "info" { "notice" } else { finding.severity };
     let title = format!("{} {}", finding.rule.id, finding.rule.name);
     let mut properties = Vec::new();
     let line;
     if let Some(evidence) = &finding.evidence {
         line = evidence.line.to_string();
-        properties.extend([("file", evidence.file.as_str()), ("line", &line)]);
+        properties.extend([("file", &*evidence.file), ("line", &line)]);
     }
     properties.push(("title", &title));
     let example = finding.evidence.as_ref().map_or_else(String::new, |evidence| {

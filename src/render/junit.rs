@@ -24,7 +24,7 @@ pub fn render(report: &Report) -> Result<String, SerializeError> {
     let cases = cases(report);
     suite.add_test_cases(cases.iter().map(Case::test_case));
     for rule in &report.rules {
-        if !cases.iter().any(|case| case.rule.id == rule.id) {
+        if !cases.iter().any(|case| *case.rule.id == *rule.id) {
             let mut passed = TestCase::new(name(&rule.id, &rule.name), TestCaseStatus::success());
             passed.set_classname("all clients");
             suite.add_test_case(passed);
@@ -93,7 +93,7 @@ impl Case<'_> {
         let text = self.text();
         let status = if let Some(worst) = self.findings.iter().find(is_failure) {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-            status.set_message(escaped(&worst.message)).set_type(escaped(&worst.severity));
+            status.set_message(escaped(&worst.message)).set_type(escaped(worst.severity));
             status.set_description(&text);
             status
         } else if let Some(one) = self.suppressed.first().filter(|_| self.findings.is_empty()) {

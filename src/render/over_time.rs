@@ -44,10 +44,12 @@ impl<'r> OverTime<'r> {
         let clients = report.clients.iter().map(|client| (key(client), client)).collect();
         // A watch may be older than the log by hours.
         let shapes = report.clients.iter().flat_map(|client| &client.shapes);
-        let first = shapes.filter(|shape| !shape.long_running).filter_map(|s| s.first_timestamp.as_deref());
-        let first = first.min().or(report.input.first_timestamp.as_deref());
-        let last = report.input.last_timestamp.as_deref();
-        let span = first.and_then(minute_of).zip(last.and_then(minute_of));
+        let first = shapes.filter(|shape| !shape.long_running).filter_map(|s| s.first_timestamp);
+        let first = match first.min() {
+            Some(first) => u32::try_from(first.0 / 60_000_000).ok(),
+            None => report.input.first_timestamp.as_deref().and_then(minute_of),
+        };
+        let span = first.zip(report.input.last_timestamp.as_deref().and_then(minute_of));
         Self { clients, span: span.map(|span| drawn(report, span)) }
     }
 
@@ -64,7 +66,7 @@ impl<'r> OverTime<'r> {
 
     fn client(&self, finding: &Finding) -> Option<&'r Client> {
         let who = finding.who.as_ref()?;
-        let key = (finding.client.as_deref()?, who.kind.as_str(), who.impersonated_by.as_deref());
+        let key = (finding.client.as_deref()?, who.kind, who.impersonated_by.as_deref());
         self.clients.get(&key).copied()
     }
 

@@ -90,9 +90,9 @@ fn result(report: &Report, finding: &Finding) -> ResultObject {
     let logical = logical(finding.client.as_deref(), finding.shape.as_deref());
     let more = finding.more_evidence.iter().map(place);
     ResultObject {
-        rule_id: finding.rule.id.clone(),
+        rule_id: finding.rule.id.to_string(),
         rule_index: rule_index(report, &finding.rule.id),
-        level: level(&finding.severity),
+        level: level(finding.severity),
         message: message(&text(finding)),
         locations: [Location { physical_location: physical, logical_locations: vec![logical] }],
         related_locations: more
@@ -108,7 +108,7 @@ fn held_back(report: &Report, one: &Suppressed) -> ResultObject {
     let logical = logical(one.client.as_deref(), one.shape.as_deref());
     let justification = escaped(&format!("{} (until {})", one.reason, one.expires)).into_owned();
     ResultObject {
-        rule_id: one.rule.id.clone(),
+        rule_id: one.rule.id.to_string(),
         rule_index: rule_index(report, &one.rule.id),
         level: level(&one.severity),
         message: message(&escaped(&one.message)),
@@ -151,7 +151,7 @@ fn properties(finding: &Finding) -> Map<String, Value> {
     let verify: Vec<Value> = finding.verify.lines().map(|line| escaped(line).into_owned().into()).collect();
     let mut properties = Map::new();
     properties.insert("facts".to_owned(), facts.into());
-    properties.insert("stats".to_owned(), finding.stats.clone().into());
+    properties.insert("stats".to_owned(), Value::from_iter(finding.stats.clone()));
     properties.insert("verify".to_owned(), verify.into());
     if let Some(look_for) = &finding.look_for {
         properties.insert("afterwards".to_owned(), prose::plain(look_for).into());

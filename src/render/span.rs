@@ -1,7 +1,8 @@
 //! The minutes that are drawn: those of nearly all requests. One event of a clock that is wrong by years would leave a
 //! single column to all others.
 
-use std::collections::BTreeMap;
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
 
 use crate::report::v1::Report;
 
@@ -14,14 +15,15 @@ const WORTH: u64 = 10;
 
 /// The first and the last minute since 1970 to draw of those of the log, and whether any are left out.
 pub(super) fn drawn(report: &Report, (first, last): (u32, u32)) -> ((u32, u32), bool) {
-    let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut counts: HashMap<u32, u64, FxBuildHasher> = HashMap::default();
     let timelines = report.clients.iter().flat_map(|client| &client.timelines);
     for point in timelines.flat_map(|timeline| &timeline.points.0) {
         if (first..=last).contains(&point.minute) {
             *counts.entry(point.minute).or_default() += u64::from(point.requests);
         }
     }
-    let counts: Vec<(u32, u64)> = counts.into_iter().collect();
+    let mut counts: Vec<(u32, u64)> = counts.into_iter().collect();
+    counts.sort_unstable();
     let length = |(first, last): (u32, u32)| u64::from(last.saturating_sub(first)) + 1;
     match densest(&counts) {
         Some(most) if length(most).saturating_mul(WORTH) <= length((first, last)) => (most, true),

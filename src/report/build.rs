@@ -3,16 +3,16 @@
 use rayon::prelude::*;
 
 use super::etcd_log::Etcd;
-use super::findings::Findings;
+use super::findings::{Findings, RuleTexts};
 use super::gather::Builder;
 use super::sums::{Sums, latency};
+use super::words::Words;
 use super::{cost, input, minutes, patterns, server_log, v1};
 use crate::accounts::Accounts;
 use crate::accounts::etcd::SLACK;
 use crate::apiserver::Server;
 use crate::cost::Inventory;
 use crate::input::{Source, Sources};
-use crate::ledger::etcd::Spans;
 use crate::ledger::{Exemplar, Ledger, ServerTimeline};
 use crate::patterns::Patterns;
 use crate::rules::{Policy, Rule, RuleSet, judge};
@@ -75,8 +75,10 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         .collect();
     let traces = server_log::traces(&mut ledger.traces);
     // Of millions of LISTs, those that may have to do with one of etcd's slow reads.
-    let slow = context.etcd.map_or_else(Spans::default, |etcd| etcd.log.lines.ranges.spans(SLACK));
-    let patterns = Patterns::with_lists(ledger.kept, &|from, to| slow.overlap(from, to));
+    let slow = context.etcd.map(|etcd| etcd.log.lines.ranges.spans(SLACK));
+    let overlaps = slow.as_ref().map(|slow| |from, to| slow.overlap(from, to));
+    let wanted = overlaps.as_ref().map(|overlaps| overlaps as &dyn Fn(i64, i64) -> bool);
+    let patterns = Patterns::with_lists(ledger.kept, wanted);
     let mut accounts = Accounts::open(
         ledger.clients,
         patterns,
@@ -95,7 +97,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let rules = &context.rules.rules;
     let mut judged = judge(&accounts, &ledger.input, rules, &context.policy.suppressions);
     let judged_failures = std::mem::take(&mut judged.failures);
-    let builder = Builder { context, received_only, priced };
+    let builder = Builder { context, received_only, priced, words: Words::of(context) };
     let example = |exemplar: &Exemplar| builder.example(exemplar.clone());
     let told = Findings {
         accounts: &accounts,
@@ -104,6 +106,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         etcd: context.etcd,
         priced,
         is_filtered: ledger.input.filtered > 0,
+        texts: RuleTexts::of(rules),
         example: &example,
     }
     .tell(judged);

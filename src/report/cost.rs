@@ -74,7 +74,7 @@ impl<'a> Priced<'a> {
 /// By the inventory.
 fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost, priced: Priced<'_>) -> v1::Cost {
     v1::Cost {
-        basis: "inventory".to_owned(),
+        basis: "inventory",
         lower_bound: all.lacks_any(priced.inventory.is_some_and(Inventory::has_sizes)),
         handled: Some(all.handled(priced.unit)),
         per_request: one.map(|one| Box::new(work(one))),
@@ -108,7 +108,7 @@ pub(super) fn known(known: &Known, priced: Priced<'_>) -> v1::Cost {
         Known::TraceCounts { items, requests } => {
             let untold = requests.saturating_sub(items.requests);
             v1::Cost {
-                basis: "trace-counts".to_owned(),
+                basis: "trace-counts",
                 lower_bound: untold > 0,
                 per_request: received(items.max, "exact", 0),
                 total: received(items.sum, "exact", untold),
@@ -116,12 +116,12 @@ pub(super) fn known(known: &Known, priced: Priced<'_>) -> v1::Cost {
             }
         }
         Known::PageLimits { one, all } => v1::Cost {
-            basis: "page-limits".to_owned(),
+            basis: "page-limits",
             per_request: received(*one, "at-most", 0),
             total: received(*all, "at-most", 0),
             ..v1::Cost::default()
         },
-        Known::Latency => v1::Cost { basis: LATENCY.to_owned(), ..v1::Cost::default() },
+        Known::Latency => v1::Cost { basis: LATENCY, ..v1::Cost::default() },
     }
 }
 

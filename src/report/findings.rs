@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use super::{Etcd, cost, patterns, v1};
@@ -21,8 +22,28 @@ pub(super) struct Findings<'a> {
     pub(super) priced: super::cost::Priced<'a>,
     /// A filter left events out.
     pub(super) is_filtered: bool,
+    /// By the rule's id.
+    pub(super) texts: HashMap<&'a str, RuleTexts>,
     /// A request in the form of the report.
     pub(super) example: &'a (dyn Fn(&crate::ledger::Exemplar) -> v1::Example + Sync),
+}
+
+/// What all findings of a rule say.
+pub(super) struct RuleTexts {
+    rule: v1::RuleRef,
+    why: v1::Shared<str>,
+    tradeoff: Option<v1::Shared<str>>,
+}
+
+impl RuleTexts {
+    pub(super) fn of(rules: &[Rule]) -> HashMap<&str, Self> {
+        let texts = |rule: &Rule| Self {
+            rule: v1::RuleRef { id: rule.id.as_str().into(), name: rule.name.as_str().into() },
+            why: rule.why.as_str().into(),
+            tradeoff: rule.tradeoff.as_deref().map(Into::into),
+        };
+        rules.iter().map(|rule| (rule.id.as_str(), texts(rule))).collect()
+    }
 }
 
 /// What the report tells of rules.
@@ -95,7 +116,7 @@ impl Findings<'_> {
     }
 
     fn finding(&self, finding: rules::Finding) -> v1::Finding {
-        let rule = self.rule(&finding.rule);
+        let texts = &self.texts[&*finding.rule];
         let account = self.account(&finding);
         let mut evidence = finding.evidence.iter().map(|one| v1::Evidence::from((self.example)(one)));
         let first = evidence.next();
@@ -106,18 +127,18 @@ impl Findings<'_> {
             who: account.map(|account| who(account, &finding)),
             path: finding.verdict.as_ref().map(path),
             fingerprint: fingerprint(account, &finding),
-            rule: v1::RuleRef { id: rule.id.clone(), name: rule.name.clone() },
-            severity: finding.severity.to_string(),
+            rule: texts.rule.clone(),
+            severity: finding.severity.as_str(),
             client: account.map(Account::identity),
             resource: finding.resource,
             shape: finding.shape,
             message: finding.message,
-            why: rule.why.clone(),
+            why: texts.why.clone(),
             fix: finding.fix,
-            tradeoff: rule.tradeoff.clone(),
+            tradeoff: texts.tradeoff.clone(),
             look_for: finding.look_for,
-            stats: finding.stats.iter().map(|(name, value)| ((*name).to_owned(), value.to_json())).collect(),
-            pattern: patterns::pattern(&finding.pattern),
+            stats: finding.stats.iter().map(|(name, value)| (*name, value.to_json())).collect(),
+            pattern: finding.pattern.as_deref().and_then(patterns::pattern),
             cost: account.map(|_| cost::known(&finding.cost, self.priced)),
             evidence: first,
             more_evidence,
@@ -152,7 +173,7 @@ impl Findings<'_> {
                 .map(|(index, finding)| {
                     let (rule, suppression) = (self.rule(&finding.rule), &self.policy.suppressions[*index]);
                     v1::Suppressed {
-                        rule: v1::RuleRef { id: rule.id.clone(), name: rule.name.clone() },
+                        rule: self.texts[&*rule.id].rule.clone(),
                         severity: finding.severity.to_string(),
                         client: self.account(finding).map(Account::identity),
                         shape: finding.shape.clone(),
@@ -178,12 +199,12 @@ fn who(account: &Account, finding: &rules::Finding) -> v1::Who {
     let at = |micros: fn((i64, i64)) -> i64| finding.span.map(|span| timestamp::format_micros(micros(span)));
     v1::Who {
         name: rules::client_name(account),
-        kind: account.kind().to_owned(),
+        kind: account.kind(),
         service_account: account
             .service_account()
             .map(|(namespace, name)| v1::ServiceAccount { namespace: namespace.into(), name: name.into() }),
         impersonated_by: account.impersonated_by().map(str::to_owned),
-        library: product.map_or("unknown", |product| account.library(product).as_str()).to_owned(),
+        library: product.map_or("unknown", |product| account.library(product).as_str()),
         user_agents: finding.user_agents.iter().cloned().collect(),
         pods: named(&account.pods),
         nodes: named(&account.nodes),
@@ -199,12 +220,12 @@ fn named(set: &DistinctSet) -> v1::Named {
 
 fn path(path: &rules::Path) -> v1::Path {
     v1::Path {
-        served_from: path.served_from.to_owned(),
-        likely: path.likely.map(str::to_owned),
-        limit: path.limit.to_owned(),
-        reason: path.reason.to_owned(),
-        explanation: path.explanation.to_owned(),
-        certainty: path.certainty.to_owned(),
+        served_from: path.served_from,
+        likely: path.likely,
+        limit: path.limit,
+        reason: path.reason,
+        explanation: path.explanation,
+        certainty: path.certainty,
         kube_version: path.kube_version.clone(),
         agree: path.observed.0,
         contradict: path.observed.1,

@@ -2,16 +2,16 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::build::{Context, file_name};
+use super::build::Context;
 use super::minutes::Minutes;
 use super::server_log::{flows, items};
-use super::sums::{
-    Sums, Times, add, distinct, histogram, latency, observed, statuses, sum_observed, sum_statuses,
-};
+use super::sums::{Sums, Times, add, distinct, latency, observed, statuses, sum_observed, sum_statuses};
+use super::words::Words;
 use super::{advice, cost, patterns, v1};
 use crate::accounts::{Account, Entry, ProductRow, ShapeKey};
-use crate::apiserver::{LimitVerdict, ServedFrom, Server};
+use crate::apiserver::{LimitVerdict, ServedFrom};
 use crate::cost::{Known, Part};
 use crate::k8s::{Scope, Verb, timestamp};
 use crate::ledger::{Merge, Row, exemplar};
@@ -21,6 +21,7 @@ pub(super) struct Builder<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) received_only: bool,
     pub(super) priced: cost::Priced<'a>,
+    pub(super) words: Words,
 }
 
 impl Builder<'_> {
@@ -45,7 +46,7 @@ impl Builder<'_> {
         user_agents.sort_by(|a, b| (Reverse(a.requests), &a.product).cmp(&(Reverse(b.requests), &b.product)));
         let mut sums = Sums { costs: cost::Costs::none(self.context.inventory), ..Sums::default() };
         let mut minutes = Minutes::default();
-        let shape = |(key, entry)| self.shape(key, entry, &mut sums, &mut minutes);
+        let shape = |(key, entry): (Arc<ShapeKey>, Entry)| self.shape(&key, entry, &mut sums, &mut minutes);
         let mut shapes: Vec<v1::Shape> = account.entries.into_iter().map(shape).collect();
         shapes.sort_by_cached_key(|shape| {
             let micros =
@@ -76,7 +77,7 @@ impl Builder<'_> {
         (client, sums)
     }
 
-    fn shape(&self, key: ShapeKey, mut entry: Entry, sums: &mut Sums, minutes: &mut Minutes) -> v1::Shape {
+    fn shape(&self, key: &ShapeKey, mut entry: Entry, sums: &mut Sums, minutes: &mut Minutes) -> v1::Shape {
         let (observed, certainty) = (observed(entry.fit), entry.certainty());
         let added = Added::of(std::mem::take(&mut entry.rows), self.received_only);
         let Added { requests, open, row, times, products, pattern, costs } = added;
@@ -88,7 +89,7 @@ impl Builder<'_> {
             items: row.items,
             page_limit: entry.page_limit(),
         };
-        let cost = cost::known(&Known::of(std::iter::once(part)), self.priced);
+        let cost = self.words.cost(&Known::of(std::iter::once(part)), self.priced);
         let verb = key.verb.map_or("other", Verb::as_str);
         let counts = &mut sums.counts;
         counts.requests += requests;
@@ -115,23 +116,23 @@ impl Builder<'_> {
         sums.add_span(row.span);
         sums.open += open;
         sums.costs.add(&costs);
-        minutes.add(&key, requests, &times.sum);
+        minutes.add(key, requests, &times.sum);
         let ignored_parameters: Vec<String> =
             row.unknown_keys.iter().map(std::string::ToString::to_string).collect();
-        let (latency, histogram) = (latency(&row.latency), histogram(&row.latency));
+        let (latency, histogram) = (latency(&row.latency), v1::Histogram(row.latency.into_buckets()));
         let flows = flows(row.flows.as_deref());
         let mut examples = row.exemplars.into_vec().into_iter().map(|exemplar| self.example(exemplar));
-        let advice = advice::misspelt(&ignored_parameters, &key.misspelt).or_else(|| {
-            let server = Server { version: key.kube_version, ..self.context.server.clone() };
-            entry.verdict.and_then(|verdict| advice::advice(verdict.reason, key.verb?, &server))
-        });
+        let misspelt = advice::misspelt(&ignored_parameters, &key.misspelt);
+        let advice = misspelt
+            .map(v1::Shared::from)
+            .or_else(|| self.words.advice(entry.verdict?.reason, key.verb?, key.kube_version, self.context));
         v1::Shape {
             verb,
-            resource: key.resource,
-            subresource: key.subresource,
+            resource: key.resource.clone().map(Into::into),
+            subresource: key.subresource.clone().map(Into::into),
             scope: key.scope.map(Scope::as_str),
-            parameters: key.parameters,
-            misspelt: key.misspelt,
+            parameters: key.parameters.clone().into(),
+            misspelt: key.misspelt.clone(),
             served_from: key.served_from.as_str(),
             likely: key.likely.map(ServedFrom::as_str),
             limit: key.limit.as_str(),
@@ -143,7 +144,7 @@ impl Builder<'_> {
                 .map_or("Shapes beyond the number that is told apart per client.", |v| v.reason.sentence()),
             advice,
             ignored_parameters,
-            kube_version: key.kube_version.to_string(),
+            kube_version: self.words.version(key.kube_version),
             products,
             requests,
             events: row.events,
@@ -151,8 +152,8 @@ impl Builder<'_> {
             latency,
             histogram,
             rate: times.rate(),
-            first_timestamp: row.span.map(|span| timestamp::format_micros(span.0)),
-            last_timestamp: row.span.map(|span| timestamp::format_micros(span.1)),
+            first_timestamp: row.span.map(|span| v1::Instant(span.0)),
+            last_timestamp: row.span.map(|span| v1::Instant(span.1)),
             statuses,
             observed,
             priority_and_fairness: flows,
@@ -166,11 +167,11 @@ impl Builder<'_> {
 
     pub(super) fn example(&self, exemplar: exemplar::Exemplar) -> v1::Example {
         v1::Example {
-            request_uri: exemplar.uri.into_string(),
-            file: file_name(&self.context.sources.list, exemplar.place.source),
+            request_uri: exemplar.uri,
+            file: self.words.file(exemplar.place.source),
             line: exemplar.place.line,
-            audit_id: exemplar.audit_id.into_string(),
-            timestamp: exemplar.received.map(timestamp::format_micros),
+            audit_id: exemplar.audit_id,
+            timestamp: exemplar.received.map(v1::Instant),
             duration_micros: exemplar.micros,
             status: exemplar.status,
         }
@@ -193,10 +194,10 @@ impl Added {
     /// A request that two products share by its ID is one of each.
     fn of(rows: Vec<ProductRow>, received_only: bool) -> Self {
         // Most shapes are one product's.
-        let one = |one: ProductRow| Self {
+        let one = |mut one: ProductRow| Self {
             requests: one.row.requests(received_only),
             open: one.row.open(),
-            times: Times::of(one.row.times(received_only)),
+            times: Times::of(one.row.take_times(received_only)),
             row: one.row,
             products: vec![one.product],
             pattern: one.pattern.map_or_else(Pattern::default, |pattern| *pattern),

@@ -3,6 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
 use super::v1;
 use crate::accounts::ShapeKey;
 use crate::ledger::{Busiest, Load, Timeline};
@@ -72,9 +75,16 @@ impl Resource {
 
 /// The peak of all requests, or of those that `of` tells of a point.
 pub(super) fn peak(clients: &[v1::Client], of: fn(&v1::Point) -> u32) -> Option<v1::Peak> {
-    let mut load = Load::default();
+    // A load changes twice for each window, and most clients are active in the same ones.
+    let mut windows: HashMap<(u32, u64), u64, FxBuildHasher> = HashMap::default();
     for timeline in clients.iter().flat_map(|client| &client.timelines) {
-        timeline.add_to(&mut load, of);
+        for point in timeline.points.0.iter().filter(|point| of(point) > 0) {
+            *windows.entry((point.minute, timeline.window_minutes)).or_default() += u64::from(of(point));
+        }
+    }
+    let mut load = Load::default();
+    for ((minute, width), requests) in windows {
+        load.add(u64::from(minute), width, requests);
     }
     let Busiest { minute, window_minutes, .. } = load.busiest()?;
     let minute = u32::try_from(minute).unwrap_or(u32::MAX);

@@ -12,6 +12,7 @@ mod patterns;
 mod server_log;
 mod sums;
 pub mod v1;
+mod words;
 
 pub use build::{Context, VersionSource, build};
 pub use etcd_log::Etcd;

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::cost::Costs;
 use super::v1;
 use crate::accounts::Fit;
-use crate::k8s::timestamp;
 use crate::ledger::timeline::Rate;
 use crate::ledger::{DistinctSet, Histogram, Load, Merge, Row, Timeline};
 
@@ -156,14 +155,6 @@ pub(super) fn distinct(set: &DistinctSet) -> v1::Distinct {
     v1::Distinct { count, more }
 }
 
-pub(super) fn histogram(histogram: &Histogram) -> Vec<v1::Bucket> {
-    histogram
-        .upper_ends()
-        .into_iter()
-        .map(|(up_to_micros, count)| v1::Bucket { up_to_micros, count })
-        .collect()
-}
-
 pub(super) fn latency(histogram: &Histogram) -> Option<v1::Latency> {
     Some(v1::Latency {
         count: histogram.count(),
@@ -180,7 +171,7 @@ fn told(rate: Rate, total: u64) -> v1::Rate {
     let tenths = |value: f64| (value * 10.0).round() / 10.0;
     v1::Rate {
         peak_per_minute: tenths(rate.peak as f64 / rate.window_minutes as f64),
-        peak_at: timestamp::format_micros(rate.peak_at),
+        peak_at: v1::Instant(rate.peak_at),
         mean_per_active_minute: tenths(total as f64 / rate.active_minutes as f64),
         active_minutes: rate.active_minutes,
         window_minutes: rate.window_minutes,

@@ -9,12 +9,15 @@ mod finding;
 mod input;
 mod pattern;
 mod server_log;
+mod shared;
 mod timeline;
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+
+use crate::ledger::histogram::Buckets;
 
 pub use cost::{Amount, Cost, CostMinute, Inventory, InventoryFile, Lack, Ranking, Work};
 pub use etcd_log::{EtcdAmount, EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow, EtcdSource};
@@ -28,6 +31,7 @@ pub use pattern::{
     Watches,
 };
 pub use server_log::{Items, PriorityAndFairness, TraceGroup};
+pub use shared::{Instant, Shared};
 pub(crate) use timeline::minute;
 pub use timeline::{Peak, PeakClient, Point, Points, Timeline};
 
@@ -193,6 +197,17 @@ pub struct Latency {
     pub p99_micros: u64,
 }
 
+/// Buckets as the ledger holds them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Histogram(pub Buckets);
+
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer
+            .collect_seq(self.0.upper_ends().map(|(up_to_micros, count)| Bucket { up_to_micros, count }))
+    }
+}
+
 /// Durations that are close to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -210,7 +225,7 @@ pub struct Rate {
     /// Most requests in one minute; with a wider window, the mean of its minutes.
     pub peak_per_minute: f64,
     /// When that minute, or window, began.
-    pub peak_at: String,
+    pub peak_at: Instant,
     /// Requests over the minutes with at least one.
     pub mean_per_active_minute: f64,
     /// Minutes in windows with at least one request.
@@ -296,13 +311,13 @@ pub struct Shape {
     pub verb: &'static str,
     /// Resource with its group, such as `deployments.apps`; a class in brackets for other paths; null for what is
     /// beyond the number of shapes that are told apart.
-    pub resource: Option<String>,
+    pub resource: Option<Shared<str>>,
     /// Subresource.
-    pub subresource: Option<String>,
+    pub subresource: Option<Shared<str>>,
     /// `cluster`, `namespace` or `object`.
     pub scope: Option<&'static str>,
     /// The query's list options in classes, such as `limit=500&resourceVersion=0`.
-    pub parameters: String,
+    pub parameters: Shared<str>,
     /// Keys that the server ignores without a word: a few of them.
     pub ignored_parameters: Vec<String>,
     /// List options that the ignored keys were likely meant to be.
@@ -322,9 +337,9 @@ pub struct Shape {
     /// One sentence.
     pub explanation: &'static str,
     /// What to change; null where nothing is wrong.
-    pub advice: Option<String>,
+    pub advice: Option<Shared<str>>,
     /// The version of Kubernetes by which it is judged.
-    pub kube_version: String,
+    pub kube_version: Shared<str>,
     /// Products of user agents that asked it.
     pub products: Vec<String>,
     /// Requests.
@@ -336,13 +351,14 @@ pub struct Shape {
     /// Durations.
     pub latency: Option<Latency>,
     /// How often which durations were: buckets that were hit, ascending.
-    pub histogram: Vec<Bucket>,
+    #[schemars(with = "Vec<Bucket>")]
+    pub histogram: Histogram,
     /// Requests a minute.
     pub rate: Option<Rate>,
     /// Received of the first event.
-    pub first_timestamp: Option<String>,
+    pub first_timestamp: Option<Instant>,
     /// Received of the last event.
-    pub last_timestamp: Option<String>,
+    pub last_timestamp: Option<Instant>,
     /// Answers by status.
     pub statuses: Statuses,
     /// How the server's own measurements fit.
@@ -354,7 +370,7 @@ pub struct Shape {
     /// What the requests show when they are put in order; null for what no pattern is made of.
     pub pattern: Option<Box<Pattern>>,
     /// What the requests cost.
-    pub cost: Cost,
+    pub cost: Shared<Cost>,
     /// The costliest request.
     pub example: Option<Example>,
     /// The next costliest.
@@ -367,13 +383,13 @@ pub struct Shape {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Example {
     /// As the client sent it, but for what a continue token holds.
-    pub request_uri: String,
-    pub file: String,
+    pub request_uri: Box<str>,
+    pub file: Shared<str>,
     /// From 1.
     pub line: u64,
     #[serde(rename = "auditID")]
-    pub audit_id: String,
-    pub timestamp: Option<String>,
+    pub audit_id: Box<str>,
+    pub timestamp: Option<Instant>,
     pub duration_micros: Option<u64>,
     pub status: Option<u16>,
 }

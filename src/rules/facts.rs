@@ -35,6 +35,8 @@ pub struct Facts<'a> {
     pub product: &'a str,
     /// The numbers.
     pub row: &'a Row,
+    /// Its requests.
+    pub requests: u64,
     /// How measurements fit the verdict.
     pub fit: &'a Fit,
     /// What the requests show when they are put in order.
@@ -69,12 +71,12 @@ impl Facts<'_> {
         };
         match resources::is_cluster_scoped(group, resource) {
             Some(is_cluster_scoped) => !is_cluster_scoped,
-            None => self.key.resource.as_ref().is_some_and(|name| self.accounts.namespaced.contains(name)),
+            None => self.key.resource.as_ref().is_some_and(|name| self.accounts.namespaced.contains(&**name)),
         }
     }
 }
 
-/// `client.*`
+/// `client.*`: told by the account and the product alone, see [`Place`](super::rows::Place).
 pub const CLIENT: &[Name<Get>] = &[
     Name {
         name: "identity",
@@ -157,7 +159,7 @@ pub const CLIENT: &[Name<Get>] = &[
     },
 ];
 
-/// `request.*`
+/// `request.*`: told by the shape alone, whoever asks, see [`Place`](super::rows::Place).
 pub const REQUEST: &[Name<Get>] = &[
     Name {
         name: "verb",

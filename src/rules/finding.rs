@@ -44,8 +44,8 @@ pub struct Finding {
     pub evidence: Vec<Exemplar>,
     /// The slow reads in etcd's own log during which LISTs among them were under way.
     pub slow_reads: Option<SlowReads>,
-    /// What the requests show when they are put in order.
-    pub pattern: Pattern,
+    /// What the requests show when they are put in order, if they show anything.
+    pub pattern: Option<Box<Pattern>>,
 }
 
 /// Where the requests were answered from, and why that is known.

@@ -8,7 +8,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::facts::Facts;
 use crate::accounts::etcd::SlowReads;
-use crate::accounts::{Account, Accounts, Entry, ShapeKey};
+use crate::accounts::{Account, Accounts, ShapeKey};
 use crate::cost::{Cost, Known, Part};
 use crate::k8s::Verb;
 use crate::ledger::{Histogram, Load, Merge, Row, Targets, timeline::Rate};
@@ -37,6 +37,8 @@ pub struct Whole<'a> {
     /// Requests by account.
     by_account: Vec<u64>,
     companions: HashMap<(usize, &'a str), Companions, FxBuildHasher>,
+    /// By account: questions of which requests were seen to arrive and not to end, and how many.
+    unfinished: Vec<HashMap<Question<'a>, u64, FxBuildHasher>>,
 }
 
 /// Whether a request changes objects.
@@ -55,6 +57,7 @@ impl<'a> Whole<'a> {
             etcd_reads: 0,
             by_account: Vec::with_capacity(accounts.clients.len()),
             companions: HashMap::default(),
+            unfinished: accounts.clients.iter().map(unfinished).collect(),
         };
         for (index, account) in accounts.clients.iter().enumerate() {
             let mut all = 0;
@@ -96,7 +99,7 @@ impl<'a> Whole<'a> {
 #[derive(Debug)]
 pub struct Group<'a> {
     /// The rows, those with the most requests first. There is one at least.
-    pub rows: Vec<Facts<'a>>,
+    pub rows: Vec<&'a Facts<'a>>,
     /// Index of the client.
     pub account: usize,
     /// What it is a part of.
@@ -104,14 +107,15 @@ pub struct Group<'a> {
     rate: OnceCell<Option<Rate>>,
     latency: OnceCell<Histogram>,
     targets: OnceCell<Targets>,
-    pattern: OnceCell<Pattern>,
+    pattern: OnceCell<Box<Pattern>>,
+    cost: OnceCell<Cost>,
 }
 
 impl<'a> Group<'a> {
     /// Rows as a group. They stand in the order of their account, which decides between those with equal requests.
     #[must_use]
-    pub fn new(mut rows: Vec<Facts<'a>>, account: usize, whole: &'a Whole<'a>) -> Self {
-        rows.sort_by_key(|facts| Reverse(whole.accounts.requests(facts.row)));
+    pub fn new(mut rows: Vec<&'a Facts<'a>>, account: usize, whole: &'a Whole<'a>) -> Self {
+        rows.sort_by_key(|facts| Reverse(facts.requests));
         Self {
             rows,
             account,
@@ -120,13 +124,14 @@ impl<'a> Group<'a> {
             latency: OnceCell::new(),
             targets: OnceCell::new(),
             pattern: OnceCell::new(),
+            cost: OnceCell::new(),
         }
     }
 
     /// The row with the most requests.
     #[must_use]
-    pub fn leading(&self) -> &Facts<'a> {
-        &self.rows[0]
+    pub fn leading(&self) -> &'a Facts<'a> {
+        self.rows[0]
     }
 
     /// A sum over the rows.
@@ -137,7 +142,7 @@ impl<'a> Group<'a> {
     /// Requests.
     #[must_use]
     pub fn requests(&self) -> u64 {
-        self.sum(|row| self.whole.accounts.requests(row))
+        self.rows.iter().map(|facts| facts.requests).sum()
     }
 
     /// Answers whose status a condition holds for.
@@ -151,7 +156,7 @@ impl<'a> Group<'a> {
         *self.rate.get_or_init(|| {
             let times = || self.rows.iter().map(|facts| facts.row.times(self.whole.accounts.received_only));
             let all = times().reduce(|mut all, times| {
-                all.merge(times);
+                all.to_mut().merge_from(&times);
                 all
             })?;
             Load::rate_of(&all, || {
@@ -195,13 +200,14 @@ impl<'a> Group<'a> {
     /// What the requests show when they are put in order.
     #[must_use]
     pub fn pattern(&self) -> &Pattern {
-        if let [Facts { pattern: Some(only), .. }] = self.rows[..] {
+        let mut patterns = self.rows.iter().filter_map(|facts| facts.pattern);
+        if let (Some(only), None) = (patterns.next(), patterns.next()) {
             return only;
         }
         self.pattern.get_or_init(|| {
-            let mut pattern = Pattern::default();
+            let mut pattern = Box::<Pattern>::default();
             for own in self.rows.iter().filter_map(|facts| facts.pattern) {
-                pattern.merge(own.clone());
+                pattern.merge_from(own);
             }
             pattern
         })
@@ -228,10 +234,12 @@ impl<'a> Group<'a> {
 
     /// What the requests cost; nothing without an inventory.
     #[must_use]
-    pub fn cost(&self) -> Cost {
-        self.rows.iter().filter_map(|facts| facts.cost).fold(Cost::default(), |mut all, cost| {
-            all.merge(*cost);
-            all
+    pub fn cost(&self) -> &Cost {
+        self.cost.get_or_init(|| {
+            self.rows.iter().filter_map(|facts| facts.cost).fold(Cost::default(), |mut all, cost| {
+                all.merge(*cost);
+                all
+            })
         })
     }
 
@@ -239,7 +247,7 @@ impl<'a> Group<'a> {
     #[must_use]
     pub fn known_cost(&self) -> Known {
         Known::of(self.rows.iter().map(|facts| Part {
-            requests: self.whole.accounts.requests(facts.row),
+            requests: facts.requests,
             work: facts.entry.work.as_deref(),
             cost: facts.cost,
             items: facts.row.items,
@@ -251,14 +259,19 @@ impl<'a> Group<'a> {
     /// so arrivals and ends are compared over all answers.
     #[must_use]
     pub fn unfinished(&self) -> u64 {
-        if self.whole.accounts.received_only {
+        let unfinished = &self.whole.unfinished[self.account];
+        if unfinished.is_empty() || self.whole.accounts.received_only {
             return 0;
         }
-        let mut asked: Vec<&ShapeKey> =
-            self.rows.iter().filter(|facts| !facts.entry.long_running).map(|facts| facts.key).collect();
-        asked.sort_unstable_by_key(|key| question(key));
-        asked.dedup_by_key(|key| question(key));
-        asked.into_iter().map(|key| unfinished(self.leading().account, key)).sum()
+        let mut asked: Vec<Question<'_>> = self
+            .rows
+            .iter()
+            .filter(|facts| !facts.entry.long_running)
+            .map(|facts| question(facts.key))
+            .collect();
+        asked.sort_unstable();
+        asked.dedup();
+        asked.into_iter().filter_map(|asked| unfinished.get(&asked)).sum()
     }
 }
 
@@ -269,14 +282,21 @@ fn question(key: &ShapeKey) -> Question<'_> {
     (key.verb, key.resource.as_deref(), key.subresource.as_deref(), key.scope, &key.parameters)
 }
 
-fn unfinished(account: &Account, asked: &ShapeKey) -> u64 {
-    let wanted = question(asked);
-    // Keys are ordered by what is asked first, so those that ask alike stand together.
-    let is_alike = |(key, _): &(&ShapeKey, &Entry)| question(key) == wanted;
-    let before = account.entries.range(..asked).rev().take_while(is_alike);
-    let after = account.entries.range(asked..).take_while(is_alike);
-    let rows = before.chain(after).flat_map(|(_, entry)| &entry.rows);
-    let (arrived, ended) =
-        rows.fold((0, 0), |(arrived, ended), one| (arrived + one.row.received, ended + one.row.ended));
-    u64::saturating_sub(arrived, ended)
+/// The questions of a client of which more requests were seen to arrive than to end.
+fn unfinished(account: &Account) -> HashMap<Question<'_>, u64, FxBuildHasher> {
+    let mut unfinished = HashMap::default();
+    let mut entries = account.entries.iter().peekable();
+    while let Some((key, entry)) = entries.next() {
+        let asked = question(key);
+        let (mut arrived, mut ended) = entry.arrived_and_ended();
+        // Keys are ordered by what is asked first, so those that ask alike stand together.
+        while let Some((_, entry)) = entries.next_if(|(key, _)| question(key) == asked) {
+            let (more_arrived, more_ended) = entry.arrived_and_ended();
+            (arrived, ended) = (arrived + more_arrived, ended + more_ended);
+        }
+        if arrived > ended {
+            unfinished.insert(asked, arrived - ended);
+        }
+    }
+    unfinished
 }

@@ -14,7 +14,7 @@ use super::facts::{CLIENT, Facts, REQUEST, SERVER};
 use super::group::Group;
 use super::input::{INPUT, InputFacts};
 use super::names::{NameRef, Root, threshold_kind};
-use super::rows::{Column, Rows, fact};
+use super::rows::{By, Column, Place, Rows, fact};
 use super::rule::{Rule, Severity};
 use super::stats::STATS;
 use super::value::{Kind, Value};
@@ -103,10 +103,16 @@ struct PartOfMatch<'r> {
 /// Whether a part holds, or why that can't be told.
 type Answer = Result<bool, String>;
 
-/// Answers by the values of the facts that a part names.
+/// Answers by what the facts that a part names are told by.
 struct Table<'r> {
-    columns: Vec<&'r Column>,
+    by: Told<'r>,
     answers: Vec<Known>,
+}
+
+/// By one number of a row's place, or by the values of facts.
+enum Told<'r> {
+    Place(By),
+    Columns(Vec<&'r Column>),
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -121,15 +127,27 @@ const LARGEST_TABLE: usize = 1 << 16;
 
 impl<'r> Table<'r> {
     fn new(part: &Part, rows: &'r Rows<'_>) -> Option<Self> {
-        let columns: Vec<&Column> = part.names.iter().map(|name| rows.column(*name)).collect();
-        let size = columns.iter().try_fold(1_usize, |size, column| size.checked_mul(column.distinct));
-        let size = size.filter(|size| *size <= LARGEST_TABLE)?;
-        Some(Self { columns, answers: vec![Known::NotYet; size] })
+        let told_by = |by: By| part.names.iter().all(|name| By::of(*name) == by);
+        let (by, size) = if told_by(By::Form) {
+            (Told::Place(By::Form), rows.forms.len())
+        } else if told_by(By::Asker) {
+            (Told::Place(By::Asker), rows.askers.len())
+        } else {
+            let columns: Vec<&Column> = part.names.iter().map(|name| rows.column(*name)).collect();
+            let size = columns.iter().try_fold(1_usize, |size, column| size.checked_mul(column.distinct))?;
+            (Told::Columns(columns), size)
+        };
+        let is_large = matches!(by, Told::Columns(_)) && size > LARGEST_TABLE;
+        (!is_large).then(|| Self { by, answers: vec![Known::NotYet; size] })
     }
 
-    fn of_row(&mut self, row: u32) -> &mut Known {
-        let ids = self.columns.iter().map(|column| (column.ids[row as usize] as usize, column.distinct));
-        let at = ids.fold(0, |at, (id, distinct)| at * distinct + id);
+    fn of_row(&mut self, place: &Place) -> &mut Known {
+        let at = match &self.by {
+            Told::Place(by) => by.number(place),
+            Told::Columns(columns) => {
+                columns.iter().fold(0, |at, column| at * column.distinct + column.id(place))
+            }
+        };
         &mut self.answers[at]
     }
 }
@@ -145,7 +163,8 @@ impl<'r> PartOfMatch<'r> {
         rows: &'r Rows<'_>,
         run: &mut impl FnMut(&Part, &[Value<'_>]) -> Answer,
     ) -> Answer {
-        let Some(known) = self.table.as_mut().map(|table| *table.of_row(row)) else {
+        let place = &rows.places[row as usize];
+        let Some(known) = self.table.as_mut().map(|table| *table.of_row(place)) else {
             return self.told(&rows.facts[row as usize], run);
         };
         if known != Known::NotYet {
@@ -153,7 +172,7 @@ impl<'r> PartOfMatch<'r> {
         }
         let answer = self.told(&rows.facts[row as usize], run);
         if let (Some(table), Ok(holds)) = (&mut self.table, &answer) {
-            *table.of_row(row) = if *holds { Known::Yes } else { Known::No };
+            *table.of_row(place) = if *holds { Known::Yes } else { Known::No };
         }
         answer
     }
@@ -171,6 +190,10 @@ impl<'r> PartOfMatch<'r> {
         holds
     }
 }
+
+/// What rows are judged together by: numbers of their account, resource, asker and shape, 0 for what a rule does not
+/// tell apart.
+type GroupKey = [u32; 4];
 
 struct OneRule<'r, 'a> {
     rule: &'r Rule,
@@ -204,12 +227,13 @@ impl<'r> OneRule<'r, '_> {
 
     fn judge_rows(&mut self) {
         let matched = self.matched();
-        let groups = self.grouped(&matched);
+        let keyed = self.keyed(matched);
         let mut memos: Vec<Memo<'static, bool>> = self.rule.levels.iter().map(|_| Memo::default()).collect();
-        for rows in groups {
-            let account = self.rows.places[rows[0] as usize].0 as usize;
-            let facts: Vec<Facts<'r>> = rows.iter().map(|row| self.rows.facts[*row as usize]).collect();
-            let group = Group::new(facts, account, &self.rows.whole);
+        let all = self.rows;
+        for rows in groups(&keyed) {
+            let facts: Vec<&'r Facts<'r>> = rows.iter().map(|(_, row)| &all.facts[*row as usize]).collect();
+            let ([account, ..], _) = rows[0];
+            let group = Group::new(facts, account as usize, &all.whole);
             let Some(severity) = self.level(&group, &mut memos) else { continue };
             self.found(&group, severity, &mut memos);
         }
@@ -217,16 +241,19 @@ impl<'r> OneRule<'r, '_> {
 
     /// A finding, or what of it no suppression holds back.
     fn found(&mut self, group: &Group<'r>, severity: Severity, memos: &mut Levels) {
+        if self.suppressions.is_empty() {
+            return self.write(group, severity, None);
+        }
         let of = |facts: &Facts<'_>| -> Vec<usize> {
             let all = self.suppressions.iter().enumerate();
             all.filter(|(_, one)| one.covers(self.rule, facts)).map(|(index, _)| index).collect()
         };
-        let covering: Vec<Vec<usize>> = group.rows.iter().map(of).collect();
+        let covering: Vec<Vec<usize>> = group.rows.iter().map(|facts| of(facts)).collect();
         let Some(first) = covering.iter().flatten().min().copied() else {
             return self.write(group, severity, None);
         };
         self.judged.used.extend(covering.iter().flatten());
-        let part = |is_covered: bool| -> Vec<Facts<'r>> {
+        let part = |is_covered: bool| -> Vec<&'r Facts<'r>> {
             let rows = group.rows.iter().zip(&covering);
             rows.filter(|(_, by)| by.is_empty() != is_covered).map(|(facts, _)| *facts).collect()
         };
@@ -265,7 +292,6 @@ impl<'r> OneRule<'r, '_> {
         parts.sort_by_key(|part| part.table.is_none());
         let rows = self.rows;
         (0..count)
-            .filter(|row| rows.facts[*row as usize].row.events > 0)
             .filter(|row| {
                 // A part that does not hold settles it, even if another can't be told.
                 let mut failed = None;
@@ -305,21 +331,19 @@ impl<'r> OneRule<'r, '_> {
         })
     }
 
-    /// Rows that are judged together.
-    fn grouped(&self, matched: &[u32]) -> Vec<Vec<u32>> {
+    /// Rows with what they are judged together by, those of a group together and in their order.
+    fn keyed(&self, matched: Vec<u32>) -> Vec<(GroupKey, u32)> {
         let by = self.rule.group_by;
-        let mut groups: HashMap<(u32, &str, &str, u32), Vec<u32>, FxBuildHasher> = HashMap::default();
-        for row in matched {
-            let (account, shape) = self.rows.places[*row as usize];
-            let facts = &self.rows.facts[*row as usize];
-            let resource = facts.key.resource.as_deref().filter(|_| by.resource).unwrap_or_default();
-            let product = if by.product { facts.product } else { "" };
-            let key = (account, resource, product, if by.shape { shape } else { 0 });
-            groups.entry(key).or_default().push(*row);
-        }
-        let mut groups: Vec<Vec<u32>> = groups.into_values().collect();
-        groups.sort_unstable();
-        groups
+        let keyed = matched.into_iter().map(|row| {
+            let Place { account, shape, form, asker } = self.rows.places[row as usize];
+            let resource = if by.resource { self.rows.forms[form as usize].1 } else { 0 };
+            let key =
+                [account, resource, if by.product { asker } else { 0 }, if by.shape { shape } else { 0 }];
+            (key, row)
+        });
+        let mut keyed: Vec<(GroupKey, u32)> = keyed.collect();
+        keyed.sort_unstable();
+        keyed
     }
 
     /// The worst level that holds.
@@ -350,4 +374,11 @@ impl<'r> OneRule<'r, '_> {
         }
         None
     }
+}
+
+/// Groups, in the order of their first rows.
+fn groups(keyed: &[(GroupKey, u32)]) -> Vec<&[(GroupKey, u32)]> {
+    let mut groups: Vec<_> = keyed.chunk_by(|(a, _), (b, _)| a == b).collect();
+    groups.sort_unstable_by_key(|rows| rows[0].1);
+    groups
 }

@@ -1,5 +1,5 @@
-//! All rows, with what each is a part of: what rules judge. Facts that many conditions ask for are columns of small
-//! numbers, so that an answer to one of their values is found without looking at a text.
+//! All rows, with what each is a part of: what rules judge. What many rows have in common is told once: a fact of the
+//! request by its form, a fact of the client by its asker, so that an answer is found without looking at a text.
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
@@ -16,50 +16,76 @@ use crate::accounts::{Accounts, ProductRow};
 pub(super) struct Rows<'a> {
     pub(super) whole: Whole<'a>,
     pub(super) facts: Vec<Facts<'a>>,
-    /// By row: index of its account, and of its shape among all.
-    pub(super) places: Vec<(u32, u32)>,
+    /// By row.
+    pub(super) places: Vec<Place>,
+    /// A row of each form, and a number of its resource.
+    pub(super) forms: Vec<(u32, u32)>,
+    /// A row of each asker.
+    pub(super) askers: Vec<u32>,
     columns: HashMap<NameRef, Column, FxBuildHasher>,
 }
 
-/// Which of the values of a fact each row has: numbers below that of the distinct ones.
+/// What a row is a part of, in numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    /// Index of its account.
+    pub(super) account: u32,
+    /// Index of its shape among all shapes of all accounts.
+    pub(super) shape: u32,
+    /// Its question and verdict: all that `request.*` and `server.*` are told by. Clients that ask alike share it.
+    pub(super) form: u32,
+    /// Its account and product: all that `client.*` is told by.
+    pub(super) asker: u32,
+}
+
+/// What a fact is told by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    Form,
+    Asker,
+}
+
+impl By {
+    pub(super) fn of(name: NameRef) -> Self {
+        if name.root == Root::Client { Self::Asker } else { Self::Form }
+    }
+
+    pub(super) fn number(self, place: &Place) -> usize {
+        match self {
+            Self::Form => place.form as usize,
+            Self::Asker => place.asker as usize,
+        }
+    }
+}
+
+/// Which of the values of a fact each form or asker has: numbers below that of the distinct ones.
 pub(super) struct Column {
-    pub(super) ids: Vec<u32>,
+    by: By,
+    ids: Vec<u32>,
     pub(super) distinct: usize,
 }
 
 impl<'a> Rows<'a> {
     pub(super) fn new(accounts: &'a Accounts, rules: &[Rule]) -> Self {
-        let mut facts = Vec::new();
-        let mut places = Vec::new();
-        let mut shapes = 0;
-        for (index, account) in accounts.clients.iter().enumerate() {
-            for (key, entry) in &account.entries {
-                for ProductRow { product, row, fit, pattern, slow_reads, cost, .. } in &entry.rows {
-                    let (pattern, cost) = (pattern.as_deref(), cost.as_deref());
-                    facts.push(Facts {
-                        accounts,
-                        account,
-                        key,
-                        entry,
-                        product,
-                        row,
-                        fit,
-                        pattern,
-                        slow_reads,
-                        cost,
-                    });
-                    places.push((u32::try_from(index).unwrap_or(u32::MAX), shapes));
-                }
-                shapes += 1;
-            }
-        }
+        let (whole, placed) = rayon::join(|| Whole::of(accounts), || Placed::of(accounts));
+        let Placed { facts, places, forms, askers } = placed;
         let parts = rules.iter().filter_map(|rule| rule.matches.as_ref()).flat_map(|matches| &matches.parts);
         let mut wanted: Vec<NameRef> = parts.flat_map(|part| part.names.iter().copied()).collect();
         wanted.sort_unstable();
         wanted.dedup();
+        let column = |name: NameRef| {
+            let values = |rows: &mut dyn Iterator<Item = u32>| {
+                Column::of(By::of(name), rows.map(|row| fact(name, &facts[row as usize])))
+            };
+            match By::of(name) {
+                By::Form => values(&mut forms.iter().map(|(row, _)| *row)),
+                By::Asker => values(&mut askers.iter().copied()),
+            }
+        };
         let columns: Vec<(NameRef, Column)> =
-            wanted.into_par_iter().map(|name| (name, Column::of(name, &facts))).collect();
-        Self { whole: Whole::of(accounts), facts, places, columns: columns.into_iter().collect() }
+            wanted.into_par_iter().map(|name| (name, column(name))).collect();
+        let columns = columns.into_iter().collect();
+        Self { whole, facts, places, forms, askers, columns }
     }
 
     /// The column of a fact that a part of a match names.
@@ -68,26 +94,78 @@ impl<'a> Rows<'a> {
     }
 }
 
-impl Column {
-    fn of(name: NameRef, facts: &[Facts<'_>]) -> Self {
-        let mut known: HashMap<Value<'_>, u32, FxBuildHasher> = HashMap::default();
-        let mut ids = Vec::with_capacity(facts.len());
-        let mut last: Option<(Value<'_>, u32)> = None;
-        for row in facts {
-            let value = fact(name, row);
-            // Rows are in the order of their clients and shapes: most are like the one before.
-            let id = match &last {
-                Some((before, id)) if *before == value => *id,
-                _ => {
-                    let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
-                    let id = *known.entry(value.clone()).or_insert(next);
-                    last = Some((value, id));
-                    id
+/// Rows, and what they are parts of.
+#[derive(Default)]
+struct Placed<'a> {
+    facts: Vec<Facts<'a>>,
+    places: Vec<Place>,
+    forms: Vec<(u32, u32)>,
+    askers: Vec<u32>,
+}
+
+impl<'a> Placed<'a> {
+    fn of(accounts: &'a Accounts) -> Self {
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let mut placed = Self::default();
+        let mut forms: HashMap<_, u32, FxBuildHasher> = HashMap::default();
+        let mut resources: HashMap<&str, u32, FxBuildHasher> = HashMap::default();
+        let mut askers: HashMap<&str, u32, FxBuildHasher> = HashMap::default();
+        let mut shape = 0;
+        for (account_at, account) in accounts.clients.iter().enumerate() {
+            askers.clear();
+            for (key, entry) in &account.entries {
+                let question = entry.asked.as_deref().map(std::ptr::from_ref);
+                // Names and questions that are held once are known by where they are held.
+                let form = (std::ptr::from_ref(&**key), question, entry.certainty(), entry.long_running);
+                let row = number(placed.facts.len());
+                let form = *forms.entry(form).or_insert_with(|| {
+                    let next = number(resources.len());
+                    let resource = key.resource.as_deref().unwrap_or_default();
+                    placed.forms.push((row, *resources.entry(resource).or_insert(next)));
+                    number(placed.forms.len() - 1)
+                });
+                for ProductRow { product, row, fit, pattern, slow_reads, cost, .. } in &entry.rows {
+                    let asker = *askers.entry(product).or_insert_with(|| {
+                        placed.askers.push(number(placed.facts.len()));
+                        number(placed.askers.len() - 1)
+                    });
+                    let (pattern, cost) = (pattern.as_deref(), cost.as_deref());
+                    let requests = accounts.requests(row);
+                    placed.facts.push(Facts {
+                        accounts,
+                        account,
+                        key,
+                        entry,
+                        product,
+                        row,
+                        requests,
+                        fit,
+                        pattern,
+                        slow_reads,
+                        cost,
+                    });
+                    placed.places.push(Place { account: number(account_at), shape, form, asker });
                 }
-            };
-            ids.push(id);
+                shape += 1;
+            }
         }
-        Self { ids, distinct: known.len() }
+        placed
+    }
+}
+
+impl Column {
+    fn of<'v>(by: By, values: impl Iterator<Item = Value<'v>>) -> Self {
+        let mut known: HashMap<Value<'v>, u32, FxBuildHasher> = HashMap::default();
+        let ids = values.map(|value| {
+            let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
+            *known.entry(value).or_insert(next)
+        });
+        Self { by, ids: ids.collect(), distinct: known.len() }
+    }
+
+    /// Which of the values a row has.
+    pub(super) fn id(&self, place: &Place) -> usize {
+        self.ids[self.by.number(place)] as usize
     }
 }
 

@@ -19,7 +19,6 @@ use super::value::{Name, Value};
 use crate::accounts::Account;
 use crate::cost::Known;
 use crate::ledger::{Exemplar, Exemplars, Merge};
-use crate::patterns::Pattern;
 
 /// Requests that are shown as evidence.
 const SHOWN: usize = 2;
@@ -66,7 +65,7 @@ fn thresholds(rule: &Rule) -> Filled {
 pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (Finding, Vec<String>) {
     let leading = group.leading();
     let account = leading.account;
-    let resource = leading.key.resource.clone();
+    let resource = leading.key.resource.as_deref().map(str::to_owned);
     let resource = resource.filter(|_| group.rows.iter().all(|row| row.key.resource == leading.key.resource));
     let product = group.rows.iter().all(|row| row.product == leading.product);
     let product = product.then(|| leading.product.to_owned());
@@ -160,7 +159,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
         user_agents,
         evidence: evidence(rule, group),
         slow_reads: group.slow_reads(),
-        pattern: group.pattern().clone(),
+        pattern: Some(group.pattern()).filter(|pattern| pattern.instances > 0).cloned().map(Box::new),
     };
     (finding, failures)
 }
@@ -196,7 +195,7 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
         user_agents: Vec::new(),
         evidence: Vec::new(),
         slow_reads: None,
-        pattern: Pattern::default(),
+        pattern: None,
     };
     (finding, failures)
 }

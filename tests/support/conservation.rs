@@ -37,7 +37,7 @@ pub fn check(report: &Report) {
         check_client(client);
     }
     check_peaks(&report.totals);
-    let of_shapes: Vec<&Cost> = shapes().map(|shape| &shape.cost).collect();
+    let of_shapes: Vec<&Cost> = shapes().map(|shape| &*shape.cost).collect();
     let of_clients: Vec<&Cost> = report.clients.iter().map(|client| &client.cost).collect();
     if report.inventory.is_some() {
         for amount in [etcd, received] {

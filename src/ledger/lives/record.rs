@@ -77,6 +77,14 @@ const WHAT_BITS: u32 = 8;
 const LATEST: i64 = 1 << 54;
 
 impl Record {
+    /// The order of an instance's records by target, and of those of one target by time.
+    #[must_use]
+    pub fn by_target(&self) -> impl Ord + use<> {
+        // One comparison decides nearly always.
+        let first = u128::from(self.target) << 64 | u128::from(self.when.cast_unsigned() ^ 1 << 63);
+        (first, self.ask, self.link, self.millis)
+    }
+
     /// The record of a request; `None` for what no pattern is made of.
     pub(super) fn of(request: &Request<'_>) -> Option<Self> {
         let received = request.received.filter(|received| *received < LATEST)?;

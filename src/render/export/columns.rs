@@ -1,7 +1,7 @@
 //! The columns of the table: the one place that says their names, types, units and meanings. The table in
 //! `docs/rows.md` is written from here.
 
-use super::rows::Value::{Bool, Integer, MaybeFloat, MaybeInteger, MaybeText, Text, Texts};
+use super::rows::Value::{Bool, Integer, MaybeFloat, MaybeInstant, MaybeInteger, MaybeText, Text, Texts};
 use super::rows::{Column, SCHEMA_VERSION, Value, etcd_gets, etcd_lists, etcd_micros, limit_ignored};
 
 const REQUESTS: &str = "requests";
@@ -175,16 +175,21 @@ pub static COLUMNS: &[Column] = &[
     column(
         "first_timestamp",
         NONE,
-        MaybeText(|row| row.shape.first_timestamp.as_deref()),
+        MaybeInstant(|row| row.shape.first_timestamp),
         "Received of the first event: RFC 3339, in UTC.",
     ),
     column(
         "last_timestamp",
         NONE,
-        MaybeText(|row| row.shape.last_timestamp.as_deref()),
+        MaybeInstant(|row| row.shape.last_timestamp),
         "Received of the last event.",
     ),
-    column("peak_at", NONE, MaybeText(|row| Some(&*row.rate()?.peak_at)), "When it began: RFC 3339, in UTC."),
+    column(
+        "peak_at",
+        NONE,
+        MaybeInstant(|row| Some(row.rate()?.peak_at)),
+        "When it began: RFC 3339, in UTC.",
+    ),
     column(
         "mean_per_active_minute",
         PER_MINUTE,
@@ -304,7 +309,7 @@ pub static COLUMNS: &[Column] = &[
     column(
         "cost_basis",
         NONE,
-        Text(|row| &row.shape.cost.basis),
+        Text(|row| row.shape.cost.basis),
         "What the next ones come from: `inventory`, `trace-counts` or `page-limits`; `latency`: there are none.",
     ),
     column(
@@ -372,7 +377,7 @@ pub static COLUMNS: &[Column] = &[
     column(
         "example_timestamp",
         NONE,
-        MaybeText(|row| row.example()?.timestamp.as_deref()),
+        MaybeInstant(|row| row.example()?.timestamp),
         "When it was received: RFC 3339, in UTC.",
     ),
     column(

@@ -50,6 +50,10 @@ fn cells(column: &Column, rows: &[Row<'_>], reader: Reader) -> Cells {
     match column.value {
         Value::Text(get) => texts(name, rows.iter().map(|row| Some(get(row))), reader),
         Value::MaybeText(get) => texts(name, rows.iter().map(get), reader),
+        Value::MaybeInstant(get) => {
+            let instants = rows.iter().map(|row| get(row).map(|at| at.to_string()));
+            Cells::new(name.into(), instants.collect::<Vec<Option<String>>>())
+        }
         Value::Texts(get) if reader == Reader::Typed => lists(name, rows.iter().map(get)),
         Value::Texts(get) => {
             let joined: Vec<String> = rows.iter().map(|row| harden(&get(row).join(","))).collect();

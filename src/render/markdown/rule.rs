@@ -8,10 +8,8 @@ use crate::report::v1::{Report, RuleInfo, RuleRef};
 /// The rules of the report's findings.
 pub(super) fn all(report: &Report) -> String {
     let found = report.findings.iter().map(|finding| &finding.rule);
-    let named: BTreeSet<&str> = found
-        .chain(report.policy.suppressed.iter().map(|one| &one.rule))
-        .map(|rule| rule.id.as_str())
-        .collect();
+    let named: BTreeSet<&str> =
+        found.chain(report.policy.suppressed.iter().map(|one| &one.rule)).map(|rule| &*rule.id).collect();
     let rules: Vec<String> = report
         .rules
         .iter()

@@ -10,7 +10,7 @@ pub struct Cost {
     /// What the numbers come from: `inventory` (`--inventory`), `trace-counts` (objects in answers, as the server's
     /// traces of slow requests count them), `page-limits` (the limit that was asked for and honoured), or `latency`:
     /// there are none, and `etcdMicros` and `latency` are all that is known.
-    pub basis: String,
+    pub basis: &'static str,
     /// Requests are left out of a sum, as the inventory lacks their resource or, where it has sizes, its size: the sums
     /// are lower bounds.
     pub lower_bound: bool,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Cost, EtcdSlow, Example, Pattern, ServiceAccount};
+use super::{Cost, EtcdSlow, Example, Instant, Pattern, ServiceAccount, Shared};
 
 /// A finding: requests of a client that a rule judges.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -14,7 +14,7 @@ pub struct Finding {
     /// The rule.
     pub rule: RuleRef,
     /// `info`, `warning` or `error`.
-    pub severity: String,
+    pub severity: &'static str,
     /// The client's identity, as in `clients[]`; null for a finding on the input.
     pub client: Option<String>,
     /// The resource, if it is one.
@@ -24,18 +24,17 @@ pub struct Finding {
     /// One sentence.
     pub message: String,
     /// What the server does and what it costs. Prose: paragraphs, lists with `- `, code in backticks.
-    pub why: String,
+    pub why: Shared<str>,
     /// What to change, for this kind of client on this server; prose.
     pub fix: String,
     /// What the fix makes worse; prose.
-    pub tradeoff: Option<String>,
+    pub tradeoff: Option<Shared<str>>,
     /// Commands, one a line, that show it: the request again, its verdict, and its events in the log.
     pub verify: String,
     /// What to look for in the next log; prose.
     pub look_for: Option<String>,
     /// The numbers of docs/rules/names.md (`stats`, or `input`) that are not zero, false or empty.
-    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
-    pub stats: serde_json::Map<String, serde_json::Value>,
+    pub stats: BTreeMap<&'static str, serde_json::Value>,
     /// What the requests cost: the costliest of them, and all; null for a finding on the input.
     pub cost: Option<Cost>,
     /// Who it is.
@@ -58,9 +57,9 @@ pub struct Finding {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RuleRef {
     /// Stable for ever.
-    pub id: String,
+    pub id: Shared<str>,
     /// The name.
-    pub name: String,
+    pub name: Shared<str>,
 }
 
 /// Who made the requests.
@@ -70,13 +69,13 @@ pub struct Who {
     /// A short name: `namespace/name` for a ServiceAccount.
     pub name: String,
     /// `service-account`, `node`, `control-plane`, `user`, `anonymous` or `user-agent`.
-    pub kind: String,
+    pub kind: &'static str,
     /// The ServiceAccount, if it is one.
     pub service_account: Option<ServiceAccount>,
     /// Who asked, where the requests impersonate.
     pub impersonated_by: Option<String>,
     /// The library that the user agent tells.
-    pub library: String,
+    pub library: &'static str,
     /// Products of user agents, and one user agent of each, as the client sent it.
     pub user_agents: BTreeMap<String, String>,
     /// The client's pods.
@@ -106,17 +105,17 @@ pub struct Named {
 #[serde(rename_all = "camelCase")]
 pub struct Path {
     /// As in `shapes[]`.
-    pub served_from: String,
+    pub served_from: &'static str,
     /// As in `shapes[]`.
-    pub likely: Option<String>,
+    pub likely: Option<&'static str>,
     /// As in `shapes[]`.
-    pub limit: String,
+    pub limit: &'static str,
     /// As in `shapes[]`.
-    pub reason: String,
+    pub reason: &'static str,
     /// As in `shapes[]`.
-    pub explanation: String,
+    pub explanation: &'static str,
     /// As in `shapes[]`.
-    pub certainty: String,
+    pub certainty: &'static str,
     /// The version of Kubernetes by which they are judged.
     pub kube_version: String,
     /// Slow requests of which the server's own measurement fits.
@@ -130,16 +129,16 @@ pub struct Path {
 #[serde(rename_all = "camelCase")]
 pub struct Evidence {
     /// The log.
-    pub file: String,
+    pub file: Shared<str>,
     /// The line in it, from 1.
     pub line: u64,
     /// The request's ID.
     #[serde(rename = "auditID")]
-    pub audit_id: String,
+    pub audit_id: Box<str>,
     /// As the client sent it, but for what a continue token holds.
-    pub uri: String,
+    pub uri: Box<str>,
     /// When it was received.
-    pub timestamp: Option<String>,
+    pub timestamp: Option<Instant>,
     /// How long it took; null for a long-running one.
     pub duration_micros: Option<u64>,
     /// The answer's status.

@@ -1,0 +1,130 @@
+//! What many parts of a report have in common and is held once, and instants that are put into words only where they
+//! are shown: a report has a part for each of a hundred thousand shapes.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Serialize, Serializer};
+
+use crate::k8s::timestamp;
+
+/// A part of a report that others have too.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Shared<T: ?Sized>(Arc<T>);
+
+impl<T: ?Sized> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T: ?Sized> Deref for Shared<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: ?Sized> From<Arc<T>> for Shared<T> {
+    fn from(held: Arc<T>) -> Self {
+        Self(held)
+    }
+}
+
+impl<T> From<T> for Shared<T> {
+    fn from(held: T) -> Self {
+        Self(Arc::new(held))
+    }
+}
+
+impl From<String> for Shared<str> {
+    fn from(text: String) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<&str> for Shared<str> {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Display for Shared<str> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self)
+    }
+}
+
+impl<T: ?Sized + Serialize> Serialize for Shared<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<T: ?Sized + JsonSchema> JsonSchema for Shared<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        T::schema_id()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}
+
+/// An instant: microseconds since 1970, RFC 3339 in UTC where it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Instant(pub i64);
+
+impl fmt::Display for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&timestamp::format_micros(self.0))
+    }
+}
+
+impl Serialize for Instant {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&timestamp::format_micros(self.0))
+    }
+}
+
+impl JsonSchema for Instant {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        String::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_contract_sees_texts_and_instants() {
+        let shared: Shared<str> = "a".into();
+        assert_eq!(
+            serde_json::to_string(&(shared, Instant(1))).expect("JSON"),
+            r#"["a","1970-01-01T00:00:00.000001Z"]"#
+        );
+        assert_eq!(schemars::schema_for!(Option<Shared<str>>), schemars::schema_for!(Option<String>));
+        assert_eq!(schemars::schema_for!(Vec<Instant>), schemars::schema_for!(Vec<String>));
+    }
+}
