@@ -38,7 +38,7 @@ pub struct ProductRow {
     /// The product.
     pub product: String,
     /// The numbers.
-    pub row: Row,
+    pub row: Box<Row>,
     /// How the server's own measurements fit.
     pub fit: Fit,
     /// What the requests show when they are put in order.

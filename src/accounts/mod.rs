@@ -206,20 +206,13 @@ impl Accounts {
         for (name, product) in products {
             let library = Library::of(&name, &product.example);
             account.agents.insert(String::from(name.clone()), (product.example.into_string(), library));
-            let (rows, other_rows) = product.rows.into_parts();
+            let (mut rows, other_rows) = product.rows.into_parts();
             // What is asked alike and answered differently shows one pattern: it is told at the row with most requests.
-            let mut order: Vec<(Reverse<u64>, u64, usize)> = rows
-                .iter()
-                .enumerate()
-                .map(|(at, (shape, row))| (Reverse(self.requests(row)), shape_hash(shape), at))
-                .collect();
-            order.sort_unstable();
-            let mut rows: Vec<Option<(Shape, Row)>> = rows.into_iter().map(Some).collect();
-            let rows = order.into_iter().filter_map(|(.., at)| rows[at].take());
-            let rows = rows.map(|(shape, row)| (Some(shape), row));
+            rows.sort_by_cached_key(|(shape, row)| (Reverse(self.requests(row)), shape_hash(shape)));
+            let rows = rows.into_iter().map(|(shape, row)| (Some(shape), row));
             let product = stable_hash(&*name);
             // A copy of an event that was counted elsewhere makes a row of its own where it differs in its details.
-            let counted = |(_, row): &(Option<Shape>, Row)| row.events > 0;
+            let counted = |(_, row): &(Option<Shape>, Box<Row>)| row.events > 0;
             let rows =
                 rows.chain(other_rows.map(|row| (None, row))).filter(counted).map(|(shape, mut row)| {
                     row.settle();

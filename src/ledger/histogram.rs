@@ -40,7 +40,7 @@ impl Histogram {
     }
 
     /// Moves what was hit last to the other buckets.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         for held in 0..usize::from(std::mem::take(&mut self.held)) {
             self.add(u64::from(self.latest[held]), 1);
         }

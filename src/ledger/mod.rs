@@ -198,8 +198,8 @@ pub struct Product {
     pub example: Box<str>,
     /// Hash of the user agent that was seen last; most are the same again.
     last_agent: u64,
-    /// Its requests by shape.
-    pub rows: Bounded<Shape, Row>,
+    /// Its requests by shape. A row has its own memory: a table's slots stand half empty.
+    pub rows: Bounded<Shape, Box<Row>>,
 }
 
 impl Default for Product {

@@ -168,6 +168,7 @@ impl Row {
     /// Ends counting.
     pub fn settle(&mut self) {
         self.timeline.settle();
+        self.latency.settle();
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.settle();
         }
@@ -230,6 +231,12 @@ impl Row {
             live.add_open_to(&mut timeline);
         }
         timeline
+    }
+}
+
+impl Merge for Box<Row> {
+    fn merge(&mut self, other: Self) {
+        Row::merge(self, *other);
     }
 }
 

@@ -95,6 +95,9 @@ impl Timeline {
                 Err(at) => at,
             },
         };
+        if self.windows.len() == self.windows.capacity() {
+            self.windows.reserve_exact(self.windows.len() / 4 + 2);
+        }
         self.windows.insert(at, (window, count));
         while self.windows.len() > MAX_WINDOWS {
             self.widen();

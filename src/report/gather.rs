@@ -198,7 +198,7 @@ impl Added {
             requests: one.row.requests(received_only),
             open: one.row.open(),
             times: Times::of(one.row.take_times(received_only)),
-            row: one.row,
+            row: *one.row,
             products: vec![one.product],
             pattern: one.pattern.map_or_else(Pattern::default, |pattern| *pattern),
             costs: cost::Costs {
