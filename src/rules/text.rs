@@ -193,7 +193,9 @@ pub type Values = Vec<(&'static str, Found<'static>)>;
 pub struct Named {
     /// The name.
     pub name: String,
-    /// The facts.
+    /// What it is.
+    pub root: Root,
+    /// The facts that tell anything.
     pub facts: Arc<Values>,
     /// What becomes of a text in them.
     pub kept: fn(&str) -> String,
@@ -206,7 +208,11 @@ impl Object for Named {
 
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         let key = key.as_str()?;
-        let (_, found) = self.facts.iter().find(|(name, _)| *name == key)?;
+        let found = self.facts.iter().find(|(name, _)| *name == key).map(|(_, found)| found);
+        let Some(found) = found else {
+            let (_, kind) = Scope { roots: &Root::ALL, thresholds: &[] }.find(self.root, key)?;
+            return Some(kind.nothing().to_template());
+        };
         Some(match found {
             Found::Text(text) => (self.kept)(text).into(),
             Found::Texts(texts) => texts.iter().map(|text| Value::from((self.kept)(text))).collect(),
@@ -215,7 +221,8 @@ impl Object for Named {
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        Enumerator::Values(self.facts.iter().map(|(name, _)| Value::from(*name)).collect())
+        let names = self.root.names().into_iter();
+        Enumerator::Values(names.map(|(name, ..)| Value::from(name)).collect())
     }
 
     fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -235,10 +242,15 @@ mod tests {
 
     #[test]
     fn placeholders_are_filled_in() {
-        let text = compile("{{ client }} ({{ client.kind }}): {{ stats.requests }} of {{ resource }}")
+        let text = compile("{{ client }} ({{ client.kind }}{{ client.serviceAccount }}): {{ stats.requests }} of {{ resource }}")
             .expect("a text");
         let facts = Arc::new(vec![("kind", Found::Text("user".into()))]);
-        let client = Value::from_object(Named { name: "a/b".to_owned(), facts, kept: str::to_owned });
+        let client = Value::from_object(Named {
+            name: "a/b".to_owned(),
+            root: Root::Client,
+            facts,
+            kept: str::to_owned,
+        });
         let values = context! { client => client, stats => context! { requests => 3 }, resource => "pods" };
         assert_eq!(text.render(&values).as_deref(), Ok("a/b (user): 3 of pods"));
     }

@@ -34,6 +34,20 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// The value that tells nothing.
+    #[must_use]
+    pub fn nothing(self) -> Value<'static> {
+        match self {
+            Self::Bool => Value::Bool(false),
+            Self::Int => Value::Int(0),
+            Self::Double => Value::Double(0.0),
+            Self::Text => Value::Text("".into()),
+            Self::Texts => Value::Texts(Vec::new()),
+        }
+    }
+}
+
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -52,6 +66,18 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
+    /// Whether it is not zero, false or empty.
+    #[must_use]
+    pub fn tells(&self) -> bool {
+        match self {
+            Self::Bool(value) => *value,
+            Self::Int(value) => *value != 0,
+            Self::Double(value) => *value != 0.0,
+            Self::Text(text) => !text.is_empty(),
+            Self::Texts(texts) => !texts.is_empty(),
+        }
+    }
+
     /// A count.
     #[must_use]
     pub fn count(number: u64) -> Self {

@@ -47,12 +47,14 @@ fn in_prose(text: &str) -> String {
     text.replace('`', "'").replace(char::is_control, " ")
 }
 
+/// The values that tell anything: most don't.
 fn found<'v, Get>(names: &[Name<Get>], find: impl Fn(&Get) -> Value<'v>) -> Values {
-    names.iter().map(|name| (name.name, find(&name.get).into_owned())).collect()
+    let values = names.iter().map(|name| (name.name, find(&name.get)));
+    values.filter(|(_, value)| value.tells()).map(|(name, value)| (name, value.into_owned())).collect()
 }
 
-fn map(facts: &Arc<Values>, kept: fn(&str) -> String) -> Filled {
-    Filled::from_object(Named { name: String::new(), facts: facts.clone(), kept })
+fn map(root: Root, facts: &Arc<Values>, kept: fn(&str) -> String) -> Filled {
+    Filled::from_object(Named { name: String::new(), root, facts: facts.clone(), kept })
 }
 
 fn thresholds(rule: &Rule) -> Filled {
@@ -77,24 +79,24 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
     // Of what a text does not name nothing is looked up: most name few of all facts.
     let placeholders = |text: &Text, kept: fn(&str) -> String| {
         let named = |root: Root| text.source().contains(root.as_str());
-        let facts = |values: &OnceCell<Arc<Values>>, names: &[Name<Get>], name: &str| {
+        let facts = |values: &OnceCell<Arc<Values>>, root: Root, names: &[Name<Get>], name: &str| {
             let facts = values.get_or_init(|| Arc::new(found(names, |get| get(leading)))).clone();
-            Filled::from_object(Named { name: kept(name), facts, kept })
+            Filled::from_object(Named { name: kept(name), root, facts, kept })
         };
         let mut filled =
             vec![("resource", kept(resource_or).into()), ("product", kept(leading.product).into())];
         filled.push(("shape", kept(&shape).into()));
         if named(Root::Client) {
-            filled.push(("client", facts(&clients, CLIENT, &name)));
+            filled.push(("client", facts(&clients, Root::Client, CLIENT, &name)));
         }
         if named(Root::Request) {
-            filled.push(("request", facts(&requests, REQUEST, "")));
+            filled.push(("request", facts(&requests, Root::Request, REQUEST, "")));
         }
         if named(Root::Server) {
-            filled.push(("server", facts(&servers, SERVER, "")));
+            filled.push(("server", facts(&servers, Root::Server, SERVER, "")));
         }
         if named(Root::Stats) {
-            filled.push(("stats", map(&stats, kept)));
+            filled.push(("stats", map(Root::Stats, &stats, kept)));
         }
         if named(Root::Threshold) {
             filled.push(("threshold", thresholds(rule)));
@@ -152,7 +154,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
         message,
         fix,
         look_for,
-        stats: telling(&stats),
+        stats: Arc::unwrap_or_clone(stats),
         verdict: Some(path(leading, group)),
         cost: group.known_cost(),
         span: group.span(),
@@ -167,7 +169,10 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
 /// A finding on the input, as [`on_group`].
 pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (Finding, Vec<String>) {
     let facts = Arc::new(found(INPUT, |get| get(input)));
-    let values = Filled::from_pairs([("input", map(&facts, str::to_owned)), ("threshold", thresholds(rule))]);
+    let values = Filled::from_pairs([
+        ("input", map(Root::Input, &facts, str::to_owned)),
+        ("threshold", thresholds(rule)),
+    ]);
     let fill = |text: &Text| text.render(&values).map_err(|error| format!("{}: {error}", rule.id));
     let any = rule.fix.iter().find(|fix| fix.library.is_none()).and_then(|fix| fix.cases.last());
     let mut failures = Vec::new();
@@ -188,7 +193,7 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
         message: one_line(&or(fill(&rule.message), &rule.summary)),
         fix: any.map_or_else(String::new, |(_, text)| or(fill(text), "")),
         look_for: rule.verify.as_ref().map(|text| or(fill(text), "")),
-        stats: telling(&facts),
+        stats: Arc::unwrap_or_clone(facts),
         verdict: None,
         cost: Known::Latency,
         span: None,
@@ -203,18 +208,6 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
 /// Conditions in a message leave blank ends behind.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// The numbers that are not zero, false or empty.
-fn telling(values: &Values) -> Values {
-    let tells = |(_, value): &&(_, Value<'_>)| match value {
-        Value::Bool(value) => *value,
-        Value::Int(value) => *value != 0,
-        Value::Double(value) => *value != 0.0,
-        Value::Text(text) => !text.is_empty(),
-        Value::Texts(texts) => !texts.is_empty(),
-    };
-    values.iter().filter(tells).cloned().collect()
 }
 
 fn fix(
@@ -272,20 +265,25 @@ fn evidence(rule: &Rule, group: &Group<'_>) -> Vec<Exemplar> {
         let names = rule.levels.iter().flat_map(|(_, condition)| &condition.names);
         names.filter(|name| name.root == Root::Stats).any(|name| wanted(STATS[name.index].name))
     };
-    let mut special = Exemplars::default();
-    if names(&|name| name == "deprecated") {
-        group.rows.iter().filter_map(|facts| facts.row.deprecated.as_ref()).for_each(|deprecated| {
-            special.merge(deprecated.exemplars.clone());
-        });
+    let rows = || group.rows.iter().copied();
+    let mut kept: Vec<&Exemplars> = if names(&|name| name == "deprecated") {
+        rows().filter_map(|facts| Some(&facts.row.deprecated.as_ref()?.exemplars)).collect()
     } else if names(&|name| OF_FAILURES.contains(&name)) {
-        group.rows.iter().filter_map(|facts| facts.row.failed.as_ref()).for_each(|failed| {
-            special.merge((**failed).clone());
-        });
-    }
-    if special.as_slice().is_empty() {
+        rows().filter_map(|facts| facts.row.failed.as_deref()).collect()
+    } else {
+        Vec::new()
+    };
+    if kept.iter().all(|exemplars| exemplars.as_slice().is_empty()) {
         let leading = group.leading().key;
-        let rows = group.rows.iter().filter(|facts| facts.key == leading);
-        rows.for_each(|facts| special.merge(facts.row.exemplars.clone()));
+        kept = rows().filter(|facts| facts.key == leading).map(|facts| &facts.row.exemplars).collect();
     }
-    special.as_slice().iter().take(SHOWN).cloned().collect()
+    let shown = |exemplars: &Exemplars| exemplars.as_slice().iter().take(SHOWN).cloned().collect();
+    if let [only] = kept[..] {
+        return shown(only);
+    }
+    let mut all = Exemplars::default();
+    for exemplars in kept {
+        all.merge(exemplars.clone());
+    }
+    shown(&all)
 }
