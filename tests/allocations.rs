@@ -12,7 +12,7 @@ mod synth;
 
 const EVENTS: usize = 3_000;
 /// For so many hours it is warmed up.
-const HOURS: usize = 20;
+const HOURS: usize = 21;
 
 /// Events in a block.
 fn block(log: &str) -> Block {
