@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::hash::BuildHasher;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use compact_str::CompactString;
 use hashbrown::HashTable;
@@ -69,7 +69,12 @@ impl AskedOnce {
 
 impl Default for Question {
     fn default() -> Self {
-        Self::without_target(Verb::Other, &ObjectRef::default(), true, &mut AskedOnce::default())
+        // Slots are filled with it by the thousand.
+        static NONE: LazyLock<Question> = LazyLock::new(|| {
+            let object = ObjectRef::default();
+            Question::without_target(Verb::Other, &object, true, &mut AskedOnce::default())
+        });
+        NONE.clone()
     }
 }
 

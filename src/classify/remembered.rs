@@ -78,10 +78,10 @@ impl<V: Default> Remembered<V> {
         (key >> 32) as usize & self.pairs.len().saturating_sub(1)
     }
 
-    /// Makes room where as many slots were filled as there are, and forgets what they held.
+    /// Makes room where half as many slots were filled as there are, as few must share one, and forgets what they held.
     fn grow(&mut self) {
         self.filled += 1;
-        if self.filled > self.values.len() && self.values.len() < SLOTS {
+        if 2 * self.filled > self.values.len() && self.values.len() < SLOTS {
             let slots = (2 * self.values.len()).max(FIRST_SLOTS);
             self.pairs = vec![Pair::default(); slots / 2];
             self.values.resize_with(slots, V::default);
