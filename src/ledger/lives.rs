@@ -7,6 +7,8 @@
 //! that did not.
 
 mod record;
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Reverse;
 
@@ -315,99 +317,5 @@ impl Merge for Lives {
 fn make_room(records: &mut Vec<Record>) {
     if records.len() == records.capacity() {
         records.reserve_exact(records.len() / 4 + 4);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::classify::By;
-    use proptest::prelude::*;
-    use std::collections::BTreeMap;
-
-    const SMALL: Bounds = Bounds { lives: 12, free: 4, budget: 24, halvings: 2 };
-
-    fn record(at: i64) -> Record {
-        Record::made_up(at, What::List, Came::Served, (1, 2), 0, 3)
-    }
-
-    fn kept(events: &[(u8, i64)]) -> Lives {
-        let mut lives = Lives::within(SMALL, false);
-        for (instance, at) in events {
-            let name = instance.to_string();
-            let instance = Instance { by: By::Pod, name: &*name };
-            let row = RowName { client: 1, product: 2, shape: 3 };
-            let key = stable_hash(&(row.client, row.product, instance));
-            lives.keep(row, key, || instance, record(*at));
-        }
-        lives
-    }
-
-    type Told = (BTreeMap<String, (Vec<Record>, u64)>, Followed);
-
-    fn told(mut lives: Lives) -> Told {
-        let (lives, followed) = lives.settled();
-        let one = |mut life: Life| {
-            life.records.sort_unstable();
-            (life.instance.name.to_string(), (life.records, life.seen))
-        };
-        (lives.into_iter().map(one).collect(), followed)
-    }
-
-    /// The same by looking at all at once.
-    fn naive(events: &[(u8, i64)]) -> Told {
-        let mut all: BTreeMap<String, Vec<Record>> = BTreeMap::new();
-        for (instance, at) in events {
-            all.entry(instance.to_string()).or_default().push(record(*at));
-        }
-        let zeros = |name: &str| stable_hash(&(1_u64, 2_u64, Instance { by: By::Pod, name })).leading_zeros();
-        let fits = |step: &u32| {
-            let followed =
-                || all.iter().filter(|(name, _)| zeros(name) >= SMALL.zeros(*step)).map(|(_, own)| own);
-            let beyond = |own: &Vec<Record>| own.len().min(SMALL.each(*step)).saturating_sub(SMALL.free);
-            followed().count() <= SMALL.lives && followed().map(beyond).sum::<usize>() <= SMALL.budget
-        };
-        let step = (0..=64).find(fits).expect("with no instance nothing is kept");
-        let cap = SMALL.each(step);
-        let (followed, lost): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            all.into_iter().partition(|(name, _)| zeros(name) >= SMALL.zeros(step));
-        let all = followed;
-        let left_out = lost.values().map(|own| own.len() as u64).sum();
-        let mut followed = Followed { one_of: 1 << SMALL.zeros(step), left_out, ..Followed::default() };
-        let mut kept = BTreeMap::new();
-        for (name, mut own) in all {
-            own.sort_unstable();
-            let seen = own.len() as u64;
-            own.truncate(cap);
-            followed.instances += 1;
-            followed.requests += own.len() as u64;
-            followed.left_out += seen - own.len() as u64;
-            if seen > own.len() as u64 {
-                followed.of_each = Some(cap as u64);
-            }
-            kept.insert(name, (own, seen));
-        }
-        (kept, followed)
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_kept_hangs_on_no_order_and_no_split(
-            events in prop::collection::vec((0_u8..30, 0_i64..1_000), 0..400),
-            heavy in prop::collection::vec((0_u8..3, 0_i64..1_000), 0..200),
-            cut in 0_usize..600,
-        ) {
-            let mut events = [events, heavy].concat();
-            let whole = naive(&events);
-            prop_assert_eq!(&told(kept(&events)), &whole);
-            let (left, right) = events.split_at(cut.min(events.len()));
-            let mut merged = kept(right);
-            merged.merge(kept(left));
-            prop_assert_eq!(&told(merged), &whole);
-            events.sort_by_key(|(instance, at)| (*at, *instance));
-            prop_assert_eq!(&told(kept(&events)), &whole);
-            let (_, followed) = whole;
-            prop_assert_eq!(followed.requests + followed.left_out, events.len() as u64, "nothing is lost");
-        }
     }
 }
