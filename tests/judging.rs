@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::fs;
 
-use kubetoll::accounts::{Accounts, ProductRow};
+use kubetoll::accounts::Accounts;
 use kubetoll::apiserver::Server;
 use kubetoll::classify::filter::Filter;
 use kubetoll::input::Block;
@@ -112,24 +112,8 @@ fn naively(accounts: &Accounts, rules: &[Rule]) -> Found {
     let mut all: Vec<(usize, Facts<'_>)> = Vec::new();
     for (index, account) in accounts.clients.iter().enumerate() {
         for (key, entry) in &account.entries {
-            for ProductRow { product, row, fit, pattern, slow_reads, cost, .. } in &entry.rows {
-                let (pattern, cost) = (pattern.as_deref(), cost.as_deref());
-                let requests = accounts.requests(row);
-                let facts = Facts {
-                    accounts,
-                    account,
-                    key,
-                    entry,
-                    product,
-                    row,
-                    requests,
-                    fit,
-                    pattern,
-                    slow_reads,
-                    cost,
-                };
-                all.push((index, facts));
-            }
+            let rows = entry.rows.iter();
+            all.extend(rows.map(|one| (index, Facts::of(accounts, account, (key, entry), one))));
         }
     }
     let mut found = Found::new();

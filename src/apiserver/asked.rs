@@ -156,30 +156,6 @@ impl<'a> Asked<&'a str> {
 }
 
 impl Asked<CompactString> {
-    /// Whether it is this.
-    #[must_use]
-    pub fn is(&self, other: &Asked<&str>) -> bool {
-        let target = match (&self.target, &other.target) {
-            (
-                Target::Resource { group, resource, subresource, scope, watch_prefix },
-                Target::Resource {
-                    group: other_group,
-                    resource: other_resource,
-                    subresource: other_subresource,
-                    scope: other_scope,
-                    watch_prefix: other_prefix,
-                },
-            ) => {
-                resource == other_resource
-                    && group == other_group
-                    && subresource == other_subresource
-                    && (scope, watch_prefix) == (other_scope, other_prefix)
-            }
-            _ => self.as_borrowed().target == other.target,
-        };
-        target && self.verb == other.verb && self.options == other.options
-    }
-
     /// The same with borrowed strings.
     #[must_use]
     pub fn as_borrowed(&self) -> Asked<&str> {

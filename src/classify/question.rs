@@ -55,7 +55,9 @@ impl AskedOnce {
 
     /// What is asked, with its hash.
     fn held(&mut self, hash: u64, asked: &Asked<&str>) -> Arc<Asked<CompactString>> {
-        if let Some((_, own)) = self.0.find(hash, |(known, own)| *known == hash && own.is(asked)) {
+        if let Some((_, own)) =
+            self.0.find(hash, |(known, own)| *known == hash && own.as_borrowed() == *asked)
+        {
             return Arc::clone(own);
         }
         if self.0.len() == Self::MAX {

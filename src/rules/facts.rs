@@ -8,7 +8,7 @@ pub use server::SERVER;
 use super::value::Kind::{Bool, Int, Text, Texts};
 use super::value::{Name, Value};
 use crate::accounts::etcd::SlowRead;
-use crate::accounts::{Account, Accounts, Entry, Fit, ShapeKey};
+use crate::accounts::{Account, Accounts, Entry, Fit, ProductRow, ShapeKey};
 use crate::apiserver::options::{
     Limit, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
 };
@@ -52,6 +52,31 @@ pub type Get = for<'r, 'a> fn(&'r Facts<'a>) -> Value<'r>;
 
 fn text(text: &str) -> Value<'_> {
     Value::Text(text.into())
+}
+
+impl<'a> Facts<'a> {
+    /// Those of a row of an account's entry.
+    #[must_use]
+    pub fn of(
+        accounts: &'a Accounts,
+        account: &'a Account,
+        (key, entry): (&'a ShapeKey, &'a Entry),
+        one: &'a ProductRow,
+    ) -> Self {
+        Self {
+            accounts,
+            account,
+            key,
+            entry,
+            product: &one.product,
+            row: &one.row,
+            requests: accounts.requests(&one.row),
+            fit: &one.fit,
+            pattern: one.pattern.as_deref(),
+            slow_reads: &one.slow_reads,
+            cost: one.cost.as_deref(),
+        }
+    }
 }
 
 impl Facts<'_> {

@@ -10,7 +10,7 @@ use super::group::Whole;
 use super::names::{NameRef, Root};
 use super::rule::Rule;
 use super::value::Value;
-use crate::accounts::{Accounts, ProductRow};
+use crate::accounts::Accounts;
 
 /// What rules judge.
 pub(super) struct Rows<'a> {
@@ -124,26 +124,12 @@ impl<'a> Placed<'a> {
                     placed.forms.push((row, *resources.entry(resource).or_insert(next)));
                     number(placed.forms.len() - 1)
                 });
-                for ProductRow { product, row, fit, pattern, slow_reads, cost, .. } in &entry.rows {
-                    let asker = *askers.entry(product).or_insert_with(|| {
+                for one in &entry.rows {
+                    let asker = *askers.entry(&one.product).or_insert_with(|| {
                         placed.askers.push(number(placed.facts.len()));
                         number(placed.askers.len() - 1)
                     });
-                    let (pattern, cost) = (pattern.as_deref(), cost.as_deref());
-                    let requests = accounts.requests(row);
-                    placed.facts.push(Facts {
-                        accounts,
-                        account,
-                        key,
-                        entry,
-                        product,
-                        row,
-                        requests,
-                        fit,
-                        pattern,
-                        slow_reads,
-                        cost,
-                    });
+                    placed.facts.push(Facts::of(accounts, account, (key, entry), one));
                     placed.places.push(Place { account: number(account_at), shape, form, asker });
                 }
                 shape += 1;

@@ -7,6 +7,7 @@
 
 mod arrivals;
 mod fields;
+mod masks;
 mod objects;
 mod recent;
 mod scan;

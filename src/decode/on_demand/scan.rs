@@ -1,18 +1,14 @@
 //! A JSON text, passed through with sixteen bytes looked at together: strings are found, and what no one asks for is
 //! skipped without being read.
-//!
-//! Source of the masks: G. Langdale, D. Lemire, "Parsing gigabytes of JSON per second", 2019.
 
 use std::ops::Range;
 
 use wide::u8x16;
 
+use super::masks::{BLOCK, Masks, Quotes};
+
 /// Bytes that are looked at together in strings.
 const STEP: usize = 16;
-/// The same in what is skipped: one for each bit of a mask.
-const BLOCK: usize = 64;
-/// `[` and `{` differ in this bit alone, and so do `]` and `}`.
-const BRACE: u8 = 0x20;
 
 /// A place in a JSON text. What comes next is taken, or `None` where it is not what was expected.
 #[derive(Debug)]
@@ -265,78 +261,6 @@ impl<'t> Scan<'t> {
 fn special(bytes: u8x16) -> u32 {
     let control = bytes.min(u8x16::splat(0x1f)).simd_eq(bytes);
     (bytes.simd_eq(u8x16::splat(b'"')) | bytes.simd_eq(u8x16::splat(b'\\')) | control).to_bitmask()
-}
-
-/// Where in a block certain bytes stand, the first byte being the lowest bit.
-#[derive(Debug, Clone, Copy, Default)]
-struct Masks {
-    quote: u64,
-    backslash: u64,
-    open: u64,
-    close: u64,
-}
-
-impl Masks {
-    fn of(block: &[u8; BLOCK]) -> Self {
-        let mut masks = Self::default();
-        for (index, bytes) in block.as_chunks::<STEP>().0.iter().enumerate() {
-            let bytes = u8x16::new(*bytes);
-            let braces = bytes | u8x16::splat(BRACE);
-            let is = |bytes: u8x16, byte: u8| {
-                u64::from(bytes.simd_eq(u8x16::splat(byte)).to_bitmask()) << (index * STEP)
-            };
-            masks.quote |= is(bytes, b'"');
-            masks.backslash |= is(bytes, b'\\');
-            masks.open |= is(braces, b'{');
-            masks.close |= is(braces, b'}');
-        }
-        masks
-    }
-}
-
-/// What one block leaves for the next.
-#[derive(Debug, Default)]
-struct Quotes {
-    /// All ones inside of a string.
-    inside: u64,
-    /// The next byte is escaped.
-    escaped: u64,
-}
-
-impl Quotes {
-    /// Which bytes of a block stand in strings; the quotes that end them do not.
-    fn inside(&mut self, quote: u64, backslash: u64) -> u64 {
-        let quote = quote & !self.escaped(backslash);
-        let inside = prefix_xor(quote) ^ self.inside;
-        self.inside = if inside >> 63 == 1 { u64::MAX } else { 0 };
-        inside
-    }
-
-    /// Which bytes stand behind a backslash that is none itself.
-    fn escaped(&mut self, mut backslash: u64) -> u64 {
-        let mut escaped = self.escaped;
-        backslash &= !escaped;
-        self.escaped = 0;
-        while backslash != 0 {
-            let at = backslash.trailing_zeros();
-            if at == 63 {
-                self.escaped = 1;
-                break;
-            }
-            let next = 2 << at;
-            escaped |= next;
-            backslash &= !(next | (next - 1));
-        }
-        escaped
-    }
-}
-
-/// Each bit, the parity of all bits up to it.
-fn prefix_xor(mut bits: u64) -> u64 {
-    for shift in [1, 2, 4, 8, 16, 32] {
-        bits ^= bits << shift;
-    }
-    bits
 }
 
 #[cfg(test)]
