@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+#[cfg(unix)]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     kubetoll::cli::main()
 }
