@@ -24,7 +24,7 @@ const JUST_BEGUN: u64 = 1_000_000;
 pub(super) fn request<'e>(
     line: &'e AccessLine<'_>,
     asker: &'e Asker,
-    question: &'e Question,
+    question: Question<'e>,
     keys: Keys,
     ended: Option<i64>,
     place: Place,
@@ -42,7 +42,7 @@ pub(super) fn request<'e>(
         asker,
         question,
         keys,
-        answer: if served { Answer::Served } else { Answer::of(&question.asked, line.status) },
+        answer: if served { Answer::Served } else { Answer::of(question.asked, line.status) },
         era: 0,
         stage: if begun { Stage::ResponseStarted } else { Stage::ResponseComplete },
         status: line.status,

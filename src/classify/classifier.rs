@@ -103,7 +103,10 @@ mod tests {
                         concat!(
                             "/(api/v1|apis/apps/v1)(/watch|/proxy)?(/namespaces/[a-c%])?/(pods|namespaces|status)(/[a-c]{1,2})?",
                             "(/(log|status|finalize|proxy))?(/|//x|/y/z)?",
-                            "(\\?(limit=5|watch=1|fieldSelector=metadata[.]name%3D[ab]|labelSelector=[ab]|continue=x|limits=1)?)?",
+                            "(\\?(limit=5|watch=1|fieldSelector=metadata[.](name|namespace)%3D[ab]|labelSelector=[ab]|limits=1)?",
+                            "(&(resourceVersion|timeoutSeconds|timeout|continue|%63ontinue)=[0-9]{0,2}s?)?",
+                            "(&continue=(x|eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NTA[1-9]LCJzdGFydCI6ImEifQ))?",
+                            "(&resourceVersion=[0-9]{1,2})?)?",
                         ),
                         Just(String::new()),
                         Just("/api/%zz".to_owned()),

@@ -35,7 +35,7 @@ pub struct Request<'e> {
     /// Who asks.
     pub asker: &'e Asker,
     /// What is asked.
-    pub question: &'e Question,
+    pub question: Question<'e>,
     /// What both are known by.
     pub(super) keys: Keys,
     /// What the answer tells. An arrival is counted with the requests that were served: most are, and it does
@@ -134,7 +134,7 @@ fn has_ended(stage: Stage) -> bool {
 pub(super) fn request<'e>(
     event: &'e Event<'_>,
     asker: &'e Asker,
-    question: &'e Question,
+    question: Question<'e>,
     keys: Keys,
     stage: Stage,
     times: Times,
@@ -147,7 +147,7 @@ pub(super) fn request<'e>(
         asker,
         question,
         keys,
-        answer: if arrived { Answer::Served } else { Answer::of(&question.asked, status) },
+        answer: if arrived { Answer::Served } else { Answer::of(question.asked, status) },
         era: 0,
         stage,
         status,

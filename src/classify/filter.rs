@@ -150,7 +150,7 @@ impl Filter {
         let names = if client.kind == Kind::UserAgent { [].as_slice() } else { &names };
         (self.users.is_empty() || self.users.pass(names) || self.node_passes(request))
             && (self.resources.is_empty() || self.resource_passes(request))
-            && (self.namespaces.is_empty() || self.namespaces.pass(&[&request.question.namespace]))
+            && (self.namespaces.is_empty() || self.namespaces.pass(&[request.question.namespace]))
             && (self.clients.is_empty()
                 || self.clients.pass(&[request.asker.product().name, client.identity, client.kind.as_str()]))
             && self.after.is_none_or(|after| request.received.is_some_and(|at| at >= after))

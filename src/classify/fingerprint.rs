@@ -76,6 +76,7 @@ impl Fingerprints {
         for piece in template.pieces {
             add(&mut hash, piece);
         }
+        template.query.add_to(&mut hash);
         hash.finish().max(1)
     }
 

@@ -9,6 +9,7 @@ pub mod filter;
 pub mod fingerprint;
 pub mod instance;
 pub mod namespace;
+mod query;
 pub mod question;
 mod questions;
 mod remembered;

@@ -21,16 +21,16 @@ use crate::k8s::request_info::Method;
 use crate::k8s::{ContinueToken, Event, Verb};
 
 /// What a request asks, with hashes of what it is for.
-#[derive(Debug, Clone)]
-pub struct Question {
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'q> {
     /// What is asked.
-    pub asked: Arc<Asked<CompactString>>,
+    pub asked: &'q Arc<Asked<CompactString>>,
     /// The hash of what is asked.
     pub asked_hash: u64,
     /// Whether the server counts it as long-running: its duration is a lifetime, no cost.
     pub long_running: bool,
     /// The namespace in the path, or empty.
-    pub namespace: CompactString,
+    pub namespace: &'q str,
     /// A hash of the namespace that it asks for, in its path or by its field selector; 0 for none.
     pub namespace_hash: u32,
     /// A hash of what it is for: its path with its field selector, which may name one object.
@@ -40,9 +40,25 @@ pub struct Question {
     /// The revision at which a further page is read.
     pub revision: Option<i64>,
     /// Keys of the query that the server ignores.
-    pub unknown_keys: Vec<Box<str>>,
-    /// What is asked hangs on no more than the target's template.
-    pub(super) hangs_on_template: bool,
+    pub unknown_keys: &'q [Box<str>],
+}
+
+/// What was found out of one request's question.
+#[derive(Debug, Clone)]
+pub(super) struct Known {
+    asked: Arc<Asked<CompactString>>,
+    asked_hash: u64,
+    long_running: bool,
+    namespace: CompactString,
+    namespace_hash: u32,
+    target_hash: u64,
+    collection_hash: u64,
+    revision: Option<i64>,
+    unknown_keys: Vec<Box<str>>,
+    field_selector: CompactString,
+    label_selector: CompactString,
+    /// The query has a `continue` token.
+    has_token: bool,
 }
 
 /// What was asked, each held once, however many requests ask it.
@@ -69,25 +85,25 @@ impl AskedOnce {
     }
 }
 
-impl Default for Question {
+impl Default for Known {
     fn default() -> Self {
         // Slots are filled with it by the thousand.
-        static NONE: LazyLock<Question> = LazyLock::new(|| {
+        static NONE: LazyLock<Known> = LazyLock::new(|| {
             let object = ObjectRef::default();
-            Question::without_target(Verb::Other, &object, true, &mut AskedOnce::default())
+            Known::without_target(Verb::Other, &object, true, &mut AskedOnce::default())
         });
         NONE.clone()
     }
 }
 
-impl Question {
+impl Known {
     /// How long the names of an object are, in bytes.
-    pub(super) fn size(object: &ObjectRef<'_>) -> usize {
+    pub fn size(object: &ObjectRef<'_>) -> usize {
         object.api_group.len() + object.resource.len() + object.namespace.len() + object.name.len()
     }
 
     /// That of an event. `object` is what its object reference says, where it has no target that can be read.
-    pub(super) fn of(event: &Event<'_>, object: Option<&ObjectRef<'_>>, once: &mut AskedOnce) -> Self {
+    pub fn of(event: &Event<'_>, object: Option<&ObjectRef<'_>>, once: &mut AskedOnce) -> Self {
         let verb = Verb::from_audit(&event.verb);
         let has_uri = !event.request_uri.is_empty();
         if let Some(object) = object {
@@ -102,7 +118,7 @@ impl Question {
     }
 
     /// That of a line of an access log.
-    pub(super) fn of_line(line: &AccessLine<'_>, once: &mut AskedOnce) -> Self {
+    pub fn of_line(line: &AccessLine<'_>, once: &mut AskedOnce) -> Self {
         let verb = || Verb::from_audit(&line.verb.to_ascii_lowercase());
         Self::of_uri(method(&line.verb, &line.uri), verb, &line.uri, once)
     }
@@ -135,27 +151,46 @@ impl Question {
             ),
             revision,
             unknown_keys: unknown_keys.iter().map(|key| Box::from(&**key)).collect(),
-            hangs_on_template: options.field_selector.is_empty()
-                && options.label_selector.is_empty()
-                && token.is_empty()
-                && options.unknown_keys.is_empty(),
+            has_token: !token.is_empty(),
             asked: once.held(asked_hash, &asked),
+            field_selector: (&*options.field_selector).into(),
+            label_selector: (&*options.label_selector).into(),
         }
     }
 
-    /// The same question by another target of its template.
-    pub(super) fn by(&self, template: &Template<'_>) -> Self {
-        Self {
-            asked: Arc::clone(&self.asked),
+    /// Whether all targets of a template, which is that of its own target, ask the same.
+    pub fn hangs_on(&self, template: &Template<'_>) -> bool {
+        // A field selector may name the path's object, or another.
+        let selects_by_name = template.has_name && !self.field_selector.is_empty();
+        !selects_by_name && self.has_token == template.query.token.is_some()
+    }
+
+    /// What is asked.
+    pub fn question(&self) -> Question<'_> {
+        Question {
+            asked: &self.asked,
             asked_hash: self.asked_hash,
             long_running: self.long_running,
-            namespace: template.namespace.into(),
-            namespace_hash: namespace_hash(template.namespace),
-            target_hash: FxBuildHasher.hash_one((template.path, "")),
-            collection_hash: collection_hash(&self.asked, template.path, ["", ""]),
-            revision: None,
-            unknown_keys: Vec::new(),
-            hangs_on_template: true,
+            namespace: &self.namespace,
+            namespace_hash: self.namespace_hash,
+            target_hash: self.target_hash,
+            collection_hash: self.collection_hash,
+            revision: self.revision,
+            unknown_keys: &self.unknown_keys,
+        }
+    }
+
+    /// What is asked by another target of the template that it hangs on.
+    pub fn by<'q>(&'q self, template: &Template<'q>) -> Question<'q> {
+        let [field_selector, label_selector] = [&*self.field_selector, &*self.label_selector];
+        let namespace = namespace::asked_for(template.namespace, field_selector);
+        Question {
+            namespace: template.namespace,
+            namespace_hash: namespace_hash(&namespace),
+            target_hash: FxBuildHasher.hash_one((template.path, field_selector)),
+            collection_hash: collection_hash(&self.asked, template.path, [field_selector, label_selector]),
+            revision: template.query.revision(),
+            ..self.question()
         }
     }
 
@@ -175,7 +210,9 @@ impl Question {
             collection_hash: target_hash,
             revision: None,
             unknown_keys: Vec::new(),
-            hangs_on_template: false,
+            field_selector: CompactString::default(),
+            label_selector: CompactString::default(),
+            has_token: false,
             asked: once.held(asked_hash, &asked),
         }
     }

@@ -50,9 +50,9 @@ impl<V: Default> Remembered<V> {
         &self.values[slot]
     }
 
-    /// What was made of the texts with this hash.
-    pub fn find(&mut self, key: u64) -> Option<&V> {
-        self.slot(key).map(|slot| &self.values[slot])
+    /// What a slot holds.
+    pub fn at(&self, slot: usize) -> &V {
+        &self.values[slot]
     }
 
     /// A slot for what is not known.
@@ -65,8 +65,8 @@ impl<V: Default> Remembered<V> {
         2 * at + pair.last
     }
 
-    /// The slot that holds what is asked for.
-    fn slot(&mut self, key: u64) -> Option<usize> {
+    /// The slot that holds what was made of the texts with this hash.
+    pub fn slot(&mut self, key: u64) -> Option<usize> {
         let at = self.pair(key);
         let pair = self.pairs.get_mut(at)?;
         pair.last = pair.keys.iter().position(|own| *own == key)?;

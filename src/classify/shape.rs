@@ -35,7 +35,7 @@ impl Hash for Shape {
 #[derive(Debug)]
 pub struct ShapeRef<'a> {
     /// What is asked.
-    pub question: &'a Question,
+    pub question: Question<'a>,
     /// What the answer tells.
     pub answer: Answer,
     /// Which of the versions that the log shows.
@@ -58,7 +58,7 @@ impl Hash for ShapeRef<'_> {
 
 impl Equivalent<Shape> for ShapeRef<'_> {
     fn equivalent(&self, shape: &Shape) -> bool {
-        let (asked, own) = (&self.question.asked, &shape.asked);
+        let (asked, own) = (self.question.asked, &shape.asked);
         self.era == shape.era && self.answer == shape.answer && (Arc::ptr_eq(asked, own) || asked == own)
     }
 }

@@ -3,11 +3,9 @@
 //!
 //! The naive twin is resolving each target.
 
-use std::sync::LazyLock;
-
-use memchr::memmem::Finder;
 use wide::u8x16;
 
+use super::query::Query;
 use crate::k8s::go_url;
 
 /// Bytes that are looked at together.
@@ -19,6 +17,10 @@ pub(super) struct Template<'u> {
     /// What stands before the namespace, between it and the object's name, and behind that. A name stands behind a
     /// piece that ends with a slash, and nowhere else.
     pub pieces: [&'u str; 3],
+    /// An object is named, in the path or as a namespace.
+    pub has_name: bool,
+    /// The query.
+    pub query: Query<'u>,
     /// The namespace in the path, or empty.
     pub namespace: &'u str,
     /// The path.
@@ -39,9 +41,6 @@ impl<'u> Template<'u> {
         };
         let (path, query) = go_url::split_target(target);
         let slashes = Slashes::of(path.as_bytes())?;
-        if has_revision(query) {
-            return None;
-        }
         let part = |index: usize| slashes.part(path.as_bytes(), index);
         if matches!(part(first), b"" | b"watch" | b"proxy") {
             return None;
@@ -53,13 +52,15 @@ impl<'u> Template<'u> {
             _ => (None, first + 1),
         };
         let ends = |index: usize| (slashes.ends[index] + 1, slashes.ends[index + 1]);
-        let (before, behind) = if part(name).is_empty() { (path.len(), path.len()) } else { ends(name) };
+        let has_name = !part(name).is_empty();
+        let (before, behind) = if has_name { ends(name) } else { (path.len(), path.len()) };
         let pieces = match namespace.map(ends) {
-            Some((start, end)) => [&target[..start], &target[end..before], &target[behind..]],
-            None => [&target[..before], "", &target[behind..]],
+            Some((start, end)) => [&path[..start], &path[end..before], &path[behind..]],
+            None => [&path[..before], "", &path[behind..]],
         };
         let namespace = if of_namespace { ends(first + 1) } else { (0, 0) };
-        Some(Self { pieces, namespace: &path[namespace.0..namespace.1], path })
+        let namespace = &path[namespace.0..namespace.1];
+        Some(Self { pieces, has_name, query: Query::of(query)?, namespace, path })
     }
 }
 
@@ -105,14 +106,6 @@ impl Slashes {
     }
 }
 
-/// Whether a query names a revision: few others name the same.
-fn has_revision(query: &str) -> bool {
-    const KEY: &str = "resourceVersion=";
-    static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(KEY));
-    let value = || FINDER.find(query.as_bytes()).map(|at| &query.as_bytes()[at + KEY.len()..]);
-    query.len() > KEY.len() && matches!(value(), Some([b'0'..=b'9', b'0'..=b'9', ..]))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,19 +114,21 @@ mod tests {
     fn names_are_taken_out() {
         for (target, pieces, namespace) in [
             ("/api/v1/pods", ["/api/v1/pods", "", ""], ""),
-            ("/api/v1/nodes/n?x=1", ["/api/v1/nodes/", "", "?x=1"], ""),
+            ("/api/v1/nodes/n?x=1", ["/api/v1/nodes/", "", ""], ""),
             ("/api/v1/namespaces", ["/api/v1/namespaces", "", ""], ""),
             ("/api/v1/namespaces/n", ["/api/v1/namespaces/", "", ""], "n"),
             ("/api/v1/namespaces/n/finalize", ["/api/v1/namespaces/", "", "/finalize"], "n"),
             ("/api/v1/namespaces/n/pods", ["/api/v1/namespaces/", "/pods", ""], "n"),
-            ("/api/v1/namespaces/n/pods/p/log?x", ["/api/v1/namespaces/", "/pods/", "/log?x"], "n"),
+            ("/api/v1/namespaces/n/pods/p/log?x", ["/api/v1/namespaces/", "/pods/", "/log"], "n"),
             ("/apis/g/v/r/o/scale", ["/apis/g/v/r/", "", "/scale"], ""),
             ("/apis/g/v/namespaces/n/r/o", ["/apis/g/v/namespaces/", "/r/", ""], "n"),
             ("/apis/g/v/namespaces/n/r/o/a/b/c", ["/apis/g/v/namespaces/", "/r/", "/a/b/c"], "n"),
         ] {
             let template = Template::of(target).expect(target);
             assert_eq!((template.pieces, template.namespace), (pieces, namespace), "{target}");
-            assert_eq!(template.path, target.split('?').next().expect("a path"));
+            let (path, query) = target.split_once('?').unwrap_or((target, ""));
+            assert_eq!((template.path, Some(template.query)), (path, Query::of(query)));
+            assert_eq!(template.has_name, pieces[..2].concat().ends_with('/'));
         }
     }
 
@@ -154,7 +149,7 @@ mod tests {
             "/api/v1/proxy/nodes/n",
             "/api/v1/pods/a%2fb",
             "https://h/api/v1/pods",
-            "/api/v1/pods?watch=1&resourceVersion=123",
+            "/api/v1/pods?continue=a&continue=b",
         ] {
             assert_eq!(Template::of(target), None, "{target}");
         }

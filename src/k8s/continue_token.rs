@@ -4,8 +4,8 @@
 
 use std::borrow::Cow;
 
-use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::{DecodeSliceError, Engine};
 use serde::Deserialize;
 
 /// What a token says about where its page is read. The key at which the page starts names an object; it is
@@ -27,18 +27,27 @@ struct Fields<'a> {
     v: &'a str,
     #[serde(default)]
     rv: i64,
-    #[serde(default)]
-    start: String,
+    #[serde(default, borrow)]
+    start: Cow<'a, str>,
 }
 
 impl ContinueToken {
     /// Decodes the value of `continue=`, which must not be empty.
     #[must_use]
     pub fn decode(token: &str) -> Self {
-        let Ok(json) = URL_SAFE_NO_PAD.decode(token) else {
-            return Self::Invalid;
+        // Most tokens are short.
+        let mut short = [0; 256];
+        let long: Vec<u8>;
+        let json = match URL_SAFE_NO_PAD.decode_slice(token, &mut short) {
+            Ok(length) => &short[..length],
+            Err(DecodeSliceError::OutputSliceTooSmall) => {
+                let Ok(json) = URL_SAFE_NO_PAD.decode(token) else { return Self::Invalid };
+                long = json;
+                &long
+            }
+            Err(DecodeSliceError::DecodeError(_)) => return Self::Invalid,
         };
-        let Ok(fields) = serde_json::from_slice::<Fields<'_>>(&json) else {
+        let Ok(fields) = serde_json::from_slice::<Fields<'_>>(json) else {
             return Self::Invalid;
         };
         if fields.v != "meta.k8s.io/v1" || fields.rv == 0 || !is_clean_key(&fields.start) {

@@ -243,7 +243,7 @@ impl Ledger {
         }
         let (row, namespaces) = self.row(request, name);
         if row.observe(request) {
-            let namespace = &*request.question.namespace;
+            let namespace = request.question.namespace;
             if !namespace.is_empty() && !is_upkeep(request, namespace) {
                 namespaces.insert(namespace);
             }

@@ -86,7 +86,7 @@ impl Row {
             Stage::ResponseComplete | Stage::Panic => is_new_target = self.end(request),
         }
         self.show(request);
-        for key in &request.question.unknown_keys {
+        for key in request.question.unknown_keys {
             self.keep_key(key);
         }
         if let Some(apf) = request.apf {
