@@ -9,6 +9,7 @@ use super::event::{self, Request};
 use super::fingerprint::{Fingerprints, Keys};
 use super::questions::Questions;
 use super::remembered::Remembered;
+use super::template::Template;
 use crate::decode::klog::AccessLine;
 use crate::input::Place;
 use crate::k8s::event::ClientText;
@@ -38,11 +39,13 @@ impl Classifier {
 
     /// Makes a request of an event. `stage` is the event's.
     pub fn event<'e>(&'e mut self, event: &'e Event<'_>, stage: Stage, place: Place) -> Request<'e> {
-        let object = event::object_without_target(event);
+        let template = Template::of(&event.request_uri);
+        // What has one has a target.
+        let object = if template.is_some() { None } else { event::object_without_target(event) };
         let keys =
             Keys { asker: self.asker_key(event), question: self.prints.question(event, object.as_ref()) };
         let asker = self.askers.get(keys.asker, Asker::size(event), |asker| asker.become_that_of(event));
-        let question = self.questions.of(&self.prints, keys.question, event, object.as_ref());
+        let question = self.questions.of(&self.prints, keys.question, event, object.as_ref(), template);
         let times = event::Times::of(event, stage, &mut self.minute);
         event::request(event, asker, question, keys, stage, times, place)
     }

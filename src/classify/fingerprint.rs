@@ -95,42 +95,34 @@ impl Fingerprints {
         Keys { asker: asker.max(1), question: hash.finish().max(1) }
     }
 
+    /// What the events of a request have in common.
+    fn request(&self, event: &Event<'_>, request: &Request<'_>) -> u64 {
+        let mut hash = self.0.build_hasher();
+        hash.write_u64(request.keys.asker);
+        hash.write_u64(request.keys.question);
+        add(&mut hash, &event.audit_id);
+        add(&mut hash, event.received());
+        hash.finish()
+    }
+
     /// An event's hash: two sinks of one server, or two copies of a log, give the same, however they are encoded.
     /// `request` is the event's.
     #[must_use]
     pub fn event(&self, event: &Event<'_>, request: &Request<'_>) -> u64 {
-        let texts = [&*event.audit_id, &event.stage_name, event.received(), &event.stage_timestamp];
-        let status = event.response_status.as_ref().and_then(|status| status.code);
-        self.texts(request, texts, event.annotations.as_ref(), status)
-    }
-
-    /// The same of the event that the server wrote at the arrival of an event's request. `request` is the event's, and
-    /// `written` is when that was written.
-    #[must_use]
-    pub fn arrival(&self, event: &Event<'_>, request: &Request<'_>, written: &str) -> u64 {
-        self.texts(request, [&*event.audit_id, "RequestReceived", event.received(), written], None, None)
-    }
-
-    fn texts(
-        &self,
-        request: &Request<'_>,
-        texts: [&str; 4],
-        annotations: Option<&Annotations<'_>>,
-        status: Option<i32>,
-    ) -> u64 {
         let mut hash = self.0.build_hasher();
-        hash.write_u64(request.keys.asker);
-        hash.write_u64(request.keys.question);
-        for text in texts {
-            add(&mut hash, text);
-        }
-        if let Some(annotations) = annotations {
-            add(&mut hash, &annotations.total);
-            add(&mut hash, &annotations.etcd);
-            add(&mut hash, &annotations.decode_response_object);
-        }
-        hash.write_i32(status.unwrap_or(0));
-        hash.finish()
+        hash.write_u64(self.request(event, request));
+        at_end(hash, event)
+    }
+
+    /// The same, and that of the event that the server wrote at the arrival of the event's request. `written` is when
+    /// that was written.
+    #[must_use]
+    pub fn event_and_arrival(&self, event: &Event<'_>, request: &Request<'_>, written: &[u8]) -> [u64; 2] {
+        let mut hash = self.0.build_hasher();
+        hash.write_u64(self.request(event, request));
+        let mut arrival = hash.clone();
+        at_stage(&mut arrival, "RequestReceived", written);
+        [at_end(hash, event), arrival.finish()]
     }
 
     /// The hash of a slow request in etcd's log: no two have the same time, to the nanosecond that they took.
@@ -180,6 +172,28 @@ impl Fingerprints {
     }
 }
 
+/// Adds what an event says of its own stage, and ends.
+fn at_end(mut hash: impl Hasher, event: &Event<'_>) -> u64 {
+    at_stage(&mut hash, &event.stage_name, event.stage_timestamp.as_bytes());
+    if let Some(annotations) = event.annotations.as_ref().filter(|own| **own != Annotations::default()) {
+        add(&mut hash, &annotations.total);
+        add(&mut hash, &annotations.etcd);
+        add(&mut hash, &annotations.decode_response_object);
+    }
+    let status = event.response_status.as_ref().and_then(|status| status.code);
+    if let Some(status) = status.filter(|code| *code != 0) {
+        hash.write_i32(status);
+    }
+    hash.finish()
+}
+
+/// Adds what tells apart the events of a request.
+fn at_stage(hash: &mut impl Hasher, stage: &str, written: &[u8]) {
+    add(hash, stage);
+    hash.write(written);
+    hash.write_usize(written.len());
+}
+
 /// Adds a text with its length, so that no two rows of texts are the same bytes.
 fn add(hash: &mut impl Hasher, text: &str) {
     hash.write(text.as_bytes());
@@ -199,6 +213,7 @@ mod tests {
     use super::*;
     use crate::classify::Classifier;
     use crate::input::Place;
+    use crate::k8s::Stage;
 
     const EVENT: &str = r#"{"auditID":"a","stage":"ResponseComplete","verb":"get","requestURI":"/x","user":{"username":"u"},
         "sourceIPs":["10.0.0.1"],"userAgent":"k","responseStatus":{"code":200},
@@ -233,5 +248,22 @@ mod tests {
         assert_ne!(hash(&object("x")), hash(&object("y")), "without a target");
         let other_level = EVENT.replacen('{', r#"{"level":"RequestResponse","responseObject":{"x":1},"#, 1);
         assert_eq!(hash(EVENT), hash(&other_level), "another sink's level");
+    }
+    #[test]
+    fn an_arrival_is_known_by_what_its_own_event_is_known_by() {
+        let prints = Fingerprints::default();
+        let (stage, place) = (Stage::ResponseComplete, Place { source: 0, offset: 0, line: 1 });
+        let arrival = EVENT
+            .replace("ResponseComplete", "RequestReceived")
+            .replace(r#""responseStatus":{"code":200},"#, "")
+            .replace("00.100000Z", "00.000002Z");
+        let [answer, arrival]: [Event<'_>; 2] =
+            [EVENT, &arrival].map(|json| serde_json::from_str(json).expect("an event"));
+        let mut classifier = Classifier::new(prints.clone());
+        let request = classifier.event(&answer, stage, place);
+        let both = prints.event_and_arrival(&answer, &request, b"2026-01-01T00:00:00.000002Z");
+        assert_eq!(both[0], prints.event(&answer, &request));
+        let request = classifier.event(&arrival, Stage::RequestReceived, place);
+        assert_eq!(both[1], prints.event(&arrival, &request));
     }
 }

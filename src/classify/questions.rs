@@ -20,17 +20,18 @@ pub(super) struct Questions {
 }
 
 impl Questions {
-    /// That of an event. `object` is what its object reference says, where it has no target that can be read, and `key`
-    /// is what it is known by.
+    /// That of an event. `object` is what its object reference says, where it has no target that can be read, `key` is
+    /// what it is known by, and `template` is its target's.
     pub fn of<'q>(
         &'q mut self,
         prints: &Fingerprints,
         key: u64,
         event: &'q Event<'_>,
         object: Option<&ObjectRef<'_>>,
+        template: Option<Template<'q>>,
     ) -> Question<'q> {
         let Self { by_template, by_target, asked } = self;
-        let template = Template::of(&event.request_uri).map(|own| (prints.template(&event.verb, &own), own));
+        let template = template.map(|own| (prints.template(&event.verb, &own), own));
         if let Some((key, template)) = &template
             && let Some(slot) = by_template.slot(*key)
         {

@@ -6,7 +6,6 @@
 use wide::u8x16;
 
 use super::query::Query;
-use crate::k8s::go_url;
 
 /// Bytes that are looked at together.
 const STEP: usize = 16;
@@ -39,8 +38,8 @@ impl<'u> Template<'u> {
             [b'/', b'a', b'p', b'i', b's', b'/', ..] => 3,
             _ => return None,
         };
-        let (path, query) = go_url::split_target(target);
-        let slashes = Slashes::of(path.as_bytes())?;
+        let slashes = Slashes::of(target.as_bytes())?;
+        let (path, query) = target.split_at(slashes.path_end);
         let part = |index: usize| slashes.part(path.as_bytes(), index);
         if matches!(part(first), b"" | b"watch" | b"proxy") {
             return None;
@@ -60,7 +59,13 @@ impl<'u> Template<'u> {
         };
         let namespace = if of_namespace { ends(first + 1) } else { (0, 0) };
         let namespace = &path[namespace.0..namespace.1];
-        Some(Self { pieces, has_name, query: Query::of(query)?, namespace, path })
+        Some(Self {
+            pieces,
+            has_name,
+            query: Query::of(query.get(1..).unwrap_or_default())?,
+            namespace,
+            path,
+        })
     }
 }
 
@@ -69,35 +74,48 @@ impl<'u> Template<'u> {
 struct Slashes {
     ends: [usize; MOST + 1],
     count: usize,
+    path_end: usize,
 }
 
 impl Slashes {
-    /// Those of a path that is plain.
-    fn of(path: &[u8]) -> Option<Self> {
-        let mut slashes = Self { ends: [path.len(); MOST + 1], count: 0 };
-        let mut last = usize::MAX - 1;
-        for (start, chunk) in (0..).step_by(STEP).zip(path.chunks(STEP)) {
-            let mut bytes = [0; STEP];
-            bytes[..chunk.len()].copy_from_slice(chunk);
-            let bytes = u8x16::new(bytes);
-            if bytes.simd_eq(u8x16::splat(b'%')).to_bitmask() != 0 {
+    /// Those of a target whose path is plain.
+    fn of(target: &[u8]) -> Option<Self> {
+        let mut ends = [0; MOST + 1];
+        let (mut count, mut at, mut last) = (0, 0, usize::MAX - 1);
+        let path_end = loop {
+            let rest = &target[at..];
+            let bytes = u8x16::new(rest.first_chunk().copied().unwrap_or_else(|| {
+                let mut padded = [b'?'; STEP];
+                padded[..rest.len()].copy_from_slice(rest);
+                padded
+            }));
+            let found = |byte: u8| bytes.simd_eq(u8x16::splat(byte)).to_bitmask();
+            let query = found(b'?');
+            // Up to the first of them.
+            let in_path = query.wrapping_sub(1) & !query;
+            if found(b'%') & in_path != 0 {
                 return None;
             }
-            let mut found = bytes.simd_eq(u8x16::splat(b'/')).to_bitmask();
-            while found != 0 {
-                let slash = start + found.trailing_zeros() as usize;
-                found &= found - 1;
+            let mut slashes = found(b'/') & in_path;
+            while slashes != 0 {
+                let slash = at + slashes.trailing_zeros() as usize;
+                slashes &= slashes - 1;
                 if slash == last + 1 {
                     return None;
                 }
                 last = slash;
-                if slashes.count <= MOST {
-                    slashes.ends[slashes.count] = slash;
-                    slashes.count += 1;
+                if count <= MOST {
+                    ends[count] = slash;
+                    count += 1;
                 }
             }
-        }
-        (last + 1 != path.len()).then_some(slashes)
+            if query != 0 {
+                break at + query.trailing_zeros() as usize;
+            }
+            at += STEP;
+        };
+        ends[count..].fill(path_end);
+        (last + 1 != path_end).then_some(Self { ends, count, path_end })
     }
 
     /// A part; empty if there is none.

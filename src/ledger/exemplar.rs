@@ -3,6 +3,9 @@
 
 use std::borrow::Cow;
 use std::cmp::{Ordering, Reverse};
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 use super::Merge;
 use crate::classify::Request;
@@ -144,13 +147,17 @@ pub fn kept_audit_id(audit_id: &str) -> Box<str> {
 #[must_use]
 pub fn kept_uri(uri: &str) -> Box<str> {
     // Most have no such parameter, however it may be misspelt, and no token.
-    let kept = if uri.contains("ont") || uri.contains("cot") || uri.contains(TOKEN_START) {
+    let query = memchr::memchr(b'?', uri.as_bytes()).map_or("", |at| &uri[at..]);
+    let may_have_one = query.contains("ont") || query.contains("cot");
+    let kept = if may_have_one || TOKEN.find(uri.as_bytes()).is_some() {
         without_tokens(uri)
     } else {
         Cow::Borrowed(uri)
     };
     if kept.len() > MAX_URI { format!("{}…", prefix(&kept, MAX_URI)).into() } else { kept.into() }
 }
+
+static TOKEN: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(TOKEN_START));
 
 fn without_tokens(uri: &str) -> Cow<'_, str> {
     let (path, query) = uri.split_once('?').unwrap_or((uri, ""));

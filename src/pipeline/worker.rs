@@ -7,10 +7,10 @@ use access::Held;
 use super::Settings;
 use crate::classify::{Classifier, Fingerprints, Request, request_hash};
 use crate::decode::etcd::EtcdLine;
-use crate::decode::on_demand::Arrivals;
+use crate::decode::on_demand::{Answered, Arrivals};
 use crate::decode::{Decoder, Envelope, Foreign, Layers, Outcome, SkipReason, SourceFacts};
 use crate::input::{Block, Place, Record, Source};
-use crate::k8s::Event;
+use crate::k8s::{Event, Stage};
 use crate::ledger::{
     Additions, Dedup, EtcdLines, Index, InputCounts, Ledger, Merge, RowName, Seen, ServerTimeline, SkipAt,
     SourceCounts, Waiting,
@@ -33,6 +33,8 @@ pub enum Pass<'a> {
 #[derive(Debug)]
 pub struct Shared<'a> {
     settings: &'a Settings,
+    /// Not every request is counted.
+    is_filtered: bool,
     timeline: &'a ServerTimeline,
     sources: &'a [Source],
     seen: Seen,
@@ -47,12 +49,22 @@ impl<'a> Shared<'a> {
     pub fn new(settings: &'a Settings, timeline: &'a ServerTimeline, sources: &'a [Source]) -> Self {
         let (seen, prints) = (Seen::new(settings.dedup), Fingerprints::default());
         let waiting = Waiting::new(access::room(settings.threads));
-        Self { settings, timeline, sources, seen, prints, waiting }
+        let is_filtered = !settings.filter.is_empty();
+        Self { settings, is_filtered, timeline, sources, seen, prints, waiting }
     }
 
     /// Whether events that were received at the same time were not read before. `prints` finds what they are known by.
     fn are_new<const N: usize>(&self, at: i64, prints: impl FnOnce() -> [u64; N]) -> [bool; N] {
         if self.settings.dedup == Dedup::Off { [true; N] } else { self.seen.insert_each(prints(), at) }
+    }
+
+    fn fate(&self, request: &Request<'_>, is_new: bool) -> Fate {
+        let is_wanted = !self.is_filtered || self.settings.filter.pass(request);
+        match (is_new, is_wanted) {
+            (true, true) => Fate::Counted,
+            (true, false) => Fate::Filtered,
+            (false, is_wanted) => Fate::Copy { is_wanted },
+        }
     }
 }
 
@@ -296,41 +308,42 @@ impl Counting<'_> {
                     event.annotations.as_ref().is_some_and(|annotations| &*annotations.truncated == "true");
                 counted.ledger.input.truncated += u64::from(cut);
                 let mut request = classifier.event(event, stage, place);
-                let mut note_read = |request: &mut Request<'_>| {
-                    source.event(request.stage, layers, &mut counted.ledger.input);
+                let mut note_read = |stage| {
+                    source.event(stage, layers, &mut counted.ledger.input);
                     source.without_reads += u64::from(layers.contains(Envelope::AzureAdmin));
-                    date(request, shared, &mut counted.ledger);
                 };
-                note_read(&mut request);
-                let answered = arrivals.of(event, layers).map(|answered| {
-                    let Record { offset, line, .. } = answered.record;
-                    let mut arrival = request.arrival(Place { offset, line, ..place });
-                    note_read(&mut arrival);
-                    (arrival, answered.written)
-                });
-                let (settings, ledger) = (shared.settings, &mut counted.ledger);
+                note_read(stage);
+                let answered = arrivals.of(event, layers);
+                if answered.is_some() {
+                    note_read(Stage::RequestReceived);
+                    if let Some(received) = request.received {
+                        counted.ledger.input.received_at(received, None);
+                    }
+                }
+                date(&mut request, shared, &mut counted.ledger);
+                let ledger = &mut counted.ledger;
                 let at = request.received.unwrap_or(0);
-                let print = || shared.prints.event(event, &request);
-                let Some((arrival, written)) = answered else {
-                    let [is_new] = shared.are_new(at, || [print()]);
-                    let fate = fate(settings, &request, is_new);
+                let Some(Answered { record: Record { offset, line, .. }, written }) = answered else {
+                    let [is_new] = shared.are_new(at, || [shared.prints.event(event, &request)]);
+                    let fate = shared.fate(&request, is_new);
                     note(fate, &mut ledger.input);
-                    return observe(settings, ledger, &request, fate);
+                    return observe(shared.settings, ledger, &request, fate);
                 };
+                let arrival = request.arrival(Place { offset, line, ..place });
                 let [is_new, arrival_is_new] =
-                    shared.are_new(at, || [print(), shared.prints.arrival(event, &request, written)]);
-                let fates = [fate(settings, &request, is_new), fate(settings, &arrival, arrival_is_new)];
+                    shared.are_new(at, || shared.prints.event_and_arrival(event, &request, written));
+                let fates = [shared.fate(&request, is_new), shared.fate(&arrival, arrival_is_new)];
                 for fate in fates {
                     note(fate, &mut ledger.input);
                 }
                 if fates == [Fate::Counted; 2] {
                     let row = ledger.observe_with(Some(&arrival), &request);
-                    if settings.patterns {
+                    if shared.settings.patterns {
                         ledger.follow(&request, row);
                     }
                 } else {
-                    observe(settings, ledger, &arrival, fates[1]);
-                    observe(settings, ledger, &request, fates[0]);
+                    observe(shared.settings, ledger, &arrival, fates[1]);
+                    observe(shared.settings, ledger, &request, fates[0]);
                 }
             }
         }
@@ -372,15 +385,6 @@ enum Fate {
     Counted,
     Filtered,
     Copy { is_wanted: bool },
-}
-
-fn fate(settings: &Settings, request: &Request<'_>, is_new: bool) -> Fate {
-    let is_wanted = settings.filter.is_empty() || settings.filter.pass(request);
-    match (is_new, is_wanted) {
-        (true, true) => Fate::Counted,
-        (true, false) => Fate::Filtered,
-        (false, is_wanted) => Fate::Copy { is_wanted },
-    }
 }
 
 fn observe(settings: &Settings, ledger: &mut Ledger, request: &Request<'_>, fate: Fate) {

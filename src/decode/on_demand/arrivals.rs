@@ -54,8 +54,8 @@ struct Arrival<'b> {
 pub struct Answered<'b> {
     /// Where it stands.
     pub record: Record<'b>,
-    /// Its own time, as it is written.
-    pub written: &'b str,
+    /// Its own time, as it is written: no more than letters, digits and what stands between them.
+    pub written: &'b [u8],
 }
 
 impl Default for Arrivals<'_> {
@@ -88,8 +88,7 @@ impl<'b> Arrivals<'b> {
             && layers == Layers::default().with(Envelope::Audit)
             && audit::form(event) == Envelope::Audit;
         arrival.is_answered |= is_it;
-        let written = str::from_utf8(written).ok().filter(|_| is_it)?;
-        Some(Answered { record: arrival.record, written })
+        is_it.then_some(Answered { record: arrival.record, written })
     }
 
     /// Takes the arrivals of which no answer was found, as they came.
@@ -176,7 +175,7 @@ mod tests {
         assert!(audit::is_event(&own));
         let expected = Event {
             stage_name: "RequestReceived".to_owned().into(),
-            stage_timestamp: told.written.to_owned().into(),
+            stage_timestamp: String::from_utf8(told.written.to_vec()).expect("ASCII").into(),
             response_status: None,
             annotations: None,
             as_written: own.as_written,

@@ -223,13 +223,20 @@ impl Fields {
                 client: self.client_text,
                 asked: self.asked.map(|span| &text[span.range()]),
             },
-            annotations: self.annotations.map(|own| Annotations {
-                total: of(own.total),
-                etcd: of(own.etcd),
-                decode_response_object: of(own.decode_response_object),
-                deprecated: of(own.deprecated),
-                truncated: of(own.truncated),
-                removed_release: of(own.removed_release),
+            // Most have none that is asked for.
+            annotations: self.annotations.map(|own| {
+                if own == AnnotationFields::default() {
+                    Annotations::default()
+                } else {
+                    Annotations {
+                        total: of(own.total),
+                        etcd: of(own.etcd),
+                        decode_response_object: of(own.decode_response_object),
+                        deprecated: of(own.deprecated),
+                        truncated: of(own.truncated),
+                        removed_release: of(own.removed_release),
+                    }
+                }
             }),
         }
     }

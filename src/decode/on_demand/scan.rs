@@ -185,6 +185,13 @@ impl<'t> Scan<'t> {
 
     /// Takes an integer without a fraction or an exponent.
     pub fn integer(&mut self) -> Option<i32> {
+        // A status has three digits.
+        if let [hundreds @ b'1'..=b'9', tens @ b'0'..=b'9', ones @ b'0'..=b'9', b',' | b'}', ..] = self.rest()
+        {
+            let digit = |byte: &u8| i32::from(byte - b'0');
+            self.at += 3;
+            return Some(100 * digit(hundreds) + 10 * digit(tens) + digit(ones));
+        }
         let start = self.at;
         self.scalar()?;
         std::str::from_utf8(&self.text[start..self.at]).ok()?.parse().ok()
@@ -288,6 +295,20 @@ mod tests {
         }
         for text in ["nul,", "01,", "-,", "1.5,", "1e3,", "1", "x,", ",", ""] {
             assert_eq!(skipped(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn integers() {
+        for (text, number) in
+            [("200}", 200), ("404,", 404), ("200 ,", 200), ("0,", 0), ("-1}", -1), ("1000,", 1000)]
+        {
+            let mut scan = Scan::new(text).expect("short");
+            assert_eq!(scan.integer(), Some(number), "{text}");
+            assert!(matches!(scan.peek(), Some(b',' | b'}' | b' ')), "{text}");
+        }
+        for text in ["007,", "20x}", "2.5,", "99999999999,", "200"] {
+            assert_eq!(Scan::new(text).expect("short").integer(), None, "{text}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Lines of access logs. Those of one request wait for each other, as some servers write two that differ in their
 //! latency: the one written first counts, whichever is read first.
 
-use super::{Counting, Fate, Pass, date, fate, note, observe};
+use super::{Counting, Fate, Pass, date, note, observe};
 use crate::classify::request_hash;
 use crate::decode::Layers;
 use crate::decode::klog::{AccessLine, Apf};
@@ -102,7 +102,7 @@ impl Counting<'_> {
         request.era = shared.timeline.era(place.source, request.received);
         let settings = shared.settings;
         let Pass::Join(index) = pass else {
-            let fate = fate(settings, &request, is_new);
+            let fate = shared.fate(&request, is_new);
             observe(settings, &mut counted.access, &request, fate);
             let input = &mut counted.ledger.input;
             input.access_counted += u64::from(fate == Fate::Counted);
@@ -122,7 +122,7 @@ impl Counting<'_> {
             }
             Some(_) => {}
             None => {
-                observe(settings, &mut counted.access, &request, fate(settings, &request, is_new));
+                observe(settings, &mut counted.access, &request, shared.fate(&request, is_new));
             }
         }
     }
