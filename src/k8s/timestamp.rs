@@ -104,9 +104,9 @@ impl RecentMinute {
             text.as_bytes().split_first_chunk::<LENGTH>()
             && *minute == self.text
         {
-            let digits = [s0, s1, f0, f1, f2, f3, f4, f5].map(|digit| digit.wrapping_sub(b'0'));
-            if digits[0] < 6 && digits.iter().all(|digit| *digit < 10) {
-                let micros = digits.iter().fold(0_u32, |sum, digit| sum * 10 + u32::from(*digit));
+            let digits = eight_digits([s0, s1, f0, f1, f2, f3, f4, f5].map(|digit| *digit));
+            // Second 60 is left to chrono.
+            if let Some(micros) = digits.filter(|micros| *micros < 60_000_000) {
                 return Some(self.start + i64::from(micros));
             }
         }
@@ -117,6 +117,21 @@ impl RecentMinute {
         }
         Some(micros)
     }
+}
+
+/// The number that eight digits write: pairs, fours and all of them are joined at once, eight bytes in a word.
+fn eight_digits(text: [u8; 8]) -> Option<u32> {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let word = u64::from_le_bytes(text);
+    let digits = word.wrapping_sub(EACH * u64::from(b'0'));
+    // A byte above 9 has its highest bit once it is looked at from either side.
+    if (digits | word.wrapping_add(EACH * u64::from(0x7f - b'9'))) & (EACH << 7) != 0 {
+        return None;
+    }
+    let pairs = (digits.wrapping_mul(10) + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs.wrapping_mul(100) + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    let all = fours.wrapping_mul(10_000).wrapping_add(fours >> 32);
+    u32::try_from(all & 0xffff_ffff).ok()
 }
 
 fn micro_time(b: &[u8]) -> Option<i64> {
@@ -195,6 +210,18 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn eight_digits_are_what_parsing_them_tells(text in prop_oneof!["[0-9]{8}", "[0-9:/ +a-]{8}"]) {
+            let own = eight_digits(text.as_bytes().try_into().expect("eight"));
+            let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+            prop_assert_eq!(own, text.parse().ok().filter(|_| is_plain));
+        }
+
+        #[test]
+        fn of_any_bytes_digits_alone_are_a_number(text in any::<[u8; 8]>()) {
+            prop_assert_eq!(eight_digits(text).is_some(), text.iter().all(u8::is_ascii_digit));
+        }
+
         #[test]
         fn agrees_with_chrono(micros in -62_167_219_200_000_000_i64..253_402_300_799_000_000) {
             prop_assert_eq!(parse_micros(&format_micros(micros)), Some(micros));

@@ -194,6 +194,10 @@ impl Decoder {
     }
 
     fn text(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
+        // Most are nothing else.
+        if text.starts_with('{') && !self.of_etcd {
+            return self.object(text, at, out);
+        }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim_start_matches('\0');
         let trimmed = text.trim_ascii_start();
         if self.of_etcd && Self::etcd(trimmed, at, out) {

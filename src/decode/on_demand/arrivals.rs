@@ -7,6 +7,7 @@
 use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
+use wide::u8x16;
 
 use super::fields::START;
 use super::scan::Scan;
@@ -112,14 +113,13 @@ impl<'b> Arrival<'b> {
         }
         let arrival = Self { record, audit_id: audit_id.range().start, asked: scan.at(), is_answered: false };
         let tail = line.get(scan.at()..)?.last_chunk::<TAIL>()?;
-        let is_plain = matches!(scan.bytes(level), b"Metadata" | b"Request" | b"RequestResponse")
+        let is_alike = matches!(scan.bytes(level), b"Metadata" | b"Request" | b"RequestResponse")
             && !audit_id.escaped
             && tail.starts_with(RECEIVED)
             && tail[RECEIVED.len() + INSTANT..].starts_with(WRITTEN)
             && tail.ends_with(END)
-            // Among these are digits and what stands between them, and no quote and no escape.
-            && arrival.instants().1.iter().fold(true, |all, byte| all & (b'-'..=b'Z').contains(byte));
-        is_plain.then_some(arrival)
+            && is_plain(arrival.instants().1);
+        is_alike.then_some(arrival)
     }
 
     fn audit_id(&self) -> &'b [u8] {
@@ -136,6 +136,18 @@ impl<'b> Arrival<'b> {
         let written = RECEIVED.len() + INSTANT + WRITTEN.len();
         (&tail[RECEIVED.len()..][..INSTANT], &tail[written..][..INSTANT])
     }
+}
+
+/// Whether an instant has no byte but digits, capitals and what stands between these in ASCII: no quote, no escape.
+fn is_plain(instant: &[u8]) -> bool {
+    const STEP: usize = 16;
+    let is_plain = |bytes: Option<&[u8; STEP]>| {
+        bytes.is_some_and(|bytes| {
+            let bytes = u8x16::new(*bytes);
+            bytes.max(u8x16::splat(b'-')).min(u8x16::splat(b'Z')) == bytes
+        })
+    };
+    is_plain(instant.first_chunk()) & is_plain(instant.last_chunk())
 }
 
 fn slot_of(audit_id: &[u8]) -> usize {
