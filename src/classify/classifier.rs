@@ -45,7 +45,8 @@ impl Classifier {
         let keys =
             Keys { asker: self.asker_key(event), question: self.prints.question(event, object.as_ref()) };
         let asker = self.askers.get(keys.asker, Asker::size(event), |asker| asker.become_that_of(event));
-        let question = self.questions.of(&self.prints, keys.question, event, object.as_ref(), template);
+        let question =
+            self.questions.of(&self.prints, keys.question, event, object.as_ref(), template.as_ref());
         let times = event::Times::of(event, stage, &mut self.minute);
         event::request(event, asker, question, keys, stage, times, place)
     }

@@ -109,20 +109,32 @@ impl Fingerprints {
     /// `request` is the event's.
     #[must_use]
     pub fn event(&self, event: &Event<'_>, request: &Request<'_>) -> u64 {
-        let mut hash = self.0.build_hasher();
-        hash.write_u64(self.request(event, request));
-        at_end(hash, event)
+        let of_request = self.request(event, request);
+        self.of_stage(of_request, |hash| add_end(hash, event))
     }
 
     /// The same, and that of the event that the server wrote at the arrival of the event's request. `written` is when
     /// that was written.
     #[must_use]
     pub fn event_and_arrival(&self, event: &Event<'_>, request: &Request<'_>, written: &[u8]) -> [u64; 2] {
+        let of_request = self.request(event, request);
+        [
+            self.of_stage(of_request, |hash| add_end(hash, event)),
+            self.of_stage(of_request, |hash| add_stage(hash, "RequestReceived", written)),
+        ]
+    }
+
+    /// The hash of one event of a request. Its lower half is the request's, so that tables have both at one place.
+    fn of_stage(
+        &self,
+        of_request: u64,
+        add: impl FnOnce(&mut <DefaultHashBuilder as BuildHasher>::Hasher),
+    ) -> u64 {
+        const LOWER: u64 = u32::MAX as u64;
         let mut hash = self.0.build_hasher();
-        hash.write_u64(self.request(event, request));
-        let mut arrival = hash.clone();
-        at_stage(&mut arrival, "RequestReceived", written);
-        [at_end(hash, event), arrival.finish()]
+        hash.write_u64(of_request);
+        add(&mut hash);
+        (of_request & LOWER) | (hash.finish() & !LOWER)
     }
 
     /// The hash of a slow request in etcd's log: no two have the same time, to the nanosecond that they took.
@@ -172,23 +184,22 @@ impl Fingerprints {
     }
 }
 
-/// Adds what an event says of its own stage, and ends.
-fn at_end(mut hash: impl Hasher, event: &Event<'_>) -> u64 {
-    at_stage(&mut hash, &event.stage_name, event.stage_timestamp.as_bytes());
+/// Adds what an event says of its own stage and of the answer.
+fn add_end(hash: &mut impl Hasher, event: &Event<'_>) {
+    add_stage(hash, &event.stage_name, event.stage_timestamp.as_bytes());
     if let Some(annotations) = event.annotations.as_ref().filter(|own| **own != Annotations::default()) {
-        add(&mut hash, &annotations.total);
-        add(&mut hash, &annotations.etcd);
-        add(&mut hash, &annotations.decode_response_object);
+        add(hash, &annotations.total);
+        add(hash, &annotations.etcd);
+        add(hash, &annotations.decode_response_object);
     }
     let status = event.response_status.as_ref().and_then(|status| status.code);
     if let Some(status) = status.filter(|code| *code != 0) {
         hash.write_i32(status);
     }
-    hash.finish()
 }
 
 /// Adds what tells apart the events of a request.
-fn at_stage(hash: &mut impl Hasher, stage: &str, written: &[u8]) {
+fn add_stage(hash: &mut impl Hasher, stage: &str, written: &[u8]) {
     add(hash, stage);
     hash.write(written);
     hash.write_usize(written.len());

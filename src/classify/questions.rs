@@ -28,12 +28,12 @@ impl Questions {
         key: u64,
         event: &'q Event<'_>,
         object: Option<&ObjectRef<'_>>,
-        template: Option<Template<'q>>,
+        template: Option<&Template<'q>>,
     ) -> Question<'q> {
         let Self { by_template, by_target, asked } = self;
-        let template = template.map(|own| (prints.template(&event.verb, &own), own));
-        if let Some((key, template)) = &template
-            && let Some(slot) = by_template.slot(*key)
+        let template = template.map(|own| (prints.template(&event.verb, own), own));
+        if let Some((key, template)) = template
+            && let Some(slot) = by_template.slot(key)
         {
             return by_template.at(slot).by(template);
         }

@@ -32,8 +32,8 @@ const SLOTS_PER_SHARD: usize = 1 << 10;
 /// The width of a time slot, in microseconds. Events come nearly in the order of their time, so that those of a slot
 /// stay in the processor's cache while it is filled.
 const SLOT: i64 = 8_000_000;
-/// The room that a table has at first, if others need as much.
-const AT_FIRST: usize = 64;
+/// The most room that a table has at first, if others need as much: few are open at a time.
+const AT_FIRST: usize = 1 << 12;
 /// How many tables of a shard are open: workers are some slots apart, and the ends of long requests come late.
 const STILL_OPEN: usize = 2;
 /// Into how many tables a slot is split, so that workers that read the same seconds do not wait for each other.
