@@ -7,6 +7,8 @@
 //! Muthukrishnan, "An improved data stream summary: the count-min sketch", 2005). Which ones are counted depends on
 //! the set of targets alone, and cells are sums, so neither order nor split matters.
 
+use smallvec::SmallVec;
+
 use super::Merge;
 
 /// How many targets of a row are counted one by one.
@@ -19,8 +21,8 @@ type Table = [u32; CELLS];
 /// The targets of one row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Targets {
-    /// Hash and count, ascending.
-    counted: Vec<(u32, u32)>,
+    /// Hash and count, ascending. Most rows have few, which are at hand in the row.
+    counted: SmallVec<[(u32, u32); 4]>,
     /// Only hashes with so many leading zeros are counted.
     sampled: u32,
     /// Where not all are counted: the requests for all of them, by two parts of their hashes.

@@ -172,7 +172,7 @@ impl<'a> Worker<'a> {
         let place_of =
             |record: &Record<'_>| Place { source: block.source, offset: record.offset, line: record.line };
         let mut place = Place { source: block.source, offset: block.offset, line: block.first_line };
-        let mut arrivals = Arrivals::default();
+        let mut arrivals = Arrivals::of_lines(block.lines);
         for record in block.records() {
             let before = place;
             place = place_of(&record);

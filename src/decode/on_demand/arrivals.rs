@@ -35,6 +35,8 @@ const TAIL: usize = RECEIVED.len() + INSTANT + WRITTEN.len() + INSTANT + END.len
 #[derive(Debug)]
 pub struct Arrivals<'b> {
     waiting: Vec<Arrival<'b>>,
+    /// How many to make room for.
+    expected: usize,
     /// By a hash of the audit ID: one more than the arrival's index, or 0.
     slots: [u16; SLOTS],
 }
@@ -59,19 +61,24 @@ pub struct Answered<'b> {
     pub written: &'b [u8],
 }
 
-impl Default for Arrivals<'_> {
-    fn default() -> Self {
-        Self { waiting: Vec::new(), slots: [0; SLOTS] }
-    }
-}
-
 impl<'b> Arrivals<'b> {
+    /// Those of a block of so many lines.
+    #[must_use]
+    pub fn of_lines(lines: u64) -> Self {
+        // Each has its answer.
+        let expected = usize::try_from(lines / 2).map_or(SLOTS, |half| half.min(SLOTS));
+        Self { waiting: Vec::new(), expected, slots: [0; SLOTS] }
+    }
+
     /// Keeps a record that is an arrival; false for any other.
     pub fn keep(&mut self, record: Record<'b>) -> bool {
         let Some(arrival) = Arrival::of(record) else { return false };
         let Ok(index) = u16::try_from(self.waiting.len() + 1) else { return false };
         // Where another one waits, that is read by itself.
         self.slots[slot_of(arrival.audit_id())] = index;
+        if self.waiting.is_empty() {
+            self.waiting.reserve(self.expected);
+        }
         self.waiting.push(arrival);
         true
     }
@@ -170,7 +177,7 @@ mod tests {
 
     /// Whether an arrival is told by an answer. It is an event then that differs in what the answer adds only.
     fn is_told(arrival: &[u8], answer: &str) -> bool {
-        let mut arrivals = Arrivals::default();
+        let mut arrivals = Arrivals::of_lines(0);
         if !arrivals.keep(Record { line: 1, offset: 0, bytes: arrival, part: Part::Line }) {
             return false;
         }
@@ -221,7 +228,7 @@ mod tests {
         let lines: Vec<String> = (0..2_000)
             .map(|n| format!("{HEAD}RequestReceived{ASKED}{ARRIVED}").replace("a0c2", &n.to_string()))
             .collect();
-        let mut arrivals = Arrivals::default();
+        let mut arrivals = Arrivals::of_lines(0);
         for (line, text) in (1..).zip(&lines) {
             assert!(arrivals.keep(Record { line, offset: 0, bytes: text.as_bytes(), part: Part::Line }));
         }
