@@ -113,15 +113,18 @@ impl<'b> Arrival<'b> {
             return None;
         }
         let mut scan = Scan::of_bytes(line)?;
-        let level = scan.string_behind(START)?;
+        let is_of_a_level = scan.has(START)
+            && (scan.has(b"Metadata\"") || scan.has(b"RequestResponse\"") || scan.has(b"Request\""));
+        if !is_of_a_level {
+            return None;
+        }
         let audit_id = scan.string_behind(AUDIT_ID)?;
         if !scan.has(STAGE) {
             return None;
         }
         let arrival = Self { record, audit_id: audit_id.range().start, asked: scan.at(), is_answered: false };
         let tail = line.get(scan.at()..)?.last_chunk::<TAIL>()?;
-        let is_alike = matches!(scan.bytes(level), b"Metadata" | b"Request" | b"RequestResponse")
-            && !audit_id.escaped
+        let is_alike = !audit_id.escaped
             && tail.starts_with(RECEIVED)
             && tail[RECEIVED.len() + INSTANT..].starts_with(WRITTEN)
             && tail.ends_with(END)
