@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use base64::{DecodeSliceError, Engine};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 /// What a token says about where its page is read. The key at which the page starts names an object; it is
 /// checked and forgotten here, so that nothing behind this type can print it.
@@ -27,8 +28,8 @@ struct Fields<'a> {
     v: &'a str,
     #[serde(default)]
     rv: i64,
-    #[serde(default, borrow)]
-    start: Cow<'a, str>,
+    #[serde(borrow)]
+    start: Option<&'a RawValue>,
 }
 
 impl ContinueToken {
@@ -50,7 +51,7 @@ impl ContinueToken {
         let Ok(fields) = serde_json::from_slice::<Fields<'_>>(json) else {
             return Self::Invalid;
         };
-        if fields.v != "meta.k8s.io/v1" || fields.rv == 0 || !is_clean_key(&fields.start) {
+        if fields.v != "meta.k8s.io/v1" || fields.rv == 0 || !fields.start.is_some_and(starts_at_clean_key) {
             return Self::Invalid;
         }
         if fields.rv < 0 { Self::Inconsistent } else { Self::AtRevision(fields.rv) }
@@ -77,6 +78,15 @@ pub fn redacted(text: &str) -> Cow<'_, str> {
     }
     out.push_str(rest);
     Cow::Owned(out)
+}
+
+/// Whether a JSON text is a string that holds a clean key. Most hold names and a NUL behind them, which is looked at
+/// where it stands.
+fn starts_at_clean_key(start: &RawValue) -> bool {
+    let written = start.get();
+    let names = written.strip_prefix('"').and_then(|text| text.strip_suffix("\\u0000\""));
+    names.is_some_and(|names| !names.contains('\\') && is_clean_key(names))
+        || serde_json::from_str::<Cow<'_, str>>(written).is_ok_and(|key| is_clean_key(&key))
 }
 
 /// Whether Go's `path.Clean` leaves the key as it is, which is how the server keeps a client inside its prefix.
@@ -111,6 +121,10 @@ mod tests {
             token(&format!(r#"{{"v":"meta.k8s.io/v1","rv":-1,{start}}}"#)),
             ContinueToken::Inconsistent
         );
+        for start in ["a/\\u0000", "a/.\\u0000", "\\u0000", "\\u0061/b", "a/b", "/a"] {
+            let json = format!(r#"{{"v":"meta.k8s.io/v1","rv":7,"start":"{start}"}}"#);
+            assert_eq!(token(&json), ContinueToken::AtRevision(7), "{start}");
+        }
     }
 
     #[test]
@@ -119,6 +133,10 @@ mod tests {
             r#"{"v":"meta.k8s.io/v1","rv":0,"start":"a"}"#,
             r#"{"v":"meta.k8s.io/v1","rv":7,"start":""}"#,
             r#"{"v":"meta.k8s.io/v1","rv":7,"start":"../secrets"}"#,
+            r#"{"v":"meta.k8s.io/v1","rv":7,"start":"../secrets\u0000"}"#,
+            r#"{"v":"meta.k8s.io/v1","rv":7,"start":"a//b\u0000"}"#,
+            r#"{"v":"meta.k8s.io/v1","rv":7,"start":1}"#,
+            r#"{"v":"meta.k8s.io/v1","rv":7,"start":null}"#,
             r#"{"v":"meta.k8s.io/v1","rv":7}"#,
             r#"{"v":"x"}"#,
             r#"{"v":"meta.k8s.io/v1","rv":"7","start":"a"}"#,
