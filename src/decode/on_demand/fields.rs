@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::objects::{
     AnnotationFields, ClientFields, Met, StatusFields, UserFields, annotations, annotations_in_server_order,
-    raw, status, user,
+    raw, reference_in_server_order, status, status_in_server_order, user,
 };
 use super::recent::RecentClients;
 use super::scan::{Scan, Span};
@@ -64,18 +64,11 @@ impl Fields {
         fields.verb = scan.string_behind(br#","verb":""#)?;
         (fields.client, fields.client_text) = recent.take(&mut scan, ClientFields::take)?;
         if scan.has(br#","objectRef":"#) {
-            fields.object_ref = Some(raw(&mut scan)?);
+            fields.object_ref = Some(reference_in_server_order(&mut scan).or_else(|| raw(&mut scan))?);
         }
         fields.asked = Some(Span { start, end: scan.mark(), escaped: false });
         if scan.has(br#","responseStatus":"#) {
-            let is_plain = scan.has(br#"{"metadata":{},"code":"#);
-            fields.response_status = Some(if is_plain {
-                let code = scan.integer()?;
-                scan.expect(b'}')?;
-                StatusFields { code: Some(code) }
-            } else {
-                status(&mut scan)?
-            });
+            fields.response_status = Some(status_in_server_order(&mut scan).or_else(|| status(&mut scan))?);
         }
         for body in [br#","requestObject":"#.as_slice(), br#","responseObject":"#] {
             if scan.has(body) {

@@ -100,6 +100,38 @@ pub(super) fn raw(scan: &mut Scan<'_>) -> Option<Span> {
     Some(Span { start, end: scan.mark(), escaped: false })
 }
 
+/// Takes a reference to an object whose fields come in the order in which the server writes them, and none with another
+/// name; `None`, with the place as it was, for anything else.
+///
+/// Source: k8s.io/apiserver `pkg/apis/audit/v1/types.go:ObjectReference`.
+pub(super) fn reference_in_server_order(scan: &mut Scan<'_>) -> Option<Span> {
+    let start = scan.mark();
+    let mut take = || {
+        scan.expect(b'{')?;
+        take_if_there(scan, br#""resource":""#)?;
+        take_if_there(scan, br#","namespace":""#)?;
+        take_if_there(scan, br#","name":""#)?;
+        take_if_there(scan, br#","uid":""#)?;
+        take_if_there(scan, br#","apiGroup":""#)?;
+        take_if_there(scan, br#","apiVersion":""#)?;
+        take_if_there(scan, br#","resourceVersion":""#)?;
+        take_if_there(scan, br#","subresource":""#)?;
+        scan.expect(b'}')
+    };
+    if take().is_none() {
+        scan.back_to(start as usize);
+        return None;
+    }
+    Some(Span { start, end: scan.mark(), escaped: false })
+}
+
+/// Takes a string behind a text, if that stands here.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "with a text that is known, comparing is a few instructions")]
+fn take_if_there(scan: &mut Scan<'_>, literal: &[u8]) -> Option<()> {
+    if scan.has(literal) { scan.string_end().map(|_| ()) } else { Some(()) }
+}
+
 /// Takes a user whose fields come in the order in which the server writes them, and none with another name.
 fn user_in_server_order(scan: &mut Scan<'_>) -> Option<UserFields> {
     let mut user = UserFields { username: scan.string_behind(br#"{"username":""#)?, extra: None };
@@ -185,6 +217,34 @@ fn only(scan: &mut Scan<'_>) -> Option<Span> {
     scan.space();
     scan.expect(b']')?;
     Some(value)
+}
+
+/// Takes an answer's status as the server writes it; `None`, with the place as it was, for anything else.
+///
+/// Source: k8s.io/apimachinery `pkg/apis/meta/v1/types.go:Status`.
+pub(super) fn status_in_server_order(scan: &mut Scan<'_>) -> Option<StatusFields> {
+    let start = scan.at();
+    let mut take = || {
+        if !scan.has(br#"{"metadata":{}"#) {
+            return None;
+        }
+        take_if_there(scan, br#","status":""#)?;
+        take_if_there(scan, br#","message":""#)?;
+        take_if_there(scan, br#","reason":""#)?;
+        if scan.has(br#","details":"#) {
+            scan.skip()?;
+        }
+        if !scan.has(br#","code":"#) {
+            return None;
+        }
+        let code = scan.integer()?;
+        scan.expect(b'}').map(|()| code)
+    };
+    let code = take();
+    if code.is_none() {
+        scan.back_to(start);
+    }
+    code.map(|code| StatusFields { code: Some(code) })
 }
 
 pub(super) fn status(scan: &mut Scan<'_>) -> Option<StatusFields> {
