@@ -7,7 +7,7 @@ use super::plain::{count, counted, cut, duration, escaped, share, short_count, s
 use super::request::source;
 use super::table::{NARROW, table, wrapped};
 use super::{cost, etcd_log, facts, findings, input, over_time, patterns, traces};
-use crate::report::v1::{Client, Cost, Counts, EtcdLog, Latency, Rate, Report, Shape};
+use crate::report::v1::{Client, Cost, Counts, EtcdLog, Finding, Latency, Rate, Report, Shape};
 
 /// How much is shown, and how wide.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +52,8 @@ pub fn render(report: &Report, view: &View) -> String {
         page.push_str(&etcd(log, view));
     }
     let found = |client: &Client| {
-        report.findings.iter().any(|finding| finding.client.as_ref() == Some(&client.identity))
+        let is_of = |finding: &Finding| finding.client.as_ref() == Some(&client.identity);
+        report.untold.contains(&client.identity) || report.findings.iter().any(is_of)
     };
     let costly: Vec<&Client> = report
         .clients

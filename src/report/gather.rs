@@ -55,7 +55,7 @@ impl Builder<'_> {
             let ignored = shape.limit == "ignored" && shape.verb == "list";
             let latency =
                 [if etcd { micros } else { 0 }, if ignored { shape.requests } else { 0 }, 0, shape.requests];
-            cost::rank(&shape.cost, latency, self.priced)
+            cost::rank(shape.cost.handled, latency, self.priced)
         });
         let client = v1::Client {
             identity,

@@ -12,7 +12,7 @@ mod server_log;
 mod shared;
 mod timeline;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -55,6 +55,10 @@ pub struct Report {
     /// What rules found: what can't be seen first, then a client's findings together, the client with the worst
     /// before others.
     pub findings: Vec<Finding>,
+    /// Identities of clients whose findings are counted and not told, as the page that was asked for has no room for
+    /// them. None where the report is written.
+    #[serde(skip)]
+    pub untold: BTreeSet<String>,
     /// How many findings there are.
     pub finding_counts: FindingCounts,
     /// The rules that judged.

@@ -13,7 +13,7 @@ use kubetoll::input::{Block, Framing, Source, Sources, Span};
 use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::{Dedup, Ledger, ServerTimeline};
 use kubetoll::pipeline::{self, Pass, Settings, Shared, Worker};
-use kubetoll::report::{Context, Report, VersionSource, build};
+use kubetoll::report::{Context, Report, Shown, VersionSource, build};
 use kubetoll::rules::{Policy, RuleSet};
 
 /// The version that requests are judged by.
@@ -91,6 +91,7 @@ pub fn report(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline) -> R
         rules: &RULES,
         policy: &Policy::default(),
         inventory: Some(&INVENTORY),
+        shown: Shown::All,
     };
     build(ledger, &context)
 }

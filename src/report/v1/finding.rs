@@ -161,6 +161,14 @@ pub struct FindingCounts {
     pub info: u64,
 }
 
+impl FindingCounts {
+    /// All of them.
+    #[must_use]
+    pub fn all(&self) -> u64 {
+        self.error + self.warning + self.info
+    }
+}
+
 /// A rule that judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
