@@ -9,9 +9,9 @@ use super::condition::{Condition, Part};
 use super::facts::{CLIENT, Facts, REQUEST, SERVER};
 use super::group::Group;
 use super::input::{INPUT, InputFacts};
+use super::matching::{Matching, Memo};
 use super::names::{NameRef, Root, threshold_kind};
-use super::matching::{Memo, PartOfMatch};
-use super::rows::{Place, Rows, fact};
+use super::rows::{Rows, fact};
 use super::rule::{Rule, Severity};
 use super::stats::STATS;
 use super::value::{Kind, Value};
@@ -174,10 +174,6 @@ pub(super) fn threshold(value: f64) -> Value<'static> {
     if threshold_kind(value) == Kind::Int { Value::Int(value as i64) } else { Value::Double(value) }
 }
 
-/// What rows are judged together by: numbers of their account, resource, asker and shape, 0 for what a rule does not
-/// tell apart.
-type GroupKey = [u32; 4];
-
 struct OneRule<'r, 'a> {
     rule: &'r Rule,
     rows: &'r Rows<'a>,
@@ -212,13 +208,14 @@ impl<'r> OneRule<'r, '_> {
     }
 
     fn judge_rows(&mut self) {
-        let matched = self.matched();
-        let keyed = self.keyed(matched);
-        let mut memos: Vec<Memo<'static, bool>> = self.rule.levels.iter().map(|_| Memo::default()).collect();
+        let is_matched = self.matched();
         let all = self.rows;
-        for rows in groups(&keyed) {
+        let order = all.order(self.rule.group_by).iter();
+        let matched: Vec<(u32, u32)> = order.filter(|(_, row)| is_matched[*row as usize]).copied().collect();
+        let mut memos: Vec<Memo<'static, bool>> = self.rule.levels.iter().map(|_| Memo::default()).collect();
+        for rows in groups(&matched) {
             let facts: Vec<&'r Facts<'r>> = rows.iter().map(|(_, row)| &all.facts[*row as usize]).collect();
-            let ([account, ..], _) = rows[0];
+            let account = all.places[rows[0].1 as usize].account;
             let group = Group::new(facts, account as usize, &all.whole);
             let Some(severity) = self.level(&group, &mut memos) else { continue };
             self.found(group, severity, &mut memos);
@@ -259,32 +256,19 @@ impl<'r> OneRule<'r, '_> {
         self.found.hits.push(Hit { severity, group, suppressed_by });
     }
 
-    /// The rows that the rule is about.
-    fn matched(&mut self) -> Vec<u32> {
-        let count = u32::try_from(self.rows.facts.len()).unwrap_or(u32::MAX);
-        let Some(condition) = &self.rule.matches else { return (0..count).collect() };
-        let mut parts: Vec<PartOfMatch<'_>> =
-            condition.parts.iter().map(|part| PartOfMatch::new(part, self.rows)).collect();
-        // First what is only looked up: it settles most.
-        parts.sort_by_key(|part| !part.is_looked_up());
-        let rows = self.rows;
-        (0..count)
-            .filter(|row| {
-                // A part that does not hold settles it, even if another can't be told.
-                let mut failed = None;
-                for part in &mut parts {
-                    match part.holds(*row, rows, &mut |part, values| self.run_part(part, values)) {
-                        Ok(true) => {}
-                        Ok(false) => return false,
-                        Err(error) => failed = Some(error),
-                    }
-                }
-                if let Some(error) = &failed {
-                    self.fail(&condition.source, error);
-                }
-                failed.is_none()
-            })
-            .collect()
+    /// Whether the rule is about a row, by row.
+    fn matched(&mut self) -> Vec<bool> {
+        let (rule, rows) = (self.rule, self.rows);
+        let Some(condition) = &rule.matches else { return vec![true; rows.facts.len()] };
+        let mut matching = Matching::new(condition, rows);
+        let mut is_matched = vec![false; rows.facts.len()];
+        for (row, is_matched) in (0..).zip(&mut is_matched) {
+            match matching.holds(row, rows, &mut |part, values| self.run_part(part, values)) {
+                Ok(holds) => *is_matched = holds,
+                Err(error) => self.fail(&condition.source, &error),
+            }
+        }
+        is_matched
     }
 
     fn run_part(&mut self, part: &Part, values: &[Value<'_>]) -> Result<bool, String> {
@@ -306,21 +290,6 @@ impl<'r> OneRule<'r, '_> {
             self.fail(&condition.source, &error);
             false
         })
-    }
-
-    /// Rows with what they are judged together by, those of a group together and in their order.
-    fn keyed(&self, matched: Vec<u32>) -> Vec<(GroupKey, u32)> {
-        let by = self.rule.group_by;
-        let keyed = matched.into_iter().map(|row| {
-            let Place { account, shape, form, asker } = self.rows.places[row as usize];
-            let resource = if by.resource { self.rows.forms[form as usize].1 } else { 0 };
-            let key =
-                [account, resource, if by.product { asker } else { 0 }, if by.shape { shape } else { 0 }];
-            (key, row)
-        });
-        let mut keyed: Vec<(GroupKey, u32)> = keyed.collect();
-        keyed.sort_unstable();
-        keyed
     }
 
     /// The worst level that holds.
@@ -353,9 +322,9 @@ impl<'r> OneRule<'r, '_> {
     }
 }
 
-/// Groups, in the order of their first rows.
-fn groups(keyed: &[(GroupKey, u32)]) -> Vec<&[(GroupKey, u32)]> {
-    let mut groups: Vec<_> = keyed.chunk_by(|(a, _), (b, _)| a == b).collect();
+/// Groups of rows with the numbers of their groups, in the order of their first rows.
+fn groups(matched: &[(u32, u32)]) -> Vec<&[(u32, u32)]> {
+    let mut groups: Vec<_> = matched.chunk_by(|(a, _), (b, _)| a == b).collect();
     groups.sort_unstable_by_key(|rows| rows[0].1);
     groups
 }

@@ -1,10 +1,10 @@
-//! Parts of a rule's match, each run once for each distinct combination of the facts that it names: its answers are
+//! A rule's match: its parts, each run once for each distinct combination of the facts that it names: its answers are
 //! remembered by them. Facts are columns of small numbers, so that the cost of a match is a look-up a row.
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::condition::Part;
+use super::condition::{Condition, Part};
 use super::facts::Facts;
 use super::rows::{By, Column, Place, Rows, fact};
 use super::value::Value;
@@ -12,8 +12,74 @@ use super::value::Value;
 /// CEL's answers to values.
 pub(super) type Memo<'v, A> = HashMap<Vec<Value<'v>>, A, FxBuildHasher>;
 
+/// A rule's match. What is told by the form of a row alone settles most rows, and takes one look.
+pub(super) struct Matching<'r> {
+    /// Whether all parts hold that are told so, by form.
+    by_form: Vec<Known>,
+    of_form: Vec<PartOfMatch<'r>>,
+    others: Vec<PartOfMatch<'r>>,
+}
+
+impl<'r> Matching<'r> {
+    pub(super) fn new(condition: &'r Condition, rows: &'r Rows<'_>) -> Self {
+        let parts = condition.parts.iter().map(|part| PartOfMatch::new(part, rows));
+        let (of_form, mut others): (Vec<_>, Vec<_>) = parts.partition(PartOfMatch::is_by_form);
+        // First what is only looked up: it settles most.
+        others.sort_by_key(|part| part.table.is_none());
+        Self { by_form: vec![Known::NotYet; rows.forms.len()], of_form, others }
+    }
+
+    /// Whether all parts hold for a row; `run` asks CEL. A part that does not hold settles it, even if another can't be
+    /// told.
+    #[inline]
+    pub(super) fn holds(
+        &mut self,
+        row: u32,
+        rows: &'r Rows<'_>,
+        run: &mut impl FnMut(&Part, &[Value<'_>]) -> Answer,
+    ) -> Answer {
+        let form = rows.places[row as usize].form as usize;
+        let by_form = match self.by_form[form] {
+            Known::No => return Ok(false),
+            Known::Yes => Ok(true),
+            Known::NotYet => {
+                let answer = all_hold(&mut self.of_form, row, rows, run);
+                if let Ok(holds) = answer {
+                    self.by_form[form] = if holds { Known::Yes } else { Known::No };
+                }
+                answer
+            }
+        };
+        match by_form {
+            Ok(false) => Ok(false),
+            Ok(true) => all_hold(&mut self.others, row, rows, run),
+            Err(error) => match all_hold(&mut self.others, row, rows, run) {
+                Ok(true) => Err(error),
+                other => other,
+            },
+        }
+    }
+}
+
+fn all_hold<'r>(
+    parts: &mut [PartOfMatch<'r>],
+    row: u32,
+    rows: &'r Rows<'_>,
+    run: &mut impl FnMut(&Part, &[Value<'_>]) -> Answer,
+) -> Answer {
+    let mut failed = None;
+    for part in parts {
+        match part.holds(row, rows, run) {
+            Ok(true) => {}
+            Ok(false) => return Ok(false),
+            Err(error) => failed = Some(error),
+        }
+    }
+    failed.map_or(Ok(true), Err)
+}
+
 /// A part of a rule's match, and the answers to it.
-pub(super) struct PartOfMatch<'r> {
+struct PartOfMatch<'r> {
     part: &'r Part,
     table: Option<Table<'r>>,
     memo: Memo<'r, Answer>,
@@ -34,6 +100,7 @@ enum Told<'r> {
     Columns(Vec<&'r Column>),
 }
 
+/// What is known of an answer.
 #[derive(Clone, Copy, PartialEq)]
 enum Known {
     NotYet,
@@ -72,12 +139,11 @@ impl<'r> Table<'r> {
 }
 
 impl<'r> PartOfMatch<'r> {
-    pub(super) fn new(part: &'r Part, rows: &'r Rows<'_>) -> Self {
+    fn new(part: &'r Part, rows: &'r Rows<'_>) -> Self {
         Self { part, table: Table::new(part, rows), memo: Memo::default() }
     }
 
-    /// Whether it holds for a row; `run` asks CEL.
-    pub(super) fn holds(
+    fn holds(
         &mut self,
         row: u32,
         rows: &'r Rows<'_>,
@@ -97,9 +163,8 @@ impl<'r> PartOfMatch<'r> {
         answer
     }
 
-    /// Whether it is looked up for most rows.
-    pub(super) fn is_looked_up(&self) -> bool {
-        self.table.is_some()
+    fn is_by_form(&self) -> bool {
+        self.table.as_ref().is_some_and(|table| matches!(table.by, Told::Place(By::Form)))
     }
 
     fn told(&mut self, facts: &'r Facts<'_>, run: &mut impl FnMut(&Part, &[Value<'_>]) -> Answer) -> Answer {

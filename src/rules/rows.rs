@@ -8,7 +8,7 @@ use rustc_hash::FxBuildHasher;
 use super::facts::{CLIENT, Facts, REQUEST, SERVER};
 use super::group::Whole;
 use super::names::{NameRef, Root};
-use super::rule::Rule;
+use super::rule::{GroupBy, Rule};
 use super::value::Value;
 use crate::accounts::Accounts;
 
@@ -23,7 +23,11 @@ pub(super) struct Rows<'a> {
     /// A row of each asker.
     pub(super) askers: Vec<u32>,
     columns: HashMap<NameRef, Column, FxBuildHasher>,
+    orders: Vec<(GroupBy, Order)>,
 }
+
+/// All rows, those of a group together and in their order, with the number of their group.
+pub(super) type Order = Vec<(u32, u32)>;
 
 /// What a row is a part of, in numbers.
 #[derive(Debug, Clone, Copy)]
@@ -85,13 +89,41 @@ impl<'a> Rows<'a> {
         let columns: Vec<(NameRef, Column)> =
             wanted.into_par_iter().map(|name| (name, column(name))).collect();
         let columns = columns.into_iter().collect();
-        Self { whole, facts, places, forms, askers, columns }
+        let mut groupings: Vec<GroupBy> = Vec::new();
+        for rule in rules.iter().filter(|rule| !rule.group_by.input) {
+            if !groupings.contains(&rule.group_by) {
+                groupings.push(rule.group_by);
+            }
+        }
+        let orders = groupings.into_par_iter().map(|by| (by, order(by, &places, &forms))).collect();
+        Self { whole, facts, places, forms, askers, columns, orders }
+    }
+
+    /// All rows by what is judged together.
+    pub(super) fn order(&self, by: GroupBy) -> &Order {
+        let order = self.orders.iter().find(|(known, _)| *known == by);
+        &order.expect("there is one for each rule").1
     }
 
     /// The column of a fact that a part of a match names.
     pub(super) fn column(&self, name: NameRef) -> &Column {
         &self.columns[&name]
     }
+}
+
+fn order(by: GroupBy, places: &[Place], forms: &[(u32, u32)]) -> Order {
+    let key = |place: &Place| -> u128 {
+        let resource = if by.resource { forms[place.form as usize].1 } else { 0 };
+        let asker = if by.product { place.asker } else { 0 };
+        let shape = if by.shape { place.shape } else { 0 };
+        [resource, asker, shape]
+            .into_iter()
+            .fold(place.account.into(), |key, part| key << 32 | u128::from(part))
+    };
+    let mut keyed: Vec<(u128, u32)> = (0..).zip(places).map(|(row, place)| (key(place), row)).collect();
+    keyed.sort_unstable();
+    let groups = (0..).zip(keyed.chunk_by(|(a, _), (b, _)| a == b));
+    groups.flat_map(|(group, rows)| rows.iter().map(move |(_, row)| (group, *row))).collect()
 }
 
 /// Rows, and what they are parts of.
