@@ -16,7 +16,7 @@ use crate::cost::Inventory;
 use crate::input::{Source, Sources};
 use crate::ledger::{Exemplar, Ledger, ServerTimeline};
 use crate::patterns::Patterns;
-use crate::rules::{Policy, Rule, RuleSet, judge_some, OnAccount};
+use crate::rules::{OnAccount, Policy, Rule, RuleSet, judge_some};
 
 /// Where the server's version is known from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,8 +100,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let rules = &context.rules.rules;
     let places = places(&accounts, priced);
     let leave_out = |on: &[OnAccount]| context.shown.leave_out(on.to_vec(), &places);
-    let mut judged =
-        judge_some(&accounts, &ledger.input, rules, &context.policy.suppressions, leave_out);
+    let mut judged = judge_some(&accounts, &ledger.input, rules, &context.policy.suppressions, leave_out);
     let untold = std::mem::take(&mut judged.untold);
     let untold = untold.into_iter().map(|account| accounts.clients[account].identity()).collect();
     let judged_failures = std::mem::take(&mut judged.failures);

@@ -48,6 +48,7 @@ impl Builder<'_> {
         let mut minutes = Minutes::default();
         let shape = |(key, entry): (Arc<ShapeKey>, Entry)| self.shape(&key, entry, &mut sums, &mut minutes);
         let mut shapes: Vec<v1::Shape> = account.entries.into_iter().map(shape).collect();
+        minutes.add_to(&mut sums.times);
         shapes.sort_by_cached_key(|shape| {
             let micros =
                 shape.latency.filter(|_| !shape.long_running).map_or(0, |latency| latency.sum_micros);
@@ -112,13 +113,12 @@ impl Builder<'_> {
         if !entry.long_running {
             sums.latency.merge_from(&row.latency);
         }
-        sums.times.add(&times);
         sums.add_span(row.span);
         sums.open += open;
         sums.costs.add(&costs);
-        minutes.add(key, requests, &times.sum);
-        let ignored_parameters: Vec<String> =
-            row.unknown_keys.iter().map(std::string::ToString::to_string).collect();
+        let rate = times.rate();
+        minutes.add(key, requests, times);
+        let ignored_parameters: Vec<String> = row.unknown_keys.into_iter().map(String::from).collect();
         let (latency, histogram) = (latency(&row.latency), v1::Histogram(row.latency.into_buckets()));
         let flows = flows(row.flows.as_deref());
         let mut examples = row.exemplars.into_vec().into_iter().map(|exemplar| self.example(exemplar));
@@ -151,14 +151,14 @@ impl Builder<'_> {
             long_running: entry.long_running,
             latency,
             histogram,
-            rate: times.rate(),
+            rate,
             first_timestamp: row.span.map(|span| v1::Instant(span.0)),
             last_timestamp: row.span.map(|span| v1::Instant(span.1)),
             statuses,
             observed,
             priority_and_fairness: flows,
             items: items(row.items),
-            pattern: patterns::pattern(&pattern),
+            pattern: pattern.as_deref().and_then(patterns::pattern),
             cost,
             example: examples.next(),
             more_examples: examples.collect(),
@@ -183,10 +183,10 @@ impl Builder<'_> {
 struct Added {
     requests: u64,
     open: u64,
-    row: Row,
+    row: Box<Row>,
     times: Times,
     products: Vec<String>,
-    pattern: Pattern,
+    pattern: Option<Box<Pattern>>,
     costs: cost::Costs,
 }
 
@@ -198,9 +198,9 @@ impl Added {
             requests: one.row.requests(received_only),
             open: one.row.open(),
             times: Times::of(one.row.take_times(received_only)),
-            row: *one.row,
+            row: one.row,
             products: vec![one.product],
-            pattern: one.pattern.map_or_else(Pattern::default, |pattern| *pattern),
+            pattern: one.pattern,
             costs: cost::Costs {
                 sum: one.cost.map(|cost| *cost),
                 minutes: one.minutes.map(|minutes| *minutes).unwrap_or_default(),
@@ -212,7 +212,9 @@ impl Added {
             all.row.merge(other.row);
             all.times.add(&other.times);
             all.products.extend(other.products);
-            all.pattern.merge(other.pattern);
+            if let Some(pattern) = other.pattern {
+                all.pattern.get_or_insert_default().merge(*pattern);
+            }
             all.costs.add(&other.costs);
             all
         });

@@ -33,6 +33,10 @@ impl Times {
         self.sum.merge_from(&other.sum);
     }
 
+    pub(super) fn merge(&mut self, other: Self) {
+        if self.load.is_none() && self.sum.is_empty() { *self = other } else { self.add(&other) }
+    }
+
     pub(super) fn rate(&self) -> Option<v1::Rate> {
         let rate = match &self.load {
             Some(load) => load.rate(&self.sum)?,
