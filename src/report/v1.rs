@@ -22,8 +22,8 @@ use crate::ledger::histogram::Buckets;
 pub use cost::{Amount, Cost, CostMinute, Inventory, InventoryFile, Lack, Ranking, Work};
 pub use etcd_log::{EtcdAmount, EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow, EtcdSource};
 pub use finding::{
-    Evidence, Finding, FindingCounts, Named, Path, Policy, RuleInfo, RuleRef, Suppressed, SuppressionInfo,
-    Who,
+    Evidence, Finding, FindingCounts, Named, Path, Policy, RuleInfo, RuleRef, Stats, Suppressed,
+    SuppressionInfo, Who,
 };
 pub use input::{Copy, Damaged, Input, NotRead, NotReadFile, SkippedAt, SourceInput, WithoutEvents};
 pub use pattern::{

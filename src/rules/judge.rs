@@ -298,10 +298,10 @@ impl<'r> OneRule<'r, '_> {
         if group.requests() == 0 {
             return None;
         }
-        let rule = self.rule;
+        let (rule, stats) = (self.rule, STATS.as_slice());
         for ((severity, condition), memo) in rule.levels.iter().zip(memos) {
             let value = |name: NameRef| match name.root {
-                Root::Stats => (STATS[name.index].get)(group),
+                Root::Stats => (stats[name.index].get)(group),
                 Root::Threshold => threshold(rule.thresholds[name.index].1),
                 _ => fact(name, group.leading()),
             };

@@ -112,18 +112,31 @@ impl<'a> Rows<'a> {
 }
 
 fn order(by: GroupBy, places: &[Place], forms: &[(u32, u32)]) -> Order {
-    let key = |place: &Place| -> u128 {
-        let resource = if by.resource { forms[place.form as usize].1 } else { 0 };
-        let asker = if by.product { place.asker } else { 0 };
-        let shape = if by.shape { place.shape } else { 0 };
-        [resource, asker, shape]
-            .into_iter()
-            .fold(place.account.into(), |key, part| key << 32 | u128::from(part))
+    let key = |place: &Place| -> u64 {
+        // A shape is of one resource. Rows come by their shapes, and so they are in this order mostly.
+        let what = if by.shape {
+            place.shape
+        } else if by.resource {
+            forms[place.form as usize].1
+        } else {
+            0
+        };
+        u64::from(what) << 32 | u64::from(if by.product { place.asker } else { 0 })
     };
-    let mut keyed: Vec<(u128, u32)> = (0..).zip(places).map(|(row, place)| (key(place), row)).collect();
-    keyed.sort_unstable();
-    let groups = (0..).zip(keyed.chunk_by(|(a, _), (b, _)| a == b));
-    groups.flat_map(|(group, rows)| rows.iter().map(move |(_, row)| (group, *row))).collect()
+    let mut order = Order::with_capacity(places.len());
+    let (mut row, mut group) = (0, 0);
+    let mut keyed: Vec<(u64, u32)> = Vec::new();
+    for of_account in places.chunk_by(|a, b| a.account == b.account) {
+        keyed.clear();
+        keyed.extend(of_account.iter().zip(row..).map(|(place, row)| (key(place), row)));
+        keyed.sort_unstable();
+        for rows in keyed.chunk_by(|(a, _), (b, _)| a == b) {
+            order.extend(rows.iter().map(|(_, row)| (group, *row)));
+            group += 1;
+        }
+        row += u32::try_from(of_account.len()).unwrap_or(u32::MAX);
+    }
+    order
 }
 
 /// Rows, and what they are parts of.
