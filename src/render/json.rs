@@ -11,8 +11,8 @@ use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 use crate::report::Report;
 use crate::report::v1::{Client, Finding};
 
-/// Bytes that are written at once.
-const BUFFER: usize = 1 << 18;
+/// Bytes of small parts that are written at once.
+const BUFFER: usize = 1 << 16;
 /// How deep objects and arrays are indented: the report, its lists, their entries, and the lists of these.
 const INDENTED: usize = 4;
 /// Shapes or findings that one thread puts into text at once: some 150 kB.
@@ -97,20 +97,22 @@ impl<W: Write> Object<W> {
         let (out, mut form) = (&mut self.out, Lines::at(1));
         form.begin_array(out)?;
         let mut is_first = true;
+        let mut texts: Vec<Vec<u8>> = Vec::new();
         for round in chunks(entries, rayon::current_num_threads() * 2 * TOGETHER, &size) {
             if let [large] = round
                 && size(large) > LARGEST
             {
                 write_entries(out, round, is_first)?;
             } else {
-                let parts = chunks(round, TOGETHER, &size).into_par_iter().enumerate();
-                let texts = parts.map(|(at, part)| {
-                    let mut text = Vec::new();
-                    write_entries(&mut text, part, is_first && at == 0).map(|()| text)
-                });
-                for text in texts.collect::<io::Result<Vec<Vec<u8>>>>()? {
-                    out.write_all(&text)?;
-                }
+                let parts = chunks(round, TOGETHER, &size);
+                texts.resize_with(texts.len().max(parts.len()), Vec::new);
+                let texts = &mut texts[..parts.len()];
+                let both = texts.par_iter_mut().zip(parts).enumerate();
+                both.try_for_each(|(at, (text, part))| {
+                    text.clear();
+                    write_entries(text, part, is_first && at == 0)
+                })?;
+                texts.iter().try_for_each(|text| out.write_all(text))?;
             }
             form.end_array_value(out)?;
             is_first = false;

@@ -58,10 +58,10 @@ pub fn render(report: &Report, view: &View) -> String {
     let costly: Vec<&Client> = report
         .clients
         .iter()
-        .filter(|client| !found(client) && client.shapes.iter().any(is_costly))
+        .filter(|client| !found(client) && client.shapes.iter().any(|shape| shape.is_costly))
         .take(DETAILED_CLIENTS.min(view.top))
         .collect();
-    if !report.clients.iter().any(|client| client.shapes.iter().any(is_costly)) {
+    if !report.clients.iter().any(|client| client.shapes.iter().any(|shape| shape.is_costly)) {
         let text =
             "as far as this log tells, no client had a list or get answered by etcd, or a parameter ignored";
         page.push('\n');
@@ -325,7 +325,7 @@ fn detail(rank: usize, client: &Client, view: &View) -> String {
         ));
     }
     page.push_str(&wrapped("   ", "   ", &facts.join("; "), view.width));
-    let costly: Vec<&Shape> = client.shapes.iter().filter(|shape| is_costly(shape)).collect();
+    let costly: Vec<&Shape> = client.shapes.iter().filter(|shape| shape.is_costly).collect();
     let mut told = Vec::new();
     for shape in costly.iter().take(DETAILED_SHAPES) {
         let again = told.contains(&&shape.explanation);
@@ -343,13 +343,6 @@ fn detail(rank: usize, client: &Client, view: &View) -> String {
     }
     page.push('\n');
     page
-}
-
-fn is_costly(shape: &Shape) -> bool {
-    let etcd = shape.served_from == "etcd" || shape.likely == Some("etcd");
-    // A watch or a connection is what it is; it is not polled.
-    (shape.requests > 0 && !shape.long_running)
-        && (etcd || (shape.limit == "ignored" && shape.verb == "list") || !shape.misspelt.is_empty())
 }
 
 fn shape_lines(shape: &Shape, again: bool, view: &View) -> String {

@@ -62,7 +62,7 @@ pub struct Context<'a> {
     pub policy: &'a Policy,
     /// What the cluster holds, if it was given.
     pub inventory: Option<&'a Inventory>,
-    /// Which findings are told.
+    /// Which findings and shapes are told.
     pub shown: Shown,
 }
 

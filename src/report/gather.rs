@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::build::Context;
 use super::minutes::Minutes;
 use super::server_log::{flows, items};
+use super::standing::Shown;
 use super::sums::{Sums, Times, add, distinct, latency, observed, statuses, sum_observed, sum_statuses};
 use super::words::Words;
 use super::{advice, cost, patterns, v1};
@@ -47,7 +48,9 @@ impl Builder<'_> {
         let mut sums = Sums { costs: cost::Costs::none(self.context.inventory), ..Sums::default() };
         let mut minutes = Minutes::default();
         let shape = |(key, entry): (Arc<ShapeKey>, Entry)| self.shape(&key, entry, &mut sums, &mut minutes);
-        let mut shapes: Vec<v1::Shape> = account.entries.into_iter().map(shape).collect();
+        let room = if self.context.shown == Shown::All { account.entries.len() } else { 0 };
+        let mut shapes: Vec<v1::Shape> = Vec::with_capacity(room);
+        shapes.extend(account.entries.into_iter().filter_map(shape));
         minutes.add_to(&mut sums.times);
         shapes.sort_by_cached_key(|shape| {
             let micros =
@@ -70,6 +73,7 @@ impl Builder<'_> {
             latency: latency(&sums.latency),
             rate: sums.times.rate(),
             first_timestamp: sums.span.map(|span| timestamp::format_micros(span.0)),
+            first_answered: sums.first_answered.map(v1::Instant),
             last_timestamp: sums.span.map(|span| timestamp::format_micros(span.1)),
             counts: sums.counts.clone(),
             shapes,
@@ -78,19 +82,18 @@ impl Builder<'_> {
         (client, sums)
     }
 
-    fn shape(&self, key: &ShapeKey, mut entry: Entry, sums: &mut Sums, minutes: &mut Minutes) -> v1::Shape {
+    /// Adds a shape to the sums, and tells it, if it is shown.
+    fn shape(
+        &self,
+        key: &ShapeKey,
+        mut entry: Entry,
+        sums: &mut Sums,
+        minutes: &mut Minutes,
+    ) -> Option<v1::Shape> {
         let (observed, certainty) = (observed(entry.fit), entry.certainty());
         let added = Added::of(std::mem::take(&mut entry.rows), self.received_only);
         let Added { requests, open, row, times, products, pattern, costs } = added;
         let statuses = statuses(&row, requests);
-        let part = Part {
-            requests,
-            work: entry.work.as_deref(),
-            cost: costs.sum.as_ref(),
-            items: row.items,
-            page_limit: entry.page_limit(),
-        };
-        let cost = self.words.cost(&Known::of(std::iter::once(part)), self.priced);
         let verb = key.verb.map_or("other", Verb::as_str);
         let counts = &mut sums.counts;
         counts.requests += requests;
@@ -112,12 +115,25 @@ impl Builder<'_> {
         }
         if !entry.long_running {
             sums.latency.merge_from(&row.latency);
+            sums.add_first_answered(row.span.map(|span| span.0));
         }
         sums.add_span(row.span);
         sums.open += open;
         sums.costs.add(&costs);
         let rate = times.rate();
         minutes.add(key, requests, times);
+        let is_costly = requests > 0 && !entry.long_running && key.is_costly();
+        if !is_costly && self.context.shown != Shown::All {
+            return None;
+        }
+        let part = Part {
+            requests,
+            work: entry.work.as_deref(),
+            cost: costs.sum.as_ref(),
+            items: row.items,
+            page_limit: entry.page_limit(),
+        };
+        let cost = self.words.cost(&Known::of(std::iter::once(part)), self.priced);
         let ignored_parameters: Vec<String> = row.unknown_keys.into_iter().map(String::from).collect();
         let (latency, histogram) = (latency(&row.latency), v1::Histogram(row.latency.into_buckets()));
         let flows = flows(row.flows.as_deref());
@@ -126,7 +142,8 @@ impl Builder<'_> {
         let advice = misspelt
             .map(v1::Shared::from)
             .or_else(|| self.words.advice(entry.verdict?.reason, key.verb?, key.kube_version, self.context));
-        v1::Shape {
+        Some(v1::Shape {
+            is_costly,
             verb,
             resource: key.resource.clone().map(Into::into),
             subresource: key.subresource.clone().map(Into::into),
@@ -162,7 +179,7 @@ impl Builder<'_> {
             cost,
             example: examples.next(),
             more_examples: examples.collect(),
-        }
+        })
     }
 
     pub(super) fn example(&self, exemplar: exemplar::Exemplar) -> v1::Example {

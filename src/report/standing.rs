@@ -12,12 +12,13 @@ use crate::k8s::Verb;
 use crate::ledger::Merge;
 use crate::rules::OnAccount;
 
-/// Which findings are told; all others are counted.
+/// Which findings and shapes are told; all others are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
     /// All of them.
     All,
-    /// Those of the first so many clients, and of so many more that there are twice as many findings.
+    /// Findings of the first so many clients, and of so many more that there are twice as many of them; and shapes that
+    /// are costly.
     Clients(usize),
 }
 

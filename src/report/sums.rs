@@ -59,6 +59,8 @@ pub(super) struct Sums {
     pub(super) latency: Histogram,
     pub(super) times: Times,
     pub(super) span: Option<(i64, i64)>,
+    /// Received of the first event of what is not long-running.
+    pub(super) first_answered: Option<i64>,
     pub(super) open: u64,
     pub(super) costs: Costs,
 }
@@ -80,6 +82,10 @@ impl Sums {
         self.add_span(other.span);
         self.open += other.open;
         self.costs.add(&other.costs);
+    }
+
+    pub(super) fn add_first_answered(&mut self, first: Option<i64>) {
+        self.first_answered = self.first_answered.into_iter().chain(first).min();
     }
 
     pub(super) fn add_span(&mut self, span: Option<(i64, i64)>) {

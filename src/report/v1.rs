@@ -269,6 +269,9 @@ pub struct Client {
     pub rate: Option<Rate>,
     /// Received of the first event.
     pub first_timestamp: Option<String>,
+    /// Received of the first event of what is not long-running: a watch may be older than the log by hours.
+    #[serde(skip)]
+    pub first_answered: Option<Instant>,
     /// Received of the last event.
     pub last_timestamp: Option<String>,
     /// What it asked, the costliest first.
@@ -311,6 +314,9 @@ pub struct Distinct {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Shape {
+    /// It is polled, and etcd answered, or a limit or a parameter was ignored.
+    #[serde(skip)]
+    pub is_costly: bool,
     /// Verb.
     pub verb: &'static str,
     /// Resource with its group, such as `deployments.apps`; a class in brackets for other paths; null for what is

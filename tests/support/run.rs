@@ -81,6 +81,11 @@ pub fn count(blocks: &[Block], settings: &Settings, timeline: &ServerTimeline) -
 
 /// The report of a ledger.
 pub fn report(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline) -> Report {
+    report_of(ledger, sources, timeline, Shown::All)
+}
+
+/// The report of a ledger, with what is shown of it.
+pub fn report_of(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline, shown: Shown) -> Report {
     let context = Context {
         sources,
         server: Server::with_defaults(VERSION),
@@ -91,7 +96,7 @@ pub fn report(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline) -> R
         rules: &RULES,
         policy: &Policy::default(),
         inventory: Some(&INVENTORY),
-        shown: Shown::All,
+        shown,
     };
     build(ledger, &context)
 }
