@@ -258,6 +258,12 @@ fn without_token(uri: &str) -> String {
 
 /// A word of a POSIX shell. It stays on its line.
 fn quoted(text: &str) -> String {
+    let is_plain = |c: u8| {
+        c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.' | b'/' | b':' | b',' | b'@' | b'%' | b'+')
+    };
+    if !text.is_empty() && text.bytes().all(is_plain) {
+        return text.to_owned();
+    }
     if text.contains(char::is_control) {
         let escaped = |c: char| match c {
             '\'' | '\\' => format!("\\{c}"),
@@ -265,10 +271,6 @@ fn quoted(text: &str) -> String {
             _ => c.to_string(),
         };
         return format!("$'{}'", text.chars().map(escaped).collect::<String>());
-    }
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,@%+".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text.to_owned();
     }
     format!("'{}'", text.replace('\'', r"'\''"))
 }

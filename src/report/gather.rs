@@ -8,7 +8,7 @@ use super::build::Context;
 use super::minutes::Minutes;
 use super::server_log::{flows, items};
 use super::standing::Shown;
-use super::sums::{Sums, Times, add, distinct, latency, observed, statuses, sum_observed, sum_statuses};
+use super::sums::{Sums, Times, distinct, latency, observed, statuses, sum_observed, sum_statuses};
 use super::words::Words;
 use super::{advice, cost, patterns, v1};
 use crate::accounts::{Account, Entry, ProductRow, ShapeKey};
@@ -52,6 +52,8 @@ impl Builder<'_> {
         let mut shapes: Vec<v1::Shape> = Vec::with_capacity(room);
         shapes.extend(account.entries.into_iter().filter_map(shape));
         minutes.add_to(&mut sums.times);
+        sums.by_verb.add_to(&mut sums.counts.by_verb);
+        sums.by_served_from.add_to(&mut sums.counts.by_served_from);
         shapes.sort_by_cached_key(|shape| {
             let micros =
                 shape.latency.filter(|_| !shape.long_running).map_or(0, |latency| latency.sum_micros);
@@ -97,8 +99,8 @@ impl Builder<'_> {
         let verb = key.verb.map_or("other", Verb::as_str);
         let counts = &mut sums.counts;
         counts.requests += requests;
-        add(&mut counts.by_verb, verb, requests);
-        add(&mut counts.by_served_from, key.served_from.as_str(), requests);
+        sums.by_verb.add(verb, requests);
+        sums.by_served_from.add(key.served_from.as_str(), requests);
         counts.statuses = sum_statuses(counts.statuses, statuses);
         counts.observed = sum_observed(counts.observed, observed);
         if key.limit == LimitVerdict::Ignored && key.verb == Some(Verb::List) {

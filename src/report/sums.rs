@@ -52,10 +52,30 @@ fn load_of(timeline: &Timeline) -> Load {
     load
 }
 
+/// Requests by words of which there are few: found sooner in a list than in a map.
+#[derive(Debug, Default)]
+pub(super) struct Tally(Vec<(&'static str, u64)>);
+
+impl Tally {
+    pub(super) fn add(&mut self, word: &'static str, count: u64) {
+        match self.0.iter_mut().find(|(own, _)| *own == word) {
+            Some((_, sum)) => *sum += count,
+            None => self.0.push((word, count)),
+        }
+    }
+
+    pub(super) fn add_to(&self, own: &mut BTreeMap<String, u64>) {
+        self.0.iter().for_each(|(word, count)| add(own, word, *count));
+    }
+}
+
 /// Sums over shapes, while they are being made.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     pub(super) counts: v1::Counts,
+    /// Of one client, until they are among its counts.
+    pub(super) by_verb: Tally,
+    pub(super) by_served_from: Tally,
     pub(super) latency: Histogram,
     pub(super) times: Times,
     pub(super) span: Option<(i64, i64)>,
@@ -97,7 +117,7 @@ impl Sums {
 }
 
 /// Adds requests to those of a key.
-pub(super) fn add(own: &mut BTreeMap<String, u64>, key: &str, count: u64) {
+fn add(own: &mut BTreeMap<String, u64>, key: &str, count: u64) {
     if count == 0 {
         return;
     }

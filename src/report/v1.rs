@@ -55,8 +55,7 @@ pub struct Report {
     /// What rules found: what can't be seen first, then a client's findings together, the client with the worst
     /// before others.
     pub findings: Vec<Finding>,
-    /// Identities of clients whose findings are counted and not told, as the page that was asked for has no room for
-    /// them. None where the report is written.
+    /// Identities of clients whose findings are counted only: the page that was asked for has no room for them.
     #[serde(skip)]
     pub untold: BTreeSet<String>,
     /// How many findings there are.
@@ -269,7 +268,7 @@ pub struct Client {
     pub rate: Option<Rate>,
     /// Received of the first event.
     pub first_timestamp: Option<String>,
-    /// Received of the first event of what is not long-running: a watch may be older than the log by hours.
+    /// As `first_timestamp`, of what is not long-running: a watch may be older than the log by hours.
     #[serde(skip)]
     pub first_answered: Option<Instant>,
     /// Received of the last event.

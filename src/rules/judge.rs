@@ -96,16 +96,15 @@ pub fn judge_some(
         failures.push(found.failures);
         hits.extend(found.hits.into_iter().map(|hit| (at, hit)));
     }
-    let written = hits.into_par_iter().filter_map(|(at, hit)| {
-        let account = hit.group.as_ref().map(|group| group.account);
-        let is_untold = account.is_some_and(|account| all.untold.contains(&account));
-        let is_told = hit.suppressed_by.is_some() || !is_untold;
-        (is_told || !rules[at].is_embedded).then(|| {
-            let (finding, failed) = hit.write(&rules[at], &input);
-            (at, failed, is_told.then_some((hit.suppressed_by, finding)))
-        })
+    let untold = &all.untold;
+    hits.retain(|(at, hit)| !rules[*at].is_embedded || hit.is_told(untold));
+    let written = hits.into_par_iter().map(|(at, hit)| {
+        let (finding, failed) = hit.write(&rules[at], &input);
+        (at, failed, hit.is_told(untold).then_some((hit.suppressed_by, finding)))
     });
-    for (at, failed, told) in written.collect::<Vec<_>>() {
+    let written: Vec<_> = written.collect();
+    all.findings.reserve_exact(written.len());
+    for (at, failed, told) in written {
         failures[at].extend(failed);
         match told {
             None => {}
@@ -148,6 +147,11 @@ struct Hit<'r> {
 }
 
 impl Hit<'_> {
+    fn is_told(&self, untold: &BTreeSet<usize>) -> bool {
+        let account = self.group.as_ref().map(|group| group.account);
+        self.suppressed_by.is_some() || account.is_none_or(|account| !untold.contains(&account))
+    }
+
     fn write(&self, rule: &Rule, input: &InputFacts) -> (Finding, Vec<String>) {
         match &self.group {
             Some(group) => write::on_group(rule, self.severity, group),
@@ -181,8 +185,11 @@ struct OneRule<'r, 'a> {
     found: Found<'r>,
 }
 
-/// CEL's answers of each level.
-type Levels = [Memo<'static, bool>];
+/// CEL's answers of each level, and the values of the rule's thresholds.
+struct Levels {
+    memos: Vec<Memo<'static, bool>>,
+    thresholds: Vec<Value<'static>>,
+}
 
 impl<'r> OneRule<'r, '_> {
     fn judge_input(&mut self, input: &InputFacts) {
@@ -212,18 +219,21 @@ impl<'r> OneRule<'r, '_> {
         let all = self.rows;
         let order = all.order(self.rule.group_by).iter();
         let matched: Vec<(u32, u32)> = order.filter(|(_, row)| is_matched[*row as usize]).copied().collect();
-        let mut memos: Vec<Memo<'static, bool>> = self.rule.levels.iter().map(|_| Memo::default()).collect();
+        let mut levels = Levels {
+            memos: self.rule.levels.iter().map(|_| Memo::default()).collect(),
+            thresholds: self.rule.threshold_values().map(|(_, value)| value).collect(),
+        };
         for rows in groups(&matched) {
             let facts: Vec<&'r Facts<'r>> = rows.iter().map(|(_, row)| &all.facts[*row as usize]).collect();
             let account = all.places[rows[0].1 as usize].account;
             let group = Group::new(facts, account as usize, &all.whole);
-            let Some(severity) = self.level(&group, &mut memos) else { continue };
-            self.found(group, severity, &mut memos);
+            let Some(severity) = self.level(&group, &mut levels) else { continue };
+            self.found(group, severity, &mut levels);
         }
     }
 
     /// A finding, or what of it no suppression holds back.
-    fn found(&mut self, group: Group<'r>, severity: Severity, memos: &mut Levels) {
+    fn found(&mut self, group: Group<'r>, severity: Severity, levels: &mut Levels) {
         if self.suppressions.is_empty() {
             return self.keep(Some(group), severity, None);
         }
@@ -245,7 +255,7 @@ impl<'r> OneRule<'r, '_> {
         let rest = part(false);
         if !rest.is_empty() {
             let rest = Group::new(rest, group.account, whole);
-            if let Some(severity) = self.level(&rest, memos) {
+            if let Some(severity) = self.level(&rest, levels) {
                 self.keep(Some(rest), severity, None);
             }
         }
@@ -293,16 +303,17 @@ impl<'r> OneRule<'r, '_> {
     }
 
     /// The worst level that holds.
-    fn level(&mut self, group: &Group<'_>, memos: &mut Levels) -> Option<Severity> {
+    fn level(&mut self, group: &Group<'_>, levels: &mut Levels) -> Option<Severity> {
         // Without requests there is nothing to find, whatever a level says.
         if group.requests() == 0 {
             return None;
         }
         let (rule, stats) = (self.rule, STATS.as_slice());
+        let Levels { memos, thresholds } = levels;
         for ((severity, condition), memo) in rule.levels.iter().zip(memos) {
             let value = |name: NameRef| match name.root {
                 Root::Stats => (stats[name.index].get)(group),
-                Root::Threshold => threshold(rule.thresholds[name.index].1),
+                Root::Threshold => thresholds[name.index].as_borrowed(),
                 _ => fact(name, group.leading()),
             };
             let holds = condition.tell(value).unwrap_or_else(|| {

@@ -42,21 +42,6 @@ fn active_minutes(group: &Group<'_>) -> u64 {
 /// `stats.*`
 pub static STATS: LazyLock<Vec<Name<Get>>> = LazyLock::new(|| [OF_ROWS, COUNTS, TIMES].concat());
 
-/// The same in the order of their names, in which they are told.
-pub(super) static BY_NAME: LazyLock<Vec<Name<Get>>> = LazyLock::new(|| {
-    let mut names = STATS.clone();
-    names.sort_unstable_by_key(|name| name.name);
-    names
-});
-
-/// Which of [`STATS`] tell of failures, by index.
-pub(super) static ARE_OF_FAILURES: LazyLock<Vec<bool>> =
-    LazyLock::new(|| STATS.iter().map(|name| OF_FAILURES.contains(&name.name)).collect());
-
-/// Which of [`STATS`] tells of deprecated APIs.
-pub(super) static DEPRECATED: LazyLock<Option<usize>> =
-    LazyLock::new(|| STATS.iter().position(|name| name.name == "deprecated"));
-
 const OF_ROWS: &[Name<Get>] = &[
     Name { name: "requests", kind: Int, doc: "Requests.", get: |group| Value::count(group.requests()) },
     Name {

@@ -1,7 +1,7 @@
 //! A finding in words: the placeholders of a rule filled in.
 
 use std::cell::OnceCell;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use minijinja::Value as Filled;
 
@@ -13,7 +13,7 @@ use super::judge::{threshold, word};
 use super::names::Root;
 use super::rows::fact;
 use super::rule::{Fix, Rule, Severity};
-use super::stats::{ARE_OF_FAILURES, BY_NAME, DEPRECATED, peak_mean_minutes};
+use super::stats::{self, OF_FAILURES, STATS, peak_mean_minutes};
 use super::text::{Named, Text, Values};
 use super::value::{Name, Value};
 use crate::accounts::Account;
@@ -26,6 +26,21 @@ const SHOWN: usize = 2;
 const USUAL: usize = 32;
 /// User agents that are shown.
 const SHOWN_AGENTS: usize = 3;
+
+/// [`STATS`] in the order of their names, in which they are told.
+static BY_NAME: LazyLock<Vec<Name<stats::Get>>> = LazyLock::new(|| {
+    let mut names = STATS.clone();
+    names.sort_unstable_by_key(|name| name.name);
+    names
+});
+
+/// Which of [`STATS`] tell of failures, by index.
+static ARE_OF_FAILURES: LazyLock<Vec<bool>> =
+    LazyLock::new(|| STATS.iter().map(|name| OF_FAILURES.contains(&name.name)).collect());
+
+/// Which of [`STATS`] tells of deprecated APIs.
+static DEPRECATED: LazyLock<Option<usize>> =
+    LazyLock::new(|| STATS.iter().position(|name| name.name == "deprecated"));
 
 /// A client's short name: `namespace/name` for a ServiceAccount.
 #[must_use]
