@@ -51,23 +51,23 @@ fn written(micros: i64) -> Option<[u8; LENGTH]> {
     if !(0..=9_999).contains(&year) {
         return None;
     }
-    let seconds = of_day / 1_000_000;
+    let (seconds, micros) = (of_day / 1_000_000, of_day % 1_000_000);
     let mut text = *b"0000-00-00T00:00:00.000000Z";
-    for (end, number) in [
-        (4, year),
-        (7, month),
-        (10, day),
-        (13, seconds / 3_600),
-        (16, seconds / 60 % 60),
-        (19, seconds % 60),
-        (26, of_day % 1_000_000),
+    for (at, two_digits) in [
+        (0, year / 100),
+        (2, year % 100),
+        (5, month),
+        (8, day),
+        (11, seconds / 3_600),
+        (14, seconds / 60 % 60),
+        (17, seconds % 60),
+        (20, micros / 10_000),
+        (22, micros / 100 % 100),
+        (24, micros % 100),
     ] {
-        let (mut at, mut number) = (end, u32::try_from(number).ok()?);
-        while number > 0 {
-            at -= 1;
-            text[at] = b'0' + (number % 10) as u8;
-            number /= 10;
-        }
+        let number = u8::try_from(two_digits).ok()?;
+        text[at] = b'0' + number / 10;
+        text[at + 1] = b'0' + number % 10;
     }
     Some(text)
 }
