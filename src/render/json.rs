@@ -98,7 +98,7 @@ impl<W: Write> Object<W> {
         form.begin_array(out)?;
         let mut is_first = true;
         let mut texts: Vec<Vec<u8>> = Vec::new();
-        for round in chunks(entries, rayon::current_num_threads() * 2 * TOGETHER, &size) {
+        for round in chunks(entries, rayon::current_num_threads() * 4 * TOGETHER, &size) {
             if let [large] = round
                 && size(large) > LARGEST
             {
