@@ -16,7 +16,7 @@ use kubetoll::ledger::{Dedup, ServerTimeline};
 use kubetoll::pipeline::{self, Settings};
 use kubetoll::render::export::{COLUMNS, ExportError, SCHEMA_VERSION, TableFormat, check, write};
 use kubetoll::report::v1::Shape;
-use kubetoll::report::{self, Context, Report, VersionSource};
+use kubetoll::report::{self, Context, Report, Shown, VersionSource};
 use kubetoll::rules::{Policy, RuleSet};
 use polars::prelude::{CsvReadOptions, DataFrame, DataType, ParquetReader, SerReader};
 use serde_json::{Value, json};
@@ -105,6 +105,7 @@ fn report_for(server: Server, directory: &Path, events: &[Value]) -> Report {
             rules: &RuleSet::embedded(),
             policy: &Policy::default(),
             inventory: None,
+            shown: Shown::All,
         },
     )
 }

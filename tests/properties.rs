@@ -9,7 +9,8 @@ use kubetoll::input::framing::count_lines;
 use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::{Ledger, MAX_PRODUCTS, MAX_SHAPES, ServerTimeline, VersionEvidence};
 use kubetoll::pipeline::{Pass, Shared, Worker};
-use kubetoll::report::Report;
+use kubetoll::render::{self, text::View};
+use kubetoll::report::{Report, Shown};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::FileFailurePersistence;
@@ -202,6 +203,24 @@ proptest! {
         prop_assert!(merged.versions == versions, "what is said of versions hangs on the order");
         let merged = run::report(merged, &run::sources(&[]), &timeline);
         same(&merged, &whole)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(12))]
+
+    #[test]
+    fn a_terminal_shows_the_same_of_what_it_has_room_for(seed: u64, top in 0_usize..12) {
+        let log = damaged(seed, 400_000, &[]);
+        let (settings, timeline) = (run::settings(1, &[]), upgrade());
+        let page = |shown: Shown| {
+            let ledger = run::count(&run::blocks(&log, |_| false), &settings, &timeline);
+            let report = run::report_of(ledger, &run::sources(&[]), &timeline, shown);
+            (render::text::render(&report, &View { top, width: 100 }), report.findings.len())
+        };
+        let ((whole, all), (part, some)) = (page(Shown::All), page(Shown::Clients(top)));
+        prop_assert_eq!(part, whole);
+        prop_assert!(some <= all && all > 0, "{} of {}", some, all);
     }
 }
 

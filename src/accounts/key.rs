@@ -87,6 +87,14 @@ impl ShapeKey {
         self.is_from_etcd() && matches!(self.verb, Some(Verb::List | Verb::Get))
     }
 
+    /// Whether a client is best told of it: etcd answered, or the server ignored its limit or a parameter.
+    #[must_use]
+    pub fn is_costly(&self) -> bool {
+        let etcd = self.served_from == ServedFrom::Etcd || self.likely == Some(ServedFrom::Etcd);
+        let ignored = self.limit == LimitVerdict::Ignored && self.verb == Some(Verb::List);
+        etcd || ignored || !self.misspelt.is_empty()
+    }
+
     /// The shape in one line, such as `list pods ?limit=500&resourceVersion=0`. Stable: suppressions and
     /// fingerprints hold it.
     #[must_use]

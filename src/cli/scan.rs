@@ -19,7 +19,7 @@ use crate::k8s::KubeVersion;
 use crate::ledger::{Dedup, Ledger, ServerTimeline};
 use crate::pipeline::{self, Settings};
 use crate::render;
-use crate::report::{self, Context, Report, VersionSource};
+use crate::report::{self, Context, Report, Shown, VersionSource};
 
 /// What a thread of the pool has for its stack, in bytes: as much as the main thread has.
 const STACK: usize = 8 << 20;
@@ -73,6 +73,7 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
         rules: &judging.rules,
         policy: &judging.policy,
         inventory: inventory.as_ref(),
+        shown: shown(args, &pages),
     };
     let report = report::build(ledger, &context);
     if holds_any {
@@ -82,6 +83,13 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     // The process ends: what it holds is not taken apart piece by piece first.
     std::mem::forget((report, judging));
     Ok(code)
+}
+
+/// Which findings the pages that are asked for have room for: of thousands, a terminal's has some.
+fn shown(args: &ScanArgs, pages: &[Written]) -> Shown {
+    let are_for_terminals = pages.iter().all(|page| page.page == Page::Text);
+    let has_tables = args.format.iter().any(|format| matches!(format, Format::Table(..)));
+    if are_for_terminals && !has_tables { Shown::Clients(args.top) } else { Shown::All }
 }
 
 /// Says what is wrong, and tells the exit status.

@@ -29,39 +29,47 @@ pub fn parse_any_zone(text: &str) -> Option<i64> {
 /// An instant as RFC 3339 in UTC with microseconds, or `?` for one that no calendar holds.
 #[must_use]
 pub fn format_micros(micros: i64) -> String {
-    written(micros).unwrap_or_else(|| {
-        DateTime::from_timestamp_micros(micros)
-            .map_or_else(|| "?".to_owned(), |t| t.to_rfc3339_opts(chrono::SecondsFormat::Micros, true))
-    })
+    with_micros(micros, str::to_owned)
 }
 
-/// The form of `metav1.MicroTime`, without a calendar library: a report holds tens of thousands. `None` for years that
-/// have not four digits.
-fn written(micros: i64) -> Option<String> {
+/// As [`format_micros`], without memory of its own: a report holds tens of thousands.
+pub fn with_micros<T>(micros: i64, show: impl FnOnce(&str) -> T) -> T {
+    let by_chrono = || {
+        let at = DateTime::from_timestamp_micros(micros);
+        at.map_or_else(|| "?".to_owned(), |at| at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true))
+    };
+    match &written(micros) {
+        Some(text) => show(str::from_utf8(text).unwrap_or("?")),
+        None => show(&by_chrono()),
+    }
+}
+
+/// The form of `metav1.MicroTime`, without a calendar library. `None` for years that have not four digits.
+fn written(micros: i64) -> Option<[u8; LENGTH]> {
     let (days, of_day) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
     let (year, month, day) = civil_from_days(days);
     if !(0..=9_999).contains(&year) {
         return None;
     }
-    let seconds = of_day / 1_000_000;
+    let (seconds, micros) = (of_day / 1_000_000, of_day % 1_000_000);
     let mut text = *b"0000-00-00T00:00:00.000000Z";
-    for (end, mut number) in [
-        (4, year),
-        (7, month),
-        (10, day),
-        (13, seconds / 3_600),
-        (16, seconds / 60 % 60),
-        (19, seconds % 60),
-        (26, of_day % 1_000_000),
+    for (at, two_digits) in [
+        (0, year / 100),
+        (2, year % 100),
+        (5, month),
+        (8, day),
+        (11, seconds / 3_600),
+        (14, seconds / 60 % 60),
+        (17, seconds % 60),
+        (20, micros / 10_000),
+        (22, micros / 100 % 100),
+        (24, micros % 100),
     ] {
-        let mut at = end;
-        while number > 0 {
-            at -= 1;
-            text[at] = b'0' + u8::try_from(number % 10).ok()?;
-            number /= 10;
-        }
+        let number = u8::try_from(two_digits).ok()?;
+        text[at] = b'0' + number / 10;
+        text[at + 1] = b'0' + number % 10;
     }
-    String::from_utf8(text.to_vec()).ok()
+    Some(text)
 }
 
 /// A day in microseconds.
@@ -78,9 +86,24 @@ pub fn format_second(micros: i64) -> String {
 /// calendar holds.
 #[must_use]
 pub fn format_minute(micros: i64) -> String {
+    with_minute(micros, str::to_owned)
+}
+
+/// As [`format_minute`], without memory of its own.
+pub fn with_minute<T>(micros: i64, show: impl FnOnce(&str) -> T) -> T {
     let start = micros.div_euclid(60_000_000) * 60;
-    DateTime::from_timestamp(start, 0)
-        .map_or_else(|| "?".to_owned(), |t| t.to_rfc3339_opts(chrono::SecondsFormat::Secs, true))
+    let by_chrono = || {
+        let at = DateTime::from_timestamp(start, 0);
+        at.map_or_else(|| "?".to_owned(), |at| at.to_rfc3339_opts(chrono::SecondsFormat::Secs, true))
+    };
+    match written(micros) {
+        Some([text @ .., _, _, _, _, _, _, _, _, _, _]) => {
+            let mut minute = *b"0000-00-00T00:00:00Z";
+            minute[..MINUTE_LENGTH].copy_from_slice(&text);
+            show(str::from_utf8(&minute).unwrap_or("?"))
+        }
+        None => show(&by_chrono()),
+    }
 }
 
 /// Reads instants as [`parse_micros`] does, most of which are in the same minute as the one before.
@@ -227,7 +250,10 @@ mod tests {
             prop_assert_eq!(parse_micros(&format_micros(micros)), Some(micros));
             let by_chrono = DateTime::from_timestamp_micros(micros).expect("an instant");
             let by_chrono = by_chrono.to_rfc3339_opts(chrono::SecondsFormat::Micros, true);
-            prop_assert_eq!(written(micros), Some(by_chrono));
+            prop_assert_eq!(written(micros).map(Vec::from), Some(by_chrono.into_bytes()));
+            let by_chrono = DateTime::from_timestamp(micros.div_euclid(60_000_000) * 60, 0).expect("an instant");
+            let by_chrono = by_chrono.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
+            prop_assert_eq!(format_minute(micros), by_chrono);
         }
 
         #[test]

@@ -144,6 +144,12 @@ impl Timeline {
         settled.settled_rate()
     }
 
+    /// Whether nothing was counted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.windows.is_empty() && self.current.1 == 0
+    }
+
     /// Whether each minute is known.
     #[must_use]
     pub fn is_exact(&self) -> bool {
@@ -163,6 +169,8 @@ impl Timeline {
             return self.merge(other.clone());
         }
         self.settle();
+        // A sum grows with each part of it.
+        self.windows.reserve(other.windows.len());
         self.add_all(&other.windows);
         let (window, count) = other.current;
         if count > 0 {

@@ -44,7 +44,8 @@ pub struct Read {
 /// The reads of one target, whose records stand in the order of time.
 #[must_use]
 pub fn reads(records: &[Record]) -> Vec<Read> {
-    let mut reads: Vec<Read> = Vec::new();
+    let is_read = |record: &&Record| !matches!(record.what(), What::WatchBegan | What::WatchEnded);
+    let mut reads: Vec<Read> = Vec::with_capacity(records.iter().filter(is_read).count());
     for record in records {
         let is_first = match record.what() {
             What::Get | What::List => true,

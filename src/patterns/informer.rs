@@ -164,9 +164,12 @@ pub(super) fn tell(
     let mut relists = 0;
     let mut lost: Vec<&Read> = Vec::new();
     for (read, fate) in reads.iter().zip(fates) {
+        if matches!(fate, Fate::Alone | Fate::Unknown) {
+            continue;
+        }
         let own = &mut rows.of(read.ask).informers;
         match fate {
-            Fate::Alone | Fate::Unknown => continue,
+            Fate::Alone | Fate::Unknown => {}
             Fate::Start => own.starts += 1,
             Fate::Relist(Cause::Expired) => own.relists_expired += 1,
             Fate::Relist(Cause::Refused) => own.relists_refused += 1,

@@ -293,13 +293,15 @@ fn of_one_client(instances: &mut [Instances], log_end: i64) -> ((u64, u64), Rows
 
 /// Leaves the instance's records by target, and those of one target in the order of time.
 fn of_one_instance(one: &mut Instances, log_end: i64, rows: &mut Rows) {
+    one.life.records.sort_unstable_by_key(Record::by_target);
     let mut asks: Vec<u32> = one.life.records.iter().map(|record| record.ask).collect();
+    // Those of one target mostly ask alike.
+    asks.dedup();
     asks.sort_unstable();
     asks.dedup();
     for ask in asks {
         rows.of(ask).instances += 1;
     }
-    one.life.records.sort_unstable_by_key(Record::by_target);
     for of_target in one.life.records.chunk_by(|a, b| a.target == b.target) {
         of_one_target(one, of_target, log_end, rows);
     }

@@ -50,12 +50,13 @@ pub struct Polling {
 
 impl Polling {
     /// Names a poller if it is one of the busiest.
-    fn name(&mut self, poller: &Poller) {
-        let before = |own: &Poller| (Reverse(own.reads), own) < (Reverse(poller.reads), poller);
+    fn name(&mut self, reads: u64, median: u64, spread: u64, instance: &Instance<CompactString>) {
+        let order = (Reverse(reads), median, spread, instance);
+        let before = |own: &Poller| (Reverse(own.reads), own.median, own.spread, &own.instance) < order;
         let at = self.busiest.partition_point(before);
         if at < NAMED {
             self.busiest.truncate(NAMED - 1);
-            self.busiest.insert(at, poller.clone());
+            self.busiest.insert(at, Poller { reads, median, spread, instance: instance.clone() });
         }
     }
 
@@ -67,7 +68,9 @@ impl Polling {
         self.intervals.merge_from(&other.intervals);
         self.medians.merge_from(&other.medians);
         self.spreads.merge_from(&other.spreads);
-        other.busiest.iter().for_each(|poller| self.name(poller));
+        for Poller { reads, median, spread, instance } in &other.busiest {
+            self.name(*reads, *median, *spread, instance);
+        }
     }
 }
 
@@ -85,8 +88,9 @@ pub(super) fn tell(instance: &Instance<CompactString>, reads: &[Read], fates: &[
         .filter(|(read, fate)| **fate == Fate::Alone && read.came == Came::Served && !read.is_headless)
         .map(|(read, _)| read)
         .collect();
-    for read in &alone {
-        rows.of(read.ask).polling.alone += 1;
+    let asks = || alone.chunk_by(|a, b| a.ask == b.ask).map(|same| (same[0].ask, same.len() as u64));
+    for (ask, reads) in asks() {
+        rows.of(ask).polling.alone += reads;
     }
     if alone.len() < FEWEST {
         return;
@@ -103,14 +107,17 @@ pub(super) fn tell(instance: &Instance<CompactString>, reads: &[Read], fates: &[
     for interval in &intervals {
         polling.intervals.record(*interval);
     }
-    polling.name(&Poller { reads: alone.len() as u64, median, spread, instance: instance.clone() });
-    for read in alone {
-        rows.of(read.ask).polling.reads += 1;
+    polling.name(alone.len() as u64, median, spread, instance);
+    for (ask, reads) in asks() {
+        rows.of(ask).polling.reads += reads;
     }
 }
 
 /// The shape that most reads have; of several the least.
 fn usual_ask(reads: &[&Read]) -> u32 {
+    if reads.iter().all(|read| read.ask == reads[0].ask) {
+        return reads[0].ask;
+    }
     let mut shapes: Vec<u32> = reads.iter().map(|read| read.ask).collect();
     shapes.sort_unstable();
     let most = shapes.chunk_by(|a, b| a == b).rev().max_by_key(|same| same.len());

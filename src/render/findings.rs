@@ -29,9 +29,10 @@ fn style(severity: &str) -> Style {
 pub fn overview(report: &Report, top: usize, width: usize) -> String {
     let shown = report.findings.len().min(2 * top);
     let mut page: String = report.findings[..shown].iter().map(|finding| line(finding, width)).collect();
-    if shown < report.findings.len() {
-        let more = (report.findings.len() - shown) as u64;
-        let text = format!("and {more} more; --top {} or another --format shows them", report.findings.len());
+    let all = report.finding_counts.all();
+    let more = all.saturating_sub(shown as u64);
+    if more > 0 {
+        let text = format!("and {more} more; --top {all} or another --format shows them");
         page.push_str(&wrapped("", "", &text, width));
     }
     page

@@ -3,27 +3,158 @@
 
 use std::io::{self, BufWriter, Write};
 
+use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 
 use crate::report::Report;
+use crate::report::v1::{Client, Finding};
 
-/// Bytes that are written at once.
-const BUFFER: usize = 1 << 18;
+/// Bytes of small parts that are written at once.
+const BUFFER: usize = 1 << 16;
 /// How deep objects and arrays are indented: the report, its lists, their entries, and the lists of these.
 const INDENTED: usize = 4;
+/// Shapes or findings that one thread puts into text at once: some 150 kB.
+const TOGETHER: usize = 64;
+/// A client with more shapes is not held in memory as text: it is written as it is put into it.
+const LARGEST: usize = 16 * TOGETHER;
 
-/// Writes the report, with a line feed at its end. The whole text is never held in memory.
+/// Writes the report, with a line feed at its end. All threads put findings and clients into text, some at once: the whole
+/// text is never held in memory.
 ///
 /// # Errors
 /// Where the bytes can't be written.
 pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
-    let mut out = BufWriter::with_capacity(BUFFER, out);
-    let form = Lines { depth: 0, indented: PrettyFormatter::new(), plain: CompactFormatter };
-    report.serialize(&mut Serializer::with_formatter(&mut out, form))?;
-    out.write_all(b"\n")?;
-    out.flush()
+    let Report {
+        schema_version,
+        kubetoll_version,
+        input,
+        server,
+        totals,
+        findings,
+        untold: _,
+        finding_counts,
+        rules,
+        rule_failures,
+        policy,
+        inventory,
+        ranking,
+        clients,
+        followed,
+        traces,
+        traces_left_out,
+        etcd_log,
+    } = report;
+    let out = BufWriter::with_capacity(BUFFER, out);
+    let mut object = Object { out, form: Lines::at(0), is_first: true };
+    object.form.begin_object(&mut object.out)?;
+    // In the order of the contract, which a test compares with what is written.
+    object.field("schemaVersion", schema_version)?;
+    object.field("kubetollVersion", kubetoll_version)?;
+    object.field("input", input)?;
+    object.field("server", server)?;
+    object.field("totals", totals)?;
+    object.list("findings", findings, |_: &Finding| 1)?;
+    object.field("findingCounts", finding_counts)?;
+    object.field("rules", rules)?;
+    object.field("ruleFailures", rule_failures)?;
+    object.field("policy", policy)?;
+    object.field("inventory", inventory)?;
+    object.field("ranking", ranking)?;
+    object.list("clients", clients, |client: &Client| client.shapes.len().max(1))?;
+    object.field("followed", followed)?;
+    object.field("traces", traces)?;
+    object.field("tracesLeftOut", traces_left_out)?;
+    object.field("etcdLog", etcd_log)?;
+    object.form.end_object(&mut object.out)?;
+    object.out.write_all(b"\n")?;
+    object.out.flush()
+}
+
+/// The outermost object, while it is being written.
+struct Object<W> {
+    out: W,
+    form: Lines,
+    is_first: bool,
+}
+
+impl<W: Write> Object<W> {
+    fn field(&mut self, name: &str, value: &impl Serialize) -> io::Result<()> {
+        self.begin(name)?;
+        value.serialize(&mut Serializer::with_formatter(&mut self.out, Lines::at(1)))?;
+        self.form.end_object_value(&mut self.out)
+    }
+
+    /// A list, of which `size` tells how much of it each entry is.
+    fn list<T: Serialize + Sync>(
+        &mut self,
+        name: &str,
+        entries: &[T],
+        size: impl Fn(&T) -> usize,
+    ) -> io::Result<()> {
+        self.begin(name)?;
+        let (out, mut form) = (&mut self.out, Lines::at(1));
+        form.begin_array(out)?;
+        let mut is_first = true;
+        let mut texts: Vec<Vec<u8>> = Vec::new();
+        for round in chunks(entries, rayon::current_num_threads() * 4 * TOGETHER, &size) {
+            if let [large] = round
+                && size(large) > LARGEST
+            {
+                write_entries(out, round, is_first)?;
+            } else {
+                let parts = chunks(round, TOGETHER, &size);
+                texts.resize_with(texts.len().max(parts.len()), Vec::new);
+                let texts = &mut texts[..parts.len()];
+                let both = texts.par_iter_mut().zip(parts).enumerate();
+                both.try_for_each(|(at, (text, part))| {
+                    text.clear();
+                    write_entries(text, part, is_first && at == 0)
+                })?;
+                texts.iter().try_for_each(|text| out.write_all(text))?;
+            }
+            form.end_array_value(out)?;
+            is_first = false;
+        }
+        form.end_array(out)?;
+        self.form.end_object_value(&mut self.out)
+    }
+
+    fn begin(&mut self, name: &str) -> io::Result<()> {
+        self.form.begin_object_key(&mut self.out, std::mem::take(&mut self.is_first))?;
+        name.serialize(&mut Serializer::new(&mut self.out))?;
+        self.form.end_object_key(&mut self.out)?;
+        self.form.begin_object_value(&mut self.out)
+    }
+}
+
+/// Writes entries of a list of the outermost object.
+fn write_entries<T: Serialize>(out: &mut impl Write, entries: &[T], mut is_first: bool) -> io::Result<()> {
+    let mut form = Lines::at(2);
+    for entry in entries {
+        form.begin_array_value(out, std::mem::take(&mut is_first))?;
+        entry.serialize(&mut Serializer::with_formatter(&mut *out, Lines::at(2)))?;
+        form.end_array_value(out)?;
+    }
+    Ok(())
+}
+
+/// Entries that follow each other, together as large as is wanted or by less than one entry larger. One that is larger
+/// than [`LARGEST`] stands alone.
+fn chunks<T>(entries: &[T], wanted: usize, size: impl Fn(&T) -> usize) -> Vec<&[T]> {
+    let mut chunks = Vec::new();
+    let (mut from, mut sum) = (0, 0);
+    for (at, entry) in entries.iter().enumerate() {
+        let own = size(entry);
+        if at > from && (sum >= wanted || own > LARGEST) {
+            chunks.push(&entries[from..at]);
+            (from, sum) = (at, 0);
+        }
+        sum += if own > LARGEST { wanted } else { own };
+    }
+    chunks.extend(entries.get(from..).filter(|rest| !rest.is_empty()));
+    chunks
 }
 
 /// Indented above a depth, and on one line below.
@@ -31,6 +162,17 @@ struct Lines {
     depth: usize,
     indented: PrettyFormatter<'static>,
     plain: CompactFormatter,
+}
+
+impl Lines {
+    /// For what stands so deep in objects and arrays.
+    fn at(depth: usize) -> Self {
+        let mut form = Self { depth: 0, indented: PrettyFormatter::new(), plain: CompactFormatter };
+        for _ in 0..depth {
+            form.begin_array(&mut io::sink()).expect("a sink takes everything");
+        }
+        form
+    }
 }
 
 /// Hands a part of an object or an array over to the form of its depth.
@@ -61,5 +203,19 @@ impl Formatter for Lines {
         begin_object_key(first: bool) 0 0
         begin_object_value() 0 0
         end_object_value() 0 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_bounded_and_whole() {
+        let sizes = [100, 200, 10, LARGEST + 1, 5, 5, 300, 1, LARGEST];
+        let chunks = chunks(&sizes, 300, |size| *size);
+        let expected: [&[usize]; 5] = [&[100, 200], &[10], &[LARGEST + 1], &[5, 5, 300], &[1, LARGEST]];
+        assert_eq!(chunks, expected);
+        assert_eq!(chunks.concat(), sizes);
     }
 }

@@ -42,9 +42,7 @@ struct Series {
 impl<'r> OverTime<'r> {
     pub(super) fn of(report: &'r Report) -> Self {
         let clients = report.clients.iter().map(|client| (key(client), client)).collect();
-        // A watch may be older than the log by hours.
-        let shapes = report.clients.iter().flat_map(|client| &client.shapes);
-        let first = shapes.filter(|shape| !shape.long_running).filter_map(|s| s.first_timestamp);
+        let first = report.clients.iter().filter_map(|client| client.first_answered);
         let first = match first.min() {
             Some(first) => u32::try_from(first.0 / 60_000_000).ok(),
             None => report.input.first_timestamp.as_deref().and_then(minute_of),

@@ -151,7 +151,8 @@ fn properties(finding: &Finding) -> Map<String, Value> {
     let verify: Vec<Value> = finding.verify.lines().map(|line| escaped(line).into_owned().into()).collect();
     let mut properties = Map::new();
     properties.insert("facts".to_owned(), facts.into());
-    properties.insert("stats".to_owned(), Value::from_iter(finding.stats.clone()));
+    let stats = finding.stats.iter().map(|(name, value)| (name.to_owned(), value.clone()));
+    properties.insert("stats".to_owned(), stats.collect());
     properties.insert("verify".to_owned(), verify.into());
     if let Some(look_for) = &finding.look_for {
         properties.insert("afterwards".to_owned(), prose::plain(look_for).into());

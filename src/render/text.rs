@@ -7,7 +7,7 @@ use super::plain::{count, counted, cut, duration, escaped, share, short_count, s
 use super::request::source;
 use super::table::{NARROW, table, wrapped};
 use super::{cost, etcd_log, facts, findings, input, over_time, patterns, traces};
-use crate::report::v1::{Client, Cost, Counts, EtcdLog, Latency, Rate, Report, Shape};
+use crate::report::v1::{Client, Cost, Counts, EtcdLog, Finding, Latency, Rate, Report, Shape};
 
 /// How much is shown, and how wide.
 #[derive(Debug, Clone, Copy)]
@@ -52,15 +52,16 @@ pub fn render(report: &Report, view: &View) -> String {
         page.push_str(&etcd(log, view));
     }
     let found = |client: &Client| {
-        report.findings.iter().any(|finding| finding.client.as_ref() == Some(&client.identity))
+        let is_of = |finding: &Finding| finding.client.as_ref() == Some(&client.identity);
+        report.untold.contains(&client.identity) || report.findings.iter().any(is_of)
     };
     let costly: Vec<&Client> = report
         .clients
         .iter()
-        .filter(|client| !found(client) && client.shapes.iter().any(is_costly))
+        .filter(|client| !found(client) && client.shapes.iter().any(|shape| shape.is_costly))
         .take(DETAILED_CLIENTS.min(view.top))
         .collect();
-    if !report.clients.iter().any(|client| client.shapes.iter().any(is_costly)) {
+    if !report.clients.iter().any(|client| client.shapes.iter().any(|shape| shape.is_costly)) {
         let text =
             "as far as this log tells, no client had a list or get answered by etcd, or a parameter ignored";
         page.push('\n');
@@ -324,7 +325,7 @@ fn detail(rank: usize, client: &Client, view: &View) -> String {
         ));
     }
     page.push_str(&wrapped("   ", "   ", &facts.join("; "), view.width));
-    let costly: Vec<&Shape> = client.shapes.iter().filter(|shape| is_costly(shape)).collect();
+    let costly: Vec<&Shape> = client.shapes.iter().filter(|shape| shape.is_costly).collect();
     let mut told = Vec::new();
     for shape in costly.iter().take(DETAILED_SHAPES) {
         let again = told.contains(&&shape.explanation);
@@ -342,13 +343,6 @@ fn detail(rank: usize, client: &Client, view: &View) -> String {
     }
     page.push('\n');
     page
-}
-
-fn is_costly(shape: &Shape) -> bool {
-    let etcd = shape.served_from == "etcd" || shape.likely == Some("etcd");
-    // A watch or a connection is what it is; it is not polled.
-    (shape.requests > 0 && !shape.long_running)
-        && (etcd || (shape.limit == "ignored" && shape.verb == "list") || !shape.misspelt.is_empty())
 }
 
 fn shape_lines(shape: &Shape, again: bool, view: &View) -> String {

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::etcd_log::Etcd;
 use super::findings::{Findings, RuleTexts};
 use super::gather::Builder;
+use super::standing::{Shown, places};
 use super::sums::{Sums, latency};
 use super::words::Words;
 use super::{cost, input, minutes, patterns, server_log, v1};
@@ -15,7 +16,7 @@ use crate::cost::Inventory;
 use crate::input::{Source, Sources};
 use crate::ledger::{Exemplar, Ledger, ServerTimeline};
 use crate::patterns::Patterns;
-use crate::rules::{Policy, Rule, RuleSet, judge};
+use crate::rules::{OnAccount, Policy, Rule, RuleSet, judge_some};
 
 /// Where the server's version is known from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +62,8 @@ pub struct Context<'a> {
     pub policy: &'a Policy,
     /// What the cluster holds, if it was given.
     pub inventory: Option<&'a Inventory>,
+    /// Which findings and shapes are told.
+    pub shown: Shown,
 }
 
 /// Builds the report.
@@ -95,7 +98,11 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let inventory = context.inventory.map(|inventory| cost::inventory(inventory, &accounts));
     let priced = cost::Priced::of(context.inventory, &accounts);
     let rules = &context.rules.rules;
-    let mut judged = judge(&accounts, &ledger.input, rules, &context.policy.suppressions);
+    let places = places(&accounts, priced);
+    let leave_out = |on: &[OnAccount]| context.shown.leave_out(on.to_vec(), &places);
+    let mut judged = judge_some(&accounts, &ledger.input, rules, &context.policy.suppressions, leave_out);
+    let untold = std::mem::take(&mut judged.untold);
+    let untold = untold.into_iter().map(|account| accounts.clients[account].identity()).collect();
     let judged_failures = std::mem::take(&mut judged.failures);
     let builder = Builder { context, received_only, priced, words: Words::of(context) };
     let example = |exemplar: &Exemplar| builder.example(exemplar.clone());
@@ -109,7 +116,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         texts: RuleTexts::of(rules),
         example: &example,
     }
-    .tell(judged);
+    .tell(judged, &places);
     let etcd_log = context.etcd.map(|etcd| etcd.section(&accounts, ledger.input.span));
     let mut all = Sums { costs: cost::Costs::none(context.inventory), ..Sums::default() };
     let gathered = accounts.clients.into_par_iter().fold(Gathered::default, |gathered, account| {
@@ -119,17 +126,8 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let gathered =
         gathered.reduce(Gathered::default, |all, Gathered { clients, sums }| all.with(clients, &sums));
     all.add(&gathered.sums);
-    let mut clients: Vec<(usize, v1::Client)> = gathered.clients.into_iter().enumerate().collect();
-    clients.sort_by_cached_key(|(_, client)| {
-        let counts = &client.counts;
-        let latency = [counts.etcd_micros, counts.etcd_lists, counts.limit_ignored, counts.requests];
-        let rank = cost::rank(&client.cost, latency, priced);
-        (rank, client.identity.clone(), client.kind.clone(), client.impersonated_by.clone())
-    });
-    let mut rank = vec![0; clients.len()];
-    for (place, (account, _)) in clients.iter().enumerate() {
-        rank[*account] = place;
-    }
+    let mut clients: Vec<(usize, v1::Client)> = places.iter().copied().zip(gathered.clients).collect();
+    clients.sort_unstable_by_key(|(place, _)| *place);
     let clients: Vec<v1::Client> = clients.into_iter().map(|(_, client)| client).collect();
     let totals = v1::Totals {
         counts: all.counts,
@@ -146,8 +144,9 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         server: server(context),
         totals,
         finding_counts: told.counts,
-        policy: told.policy.clone(),
-        findings: told.sorted(&rank),
+        policy: told.policy,
+        findings: told.findings,
+        untold,
         rules: rules.iter().map(rule).collect(),
         rule_failures: judged_failures,
         inventory,

@@ -167,10 +167,10 @@ pub(super) fn ranking(priced: Priced<'_>) -> v1::Ranking {
 }
 
 /// Where a client or a shape stands: the least comes first. One kind of number in each place, as [`ranking`] says.
-pub(super) fn rank(cost: &v1::Cost, counts: [u64; 4], priced: Priced<'_>) -> Reverse<Vec<u64>> {
+pub(super) fn rank(handled: Option<u64>, counts: [u64; 4], priced: Priced<'_>) -> Reverse<[u64; 4]> {
     Reverse(match priced.inventory {
-        None => counts.to_vec(),
-        Some(_) => vec![cost.handled.unwrap_or(0), counts[3]],
+        None => counts,
+        Some(_) => [handled.unwrap_or(0), counts[3], 0, 0],
     })
 }
 

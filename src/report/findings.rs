@@ -49,62 +49,42 @@ impl RuleTexts {
 /// What the report tells of rules.
 #[derive(Debug, Default)]
 pub(super) struct Told {
-    findings: Vec<(Placing, v1::Finding)>,
+    pub(super) findings: Vec<v1::Finding>,
     pub(super) counts: v1::FindingCounts,
     pub(super) policy: v1::Policy,
 }
 
-/// What decides where a finding stands.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Placing {
-    account: Option<usize>,
-    severity: Reverse<Severity>,
-    rule: String,
-    key: Vec<String>,
-    shape: Option<String>,
-}
-
-impl Told {
-    /// The findings: what can't be seen first, then a client's findings together, the client with the worst before
-    /// others. `rank` is the place of an account's client in the report.
-    pub(super) fn sorted(self, rank: &[usize]) -> Vec<v1::Finding> {
-        let mut worst: Vec<Option<Severity>> = vec![None; rank.len()];
-        for (placing, _) in &self.findings {
-            if let Some(account) = placing.account {
-                worst[account] = worst[account].max(Some(placing.severity.0));
-            }
+/// Findings in the order of the report: what can't be seen first, then a client's findings together, the client with
+/// the worst before others. `places` are those of the accounts' clients in the report.
+fn sorted(findings: Vec<rules::Finding>, places: &[usize]) -> Vec<rules::Finding> {
+    let mut worst: Vec<Option<Severity>> = vec![None; places.len()];
+    for finding in &findings {
+        if let Some(account) = finding.account {
+            worst[account] = worst[account].max(Some(finding.severity));
         }
-        let mut findings = self.findings;
-        findings.sort_by_cached_key(|(placing, _)| {
-            let client = placing.account.map(|account| (Reverse(worst[account]), rank[account]));
-            (client, placing.clone())
-        });
-        findings.into_iter().map(|(_, finding)| finding).collect()
     }
+    let key = |index: &usize| {
+        let finding = &findings[*index];
+        let client = finding.account.map(|account| (Reverse(worst[account]), places[account]));
+        (client, Reverse(finding.severity), &finding.rule, &finding.key, &finding.shape)
+    };
+    let mut order: Vec<usize> = (0..findings.len()).collect();
+    order.sort_by(|a, b| key(a).cmp(&key(b)));
+    let mut findings: Vec<Option<rules::Finding>> = findings.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|index| findings[index].take()).collect()
 }
 
 impl Findings<'_> {
-    pub(super) fn tell(&self, judged: Judged) -> Told {
-        let mut told = Told { policy: self.policy(&judged), ..Told::default() };
-        for finding in &judged.findings {
-            match finding.severity {
-                Severity::Error => told.counts.error += 1,
-                Severity::Warning => told.counts.warning += 1,
-                Severity::Info => told.counts.info += 1,
-            }
-        }
-        let findings = judged.findings.into_par_iter().map(|finding| {
-            let placing = Placing {
-                account: finding.account,
-                severity: Reverse(finding.severity),
-                rule: finding.rule.clone(),
-                key: finding.key.clone(),
-                shape: finding.shape.clone(),
-            };
-            (placing, self.finding(finding))
-        });
-        told.findings = findings.collect();
-        told
+    pub(super) fn tell(&self, judged: Judged, places: &[usize]) -> Told {
+        let policy = self.policy(&judged);
+        let count = |severity| judged.counts.get(&severity).copied().unwrap_or(0);
+        let counts = v1::FindingCounts {
+            error: count(Severity::Error),
+            warning: count(Severity::Warning),
+            info: count(Severity::Info),
+        };
+        let findings = sorted(judged.findings, places).into_par_iter().map(|finding| self.finding(finding));
+        Told { findings: findings.collect(), counts, policy }
     }
 
     fn rule(&self, id: &str) -> &Rule {
@@ -278,6 +258,12 @@ fn without_token(uri: &str) -> String {
 
 /// A word of a POSIX shell. It stays on its line.
 fn quoted(text: &str) -> String {
+    let is_plain = |c: u8| {
+        c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.' | b'/' | b':' | b',' | b'@' | b'%' | b'+')
+    };
+    if !text.is_empty() && text.bytes().all(is_plain) {
+        return text.to_owned();
+    }
     if text.contains(char::is_control) {
         let escaped = |c: char| match c {
             '\'' | '\\' => format!("\\{c}"),
@@ -285,10 +271,6 @@ fn quoted(text: &str) -> String {
             _ => c.to_string(),
         };
         return format!("$'{}'", text.chars().map(escaped).collect::<String>());
-    }
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,@%+".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text.to_owned();
     }
     format!("'{}'", text.replace('\'', r"'\''"))
 }

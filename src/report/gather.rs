@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::build::Context;
 use super::minutes::Minutes;
 use super::server_log::{flows, items};
-use super::sums::{Sums, Times, add, distinct, latency, observed, statuses, sum_observed, sum_statuses};
+use super::standing::Shown;
+use super::sums::{Sums, Times, distinct, latency, observed, statuses, sum_observed, sum_statuses};
 use super::words::Words;
 use super::{advice, cost, patterns, v1};
 use crate::accounts::{Account, Entry, ProductRow, ShapeKey};
@@ -47,7 +48,12 @@ impl Builder<'_> {
         let mut sums = Sums { costs: cost::Costs::none(self.context.inventory), ..Sums::default() };
         let mut minutes = Minutes::default();
         let shape = |(key, entry): (Arc<ShapeKey>, Entry)| self.shape(&key, entry, &mut sums, &mut minutes);
-        let mut shapes: Vec<v1::Shape> = account.entries.into_iter().map(shape).collect();
+        let room = if self.context.shown == Shown::All { account.entries.len() } else { 0 };
+        let mut shapes: Vec<v1::Shape> = Vec::with_capacity(room);
+        shapes.extend(account.entries.into_iter().filter_map(shape));
+        minutes.add_to(&mut sums.times);
+        sums.by_verb.add_to(&mut sums.counts.by_verb);
+        sums.by_served_from.add_to(&mut sums.counts.by_served_from);
         shapes.sort_by_cached_key(|shape| {
             let micros =
                 shape.latency.filter(|_| !shape.long_running).map_or(0, |latency| latency.sum_micros);
@@ -55,7 +61,7 @@ impl Builder<'_> {
             let ignored = shape.limit == "ignored" && shape.verb == "list";
             let latency =
                 [if etcd { micros } else { 0 }, if ignored { shape.requests } else { 0 }, 0, shape.requests];
-            cost::rank(&shape.cost, latency, self.priced)
+            cost::rank(shape.cost.handled, latency, self.priced)
         });
         let client = v1::Client {
             identity,
@@ -69,6 +75,7 @@ impl Builder<'_> {
             latency: latency(&sums.latency),
             rate: sums.times.rate(),
             first_timestamp: sums.span.map(|span| timestamp::format_micros(span.0)),
+            first_answered: sums.first_answered.map(v1::Instant),
             last_timestamp: sums.span.map(|span| timestamp::format_micros(span.1)),
             counts: sums.counts.clone(),
             shapes,
@@ -77,24 +84,23 @@ impl Builder<'_> {
         (client, sums)
     }
 
-    fn shape(&self, key: &ShapeKey, mut entry: Entry, sums: &mut Sums, minutes: &mut Minutes) -> v1::Shape {
+    /// Adds a shape to the sums, and tells it, if it is shown.
+    fn shape(
+        &self,
+        key: &ShapeKey,
+        mut entry: Entry,
+        sums: &mut Sums,
+        minutes: &mut Minutes,
+    ) -> Option<v1::Shape> {
         let (observed, certainty) = (observed(entry.fit), entry.certainty());
         let added = Added::of(std::mem::take(&mut entry.rows), self.received_only);
         let Added { requests, open, row, times, products, pattern, costs } = added;
         let statuses = statuses(&row, requests);
-        let part = Part {
-            requests,
-            work: entry.work.as_deref(),
-            cost: costs.sum.as_ref(),
-            items: row.items,
-            page_limit: entry.page_limit(),
-        };
-        let cost = self.words.cost(&Known::of(std::iter::once(part)), self.priced);
         let verb = key.verb.map_or("other", Verb::as_str);
         let counts = &mut sums.counts;
         counts.requests += requests;
-        add(&mut counts.by_verb, verb, requests);
-        add(&mut counts.by_served_from, key.served_from.as_str(), requests);
+        sums.by_verb.add(verb, requests);
+        sums.by_served_from.add(key.served_from.as_str(), requests);
         counts.statuses = sum_statuses(counts.statuses, statuses);
         counts.observed = sum_observed(counts.observed, observed);
         if key.limit == LimitVerdict::Ignored && key.verb == Some(Verb::List) {
@@ -111,14 +117,26 @@ impl Builder<'_> {
         }
         if !entry.long_running {
             sums.latency.merge_from(&row.latency);
+            sums.add_first_answered(row.span.map(|span| span.0));
         }
-        sums.times.add(&times);
         sums.add_span(row.span);
         sums.open += open;
         sums.costs.add(&costs);
-        minutes.add(key, requests, &times.sum);
-        let ignored_parameters: Vec<String> =
-            row.unknown_keys.iter().map(std::string::ToString::to_string).collect();
+        let rate = times.rate();
+        minutes.add(key, requests, times);
+        let is_costly = requests > 0 && !entry.long_running && key.is_costly();
+        if !is_costly && self.context.shown != Shown::All {
+            return None;
+        }
+        let part = Part {
+            requests,
+            work: entry.work.as_deref(),
+            cost: costs.sum.as_ref(),
+            items: row.items,
+            page_limit: entry.page_limit(),
+        };
+        let cost = self.words.cost(&Known::of(std::iter::once(part)), self.priced);
+        let ignored_parameters: Vec<String> = row.unknown_keys.into_iter().map(String::from).collect();
         let (latency, histogram) = (latency(&row.latency), v1::Histogram(row.latency.into_buckets()));
         let flows = flows(row.flows.as_deref());
         let mut examples = row.exemplars.into_vec().into_iter().map(|exemplar| self.example(exemplar));
@@ -126,7 +144,8 @@ impl Builder<'_> {
         let advice = misspelt
             .map(v1::Shared::from)
             .or_else(|| self.words.advice(entry.verdict?.reason, key.verb?, key.kube_version, self.context));
-        v1::Shape {
+        Some(v1::Shape {
+            is_costly,
             verb,
             resource: key.resource.clone().map(Into::into),
             subresource: key.subresource.clone().map(Into::into),
@@ -151,18 +170,18 @@ impl Builder<'_> {
             long_running: entry.long_running,
             latency,
             histogram,
-            rate: times.rate(),
+            rate,
             first_timestamp: row.span.map(|span| v1::Instant(span.0)),
             last_timestamp: row.span.map(|span| v1::Instant(span.1)),
             statuses,
             observed,
             priority_and_fairness: flows,
             items: items(row.items),
-            pattern: patterns::pattern(&pattern),
+            pattern: pattern.as_deref().and_then(patterns::pattern),
             cost,
             example: examples.next(),
             more_examples: examples.collect(),
-        }
+        })
     }
 
     pub(super) fn example(&self, exemplar: exemplar::Exemplar) -> v1::Example {
@@ -183,10 +202,10 @@ impl Builder<'_> {
 struct Added {
     requests: u64,
     open: u64,
-    row: Row,
+    row: Box<Row>,
     times: Times,
     products: Vec<String>,
-    pattern: Pattern,
+    pattern: Option<Box<Pattern>>,
     costs: cost::Costs,
 }
 
@@ -198,9 +217,9 @@ impl Added {
             requests: one.row.requests(received_only),
             open: one.row.open(),
             times: Times::of(one.row.take_times(received_only)),
-            row: *one.row,
+            row: one.row,
             products: vec![one.product],
-            pattern: one.pattern.map_or_else(Pattern::default, |pattern| *pattern),
+            pattern: one.pattern,
             costs: cost::Costs {
                 sum: one.cost.map(|cost| *cost),
                 minutes: one.minutes.map(|minutes| *minutes).unwrap_or_default(),
@@ -212,7 +231,9 @@ impl Added {
             all.row.merge(other.row);
             all.times.add(&other.times);
             all.products.extend(other.products);
-            all.pattern.merge(other.pattern);
+            if let Some(pattern) = other.pattern {
+                all.pattern.get_or_insert_default().merge(*pattern);
+            }
             all.costs.add(&other.costs);
             all
         });

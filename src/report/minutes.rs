@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
+use super::sums::Times;
 use super::v1;
 use crate::accounts::ShapeKey;
 use crate::ledger::{Busiest, Load, Timeline};
@@ -22,23 +23,28 @@ pub(super) struct Minutes(BTreeMap<String, Resource>);
 #[derive(Debug, Default)]
 struct Resource {
     requests: u64,
-    all: Timeline,
+    all: Times,
     etcd_reads: Timeline,
 }
 
 impl Minutes {
     /// Adds the requests of a shape.
-    pub(super) fn add(&mut self, key: &ShapeKey, requests: u64, timeline: &Timeline) {
+    pub(super) fn add(&mut self, key: &ShapeKey, requests: u64, times: Times) {
         let name = key.resource.as_deref().unwrap_or(OTHER);
         if !self.0.contains_key(name) {
             self.0.insert(name.to_owned(), Resource::default());
         }
         let Some(own) = self.0.get_mut(name) else { return };
         own.requests += requests;
-        own.all.merge_from(timeline);
         if key.reads_etcd() {
-            own.etcd_reads.merge_from(timeline);
+            own.etcd_reads.merge_from(&times.sum);
         }
+        own.all.merge(times);
+    }
+
+    /// Adds the times of all resources.
+    pub(super) fn add_to(&self, times: &mut Times) {
+        self.0.values().for_each(|resource| times.add(&resource.all));
     }
 
     pub(super) fn tell(self) -> Vec<v1::Timeline> {
@@ -49,7 +55,7 @@ impl Minutes {
 
 impl Resource {
     fn tell(self, resource: String) -> v1::Timeline {
-        let all = self.all.windows();
+        let all = self.all.sum.windows();
         let mut reads = self.etcd_reads.windows().counts.into_iter().peekable();
         let width = i64::try_from(all.minutes).unwrap_or(i64::MAX).saturating_mul(60_000_000);
         let point = |&(start, requests): &(i64, u64)| {

@@ -10,10 +10,12 @@ mod input;
 mod minutes;
 mod patterns;
 mod server_log;
+mod standing;
 mod sums;
 pub mod v1;
 mod words;
 
 pub use build::{Context, VersionSource, build};
 pub use etcd_log::Etcd;
+pub use standing::Shown;
 pub use v1::Report;

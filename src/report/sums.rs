@@ -33,6 +33,10 @@ impl Times {
         self.sum.merge_from(&other.sum);
     }
 
+    pub(super) fn merge(&mut self, other: Self) {
+        if self.load.is_none() && self.sum.is_empty() { *self = other } else { self.add(&other) }
+    }
+
     pub(super) fn rate(&self) -> Option<v1::Rate> {
         let rate = match &self.load {
             Some(load) => load.rate(&self.sum)?,
@@ -48,13 +52,35 @@ fn load_of(timeline: &Timeline) -> Load {
     load
 }
 
+/// Requests by words of which there are few: found sooner in a list than in a map.
+#[derive(Debug, Default)]
+pub(super) struct Tally(Vec<(&'static str, u64)>);
+
+impl Tally {
+    pub(super) fn add(&mut self, word: &'static str, count: u64) {
+        match self.0.iter_mut().find(|(own, _)| *own == word) {
+            Some((_, sum)) => *sum += count,
+            None => self.0.push((word, count)),
+        }
+    }
+
+    pub(super) fn add_to(&self, own: &mut BTreeMap<String, u64>) {
+        self.0.iter().for_each(|(word, count)| add(own, word, *count));
+    }
+}
+
 /// Sums over shapes, while they are being made.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     pub(super) counts: v1::Counts,
+    /// Of one client, until they are among its counts.
+    pub(super) by_verb: Tally,
+    pub(super) by_served_from: Tally,
     pub(super) latency: Histogram,
     pub(super) times: Times,
     pub(super) span: Option<(i64, i64)>,
+    /// Received of the first event of what is not long-running.
+    pub(super) first_answered: Option<i64>,
     pub(super) open: u64,
     pub(super) costs: Costs,
 }
@@ -78,6 +104,10 @@ impl Sums {
         self.costs.add(&other.costs);
     }
 
+    pub(super) fn add_first_answered(&mut self, first: Option<i64>) {
+        self.first_answered = self.first_answered.into_iter().chain(first).min();
+    }
+
     pub(super) fn add_span(&mut self, span: Option<(i64, i64)>) {
         self.span = match (self.span, span) {
             (Some(own), Some(new)) => Some((own.0.min(new.0), own.1.max(new.1))),
@@ -87,7 +117,7 @@ impl Sums {
 }
 
 /// Adds requests to those of a key.
-pub(super) fn add(own: &mut BTreeMap<String, u64>, key: &str, count: u64) {
+fn add(own: &mut BTreeMap<String, u64>, key: &str, count: u64) {
     if count == 0 {
         return;
     }

@@ -12,7 +12,7 @@ mod server_log;
 mod shared;
 mod timeline;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -22,8 +22,8 @@ use crate::ledger::histogram::Buckets;
 pub use cost::{Amount, Cost, CostMinute, Inventory, InventoryFile, Lack, Ranking, Work};
 pub use etcd_log::{EtcdAmount, EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow, EtcdSource};
 pub use finding::{
-    Evidence, Finding, FindingCounts, Named, Path, Policy, RuleInfo, RuleRef, Suppressed, SuppressionInfo,
-    Who,
+    Evidence, Finding, FindingCounts, Named, Path, Policy, RuleInfo, RuleRef, Stats, Suppressed,
+    SuppressionInfo, Who,
 };
 pub use input::{Copy, Damaged, Input, NotRead, NotReadFile, SkippedAt, SourceInput, WithoutEvents};
 pub use pattern::{
@@ -55,6 +55,9 @@ pub struct Report {
     /// What rules found: what can't be seen first, then a client's findings together, the client with the worst
     /// before others.
     pub findings: Vec<Finding>,
+    /// Identities of clients whose findings are counted only: the page that was asked for has no room for them.
+    #[serde(skip)]
+    pub untold: BTreeSet<String>,
     /// How many findings there are.
     pub finding_counts: FindingCounts,
     /// The rules that judged.
@@ -265,6 +268,9 @@ pub struct Client {
     pub rate: Option<Rate>,
     /// Received of the first event.
     pub first_timestamp: Option<String>,
+    /// As `first_timestamp`, of what is not long-running: a watch may be older than the log by hours.
+    #[serde(skip)]
+    pub first_answered: Option<Instant>,
     /// Received of the last event.
     pub last_timestamp: Option<String>,
     /// What it asked, the costliest first.
@@ -307,6 +313,9 @@ pub struct Distinct {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Shape {
+    /// It is polled, and etcd answered, or a limit or a parameter was ignored.
+    #[serde(skip)]
+    pub is_costly: bool,
     /// Verb.
     pub verb: &'static str,
     /// Resource with its group, such as `deployments.apps`; a class in brackets for other paths; null for what is

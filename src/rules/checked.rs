@@ -91,6 +91,7 @@ impl Checker<'_> {
             quiet_for: plain(&written.quiet_for),
             verify: verify.flatten(),
             references: written.references.into_iter().map(|text| text.value).collect(),
+            is_embedded: self.care == Care::Embedded,
             file: self.file.to_owned(),
         })
     }

@@ -1,20 +1,17 @@
-//! From accounts to findings.
-//!
-//! A part of a match runs once for each distinct combination of the facts that it names, and its answer is remembered
-//! by them: facts are columns of small numbers, so that the cost of a rule is a look-up a row.
+//! From accounts to findings: what a rule matches is grouped, groups of which a level holds are found, and those that
+//! somebody reads are put into words.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use hashbrown::HashMap;
 use rayon::prelude::*;
-use rustc_hash::FxBuildHasher;
 
 use super::condition::{Condition, Part};
 use super::facts::{CLIENT, Facts, REQUEST, SERVER};
 use super::group::Group;
 use super::input::{INPUT, InputFacts};
+use super::matching::{Matching, Memo};
 use super::names::{NameRef, Root, threshold_kind};
-use super::rows::{By, Column, Place, Rows, fact};
+use super::rows::{Rows, fact};
 use super::rule::{Rule, Severity};
 use super::stats::STATS;
 use super::value::{Kind, Value};
@@ -36,6 +33,21 @@ pub struct Judged {
     pub failures: Vec<String>,
     /// How often CEL was asked.
     pub runs: u64,
+    /// How many findings there are of each severity, those that are not put into words too.
+    pub counts: BTreeMap<Severity, u64>,
+    /// Accounts whose findings are not put into words, by index.
+    pub untold: BTreeSet<usize>,
+}
+
+/// The findings on one account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnAccount {
+    /// The account's index.
+    pub account: usize,
+    /// How bad the worst of them is.
+    pub worst: Severity,
+    /// How many there are.
+    pub findings: usize,
 }
 
 /// Judges.
@@ -46,28 +58,106 @@ pub fn judge(
     rules: &[Rule],
     suppressions: &[Suppression],
 ) -> Judged {
+    judge_some(accounts, input, rules, suppressions, |_| BTreeSet::new())
+}
+
+/// As [`judge`]. `leave_out` tells which accounts' findings nobody reads: these are counted and not put into words,
+/// which takes longer than to find them. Texts of a user's own rule are tried nevertheless: they may fail on a value.
+#[must_use]
+pub fn judge_some(
+    accounts: &Accounts,
+    input: &InputCounts,
+    rules: &[Rule],
+    suppressions: &[Suppression],
+    leave_out: impl FnOnce(&[OnAccount]) -> BTreeSet<usize>,
+) -> Judged {
     let rows = Rows::new(accounts, rules);
     let input = InputFacts::of(input, &rows.whole);
-    let judged: Vec<Judged> = rules
-        .par_iter()
-        .map(|rule| {
-            let mut one = OneRule { rule, rows: &rows, suppressions, judged: Judged::default() };
-            if rule.group_by.input {
-                one.judge_input(&input);
-            } else {
-                one.judge_rows();
-            }
-            one.judged
-        })
-        .collect();
-    judged.into_iter().fold(Judged::default(), |mut all, one| {
-        all.findings.extend(one.findings);
-        all.suppressed.extend(one.suppressed);
-        all.used.extend(one.used);
-        all.failures.extend(one.failures);
-        all.runs += one.runs;
-        all
-    })
+    let judged = rules.par_iter().map(|rule| {
+        let mut one = OneRule { rule, rows: &rows, suppressions, found: Found::default() };
+        if rule.group_by.input {
+            one.judge_input(&input);
+        } else {
+            one.judge_rows();
+        }
+        one.found
+    });
+    let judged: Vec<Found<'_>> = judged.collect();
+    let mut all = Judged::default();
+    for hit in judged.iter().flat_map(|found| &found.hits).filter(|hit| hit.suppressed_by.is_none()) {
+        *all.counts.entry(hit.severity).or_default() += 1;
+    }
+    all.untold = leave_out(&on_accounts(&judged));
+    let mut failures: Vec<Vec<String>> = Vec::new();
+    let mut hits: Vec<(usize, Hit<'_>)> = Vec::new();
+    for (at, found) in judged.into_iter().enumerate() {
+        all.used.extend(found.used);
+        all.runs += found.runs;
+        failures.push(found.failures);
+        hits.extend(found.hits.into_iter().map(|hit| (at, hit)));
+    }
+    let untold = &all.untold;
+    hits.retain(|(at, hit)| !rules[*at].is_embedded || hit.is_told(untold));
+    let written = hits.into_par_iter().map(|(at, hit)| {
+        let (finding, failed) = hit.write(&rules[at], &input);
+        (at, failed, hit.is_told(untold).then_some((hit.suppressed_by, finding)))
+    });
+    let written: Vec<_> = written.collect();
+    all.findings.reserve_exact(written.len());
+    for (at, failed, told) in written {
+        failures[at].extend(failed);
+        match told {
+            None => {}
+            Some((None, finding)) => all.findings.push(finding),
+            Some((Some(index), finding)) => all.suppressed.push((index, finding)),
+        }
+    }
+    all.failures = failures.into_iter().flatten().collect();
+    all
+}
+
+/// The findings on each account that has any.
+fn on_accounts(judged: &[Found<'_>]) -> Vec<OnAccount> {
+    let mut on: BTreeMap<usize, OnAccount> = BTreeMap::new();
+    for hit in judged.iter().flat_map(|found| &found.hits).filter(|hit| hit.suppressed_by.is_none()) {
+        let Some(group) = &hit.group else { continue };
+        let (account, worst) = (group.account, hit.severity);
+        let one = on.entry(account).or_insert(OnAccount { account, worst, findings: 0 });
+        one.worst = one.worst.max(worst);
+        one.findings += 1;
+    }
+    on.into_values().collect()
+}
+
+/// What one rule found.
+#[derive(Default)]
+struct Found<'r> {
+    hits: Vec<Hit<'r>>,
+    used: BTreeSet<usize>,
+    failures: Vec<String>,
+    runs: u64,
+}
+
+/// A finding that is not put into words yet.
+struct Hit<'r> {
+    severity: Severity,
+    /// `None` for a finding on the input.
+    group: Option<Group<'r>>,
+    suppressed_by: Option<usize>,
+}
+
+impl Hit<'_> {
+    fn is_told(&self, untold: &BTreeSet<usize>) -> bool {
+        let account = self.group.as_ref().map(|group| group.account);
+        self.suppressed_by.is_some() || account.is_none_or(|account| !untold.contains(&account))
+    }
+
+    fn write(&self, rule: &Rule, input: &InputFacts) -> (Finding, Vec<String>) {
+        match &self.group {
+            Some(group) => write::on_group(rule, self.severity, group),
+            None => write::on_input(rule, self.severity, input),
+        }
+    }
 }
 
 /// The word of a name.
@@ -88,118 +178,17 @@ pub(super) fn threshold(value: f64) -> Value<'static> {
     if threshold_kind(value) == Kind::Int { Value::Int(value as i64) } else { Value::Double(value) }
 }
 
-/// CEL's answers to values.
-type Memo<'v, A> = HashMap<Vec<Value<'v>>, A, FxBuildHasher>;
-/// CEL's answers of each level.
-type Levels = [Memo<'static, bool>];
-
-/// A part of a rule's match, and the answers to it.
-struct PartOfMatch<'r> {
-    part: &'r Part,
-    table: Option<Table<'r>>,
-    memo: Memo<'r, Answer>,
-}
-
-/// Whether a part holds, or why that can't be told.
-type Answer = Result<bool, String>;
-
-/// Answers by what the facts that a part names are told by.
-struct Table<'r> {
-    by: Told<'r>,
-    answers: Vec<Known>,
-}
-
-/// By one number of a row's place, or by the values of facts.
-enum Told<'r> {
-    Place(By),
-    Columns(Vec<&'r Column>),
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Known {
-    NotYet,
-    No,
-    Yes,
-}
-
-/// The most combinations of values that a table has room for.
-const LARGEST_TABLE: usize = 1 << 16;
-
-impl<'r> Table<'r> {
-    fn new(part: &Part, rows: &'r Rows<'_>) -> Option<Self> {
-        let told_by = |by: By| part.names.iter().all(|name| By::of(*name) == by);
-        let (by, size) = if told_by(By::Form) {
-            (Told::Place(By::Form), rows.forms.len())
-        } else if told_by(By::Asker) {
-            (Told::Place(By::Asker), rows.askers.len())
-        } else {
-            let columns: Vec<&Column> = part.names.iter().map(|name| rows.column(*name)).collect();
-            let size = columns.iter().try_fold(1_usize, |size, column| size.checked_mul(column.distinct))?;
-            (Told::Columns(columns), size)
-        };
-        let is_large = matches!(by, Told::Columns(_)) && size > LARGEST_TABLE;
-        (!is_large).then(|| Self { by, answers: vec![Known::NotYet; size] })
-    }
-
-    fn of_row(&mut self, place: &Place) -> &mut Known {
-        let at = match &self.by {
-            Told::Place(by) => by.number(place),
-            Told::Columns(columns) => {
-                columns.iter().fold(0, |at, column| at * column.distinct + column.id(place))
-            }
-        };
-        &mut self.answers[at]
-    }
-}
-
-impl<'r> PartOfMatch<'r> {
-    fn new(part: &'r Part, rows: &'r Rows<'_>) -> Self {
-        Self { part, table: Table::new(part, rows), memo: Memo::default() }
-    }
-
-    fn holds(
-        &mut self,
-        row: u32,
-        rows: &'r Rows<'_>,
-        run: &mut impl FnMut(&Part, &[Value<'_>]) -> Answer,
-    ) -> Answer {
-        let place = &rows.places[row as usize];
-        let Some(known) = self.table.as_mut().map(|table| *table.of_row(place)) else {
-            return self.told(&rows.facts[row as usize], run);
-        };
-        if known != Known::NotYet {
-            return Ok(known == Known::Yes);
-        }
-        let answer = self.told(&rows.facts[row as usize], run);
-        if let (Some(table), Ok(holds)) = (&mut self.table, &answer) {
-            *table.of_row(place) = if *holds { Known::Yes } else { Known::No };
-        }
-        answer
-    }
-
-    fn told(&mut self, facts: &'r Facts<'_>, run: &mut impl FnMut(&Part, &[Value<'_>]) -> Answer) -> Answer {
-        if let Some(holds) = self.part.tell(|name| fact(name, facts)) {
-            return Ok(holds);
-        }
-        let values: Vec<Value<'r>> = self.part.names.iter().map(|name| fact(*name, facts)).collect();
-        if let Some(known) = self.memo.get(&values) {
-            return known.clone();
-        }
-        let holds = run(self.part, &values);
-        self.memo.insert(values, holds.clone());
-        holds
-    }
-}
-
-/// What rows are judged together by: numbers of their account, resource, asker and shape, 0 for what a rule does not
-/// tell apart.
-type GroupKey = [u32; 4];
-
 struct OneRule<'r, 'a> {
     rule: &'r Rule,
     rows: &'r Rows<'a>,
     suppressions: &'r [Suppression],
-    judged: Judged,
+    found: Found<'r>,
+}
+
+/// CEL's answers of each level, and the values of the rule's thresholds.
+struct Levels {
+    memos: Vec<Memo<'static, bool>>,
+    thresholds: Vec<Value<'static>>,
 }
 
 impl<'r> OneRule<'r, '_> {
@@ -219,30 +208,34 @@ impl<'r> OneRule<'r, '_> {
                 break;
             }
         }
-        let Some(severity) = held.map(|held| self.rule.fixed_severity.unwrap_or(held)) else { return };
+        let Some(severity) = held else { return };
         let suppressed_by = self.suppressions.iter().position(|one| one.covers_input(self.rule));
-        self.judged.used.extend(suppressed_by);
-        self.keep(write::on_input(self.rule, severity, input), suppressed_by);
+        self.found.used.extend(suppressed_by);
+        self.keep(None, severity, suppressed_by);
     }
 
     fn judge_rows(&mut self) {
-        let matched = self.matched();
-        let keyed = self.keyed(matched);
-        let mut memos: Vec<Memo<'static, bool>> = self.rule.levels.iter().map(|_| Memo::default()).collect();
+        let is_matched = self.matched();
         let all = self.rows;
-        for rows in groups(&keyed) {
+        let order = all.order(self.rule.group_by).iter();
+        let matched: Vec<(u32, u32)> = order.filter(|(_, row)| is_matched[*row as usize]).copied().collect();
+        let mut levels = Levels {
+            memos: self.rule.levels.iter().map(|_| Memo::default()).collect(),
+            thresholds: self.rule.threshold_values().map(|(_, value)| value).collect(),
+        };
+        for rows in groups(&matched) {
             let facts: Vec<&'r Facts<'r>> = rows.iter().map(|(_, row)| &all.facts[*row as usize]).collect();
-            let ([account, ..], _) = rows[0];
+            let account = all.places[rows[0].1 as usize].account;
             let group = Group::new(facts, account as usize, &all.whole);
-            let Some(severity) = self.level(&group, &mut memos) else { continue };
-            self.found(&group, severity, &mut memos);
+            let Some(severity) = self.level(&group, &mut levels) else { continue };
+            self.found(group, severity, &mut levels);
         }
     }
 
     /// A finding, or what of it no suppression holds back.
-    fn found(&mut self, group: &Group<'r>, severity: Severity, memos: &mut Levels) {
+    fn found(&mut self, group: Group<'r>, severity: Severity, levels: &mut Levels) {
         if self.suppressions.is_empty() {
-            return self.write(group, severity, None);
+            return self.keep(Some(group), severity, None);
         }
         let of = |facts: &Facts<'_>| -> Vec<usize> {
             let all = self.suppressions.iter().enumerate();
@@ -250,80 +243,58 @@ impl<'r> OneRule<'r, '_> {
         };
         let covering: Vec<Vec<usize>> = group.rows.iter().map(|facts| of(facts)).collect();
         let Some(first) = covering.iter().flatten().min().copied() else {
-            return self.write(group, severity, None);
+            return self.keep(Some(group), severity, None);
         };
-        self.judged.used.extend(covering.iter().flatten());
+        self.found.used.extend(covering.iter().flatten());
         let part = |is_covered: bool| -> Vec<&'r Facts<'r>> {
             let rows = group.rows.iter().zip(&covering);
             rows.filter(|(_, by)| by.is_empty() != is_covered).map(|(facts, _)| *facts).collect()
         };
         let whole = &self.rows.whole;
-        self.write(&Group::new(part(true), group.account, whole), severity, Some(first));
+        self.keep(Some(Group::new(part(true), group.account, whole)), severity, Some(first));
         let rest = part(false);
         if !rest.is_empty() {
             let rest = Group::new(rest, group.account, whole);
-            if let Some(severity) = self.level(&rest, memos) {
-                self.write(&rest, severity, None);
+            if let Some(severity) = self.level(&rest, levels) {
+                self.keep(Some(rest), severity, None);
             }
         }
     }
 
-    fn write(&mut self, group: &Group<'_>, severity: Severity, suppressed_by: Option<usize>) {
+    fn keep(&mut self, group: Option<Group<'r>>, severity: Severity, suppressed_by: Option<usize>) {
         let severity = self.rule.fixed_severity.unwrap_or(severity);
-        self.keep(write::on_group(self.rule, severity, group), suppressed_by);
+        self.found.hits.push(Hit { severity, group, suppressed_by });
     }
 
-    fn keep(&mut self, written: (Finding, Vec<String>), suppressed_by: Option<usize>) {
-        let (finding, failures) = written;
-        self.judged.failures.extend(failures);
-        match suppressed_by {
-            None => self.judged.findings.push(finding),
-            Some(index) => self.judged.suppressed.push((index, finding)),
+    /// Whether the rule is about a row, by row.
+    fn matched(&mut self) -> Vec<bool> {
+        let (rule, rows) = (self.rule, self.rows);
+        let Some(condition) = &rule.matches else { return vec![true; rows.facts.len()] };
+        let mut matching = Matching::new(condition, rows);
+        let mut is_matched = vec![false; rows.facts.len()];
+        for (row, is_matched) in (0..).zip(&mut is_matched) {
+            match matching.holds(row, rows, &mut |part, values| self.run_part(part, values)) {
+                Ok(holds) => *is_matched = holds,
+                Err(error) => self.fail(&condition.source, &error),
+            }
         }
-    }
-
-    /// The rows that the rule is about.
-    fn matched(&mut self) -> Vec<u32> {
-        let count = u32::try_from(self.rows.facts.len()).unwrap_or(u32::MAX);
-        let Some(condition) = &self.rule.matches else { return (0..count).collect() };
-        let mut parts: Vec<PartOfMatch<'_>> =
-            condition.parts.iter().map(|part| PartOfMatch::new(part, self.rows)).collect();
-        // First what is only looked up: it settles most.
-        parts.sort_by_key(|part| part.table.is_none());
-        let rows = self.rows;
-        (0..count)
-            .filter(|row| {
-                // A part that does not hold settles it, even if another can't be told.
-                let mut failed = None;
-                for part in &mut parts {
-                    match part.holds(*row, rows, &mut |part, values| self.run_part(part, values)) {
-                        Ok(true) => {}
-                        Ok(false) => return false,
-                        Err(error) => failed = Some(error),
-                    }
-                }
-                if let Some(error) = &failed {
-                    self.fail(&condition.source, error);
-                }
-                failed.is_none()
-            })
-            .collect()
+        is_matched
     }
 
     fn run_part(&mut self, part: &Part, values: &[Value<'_>]) -> Result<bool, String> {
-        self.judged.runs += 1;
+        self.found.runs += 1;
         part.evaluate(values, |name| word(name, self.rule))
     }
 
     fn fail(&mut self, source: &str, error: &str) {
         let failure = format!("{}: '{source}': {error}", self.rule.id);
-        if !self.judged.failures.contains(&failure) {
-            self.judged.failures.push(failure);
+        if !self.found.failures.contains(&failure) {
+            self.found.failures.push(failure);
         }
     }
 
     fn run(&mut self, condition: &Condition, values: &[Value<'_>]) -> bool {
-        self.judged.runs += 1;
+        self.found.runs += 1;
         let result = condition.evaluate(values, |name| word(name, self.rule));
         result.unwrap_or_else(|error| {
             self.fail(&condition.source, &error);
@@ -331,32 +302,18 @@ impl<'r> OneRule<'r, '_> {
         })
     }
 
-    /// Rows with what they are judged together by, those of a group together and in their order.
-    fn keyed(&self, matched: Vec<u32>) -> Vec<(GroupKey, u32)> {
-        let by = self.rule.group_by;
-        let keyed = matched.into_iter().map(|row| {
-            let Place { account, shape, form, asker } = self.rows.places[row as usize];
-            let resource = if by.resource { self.rows.forms[form as usize].1 } else { 0 };
-            let key =
-                [account, resource, if by.product { asker } else { 0 }, if by.shape { shape } else { 0 }];
-            (key, row)
-        });
-        let mut keyed: Vec<(GroupKey, u32)> = keyed.collect();
-        keyed.sort_unstable();
-        keyed
-    }
-
     /// The worst level that holds.
-    fn level(&mut self, group: &Group<'_>, memos: &mut Levels) -> Option<Severity> {
+    fn level(&mut self, group: &Group<'_>, levels: &mut Levels) -> Option<Severity> {
         // Without requests there is nothing to find, whatever a level says.
         if group.requests() == 0 {
             return None;
         }
-        let rule = self.rule;
+        let (rule, stats) = (self.rule, STATS.as_slice());
+        let Levels { memos, thresholds } = levels;
         for ((severity, condition), memo) in rule.levels.iter().zip(memos) {
             let value = |name: NameRef| match name.root {
-                Root::Stats => (STATS[name.index].get)(group),
-                Root::Threshold => threshold(rule.thresholds[name.index].1),
+                Root::Stats => (stats[name.index].get)(group),
+                Root::Threshold => thresholds[name.index].as_borrowed(),
                 _ => fact(name, group.leading()),
             };
             let holds = condition.tell(value).unwrap_or_else(|| {
@@ -376,9 +333,9 @@ impl<'r> OneRule<'r, '_> {
     }
 }
 
-/// Groups, in the order of their first rows.
-fn groups(keyed: &[(GroupKey, u32)]) -> Vec<&[(GroupKey, u32)]> {
-    let mut groups: Vec<_> = keyed.chunk_by(|(a, _), (b, _)| a == b).collect();
+/// Groups of rows with the numbers of their groups, in the order of their first rows.
+fn groups(matched: &[(u32, u32)]) -> Vec<&[(u32, u32)]> {
+    let mut groups: Vec<_> = matched.chunk_by(|(a, _), (b, _)| a == b).collect();
     groups.sort_unstable_by_key(|rows| rows[0].1);
     groups
 }

@@ -6,13 +6,15 @@ use std::cmp::Ordering;
 use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, operators};
 
 use super::names::{NameRef, Scope};
-use super::value::Value;
+use super::value::{Kind, Value};
 
 /// A part of a condition.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Plan {
     Constant(Value<'static>),
     Name(NameRef),
+    /// As `Name`, of a number.
+    Number(NameRef),
     Not(Box<Plan>),
     And(Box<[Plan; 2]>),
     Or(Box<[Plan; 2]>),
@@ -20,6 +22,8 @@ pub(super) enum Plan {
     Equal(Box<[Plan; 2]>),
     /// Holds for these orders of the sides.
     Order(&'static [Ordering], Box<[Plan; 2]>),
+    /// As `Order`, of numbers: most of what levels ask.
+    OrderOfNumbers(&'static [Ordering], Box<[Plan; 2]>),
     In(Box<Plan>, Vec<Plan>),
     InName(Box<Plan>, NameRef),
     Arithmetic(Operation, Box<[Plan; 2]>),
@@ -61,7 +65,10 @@ impl Plan {
             Expr::Select(select) if !select.test => {
                 let Expr::Ident(root) = &select.operand.expr else { return None };
                 let root = scope.roots.iter().find(|known| known.as_str() == root)?;
-                scope.find(*root, &select.field).map(|(name, _)| Self::Name(name))
+                scope.find(*root, &select.field).map(|(name, kind)| match kind {
+                    Kind::Int | Kind::Double => Self::Number(name),
+                    Kind::Bool | Kind::Text | Kind::Texts => Self::Name(name),
+                })
             }
             Expr::Call(call) => Self::call(call, scope),
             _ => None,
@@ -96,10 +103,10 @@ impl Plan {
                     operators::LOGICAL_OR => Self::Or(both),
                     operators::EQUALS => Self::Equal(both),
                     operators::NOT_EQUALS => Self::Not(Box::new(Self::Equal(both))),
-                    operators::LESS => Self::Order(&[Ordering::Less], both),
-                    operators::LESS_EQUALS => Self::Order(&[Ordering::Less, Ordering::Equal], both),
-                    operators::GREATER => Self::Order(&[Ordering::Greater], both),
-                    operators::GREATER_EQUALS => Self::Order(&[Ordering::Greater, Ordering::Equal], both),
+                    operators::LESS => Self::order(&[Ordering::Less], both),
+                    operators::LESS_EQUALS => Self::order(&[Ordering::Less, Ordering::Equal], both),
+                    operators::GREATER => Self::order(&[Ordering::Greater], both),
+                    operators::GREATER_EQUALS => Self::order(&[Ordering::Greater, Ordering::Equal], both),
                     operators::ADD => Self::Arithmetic(Operation::Add, both),
                     operators::SUBSTRACT => Self::Arithmetic(Operation::Subtract, both),
                     operators::MULTIPLY => Self::Arithmetic(Operation::Multiply, both),
@@ -113,6 +120,26 @@ impl Plan {
             }
             _ => return None,
         })
+    }
+
+    fn order(wanted: &'static [Ordering], sides: Box<[Self; 2]>) -> Self {
+        if sides.iter().all(Self::is_number) {
+            Self::OrderOfNumbers(wanted, sides)
+        } else {
+            Self::Order(wanted, sides)
+        }
+    }
+
+    /// Whether it is a number, if it is anything.
+    fn is_number(&self) -> bool {
+        match self {
+            Self::Constant(value) => matches!(value, Value::Int(_) | Value::Double(_)),
+            Self::Choice(parts) => parts[1..].iter().all(Self::is_number),
+            Self::Number(_) | Self::Arithmetic(..) | Self::Negative(_) | Self::Double(_) | Self::Size(_) => {
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Whether it holds, as far as that can be told without CEL.
@@ -138,6 +165,10 @@ impl Plan {
                 let order = parts[0].with(find, |left| parts[1].with(find, |right| order(left, right)))?;
                 wanted.contains(&order)
             }
+            Self::OrderOfNumbers(wanted, parts) => {
+                let order = parts[0].number(find)?.compare(parts[1].number(find)?)?;
+                wanted.contains(&order)
+            }
             // All of a list is evaluated before any of it is compared.
             Self::In(item, list) => item.with(find, |item| {
                 let mut all = list.iter().map(|one| one.with(find, |one| equal(one, item)));
@@ -157,6 +188,7 @@ impl Plan {
             },
             Self::Constant(_)
             | Self::Name(_)
+            | Self::Number(_)
             | Self::Arithmetic(..)
             | Self::Negative(_)
             | Self::Double(_)
@@ -175,7 +207,7 @@ impl Plan {
     ) -> Option<A> {
         match self {
             Self::Constant(value) => of(value),
-            Self::Name(name) => of(&find(*name)),
+            Self::Name(name) | Self::Number(name) => of(&find(*name)),
             other => of(&other.value(find)?),
         }
     }
@@ -183,26 +215,32 @@ impl Plan {
     fn value<'v>(&'v self, find: &impl Fn(NameRef) -> Value<'v>) -> Option<Value<'v>> {
         Some(match self {
             Self::Constant(value) => value.as_borrowed(),
-            Self::Name(name) => find(*name),
+            Self::Name(name) | Self::Number(name) => find(*name),
             Self::Choice(parts) => parts[if parts[0].holds(find)? { 1 } else { 2 }].value(find)?,
-            Self::Arithmetic(by, parts) => joined(*by, &parts[0].value(find)?, &parts[1].value(find)?)?,
-            Self::Negative(part) => match part.value(find)? {
-                Value::Int(number) => Value::Int(number.checked_neg()?),
-                Value::Double(number) => Value::Double(-number),
-                _ => return None,
-            },
-            #[allow(clippy::cast_precision_loss, reason = "as CEL does it")]
-            Self::Double(part) => match part.value(find)? {
-                Value::Int(number) => Value::Double(number as f64),
-                Value::Double(number) => Value::Double(number),
-                _ => return None,
-            },
-            Self::Size(part) => match part.value(find)? {
-                Value::Texts(list) => Value::count(list.len() as u64),
-                _ => return None,
-            },
+            Self::Arithmetic(..) | Self::Negative(_) | Self::Double(_) | Self::Size(_) => {
+                self.number(find)?.into()
+            }
             _ => Value::Bool(self.holds(find)?),
         })
+    }
+
+    fn number<'v>(&'v self, find: &impl Fn(NameRef) -> Value<'v>) -> Option<Number> {
+        match self {
+            Self::Constant(value) => Number::of(value),
+            Self::Name(name) | Self::Number(name) => Number::of(&find(*name)),
+            Self::Choice(parts) => parts[if parts[0].holds(find)? { 1 } else { 2 }].number(find),
+            Self::Arithmetic(by, parts) => parts[0].number(find)?.joined(*by, parts[1].number(find)?),
+            Self::Negative(part) => Some(match part.number(find)? {
+                Number::Int(number) => Number::Int(number.checked_neg()?),
+                Number::Double(number) => Number::Double(-number),
+            }),
+            Self::Double(part) => Some(Number::Double(part.number(find)?.double())),
+            Self::Size(part) => match part.value(find)? {
+                Value::Texts(list) => Number::of(&Value::count(list.len() as u64)),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 }
 
@@ -218,34 +256,71 @@ fn equal(left: &Value<'_>, right: &Value<'_>) -> Option<bool> {
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "as CEL does it")]
 fn order(left: &Value<'_>, right: &Value<'_>) -> Option<Ordering> {
     match (left, right) {
-        (Value::Int(left), Value::Int(right)) => Some(left.cmp(right)),
-        (Value::Double(left), Value::Double(right)) => left.partial_cmp(right),
-        (Value::Int(left), Value::Double(right)) => (*left as f64).partial_cmp(right),
-        (Value::Double(left), Value::Int(right)) => left.partial_cmp(&(*right as f64)),
         (Value::Text(left), Value::Text(right)) => Some(left.cmp(right)),
-        _ => None,
+        _ => Number::of(left)?.compare(Number::of(right)?),
     }
 }
 
-fn joined(by: Operation, left: &Value<'_>, right: &Value<'_>) -> Option<Value<'static>> {
-    match (left, right) {
-        (Value::Int(left), Value::Int(right)) => Some(Value::Int(match by {
-            Operation::Add => left.checked_add(*right)?,
-            Operation::Subtract => left.checked_sub(*right)?,
-            Operation::Multiply => left.checked_mul(*right)?,
-            Operation::Divide => left.checked_div(*right)?,
-            Operation::Remainder => left.checked_rem(*right)?,
-        })),
-        (Value::Double(left), Value::Double(right)) => Some(Value::Double(match by {
-            Operation::Add => left + right,
-            Operation::Subtract => left - right,
-            Operation::Multiply => left * right,
-            Operation::Divide => left / right,
-            Operation::Remainder => return None,
-        })),
-        _ => None,
+/// A number of one of CEL's types.
+#[derive(Debug, Clone, Copy)]
+enum Number {
+    Int(i64),
+    Double(f64),
+}
+
+impl Number {
+    fn of(value: &Value<'_>) -> Option<Self> {
+        match value {
+            Value::Int(number) => Some(Self::Int(*number)),
+            Value::Double(number) => Some(Self::Double(*number)),
+            _ => None,
+        }
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "as CEL does it")]
+    fn double(self) -> f64 {
+        match self {
+            Self::Int(number) => number as f64,
+            Self::Double(number) => number,
+        }
+    }
+
+    fn compare(self, other: Self) -> Option<Ordering> {
+        match (self, other) {
+            (Self::Int(left), Self::Int(right)) => Some(left.cmp(&right)),
+            _ => self.double().partial_cmp(&other.double()),
+        }
+    }
+
+    /// Numbers of one type; CEL joins no others.
+    fn joined(self, by: Operation, other: Self) -> Option<Self> {
+        match (self, other) {
+            (Self::Int(left), Self::Int(right)) => Some(Self::Int(match by {
+                Operation::Add => left.checked_add(right)?,
+                Operation::Subtract => left.checked_sub(right)?,
+                Operation::Multiply => left.checked_mul(right)?,
+                Operation::Divide => left.checked_div(right)?,
+                Operation::Remainder => left.checked_rem(right)?,
+            })),
+            (Self::Double(left), Self::Double(right)) => Some(Self::Double(match by {
+                Operation::Add => left + right,
+                Operation::Subtract => left - right,
+                Operation::Multiply => left * right,
+                Operation::Divide => left / right,
+                Operation::Remainder => return None,
+            })),
+            _ => None,
+        }
+    }
+}
+
+impl From<Number> for Value<'_> {
+    fn from(number: Number) -> Self {
+        match number {
+            Number::Int(number) => Self::Int(number),
+            Number::Double(number) => Self::Double(number),
+        }
     }
 }

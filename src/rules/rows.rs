@@ -8,7 +8,7 @@ use rustc_hash::FxBuildHasher;
 use super::facts::{CLIENT, Facts, REQUEST, SERVER};
 use super::group::Whole;
 use super::names::{NameRef, Root};
-use super::rule::Rule;
+use super::rule::{GroupBy, Rule};
 use super::value::Value;
 use crate::accounts::Accounts;
 
@@ -23,7 +23,11 @@ pub(super) struct Rows<'a> {
     /// A row of each asker.
     pub(super) askers: Vec<u32>,
     columns: HashMap<NameRef, Column, FxBuildHasher>,
+    orders: Vec<(GroupBy, Order)>,
 }
+
+/// All rows, those of a group together and in their order, with the number of their group.
+pub(super) type Order = Vec<(u32, u32)>;
 
 /// What a row is a part of, in numbers.
 #[derive(Debug, Clone, Copy)]
@@ -85,13 +89,54 @@ impl<'a> Rows<'a> {
         let columns: Vec<(NameRef, Column)> =
             wanted.into_par_iter().map(|name| (name, column(name))).collect();
         let columns = columns.into_iter().collect();
-        Self { whole, facts, places, forms, askers, columns }
+        let mut groupings: Vec<GroupBy> = Vec::new();
+        for rule in rules.iter().filter(|rule| !rule.group_by.input) {
+            if !groupings.contains(&rule.group_by) {
+                groupings.push(rule.group_by);
+            }
+        }
+        let orders = groupings.into_par_iter().map(|by| (by, order(by, &places, &forms))).collect();
+        Self { whole, facts, places, forms, askers, columns, orders }
+    }
+
+    /// All rows by what is judged together.
+    pub(super) fn order(&self, by: GroupBy) -> &Order {
+        let order = self.orders.iter().find(|(known, _)| *known == by);
+        &order.expect("there is one for each rule").1
     }
 
     /// The column of a fact that a part of a match names.
     pub(super) fn column(&self, name: NameRef) -> &Column {
         &self.columns[&name]
     }
+}
+
+fn order(by: GroupBy, places: &[Place], forms: &[(u32, u32)]) -> Order {
+    let key = |place: &Place| -> u64 {
+        // A shape is of one resource. Rows come by their shapes, and so they are in this order mostly.
+        let what = if by.shape {
+            place.shape
+        } else if by.resource {
+            forms[place.form as usize].1
+        } else {
+            0
+        };
+        u64::from(what) << 32 | u64::from(if by.product { place.asker } else { 0 })
+    };
+    let mut order = Order::with_capacity(places.len());
+    let (mut row, mut group) = (0, 0);
+    let mut keyed: Vec<(u64, u32)> = Vec::new();
+    for of_account in places.chunk_by(|a, b| a.account == b.account) {
+        keyed.clear();
+        keyed.extend(of_account.iter().zip(row..).map(|(place, row)| (key(place), row)));
+        keyed.sort_unstable();
+        for rows in keyed.chunk_by(|(a, _), (b, _)| a == b) {
+            order.extend(rows.iter().map(|(_, row)| (group, *row)));
+            group += 1;
+        }
+        row += u32::try_from(of_account.len()).unwrap_or(u32::MAX);
+    }
+    order
 }
 
 /// Rows, and what they are parts of.

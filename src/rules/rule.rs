@@ -126,6 +126,8 @@ pub struct Rule {
     pub verify: Option<Text>,
     /// Where it comes from.
     pub references: Vec<String>,
+    /// It is one of kubetoll's own, of which tests check that it fails on nothing.
+    pub is_embedded: bool,
     /// The file.
     pub file: String,
     /// Where its id stands in the file.

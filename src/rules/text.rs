@@ -1,5 +1,6 @@
 //! Texts of rules with placeholders: messages, fixes. minijinja; the placeholders are the names of [`super::names`].
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -24,7 +25,14 @@ const MOST_PLACEHOLDERS: usize = 100;
 #[derive(Debug)]
 pub struct Text {
     source: String,
-    compiled: OnceLock<Environment<'static>>,
+    compiled: OnceLock<Compiled>,
+}
+
+#[derive(Debug)]
+struct Compiled {
+    environment: Environment<'static>,
+    /// What stands before the point of each placeholder, or alone.
+    names: HashSet<String>,
 }
 
 /// The name of the one template of an environment.
@@ -99,13 +107,27 @@ impl Text {
     /// # Panics
     /// Never: the text was checked.
     pub fn render(&self, values: &Value) -> Result<String, String> {
-        let compiled = self.compiled.get_or_init(|| {
-            let mut compiled = ENVIRONMENT.clone();
-            compiled.add_template_owned(ONLY, self.source.clone()).expect("the text was checked");
-            compiled
-        });
-        let template = compiled.get_template(ONLY).expect("it was added just now");
+        let template = self.compiled().environment.get_template(ONLY).expect("it was added");
         template.render(values).map_err(|error| error.to_string())
+    }
+
+    /// Whether a placeholder begins with this name.
+    ///
+    /// # Panics
+    /// Never: the text was checked.
+    #[must_use]
+    pub fn names(&self, name: &str) -> bool {
+        self.compiled().names.contains(name)
+    }
+
+    fn compiled(&self) -> &Compiled {
+        self.compiled.get_or_init(|| {
+            let mut environment = ENVIRONMENT.clone();
+            environment.add_template_owned(ONLY, self.source.clone()).expect("the text was checked");
+            let template = environment.get_template(ONLY).expect("it was added just now");
+            let names = template.undeclared_variables(false);
+            Compiled { environment, names }
+        })
     }
 }
 

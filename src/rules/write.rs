@@ -1,7 +1,7 @@
 //! A finding in words: the placeholders of a rule filled in.
 
 use std::cell::OnceCell;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use minijinja::Value as Filled;
 
@@ -13,7 +13,7 @@ use super::judge::{threshold, word};
 use super::names::Root;
 use super::rows::fact;
 use super::rule::{Fix, Rule, Severity};
-use super::stats::{OF_FAILURES, STATS, peak_mean_minutes};
+use super::stats::{self, OF_FAILURES, STATS, peak_mean_minutes};
 use super::text::{Named, Text, Values};
 use super::value::{Name, Value};
 use crate::accounts::Account;
@@ -22,8 +22,25 @@ use crate::ledger::{Exemplar, Exemplars, Merge};
 
 /// Requests that are shown as evidence.
 const SHOWN: usize = 2;
+/// Names that tell anything of a usual finding.
+const USUAL: usize = 32;
 /// User agents that are shown.
 const SHOWN_AGENTS: usize = 3;
+
+/// [`STATS`] in the order of their names, in which they are told.
+static BY_NAME: LazyLock<Vec<Name<stats::Get>>> = LazyLock::new(|| {
+    let mut names = STATS.clone();
+    names.sort_unstable_by_key(|name| name.name);
+    names
+});
+
+/// Which of [`STATS`] tell of failures, by index.
+static ARE_OF_FAILURES: LazyLock<Vec<bool>> =
+    LazyLock::new(|| STATS.iter().map(|name| OF_FAILURES.contains(&name.name)).collect());
+
+/// Which of [`STATS`] tells of deprecated APIs.
+static DEPRECATED: LazyLock<Option<usize>> =
+    LazyLock::new(|| STATS.iter().position(|name| name.name == "deprecated"));
 
 /// A client's short name: `namespace/name` for a ServiceAccount.
 #[must_use]
@@ -44,13 +61,18 @@ pub fn client_name(account: &Account) -> String {
 
 /// What a client chose, in prose: it may not end the code span that it stands in, or the line.
 fn in_prose(text: &str) -> String {
+    if !text.contains(|c: char| c == '`' || c.is_control()) {
+        return text.to_owned();
+    }
     text.replace('`', "'").replace(char::is_control, " ")
 }
 
 /// The values that tell anything: most don't.
 fn found<'v, Get>(names: &[Name<Get>], find: impl Fn(&Get) -> Value<'v>) -> Values {
     let values = names.iter().map(|name| (name.name, find(&name.get)));
-    values.filter(|(_, value)| value.tells()).map(|(name, value)| (name, value.into_owned())).collect()
+    let mut found = Values::with_capacity(USUAL);
+    found.extend(values.filter(|(_, value)| value.tells()).map(|(name, value)| (name, value.into_owned())));
+    found
 }
 
 fn map(root: Root, facts: &Arc<Values>, kept: fn(&str) -> String) -> Filled {
@@ -74,18 +96,18 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
     let shape = leading.key.name();
     let name = client_name(account);
     let resource_or = resource.as_deref().or(leading.key.resource.as_deref()).unwrap_or("(other)");
-    let stats = Arc::new(found(&STATS, |get| get(group)));
+    let stats = Arc::new(found(&BY_NAME, |get| get(group)));
     let (clients, requests, servers) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
     // Of what a text does not name nothing is looked up: most name few of all facts.
     let placeholders = |text: &Text, kept: fn(&str) -> String| {
-        let named = |root: Root| text.source().contains(root.as_str());
+        let named = |root: Root| text.names(root.as_str());
         let facts = |values: &OnceCell<Arc<Values>>, root: Root, names: &[Name<Get>], name: &str| {
             let facts = values.get_or_init(|| Arc::new(found(names, |get| get(leading)))).clone();
             Filled::from_object(Named { name: kept(name), root, facts, kept })
         };
-        let mut filled =
-            vec![("resource", kept(resource_or).into()), ("product", kept(leading.product).into())];
-        filled.push(("shape", kept(&shape).into()));
+        let plain = [("resource", resource_or), ("product", leading.product), ("shape", &shape)];
+        let plain = plain.into_iter().filter(|(name, _)| text.names(name));
+        let mut filled: Vec<(&str, Filled)> = plain.map(|(name, text)| (name, kept(text).into())).collect();
         if named(Root::Client) {
             filled.push(("client", facts(&clients, Root::Client, CLIENT, &name)));
         }
@@ -261,14 +283,14 @@ fn path(leading: &Facts<'_>, group: &Group<'_>) -> Path {
 /// The costliest requests: of those that the rule is about, if it is about failures or deprecated APIs, else of the
 /// shape with the most requests.
 fn evidence(rule: &Rule, group: &Group<'_>) -> Vec<Exemplar> {
-    let names = |wanted: &dyn Fn(&str) -> bool| {
+    let names = |is_wanted: &dyn Fn(usize) -> bool| {
         let names = rule.levels.iter().flat_map(|(_, condition)| &condition.names);
-        names.filter(|name| name.root == Root::Stats).any(|name| wanted(STATS[name.index].name))
+        names.filter(|name| name.root == Root::Stats).any(|name| is_wanted(name.index))
     };
     let rows = || group.rows.iter().copied();
-    let mut kept: Vec<&Exemplars> = if names(&|name| name == "deprecated") {
+    let mut kept: Vec<&Exemplars> = if names(&|index| *DEPRECATED == Some(index)) {
         rows().filter_map(|facts| Some(&facts.row.deprecated.as_ref()?.exemplars)).collect()
-    } else if names(&|name| OF_FAILURES.contains(&name)) {
+    } else if names(&|index| ARE_OF_FAILURES[index]) {
         rows().filter_map(|facts| facts.row.failed.as_deref()).collect()
     } else {
         Vec::new()

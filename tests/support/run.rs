@@ -13,7 +13,7 @@ use kubetoll::input::{Block, Framing, Source, Sources, Span};
 use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::{Dedup, Ledger, ServerTimeline};
 use kubetoll::pipeline::{self, Pass, Settings, Shared, Worker};
-use kubetoll::report::{Context, Report, VersionSource, build};
+use kubetoll::report::{Context, Report, Shown, VersionSource, build};
 use kubetoll::rules::{Policy, RuleSet};
 
 /// The version that requests are judged by.
@@ -81,6 +81,11 @@ pub fn count(blocks: &[Block], settings: &Settings, timeline: &ServerTimeline) -
 
 /// The report of a ledger.
 pub fn report(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline) -> Report {
+    report_of(ledger, sources, timeline, Shown::All)
+}
+
+/// The report of a ledger, with what is shown of it.
+pub fn report_of(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline, shown: Shown) -> Report {
     let context = Context {
         sources,
         server: Server::with_defaults(VERSION),
@@ -91,6 +96,7 @@ pub fn report(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline) -> R
         rules: &RULES,
         policy: &Policy::default(),
         inventory: Some(&INVENTORY),
+        shown,
     };
     build(ledger, &context)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::{Cost, EtcdSlow, Example, Instant, Pattern, ServiceAccount, Shared};
 
@@ -34,7 +34,8 @@ pub struct Finding {
     /// What to look for in the next log; prose.
     pub look_for: Option<String>,
     /// The numbers of docs/rules/names.md (`stats`, or `input`) that are not zero, false or empty.
-    pub stats: BTreeMap<&'static str, serde_json::Value>,
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub stats: Stats,
     /// What the requests cost: the costliest of them, and all; null for a finding on the input.
     pub cost: Option<Cost>,
     /// Who it is.
@@ -51,6 +52,38 @@ pub struct Finding {
     pub more_evidence: Vec<Evidence>,
     /// The same for the same rule, client and place in every run; no count is in it.
     pub fingerprint: String,
+}
+
+/// Numbers by their names, in the order of these. A list: a map's nodes would take more time than all that is in them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Stats(Vec<(&'static str, serde_json::Value)>);
+
+impl Stats {
+    /// The number of a name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&serde_json::Value> {
+        let at = self.0.binary_search_by(|(own, _)| (*own).cmp(name)).ok()?;
+        Some(&self.0[at].1)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &serde_json::Value)> {
+        self.0.iter().map(|(name, value)| (*name, value))
+    }
+}
+
+impl FromIterator<(&'static str, serde_json::Value)> for Stats {
+    fn from_iter<I: IntoIterator<Item = (&'static str, serde_json::Value)>>(all: I) -> Self {
+        let mut all: Vec<_> = all.into_iter().collect();
+        all.sort_unstable_by_key(|(name, _)| *name);
+        Self(all)
+    }
+}
+
+impl Serialize for Stats {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
 }
 
 /// A rule.
@@ -159,6 +192,14 @@ pub struct FindingCounts {
     pub error: u64,
     pub warning: u64,
     pub info: u64,
+}
+
+impl FindingCounts {
+    /// All of them.
+    #[must_use]
+    pub fn all(&self) -> u64 {
+        self.error + self.warning + self.info
+    }
 }
 
 /// A rule that judged.

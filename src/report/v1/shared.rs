@@ -89,13 +89,13 @@ pub struct Instant(pub i64);
 
 impl fmt::Display for Instant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&timestamp::format_micros(self.0))
+        timestamp::with_micros(self.0, |text| f.pad(text))
     }
 }
 
 impl Serialize for Instant {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&timestamp::format_micros(self.0))
+        timestamp::with_micros(self.0, |text| serializer.serialize_str(text))
     }
 }
 

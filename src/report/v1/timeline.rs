@@ -1,9 +1,7 @@
 //! Requests a minute, and the minute with the most of them.
 
 use schemars::JsonSchema;
-use serde::ser::Error;
 use serde::{Serialize, Serializer};
-use serde_json::value::RawValue;
 
 use crate::k8s::timestamp;
 use crate::ledger::Load;
@@ -44,7 +42,7 @@ impl Timeline {
     }
 }
 
-/// Points on one line of the JSON each time: indented, a number would take a line.
+/// Points.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Points(pub Vec<Point>);
 
@@ -61,10 +59,17 @@ pub struct Point {
 
 impl Serialize for Points {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let point = |point: &Point| (minute(point.minute), point.requests, point.etcd_reads);
-        let points: Vec<_> = self.0.iter().map(point).collect();
-        let line = serde_json::to_string(&points).map_err(S::Error::custom)?;
-        RawValue::from_string(line).map_err(S::Error::custom)?.serialize(serializer)
+        let point = |point: &Point| (Minute(point.minute), point.requests, point.etcd_reads);
+        serializer.collect_seq(self.0.iter().map(point))
+    }
+}
+
+/// A minute since 1970.
+struct Minute(u32);
+
+impl Serialize for Minute {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        timestamp::with_minute(i64::from(self.0) * 60_000_000, |text| serializer.serialize_str(text))
     }
 }
 
@@ -107,12 +112,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_stand_on_one_line_of_indented_json() {
+    fn points_are_minutes_and_numbers() {
         let point = |minute, requests| Point { minute, requests, etcd_reads: 1 };
         let points = Points(vec![point(29_920_116, 3), point(29_920_118, 1)]);
         let line = r#"[["2026-11-20T20:36:00Z",3,1],["2026-11-20T20:38:00Z",1,1]]"#;
-        assert_eq!(serde_json::to_string_pretty(&points).expect("JSON"), line);
-        assert_eq!(serde_json::to_value(&points).expect("JSON")[1][1], 1);
-        assert_eq!(serde_json::to_string_pretty(&Points::default()).expect("JSON"), "[]");
+        assert_eq!(serde_json::to_string(&points).expect("JSON"), line);
     }
 }

@@ -1,0 +1,80 @@
+//! Where clients stand in the report. It is known before they are put into its form, so that no finding is put into
+//! words for which a page has no room.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use super::cost::{Priced, rank};
+use crate::accounts::{Account, Accounts};
+use crate::apiserver::LimitVerdict;
+use crate::cost::Cost;
+use crate::k8s::Verb;
+use crate::ledger::Merge;
+use crate::rules::OnAccount;
+
+/// Which findings and shapes are told; all others are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// All of them.
+    All,
+    /// Findings of the first so many clients, and of so many more that there are twice as many of them; and shapes that
+    /// are costly.
+    Clients(usize),
+}
+
+/// The place of each account's client, the costliest first, by the account's index.
+pub(super) fn places(accounts: &Accounts, priced: Priced<'_>) -> Vec<usize> {
+    let mut order: Vec<(_, usize)> = accounts
+        .clients
+        .iter()
+        .enumerate()
+        .map(|(index, account)| {
+            let (handled, counts) = numbers(accounts, account, priced);
+            let name = (account.identity(), account.kind(), account.impersonated_by());
+            ((rank(handled, counts, priced), name), index)
+        })
+        .collect();
+    order.sort_unstable();
+    let mut places = vec![0; order.len()];
+    for (place, (_, index)) in order.into_iter().enumerate() {
+        places[index] = place;
+    }
+    places
+}
+
+/// What a client's requests cost, and its numbers in the order of [`super::cost::ranking`] without an inventory.
+fn numbers(accounts: &Accounts, account: &Account, priced: Priced<'_>) -> (Option<u64>, [u64; 4]) {
+    let [mut micros, mut lists, mut ignored, mut all] = [0_u64; 4];
+    let mut cost = Cost::default();
+    for (key, entry) in &account.entries {
+        let requests = accounts.requests_of(entry);
+        all += requests;
+        let is_list = key.verb == Some(Verb::List);
+        if is_list && key.limit == LimitVerdict::Ignored {
+            ignored += requests;
+        }
+        if key.is_from_etcd() {
+            lists += if is_list { requests } else { 0 };
+            for one in entry.rows.iter().filter(|_| !entry.long_running) {
+                micros = micros.saturating_add(one.row.latency.sum());
+            }
+        }
+        entry.rows.iter().filter_map(|one| one.cost.as_deref()).for_each(|one| cost.merge(*one));
+    }
+    (priced.inventory.map(|_| cost.handled(priced.unit)), [micros, lists, ignored, all])
+}
+
+impl Shown {
+    /// The accounts whose findings are not told, if the clients stand so.
+    pub(super) fn leave_out(self, mut on: Vec<OnAccount>, places: &[usize]) -> BTreeSet<usize> {
+        let Self::Clients(wanted) = self else { return BTreeSet::new() };
+        on.sort_unstable_by_key(|one| (Reverse(one.worst), places[one.account]));
+        let mut told = 0;
+        let is_left_out = |(before, one): (usize, OnAccount)| {
+            let has_room = before < wanted.max(1) || told < 2 * wanted;
+            told += one.findings;
+            (!has_room).then_some(one.account)
+        };
+        on.into_iter().enumerate().filter_map(is_left_out).collect()
+    }
+}
