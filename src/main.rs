@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-#[cfg(unix)]
+#[cfg(all(unix, target_arch = "x86_64"))]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

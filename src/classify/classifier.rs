@@ -95,6 +95,22 @@ mod tests {
         )
     }
 
+    #[test]
+    fn a_lone_question_mark_is_a_query() {
+        let watch = |uri: &str| json(1, "curl", uri, "watch", 0);
+        let jsons = ["/api/v1/pods", "/api/v1/pods?", "/api/v1/pods?x", "/api/v1/pods"].map(watch);
+        for jsons in [jsons.to_vec(), jsons.into_iter().rev().collect()] {
+            let mut classifier = Classifier::default();
+            for json in jsons {
+                let event: Event<'_> = serde_json::from_str(&json).expect("an event");
+                let mut naive = Classifier::default();
+                let own = classifier.event(&event, Stage::ResponseComplete, PLACE);
+                let anew = naive.event(&event, Stage::ResponseComplete, PLACE);
+                assert_eq!(own.asked(), anew.asked(), "{}", own.uri);
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn what_is_remembered_is_what_is_found_out_anew(

@@ -124,17 +124,16 @@ impl Fingerprints {
         ]
     }
 
-    /// The hash of one event of a request. Its lower half is the request's, so that tables have both at one place.
+    /// The hash of one event of a request.
     fn of_stage(
         &self,
         of_request: u64,
         add: impl FnOnce(&mut <DefaultHashBuilder as BuildHasher>::Hasher),
     ) -> u64 {
-        const LOWER: u64 = u32::MAX as u64;
         let mut hash = self.0.build_hasher();
         hash.write_u64(of_request);
         add(&mut hash);
-        (of_request & LOWER) | (hash.finish() & !LOWER)
+        hash.finish()
     }
 
     /// The hash of a slow request in etcd's log: no two have the same time, to the nanosecond that they took.

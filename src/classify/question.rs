@@ -2,6 +2,7 @@
 //! [`Classifier`](super::Classifier)).
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::hash::BuildHasher;
 use std::sync::{Arc, LazyLock};
 
@@ -16,8 +17,10 @@ use super::template::Template;
 use crate::apiserver::options::Options;
 use crate::apiserver::{Asked, ParsedTarget, asked};
 use crate::decode::klog::AccessLine;
+use crate::k8s::continue_token::redacted;
 use crate::k8s::event::ObjectRef;
 use crate::k8s::request_info::Method;
+use crate::k8s::text::prefix;
 use crate::k8s::{ContinueToken, Event, Verb};
 
 /// What a request asks, with hashes of what it is for.
@@ -39,8 +42,25 @@ pub struct Question<'q> {
     pub collection_hash: u64,
     /// The revision at which a further page is read.
     pub revision: Option<i64>,
-    /// Keys of the query that the server ignores.
+    /// Keys of the query that the server ignores: the least in the order of bytes, as [`kept_keys`] leaves them.
     pub unknown_keys: &'q [Box<str>],
+}
+
+/// How many ignored keys are kept as examples, and how much of each, in bytes.
+pub const KEPT_KEYS: usize = 4;
+const MAX_KEY: usize = 48;
+
+/// Keys as they are kept: the least few, cut to a bound and without what a continue token holds.
+fn kept_keys(keys: &[Cow<'_, str>]) -> Vec<Box<str>> {
+    let mut kept = BTreeSet::new();
+    for key in keys {
+        let key = redacted(key);
+        kept.insert(Box::from(prefix(&key, MAX_KEY)));
+        if kept.len() > KEPT_KEYS {
+            kept.pop_last();
+        }
+    }
+    kept.into_iter().collect()
 }
 
 /// What was found out of one request's question.
@@ -150,7 +170,7 @@ impl Known {
                 [&options.field_selector, &options.label_selector],
             ),
             revision,
-            unknown_keys: unknown_keys.iter().map(|key| Box::from(&**key)).collect(),
+            unknown_keys: kept_keys(unknown_keys),
             has_token: !token.is_empty(),
             asked: once.held(asked_hash, &asked),
             field_selector: (&*options.field_selector).into(),
@@ -163,6 +183,11 @@ impl Known {
         // A field selector may name the path's object, or another.
         let selects_by_name = template.has_name && !self.field_selector.is_empty();
         !selects_by_name && self.has_token == template.query.token.is_some()
+    }
+
+    /// Lets go of what only other targets of its template need.
+    pub fn forget_selectors(&mut self) {
+        (self.field_selector, self.label_selector) = Default::default();
     }
 
     /// What is asked.

@@ -41,8 +41,10 @@ impl Questions {
         let known = by_target.get(key, texts, |known| {
             *known = Known::of(event, object, asked);
             if let Some((key, _)) = template.filter(|(_, template)| known.hangs_on(template)) {
-                by_template.get(key, texts, |alike| *alike = known.clone());
+                // It holds the selectors, so that only shorter ones are remembered.
+                by_template.get(key, 4 * texts, |alike| *alike = known.clone());
             }
+            known.forget_selectors();
         });
         known.question()
     }

@@ -1,11 +1,14 @@
 //! Hashes by which what is counted is named, the same in every run.
 
-use std::hash::{BuildHasher, Hash};
+use std::hash::{Hash, Hasher};
 
-use rustc_hash::FxBuildHasher;
+use siphasher::sip::SipHasher13;
 
-/// A hash that is the same in every run and spread well enough to pick by.
+/// A hash that is the same in every run and spread well enough to pick by. Names are the client's to choose: of a weaker
+/// function it could find thousands with the same hash.
 #[must_use]
 pub fn stable_hash<Q: Hash + ?Sized>(key: &Q) -> u64 {
-    FxBuildHasher.hash_one(key).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+    let mut hasher = SipHasher13::new();
+    key.hash(&mut hasher);
+    hasher.finish()
 }

@@ -40,6 +40,10 @@ impl<'u> Template<'u> {
         };
         let slashes = Slashes::of(target.as_bytes())?;
         let (path, query) = target.split_at(slashes.path_end);
+        // Of a WATCH it tells that its query was not taken out.
+        if query == "?" {
+            return None;
+        }
         let part = |index: usize| slashes.part(path.as_bytes(), index);
         if matches!(part(first), b"" | b"watch" | b"proxy") {
             return None;
@@ -168,6 +172,7 @@ mod tests {
             "/api/v1/pods/a%2fb",
             "https://h/api/v1/pods",
             "/api/v1/pods?continue=a&continue=b",
+            "/api/v1/pods?",
         ] {
             assert_eq!(Template::of(target), None, "{target}");
         }

@@ -107,7 +107,7 @@ pub fn with_minute<T>(micros: i64, show: impl FnOnce(&str) -> T) -> T {
 }
 
 /// Reads instants as [`parse_micros`] does, most of which are in the same minute as the one before.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Clone)]
 pub struct RecentMinute {
     /// The last minute, as it was written: `2026-01-01T00:00:`.
     text: [u8; MINUTE_LENGTH],
@@ -118,6 +118,13 @@ pub struct RecentMinute {
 /// The length of an instant as the apiserver writes it, and up to its seconds.
 const LENGTH: usize = 27;
 const MINUTE_LENGTH: usize = 17;
+
+impl Default for RecentMinute {
+    fn default() -> Self {
+        // What no text is.
+        Self { text: [u8::MAX; MINUTE_LENGTH], start: 0 }
+    }
+}
 
 impl RecentMinute {
     /// Microseconds since 1970-01-01T00:00:00Z of an RFC 3339 instant, or `None` if the text is none.

@@ -146,10 +146,8 @@ pub fn kept_audit_id(audit_id: &str) -> Box<str> {
 /// to hold, a continue token, which names the object at which a page starts.
 #[must_use]
 pub fn kept_uri(uri: &str) -> Box<str> {
-    // Most have no such parameter, however it may be misspelt, and no token.
-    let query = memchr::memchr(b'?', uri.as_bytes()).map_or("", |at| &uri[at..]);
-    let may_have_one = query.contains("ont") || query.contains("cot");
-    let kept = if may_have_one || TOKEN.find(uri.as_bytes()).is_some() {
+    let has_query = memchr::memchr(b'?', uri.as_bytes()).is_some_and(|at| at + 1 < uri.len());
+    let kept = if has_query || TOKEN.find(uri.as_bytes()).is_some() {
         without_tokens(uri)
     } else {
         Cow::Borrowed(uri)
@@ -174,7 +172,8 @@ fn without_tokens(uri: &str) -> Cow<'_, str> {
             (!is_known_key(key) && meant_key(key) == Some("continue"))
                 || key.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("continue"))
         });
-        if token && !value.is_empty() {
+        let holds_one = || go_url::unescape_query(value).is_some_and(|value| value.contains(TOKEN_START));
+        if !value.is_empty() && (token || (value.contains('%') && holds_one())) {
             kept.push_str(key);
             kept.push_str("=…");
         } else {
@@ -257,6 +256,12 @@ mod tests {
             ("/api/v1/pods??continue=eyJ2Ijoi", "/api/v1/pods??continue=…"),
             ("/api/v1/pods?%zz=eyJ2IjoibWV0YS5r", "/api/v1/pods?%zz=…"),
             ("/api/v1/pods?cotinue=eyJ2Ijoi", "/api/v1/pods?cotinue=…"),
+            ("/api/v1/pods?conitnue=eyJ2Ijoi", "/api/v1/pods?conitnue=…"),
+            ("/api/v1/pods?CONTINUE=eyJ2Ijoi", "/api/v1/pods?CONTINUE=…"),
+            ("/api/v1/pods?c%6Fntinue=eyJ2Ijoi", "/api/v1/pods?c%6Fntinue=…"),
+            ("/api/v1/pods?x=%65yJ2IjoibWV0YS5r", "/api/v1/pods?x=…"),
+            ("/api/v1/pods?", "/api/v1/pods?"),
+            ("/api/v1/pods?a=b&&c=d&", "/api/v1/pods?a=b&&c=d&"),
             ("/api/v1/pods?a;continue=eyJ2IjoibWV0YS5r", "/api/v1/pods?a;continue=…"),
             ("/api/v1/pods%3Fcontinue=eyJ2IjoibWV0YS5r", "/api/v1/pods%3Fcontinue=…"),
             ("/api/v1/pods?continue=", "/api/v1/pods?continue="),

@@ -1,12 +1,11 @@
 //! Long-running requests (watches, logs, connections), which write an event when they begin to answer and another
 //! when they end, and of which each must count once, whether its end was seen or not.
 
-use std::hash::BuildHasher;
-
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::{Merge, Timeline};
+use crate::classify::stable_hash;
 
 /// A minute in microseconds.
 const MINUTE: i64 = 60_000_000;
@@ -40,12 +39,15 @@ pub struct Live {
     seen: HashMap<u64, Seen, FxBuildHasher>,
     /// Only IDs whose hash has so many leading zeros are followed.
     sampled: u32,
+    /// How often one was seen to begin: no more are open, whatever IDs clients choose.
+    begun: u64,
 }
 
 impl Live {
     /// A request began to answer. In some releases since 1.30 a watch says so twice.
     pub fn start(&mut self, audit_id: &str, received: i64) {
         let minute = u32::try_from(received.div_euclid(MINUTE)).unwrap_or(0);
+        self.begun += 1;
         self.note(id_of(audit_id), Seen(minute.min(Seen::NEVER - 1)));
     }
 
@@ -69,7 +71,7 @@ impl Live {
     /// The number of requests that began and were not seen to end.
     #[must_use]
     pub fn open(&self) -> u64 {
-        (self.open_ones().count() as u64) << self.sampled
+        (self.open_ones().count() as u64).saturating_mul(1 << self.sampled.min(63)).min(self.begun)
     }
 
     /// Whether [`Live::open`] is an estimate.
@@ -80,10 +82,12 @@ impl Live {
 
     /// Adds the requests without an end to a timeline.
     pub fn add_open_to(&self, timeline: &mut Timeline) {
-        for received in self.open_ones() {
-            for _ in 0..(1_u64 << self.sampled) {
-                timeline.record(received);
-            }
+        let mut received: Vec<i64> = self.open_ones().collect();
+        // Each stands for as many, and the earliest for one more where that is no whole number.
+        received.sort_unstable();
+        let (all, followed) = (self.open(), received.len() as u64);
+        for (index, received) in (0..).zip(received) {
+            timeline.record_all(received, all / followed + u64::from(index < all % followed));
         }
     }
 
@@ -97,6 +101,7 @@ impl Merge for Live {
     fn merge(&mut self, other: Self) {
         self.sampled = self.sampled.max(other.sampled);
         let sampled = self.sampled;
+        self.begun += other.begun;
         self.seen.retain(|id, _| id.leading_zeros() >= sampled);
         for (id, seen) in other.seen {
             self.note(id, seen);
@@ -105,7 +110,7 @@ impl Merge for Live {
 }
 
 fn id_of(audit_id: &str) -> u64 {
-    FxBuildHasher.hash_one(audit_id).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    stable_hash(audit_id)
 }
 
 #[cfg(test)]
@@ -131,6 +136,19 @@ mod tests {
         left.merge(right);
         left.start("a", 0);
         assert_eq!(left.open(), 0);
+    }
+
+    #[test]
+    fn no_more_are_open_than_were_seen_to_begin() {
+        let mut live = Live { sampled: 40, ..Live::default() };
+        live.begun = 3;
+        live.seen.insert(1, Seen(7));
+        live.seen.insert(2, Seen(8));
+        assert_eq!(live.open(), 3);
+        let mut timeline = Timeline::default();
+        live.add_open_to(&mut timeline);
+        let minute = |minute: i64| minute * MINUTE;
+        assert_eq!(timeline.windows().counts, [(minute(7), 2), (minute(8), 1)]);
     }
 
     #[test]

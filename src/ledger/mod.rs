@@ -86,6 +86,15 @@ pub struct Ledger {
     seats: Vec<AskerSeat>,
 }
 
+/// Where a request is counted.
+struct Counted<'l> {
+    row: &'l mut Row,
+    /// The namespaces that its client names.
+    namespaces: &'l mut DistinctSet,
+    /// It stands for requests that are not told apart by client, product and shape.
+    is_mixed: bool,
+}
+
 /// Where an asker is counted.
 #[derive(Debug, Clone, Copy, Default)]
 struct AskerSeat {
@@ -237,12 +246,16 @@ impl Ledger {
     /// Counts the event of a request's arrival, if there is one, and another event of the request.
     pub fn observe_with(&mut self, arrival: Option<&Request<'_>>, request: &Request<'_>) -> RowName {
         let name = RowName::of(request);
-        let other_row = arrival.filter(|arrival| RowName::of(arrival) != name);
+        // They share asker and question.
+        let is_other_row =
+            |arrival: &&Request<'_>| (arrival.answer, arrival.era) != (request.answer, request.era);
+        let other_row = arrival.filter(is_other_row);
         if let Some(arrival) = other_row {
             self.observe(arrival);
         }
-        let (row, namespaces) = self.row(request, name);
-        if row.observe(request) {
+        let Counted { row, namespaces, is_mixed } = self.row(request, name);
+        // Where requests of all kinds are counted together, of one target some may be upkeep and some not.
+        if row.observe(request) || is_mixed {
             let namespace = request.question.namespace;
             if !namespace.is_empty() && !is_upkeep(request, namespace) {
                 namespaces.insert(namespace);
@@ -262,21 +275,22 @@ impl Ledger {
     /// Takes note of another copy of an event that was counted: the evidence that is shown must not depend on which
     /// of them came first.
     pub fn observe_copy(&mut self, request: &Request<'_>) {
-        self.row(request, RowName::of(request)).0.show(request);
+        self.row(request, RowName::of(request)).row.show(request);
     }
 
-    /// The row of a request, and the namespaces that its client names.
-    fn row(&mut self, request: &Request<'_>, name: RowName) -> (&mut Row, &mut DistinctSet) {
-        let (client, product) = self.seats(request, name);
-        let client = self.clients.at(client);
-        let shape = ShapeRef::of(request);
-        let row = client.products.at(product).rows.entry_of(
+    /// Where a request is counted.
+    fn row(&mut self, request: &Request<'_>, name: RowName) -> Counted<'_> {
+        let (client_seat, product_seat) = self.seats(request, name);
+        let client = self.clients.at(client_seat);
+        let rows = &mut client.products.at(product_seat).rows;
+        let seat = rows.seat_of(
             name.shape,
-            &shape,
+            &ShapeRef::of(request),
             || 0,
             || Shape { asked: request.question.asked.clone(), answer: request.answer, era: request.era },
         );
-        (row, &mut client.namespaces)
+        let is_mixed = client_seat.is_none() || product_seat.is_none() || seat.is_none();
+        Counted { row: rows.at(seat), namespaces: &mut client.namespaces, is_mixed }
     }
 
     /// The seats of a request's client and of its product there. What the asker tells of its client is noted once.

@@ -8,14 +8,10 @@ use super::live::Live;
 use super::timeline::Windows;
 use super::{Deprecated, Flows, Histogram, Items, Merge, Observed, Statuses, Targets, Timeline};
 use crate::classify::Request;
+use crate::classify::question::KEPT_KEYS;
 use crate::decode::klog::Apf;
 use crate::k8s::Stage;
-use crate::k8s::continue_token::redacted;
-use crate::k8s::text::prefix;
 
-/// How many ignored keys are kept as examples, and how much of each, in bytes.
-const KEPT_KEYS: usize = 4;
-const MAX_KEY: usize = 48;
 /// In microseconds; see [`Row::over_59s`].
 const ALMOST_A_MINUTE: u64 = 59_000_000;
 
@@ -153,8 +149,6 @@ impl Row {
     }
 
     fn keep_key(&mut self, key: &str) {
-        let key = redacted(key);
-        let key = prefix(&key, MAX_KEY);
         let wanted =
             self.unknown_keys.len() < KEPT_KEYS || self.unknown_keys.last().is_some_and(|last| *key < **last);
         if wanted && !self.unknown_keys.contains(key) {

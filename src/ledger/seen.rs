@@ -36,6 +36,8 @@ const SLOT: i64 = 8_000_000;
 const AT_FIRST: usize = 1 << 12;
 /// How many tables of a shard are open: workers are some slots apart, and the ends of long requests come late.
 const STILL_OPEN: usize = 2;
+/// After so many late ones a closed table is open again.
+const MOST_LATE: usize = 64;
 /// Into how many tables a slot is split, so that workers that read the same seconds do not wait for each other.
 const TABLES: u64 = 8;
 
@@ -59,22 +61,22 @@ struct Shard {
 enum Table {
     /// They are coming in.
     Open(HashTable<u64>),
-    /// Later slots were begun, so that few will come: ascending, in half the memory.
-    Closed(Vec<u64>),
+    /// Later slots were begun, so that few will come: ascending, in half the memory; and how many came since.
+    Closed(Vec<u64>, usize),
 }
 
 impl Table {
     fn len(&self) -> usize {
         match self {
             Self::Open(table) => table.len(),
-            Self::Closed(sorted) => sorted.len(),
+            Self::Closed(sorted, _) => sorted.len(),
         }
     }
 
     fn contains(&self, hash: u64) -> bool {
         match self {
             Self::Open(table) => table.find(hash, |own| *own == hash).is_some(),
-            Self::Closed(sorted) => sorted.binary_search(&hash).is_ok(),
+            Self::Closed(sorted, _) => sorted.binary_search(&hash).is_ok(),
         }
     }
 
@@ -88,22 +90,37 @@ impl Table {
                     true
                 }
             },
-            Self::Closed(sorted) => match sorted.binary_search(&hash) {
+            Self::Closed(sorted, late) => match sorted.binary_search(&hash) {
                 Ok(_) => false,
                 Err(at) => {
                     if sorted.len() == sorted.capacity() {
                         sorted.reserve_exact(sorted.len() / 8 + 1);
                     }
                     sorted.insert(at, hash);
+                    *late += 1;
+                    if *late > MOST_LATE {
+                        self.open();
+                    }
                     true
                 }
             },
         }
     }
 
+    /// More come than were expected: each would move half of the list.
+    fn open(&mut self) {
+        if let Self::Closed(sorted, _) = self {
+            let mut table = HashTable::with_capacity(sorted.len());
+            for hash in sorted {
+                table.insert_unique(*hash, *hash, |own| *own);
+            }
+            *self = Self::Open(table);
+        }
+    }
+
     fn close(&mut self) {
         if let Self::Open(table) = self {
-            *self = Self::Closed(ascending(std::mem::take(table)));
+            *self = Self::Closed(ascending(std::mem::take(table)), 0);
         }
     }
 }
@@ -250,10 +267,21 @@ mod tests {
         assert!((0..40_000).skip(1).step_by(2).all(|n| seen.insert(known(n))));
         let closed = |shard: &Mutex<Shard>| {
             let shard = shard.lock().expect("no panic");
-            shard.tables.values().filter(|table| matches!(table, Table::Closed(_))).count()
+            shard.tables.values().filter(|table| matches!(table, Table::Closed(..))).count()
         };
         assert!(seen.shards.iter().map(closed).sum::<usize>() > 100);
         assert!((0..40_000).all(|n| !seen.insert(known(n))));
+    }
+
+    #[test]
+    fn many_may_come_late() {
+        let seen = Seen::new(Dedup::Exact);
+        let known = |n: u64| (spread(n), 10 * SLOT * (n.cast_signed() % 100));
+        assert!((0..5_000).all(|n| seen.insert(known(n))));
+        // All of them in the first slot, which is closed.
+        let late = |n: u64| (spread(n), 0);
+        assert!((5_000..20_000).all(|n| seen.insert(late(n))));
+        assert!((0..5_000).all(|n| !seen.insert(known(n))) && (5_000..20_000).all(|n| !seen.insert(late(n))));
     }
 
     #[test]

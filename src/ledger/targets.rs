@@ -25,6 +25,8 @@ pub struct Targets {
     counted: SmallVec<[(u32, u32); 4]>,
     /// Only hashes with so many leading zeros are counted.
     sampled: u32,
+    /// How often one was recorded: there are no more of them, whatever targets clients choose.
+    records: u64,
     /// Where not all are counted: the requests for all of them, by two parts of their hashes.
     cells: Option<Box<[Table; 2]>>,
 }
@@ -32,6 +34,7 @@ pub struct Targets {
 impl Targets {
     /// Counts requests for a target. Tells whether it was not among the counted ones.
     pub fn record(&mut self, hash: u64, requests: u32) -> bool {
+        self.records += 1;
         // The upper half is the better mixed one.
         self.add((hash >> 32) as u32, requests)
     }
@@ -85,7 +88,7 @@ impl Targets {
     /// How many different targets there were.
     #[must_use]
     pub fn distinct(&self) -> u64 {
-        (self.counted.len() as u64) << self.sampled
+        ((self.counted.len() as u64) << self.sampled).min(self.records)
     }
 
     /// Whether [`Targets::distinct`] and [`Targets::busiest`] are estimates.
@@ -133,6 +136,7 @@ fn outstanding(table: &Table, distinct: u64) -> u32 {
 
 impl Merge for Targets {
     fn merge(&mut self, other: Self) {
+        self.records += other.records;
         match other.cells {
             // Its cells hold what it counts one by one too.
             Some(cells) => {

@@ -61,15 +61,20 @@ impl Windows {
 }
 
 impl Timeline {
-    /// Counts requests that began at an instant (microseconds since 1970).
+    /// Counts a request that began at an instant (microseconds since 1970).
     pub fn record(&mut self, micros: i64) {
+        self.record_all(micros, 1);
+    }
+
+    /// Counts so many that began at an instant.
+    pub fn record_all(&mut self, micros: i64, count: u64) {
         let minute = u32::try_from(micros.div_euclid(60_000_000)).unwrap_or(0);
         let window = minute >> self.shift;
         if window != self.current.0 {
             self.settle();
             self.current.0 = minute >> self.shift;
         }
-        self.current.1 = self.current.1.saturating_add(1);
+        self.current.1 = self.current.1.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
     }
 
     /// Moves what was counted last to the other windows: it is for those who record, and costs others time.
