@@ -30,7 +30,7 @@ use crate::classify::{Shape, stable_hash};
 use crate::cost::{Cost, Inventory, Minutes, Prices, Work, reads_on};
 use crate::k8s::{Library, Scope};
 use crate::ledger::lives::ask_of;
-use crate::ledger::{Bounded, Client, ClientKey, Merge, Observed, Product, Row, shape_hash};
+use crate::ledger::{Bounded, Client, ClientKey, Merge, Observed, Product, Row};
 use crate::patterns::{AllFollowed, Listed, OfClient, Patterns};
 
 /// The name of everything beyond the number of products that are told apart.
@@ -208,7 +208,7 @@ impl Accounts {
             account.agents.insert(String::from(name.clone()), (product.example.into_string(), library));
             let (mut rows, other_rows) = product.rows.into_parts();
             // What is asked alike and answered differently shows one pattern: it is told at the row with most requests.
-            rows.sort_by_cached_key(|(shape, row)| (Reverse(self.requests(row)), shape_hash(shape)));
+            rows.sort_by_cached_key(|(shape, row)| (Reverse(self.requests(row)), shape.stable_hash()));
             let rows = rows.into_iter().map(|(shape, row)| (Some(shape), row));
             let product = stable_hash(&*name);
             // A copy of an event that was counted elsewhere makes a row of its own where it differs in its details.

@@ -2,7 +2,6 @@
 //! shape get the same verdict. It holds no object's name, no namespace and no token, so that the number of shapes
 //! is bounded by what the API offers.
 
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use compact_str::CompactString;
@@ -25,10 +24,23 @@ pub struct Shape {
     pub era: u8,
 }
 
-impl Hash for Shape {
-    fn hash<H: Hasher>(&self, hasher: &mut H) {
-        (stable_hash(&self.asked.as_borrowed()), self.answer, self.era).hash(hasher);
+impl Shape {
+    /// A hash that is the same in every run.
+    #[must_use]
+    pub fn stable_hash(&self) -> u64 {
+        shape_hash(stable_hash(&self.asked.as_borrowed()), self.answer, self.era)
     }
+}
+
+/// What is asked is hashed well; few bits are added to it for each event.
+fn shape_hash(asked: u64, answer: Answer, era: u8) -> u64 {
+    let answer = match answer {
+        Answer::Unknown => 0,
+        Answer::Served => 1,
+        Answer::Status(status) => u64::from(status),
+    };
+    let few = answer << 8 | u64::from(era);
+    (asked ^ few.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29)
 }
 
 /// A shape to look for.
@@ -48,11 +60,11 @@ impl<'a> ShapeRef<'a> {
     pub fn of(request: &Request<'a>) -> Self {
         Self { question: request.question, answer: request.answer, era: request.era }
     }
-}
 
-impl Hash for ShapeRef<'_> {
-    fn hash<H: Hasher>(&self, hasher: &mut H) {
-        (self.question.asked_hash, self.answer, self.era).hash(hasher);
+    /// That of the shape.
+    #[must_use]
+    pub fn stable_hash(&self) -> u64 {
+        shape_hash(self.question.asked_hash, self.answer, self.era)
     }
 }
 

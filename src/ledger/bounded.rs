@@ -43,23 +43,15 @@ pub struct Seat {
     changes: u64,
 }
 
-impl<K: Hash + Eq, V: Default + Merge> Bounded<K, V> {
+impl<K: Eq, V: Default + Merge> Bounded<K, V> {
     /// An empty map that keeps at most `bound` keys apart.
     #[must_use]
     pub fn new(bound: usize) -> Self {
         Self { table: HashTable::new(), bound, bar: None, rest: None, changes: 0 }
     }
 
-    /// The value of a key, or of all that are folded if the key is one of those. `rank` must be a function of the
-    /// key: keys of a lower rank are kept before all of a higher.
-    pub fn entry<Q>(&mut self, key: &Q, rank: u8, owned: impl FnOnce() -> K) -> &mut V
-    where
-        Q: Hash + Equivalent<K> + ?Sized,
-    {
-        self.entry_of(stable_hash(key), key, || rank, owned)
-    }
-
-    /// As [`Bounded::entry`], of a key whose hash is known.
+    /// The value of a key with this hash, or of all that are folded if the key is one of those. `rank` must be a function
+    /// of the key: keys of a lower rank are kept before all of a higher.
     pub fn entry_of<Q>(
         &mut self,
         hash: u64,
@@ -170,7 +162,17 @@ impl<K: Hash + Eq, V: Default + Merge> Bounded<K, V> {
     }
 }
 
-impl<K: Hash + Eq + Send, V: Default + Merge + Send> Bounded<K, V> {
+impl<K: Hash + Eq, V: Default + Merge> Bounded<K, V> {
+    /// As [`Bounded::entry_of`], of a key that is not hashed yet.
+    pub fn entry<Q>(&mut self, key: &Q, rank: u8, owned: impl FnOnce() -> K) -> &mut V
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.entry_of(stable_hash(key), key, || rank, owned)
+    }
+}
+
+impl<K: Eq + Send, V: Default + Merge + Send> Bounded<K, V> {
     /// As [`Merge::merge`], of values that are large: those that both have are merged by all threads.
     pub fn merge_side_by_side(&mut self, mut other: Self) {
         let both = self.table.iter_mut().filter_map(|own| {
@@ -184,7 +186,7 @@ impl<K: Hash + Eq + Send, V: Default + Merge + Send> Bounded<K, V> {
     }
 }
 
-impl<K: Hash + Eq, V: Default + Merge> Merge for Bounded<K, V> {
+impl<K: Eq, V: Default + Merge> Merge for Bounded<K, V> {
     fn merge(&mut self, other: Self) {
         self.bar = match (self.bar, other.bar) {
             (Some(a), Some(b)) => Some(a.min(b)),

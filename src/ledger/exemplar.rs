@@ -146,13 +146,25 @@ pub fn kept_audit_id(audit_id: &str) -> Box<str> {
 /// to hold, a continue token, which names the object at which a page starts.
 #[must_use]
 pub fn kept_uri(uri: &str) -> Box<str> {
-    let has_query = memchr::memchr(b'?', uri.as_bytes()).is_some_and(|at| at + 1 < uri.len());
-    let kept = if has_query || TOKEN.find(uri.as_bytes()).is_some() {
+    let query = memchr::memchr(b'?', uri.as_bytes()).map_or("", |at| &uri[at + 1..]);
+    let kept = if go_url::split(query, b'&').any(may_hold_token) || TOKEN.find(uri.as_bytes()).is_some() {
         without_tokens(uri)
     } else {
         Cow::Borrowed(uri)
     };
     if kept.len() > MAX_URI { format!("{}…", prefix(&kept, MAX_URI)).into() } else { kept.into() }
+}
+
+/// Whether a pair of a query may hold a continue token. Most can be told not to by the length of their key.
+fn may_hold_token(pair: &str) -> bool {
+    let (key, value) = go_url::split_once(pair, b'=').unwrap_or((pair, ""));
+    let is_like_continue = (6..=10).contains(&key.len()) && key != "timeout";
+    let begins_like_it = || key.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("continue"));
+    is_like_continue
+        || key.starts_with('?')
+        || begins_like_it()
+        || (memchr::memchr(b'%', pair.as_bytes()).is_some()
+            && (key.contains('%') || value.len() > TOKEN_START.len()))
 }
 
 static TOKEN: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(TOKEN_START));
@@ -225,6 +237,25 @@ mod tests {
             });
             let want: Vec<_> = requests.into_iter().take(KEPT).map(|(one, place)| exemplar(one, place)).collect();
             prop_assert_eq!(kept.as_slice(), &want);
+        }
+
+        #[test]
+        fn a_pair_that_may_hold_no_token_holds_none(
+            pairs in prop::collection::vec(
+                (
+                    prop_oneof![
+                        "[?]?[a-zC]{0,2}(continue|conitnue|cntinue|CONTINUE|c%6Fntinue|limit|timeout)[a-z]{0,2}",
+                        "(labelSelector|resourceVersion|watch|pretty|x)",
+                    ],
+                    prop_oneof!["=(eyJ2IjoibWV0YS5r|%65yJ2IjoibWV0YS5r|500|a%3Db|%zz)?", Just(String::new())],
+                ),
+                0..4,
+            ),
+        ) {
+            let pairs: Vec<String> = pairs.into_iter().map(|(key, value)| key + &value).collect();
+            let uri = format!("/api/v1/pods?{}", pairs.join("&"));
+            let naive = without_tokens(&uri);
+            prop_assert_eq!(&*kept_uri(&uri), if pairs.concat().is_empty() { &uri } else { &*naive });
         }
 
         #[test]

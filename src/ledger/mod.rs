@@ -360,7 +360,7 @@ impl Ledger {
             let client_hash = stable_hash(key);
             for (name, product) in client.products.kept_mut() {
                 for (shape, row) in product.rows.kept_mut() {
-                    let (product, shape) = (stable_hash(name), stable_hash(shape));
+                    let (product, shape) = (stable_hash(name), shape.stable_hash());
                     let name = RowName { client: client_hash, product, shape };
                     additions.give(stable_hash(&name), row);
                 }
@@ -372,12 +372,6 @@ impl Ledger {
     pub fn observe_trace(&mut self, place: Place, fragment: &TraceFragment<'_>) {
         self.traces.observe(place, fragment);
     }
-}
-
-/// A hash of a shape, the same in every run.
-#[must_use]
-pub fn shape_hash(shape: &Shape) -> u64 {
-    stable_hash(shape)
 }
 
 /// The hashes that name a row.
@@ -395,7 +389,7 @@ impl RowName {
         Self {
             client: request.asker.client_hash,
             product: request.asker.product_hash,
-            shape: stable_hash(&ShapeRef::of(request)),
+            shape: ShapeRef::of(request).stable_hash(),
         }
     }
 }
