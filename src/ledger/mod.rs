@@ -13,6 +13,7 @@ pub mod live;
 pub mod lives;
 mod load;
 pub mod row;
+pub mod row_name;
 pub mod seen;
 mod sorted;
 pub mod targets;
@@ -35,6 +36,7 @@ pub use input::{InputCounts, SkipAt, SourceCounts};
 pub use lives::{Followed, Kept, Life};
 pub use load::{Busiest, Load, Step};
 pub use row::Row;
+pub use row_name::RowName;
 pub use seen::{Dedup, Seen};
 pub use targets::Targets;
 pub use timeline::Timeline;
@@ -371,26 +373,6 @@ impl Ledger {
     /// Counts one line of a trace.
     pub fn observe_trace(&mut self, place: Place, fragment: &TraceFragment<'_>) {
         self.traces.observe(place, fragment);
-    }
-}
-
-/// The hashes that name a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct RowName {
-    client: u64,
-    product: u64,
-    shape: u64,
-}
-
-impl RowName {
-    /// The name of a request's row.
-    #[must_use]
-    pub fn of(request: &Request<'_>) -> Self {
-        Self {
-            client: request.asker.client_hash,
-            product: request.asker.product_hash,
-            shape: ShapeRef::of(request).stable_hash(),
-        }
     }
 }
 

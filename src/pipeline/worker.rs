@@ -1,8 +1,10 @@
 //! One worker: blocks in, numbers out.
 
 mod access;
+mod fate;
 
 use access::Held;
+use fate::{Fate, note, observe};
 
 use super::Settings;
 use crate::classify::{Classifier, Fingerprints, Request, request_hash};
@@ -12,8 +14,7 @@ use crate::decode::{Decoder, Envelope, Foreign, Layers, Outcome, SkipReason, Sou
 use crate::input::{Block, Place, Record, Source};
 use crate::k8s::{Event, Stage};
 use crate::ledger::{
-    Additions, Dedup, EtcdLines, Index, InputCounts, Ledger, Merge, RowName, Seen, ServerTimeline, SkipAt,
-    SourceCounts, Waiting,
+    Additions, Dedup, EtcdLines, Index, Ledger, Merge, Seen, ServerTimeline, SkipAt, SourceCounts, Waiting,
 };
 
 /// What is done with what is read.
@@ -56,15 +57,6 @@ impl<'a> Shared<'a> {
     /// Whether events that were received at the same time were not read before. `prints` finds what they are known by.
     fn are_new<const N: usize>(&self, at: i64, prints: impl FnOnce() -> [u64; N]) -> [bool; N] {
         if self.settings.dedup == Dedup::Off { [true; N] } else { self.seen.insert_each(prints(), at) }
-    }
-
-    fn fate(&self, request: &Request<'_>, is_new: bool) -> Fate {
-        let is_wanted = !self.is_filtered || self.settings.filter.pass(request);
-        match (is_new, is_wanted) {
-            (true, true) => Fate::Counted,
-            (true, false) => Fate::Filtered,
-            (false, is_wanted) => Fate::Copy { is_wanted },
-        }
     }
 }
 
@@ -362,43 +354,11 @@ fn date(request: &mut Request<'_>, shared: &Shared<'_>, ledger: &mut Ledger) {
     request.era = shared.timeline.era(source, request.received);
 }
 
-fn note(fate: Fate, input: &mut InputCounts) {
-    match fate {
-        Fate::Counted => {}
-        Fate::Filtered => input.filtered += 1,
-        Fate::Copy { .. } => input.duplicates += 1,
-    }
-}
-
 /// What the lines of other programs are that stand in etcd's log.
 fn beside_etcd(outcome: Outcome<'_>) -> Outcome<'_> {
     match outcome {
         Outcome::Event(_) | Outcome::Skip(SkipReason::NotAnEvent) => Outcome::Foreign(Foreign::Json),
         Outcome::Access { .. } | Outcome::Trace(_) => Outcome::Foreign(Foreign::Klog),
         outcome => outcome,
-    }
-}
-
-/// What becomes of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    Counted,
-    Filtered,
-    Copy { is_wanted: bool },
-}
-
-fn observe(settings: &Settings, ledger: &mut Ledger, request: &Request<'_>, fate: Fate) {
-    match fate {
-        Fate::Counted => {
-            let row = ledger.observe(request);
-            if settings.patterns {
-                ledger.follow(request, row);
-            }
-        }
-        Fate::Filtered if settings.patterns && settings.filter.concerns(request) => {
-            ledger.follow(request, RowName::of(request));
-        }
-        Fate::Copy { is_wanted: true } => ledger.observe_copy(request),
-        Fate::Filtered | Fate::Copy { .. } => {}
     }
 }

@@ -5,6 +5,7 @@
 
 mod cost;
 mod etcd_log;
+mod example;
 mod finding;
 mod input;
 mod pattern;
@@ -21,6 +22,7 @@ use crate::ledger::histogram::Buckets;
 
 pub use cost::{Amount, Cost, CostMinute, Inventory, InventoryFile, Lack, Ranking, Work};
 pub use etcd_log::{EtcdAmount, EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow, EtcdSource};
+pub use example::Example;
 pub use finding::{
     Evidence, Finding, FindingCounts, Named, Path, Policy, RuleInfo, RuleRef, Stats, Suppressed,
     SuppressionInfo, Who,
@@ -384,21 +386,4 @@ pub struct Shape {
     pub example: Option<Example>,
     /// The next costliest.
     pub more_examples: Vec<Example>,
-}
-
-/// One request, as evidence.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the names say it")]
-pub struct Example {
-    /// As the client sent it, but for what a continue token holds.
-    pub request_uri: Box<str>,
-    pub file: Shared<str>,
-    /// From 1.
-    pub line: u64,
-    #[serde(rename = "auditID")]
-    pub audit_id: Box<str>,
-    pub timestamp: Option<Instant>,
-    pub duration_micros: Option<u64>,
-    pub status: Option<u16>,
 }

@@ -1,0 +1,23 @@
+//! What a row is known by, beside its place in the ledger.
+
+use crate::classify::{Request, ShapeRef};
+
+/// The hashes that name a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RowName {
+    pub(super) client: u64,
+    pub(super) product: u64,
+    pub(super) shape: u64,
+}
+
+impl RowName {
+    /// The name of a request's row.
+    #[must_use]
+    pub fn of(request: &Request<'_>) -> Self {
+        Self {
+            client: request.asker.client_hash,
+            product: request.asker.product_hash,
+            shape: ShapeRef::of(request).stable_hash(),
+        }
+    }
+}
