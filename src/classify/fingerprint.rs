@@ -259,6 +259,7 @@ mod tests {
         let other_level = EVENT.replacen('{', r#"{"level":"RequestResponse","responseObject":{"x":1},"#, 1);
         assert_eq!(hash(EVENT), hash(&other_level), "another sink's level");
     }
+
     #[test]
     fn an_arrival_is_known_by_what_its_own_event_is_known_by() {
         let prints = Fingerprints::default();

@@ -42,7 +42,7 @@ pub struct Question<'q> {
     pub collection_hash: u64,
     /// The revision at which a further page is read.
     pub revision: Option<i64>,
-    /// Keys of the query that the server ignores: the least in the order of bytes, as [`kept_keys`] leaves them.
+    /// Keys of the query that the server ignores: the least few in the order of bytes, each cut to a bound.
     pub unknown_keys: &'q [Box<str>],
 }
 

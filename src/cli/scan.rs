@@ -359,7 +359,7 @@ fn fail_on(report: &Report, wanted: &[FailOn]) -> u8 {
     let mut found = DONE;
     for what in wanted {
         let (count, name) = match what {
-            FailOn::Info => (findings.error + findings.warning + findings.info, "findings (--fail-on info)"),
+            FailOn::Info => (findings.all(), "findings (--fail-on info)"),
             FailOn::Warning => (
                 findings.error + findings.warning,
                 "findings that are warnings or errors (--fail-on warning)",

@@ -19,7 +19,7 @@ pub enum Dedup {
     Auto,
     /// Not at all, but for the second line that some servers before 1.36 write for a request into their access log.
     Off,
-    /// Among all events, in memory that grows with them: 8 to 10 bytes each.
+    /// Among all events, in memory that grows with them: 8 to 10 bytes each, and up to 20 of those that come late.
     Exact,
 }
 
