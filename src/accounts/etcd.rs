@@ -75,7 +75,7 @@ pub(super) fn reads_collections(key: &ShapeKey, entry: &Entry) -> bool {
 
 fn listed(exemplar: &Exemplar) -> Option<Listed> {
     let from = exemplar.received?;
-    let target = ParsedTarget::parse(&exemplar.uri);
+    let target = ParsedTarget::parse(exemplar.uri());
     Some(Listed {
         from,
         to: from.saturating_add_unsigned(exemplar.micros?),

@@ -6,10 +6,10 @@ use super::stable::stable_hash;
 use super::witness::Statement;
 use crate::decode::klog::AccessLine;
 use crate::k8s::address::host;
-use crate::k8s::event::User;
+use crate::k8s::event::{Caller, User};
 use crate::k8s::text::prefix;
 use crate::k8s::user_agent::Form;
-use crate::k8s::{AddressClass, Event, Identity, Kind, Product};
+use crate::k8s::{AddressClass, Identity, Kind, Product};
 
 /// The longest user name that is told apart, in bytes. A ServiceAccount's has at most 338.
 const MAX_NAME: usize = 512;
@@ -93,27 +93,27 @@ impl Default for Asker {
 
 impl Asker {
     /// How long the texts are that it is found out from, in bytes.
-    pub(super) fn size(event: &Event<'_>) -> usize {
+    pub(super) fn size(caller: &Caller<'_>) -> usize {
         let user = |user: &User<'_>| {
             let extra = user.extra.as_ref();
             user.username.len() + extra.map_or(0, |extra| extra.pod_name.0.len() + extra.node_name.0.len())
         };
-        let users = event.user.iter().chain(&event.impersonated_user).map(user).sum::<usize>();
-        event.user_agent.len() + event.source_ips.map_or(0, |raw| raw.0.len()) + users
+        let users = caller.user.iter().chain(&caller.impersonated_user).map(user).sum::<usize>();
+        caller.user_agent.len() + caller.source_ips.map_or(0, |raw| raw.0.len()) + users
     }
 
     /// Becomes that of an event, in the memory that it has.
-    pub(super) fn become_that_of(&mut self, event: &Event<'_>) {
-        let asking = event.user.as_ref();
+    pub(super) fn become_that_of(&mut self, caller: &Caller<'_>) {
+        let asking = caller.user.as_ref();
         let real = asking.map_or("", |user| &*user.username);
         let acting =
-            event.impersonated_user.as_ref().map(|user| &*user.username).filter(|name| !name.is_empty());
+            caller.impersonated_user.as_ref().map(|user| &*user.username).filter(|name| !name.is_empty());
         let identity = Identity::resolve(acting.unwrap_or(real));
         let extra = asking.and_then(|user| user.extra.as_ref());
         let said = |text: &str| !text.is_empty();
         let node = extra.map(|extra| &*extra.node_name.0).filter(|name| said(name));
         let pod = extra.map(|extra| &*extra.pod_name.0).filter(|name| said(name));
-        let agent: &str = &event.user_agent;
+        let agent: &str = &caller.user_agent;
         let product = Product::of(agent);
         self.texts.clear();
         self.kind = identity.kind;
@@ -122,7 +122,7 @@ impl Asker {
         self.address = None;
         self.node = identity.node.or(node).map(|node| self.put(node));
         self.pod = pod.map(|pod| self.put(pod));
-        self.source = self.put(connection(event));
+        self.source = self.put(connection(caller));
         self.statement = Statement::of(real, &identity, product, agent);
         self.name(product, agent);
     }
@@ -231,6 +231,6 @@ impl Asker {
 }
 
 /// The address of the connection's other end: the last of those that an event names.
-fn connection<'e>(event: &Event<'e>) -> &'e str {
-    event.source_ips.map_or("", |raw| raw.0.rsplit('"').nth(1).unwrap_or_default())
+fn connection<'e>(caller: &Caller<'e>) -> &'e str {
+    caller.source_ips.map_or("", |raw| raw.0.rsplit('"').nth(1).unwrap_or_default())
 }

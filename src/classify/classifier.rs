@@ -12,7 +12,7 @@ use super::remembered::Remembered;
 use super::template::Template;
 use crate::decode::klog::AccessLine;
 use crate::input::Place;
-use crate::k8s::event::ClientText;
+use crate::k8s::event::CallerText;
 use crate::k8s::timestamp::RecentMinute;
 use crate::k8s::{Event, Stage};
 
@@ -26,7 +26,7 @@ pub struct Classifier {
     askers: Remembered<Asker>,
     questions: Questions,
     /// What the askers of texts are known by, which are told apart by their numbers.
-    texts: Vec<(Option<ClientText>, u64)>,
+    texts: Vec<(Option<CallerText>, u64)>,
     minute: RecentMinute,
 }
 
@@ -39,28 +39,40 @@ impl Classifier {
 
     /// Makes a request of an event. `stage` is the event's.
     pub fn event<'e>(&'e mut self, event: &'e Event<'_>, stage: Stage, place: Place) -> Request<'e> {
-        let template = Template::of(&event.request_uri);
-        // What has one has a target.
-        let object = if template.is_some() { None } else { event::object_without_target(event) };
-        let keys =
-            Keys { asker: self.asker_key(event), question: self.prints.question(event, object.as_ref()) };
-        let asker = self.askers.get(keys.asker, Asker::size(event), |asker| asker.become_that_of(event));
-        let question =
-            self.questions.of(&self.prints, keys.question, event, object.as_ref(), template.as_ref());
+        let mut keys = Keys { asker: self.asker_key(event), question: self.prints.question(event, None) };
+        let asker = match self.askers.slot(keys.asker) {
+            Some(slot) => self.askers.at(slot),
+            None => event.caller.with(|caller| {
+                self.askers.get(keys.asker, Asker::size(caller), |asker| asker.become_that_of(caller))
+            }),
+        };
+        let question = match self.questions.place(keys.question) {
+            Some(place) => self.questions.at(place, &event.request_uri),
+            None => {
+                let template = Template::of(&event.request_uri);
+                // What has one has a target.
+                let object = if template.is_some() { None } else { event::object_without_target(event) };
+                if object.is_some() {
+                    keys.question = self.prints.question(event, object.as_ref());
+                }
+                self.questions.of(&self.prints, keys.question, event, object.as_ref(), template.as_ref())
+            }
+        };
         let times = event::Times::of(event, stage, &mut self.minute);
         event::request(event, asker, question, keys, stage, times, place)
     }
 
     /// What the asker is known by.
     fn asker_key(&mut self, event: &Event<'_>) -> u64 {
-        let Some(text) = event.as_written.client else { return self.prints.asker(event) };
+        let anew = || event.caller.with(|caller| self.prints.asker(caller));
+        let Some(text) = event.caller.text() else { return anew() };
         let slot = usize::try_from(text.number()).unwrap_or(usize::MAX) % TEXTS;
         if self.texts.is_empty() {
             self.texts.resize(TEXTS, (None, 0));
         }
         let known = &mut self.texts[slot];
         if known.0 != Some(text) {
-            *known = (Some(text), self.prints.asker(event));
+            *known = (Some(text), anew());
         }
         known.1
     }

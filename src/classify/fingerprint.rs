@@ -11,7 +11,7 @@ use super::template::Template;
 use crate::decode::etcd::SlowRequest;
 use crate::decode::klog::AccessLine;
 use crate::k8s::Event;
-use crate::k8s::event::{Annotations, ObjectRef};
+use crate::k8s::event::{Caller, ObjectRef};
 
 /// How far apart the two lines of one request may be written, in microseconds: under a millisecond in the recorded logs,
 /// more where the server waits for its log.
@@ -29,15 +29,15 @@ pub(super) struct Keys {
 }
 
 impl Fingerprints {
-    /// What an event's client is known by: a hash of all that it is found out from. Never 0.
+    /// What an event's caller is known by: a hash of all that it is found out from. Never 0.
     #[must_use]
-    pub(super) fn asker(&self, event: &Event<'_>) -> u64 {
+    pub(super) fn asker(&self, caller: &Caller<'_>) -> u64 {
         let mut hash = self.0.build_hasher();
-        add(&mut hash, &event.user_agent);
-        for user in [&event.user, &event.impersonated_user] {
+        add(&mut hash, &caller.user_agent);
+        for user in [&caller.user, &caller.impersonated_user] {
             add(&mut hash, user.as_ref().map_or("", |user| &*user.username));
         }
-        let addresses = event.source_ips.map_or("", |raw| raw.0);
+        let addresses = caller.source_ips.map_or("", |raw| raw.0);
         if addresses.contains(|c: char| c.is_ascii_whitespace()) {
             // However the array is indented.
             add(&mut hash, &addresses.split_ascii_whitespace().collect::<String>());
@@ -45,7 +45,7 @@ impl Fingerprints {
             add(&mut hash, addresses);
         }
         // What is read beside this differs in damaged copies only, of which then each counts.
-        if let Some(extra) = event.user.as_ref().and_then(|user| user.extra.as_ref()) {
+        if let Some(extra) = caller.user.as_ref().and_then(|user| user.extra.as_ref()) {
             add(&mut hash, &extra.pod_name.0);
             add(&mut hash, &extra.node_name.0);
         }
@@ -186,7 +186,7 @@ impl Fingerprints {
 /// Adds what an event says of its own stage and of the answer.
 fn add_end(hash: &mut impl Hasher, event: &Event<'_>) {
     add_stage(hash, &event.stage_name, event.stage_timestamp.as_bytes());
-    if let Some(annotations) = event.annotations.as_ref().filter(|own| **own != Annotations::default()) {
+    if let Some(annotations) = &event.annotations {
         add(hash, &annotations.total);
         add(hash, &annotations.etcd);
         add(hash, &annotations.decode_response_object);
@@ -199,9 +199,9 @@ fn add_end(hash: &mut impl Hasher, event: &Event<'_>) {
 
 /// Adds what tells apart the events of a request.
 fn add_stage(hash: &mut impl Hasher, stage: &str, written: &[u8]) {
-    add(hash, stage);
     hash.write(written);
-    hash.write_usize(written.len());
+    hash.write(stage.as_bytes());
+    hash.write_usize(written.len() << 8 | stage.len());
 }
 
 /// Adds a text with its length, so that no two rows of texts are the same bytes.

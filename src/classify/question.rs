@@ -63,6 +63,17 @@ fn kept_keys(keys: &[Cow<'_, str>]) -> Vec<Box<str>> {
     kept.into_iter().collect()
 }
 
+/// What targets of one template do not share.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct OfTarget {
+    /// Where in the target the namespace stands.
+    namespace: (usize, usize),
+    namespace_hash: u32,
+    target_hash: u64,
+    collection_hash: u64,
+    revision: Option<i64>,
+}
+
 /// What was found out of one request's question.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
@@ -123,7 +134,7 @@ impl Known {
     }
 
     /// That of an event. `object` is what its object reference says, where it has no target that can be read.
-    pub fn of(event: &Event<'_>, object: Option<&ObjectRef<'_>>, once: &mut AskedOnce) -> Self {
+    pub fn of_event(event: &Event<'_>, object: Option<&ObjectRef<'_>>, once: &mut AskedOnce) -> Self {
         let verb = Verb::from_audit(&event.verb);
         let has_uri = !event.request_uri.is_empty();
         if let Some(object) = object {
@@ -205,16 +216,29 @@ impl Known {
         }
     }
 
-    /// What is asked by another target of the template that it hangs on.
-    pub fn by<'q>(&'q self, template: &Template<'q>) -> Question<'q> {
+    /// What another target of the template that it hangs on has of its own.
+    pub fn by(&self, template: &Template<'_>) -> OfTarget {
         let [field_selector, label_selector] = [&*self.field_selector, &*self.label_selector];
         let namespace = namespace::asked_for(template.namespace, field_selector);
-        Question {
-            namespace: template.namespace,
+        // It stands behind the first piece, if there is one.
+        let start = template.pieces[0].len();
+        OfTarget {
+            namespace: (start, start + template.namespace.len()),
             namespace_hash: namespace_hash(&namespace),
             target_hash: FxBuildHasher.hash_one((template.path, field_selector)),
             collection_hash: collection_hash(&self.asked, template.path, [field_selector, label_selector]),
             revision: template.query.revision(),
+        }
+    }
+
+    /// What is asked by that target.
+    pub fn of<'q>(&'q self, own: &OfTarget, target: &'q str) -> Question<'q> {
+        Question {
+            namespace: &target[own.namespace.0..own.namespace.1],
+            namespace_hash: own.namespace_hash,
+            target_hash: own.target_hash,
+            collection_hash: own.collection_hash,
+            revision: own.revision,
             ..self.question()
         }
     }

@@ -55,6 +55,11 @@ impl<V: Default> Remembered<V> {
         &self.values[slot]
     }
 
+    /// Whether a slot holds what was made of the texts with this hash.
+    pub fn holds(&self, slot: usize, key: u64) -> bool {
+        self.pairs.get(slot / 2).is_some_and(|pair| pair.keys[slot % 2] == key)
+    }
+
     /// A slot for what is not known.
     fn free(&mut self, key: u64) -> usize {
         self.grow();

@@ -113,84 +113,176 @@ pub enum Stage {
 /// An audit event, reduced to what a verdict and a report need.
 ///
 /// Source: k8s.io/apiserver `pkg/apis/audit/v1/types.go:Event`.
-#[derive(Debug, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Default, PartialEq)]
 pub struct Event<'a> {
     /// `Event`, or empty where an exporter dropped it.
-    #[serde(borrow, default)]
     pub kind: Text<'a>,
     /// `audit.k8s.io/v1`, or empty where an exporter dropped it.
-    #[serde(borrow, default)]
     pub api_version: Text<'a>,
     /// The request's ID; may be chosen by the client, so not surely unique.
-    #[serde(borrow, default, rename = "auditID")]
     pub audit_id: Text<'a>,
     /// One of the four stages; see [`Event::stage`].
-    #[serde(borrow, default, rename = "stage")]
     pub stage_name: Text<'a>,
     /// The request line's target: encoded path and raw query.
-    #[serde(borrow, default, rename = "requestURI")]
     pub request_uri: Text<'a>,
     /// The verb that the server resolved.
-    #[serde(borrow, default)]
     pub verb: Text<'a>,
-    /// Who asked.
-    #[serde(borrow, default)]
-    pub user: Option<User<'a>>,
-    /// Who the request acts as, if the client impersonates.
-    #[serde(borrow, default)]
-    pub impersonated_user: Option<User<'a>>,
-    /// The client's `User-Agent`.
-    #[serde(borrow, default)]
-    pub user_agent: Text<'a>,
+    /// Who asked, and from where.
+    pub caller: Told<'a>,
     /// The object or collection; read only where there is no `requestURI`.
-    #[serde(borrow, default)]
     pub object_ref: Option<Raw<'a>>,
     /// The object or collection, where an event is made of another form than the API's JSON.
-    #[serde(skip)]
     pub object: Option<Box<ObjectRef<'a>>>,
-    /// Where the request came from: the client, proxies, and the connection's other end last.
-    #[serde(borrow, default, rename = "sourceIPs")]
-    pub source_ips: Option<Raw<'a>>,
     /// When the request was received, in events of `v1alpha1` (1.7).
-    #[serde(borrow, default, rename = "timestamp")]
     pub timestamp_v1alpha1: Option<Raw<'a>>,
     /// There where OpenShift's collector has taken `level` for the severity.
-    #[serde(default, rename = "k8s_audit_level")]
     pub k8s_audit_level: Option<IgnoredAny>,
     /// The answer, absent at RequestReceived.
-    #[serde(default)]
     pub response_status: Option<ResponseStatus>,
     /// RFC 3339 with microseconds.
-    #[serde(borrow, default)]
     pub request_received_timestamp: Text<'a>,
     /// RFC 3339 with microseconds.
-    #[serde(borrow, default)]
     pub stage_timestamp: Text<'a>,
-    /// The server's own measurements, among others.
-    #[serde(borrow, default)]
+    /// The server's own measurements, among others; absent if none of those that are needed is there.
     pub annotations: Option<Annotations<'a>>,
-    /// How it is written: nothing that it says.
-    #[serde(skip)]
-    pub as_written: AsWritten<'a>,
-}
-
-/// How an event is written, if whoever read it can tell: of what is written alike the same is known.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct AsWritten<'a> {
-    /// The text that tells of its client, if that was met before.
-    pub client: Option<ClientText>,
     /// What stands between the stage and the answer, all that it says of what is asked and by whom, if it is written to
-    /// the letter as the log backend does.
-    pub asked: Option<&'a str>,
+    /// the letter as the log backend does. Nothing that it says.
+    pub asked_as_written: Option<&'a str>,
 }
 
-/// The text that tells of a client, as a number: the same in two events only if `user`, `impersonatedUser`, `sourceIPs`
+/// An event's fields as they are written beside each other.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Written<'a> {
+    #[serde(borrow)]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    api_version: Text<'a>,
+    #[serde(borrow, rename = "auditID")]
+    audit_id: Text<'a>,
+    #[serde(borrow)]
+    stage: Text<'a>,
+    #[serde(borrow, rename = "requestURI")]
+    request_uri: Text<'a>,
+    #[serde(borrow)]
+    verb: Text<'a>,
+    #[serde(borrow)]
+    user: Option<User<'a>>,
+    #[serde(borrow)]
+    impersonated_user: Option<User<'a>>,
+    #[serde(borrow)]
+    user_agent: Text<'a>,
+    #[serde(borrow)]
+    object_ref: Option<Raw<'a>>,
+    #[serde(borrow, rename = "sourceIPs")]
+    source_ips: Option<Raw<'a>>,
+    #[serde(borrow)]
+    timestamp: Option<Raw<'a>>,
+    #[serde(rename = "k8s_audit_level")]
+    k8s_audit_level: Option<IgnoredAny>,
+    response_status: Option<ResponseStatus>,
+    #[serde(borrow)]
+    request_received_timestamp: Text<'a>,
+    #[serde(borrow)]
+    stage_timestamp: Text<'a>,
+    #[serde(borrow)]
+    annotations: Option<Annotations<'a>>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let own = Written::deserialize(deserializer)?;
+        Ok(Self {
+            kind: own.kind,
+            api_version: own.api_version,
+            audit_id: own.audit_id,
+            stage_name: own.stage,
+            request_uri: own.request_uri,
+            verb: own.verb,
+            caller: Told::Read(Caller {
+                user: own.user,
+                impersonated_user: own.impersonated_user,
+                source_ips: own.source_ips,
+                user_agent: own.user_agent,
+            }),
+            object_ref: own.object_ref,
+            object: None,
+            timestamp_v1alpha1: own.timestamp,
+            k8s_audit_level: own.k8s_audit_level,
+            response_status: own.response_status,
+            request_received_timestamp: own.request_received_timestamp,
+            stage_timestamp: own.stage_timestamp,
+            annotations: own.annotations.filter(|own| *own != Annotations::default()),
+            asked_as_written: None,
+        })
+    }
+}
+
+/// Who makes a request, and from where.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Caller<'a> {
+    /// Who asked.
+    pub user: Option<User<'a>>,
+    /// Who the request acts as, if the client impersonates.
+    pub impersonated_user: Option<User<'a>>,
+    /// Where the request came from: the client, proxies, and the connection's other end last.
+    pub source_ips: Option<Raw<'a>>,
+    /// The client's `User-Agent`.
+    pub user_agent: Text<'a>,
+}
+
+/// What an event tells of its caller: most callers are met again and again, and are known without being read.
+#[derive(Debug)]
+pub enum Told<'a> {
+    /// It was read.
+    Read(Caller<'a>),
+    /// The same was met before, to the letter, and whoever keeps it can read it again.
+    Again(CallerText, &'a dyn Keeper),
+}
+
+/// Keeps what events told of a caller.
+pub trait Keeper: fmt::Debug {
+    /// What they told.
+    fn caller(&self) -> Caller<'_>;
+}
+
+impl<'a> Told<'a> {
+    /// Hands over the caller.
+    pub fn with<R>(&self, then: impl FnOnce(&Caller<'_>) -> R) -> R {
+        match self {
+            Self::Read(caller) => then(caller),
+            Self::Again(_, keeper) => then(&keeper.caller()),
+        }
+    }
+
+    /// The text that tells of it, if that was met before.
+    #[must_use]
+    pub fn text(&self) -> Option<CallerText> {
+        match self {
+            Self::Read(_) => None,
+            Self::Again(text, _) => Some(*text),
+        }
+    }
+}
+
+impl Default for Told<'_> {
+    fn default() -> Self {
+        Self::Read(Caller::default())
+    }
+}
+
+impl PartialEq for Told<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.with(|own| other.with(|other| own == other))
+    }
+}
+
+/// The text that tells of a caller, as a number: the same in two events only if `user`, `impersonatedUser`, `sourceIPs`
 /// and `userAgent` are written the same in both. In two that are written the same it may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClientText(NonZeroU64);
+pub struct CallerText(NonZeroU64);
 
-impl ClientText {
+impl CallerText {
     /// One that no event had before.
     #[must_use]
     pub fn another() -> Self {
@@ -326,11 +418,13 @@ mod tests {
         let event: Event<'_> = serde_json::from_str(line).expect("an event");
         assert_eq!(&*event.request_uri, "/a?b&c");
         assert!(matches!(event.verb.0, Cow::Borrowed("list")));
-        assert_eq!(&*event.user_agent, "");
         assert_eq!(event.status(), Some(200));
         assert_eq!(&*event.annotations.expect("annotations").etcd, "1ms");
-        let user = event.user.expect("a user");
-        assert_eq!(&*user.extra.expect("extra").pod_name.0, "p");
+        event.caller.with(|caller| {
+            assert_eq!(&*caller.user_agent, "");
+            let extra = caller.user.as_ref().and_then(|user| user.extra.as_ref());
+            assert_eq!(&*extra.expect("extra").pod_name.0, "p");
+        });
     }
 
     #[test]

@@ -17,8 +17,10 @@ use crate::k8s::text::prefix;
 
 /// How many requests are kept per row.
 const KEPT: usize = 2;
-/// The longest URI that is kept, in bytes.
+/// The longest URI that is shown, in bytes.
 const MAX_URI: usize = 400;
+/// The longest that is kept, likewise: tokens that are left out may be long.
+const MAX_KEPT_URI: usize = 2 << 10;
 /// The longest audit ID that is kept, in bytes; the apiserver's own are 36.
 const MAX_AUDIT_ID: usize = 64;
 
@@ -29,10 +31,9 @@ pub struct Exemplar {
     pub micros: Option<u64>,
     /// Where its event stands.
     pub place: Place,
-    /// Its audit ID.
-    pub audit_id: Box<str>,
-    /// Its target, with what a continue token holds left out.
-    pub uri: Box<str>,
+    /// Its audit ID and, from a place on, its target.
+    texts: Box<str>,
+    target_at: u8,
     /// When it was received, in microseconds since 1970.
     pub received: Option<i64>,
     /// The answer's status.
@@ -40,17 +41,38 @@ pub struct Exemplar {
 }
 
 impl Exemplar {
+    /// An event of a request. A long-running one's duration is no cost.
+    #[must_use]
+    pub fn of(request: &Request<'_>) -> Self {
+        let micros = if request.question.long_running { None } else { request.micros };
+        let (texts, target_at) = texts(request.audit_id, request.uri);
+        let Request { place, received, status, .. } = *request;
+        Self { micros, place, texts, target_at, received, status }
+    }
+
+    /// Its audit ID, cut to a bound.
+    #[must_use]
+    pub fn audit_id(&self) -> &str {
+        &self.texts[..usize::from(self.target_at)]
+    }
+
+    /// Its target as recorded, cut to a bound. It may hold a continue token.
+    #[must_use]
+    pub fn uri(&self) -> &str {
+        &self.texts[usize::from(self.target_at)..]
+    }
+
     fn rank(&self) -> Rank {
         rank(self.micros, self.received)
     }
 
     /// The whole order. Copies of a request differ in what follows its target only.
     fn order(&self) -> (Rank, &str, &str, Option<u16>, Place) {
-        (self.rank(), &self.audit_id, &self.uri, self.status, self.place)
+        (self.rank(), self.audit_id(), self.uri(), self.status, self.place)
     }
 
     fn is_copy(&self, other: &Self) -> bool {
-        (self.rank(), &self.audit_id, &self.uri) == (other.rank(), &other.audit_id, &other.uri)
+        (self.rank(), self.audit_id(), self.uri()) == (other.rank(), other.audit_id(), other.uri())
     }
 }
 
@@ -78,7 +100,7 @@ impl Exemplars {
             Ordering::Less => true,
             Ordering::Greater => false,
             Ordering::Equal => {
-                self.kept.last().is_none_or(|last| prefix(audit_id, MAX_AUDIT_ID) <= &*last.audit_id)
+                self.kept.last().is_none_or(|last| prefix(audit_id, MAX_AUDIT_ID) <= last.audit_id())
             }
         }
     }
@@ -87,14 +109,7 @@ impl Exemplars {
     pub fn show(&mut self, request: &Request<'_>) {
         let micros = if request.question.long_running { None } else { request.micros };
         if self.wants(micros, request.received, request.audit_id) {
-            self.offer(Exemplar {
-                micros,
-                place: request.place,
-                audit_id: kept_audit_id(request.audit_id),
-                uri: kept_uri(request.uri),
-                received: request.received,
-                status: request.status,
-            });
+            self.offer(Exemplar::of(request));
         }
     }
 
@@ -117,12 +132,6 @@ impl Exemplars {
 
     /// The requests, costliest first.
     #[must_use]
-    pub fn into_vec(self) -> Vec<Exemplar> {
-        self.kept
-    }
-
-    /// The requests, costliest first.
-    #[must_use]
     pub fn as_slice(&self) -> &[Exemplar] {
         &self.kept
     }
@@ -136,23 +145,28 @@ impl Merge for Exemplars {
     }
 }
 
-/// An audit ID as it is kept.
-#[must_use]
-pub fn kept_audit_id(audit_id: &str) -> Box<str> {
-    prefix(audit_id, MAX_AUDIT_ID).into()
+/// An audit ID and a target as they are kept, and where the target begins.
+fn texts(audit_id: &str, uri: &str) -> (Box<str>, u8) {
+    let (audit_id, uri) = (prefix(audit_id, MAX_AUDIT_ID), prefix(uri, MAX_KEPT_URI));
+    let mut texts = String::with_capacity(audit_id.len() + uri.len());
+    texts.push_str(audit_id);
+    texts.push_str(uri);
+    (texts.into(), u8::try_from(audit_id.len()).unwrap_or(u8::MAX))
 }
 
-/// A request target as it is kept: cut to a bound, and without the values of parameters that hold, or were meant
+/// A request target as it is shown: cut to a bound, and without the values of parameters that hold, or were meant
 /// to hold, a continue token, which names the object at which a page starts.
 #[must_use]
-pub fn kept_uri(uri: &str) -> Box<str> {
+pub fn shown_uri(uri: &str) -> Box<str> {
     let query = memchr::memchr(b'?', uri.as_bytes()).map_or("", |at| &uri[at + 1..]);
-    let kept = if go_url::split(query, b'&').any(may_hold_token) || TOKEN.find(uri.as_bytes()).is_some() {
+    let shown = if go_url::split(query, b'&').any(may_hold_token) || TOKEN.find(uri.as_bytes()).is_some() {
         without_tokens(uri)
     } else {
         Cow::Borrowed(uri)
     };
-    if kept.len() > MAX_URI { format!("{}…", prefix(&kept, MAX_URI)).into() } else { kept.into() }
+    // What is as long as is kept was cut, but for one in thousands.
+    let was_cut = uri.len() + char::MAX_LEN_UTF8 > MAX_KEPT_URI;
+    if shown.len() > MAX_URI || was_cut { format!("{}…", prefix(&shown, MAX_URI)).into() } else { shown.into() }
 }
 
 /// Whether a pair of a query may hold a continue token. Most can be told not to by the length of their key.
@@ -205,7 +219,8 @@ mod tests {
     /// A request, and where it stands.
     fn exemplar((micros, received, id): Asked, (source, offset): (u32, u64)) -> Exemplar {
         let place = Place { source, offset, line: offset };
-        Exemplar { micros, place, audit_id: id.to_string().into(), uri: "/".into(), received, status: None }
+        let (texts, target_at) = texts(&id.to_string(), "/");
+        Exemplar { micros, place, texts, target_at, received, status: None }
     }
 
     fn asked() -> impl Strategy<Value = Asked> {
@@ -228,7 +243,7 @@ mod tests {
                 let offered = exemplar(*request, *place);
                 let mut after = kept.clone();
                 after.offer(offered.clone());
-                let is_wanted = kept.wants(offered.micros, offered.received, &offered.audit_id);
+                let is_wanted = kept.wants(offered.micros, offered.received, offered.audit_id());
                 prop_assert!(after == kept || is_wanted);
                 kept.offer(offered);
             }
@@ -255,7 +270,7 @@ mod tests {
             let pairs: Vec<String> = pairs.into_iter().map(|(key, value)| key + &value).collect();
             let uri = format!("/api/v1/pods?{}", pairs.join("&"));
             let naive = without_tokens(&uri);
-            prop_assert_eq!(&*kept_uri(&uri), if pairs.concat().is_empty() { &uri } else { &*naive });
+            prop_assert_eq!(&*shown_uri(&uri), if pairs.concat().is_empty() { &uri } else { &*naive });
         }
 
         #[test]
@@ -298,8 +313,8 @@ mod tests {
             ("/api/v1/pods?continue=", "/api/v1/pods?continue="),
             ("/api/v1/pods", "/api/v1/pods"),
         ] {
-            assert_eq!(&*kept_uri(uri), kept);
+            assert_eq!(&*shown_uri(uri), kept);
         }
-        assert!(kept_uri(&"ü".repeat(1_000)).len() <= MAX_URI + 3);
+        assert!(shown_uri(&"ü".repeat(1_000)).len() <= MAX_URI + 3);
     }
 }

@@ -313,9 +313,9 @@ impl Merge for Lives {
     }
 }
 
-/// Makes room for another record, and for no more than a quarter of what there is beside it.
+/// Makes room for another record, and where there are many, for no more than a quarter of them beside it.
 fn make_room(records: &mut Vec<Record>) {
     if records.len() == records.capacity() {
-        records.reserve_exact(records.len() / 4 + 4);
+        records.reserve_exact(records.len().clamp(4, 32).max(records.len() / 4));
     }
 }

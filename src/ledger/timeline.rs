@@ -101,7 +101,7 @@ impl Timeline {
             },
         };
         if self.windows.len() == self.windows.capacity() {
-            self.windows.reserve_exact(self.windows.len() / 4 + 2);
+            self.windows.reserve_exact(self.windows.len().clamp(2, 16).max(self.windows.len() / 4));
         }
         self.windows.insert(at, (window, count));
         while self.windows.len() > MAX_WINDOWS {

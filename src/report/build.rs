@@ -105,7 +105,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let untold = untold.into_iter().map(|account| accounts.clients[account].identity()).collect();
     let judged_failures = std::mem::take(&mut judged.failures);
     let builder = Builder { context, received_only, priced, words: Words::of(context) };
-    let example = |exemplar: &Exemplar| builder.example(exemplar.clone());
+    let example = |exemplar: &Exemplar| builder.example(exemplar);
     let told = Findings {
         accounts: &accounts,
         rules,

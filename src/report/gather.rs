@@ -15,7 +15,8 @@ use crate::accounts::{Account, Entry, ProductRow, ShapeKey};
 use crate::apiserver::{LimitVerdict, ServedFrom};
 use crate::cost::{Known, Part};
 use crate::k8s::{Scope, Verb, timestamp};
-use crate::ledger::{Merge, Row, exemplar};
+use crate::ledger::exemplar::shown_uri;
+use crate::ledger::{Exemplar, Merge, Row};
 use crate::patterns::Pattern;
 
 pub(super) struct Builder<'a> {
@@ -139,7 +140,7 @@ impl Builder<'_> {
         let ignored_parameters: Vec<String> = row.unknown_keys.into_iter().map(String::from).collect();
         let (latency, histogram) = (latency(&row.latency), v1::Histogram(row.latency.into_buckets()));
         let flows = flows(row.flows.as_deref());
-        let mut examples = row.exemplars.into_vec().into_iter().map(|exemplar| self.example(exemplar));
+        let mut examples = row.exemplars.as_slice().iter().map(|exemplar| self.example(exemplar));
         let misspelt = advice::misspelt(&ignored_parameters, &key.misspelt);
         let advice = misspelt
             .map(v1::Shared::from)
@@ -184,12 +185,12 @@ impl Builder<'_> {
         })
     }
 
-    pub(super) fn example(&self, exemplar: exemplar::Exemplar) -> v1::Example {
+    pub(super) fn example(&self, exemplar: &Exemplar) -> v1::Example {
         v1::Example {
-            request_uri: exemplar.uri,
+            request_uri: shown_uri(exemplar.uri()),
             file: self.words.file(exemplar.place.source),
             line: exemplar.place.line,
-            audit_id: exemplar.audit_id,
+            audit_id: exemplar.audit_id().into(),
             timestamp: exemplar.received.map(v1::Instant),
             duration_micros: exemplar.micros,
             status: exemplar.status,

@@ -9,12 +9,11 @@ use kubetoll::decode::on_demand::{Fields, RecentClients};
 use kubetoll::decode::{Decoder, Outcome, SourceFacts, detect};
 use kubetoll::input::framing::lines;
 use kubetoll::input::{Framing, Place};
-use kubetoll::k8s::event::AsWritten;
 use kubetoll::k8s::request_info::Method;
 use kubetoll::k8s::user_agent::{Form, stated_version};
 use kubetoll::k8s::{Event, KubeVersion, Product, Stage};
 use kubetoll::ledger::Ledger;
-use kubetoll::ledger::exemplar::kept_uri;
+use kubetoll::ledger::exemplar::shown_uri;
 
 use super::same::{difference, json};
 use super::{conservation, run};
@@ -78,7 +77,7 @@ fn one_event(event: &Event<'_>) {
 
 /// A request target: it is judged for every release, always the same way, and the verdict is sound.
 pub fn uri(text: &str) {
-    assert!(kept_uri(text).len() <= 410, "evidence is bounded");
+    assert!(shown_uri(text).len() <= 410, "evidence is bounded");
     let Some(target) = ParsedTarget::parse(text) else {
         return;
     };
@@ -147,7 +146,7 @@ pub fn on_demand(text: &str) {
     let Some(fields) = found else { return };
     match serde_json::from_str::<Event<'_>>(text) {
         Ok(event) => {
-            assert_eq!(Event { as_written: AsWritten::default(), ..fields.event(text, &meant) }, event);
+            assert_eq!(Event { asked_as_written: None, ..fields.event(text, &meant, &recent) }, event);
         }
         // Of a body only brackets and strings are looked at.
         Err(error) => assert!(error.is_syntax(), "{error}"),

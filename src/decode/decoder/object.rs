@@ -61,7 +61,7 @@ impl Decoder {
             is_event
         };
         let is_event = match &on_demand {
-            Some(fields) if is_read => hand_over(&fields.event(text, &meant)),
+            Some(fields) if is_read => hand_over(&fields.event(text, &meant, &self.recent)),
             _ => serde_json::from_str(text).is_ok_and(|event| hand_over(&event)),
         };
         self.meant = meant;

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::Content;
 use crate::decode::outer::is_string;
 use crate::k8s::Event;
-use crate::k8s::event::{ObjectRef, ResponseStatus, Text, User};
+use crate::k8s::event::{Caller, ObjectRef, ResponseStatus, Text, Told, User};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -61,9 +61,12 @@ pub fn open(text: &str) -> Option<Content<'_>> {
         stage_name: row.stage,
         request_uri: row.request_uri,
         verb: row.verb,
-        user: user(row.user),
-        impersonated_user: user(row.impersonated_user),
-        user_agent: row.user_agent,
+        caller: Told::Read(Caller {
+            user: user(row.user),
+            impersonated_user: user(row.impersonated_user),
+            user_agent: row.user_agent,
+            ..Caller::default()
+        }),
         object,
         response_status: code.map(|code| ResponseStatus { code: Some(code) }),
         request_received_timestamp: row.request_received_time,

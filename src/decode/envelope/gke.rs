@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::Content;
 use crate::decode::outcome::Foreign;
-use crate::k8s::event::{ObjectRef, ResponseStatus, Text, User};
+use crate::k8s::event::{Caller, ObjectRef, ResponseStatus, Text, Told, User};
 use crate::k8s::verb::Method;
 use crate::k8s::{Event, ListOptions, RequestInfo};
 
@@ -77,8 +77,11 @@ pub fn open(text: &str) -> Option<Content<'_>> {
         audit_id: entry.insert_id,
         stage_name: Text::from("ResponseComplete".to_owned()),
         verb: verb.into(),
-        user: payload.authentication_info.map(|info| User { username: info.principal_email, extra: None }),
-        user_agent: payload.request_metadata.map(|data| data.caller_supplied_user_agent).unwrap_or_default(),
+        caller: Told::Read(Caller {
+            user: payload.authentication_info.map(|info| User { username: info.principal_email, extra: None }),
+            user_agent: payload.request_metadata.map(|data| data.caller_supplied_user_agent).unwrap_or_default(),
+            ..Caller::default()
+        }),
         object: Some(Box::new(if payload.resource_name.is_empty() {
             of_method(&payload.method_name)
         } else {

@@ -85,7 +85,7 @@ impl<'b> Arrivals<'b> {
 
     /// The arrival of the request that an event is of, if both are written alike. `layers` is the event's form.
     pub fn of(&mut self, event: &Event<'_>, layers: Layers) -> Option<Answered<'b>> {
-        let asked = event.as_written.asked?;
+        let asked = event.asked_as_written?;
         let slot = self.slots[slot_of(event.audit_id.as_bytes())];
         let arrival = self.waiting.get_mut(usize::from(slot).checked_sub(1)?)?;
         let (received, written) = arrival.instants();
@@ -185,9 +185,10 @@ mod tests {
             return false;
         }
         let mut meant = String::new();
-        let mut fields = Fields::find(answer, &mut RecentClients::default()).expect("an event");
+        let mut recent = RecentClients::default();
+        let mut fields = Fields::find(answer, &mut recent).expect("an event");
         fields.unescape(answer, &mut meant).expect("escapes");
-        let event = fields.event(answer, &meant);
+        let event = fields.event(answer, &meant, &recent);
         let Some(told) = arrivals.of(&event, Layers::default().with(Envelope::Audit)) else {
             assert_eq!(arrivals.take_unanswered().count(), 1);
             return false;
@@ -200,7 +201,7 @@ mod tests {
             stage_timestamp: String::from_utf8(told.written.to_vec()).expect("ASCII").into(),
             response_status: None,
             annotations: None,
-            as_written: own.as_written,
+            asked_as_written: None,
             ..event
         };
         assert_eq!(own, expected);
@@ -239,9 +240,10 @@ mod tests {
         for (line, n) in (1..).zip(0..2_000) {
             let answer = format!("{HEAD}Panic{ASKED}{ANSWER}").replace("a0c2", &n.to_string());
             let mut meant = String::new();
-            let mut fields = Fields::find(&answer, &mut RecentClients::default()).expect("an event");
+            let mut recent = RecentClients::default();
+            let mut fields = Fields::find(&answer, &mut recent).expect("an event");
             fields.unescape(&answer, &mut meant).expect("escapes");
-            let event = fields.event(&answer, &meant);
+            let event = fields.event(&answer, &meant, &recent);
             for round in 0..2 {
                 if let Some(found) = arrivals.of(&event, Layers::default().with(Envelope::Audit)) {
                     assert_eq!((found.record.line, round), (line, 0), "its own, and once");

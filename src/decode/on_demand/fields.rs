@@ -1,16 +1,14 @@
 //! Where the fields of an event stand in its line.
 
-use std::borrow::Cow;
-
 use super::objects::{
-    AnnotationFields, ClientFields, Met, StatusFields, UserFields, annotations, annotations_in_server_order,
-    raw, reference_in_server_order, status, status_in_server_order, user,
+    AnnotationFields, ClientFields, Met, StatusFields, annotations, annotations_in_server_order, raw,
+    reference_in_server_order, status, status_in_server_order, user,
 };
-use super::recent::RecentClients;
+use super::recent::{Passed, RecentClients, Slot};
 use super::scan::{Scan, Span};
 use crate::decode::unescape::append;
 use crate::k8s::Event;
-use crate::k8s::event::{Annotations, AsWritten, ClientText, Extra, First, Raw, ResponseStatus, Text, User};
+use crate::k8s::event::{Annotations, Raw, ResponseStatus, Told};
 
 /// How the log backend begins an event.
 pub(super) const START: &[u8] = br#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":""#;
@@ -27,16 +25,16 @@ pub struct Fields {
     stage: Span,
     request_uri: Span,
     verb: Span,
-    client: ClientFields,
+    pub(super) client: ClientFields,
+    /// Where the client is kept, if it was met before. Then nothing else is known of it here.
+    pub(super) met: Option<Slot>,
     /// From behind the stage to the answer, where fields come in the server's order.
     pub(super) asked: Option<Span>,
-    /// The text that tells of the client, if it was met before.
-    pub(super) client_text: Option<ClientText>,
     object_ref: Option<Span>,
     response_status: Option<StatusFields>,
     received: Span,
     ended: Span,
-    annotations: Option<AnnotationFields>,
+    annotations: AnnotationFields,
 }
 
 impl Fields {
@@ -62,7 +60,10 @@ impl Fields {
         let start = scan.mark();
         fields.request_uri = scan.string_behind(br#","requestURI":""#)?;
         fields.verb = scan.string_behind(br#","verb":""#)?;
-        (fields.client, fields.client_text) = recent.take(&mut scan, ClientFields::take)?;
+        match recent.pass(&mut scan, ClientFields::take)? {
+            Passed::Again(slot) => fields.met = Some(slot),
+            Passed::Read(client) => fields.client = client,
+        }
         if scan.has(br#","objectRef":"#) {
             fields.object_ref = Some(reference_in_server_order(&mut scan).or_else(|| raw(&mut scan))?);
         }
@@ -77,9 +78,12 @@ impl Fields {
         }
         fields.received = scan.string_behind(br#","requestReceivedTimestamp":""#)?;
         fields.ended = scan.string_behind(br#","stageTimestamp":""#)?;
-        if scan.has(br#","annotations":"#) {
-            fields.annotations =
-                Some(annotations_in_server_order(&mut scan).or_else(|| annotations(&mut scan))?);
+        if scan.has(br#","annotations":"#) && !recent.passes_annotations(fields.met, &mut scan) {
+            let start = scan.mark();
+            match annotations_in_server_order(&mut scan) {
+                Some(()) => recent.keep_annotations(fields.met, scan.since(start)),
+                None => fields.annotations = annotations(&mut scan)?,
+            }
         }
         (scan.has(b"}") && scan.at() == text.len()).then_some(fields)
     }
@@ -109,7 +113,7 @@ impl Fields {
             b"sourceIPs" => self.client.source_ips = Some(met.once(10).and_then(|()| raw(scan))?),
             b"objectRef" => self.object_ref = Some(met.once(11).and_then(|()| raw(scan))?),
             b"responseStatus" => self.response_status = Some(met.once(12).and_then(|()| status(scan))?),
-            b"annotations" => self.annotations = Some(met.once(13).and_then(|()| annotations(scan))?),
+            b"annotations" => self.annotations = met.once(13).and_then(|()| annotations(scan))?,
             b"impersonatedUser" => {
                 self.client.impersonated_user = Some(met.once(14).and_then(|()| user(scan))?);
             }
@@ -154,46 +158,27 @@ impl Fields {
                 undo(&mut extra.node_name)?;
             }
         }
-        if let Some(annotations) = &mut self.annotations {
-            undo(&mut annotations.total)?;
-            undo(&mut annotations.etcd)?;
-            undo(&mut annotations.decode_response_object)?;
-            undo(&mut annotations.deprecated)?;
-            undo(&mut annotations.truncated)?;
-            undo(&mut annotations.removed_release)?;
+        let AnnotationFields { total, etcd, decode_response_object, deprecated, truncated, removed_release } =
+            &mut self.annotations;
+        for annotation in [total, etcd, decode_response_object, deprecated, truncated, removed_release] {
+            undo(annotation)?;
         }
         Some(())
     }
 
-    /// Whether a field holds escapes beside the target, in which servers write `&` as one.
+    /// Whether a field may hold escapes beside the target, in which servers write `&` as one.
     fn has_other_escapes(&self) -> bool {
-        let user = |user: &UserFields| {
-            let extra = user.extra.unwrap_or_default();
-            user.username.escaped | extra.pod_name.escaped | extra.node_name.escaped
-        };
-        let ClientFields { user: asking, impersonated_user, user_agent, .. } = &self.client;
-        let users = asking.as_ref().is_some_and(user) | impersonated_user.as_ref().is_some_and(user);
         let names = self.kind.escaped | self.api_version.escaped | self.audit_id.escaped;
         let others = self.stage.escaped | self.verb.escaped | self.received.escaped | self.ended.escaped;
-        let annotations = self.annotations.as_ref().is_some_and(|own| *own != AnnotationFields::default());
-        users | names | others | user_agent.escaped | annotations
+        names | others | self.annotations.are_some() || (self.met.is_none() && self.client.has_escapes())
     }
 
-    /// The event. `text` is the line, and `meant` is what [`Fields::unescape`] filled.
+    /// The event. `text` is the line, `meant` is what [`Fields::unescape`] filled, and `recent` found the fields.
     #[must_use]
-    pub fn event<'e>(&self, text: &'e str, meant: &'e str) -> Event<'e> {
-        let of = |span: Span| {
-            let text = if span.escaped { meant } else { text };
-            Text(Cow::Borrowed(&text[span.range()]))
-        };
+    pub fn event<'e>(&self, text: &'e str, meant: &'e str, recent: &'e RecentClients) -> Event<'e> {
+        let of = |span: Span| span.text(text, meant);
         let raw = |span: Span| Raw(&text[span.range()]);
-        let user = |user: UserFields| User {
-            username: of(user.username),
-            extra: user.extra.map(|extra| Extra {
-                pod_name: First(of(extra.pod_name)),
-                node_name: First(of(extra.node_name)),
-            }),
-        };
+        let own = &self.annotations;
         Event {
             kind: of(self.kind),
             api_version: of(self.api_version),
@@ -201,36 +186,26 @@ impl Fields {
             stage_name: of(self.stage),
             request_uri: of(self.request_uri),
             verb: of(self.verb),
-            user: self.client.user.map(user),
-            impersonated_user: self.client.impersonated_user.map(user),
-            user_agent: of(self.client.user_agent),
+            caller: match self.met {
+                Some(slot) => recent.met(slot),
+                None => Told::Read(self.client.caller(text, meant)),
+            },
             object_ref: self.object_ref.map(raw),
             object: None,
-            source_ips: self.client.source_ips.map(raw),
             timestamp_v1alpha1: None,
             k8s_audit_level: None,
             response_status: self.response_status.map(|status| ResponseStatus { code: status.code }),
             request_received_timestamp: of(self.received),
             stage_timestamp: of(self.ended),
-            as_written: AsWritten {
-                client: self.client_text,
-                asked: self.asked.map(|span| &text[span.range()]),
-            },
-            // Most have none that is asked for.
-            annotations: self.annotations.map(|own| {
-                if own == AnnotationFields::default() {
-                    Annotations::default()
-                } else {
-                    Annotations {
-                        total: of(own.total),
-                        etcd: of(own.etcd),
-                        decode_response_object: of(own.decode_response_object),
-                        deprecated: of(own.deprecated),
-                        truncated: of(own.truncated),
-                        removed_release: of(own.removed_release),
-                    }
-                }
+            annotations: own.are_some().then(|| Annotations {
+                total: of(own.total),
+                etcd: of(own.etcd),
+                decode_response_object: of(own.decode_response_object),
+                deprecated: of(own.deprecated),
+                truncated: of(own.truncated),
+                removed_release: of(own.removed_release),
             }),
+            asked_as_written: self.asked.map(|span| &text[span.range()]),
         }
     }
 }

@@ -1,6 +1,9 @@
 //! The objects within an event, of which a few fields each are needed.
 
+use std::borrow::Cow;
+
 use super::scan::{Scan, Span};
+use crate::k8s::event::{Caller, Extra, First, Raw, Text, User};
 
 /// The fields that tell of the client, which the server writes one behind the other.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +25,34 @@ impl ClientFields {
         }
     }
 
+    /// What they tell. `text` is where they stand, and `meant` where what they mean was put that hold escapes.
+    pub fn caller<'e>(&self, text: &'e str, meant: &'e str) -> Caller<'e> {
+        let of = |span: Span| span.text(text, meant);
+        let user = |user: UserFields| User {
+            username: of(user.username),
+            extra: user.extra.map(|extra| Extra {
+                pod_name: First(of(extra.pod_name)),
+                node_name: First(of(extra.node_name)),
+            }),
+        };
+        Caller {
+            user: self.user.map(user),
+            impersonated_user: self.impersonated_user.map(user),
+            source_ips: self.source_ips.map(|span| Raw(&text[span.range()])),
+            user_agent: of(self.user_agent),
+        }
+    }
+
+    /// Whether one of them holds escapes.
+    pub fn has_escapes(&self) -> bool {
+        let user = |user: &UserFields| {
+            let extra = user.extra.unwrap_or_default();
+            user.username.escaped | extra.pod_name.escaped | extra.node_name.escaped
+        };
+        let users = self.user.as_ref().is_some_and(user) | self.impersonated_user.as_ref().is_some_and(user);
+        users | self.user_agent.escaped
+    }
+
     /// Takes them.
     pub fn take(scan: &mut Scan<'_>) -> Option<Self> {
         let mut client = Self::default();
@@ -38,6 +69,14 @@ impl ClientFields {
             client.user_agent = scan.string_end()?;
         }
         Some(client)
+    }
+}
+
+impl Span {
+    /// What stands there; `meant` is where what it means was put if it holds escapes.
+    pub fn text<'e>(self, text: &'e str, meant: &'e str) -> Text<'e> {
+        let text = if self.escaped { meant } else { text };
+        Text(Cow::Borrowed(&text[self.range()]))
     }
 }
 
@@ -76,6 +115,16 @@ pub(super) struct AnnotationFields {
     pub deprecated: Span,
     pub truncated: Span,
     pub removed_release: Span,
+}
+
+impl AnnotationFields {
+    /// Whether one of them is there and says anything.
+    pub fn are_some(&self) -> bool {
+        let Self { total, etcd, decode_response_object, deprecated, truncated, removed_release } = self;
+        [total, etcd, decode_response_object, deprecated, truncated, removed_release]
+            .into_iter()
+            .any(|span| span.start < span.end)
+    }
 }
 
 /// Which fields were met: a second one of a name is for `serde_json` to refuse.
@@ -262,8 +311,9 @@ pub(super) fn status(scan: &mut Scan<'_>) -> Option<StatusFields> {
     Some(StatusFields { code })
 }
 
-/// Takes what the server writes of a request that was quick; `None`, with the place as it was, for anything else.
-pub(super) fn annotations_in_server_order(scan: &mut Scan<'_>) -> Option<AnnotationFields> {
+/// Takes what the server writes of a request that was quick, of which nothing is needed; `None`, with the place as it was,
+/// for anything else.
+pub(super) fn annotations_in_server_order(scan: &mut Scan<'_>) -> Option<()> {
     let start = scan.at();
     let mut take = || {
         scan.string_behind(br#"{"authorization.k8s.io/decision":""#)?;
@@ -274,7 +324,7 @@ pub(super) fn annotations_in_server_order(scan: &mut Scan<'_>) -> Option<Annotat
     if took.is_none() {
         scan.back_to(start);
     }
-    took.map(|()| AnnotationFields::default())
+    took
 }
 
 pub(super) fn annotations(scan: &mut Scan<'_>) -> Option<AnnotationFields> {

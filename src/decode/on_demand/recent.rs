@@ -9,7 +9,7 @@ use rustc_hash::FxHasher;
 
 use super::objects::ClientFields;
 use super::scan::Scan;
-use crate::k8s::event::ClientText;
+use crate::k8s::event::{Caller, CallerText, Keeper, Told};
 
 /// How many are remembered at first, and at most.
 const FIRST_SLOTS: usize = 1 << 4;
@@ -39,7 +39,7 @@ struct User {
     /// Where the texts of its clients begin to differ, if several are known.
     differ: Option<usize>,
     /// The text of one of them.
-    text: Vec<u8>,
+    text: String,
 }
 
 /// A client.
@@ -47,33 +47,81 @@ struct User {
 struct Known {
     /// By this it has its slot.
     hash: u64,
-    text: Vec<u8>,
+    text: String,
     /// Its fields, by their places in the text.
     fields: ClientFields,
-    name: Option<ClientText>,
+    name: Option<CallerText>,
+    /// Annotations of its last request of which nothing was needed.
+    annotations: Vec<u8>,
+}
+
+/// Where a client is kept, as long as no other one is met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Slot(usize);
+
+/// What was passed over.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Passed {
+    /// The text of a client that was met before.
+    Again(Slot),
+    /// That of another, which was read.
+    Read(ClientFields),
+}
+
+impl Keeper for Known {
+    fn caller(&self) -> Caller<'_> {
+        // Of what is kept nothing holds escapes.
+        self.fields.caller(&self.text, "")
+    }
 }
 
 impl RecentClients {
     /// Takes what tells of the client with `read`, or passes over it where the same was read before.
-    pub(super) fn take(
+    pub(super) fn pass(
         &mut self,
         scan: &mut Scan<'_>,
         read: impl FnOnce(&mut Scan<'_>) -> Option<ClientFields>,
-    ) -> Option<(ClientFields, Option<ClientText>)> {
+    ) -> Option<Passed> {
         let (start, rest) = (scan.mark(), scan.rest());
-        let Some(hash) = user_hash(scan) else { return read(scan).map(|fields| (fields, None)) };
-        let known = self.known.get(slot_of(self.hash(hash, rest), &self.known));
-        if let Some(known) = known.filter(|known| !known.text.is_empty() && rest.starts_with(&known.text)) {
+        let Some(hash) = user_hash(scan) else { return read(scan).map(Passed::Read) };
+        let slot = slot_of(self.hash(hash, rest), &self.known);
+        let known = self.known.get(slot);
+        if let Some(known) = known.filter(|own| own.name.is_some() && rest.starts_with(own.text.as_bytes())) {
             scan.back_to(start as usize + known.text.len());
-            return Some((known.fields.moved(start), known.name));
+            return Some(Passed::Again(Slot(slot)));
         }
         scan.back_to(start as usize);
         let fields = read(scan)?;
-        let length = scan.at() - start as usize;
-        if length <= MAX_TEXT {
-            self.remember(hash, rest, length, fields.moved(start.wrapping_neg()));
+        let text = scan.since(start);
+        if text.len() <= MAX_TEXT
+            && !fields.has_escapes()
+            && let Ok(text) = std::str::from_utf8(text)
+        {
+            self.remember(hash, rest, text, fields.moved(start.wrapping_neg()));
         }
-        Some((fields, None))
+        Some(Passed::Read(fields))
+    }
+
+    /// What is kept of a client.
+    pub(super) fn met(&self, slot: Slot) -> Told<'_> {
+        let known = &self.known[slot.0];
+        known.name.map_or_else(Told::default, |name| Told::Again(name, known))
+    }
+
+    /// Takes annotations if they are the same as those of the client's last request.
+    pub(super) fn passes_annotations(&self, of: Option<Slot>, scan: &mut Scan<'_>) -> bool {
+        let Some(Slot(slot)) = of else { return false };
+        let same = &self.known[slot].annotations;
+        !same.is_empty() && scan.has(same)
+    }
+
+    /// Keeps annotations of which nothing is needed.
+    pub(super) fn keep_annotations(&mut self, of: Option<Slot>, text: &[u8]) {
+        if let Some(Slot(slot)) = of.filter(|_| text.len() <= MAX_TEXT) {
+            let own = &mut self.known[slot].annotations;
+            own.clear();
+            own.extend_from_slice(text);
+        }
     }
 
     /// The hash of a client, by what follows where those of its user differ. `rest` begins with its text.
@@ -87,19 +135,18 @@ impl RecentClients {
         hasher.finish()
     }
 
-    /// Keeps what was read of the first so many bytes.
-    fn remember(&mut self, hash: u64, rest: &[u8], length: usize, fields: ClientFields) {
+    /// Keeps what was read of a text, with which `rest` begins.
+    fn remember(&mut self, hash: u64, rest: &[u8], text: &str, fields: ClientFields) {
         self.grow();
-        let text = &rest[..length];
         let slot = slot_of(hash, &self.users);
         let user = &mut self.users[slot];
         if user.hash != hash {
             user.hash = hash;
             user.differ = None;
             user.text.clear();
-            user.text.extend_from_slice(text);
+            user.text.push_str(text);
         } else if user.text != text {
-            let same = user.text.iter().zip(text).take_while(|(own, other)| own == other).count();
+            let same = user.text.bytes().zip(text.bytes()).take_while(|(own, other)| own == other).count();
             user.differ = Some(user.differ.map_or(same, |before| before.min(same)));
         }
         let hash = self.hash(hash, rest);
@@ -107,9 +154,10 @@ impl RecentClients {
         let known = &mut self.known[slot];
         known.hash = hash;
         known.text.clear();
-        known.text.extend_from_slice(text);
+        known.text.push_str(text);
         known.fields = fields;
-        known.name = Some(ClientText::another());
+        known.name = Some(CallerText::another());
+        known.annotations.clear();
     }
 
     /// Makes room where a quarter as many slots were filled as there are: few must share one.
@@ -159,7 +207,7 @@ mod tests {
     fn is_read(recent: &mut RecentClients, text: &str) -> bool {
         let mut was_read = false;
         let mut scan = Scan::new(text).expect("a short text");
-        let taken = recent.take(&mut scan, |scan| {
+        let taken = recent.pass(&mut scan, |scan| {
             was_read = true;
             scan.back_to(text.find(",\"objectRef\"").expect("it is there"));
             Some(ClientFields::default())

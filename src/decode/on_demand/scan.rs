@@ -69,6 +69,11 @@ impl<'t> Scan<'t> {
         &self.text[self.at..]
     }
 
+    /// What was taken from a place on.
+    pub fn since(&self, start: u32) -> &'t [u8] {
+        &self.text[start as usize..self.at]
+    }
+
     /// Goes back to a place that was passed.
     pub fn back_to(&mut self, at: usize) {
         self.at = at;
