@@ -12,6 +12,7 @@ pub mod input;
 pub mod live;
 pub mod lives;
 mod load;
+mod packed;
 pub mod row;
 pub mod row_name;
 pub mod seen;

@@ -1,0 +1,166 @@
+//! Counts by number, ascending, in four bytes each: as most numbers of a row lie close together and most counts are small,
+//! two bytes tell how far a number is from where they begin, and two its count. What does not fit is kept beside them.
+
+use std::collections::BTreeMap;
+
+use super::sorted::add_sorted;
+
+/// How far below the first number that comes others may lie at least: those of a log come nearly in their order.
+const BELOW: u32 = 1 << 13;
+/// They begin at a multiple of this: those of two workers mostly at the same.
+const ALIGNED: u32 = 1 << 12;
+/// Where in a packed number its count is.
+const COUNT: u32 = (1 << 16) - 1;
+
+/// Numbers, each with a count above 0.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Packed {
+    /// Distance from `base` in the upper 16 bits, count in the lower.
+    near: Vec<u32>,
+    base: u32,
+    /// Numbers too far from the others, or with too large a count.
+    others: Option<Box<BTreeMap<u32, u32>>>,
+}
+
+impl Packed {
+    /// Adds to the count of a number.
+    pub fn add(&mut self, number: u32, count: u32) {
+        if self.near.is_empty() {
+            self.base = number.saturating_sub(BELOW) / ALIGNED * ALIGNED;
+        }
+        match number.checked_sub(self.base).and_then(|distance| u16::try_from(distance).ok()) {
+            Some(distance) => self.add_near(number, distance, count),
+            None => self.add_other(number, count),
+        }
+    }
+
+    fn add_near(&mut self, number: u32, distance: u16, count: u32) {
+        let key = u32::from(distance);
+        let at = match self.near.last() {
+            Some(last) if last >> 16 == key => Ok(self.near.len() - 1),
+            Some(last) if last >> 16 > key => self.near.binary_search_by_key(&key, |packed| packed >> 16),
+            _ => Err(self.near.len()),
+        };
+        let before = at.map_or(0, |at| self.near[at] & COUNT);
+        let is_among_others = || self.others.as_ref().is_some_and(|others| others.contains_key(&number));
+        let sum = before.saturating_add(count);
+        match at {
+            Ok(at) if sum <= COUNT => self.near[at] = key << 16 | sum,
+            Err(at) if sum <= COUNT && !is_among_others() => {
+                if self.near.len() == self.near.capacity() {
+                    self.near.reserve_exact(self.near.len().clamp(4, 32).max(self.near.len() / 4));
+                }
+                self.near.insert(at, key << 16 | sum);
+            }
+            _ => {
+                if let Ok(at) = at {
+                    self.near.remove(at);
+                }
+                self.add_other(number, sum);
+            }
+        }
+    }
+
+    fn add_other(&mut self, number: u32, count: u32) {
+        let own = self.others.get_or_insert_default().entry(number).or_default();
+        *own = own.saturating_add(count);
+    }
+
+    /// Adds the counts of others.
+    pub fn add_all(&mut self, other: &Self) {
+        let alike = self.base == other.base && self.others.is_none() && other.others.is_none();
+        if alike && self.largest() + other.largest() <= COUNT {
+            return add_sorted(
+                &mut self.near,
+                &other.near,
+                |packed| packed >> 16,
+                |own, other| *own += other & COUNT,
+            );
+        }
+        let own = std::mem::take(self);
+        *self = ascending(own.iter(), other.iter()).collect();
+    }
+
+    /// The largest count of those that lie close together.
+    fn largest(&self) -> u32 {
+        self.near.iter().map(|packed| packed & COUNT).max().unwrap_or(0)
+    }
+
+    /// How many numbers there are.
+    pub fn len(&self) -> usize {
+        self.near.len() + self.others.as_ref().map_or(0, |others| others.len())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The numbers with their counts, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
+        let near = self.near.iter().map(|packed| (self.base + (packed >> 16), packed & COUNT));
+        let others = self.others.iter().flat_map(|others| others.iter());
+        ascending(near, others.map(|(number, count)| (*number, *count)))
+    }
+}
+
+/// Two ascending lists as one.
+fn ascending(
+    one: impl Iterator<Item = (u32, u32)>,
+    two: impl Iterator<Item = (u32, u32)>,
+) -> impl Iterator<Item = (u32, u32)> {
+    let (mut one, mut two) = (one.peekable(), two.peekable());
+    std::iter::from_fn(move || match (one.peek(), two.peek()) {
+        (Some(own), Some(other)) if own > other => two.next(),
+        (None, _) => two.next(),
+        _ => one.next(),
+    })
+}
+
+impl FromIterator<(u32, u32)> for Packed {
+    fn from_iter<I: IntoIterator<Item = (u32, u32)>>(counts: I) -> Self {
+        let mut packed = Self::default();
+        counts.into_iter().for_each(|(number, count)| packed.add(number, count));
+        packed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn counts() -> impl Strategy<Value = Vec<(u32, u32)>> {
+        let number = prop_oneof![29_000_000_u32..29_000_040, 29_060_000_u32..29_070_000, any::<u32>()];
+        let count = prop_oneof![1_u32..9, 65_530_u32..65_540, Just(u32::MAX)];
+        prop::collection::vec((number, count), 0..60)
+    }
+
+    fn naive(counts: &[(u32, u32)]) -> Vec<(u32, u32)> {
+        let mut naive: BTreeMap<u32, u32> = BTreeMap::new();
+        for (number, count) in counts {
+            let own = naive.entry(*number).or_default();
+            *own = own.saturating_add(*count);
+        }
+        naive.into_iter().collect()
+    }
+
+    proptest! {
+        #[test]
+        fn counts_are_those_of_a_map(one in counts(), two in counts()) {
+            let (mut packed, other): (Packed, Packed) =
+                (one.iter().copied().collect(), two.iter().copied().collect());
+            let all = naive(&one);
+            prop_assert_eq!(packed.len(), all.len());
+            prop_assert_eq!(packed.iter().collect::<Vec<_>>(), all);
+            packed.add_all(&other);
+            prop_assert_eq!(packed.iter().collect::<Vec<_>>(), naive(&[one, two].concat()));
+        }
+    }
+
+    #[test]
+    fn what_lies_together_takes_four_bytes() {
+        let packed: Packed = (0..1_000).map(|number| (29_500_000 - number, 60_000)).collect();
+        assert_eq!((packed.near.len(), packed.others.is_none()), (1_000, true));
+    }
+}
