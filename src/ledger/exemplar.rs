@@ -166,7 +166,11 @@ pub fn shown_uri(uri: &str) -> Box<str> {
     };
     // What is as long as is kept was cut, but for one in thousands.
     let was_cut = uri.len() + char::MAX_LEN_UTF8 > MAX_KEPT_URI;
-    if shown.len() > MAX_URI || was_cut { format!("{}…", prefix(&shown, MAX_URI)).into() } else { shown.into() }
+    if shown.len() > MAX_URI || was_cut {
+        format!("{}…", prefix(&shown, MAX_URI)).into()
+    } else {
+        shown.into()
+    }
 }
 
 /// Whether a pair of a query may hold a continue token. Most can be told not to by the length of their key.

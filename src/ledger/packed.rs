@@ -1,6 +1,7 @@
 //! Counts by number, ascending, in four bytes each: as most numbers of a row lie close together and most counts are small,
 //! two bytes tell how far a number is from where they begin, and two its count. What does not fit is kept beside them.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::sorted::add_sorted;
@@ -68,22 +69,34 @@ impl Packed {
 
     /// Adds the counts of others.
     pub fn add_all(&mut self, other: &Self) {
-        let alike = self.base == other.base && self.others.is_none() && other.others.is_none();
-        if alike && self.largest() + other.largest() <= COUNT {
-            return add_sorted(
-                &mut self.near,
-                &other.near,
-                |packed| packed >> 16,
-                |own, other| *own += other & COUNT,
-            );
+        if self.is_empty() {
+            return self.clone_from(other);
+        }
+        if self.base == other.base && self.others.is_none() && other.others.is_none() {
+            let mut too_large = Vec::new();
+            let add = |own: &mut u32, other: &u32| {
+                if (*own & COUNT) + (other & COUNT) <= COUNT {
+                    *own += other & COUNT;
+                } else {
+                    too_large.push(*other);
+                }
+            };
+            add_sorted(&mut self.near, &other.near, |packed| packed >> 16, add);
+            return too_large
+                .into_iter()
+                .for_each(|packed| self.add(self.base + (packed >> 16), packed & COUNT));
         }
         let own = std::mem::take(self);
         *self = ascending(own.iter(), other.iter()).collect();
     }
 
-    /// The largest count of those that lie close together.
-    fn largest(&self) -> u32 {
-        self.near.iter().map(|packed| packed & COUNT).max().unwrap_or(0)
+    /// The number with the largest count, and that: of several, the first.
+    pub fn largest(&self) -> Option<(u32, u32)> {
+        let near = self.near.iter().rev().max_by_key(|packed| *packed & COUNT);
+        let near = near.map(|packed| (self.base + (packed >> 16), packed & COUNT));
+        let others =
+            self.others.iter().flat_map(|others| others.iter()).map(|(number, count)| (*number, *count));
+        near.into_iter().chain(others).max_by_key(|(number, count)| (*count, Reverse(*number)))
     }
 
     /// How many numbers there are.
@@ -152,6 +165,8 @@ mod tests {
                 (one.iter().copied().collect(), two.iter().copied().collect());
             let all = naive(&one);
             prop_assert_eq!(packed.len(), all.len());
+            let largest = all.iter().copied().max_by_key(|(number, count)| (*count, Reverse(*number)));
+            prop_assert_eq!(packed.largest(), largest);
             prop_assert_eq!(packed.iter().collect::<Vec<_>>(), all);
             packed.add_all(&other);
             prop_assert_eq!(packed.iter().collect::<Vec<_>>(), naive(&[one, two].concat()));

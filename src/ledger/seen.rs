@@ -168,8 +168,7 @@ impl Seen {
     /// Notes events that were received at the same time, in their order.
     pub fn insert_each<const N: usize>(&self, hashes: [u64; N], at: i64) -> [bool; N] {
         let table = table_of(at);
-        let mut shard = self.shard(table);
-        hashes.map(|hash| shard.insert(hash, table, self.bounded))
+        self.shard(table).insert(hashes, table, self.bounded)
     }
 
     /// Notes an entry by the first of what it may be known by; false, and not noted, if one of these was noted already.
@@ -192,31 +191,29 @@ impl Seen {
 }
 
 impl Shard {
-    fn insert(&mut self, hash: u64, table: i64, bounded: bool) -> bool {
+    fn insert<const N: usize>(&mut self, hashes: [u64; N], table: i64, bounded: bool) -> [bool; N] {
         let Self { tables, order, events } = self;
-        if let Some(own) = tables.get_mut(&table) {
-            if !own.insert(hash) {
-                return false;
-            }
-        } else {
+        let begun = order.len();
+        let own = tables.entry(table).or_insert_with(|| {
             // Times that stand by themselves must not take much memory.
-            let others = *events / order.len().max(1);
-            let mut own = HashTable::with_capacity(others.min(AT_FIRST));
-            own.insert_unique(hash, hash, |own| *own);
-            tables.insert(table, Table::Open(own));
+            let others = *events / begun.max(1);
             order.push_back(table);
+            Table::Open(HashTable::with_capacity(others.min(AT_FIRST)))
+        });
+        let are_new = hashes.map(|hash| own.insert(hash));
+        *events += are_new.iter().filter(|is_new| **is_new).count();
+        if order.len() > begun {
             let late = order.len().checked_sub(STILL_OPEN + 1).and_then(|late| order.get(late));
             if let Some(late) = late.and_then(|late| tables.get_mut(late)) {
                 late.close();
             }
         }
-        *events += 1;
         // What was begun last is kept, however large it is.
         while bounded && order.len() > 1 && (*events > PER_SHARD || order.len() > SLOTS_PER_SHARD) {
             let oldest = order.pop_front().and_then(|oldest| tables.remove(&oldest));
             *events -= oldest.map_or(0, |table| table.len());
         }
-        true
+        are_new
     }
 }
 

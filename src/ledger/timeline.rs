@@ -163,9 +163,7 @@ impl Timeline {
     }
 
     fn settled_rate(&self) -> Option<Rate> {
-        // Of several, the first.
-        let busier = |most: (u32, u32), next: (u32, u32)| if next.1 > most.1 { next } else { most };
-        let (window, peak) = self.windows.iter().reduce(busier)?;
+        let (window, peak) = self.windows.largest()?;
         Some(Rate {
             peak: u64::from(peak),
             peak_at: (i64::from(window) << self.shift) * 60_000_000,

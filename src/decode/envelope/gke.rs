@@ -78,8 +78,13 @@ pub fn open(text: &str) -> Option<Content<'_>> {
         stage_name: Text::from("ResponseComplete".to_owned()),
         verb: verb.into(),
         caller: Told::Read(Caller {
-            user: payload.authentication_info.map(|info| User { username: info.principal_email, extra: None }),
-            user_agent: payload.request_metadata.map(|data| data.caller_supplied_user_agent).unwrap_or_default(),
+            user: payload
+                .authentication_info
+                .map(|info| User { username: info.principal_email, extra: None }),
+            user_agent: payload
+                .request_metadata
+                .map(|data| data.caller_supplied_user_agent)
+                .unwrap_or_default(),
             ..Caller::default()
         }),
         object: Some(Box::new(if payload.resource_name.is_empty() {

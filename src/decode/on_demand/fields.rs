@@ -187,7 +187,10 @@ impl Fields {
             request_uri: of(self.request_uri),
             verb: of(self.verb),
             caller: match self.met {
-                Some(slot) => recent.met(slot),
+                Some(slot) => {
+                    let (text, keeper) = recent.met(slot);
+                    Told::Again(text, keeper)
+                }
                 None => Told::Read(self.client.caller(text, meant)),
             },
             object_ref: self.object_ref.map(raw),

@@ -9,7 +9,7 @@ use rustc_hash::FxHasher;
 
 use super::objects::ClientFields;
 use super::scan::Scan;
-use crate::k8s::event::{Caller, CallerText, Keeper, Told};
+use crate::k8s::event::{Caller, CallerText, Keeper};
 
 /// How many are remembered at first, and at most.
 const FIRST_SLOTS: usize = 1 << 4;
@@ -102,10 +102,10 @@ impl RecentClients {
         Some(Passed::Read(fields))
     }
 
-    /// What is kept of a client.
-    pub(super) fn met(&self, slot: Slot) -> Told<'_> {
-        let known = &self.known[slot.0];
-        known.name.map_or_else(Told::default, |name| Told::Again(name, known))
+    /// A client that was met: its text, and who keeps it.
+    pub(super) fn met(&self, Slot(slot): Slot) -> (CallerText, &dyn Keeper) {
+        let known = &self.known[slot];
+        (known.name.expect("it was met"), known)
     }
 
     /// Takes annotations if they are the same as those of the client's last request.
