@@ -2,10 +2,11 @@
 
 #![cfg(feature = "tables")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 
 use kubetoll::apiserver::Server;
@@ -18,7 +19,7 @@ use kubetoll::render::export::{COLUMNS, ExportError, SCHEMA_VERSION, TableFormat
 use kubetoll::report::v1::Shape;
 use kubetoll::report::{self, Context, Report, Shown, VersionSource};
 use kubetoll::rules::{Policy, RuleSet};
-use polars::prelude::{CsvReadOptions, DataFrame, DataType, ParquetReader, SerReader};
+use polars::prelude::{DataFrame, DataType, ParquetReader, SerReader};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -172,10 +173,11 @@ fn read_parquet(path: &Path) -> DataFrame {
     ParquetReader::new(File::open(path).expect("the file")).finish().expect("Parquet")
 }
 
-fn read_csv(path: &Path) -> DataFrame {
-    let options = CsvReadOptions::default().with_has_header(true);
-    let reader = options.try_into_reader_with_file_path(Some(path.to_owned())).expect("the file");
-    reader.finish().expect("CSV")
+/// The columns' names, and the rows' cells by these.
+fn read_csv(path: &Path) -> (Vec<String>, Vec<BTreeMap<String, String>>) {
+    let mut reader = csv::Reader::from_path(path).expect("the file");
+    let names = reader.headers().expect("a header").iter().map(str::to_owned).collect();
+    (names, reader.deserialize().map(|row| row.expect("a row")).collect())
 }
 
 #[test]
@@ -243,24 +245,81 @@ fn parquet_states_its_version() {
 #[test]
 fn csv_holds_the_totals_and_no_formula() {
     let (_directory, report, path) = exported(TableFormat::Csv, &log());
-    let table = read_csv(&path);
-    assert_eq!(table.height(), shapes(&report));
-    assert_eq!(sums(&table), totals(&report));
-    let header: Vec<&str> = table.get_column_names().into_iter().map(AsRef::as_ref).collect();
-    assert_eq!(header, COLUMNS.iter().map(|column| column.name).collect::<Vec<_>>());
-    for column in table.columns().iter().filter(|column| column.dtype() == &DataType::String) {
-        for cell in texts(&table, column.name()) {
-            assert!(!cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']), "{}: {cell:?}", column.name());
-            assert!(!cell.contains(|c: char| c.is_control() && !"\t\r\n".contains(c)), "{cell:?}");
-        }
+    let (names, rows) = read_csv(&path);
+    assert_eq!(names, COLUMNS.iter().map(|column| column.name).collect::<Vec<_>>());
+    assert_eq!(rows.len(), shapes(&report));
+    let sum = |name: &&str| rows.iter().map(|row| row[*name].parse::<u64>().expect("a number")).sum::<u64>();
+    assert_eq!(SUMMED.iter().map(sum).collect::<Vec<_>>(), totals(&report));
+    for cell in rows.iter().flat_map(BTreeMap::values) {
+        assert!(!cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']), "{cell:?}");
+        assert!(!cell.contains(|c: char| c.is_control() && !"\t\r\n".contains(c)), "{cell:?}");
     }
-    let clients = texts(&table, "client");
+    let texts = |name: &str| rows.iter().map(|row| row[name].clone()).collect::<BTreeSet<_>>();
+    let clients = texts("client");
     assert!(clients.contains(&format!("'{HOSTILE_USER}")), "{clients:?}");
     assert!(clients.contains("'@alice\r\n'=1"), "{clients:?}");
     let uri = "/api/v1/secrets?=1,2;'=HYPERLINK(\"http://x\")\n'@SUM(A1)\\u{1b}[31m";
-    assert!(texts(&table, "example_request_uri").contains(uri));
+    assert!(texts("example_request_uri").contains(uri));
     let text = fs::read_to_string(&path).expect("the file");
     assert!(text.contains(&format!("\"{}\"", uri.replace('"', "\"\""))), "quoted, and quotes in it doubled");
+}
+
+/// What CSV tells apart in the same way as the other formats: a text from a null, and one number from another.
+#[test]
+fn cells_are_in_csv_what_they_are_in_ndjson() {
+    let (directory, report, path) = exported(TableFormat::Csv, &log());
+    let (_, cells) = read_csv(&path);
+    let ndjson = directory.path().join("rows.ndjson");
+    write(&report, TableFormat::Ndjson, &ndjson).expect("a file of rows");
+    let ndjson = fs::read_to_string(ndjson).expect("the file");
+    let rows: Vec<Value> = ndjson.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(cells.len(), rows.len());
+    for (name, cell, value) in cells
+        .iter()
+        .zip(&rows)
+        .flat_map(|(cells, row)| cells.iter().map(|(name, cell)| (name, cell, &row[name])))
+    {
+        match value {
+            Value::Null => assert_eq!(cell, "", "{name}"),
+            Value::Number(_) | Value::Bool(_) => assert_eq!(*cell, value.to_string(), "{name}"),
+            Value::String(text) => assert_eq!(cell.is_empty(), text.is_empty(), "{name}"),
+            Value::Array(items) => assert_eq!(cell.is_empty(), items.is_empty(), "{name}"),
+            Value::Object(_) => panic!("{name} is an object"),
+        }
+    }
+    let text = fs::read_to_string(&path).expect("the file");
+    assert!(text.contains(",,") && text.contains(",\"\","), "nulls, and texts that are empty");
+}
+
+/// For rows alone less of a report is made.
+#[test]
+fn rows_alone_are_the_rows_beside_a_report() {
+    let directory = tempfile::tempdir().expect("a directory");
+    // As many that rules find something.
+    let more = (1_000..1_100).map(|id| event(id, "alice", "curl/8", ("list", "/api/v1/pods"), 200, 600));
+    let lines: Vec<String> = log().into_iter().chain(more).map(|event| format!("{event}\n")).collect();
+    fs::write(directory.path().join("audit.log"), lines.concat()).expect("a log");
+    let formats = ["csv", "ndjson", "parquet"];
+    let scan = |name: &str, more: &[&str]| {
+        let tables = formats.map(|format| format!("--format={format}={name}.{format}"));
+        let output = Command::new(env!("CARGO_BIN_EXE_kubetoll"))
+            .args(["scan", "audit.log", "--no-progress", "--fail-on=info,etcd-list"])
+            .args(tables)
+            .args(more)
+            .current_dir(directory.path())
+            .output()
+            .expect("the binary runs");
+        (output.status.code(), String::from_utf8(output.stderr).expect("UTF-8"))
+    };
+    let read = |name: &str| fs::read(directory.path().join(name)).expect("a file");
+    let (alone, beside) = (scan("alone", &[]), scan("beside", &["--format=json=report.json"]));
+    assert_eq!(alone, beside);
+    assert_eq!(alone.0, Some(1), "{}", alone.1);
+    for format in formats {
+        assert!(read(&format!("alone.{format}")) == read(&format!("beside.{format}")), "{format}");
+    }
+    let report: Value = serde_json::from_slice(&read("report.json")).expect("JSON");
+    assert!(report["findings"].as_array().is_some_and(|findings| !findings.is_empty()));
 }
 
 #[test]

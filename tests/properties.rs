@@ -219,11 +219,27 @@ proptest! {
 
 /// A page of a made-up log, and how many findings its report tells.
 fn page(seed: u64, top: usize, shown: Shown) -> (String, usize) {
+    let report = made_up(seed, shown);
+    (render::text::render(&report, &View { top, width: 100 }), report.findings.len())
+}
+
+/// The report of a made-up log.
+fn made_up(seed: u64, shown: Shown) -> Report {
     let log = damaged(seed, 400_000, &[]);
     let (settings, timeline) = (run::settings(1, &[]), upgrade());
     let ledger = run::count(&run::blocks(&log, |_| false), &settings, &timeline);
-    let report = run::report_of(ledger, &run::sources(&[]), &timeline, shown);
-    (render::text::render(&report, &View { top, width: 100 }), report.findings.len())
+    run::report_of(ledger, &run::sources(&[]), &timeline, shown)
+}
+
+#[test]
+fn for_rows_all_is_counted_and_no_finding_is_told() {
+    for seed in 0..4 {
+        let [all, rows] = [Shown::All, Shown::Rows].map(|shown| made_up(seed, shown));
+        assert!(!all.findings.is_empty() && rows.findings.iter().all(|finding| finding.client.is_none()));
+        assert_eq!((rows.finding_counts, rows.rule_failures), (all.finding_counts, all.rule_failures));
+        assert_eq!((rows.totals, rows.input), (all.totals, all.input));
+        assert!(rows.clients == all.clients, "seed {seed}");
+    }
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 A peer answers with one row for each user, impersonated user, user agent, verb, resource, API group and subresource:
 requests that ended, and of these the LISTs without a resourceVersion and those with resourceVersion=0 and a limit.
-kubetoll's report is coarser: nodes are one client, user agents are products, paths outside the API's resources are
-classes. So the peers' rows are folded into these, and nothing else is done to them.
+kubetoll's rows are coarser: nodes are one client, user agents are products, paths outside the API's resources are
+classes, and a row may have several products. So the peers' rows are folded into these, and nothing else is done to them.
 """
 
+import csv
 import json
 import re
 from collections import defaultdict
@@ -62,82 +63,86 @@ def fold(peer_rows):
     return requests, without, zero
 
 
-def of_report(report):
-    """The same of kubetoll's report. A group whose rows mix products has their sum, under None."""
-    groups = defaultdict(list)
-    without, zero = defaultdict(int), defaultdict(int)
-    for account in report["clients"]:
-        who = account["identity"], account["impersonatedBy"]
-        for shape in account["shapes"]:
-            resource = shape["resource"]
-            what = ("" if resource.startswith("(") else resource, shape["subresource"] or "")
-            # What has not ended has no status; the report counts it among the requests.
-            ended = shape["requests"] - shape["statuses"]["none"]
-            groups[*who, shape["verb"], *what].append((shape["products"], ended))
-            if shape["verb"] != "list":
+class Rows:
+    """kubetoll's rows, read from the CSV that it wrote, with counts as numbers.
+
+    CSV has a quote before names that a spreadsheet takes for formulas; these logs have none.
+    """
+
+    def __init__(self, lines):
+        self.all = [
+            row | {name: int(row[name]) for name in ("requests", "events", "status_none")}
+            for row in csv.DictReader(lines)
+        ]
+
+    def folded(self):
+        """Of each group what its rows say, each with its products; and LISTs by client and resource."""
+        requests = defaultdict(list)
+        without, zero = defaultdict(int), defaultdict(int)
+        for row in self.all:
+            who = row["client"], row["impersonated_by"] or None
+            resource = row["resource"]
+            what = ("" if resource.startswith("(") else resource, row["subresource"])
+            # What has not ended has no status; it is counted among the requests.
+            ended = row["requests"] - row["status_none"]
+            requests[*who, row["verb"], *what].append((row["products"].split(","), ended, row["status_none"]))
+            if row["verb"] != "list":
                 continue
-            words = shape["parameters"].split("&")
+            words = row["parameters"].split("&")
             if not any(word.startswith("resourceVersion=") for word in words):
                 without[*who, *what] += ended
             is_page = any(re.match("limit[=<>]", word) and word not in ("limit=0", "limit=(invalid)") for word in words)
             if is_page and "resourceVersion=0" in words:
                 zero[*who, *what] += ended
-    requests = defaultdict(lambda: defaultdict(int))
-    for key, shapes in groups.items():
-        mixed = any(len(products) > 1 for products, _ in shapes)
-        for products, ended in shapes:
-            requests[key][None if mixed else products[0]] += ended
-    return requests, without, zero
+        return requests, without, zero
+
+    def events(self):
+        """Audit events."""
+        return sum(row["events"] for row in self.all)
+
+    def totals(self):
+        """Requests that ended, LISTs without a resourceVersion, LISTs with resourceVersion=0 and a limit; and of the
+        requests those in rows of several products."""
+        requests, without, zero = self.folded()
+        groups = [row for rows in requests.values() for row in rows]
+        ended = sum(count for _, count, _ in groups)
+        mixed = sum(count for products, count, _ in groups if len(products) > 1)
+        return ended, sum(without.values()), sum(zero.values()), mixed
 
 
-def by_product(report):
-    """Requests by client and product: at least, at most. They differ by requests without an end in mixed rows."""
-    bounds = {}
-    for account in report["clients"]:
-        for agent in account["userAgents"]:
-            least = most = agent["requests"]
-            for shape in account["shapes"]:
-                if agent["product"] in shape["products"]:
-                    least -= shape["statuses"]["none"]
-                    most -= shape["statuses"]["none"] if len(shape["products"]) == 1 else 0
-            bounds[account["identity"], account["impersonatedBy"], agent["product"]] = least, most
-    return bounds
+def bounds(rows):
+    """How many requests of a group each product has, at least and at most. They differ where rows have several: each of
+    these sent one of the row's requests, if not one that has not ended."""
+    least, most = defaultdict(int), defaultdict(int)
+    for products, ended, still_open in rows:
+        others = len(products) - 1
+        for name in products:
+            least[name] += ended if not others else 0 if still_open else 1
+            most[name] += ended if not others or still_open else ended - others
+    return {name: (least[name], most[name]) for name in least}
 
 
-def differences(report, peer_rows):
+def differences(rows, peer_rows):
     """Lines that say what a peer counts otherwise than kubetoll; none if they agree."""
-    (own, *own_lists), (other, *other_lists) = of_report(report), fold(peer_rows)
+    (own, *own_lists), (other, *other_lists) = rows.folded(), fold(peer_rows)
     found = []
 
-    def compare(what, key, ours, theirs):
-        if ours != theirs:
+    def compare(what, key, least, most, theirs):
+        if not least <= theirs <= most:
             name = " ".join(str(part) for part in key if part)
+            ours = least if least == most else f"{least} to {most}"
             found.append(f"{what}: {name}: kubetoll {ours}, peer {theirs}")
 
-    products = defaultdict(int)
     for key in sorted(own.keys() | other.keys(), key=repr):
-        theirs = other.get(key, {})
-        for name, count in theirs.items():
-            products[*key[:2], name] += count
-        ours = own.get(key, {})
-        if None in ours:
-            theirs = {None: sum(theirs.values())}
-        for name in sorted(ours.keys() | theirs.keys(), key=repr):
-            compare("requests", (*key, name), ours.get(name, 0), theirs.get(name, 0))
-    for key, (least, most) in by_product(report).items():
-        count = products.pop(key, 0)
-        if not least <= count <= most:
-            found.append(f"requests by product: {key}: kubetoll {least} to {most}, peer {count}")
-    found.extend(f"requests by product: {key}: kubetoll 0, peer {count}" for key, count in products.items() if count)
+        ours, theirs = own.get(key, []), other.get(key, {})
+        ended = sum(count for _, count, _ in ours)
+        compare("requests", key, ended, ended, sum(theirs.values()))
+        products = bounds(ours)
+        for name in sorted(products.keys() | theirs.keys()):
+            compare("requests", (*key, name), *products.get(name, (0, 0)), theirs.get(name, 0))
     names = "LISTs without resourceVersion", "LISTs with resourceVersion=0 and a limit"
     for name, ours, theirs in zip(names, own_lists, other_lists):
         for key in sorted(ours.keys() | theirs.keys(), key=repr):
-            compare(name, key, ours.get(key, 0), theirs.get(key, 0))
+            count = ours.get(key, 0)
+            compare(name, key, count, count, theirs.get(key, 0))
     return found
-
-
-def totals(report):
-    """Requests that ended, LISTs without a resourceVersion, and LISTs with resourceVersion=0 and a limit."""
-    requests, without, zero = of_report(report)
-    ended = sum(count for products in requests.values() for count in products.values())
-    return ended, sum(without.values()), sum(zero.values())

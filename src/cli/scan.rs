@@ -85,8 +85,11 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     Ok(code)
 }
 
-/// Which findings the pages that are asked for have room for: of thousands, a terminal's has some.
+/// Which findings the pages that are asked for have room for: of thousands, a terminal's has some, and rows have none.
 fn shown(args: &ScanArgs, pages: &[Written]) -> Shown {
+    if pages.is_empty() {
+        return Shown::Rows;
+    }
     let are_for_terminals = pages.iter().all(|page| page.page == Page::Text);
     let has_tables = args.format.iter().any(|format| matches!(format, Format::Table(..)));
     if are_for_terminals && !has_tables { Shown::Clients(args.top) } else { Shown::All }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::build::Context;
 use super::minutes::Minutes;
 use super::server_log::{flows, items};
-use super::standing::Shown;
 use super::sums::{Sums, Times, distinct, latency, observed, statuses, sum_observed, sum_statuses};
 use super::words::Words;
 use super::{advice, cost, patterns, v1};
@@ -49,7 +48,7 @@ impl Builder<'_> {
         let mut sums = Sums { costs: cost::Costs::none(self.context.inventory), ..Sums::default() };
         let mut minutes = Minutes::default();
         let shape = |(key, entry): (Arc<ShapeKey>, Entry)| self.shape(&key, entry, &mut sums, &mut minutes);
-        let room = if self.context.shown == Shown::All { account.entries.len() } else { 0 };
+        let room = if self.context.shown.has_all_shapes() { account.entries.len() } else { 0 };
         let mut shapes: Vec<v1::Shape> = Vec::with_capacity(room);
         shapes.extend(account.entries.into_iter().filter_map(shape));
         minutes.add_to(&mut sums.times);
@@ -126,7 +125,7 @@ impl Builder<'_> {
         let rate = times.rate();
         minutes.add(key, requests, times);
         let is_costly = requests > 0 && !entry.long_running && key.is_costly();
-        if !is_costly && self.context.shown != Shown::All {
+        if !is_costly && !self.context.shown.has_all_shapes() {
             return None;
         }
         let part = Part {

@@ -20,6 +20,8 @@ pub enum Shown {
     /// Findings of the first so many clients, and of so many more that there are twice as many of them; and shapes that
     /// are costly.
     Clients(usize),
+    /// All shapes and no client's findings: tables of rows hold none.
+    Rows,
 }
 
 /// The place of each account's client, the costliest first, by the account's index.
@@ -65,9 +67,18 @@ fn numbers(accounts: &Accounts, account: &Account, priced: Priced<'_>) -> (Optio
 }
 
 impl Shown {
+    /// Whether shapes that are not costly are told too.
+    pub(super) fn has_all_shapes(self) -> bool {
+        !matches!(self, Self::Clients(_))
+    }
+
     /// The accounts whose findings are not told, if the clients stand so.
     pub(super) fn leave_out(self, mut on: Vec<OnAccount>, places: &[usize]) -> BTreeSet<usize> {
-        let Self::Clients(wanted) = self else { return BTreeSet::new() };
+        let wanted = match self {
+            Self::All => return BTreeSet::new(),
+            Self::Rows => return on.iter().map(|one| one.account).collect(),
+            Self::Clients(wanted) => wanted,
+        };
         on.sort_unstable_by_key(|one| (Reverse(one.worst), places[one.account]));
         let mut told = 0;
         let is_left_out = |(before, one): (usize, OnAccount)| {

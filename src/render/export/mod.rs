@@ -1,7 +1,7 @@
-//! The report's rows as tables, written with polars: the one room that imports it.
+//! The report's rows as tables. Parquet is written with polars: the one room that imports it.
 
 mod columns;
-#[cfg(feature = "tables")]
+mod csv;
 mod csv_text;
 mod rows;
 #[cfg(feature = "tables")]
@@ -62,7 +62,7 @@ pub fn write(report: &Report, format: TableFormat, path: &Path) -> Result<(), Ex
     let rows = rows(report);
     let written = match format {
         TableFormat::Parquet => table::write_parquet(&rows, &report.kubetoll_version, draft.file()),
-        TableFormat::Csv => table::write_csv(&rows, draft.file()),
+        TableFormat::Csv => csv::write(&rows, draft.file()),
         TableFormat::Ndjson => write_ndjson(&rows, draft.file()),
     };
     written.and_then(|()| draft.keep()).map_err(|source| ExportError::Write { path: path.to_owned(), source })

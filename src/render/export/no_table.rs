@@ -6,14 +6,5 @@ use super::rows::Row;
 
 /// Says that this build writes no Parquet.
 pub(super) fn write_parquet(_: &[Row<'_>], _: &str, _: impl Write) -> io::Result<()> {
-    Err(missing())
-}
-
-/// Says that this build writes no CSV.
-pub(super) fn write_csv(_: &[Row<'_>], _: impl Write) -> io::Result<()> {
-    Err(missing())
-}
-
-fn missing() -> io::Error {
-    io::Error::new(ErrorKind::Unsupported, "built without the feature `tables`")
+    Err(io::Error::new(ErrorKind::Unsupported, "built without the feature `tables`"))
 }

@@ -1,24 +1,14 @@
-//! Rows as a polars table, and from there to Parquet and CSV.
+//! Rows as a polars table, and from there to Parquet.
 
 use std::io::{self, Write};
 
 use polars::prelude::{
-    Column as Cells, CsvWriter, DataFrame, IntoColumn, KeyValueMetadata, ListBuilderTrait,
-    ListStringChunkedBuilder, ParquetCompression, ParquetWriter, PolarsResult, SerWriter,
+    Column as Cells, DataFrame, IntoColumn, KeyValueMetadata, ListBuilderTrait, ListStringChunkedBuilder,
+    ParquetCompression, ParquetWriter, PolarsResult,
 };
 
 use super::columns::COLUMNS;
-use super::csv_text::harden;
 use super::rows::{Column, Row, SCHEMA_VERSION, Value, signed};
-
-/// Whom a table is for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Reader {
-    /// One that knows lists, and text from formulas.
-    Typed,
-    /// One that may take any cell for anything.
-    Csv,
-}
 
 /// Writes the rows as Parquet. The versions stand in the file's metadata too.
 pub(super) fn write_parquet(rows: &[Row<'_>], kubetoll: &str, out: impl Write) -> io::Result<()> {
@@ -30,35 +20,26 @@ pub(super) fn write_parquet(rows: &[Row<'_>], kubetoll: &str, out: impl Write) -
     let writer = ParquetWriter::new(&mut out)
         .with_compression(ParquetCompression::Zstd(None))
         .with_key_value_metadata(Some(metadata));
-    writer.finish(&mut table(rows, Reader::Typed)).map_err(io::Error::other)?;
+    writer.finish(&mut table(rows)).map_err(io::Error::other)?;
     out.flush()
 }
 
-/// Writes the rows as CSV, as RFC 4180 has it but for the line feed alone at a line's end.
-pub(super) fn write_csv(rows: &[Row<'_>], out: impl Write) -> io::Result<()> {
-    CsvWriter::new(out).finish(&mut table(rows, Reader::Csv)).map_err(io::Error::other)
-}
-
-fn table(rows: &[Row<'_>], reader: Reader) -> DataFrame {
-    let columns = COLUMNS.iter().map(|column| cells(column, rows, reader)).collect();
+fn table(rows: &[Row<'_>]) -> DataFrame {
+    let columns = COLUMNS.iter().map(|column| cells(column, rows)).collect();
     let table: PolarsResult<DataFrame> = DataFrame::new(rows.len(), columns);
     table.expect("column names are unique, and each column has a value for each row")
 }
 
-fn cells(column: &Column, rows: &[Row<'_>], reader: Reader) -> Cells {
+fn cells(column: &Column, rows: &[Row<'_>]) -> Cells {
     let name = column.name;
     match column.value {
-        Value::Text(get) => texts(name, rows.iter().map(|row| Some(get(row))), reader),
-        Value::MaybeText(get) => texts(name, rows.iter().map(get), reader),
+        Value::Text(get) => Cells::new(name.into(), rows.iter().map(get).collect::<Vec<&str>>()),
+        Value::MaybeText(get) => Cells::new(name.into(), rows.iter().map(get).collect::<Vec<Option<&str>>>()),
         Value::MaybeInstant(get) => {
             let instants = rows.iter().map(|row| get(row).map(|at| at.to_string()));
             Cells::new(name.into(), instants.collect::<Vec<Option<String>>>())
         }
-        Value::Texts(get) if reader == Reader::Typed => lists(name, rows.iter().map(get)),
-        Value::Texts(get) => {
-            let joined: Vec<String> = rows.iter().map(|row| harden(&get(row).join(","))).collect();
-            Cells::new(name.into(), joined)
-        }
+        Value::Texts(get) => lists(name, rows.iter().map(get)),
         Value::Integer(get) => {
             Cells::new(name.into(), rows.iter().map(|row| signed(get(row))).collect::<Vec<i64>>())
         }
@@ -67,13 +48,6 @@ fn cells(column: &Column, rows: &[Row<'_>], reader: Reader) -> Cells {
         }
         Value::MaybeFloat(get) => Cells::new(name.into(), rows.iter().map(get).collect::<Vec<Option<f64>>>()),
         Value::Bool(get) => Cells::new(name.into(), rows.iter().map(get).collect::<Vec<bool>>()),
-    }
-}
-
-fn texts<'a>(name: &str, values: impl Iterator<Item = Option<&'a str>>, reader: Reader) -> Cells {
-    match reader {
-        Reader::Typed => Cells::new(name.into(), values.collect::<Vec<_>>()),
-        Reader::Csv => Cells::new(name.into(), values.map(|text| text.map(harden)).collect::<Vec<_>>()),
     }
 }
 

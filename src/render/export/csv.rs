@@ -1,0 +1,130 @@
+//! Rows as CSV, as RFC 4180 has it but for the line feed alone at a line's end. A null is nothing, a text that is empty
+//! two quotes.
+
+use std::io::{self, Write};
+
+use csv_core::{Terminator, Writer, WriterBuilder};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::columns::COLUMNS;
+use super::csv_text::harden;
+use super::rows::{Row, Value, signed};
+use crate::k8s::timestamp::with_micros;
+
+/// Rows that a thread writes at a time: what waits to be written is bounded, however many there are.
+const AT_A_TIME: usize = 512;
+
+/// Writes the rows, and the columns' names before them.
+pub(super) fn write(rows: &[Row<'_>], mut out: impl Write) -> io::Result<()> {
+    let mut header = Lines::new();
+    header.line(COLUMNS, |lines, column| lines.text(column.name));
+    out.write_all(&header.written)?;
+    for rows in rows.chunks(AT_A_TIME * rayon::current_num_threads()) {
+        let parts = rows.par_chunks(AT_A_TIME).map(|rows| {
+            let mut lines = Lines::new();
+            for row in rows {
+                lines.line(COLUMNS, |lines, column| lines.value(&column.value, row));
+            }
+            lines.written
+        });
+        for part in parts.collect::<Vec<_>>() {
+            out.write_all(&part)?;
+        }
+    }
+    out.flush()
+}
+
+/// Lines, while they are being written.
+struct Lines {
+    /// Knows where quotes are needed.
+    format: Writer,
+    written: Vec<u8>,
+}
+
+impl Lines {
+    fn new() -> Self {
+        let format = WriterBuilder::new().terminator(Terminator::Any(b'\n')).build();
+        Self { format, written: Vec::new() }
+    }
+
+    fn line<T>(&mut self, cells: &[T], write: impl Fn(&mut Self, &T)) {
+        for (at, cell) in cells.iter().enumerate() {
+            if at > 0 {
+                self.write(2, |format, out| format.delimiter(out).1);
+            }
+            write(self, cell);
+        }
+        self.write(2, |format, out| format.terminator(out).1);
+    }
+
+    fn value(&mut self, value: &Value, row: &Row<'_>) {
+        match value {
+            Value::Text(get) => self.text(get(row)),
+            Value::MaybeText(get) => self.maybe(get(row), Self::text),
+            Value::MaybeInstant(get) => {
+                self.maybe(get(row), |lines, at| {
+                    // Digits and signs that need no quotes.
+                    with_micros(at.0, |text| lines.written.extend_from_slice(text.as_bytes()));
+                });
+            }
+            Value::Texts(get) => match get(row) {
+                [one] => self.text(one),
+                texts => self.text(&texts.join(",")),
+            },
+            Value::Integer(get) => self.as_in_json(signed(get(row))),
+            Value::MaybeInteger(get) => self.maybe(get(row).map(signed), Self::as_in_json),
+            Value::MaybeFloat(get) => self.maybe(get(row), Self::as_in_json),
+            Value::Bool(get) => self.as_in_json(get(row)),
+        }
+    }
+
+    fn maybe<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) {
+        if let Some(value) = value {
+            write(self, value);
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if text.is_empty() {
+            return self.written.extend_from_slice(b"\"\"");
+        }
+        let text = harden(text);
+        // The bound of csv-core: quotes around, and each byte a quote that is doubled.
+        self.write(2 + 2 * text.len(), |format, out| format.field(text.as_bytes(), out).2);
+    }
+
+    /// Writes a number, or a boolean.
+    fn as_in_json(&mut self, value: impl Serialize) {
+        serde_json::to_writer(&mut self.written, &value).expect("memory takes all bytes");
+    }
+
+    fn write(&mut self, most: usize, write: impl FnOnce(&mut Writer, &mut [u8]) -> usize) {
+        let end = self.written.len();
+        self.written.resize(end + most, 0);
+        let length = write(&mut self.format, &mut self.written[end..]);
+        self.written.truncate(end + length);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(cells: &[Option<&str>]) -> String {
+        let mut lines = Lines::new();
+        lines.line(cells, |lines, cell| lines.maybe(*cell, Lines::text));
+        String::from_utf8(lines.written).expect("cells are text")
+    }
+
+    #[test]
+    fn quotes_are_where_a_reader_needs_them() {
+        assert_eq!(line(&[Some("a b"), None, Some(""), Some("c")]), "a b,,\"\",c\n");
+        assert_eq!(line(&[None, None]), ",\n");
+        assert_eq!(
+            line(&[Some("a,b"), Some("say \"so\""), Some("a\nb\rc")]),
+            "\"a,b\",\"say \"\"so\"\"\",\"a\nb\rc\"\n"
+        );
+        assert_eq!(line(&[Some("=1,2"), Some("\"")]), "\"'=1,2\",\"\"\"\"\n");
+    }
+}
