@@ -123,17 +123,20 @@ fn text(text: &str) -> Option<&str> {
 
 /// An event in the terms of the expectations.
 fn written(event: &Event<'_>) -> Value {
-    let user = event.user.as_ref().and_then(|user| text(&user.username));
+    let [user, agent] = event.caller.with(|caller| {
+        let user = caller.user.as_ref().and_then(|user| text(&user.username));
+        [user, text(&caller.user_agent)].map(|text| text.map(str::to_owned))
+    });
     match &event.object {
         Some(object) if event.request_uri.is_empty() => json!({
             "verb": &*event.verb, "requestURI": null,
             "group": &*object.api_group, "resource": &*object.resource,
             "subresource": text(&object.subresource), "namespace": text(&object.namespace),
-            "user": user, "userAgent": text(&event.user_agent), "received": event.received(),
+            "user": user, "userAgent": agent, "received": event.received(),
         }),
         _ => json!({
             "auditID": &*event.audit_id, "stage": &*event.stage_name, "verb": &*event.verb,
-            "requestURI": &*event.request_uri, "user": user, "userAgent": text(&event.user_agent),
+            "requestURI": &*event.request_uri, "user": user, "userAgent": agent,
             "code": event.status(), "received": text(event.received()),
         }),
     }

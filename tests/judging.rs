@@ -377,7 +377,8 @@ fn deprecated_apis_are_counted_with_their_release() {
     let stats = &judged.findings[0].stats;
     let of = |name: &str| stats.iter().find(|(own, _)| *own == name).map(|(_, value)| value.to_json());
     assert_eq!((of("deprecated"), of("removedRelease")), (Some(json!(2)), Some(json!("1.25"))));
-    let ids: Vec<&str> = judged.findings[0].evidence.iter().map(|one| &*one.audit_id).collect();
+    let ids: Vec<&str> =
+        judged.findings[0].evidence.iter().map(kubetoll::ledger::Exemplar::audit_id).collect();
     assert_eq!(ids, ["1", "2"], "the evidence is of those requests");
 }
 

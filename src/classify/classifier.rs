@@ -46,17 +46,16 @@ impl Classifier {
                 self.askers.get(keys.asker, Asker::size(caller), |asker| asker.become_that_of(caller))
             }),
         };
-        let question = match self.questions.place(keys.question) {
-            Some(place) => self.questions.at(place, &event.request_uri),
-            None => {
-                let template = Template::of(&event.request_uri);
-                // What has one has a target.
-                let object = if template.is_some() { None } else { event::object_without_target(event) };
-                if object.is_some() {
-                    keys.question = self.prints.question(event, object.as_ref());
-                }
-                self.questions.of(&self.prints, keys.question, event, object.as_ref(), template.as_ref())
+        let question = if let Some(place) = self.questions.place(keys.question) {
+            self.questions.at(place, &event.request_uri)
+        } else {
+            let template = Template::of(&event.request_uri);
+            // What has one has a target.
+            let object = if template.is_some() { None } else { event::object_without_target(event) };
+            if object.is_some() {
+                keys.question = self.prints.question(event, object.as_ref());
             }
+            self.questions.of(&self.prints, keys.question, event, object.as_ref(), template.as_ref())
         };
         let times = event::Times::of(event, stage, &mut self.minute);
         event::request(event, asker, question, keys, stage, times, place)

@@ -232,7 +232,6 @@ pub struct Caller<'a> {
 }
 
 /// What an event tells of its caller: most callers are met again and again, and are known without being read.
-#[derive(Debug)]
 pub enum Told<'a> {
     /// It was read.
     Read(Caller<'a>),
@@ -241,12 +240,12 @@ pub enum Told<'a> {
 }
 
 /// Keeps what events told of a caller.
-pub trait Keeper: fmt::Debug {
+pub trait Keeper {
     /// What they told.
     fn caller(&self) -> Caller<'_>;
 }
 
-impl<'a> Told<'a> {
+impl Told<'_> {
     /// Hands over the caller.
     pub fn with<R>(&self, then: impl FnOnce(&Caller<'_>) -> R) -> R {
         match self {
@@ -262,6 +261,12 @@ impl<'a> Told<'a> {
             Self::Read(_) => None,
             Self::Again(text, _) => Some(*text),
         }
+    }
+}
+
+impl fmt::Debug for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.with(|caller| caller.fmt(f))
     }
 }
 

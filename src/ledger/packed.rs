@@ -20,7 +20,7 @@ pub(super) struct Packed {
     near: Vec<u32>,
     base: u32,
     /// Numbers too far from the others, or with too large a count.
-    others: Option<Box<BTreeMap<u32, u32>>>,
+    others: BTreeMap<u32, u32>,
 }
 
 impl Packed {
@@ -43,7 +43,7 @@ impl Packed {
             _ => Err(self.near.len()),
         };
         let before = at.map_or(0, |at| self.near[at] & COUNT);
-        let is_among_others = || self.others.as_ref().is_some_and(|others| others.contains_key(&number));
+        let is_among_others = || self.others.contains_key(&number);
         let sum = before.saturating_add(count);
         match at {
             Ok(at) if sum <= COUNT => self.near[at] = key << 16 | sum,
@@ -63,7 +63,7 @@ impl Packed {
     }
 
     fn add_other(&mut self, number: u32, count: u32) {
-        let own = self.others.get_or_insert_default().entry(number).or_default();
+        let own = self.others.entry(number).or_default();
         *own = own.saturating_add(count);
     }
 
@@ -72,7 +72,7 @@ impl Packed {
         if self.is_empty() {
             return self.clone_from(other);
         }
-        if self.base == other.base && self.others.is_none() && other.others.is_none() {
+        if self.base == other.base && self.others.is_empty() && other.others.is_empty() {
             let mut too_large = Vec::new();
             let add = |own: &mut u32, other: &u32| {
                 if (*own & COUNT) + (other & COUNT) <= COUNT {
@@ -94,14 +94,13 @@ impl Packed {
     pub fn largest(&self) -> Option<(u32, u32)> {
         let near = self.near.iter().rev().max_by_key(|packed| *packed & COUNT);
         let near = near.map(|packed| (self.base + (packed >> 16), packed & COUNT));
-        let others =
-            self.others.iter().flat_map(|others| others.iter()).map(|(number, count)| (*number, *count));
+        let others = self.others.iter().map(|(number, count)| (*number, *count));
         near.into_iter().chain(others).max_by_key(|(number, count)| (*count, Reverse(*number)))
     }
 
     /// How many numbers there are.
     pub fn len(&self) -> usize {
-        self.near.len() + self.others.as_ref().map_or(0, |others| others.len())
+        self.near.len() + self.others.len()
     }
 
     /// Whether there are none.
@@ -112,8 +111,7 @@ impl Packed {
     /// The numbers with their counts, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
         let near = self.near.iter().map(|packed| (self.base + (packed >> 16), packed & COUNT));
-        let others = self.others.iter().flat_map(|others| others.iter());
-        ascending(near, others.map(|(number, count)| (*number, *count)))
+        ascending(near, self.others.iter().map(|(number, count)| (*number, *count)))
     }
 }
 
@@ -176,6 +174,6 @@ mod tests {
     #[test]
     fn what_lies_together_takes_four_bytes() {
         let packed: Packed = (0..1_000).map(|number| (29_500_000 - number, 60_000)).collect();
-        assert_eq!((packed.near.len(), packed.others.is_none()), (1_000, true));
+        assert_eq!((packed.near.len(), packed.others.is_empty()), (1_000, true));
     }
 }

@@ -103,11 +103,13 @@ fn read<'b>(decoder: &mut Decoder, blocks: impl IntoIterator<Item = &'b Block>) 
     entries
 }
 
-/// What an entry is, but for whether its client was met before.
+/// What an entry is, but for how it is written.
 fn told(outcome: &Outcome<'_>) -> String {
     let told = format!("{outcome:?}");
     match outcome {
-        Outcome::Event(event) => told.replace(&format!(", as_written: {:?}", event.as_written), ""),
+        Outcome::Event(event) => {
+            told.replace(&format!(", asked_as_written: {:?}", event.asked_as_written), "")
+        }
         _ => told,
     }
 }
