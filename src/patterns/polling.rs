@@ -15,6 +15,8 @@ use crate::ledger::{Histogram, Merge};
 const FEWEST: usize = 3;
 /// Instances that are named.
 const NAMED: usize = 5;
+/// In per cent of the median. More tells no more: reads at one instant have a median of nothing.
+const WIDEST_SPREAD: u64 = 1_000;
 
 /// One instance that reads the same again and again.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,7 +105,7 @@ pub(super) fn tell(instance: &Instance<CompactString>, reads: &[Read], fates: &[
     let polling = &mut rows.of(usual_ask(&alone)).polling;
     polling.pollers += 1;
     polling.medians.record(median);
-    polling.spreads.record(spread.saturating_mul(100) / median.max(1));
+    polling.spreads.record((spread.saturating_mul(100) / median.max(1)).min(WIDEST_SPREAD));
     for interval in &intervals {
         polling.intervals.record(*interval);
     }
