@@ -17,10 +17,8 @@ use crate::k8s::text::prefix;
 
 /// How many requests are kept per row.
 const KEPT: usize = 2;
-/// The longest URI that is shown, in bytes.
+/// The longest URI that is kept and shown, in bytes.
 const MAX_URI: usize = 400;
-/// The longest that is kept, likewise: tokens that are left out may be long.
-const MAX_KEPT_URI: usize = 2 << 10;
 /// The longest audit ID that is kept, in bytes; the apiserver's own are 36.
 const MAX_AUDIT_ID: usize = 64;
 
@@ -31,9 +29,7 @@ pub struct Exemplar {
     pub micros: Option<u64>,
     /// Where its event stands.
     pub place: Place,
-    /// Its audit ID and, from a place on, its target.
-    texts: Box<str>,
-    target_at: u8,
+    texts: Texts,
     /// When it was received, in microseconds since 1970.
     pub received: Option<i64>,
     /// The answer's status.
@@ -45,21 +41,26 @@ impl Exemplar {
     #[must_use]
     pub fn of(request: &Request<'_>) -> Self {
         let micros = if request.question.long_running { None } else { request.micros };
-        let (texts, target_at) = texts(request.audit_id, request.uri);
         let Request { place, received, status, .. } = *request;
-        Self { micros, place, texts, target_at, received, status }
+        Self { micros, place, texts: Texts::of(request.audit_id, request.uri), received, status }
     }
 
     /// Its audit ID, cut to a bound.
     #[must_use]
     pub fn audit_id(&self) -> &str {
-        &self.texts[..usize::from(self.target_at)]
+        self.texts.audit_id()
     }
 
-    /// Its target as recorded, cut to a bound. It may hold a continue token.
+    /// Its target: as recorded, perhaps with a continue token, or as it is shown if it is too long.
     #[must_use]
     pub fn uri(&self) -> &str {
-        &self.texts[usize::from(self.target_at)..]
+        self.texts.uri()
+    }
+
+    /// Its target as it is shown: see [`shown_uri`].
+    #[must_use]
+    pub fn shown_uri(&self) -> Box<str> {
+        if self.texts.is_shown { self.uri().into() } else { shown_uri(self.uri()) }
     }
 
     fn rank(&self) -> Rank {
@@ -145,13 +146,36 @@ impl Merge for Exemplars {
     }
 }
 
-/// An audit ID and a target as they are kept, and where the target begins.
-fn texts(audit_id: &str, uri: &str) -> (Box<str>, u8) {
-    let (audit_id, uri) = (prefix(audit_id, MAX_AUDIT_ID), prefix(uri, MAX_KEPT_URI));
-    let mut texts = String::with_capacity(audit_id.len() + uri.len());
-    texts.push_str(audit_id);
-    texts.push_str(uri);
-    (texts.into(), u8::try_from(audit_id.len()).unwrap_or(u8::MAX))
+/// An audit ID and a target as they are kept. Most give way to others: what is to be left out of a target is looked for
+/// where it is shown, but in a long one, of which a cut might hide it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Texts {
+    /// Behind each other.
+    both: Box<str>,
+    uri_at: u8,
+    /// The target is kept as it is shown.
+    is_shown: bool,
+}
+
+impl Texts {
+    fn of(audit_id: &str, uri: &str) -> Self {
+        let audit_id = prefix(audit_id, MAX_AUDIT_ID);
+        let shown = (uri.len() > MAX_URI).then(|| shown_uri(uri));
+        let uri = shown.as_deref().unwrap_or(uri);
+        let mut both = String::with_capacity(audit_id.len() + uri.len());
+        both.push_str(audit_id);
+        both.push_str(uri);
+        let uri_at = u8::try_from(audit_id.len()).expect("an audit ID is cut to less");
+        Self { both: both.into(), uri_at, is_shown: shown.is_some() }
+    }
+
+    fn audit_id(&self) -> &str {
+        &self.both[..usize::from(self.uri_at)]
+    }
+
+    fn uri(&self) -> &str {
+        &self.both[usize::from(self.uri_at)..]
+    }
 }
 
 /// A request target as it is shown: cut to a bound, and without the values of parameters that hold, or were meant
@@ -164,13 +188,7 @@ pub fn shown_uri(uri: &str) -> Box<str> {
     } else {
         Cow::Borrowed(uri)
     };
-    // What is as long as is kept was cut, but for one in thousands.
-    let was_cut = uri.len() + char::MAX_LEN_UTF8 > MAX_KEPT_URI;
-    if shown.len() > MAX_URI || was_cut {
-        format!("{}…", prefix(&shown, MAX_URI)).into()
-    } else {
-        shown.into()
-    }
+    if shown.len() > MAX_URI { format!("{}…", prefix(&shown, MAX_URI)).into() } else { shown.into() }
 }
 
 /// Whether a pair of a query may hold a continue token. Most can be told not to by the length of their key.
@@ -223,8 +241,7 @@ mod tests {
     /// A request, and where it stands.
     fn exemplar((micros, received, id): Asked, (source, offset): (u32, u64)) -> Exemplar {
         let place = Place { source, offset, line: offset };
-        let (texts, target_at) = texts(&id.to_string(), "/");
-        Exemplar { micros, place, texts, target_at, received, status: None }
+        Exemplar { micros, place, texts: Texts::of(&id.to_string(), "/"), received, status: None }
     }
 
     fn asked() -> impl Strategy<Value = Asked> {
@@ -275,6 +292,13 @@ mod tests {
             let uri = format!("/api/v1/pods?{}", pairs.join("&"));
             let naive = without_tokens(&uri);
             prop_assert_eq!(&*shown_uri(&uri), if pairs.concat().is_empty() { &uri } else { &*naive });
+            for length in [0, 380, 390, 400, 2_000] {
+                let uri = format!("/ü{}?{}", "x".repeat(length), pairs.join("&"));
+                let texts = Texts::of("a", &uri);
+                let kept = Exemplar { texts, ..exemplar((None, None, 0), (0, 0)) };
+                prop_assert!(kept.uri().len() <= MAX_URI + "…".len());
+                prop_assert_eq!(kept.shown_uri(), shown_uri(&uri), "as if nothing had been kept");
+            }
         }
 
         #[test]

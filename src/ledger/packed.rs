@@ -69,6 +69,9 @@ impl Packed {
 
     /// Adds the counts of others.
     pub fn add_all(&mut self, other: &Self) {
+        if other.is_empty() {
+            return;
+        }
         if self.is_empty() {
             return self.clone_from(other);
         }
@@ -166,6 +169,24 @@ mod tests {
             let largest = all.iter().copied().max_by_key(|(number, count)| (*count, Reverse(*number)));
             prop_assert_eq!(packed.largest(), largest);
             prop_assert_eq!(packed.iter().collect::<Vec<_>>(), all);
+            packed.add_all(&other);
+            prop_assert_eq!(packed.iter().collect::<Vec<_>>(), naive(&[one, two].concat()));
+        }
+    }
+
+    /// Few of a number each, close together.
+    fn near() -> impl Strategy<Value = Vec<(u32, u32)>> {
+        let begin = prop_oneof![Just(29_000_000_u32), 29_000_000_u32..29_030_000];
+        let counts = |begin| prop::collection::btree_map(begin..begin + 30, 1_u32..40_000, 0..30);
+        begin.prop_flat_map(counts).prop_map(|counts| counts.into_iter().collect())
+    }
+
+    proptest! {
+        #[test]
+        fn those_that_lie_close_together_are_added(one in near(), two in near()) {
+            let (mut packed, other): (Packed, Packed) =
+                (one.iter().copied().collect(), two.iter().copied().collect());
+            prop_assert!(packed.others.is_empty());
             packed.add_all(&other);
             prop_assert_eq!(packed.iter().collect::<Vec<_>>(), naive(&[one, two].concat()));
         }

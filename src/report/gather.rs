@@ -14,7 +14,6 @@ use crate::accounts::{Account, Entry, ProductRow, ShapeKey};
 use crate::apiserver::{LimitVerdict, ServedFrom};
 use crate::cost::{Known, Part};
 use crate::k8s::{Scope, Verb, timestamp};
-use crate::ledger::exemplar::shown_uri;
 use crate::ledger::{Exemplar, Merge, Row};
 use crate::patterns::Pattern;
 
@@ -186,7 +185,7 @@ impl Builder<'_> {
 
     pub(super) fn example(&self, exemplar: &Exemplar) -> v1::Example {
         v1::Example {
-            request_uri: shown_uri(exemplar.uri()),
+            request_uri: exemplar.shown_uri(),
             file: self.words.file(exemplar.place.source),
             line: exemplar.place.line,
             audit_id: exemplar.audit_id().into(),

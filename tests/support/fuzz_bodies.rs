@@ -141,14 +141,17 @@ pub fn user_agent(text: &str) {
 pub fn on_demand(text: &str) {
     let mut meant = String::new();
     let mut recent = RecentClients::default();
-    let found = Fields::find(text, &mut recent)
-        .and_then(|mut fields| fields.unescape(text, &mut meant).map(|()| fields));
-    let Some(fields) = found else { return };
-    match serde_json::from_str::<Event<'_>>(text) {
-        Ok(event) => {
-            assert_eq!(Event { asked_as_written: None, ..fields.event(text, &meant, &recent) }, event);
+    // The second time its client was met before.
+    for _ in 0..2 {
+        let found = Fields::find(text, &mut recent)
+            .and_then(|mut fields| fields.unescape(text, &mut meant).map(|()| fields));
+        let Some(fields) = found else { return };
+        match serde_json::from_str::<Event<'_>>(text) {
+            Ok(event) => {
+                assert_eq!(Event { asked_as_written: None, ..fields.event(text, &meant, &recent) }, event);
+            }
+            // Of a body only brackets and strings are looked at.
+            Err(error) => assert!(error.is_syntax(), "{error}"),
         }
-        // Of a body only brackets and strings are looked at.
-        Err(error) => assert!(error.is_syntax(), "{error}"),
     }
 }

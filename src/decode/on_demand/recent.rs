@@ -179,7 +179,7 @@ fn slot_of<T>(hash: u64, slots: &[T]) -> usize {
 /// The same in more slots.
 fn spread<T: Default + Clone>(old: &mut Vec<T>, slots: usize, hash: impl Fn(&T) -> u64) -> Vec<T> {
     let mut new = vec![T::default(); slots];
-    for entry in old.drain(..) {
+    for entry in old.drain(..).filter(|entry| hash(entry) != 0) {
         let slot = slot_of(hash(&entry), &new);
         new[slot] = entry;
     }
