@@ -1,5 +1,7 @@
 //! Instants as microseconds since 1970, the resolution of an audit event.
 
+use std::ops::RangeInclusive;
+
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime};
 
 /// Microseconds since 1970-01-01T00:00:00Z of an RFC 3339 instant, or `None` if the text is none.
@@ -24,6 +26,7 @@ pub fn parse_any_zone(text: &str) -> Option<i64> {
             let local = NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f").ok()?;
             Some(local.and_utc().timestamp_micros())
         })
+        .filter(|micros| YEARS_0_TO_9999.contains(micros))
 }
 
 /// An instant as RFC 3339 in UTC with microseconds, or `?` for one that no calendar holds.
@@ -71,6 +74,9 @@ fn written(micros: i64) -> Option<[u8; LENGTH]> {
     }
     Some(text)
 }
+
+/// What RFC 3339 can write in UTC, in microseconds since 1970: differences of these fit too.
+pub const YEARS_0_TO_9999: RangeInclusive<i64> = -62_167_219_200_000_000..=253_402_300_799_999_999;
 
 /// A day in microseconds.
 const DAY: i64 = 86_400_000_000;
@@ -288,5 +294,9 @@ mod tests {
             assert_eq!(parse_any_zone(text), Some(1_613_487_708_863_000), "{text}");
         }
         assert_eq!(parse_any_zone("2021-02-16"), None);
+        for (year, at) in [("0000", YEARS_0_TO_9999.start()), ("+10000", &(YEARS_0_TO_9999.end() + 1))] {
+            let text = format!("{year}-01-01T00:00:00.000000");
+            assert_eq!(parse_any_zone(&text), Some(*at).filter(|at| YEARS_0_TO_9999.contains(at)), "{text}");
+        }
     }
 }

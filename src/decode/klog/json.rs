@@ -102,7 +102,10 @@ enum Loose<'a> {
 
 impl Loose<'_> {
     #[allow(clippy::cast_precision_loss, reason = "instants in milliseconds are far below 2^52")]
-    #[allow(clippy::cast_possible_truncation, reason = "an instant that no calendar holds is shown as none")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "what is too large becomes the largest, which is no instant"
+    )]
     fn clock(&self) -> Option<Clock> {
         let number = match self {
             Self::Text(text) => return Some(Clock::Absolute(timestamp::parse_micros(text)?)),
@@ -111,7 +114,8 @@ impl Loose<'_> {
             Self::True | Self::Nothing => return None,
         };
         let scale = if number.abs() < MOST_SECONDS { 1e6 } else { 1e3 };
-        Some(Clock::Absolute((number * scale).round() as i64))
+        let micros = (number * scale).round() as i64;
+        timestamp::YEARS_0_TO_9999.contains(&micros).then_some(Clock::Absolute(micros))
     }
 }
 
@@ -193,6 +197,9 @@ mod tests {
             "[]",
             r#"{"ts":1,"msg":"x""#,
             r#"{"ts":true,"msg":"x"}"#,
+            r#"{"ts":1e300,"msg":"HTTP","verb":"GET","URI":"/x"}"#,
+            r#"{"ts":-1e300,"msg":"HTTP","verb":"GET","URI":"/x"}"#,
+            r#"{"ts":18446744073709551615,"msg":"HTTP","verb":"GET","URI":"/x"}"#,
             r#"{"level":"warn","ts":"2022-09-21T09:20:50.269Z","msg":"apply request took too long"}"#,
             r#"{"kind":"Event","auditID":"a"}"#,
         ] {
