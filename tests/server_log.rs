@@ -67,7 +67,7 @@ fn observe(ledger: &mut Ledger, (number, text): &(u64, String)) {
     let written = line.clock.resolve(&ClockContext { year: Some(2026), ..ClockContext::default() });
     match &line.kind {
         Kind::Access(access) => {
-            ledger.observe(&Classifier::default().line(access, written, place));
+            ledger.clients.observe(&Classifier::default().line(access, written, place));
         }
         Kind::Trace(fragment) => ledger.observe_trace(place, fragment),
         Kind::Continuation | Kind::Other => panic!("{text}"),
@@ -164,7 +164,7 @@ fn made_up_user_agents_do_not_crowd_out_users() {
             );
             let event: Event<'_> = serde_json::from_str(&json).expect("an event");
             let place = Place { source: 1, offset: number, line: number };
-            ledger.observe(&Classifier::default().event(&event, Stage::Panic, place));
+            ledger.clients.observe(&Classifier::default().event(&event, Stage::Panic, place));
         }
     }
     let (clients, rest) = ledger.clients.into_parts();

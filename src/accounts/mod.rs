@@ -30,7 +30,7 @@ use crate::classify::{Shape, stable_hash};
 use crate::cost::{Cost, Inventory, Minutes, Prices, Work, reads_on};
 use crate::k8s::{Library, Scope};
 use crate::ledger::lives::ask_of;
-use crate::ledger::{Bounded, Client, ClientKey, Merge, Observed, Product, Row};
+use crate::ledger::{Client, ClientKey, Clients, Merge, Observed, Product, Row};
 use crate::patterns::{AllFollowed, Listed, OfClient, Patterns};
 
 /// The name of everything beyond the number of products that are told apart.
@@ -113,7 +113,7 @@ impl Accounts {
     /// Judges each row, and prices it where there is an inventory. `servers` are those of the eras that rows name.
     #[must_use]
     pub fn open(
-        clients: Bounded<ClientKey, Client>,
+        clients: Clients,
         mut patterns: Patterns,
         servers: &[Server],
         base: &Server,

@@ -8,20 +8,24 @@ use std::collections::BTreeSet;
 use std::hash::Hash;
 
 use hashbrown::{Equivalent, HashTable};
-use rayon::prelude::*;
 
 use super::Merge;
 use crate::classify::stable_hash;
 use crate::k8s::text::prefix;
 
 /// What decides whether a key is kept: its rank, then its hash.
-type Weight = (u8, u64);
+pub(super) type Weight = (u8, u64);
 
 #[derive(Debug, Clone)]
 struct Slot<K, V> {
     weight: Weight,
     key: K,
     value: V,
+}
+
+/// The bar that leaves so many of more keys.
+pub(super) fn bar_of(mut weights: Vec<Weight>, bound: usize) -> Weight {
+    *weights.select_nth_unstable(bound - 1).1
 }
 
 /// A map from keys to mergeable values.
@@ -117,16 +121,25 @@ impl<K: Eq, V: Default + Merge> Bounded<K, V> {
 
     /// Folds what is above the bound.
     fn fold(&mut self) {
-        self.changes += 1;
-        if self.table.len() > self.bound {
-            let mut weights: Vec<Weight> = self.table.iter().map(|slot| slot.weight).collect();
-            let (_, bar, _) = weights.select_nth_unstable(self.bound - 1);
-            self.bar = Some(self.bar.map_or(*bar, |old| old.min(*bar)));
+        let is_above = self.table.len() > self.bound;
+        let bar = if is_above { Some(bar_of(self.weights().collect(), self.bound)) } else { self.bar };
+        if let Some(bar) = bar {
+            self.lower(bar);
         }
-        if let Some(bar) = self.bar {
-            for slot in self.table.extract_if(|slot| slot.weight > bar) {
-                self.rest.get_or_insert_default().merge(slot.value);
-            }
+    }
+
+    /// What decides for each key that is held whether it is kept.
+    pub(super) fn weights(&self) -> impl Iterator<Item = Weight> {
+        self.table.iter().map(|slot| slot.weight)
+    }
+
+    /// Folds what is above a bar, now and from now on.
+    pub(super) fn lower(&mut self, bar: Weight) {
+        self.changes += 1;
+        let bar = self.bar.map_or(bar, |own| own.min(bar));
+        self.bar = Some(bar);
+        for slot in self.table.extract_if(|slot| slot.weight > bar) {
+            self.rest.get_or_insert_default().merge(slot.value);
         }
     }
 
@@ -169,20 +182,6 @@ impl<K: Hash + Eq, V: Default + Merge> Bounded<K, V> {
         Q: Hash + Equivalent<K> + ?Sized,
     {
         self.entry_of(stable_hash(key), key, || rank, owned)
-    }
-}
-
-impl<K: Eq + Send, V: Default + Merge + Send> Bounded<K, V> {
-    /// As [`Merge::merge`], of values that are large: those that both have are merged by all threads.
-    pub fn merge_side_by_side(&mut self, mut other: Self) {
-        let both = self.table.iter_mut().filter_map(|own| {
-            let same = other.table.find_entry(own.weight.1, |slot| slot.key == own.key).ok()?;
-            let (slot, _) = same.remove();
-            Some((&mut own.value, slot.value))
-        });
-        let both: Vec<(&mut V, V)> = both.collect();
-        both.into_par_iter().for_each(|(own, value)| own.merge(value));
-        self.merge(other);
     }
 }
 
@@ -325,9 +324,6 @@ mod tests {
             let (left, right) = keys.split_at(cut.min(keys.len()));
             let mut merged = count(right);
             merged.merge(count(left));
-            prop_assert_eq!(&parts(merged), &whole);
-            let mut merged = count(right);
-            merged.merge_side_by_side(count(left));
             prop_assert_eq!(&parts(merged), &whole);
             let mut backwards = keys.clone();
             backwards.reverse();

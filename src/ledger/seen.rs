@@ -177,6 +177,13 @@ impl Seen {
         !others.iter().any(|other| self.contains(*other)) && self.insert(own)
     }
 
+    /// Forgets all events.
+    pub fn forget(&self) {
+        for shard in &self.shards {
+            *shard.lock().unwrap_or_else(PoisonError::into_inner) = Shard::default();
+        }
+    }
+
     fn contains(&self, (hash, at): Known) -> bool {
         let table = table_of(at);
         let shard = self.shard(table);

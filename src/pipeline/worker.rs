@@ -14,7 +14,8 @@ use crate::decode::{Decoder, Envelope, Foreign, Layers, Outcome, SkipReason, Sou
 use crate::input::{Block, Place, Record, Source};
 use crate::k8s::{Event, Stage};
 use crate::ledger::{
-    Additions, Dedup, EtcdLines, Index, Ledger, Merge, Seen, ServerTimeline, SkipAt, SourceCounts, Waiting,
+    Additions, Dedup, EtcdLines, Index, Ledger, Merge, Seen, ServerTimeline, SharedClients, SkipAt,
+    SourceCounts, Waiting,
 };
 
 /// What is done with what is read.
@@ -42,6 +43,10 @@ pub struct Shared<'a> {
     prints: Fingerprints,
     /// Lines of access logs.
     waiting: Waiting<Held>,
+    /// The audit log's requests.
+    clients: SharedClients,
+    /// Those of access logs.
+    access: SharedClients,
 }
 
 impl<'a> Shared<'a> {
@@ -51,7 +56,8 @@ impl<'a> Shared<'a> {
         let (seen, prints) = (Seen::new(settings.dedup), Fingerprints::default());
         let waiting = Waiting::new(access::room(settings.threads));
         let is_filtered = !settings.filter.is_empty();
-        Self { settings, is_filtered, timeline, sources, seen, prints, waiting }
+        let (clients, access) = (SharedClients::default(), SharedClients::default());
+        Self { settings, is_filtered, timeline, sources, seen, prints, waiting, clients, access }
     }
 
     /// Whether events that were received at the same time were not read before. `prints` finds what they are known by.
@@ -79,7 +85,7 @@ impl Counted {
     pub fn whole(self) -> Ledger {
         let mut whole = self.ledger;
         whole.merge(self.access);
-        whole.add(self.additions);
+        whole.clients.add(self.additions);
         whole
     }
 }
@@ -137,19 +143,25 @@ impl<'a> Worker<'a> {
     }
 
     /// What all workers of a pass counted, once they have read everything: what waited for more of its request is
-    /// counted now.
+    /// counted now. What the pass has seen is forgotten.
     #[must_use]
     pub fn sum(workers: impl IntoIterator<Item = Self>) -> Counted {
-        let mut workers = workers.into_iter();
-        let Some(Self { mut counting, .. }) = workers.next() else { return Counted::default() };
-        for worker in workers {
-            counting.counted.merge(worker.counting.counted);
-        }
-        let shared = counting.shared;
+        let mut counting: Vec<Counting<'_>> = workers.into_iter().map(|worker| worker.counting).collect();
+        let Some(mut last) = counting.pop() else { return Counted::default() };
+        let shared = last.shared;
         for (print, lines) in shared.waiting.take() {
-            counting.settle(print, lines);
+            last.settle(print, lines);
         }
-        counting.counted
+        // What only reading needs goes before anything else comes.
+        shared.seen.forget();
+        let mut counted = last.counted;
+        let others: Vec<Counted> = counting.into_iter().map(|worker| worker.counted).collect();
+        for other in others {
+            counted.merge(other);
+        }
+        counted.ledger.clients.merge(shared.clients.take());
+        counted.access.clients.merge(shared.access.take());
+        counted
     }
 
     /// Reads a block.
@@ -319,7 +331,7 @@ impl Counting<'_> {
                     let [is_new] = shared.are_new(at, || [shared.prints.event(event, &request)]);
                     let fate = shared.fate(&request, is_new);
                     note(fate, &mut ledger.input);
-                    return observe(shared.settings, ledger, &request, fate);
+                    return observe(shared.settings, &shared.clients, ledger, &request, fate);
                 };
                 let arrival = request.arrival(Place { offset, line, ..place });
                 let [is_new, arrival_is_new] =
@@ -329,13 +341,13 @@ impl Counting<'_> {
                     note(fate, &mut ledger.input);
                 }
                 if fates == [Fate::Counted; 2] {
-                    let row = ledger.observe_with(Some(&arrival), &request);
+                    let row = shared.clients.observe_with(Some(&arrival), &request);
                     if shared.settings.patterns {
                         ledger.follow(&request, row);
                     }
                 } else {
-                    observe(shared.settings, ledger, &arrival, fates[1]);
-                    observe(shared.settings, ledger, &request, fates[0]);
+                    observe(shared.settings, &shared.clients, ledger, &arrival, fates[1]);
+                    observe(shared.settings, &shared.clients, ledger, &request, fates[0]);
                 }
             }
         }

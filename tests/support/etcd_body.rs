@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kubetoll::decode::{Decoder, Outcome, SourceFacts, detect};
 use kubetoll::input::Block;
-use kubetoll::ledger::{EtcdLines, InputCounts, Merge};
+use kubetoll::ledger::{EtcdLines, InputCounts};
 use kubetoll::pipeline::{Counted, Pass, Shared, Worker};
 
 use super::run;
@@ -38,12 +38,11 @@ pub fn etcd(bytes: &[u8]) {
 fn count(blocks: &[Block]) -> Counted {
     let (settings, timeline) = (run::settings(1, &[]), run::timeline());
     let shared = Shared::new(&settings, &timeline, &[]);
-    blocks.iter().fold(Counted::default(), |mut all, block| {
+    Worker::sum(blocks.iter().map(|block| {
         let mut worker = Worker::new(&shared, &Pass::Etcd);
         worker.read(block);
-        all.merge(worker.into_counted());
-        all
-    })
+        worker
+    }))
 }
 
 fn counted(counted: &Counted) -> u64 {

@@ -60,8 +60,8 @@ fn one_event(event: &Event<'_>) {
         assert!(request.micros.is_none() && request.status.is_none() && request.measured.is_none());
     }
     let mut ledger = Ledger::default();
-    ledger.observe(&request);
-    ledger.observe(&request);
+    ledger.clients.observe(&request);
+    ledger.clients.observe(&request);
     let (clients, rest) = ledger.clients.into_parts();
     assert!(clients.len() == 1 && rest.is_none(), "the same request is the same client's");
     for (_, client) in clients {

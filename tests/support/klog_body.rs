@@ -35,7 +35,7 @@ pub fn klog(text: &str) {
                 assert!(access.status.is_none_or(|status| (100..600).contains(&status)));
                 for context in contexts {
                     let written = line.clock.resolve(&context);
-                    ledger.observe(&Classifier::default().line(access, written, place));
+                    ledger.clients.observe(&Classifier::default().line(access, written, place));
                 }
             }
             Kind::Trace(fragment) => {

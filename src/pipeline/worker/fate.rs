@@ -2,7 +2,7 @@
 
 use super::{Settings, Shared};
 use crate::classify::Request;
-use crate::ledger::{InputCounts, Ledger, RowName};
+use crate::ledger::{InputCounts, Ledger, RowName, SharedClients};
 
 /// What becomes of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,10 +31,16 @@ pub(super) fn note(fate: Fate, input: &mut InputCounts) {
     }
 }
 
-pub(super) fn observe(settings: &Settings, ledger: &mut Ledger, request: &Request<'_>, fate: Fate) {
+pub(super) fn observe(
+    settings: &Settings,
+    clients: &SharedClients,
+    ledger: &mut Ledger,
+    request: &Request<'_>,
+    fate: Fate,
+) {
     match fate {
         Fate::Counted => {
-            let row = ledger.observe(request);
+            let row = clients.observe(request);
             if settings.patterns {
                 ledger.follow(request, row);
             }
@@ -42,7 +48,7 @@ pub(super) fn observe(settings: &Settings, ledger: &mut Ledger, request: &Reques
         Fate::Filtered if settings.patterns && settings.filter.concerns(request) => {
             ledger.follow(request, RowName::of(request));
         }
-        Fate::Copy { is_wanted: true } => ledger.observe_copy(request),
+        Fate::Copy { is_wanted: true } => clients.observe_copy(request),
         Fate::Filtered | Fate::Copy { .. } => {}
     }
 }

@@ -1,0 +1,169 @@
+//! The clients that all workers count: of each row there is one, whoever reads its requests.
+//!
+//! The naive twin is [`Clients`], with all that is counted at one place.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::bounded::bar_of;
+use super::{Clients, MAX_CLIENTS, Merge, RowName};
+use crate::classify::Request;
+
+/// How many locks the clients are spread over. A request of some 2 KB is counted in a fifth of a microsecond: those of
+/// one client, who has one lock, at some 10 GB/s.
+const PARTS: usize = 64;
+
+/// All clients, spread over parts.
+#[derive(Debug)]
+pub struct SharedClients {
+    parts: [Mutex<Clients>; PARTS],
+    /// How many are held apart.
+    held: AtomicUsize,
+    /// How many are kept apart.
+    bound: usize,
+}
+
+impl Default for SharedClients {
+    fn default() -> Self {
+        Self::new(MAX_CLIENTS)
+    }
+}
+
+impl SharedClients {
+    /// No clients, of which so many will be kept apart.
+    #[must_use]
+    pub fn new(bound: usize) -> Self {
+        let parts = std::array::from_fn(|_| Mutex::new(Clients::new(bound)));
+        Self { parts, held: AtomicUsize::new(0), bound }
+    }
+
+    /// As [`Clients::observe`].
+    pub fn observe(&self, request: &Request<'_>) -> RowName {
+        self.with_part(request, |clients| clients.observe(request))
+    }
+
+    /// As [`Clients::observe_with`].
+    pub fn observe_with(&self, arrival: Option<&Request<'_>>, request: &Request<'_>) -> RowName {
+        self.with_part(request, |clients| clients.observe_with(arrival, request))
+    }
+
+    /// As [`Clients::observe_copy`].
+    pub fn observe_copy(&self, request: &Request<'_>) {
+        self.with_part(request, |clients| clients.observe_copy(request));
+    }
+
+    /// All clients, which are not here any more.
+    #[must_use]
+    pub fn take(&self) -> Clients {
+        let mut all = Clients::new(self.bound);
+        for mut part in self.lock_all() {
+            all.merge(std::mem::replace(&mut *part, Clients::new(self.bound)));
+        }
+        self.held.store(0, Ordering::Relaxed);
+        all
+    }
+
+    fn with_part<T>(&self, request: &Request<'_>, count: impl FnOnce(&mut Clients) -> T) -> T {
+        // Lower bits find a client's place in its part.
+        let part = (request.asker.client_hash >> 32) % PARTS as u64;
+        let mut part = lock(&self.parts[usize::try_from(part).expect("smaller than their number")]);
+        let before = part.by_key.len();
+        let counted = count(&mut part);
+        // Fewer where the part folded its own.
+        let change = part.by_key.len().wrapping_sub(before);
+        if change != 0
+            && self.held.fetch_add(change, Ordering::Relaxed).wrapping_add(change) >= 2 * self.bound
+        {
+            drop(part);
+            self.fold();
+        }
+        counted
+    }
+
+    /// Folds the clients above the bound: those that would be if all were at one place.
+    fn fold(&self) {
+        let mut parts = self.lock_all();
+        let weights: Vec<_> = parts.iter().flat_map(|part| part.by_key.weights()).collect();
+        // Unless another worker did.
+        if weights.len() > self.bound {
+            let bar = bar_of(weights, self.bound);
+            for part in &mut parts {
+                part.by_key.lower(bar);
+            }
+        }
+        self.held.store(parts.iter().map(|part| part.by_key.len()).sum(), Ordering::Relaxed);
+    }
+
+    /// All parts, always in the same order: of two workers that want them neither waits for the other for ever.
+    fn lock_all(&self) -> Vec<MutexGuard<'_, Clients>> {
+        self.parts.iter().map(lock).collect()
+    }
+}
+
+fn lock(part: &Mutex<Clients>) -> MutexGuard<'_, Clients> {
+    part.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classify::Classifier;
+    use crate::input::Place;
+    use crate::k8s::{Event, Stage};
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    /// Counts a request of a user, at `by`.
+    fn request(user: u8, by: impl FnOnce(&Request<'_>)) {
+        let json = format!(
+            r#"{{"auditID":"a","stage":"Panic","verb":"get","requestURI":"/api","user":{{"username":"{user}"}}}}"#
+        );
+        let event: Event<'_> = serde_json::from_str(&json).expect("an event");
+        by(&Classifier::default().event(&event, Stage::Panic, Place { source: 0, offset: 0, line: 1 }));
+    }
+
+    /// The requests of each client, and of all that are not kept apart.
+    fn requests(clients: Clients) -> (BTreeMap<Box<str>, u64>, u64) {
+        let of = |client: super::super::Client| -> u64 {
+            let (products, _) = client.products.into_parts();
+            let rows = products.into_iter().flat_map(|(_, product)| product.rows.into_parts().0);
+            rows.map(|(_, row)| row.ended).sum()
+        };
+        let (kept, rest) = clients.into_parts();
+        (kept.into_iter().map(|(key, client)| (key.identity, of(client))).collect(), rest.map_or(0, of))
+    }
+
+    proptest! {
+        #[test]
+        fn workers_count_what_one_counts(
+            users in prop::collection::vec(0_u8..60, 0..300),
+            bound in 1_usize..80,
+            cut in 0_usize..300,
+        ) {
+            let mut alone = Clients::new(bound);
+            for user in &users {
+                request(*user, |request| {
+                    alone.observe(request);
+                });
+            }
+            let shared = &SharedClients::new(bound);
+            let (left, right) = users.split_at(cut.min(users.len()));
+            std::thread::scope(|scope| {
+                for part in [left, right] {
+                    scope.spawn(move || {
+                        for user in part {
+                            request(*user, |request| {
+                                shared.observe(request);
+                            });
+                        }
+                    });
+                }
+            });
+            let held = shared.held.load(Ordering::Relaxed);
+            prop_assert_eq!(held, shared.lock_all().iter().map(|part| part.by_key.len()).sum::<usize>());
+            prop_assert!(held < 2 * bound, "{} of {}", held, bound);
+            prop_assert_eq!(requests(shared.take()), requests(alone));
+            prop_assert_eq!(requests(shared.take()), (BTreeMap::new(), 0));
+        }
+    }
+}
