@@ -363,8 +363,20 @@ fn where_shapes_are_folded_a_namespace_is_named_whatever_came_first() {
         let (_, client) = ledger.clients.kept().next().expect("a client");
         client.namespaces.count()
     };
+    let of_arrival = |number: usize, is_first: bool| {
+        let arrival = event("update", &format!("/apis/g/v1/namespaces/own/things{number}/x"), number)
+            .replace("ResponseComplete", "RequestReceived")
+            .replace(r#""responseStatus":{"code":200},"#, "");
+        let mut log = filling.clone();
+        log.insert(if is_first { 0 } else { log.len() }, arrival);
+        let (settings, timeline) = (run::settings(1, &[]), upgrade());
+        let mut ledger = run::count(&run::blocks(log.join("\n").as_bytes(), |_| false), &settings, &timeline);
+        let (_, client) = ledger.clients.kept().next().expect("a client");
+        client.namespaces.count()
+    };
     // Of the targets of what is folded a sample is counted, by hashes that are the same in every run: these are in it.
     for number in [34, 133, 291, 368] {
+        assert_eq!([true, false].map(|is_first| of_arrival(number, is_first)), [(0, false); 2], "{number}");
         assert_eq!(named(["get", "update"], number), (1, false), "{number}");
         assert_eq!(named(["update", "get"], number), (1, false), "{number}");
     }

@@ -26,7 +26,7 @@ const STACK: usize = 8 << 20;
 
 pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
     let threads = args.threads.map_or_else(all_cores, usize::from);
-    // All of it in one pool: the report is built in the memory that workers leave.
+    // All of it in one pool: those who read build the report too.
     let pool = ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build()?;
     pool.install(|| scan(args, threads))
 }

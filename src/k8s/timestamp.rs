@@ -12,6 +12,7 @@ use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime};
 pub fn parse_micros(text: &str) -> Option<i64> {
     micro_time(text.as_bytes())
         .or_else(|| DateTime::parse_from_rfc3339(text).ok().map(|t| t.timestamp_micros()))
+        .filter(|micros| YEARS_0_TO_9999.contains(micros))
 }
 
 /// As [`parse_micros`], and also with a zone without a colon (`+0100`, as zap and journald write it), and without a

@@ -133,6 +133,18 @@ impl<K: Eq, V: Default + Merge> Bounded<K, V> {
         self.table.iter().map(|slot| slot.weight)
     }
 
+    /// Whether a key with this hash would be folded.
+    pub(super) fn is_folded(&self, hash: u64, rank: impl FnOnce() -> u8) -> bool {
+        self.bar.is_some_and(|bar| (rank(), hash) > bar)
+    }
+
+    /// Takes what was folded to another map, whose bar is as low.
+    pub(super) fn give_rest(&mut self, to: &mut Self) {
+        if let Some(rest) = self.rest.take() {
+            to.rest.get_or_insert_default().merge(*rest);
+        }
+    }
+
     /// Folds what is above a bar, now and from now on.
     pub(super) fn lower(&mut self, bar: Weight) {
         self.changes += 1;

@@ -10,7 +10,7 @@ use crate::k8s::user_agent::Form;
 /// as many as the cluster has users.
 pub const MAX_CLIENTS: usize = 20_000;
 /// How many askers' seats are remembered.
-const SEATS: usize = 1 << 10;
+const SEATS: usize = 1 << 7;
 
 /// All clients.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Clients {
         }
         let Counted { row, namespaces, is_mixed } = self.row(request, name);
         // Where requests of all kinds are counted together, of one target some may be upkeep and some not.
-        if row.observe(request) || is_mixed {
+        if row.observe(request).is_some_and(|is_new| is_new || is_mixed) {
             let namespace = request.question.namespace;
             if !namespace.is_empty() && !is_upkeep(request, namespace) {
                 namespaces.insert(namespace);
@@ -168,6 +168,11 @@ impl Clients {
                 }
             }
         }
+    }
+
+    /// Whether a request is one of a client that is not kept apart.
+    pub(super) fn is_folded(&self, request: &Request<'_>) -> bool {
+        self.by_key.is_folded(request.asker.client_hash, || rank(&request.asker.client()))
     }
 
     /// The clients that are kept apart, in no order, and what all others are folded into.

@@ -8,7 +8,7 @@ use super::sorted::add_sorted;
 
 /// How far below the first number that comes others may lie at least: those of a log come nearly in their order.
 const BELOW: u32 = 1 << 13;
-/// They begin at a multiple of this: those of two workers mostly at the same.
+/// They begin at a multiple of this: those of two rows mostly at the same.
 const ALIGNED: u32 = 1 << 12;
 /// Where in a packed number its count is.
 const COUNT: u32 = (1 << 16) - 1;
@@ -28,10 +28,24 @@ impl Packed {
     pub fn add(&mut self, number: u32, count: u32) {
         if self.near.is_empty() {
             self.base = number.saturating_sub(BELOW) / ALIGNED * ALIGNED;
+        } else if number < self.base {
+            self.begin_at(number / ALIGNED * ALIGNED);
         }
         match number.checked_sub(self.base).and_then(|distance| u16::try_from(distance).ok()) {
             Some(distance) => self.add_near(number, distance, count),
             None => self.add_other(number, count),
+        }
+    }
+
+    /// Begins further down, if all still lie near: workers may be days apart.
+    fn begin_at(&mut self, base: u32) {
+        let down = self.base - base;
+        let furthest = self.near.last().map_or(0, |packed| packed >> 16);
+        if down.checked_add(furthest).is_some_and(|furthest| u16::try_from(furthest).is_ok()) {
+            for packed in &mut self.near {
+                *packed += down << 16;
+            }
+            self.base = base;
         }
     }
 
@@ -196,5 +210,7 @@ mod tests {
     fn what_lies_together_takes_four_bytes() {
         let packed: Packed = (0..1_000).map(|number| (29_500_000 - number, 60_000)).collect();
         assert_eq!((packed.near.len(), packed.others.is_empty()), (1_000, true));
+        let backwards: Packed = (0..60_000).map(|number| (29_560_000 - number, 1)).collect();
+        assert_eq!((backwards.near.len(), backwards.others.is_empty()), (60_000, true));
     }
 }

@@ -61,10 +61,11 @@ pub struct Row {
 }
 
 impl Row {
-    /// Counts one event. Tells whether its target is one that the row is not known to have counted before.
-    pub fn observe(&mut self, request: &Request<'_>) -> bool {
+    /// Counts one event. Where that counts its target, tells whether it is one that the row is not known to have counted
+    /// before.
+    pub fn observe(&mut self, request: &Request<'_>) -> Option<bool> {
         self.events += 1;
-        let mut is_new_target = false;
+        let mut is_new_target = None;
         if let Some(received) = request.received {
             let (first, last) = self.span.unwrap_or((received, received));
             self.span = Some((first.min(received), last.max(received)));
@@ -72,14 +73,14 @@ impl Row {
         match request.stage {
             Stage::RequestReceived => self.arrive(request),
             // A request whose authentication fails writes this stage alone, long-running or not.
-            Stage::ResponseStarted if request.status == Some(401) => is_new_target = self.end(request),
+            Stage::ResponseStarted if request.status == Some(401) => is_new_target = Some(self.end(request)),
             // Of no other request is its end not written.
             Stage::ResponseStarted if !request.question.long_running => {}
             Stage::ResponseStarted => {
                 self.live.get_or_insert_default().start(request.audit_id, request.received.unwrap_or(0));
-                is_new_target = self.targets.record(request.question.target_hash, 0);
+                is_new_target = Some(self.targets.record(request.question.target_hash, 0));
             }
-            Stage::ResponseComplete | Stage::Panic => is_new_target = self.end(request),
+            Stage::ResponseComplete | Stage::Panic => is_new_target = Some(self.end(request)),
         }
         self.show(request);
         for key in request.question.unknown_keys {

@@ -1,8 +1,7 @@
 //! Which events were read already: rotated copies, overlapping exports, several sinks, deliveries at least once.
 //!
-//! The one thing that workers share, as the two copies of an event may come to different ones. Events are known by a
-//! keyed hash of all that tells them apart, of 64 bits: of a billion different events two are taken for one with odds
-//! of 1 in 37.
+//! Workers share it, as the two copies of an event may come to different ones. Events are known by a keyed hash of all
+//! that tells them apart, of 64 bits: of a billion different events two are taken for one with odds of 1 in 37.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};

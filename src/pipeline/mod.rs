@@ -38,7 +38,7 @@ pub struct Settings {
 /// of blocks or on the order of sources. `progress` counts the bytes that were read before decompression.
 ///
 /// Called in a pool of as many threads as there are to be workers, those are the workers; else they have a pool of
-/// their own. Allocators keep memory by threads: what comes after in the same pool is built in what workers leave.
+/// their own.
 ///
 /// Where an access log or traces are read beside an audit log, the sources are read again to join their requests.
 ///

@@ -136,7 +136,7 @@ impl<'a> Worker<'a> {
         Self { decoder, counting }
     }
 
-    /// What a worker counted that was alone.
+    /// What a worker counted that was alone in its pass: see [`Worker::sum`].
     #[must_use]
     pub fn into_counted(self) -> Counted {
         Self::sum([self])
@@ -147,18 +147,19 @@ impl<'a> Worker<'a> {
     #[must_use]
     pub fn sum(workers: impl IntoIterator<Item = Self>) -> Counted {
         let mut counting: Vec<Counting<'_>> = workers.into_iter().map(|worker| worker.counting).collect();
-        let Some(mut last) = counting.pop() else { return Counted::default() };
-        let shared = last.shared;
+        let Some(first) = counting.first_mut() else { return Counted::default() };
+        let shared = first.shared;
         for (print, lines) in shared.waiting.take() {
-            last.settle(print, lines);
+            first.settle(print, lines);
         }
         // What only reading needs goes before anything else comes.
         shared.seen.forget();
-        let mut counted = last.counted;
-        let others: Vec<Counted> = counting.into_iter().map(|worker| worker.counted).collect();
-        for other in others {
-            counted.merge(other);
-        }
+        let each: Vec<Counted> = counting.into_iter().map(|worker| worker.counted).collect();
+        let sum = |mut all: Counted, one| {
+            all.merge(one);
+            all
+        };
+        let mut counted = each.into_iter().reduce(sum).unwrap_or_default();
         counted.ledger.clients.merge(shared.clients.take());
         counted.access.clients.merge(shared.access.take());
         counted

@@ -68,7 +68,7 @@ pub fn scan(files: &[PathBuf], settings: &Settings) -> Report {
     report(ledger, &sources, &timeline)
 }
 
-/// What blocks hold, each counted by a worker of its own and all merged in their order.
+/// What blocks hold, each read by a worker of its own in their order.
 pub fn count(blocks: &[Block], settings: &Settings, timeline: &ServerTimeline) -> Ledger {
     let shared = Shared::new(settings, timeline, &[]);
     let workers = blocks.iter().map(|block| {

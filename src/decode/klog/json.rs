@@ -13,7 +13,8 @@ use super::trace::TraceFragment;
 use super::{Clock, Kind, KlogLine};
 use crate::k8s::timestamp;
 
-/// Above it a bare number is milliseconds since 1970, below it seconds: the year 5138, and March 1973.
+/// Below it a bare number is seconds since 1970, up to a thousand times as much milliseconds, and so on: the year 5138,
+/// and March 1973.
 const MOST_SECONDS: f64 = 1e11;
 
 /// Reads a line; `None` where it is no line of this form. etcd's lines look alike, but have a `level`.
@@ -113,7 +114,12 @@ impl Loose<'_> {
             Self::Real(number) => *number,
             Self::True | Self::Nothing => return None,
         };
-        let scale = if number.abs() < MOST_SECONDS { 1e6 } else { 1e3 };
+        let scale = match number.abs() / MOST_SECONDS {
+            ..1.0 => 1e6,
+            ..1e3 => 1e3,
+            ..1e6 => 1.0,
+            _ => 1e-3,
+        };
         let micros = (number * scale).round() as i64;
         timestamp::YEARS_0_TO_9999.contains(&micros).then_some(Clock::Absolute(micros))
     }
@@ -181,6 +187,18 @@ mod tests {
     }
 
     #[test]
+    fn an_instant_in_each_unit() {
+        for number in ["1692780954.5", "1692780954500", "1692780954500000", "1692780954500000000"] {
+            let text = format!(r#"{{"ts":{number},"msg":"HTTP","verb":"GET","URI":"/x"}}"#);
+            assert_eq!(
+                read(&text).map(|line| line.clock),
+                Some(Clock::Absolute(1_692_780_954_500_000)),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
     fn other_lines() {
         let other = r#"{"ts":1692780954,"msg":"Starting watch","v":3,"kind":"Pod","verb":{"a":[1]},"URI":-7,"resp":null}"#;
         assert_eq!(
@@ -199,7 +217,7 @@ mod tests {
             r#"{"ts":true,"msg":"x"}"#,
             r#"{"ts":1e300,"msg":"HTTP","verb":"GET","URI":"/x"}"#,
             r#"{"ts":-1e300,"msg":"HTTP","verb":"GET","URI":"/x"}"#,
-            r#"{"ts":18446744073709551615,"msg":"HTTP","verb":"GET","URI":"/x"}"#,
+            r#"{"ts":1e21,"msg":"HTTP","verb":"GET","URI":"/x"}"#,
             r#"{"level":"warn","ts":"2022-09-21T09:20:50.269Z","msg":"apply request took too long"}"#,
             r#"{"kind":"Event","auditID":"a"}"#,
         ] {
