@@ -1,7 +1,7 @@
 //! What tells an event from all others: its audit ID alone does not, as clients may choose it, scrubbed logs repeat
 //! it, and the two servers of an aggregated request share it.
 
-use std::hash::{BuildHasher, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 
 use hashbrown::DefaultHashBuilder;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -166,6 +166,8 @@ impl Fingerprints {
         if line.audit_id.is_empty() {
             hash.write_u64(line.latency_micros.unwrap_or(0));
             hash.write_i64(written.unwrap_or(0));
+            // Which of two counts must not hang on their order.
+            line.apf.hash(&mut hash);
         }
         hash.finish()
     }

@@ -37,7 +37,7 @@ pub struct AccessLine<'a> {
 /// What API Priority and Fairness did with a request.
 ///
 /// Source: k8s.io/apiserver `pkg/server/filters/priority-and-fairness.go`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Apf<'a> {
     /// The `PriorityLevelConfiguration`'s name.
     pub priority_level: Cow<'a, str>,
