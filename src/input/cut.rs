@@ -12,7 +12,7 @@ use super::json::JsonScanner;
 use super::open::Shrunk;
 
 /// The size at which a block is handed on, in bytes; a longer record makes a longer block.
-pub const BLOCK_SIZE: usize = 1 << 20;
+pub const BLOCK_SIZE: usize = 1 << 19;
 /// The least that is read at once of a record that is longer than a block, in bytes.
 const READ_SIZE: usize = 256 << 10;
 /// What of its memory a block keeps that held a long record, in bytes.

@@ -2,8 +2,10 @@
 
 use std::io::{ErrorKind, Read};
 
-/// What is made ready for a stream in memory that held less before, in bytes: of thousands of files most may be small.
-const FIRST_READ: usize = 64 << 10;
+/// The most that is read at once, in bytes, whatever there is room for: where a compressed stream turns out to be damaged,
+/// what was read at once is lost, and how much that is must not depend on what a block held before. That much is made
+/// ready at first, as of thousands of files most may be small.
+const AT_ONCE: usize = 128 << 10;
 
 /// The bytes of a block while it is filled: a part of its memory, which is longer.
 pub(super) struct Filling<'a> {
@@ -43,11 +45,11 @@ impl Filling<'_> {
         let end = self.length + more;
         self.memory.reserve_exact(end.saturating_sub(self.memory.len()));
         while self.length < end {
-            if self.length == self.memory.len() {
-                self.make_room((end - self.length).min(self.length.max(FIRST_READ)));
+            let room = (end - self.length).min(AT_ONCE);
+            if self.memory.len() < self.length + room {
+                self.make_room((end - self.length).min(self.length.max(room)));
             }
-            let room = end.min(self.memory.len());
-            match reader.read(&mut self.memory[self.length..room]) {
+            match reader.read(&mut self.memory[self.length..][..room]) {
                 Ok(0) => return Ok(false),
                 Ok(read) => self.length += read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
