@@ -30,7 +30,7 @@ use crate::classify::{Shape, stable_hash};
 use crate::cost::{Cost, Inventory, Minutes, Prices, Work, reads_on};
 use crate::k8s::{Library, Scope};
 use crate::ledger::lives::ask_of;
-use crate::ledger::{Client, ClientKey, Clients, Merge, Observed, Product, Row};
+use crate::ledger::{Client, ClientKey, Clients, Merge, Observed, Product, Row, SharedRow};
 use crate::patterns::{AllFollowed, Listed, OfClient, Patterns};
 
 /// The name of everything beyond the number of products that are told apart.
@@ -206,15 +206,18 @@ impl Accounts {
         for (name, product) in products {
             let library = Library::of(&name, &product.example);
             account.agents.insert(String::from(name.clone()), (product.example.into_string(), library));
-            let (mut rows, other_rows) = product.rows.into_parts();
+            let (rows, other_rows) = product.rows.into_parts();
+            let boxed = |row: SharedRow| Box::new(row.take().unwrap_or_default());
+            let mut rows: Vec<(Shape, Box<Row>)> =
+                rows.into_iter().map(|(shape, row)| (shape, boxed(row))).collect();
             // What is asked alike and answered differently shows one pattern: it is told at the row with most requests.
             rows.sort_by_cached_key(|(shape, row)| (Reverse(self.requests(row)), shape.stable_hash()));
             let rows = rows.into_iter().map(|(shape, row)| (Some(shape), row));
             let product = stable_hash(&*name);
             // A copy of an event that was counted elsewhere makes a row of its own where it differs in its details.
             let counted = |(_, row): &(Option<Shape>, Box<Row>)| row.events > 0;
-            let rows =
-                rows.chain(other_rows.map(|row| (None, row))).filter(counted).map(|(shape, mut row)| {
+            let rows = rows.chain(other_rows.map(|row| (None, boxed(row)))).filter(counted).map(
+                |(shape, mut row)| {
                     row.settle();
                     let ask = shape.as_ref().map(|shape| ask_of(&shape.asked));
                     let pattern = ask.and_then(|ask| shown.take(product, ask));
@@ -233,7 +236,8 @@ impl Accounts {
                         minutes: None,
                     };
                     (shape, one)
-                });
+                },
+            );
             if measures.prices.is_none() {
                 // Walks tell costs only.
                 let walks = Walks::default();

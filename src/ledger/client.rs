@@ -2,7 +2,7 @@
 
 use hashbrown::Equivalent;
 
-use super::{Bounded, DistinctSet, Merge, Row};
+use super::{Bounded, DistinctSet, Merge, SharedRow};
 use crate::apiserver::Target;
 use crate::classify::{ClientRef, Request, Shape, stable_hash};
 use crate::k8s::identity::service_account;
@@ -61,13 +61,18 @@ pub struct Client {
     pub pods: DistinctSet,
     /// The workloads of these pods, as their names tell.
     pub workloads: DistinctSet,
-    /// The namespaces that its requests name, other than for its own upkeep: see [`is_upkeep`].
+    /// The namespaces that its requests name, other than for its own upkeep: see [`namespace_of`].
     pub namespaces: DistinctSet,
 }
 
-/// Whether a request tells nothing of where its client works: a Lease, of whatever namespace; and in a
-/// `ServiceAccount`'s own namespace what it looks up there, its configuration, certificates, events and elections.
-pub(super) fn is_upkeep(request: &Request<'_>, namespace: &str) -> bool {
+/// The namespace that a request names, if that tells where its client works: not that of a Lease, whatever it is; and of a
+/// `ServiceAccount`'s own namespace not what it looks up there, its configuration, certificates, events and elections.
+pub(super) fn namespace_of<'r>(request: &Request<'r>) -> Option<&'r str> {
+    let namespace = request.question.namespace;
+    (!namespace.is_empty() && !is_upkeep(request, namespace)).then_some(namespace)
+}
+
+fn is_upkeep(request: &Request<'_>, namespace: &str) -> bool {
     let Target::Resource { group, resource, .. } = request.asked().target else { return false };
     if (group, resource) == ("coordination.k8s.io", "leases") {
         return true;
@@ -106,8 +111,8 @@ pub struct Product {
     pub example: Box<str>,
     /// Hash of the user agent that was seen last; most are the same again.
     last_agent: u64,
-    /// Its requests by shape. A row has its own memory: a table's slots stand half empty.
-    pub rows: Bounded<Shape, Box<Row>>,
+    /// Its requests by shape.
+    pub rows: Bounded<Shape, SharedRow>,
 }
 
 impl Default for Product {

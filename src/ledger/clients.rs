@@ -1,7 +1,7 @@
 //! Clients and the rows of their requests.
 
-use super::client::{is_upkeep, rank};
-use super::{Additions, Bounded, Client, ClientKey, DistinctSet, Merge, Row, RowName, Seat};
+use super::client::{namespace_of, rank};
+use super::{Additions, Bounded, Client, ClientKey, DistinctSet, Merge, RowName, Seat, SharedRow};
 use crate::classify::{Request, Shape, ShapeRef, stable_hash};
 use crate::k8s::pod_name;
 use crate::k8s::user_agent::Form;
@@ -9,33 +9,19 @@ use crate::k8s::user_agent::Form;
 /// Identities that are counted apart. Authenticated names are given out by the cluster's operators, so there are
 /// as many as the cluster has users.
 pub const MAX_CLIENTS: usize = 20_000;
-/// How many askers' seats are remembered.
-const SEATS: usize = 1 << 7;
-
 /// All clients.
 #[derive(Debug)]
 pub struct Clients {
     pub(super) by_key: Bounded<ClientKey, Client>,
-    /// Where the last askers are counted, by what they are known by.
-    seats: Vec<AskerSeat>,
 }
 
-/// Where a request is counted.
-struct Counted<'l> {
-    row: &'l mut Row,
-    /// The namespaces that its client names.
-    namespaces: &'l mut DistinctSet,
-    /// It stands for requests that are not told apart by client, product and shape.
-    is_mixed: bool,
-}
-
-/// Where an asker is counted.
-#[derive(Debug, Clone, Copy, Default)]
-struct AskerSeat {
-    /// See [`Request::asker_key`]; 0 for none.
-    asker: u64,
-    client: Seat,
-    product: Seat,
+/// Where a request was counted.
+#[derive(Debug)]
+pub(super) struct CountedAt {
+    /// What it is known by.
+    pub name: RowName,
+    /// The row, if it is that of one client, product and shape, and not of all that are not told apart.
+    pub own: Option<SharedRow>,
 }
 
 impl Default for Clients {
@@ -48,47 +34,45 @@ impl Clients {
     /// No clients, of which so many will be kept apart.
     #[must_use]
     pub fn new(bound: usize) -> Self {
-        Self { by_key: Bounded::new(bound), seats: Vec::new() }
+        Self { by_key: Bounded::new(bound) }
     }
 
-    /// Counts one event of a request. Returns the name of its row.
-    pub fn observe(&mut self, request: &Request<'_>) -> RowName {
-        self.observe_with(None, request)
+    /// Counts one event of a request.
+    pub fn observe(&mut self, request: &Request<'_>) {
+        self.observe_with(None, request);
     }
 
-    /// Counts the event of a request's arrival, if there is one, and another event of the request.
-    pub fn observe_with(&mut self, arrival: Option<&Request<'_>>, request: &Request<'_>) -> RowName {
+    /// Counts the event of a request's arrival, if it belongs to the same row, and another event of the request.
+    pub(super) fn observe_with(&mut self, arrival: Option<&Request<'_>>, request: &Request<'_>) -> CountedAt {
         let name = RowName::of(request);
-        // They share asker and question.
-        let is_other_row =
-            |arrival: &&Request<'_>| (arrival.answer, arrival.era) != (request.answer, request.era);
-        let other_row = arrival.filter(is_other_row);
-        if let Some(arrival) = other_row {
-            self.observe(arrival);
-        }
-        let Counted { row, namespaces, is_mixed } = self.row(request, name);
+        let (row, namespaces, is_mixed) = self.row(request, name);
+        let is_new_target = row.hold(|row| row.observe_with(arrival, request));
         // Where requests of all kinds are counted together, of one target some may be upkeep and some not.
-        if row.observe(request).is_some_and(|is_new| is_new || is_mixed) {
-            let namespace = request.question.namespace;
-            if !namespace.is_empty() && !is_upkeep(request, namespace) {
-                namespaces.insert(namespace);
-            }
+        if is_new_target.is_some_and(|is_new| is_new || is_mixed)
+            && let Some(namespace) = namespace_of(request)
+        {
+            namespaces.insert(namespace);
         }
-        if let Some(arrival) = arrival.filter(|_| other_row.is_none()) {
-            row.observe(arrival);
-        }
-        name
+        CountedAt { name, own: (!is_mixed).then(|| row.clone()) }
     }
 
     /// Takes note of another copy of an event that was counted: the evidence that is shown must not depend on which
     /// of them came first.
     pub fn observe_copy(&mut self, request: &Request<'_>) {
-        self.row(request, RowName::of(request)).row.show(request);
+        let (row, ..) = self.row(request, RowName::of(request));
+        row.hold(|row| row.show(request));
     }
 
-    /// Where a request is counted.
-    fn row(&mut self, request: &Request<'_>, name: RowName) -> Counted<'_> {
-        let (client_seat, product_seat) = self.seats(request, name);
+    /// Takes note of a namespace that a request's client names.
+    pub(super) fn note_namespace(&mut self, request: &Request<'_>, namespace: &str) {
+        let (client, _) = self.enter(request, RowName::of(request));
+        self.by_key.at(client).namespaces.insert(namespace);
+    }
+
+    /// The row of a request, the namespaces that its client names, and whether the row stands for requests that are not
+    /// told apart by client, product and shape.
+    fn row(&mut self, request: &Request<'_>, name: RowName) -> (&mut SharedRow, &mut DistinctSet, bool) {
+        let (client_seat, product_seat) = self.enter(request, name);
         let client = self.by_key.at(client_seat);
         let rows = &mut client.products.at(product_seat).rows;
         let seat = rows.seat_of(
@@ -98,25 +82,7 @@ impl Clients {
             || Shape { asked: request.question.asked.clone(), answer: request.answer, era: request.era },
         );
         let is_mixed = client_seat.is_none() || product_seat.is_none() || seat.is_none();
-        Counted { row: rows.at(seat), namespaces: &mut client.namespaces, is_mixed }
-    }
-
-    /// The seats of a request's client and of its product there. What the asker tells of its client is noted once.
-    fn seats(&mut self, request: &Request<'_>, name: RowName) -> (Option<Seat>, Option<Seat>) {
-        let asker = request.asker_key();
-        let slot = usize::try_from(asker % SEATS as u64).expect("smaller than their number");
-        if let Some(known) = self.seats.get(slot).filter(|known| known.asker == asker)
-            && let Some(client) = self.by_key.seated(known.client)
-            && client.products.seated(known.product).is_some()
-        {
-            return (Some(known.client), Some(known.product));
-        }
-        let seats = self.enter(request, name);
-        if let (Some(client), Some(product)) = seats {
-            self.seats.resize(SEATS, AskerSeat::default());
-            self.seats[slot] = AskerSeat { asker, client, product };
-        }
-        seats
+        (rows.at(seat), &mut client.namespaces, is_mixed)
     }
 
     /// Enters a request's client and its product.
@@ -164,7 +130,7 @@ impl Clients {
                 for (shape, row) in product.rows.kept_mut() {
                     let (product, shape) = (stable_hash(name), shape.stable_hash());
                     let name = RowName { client: client_hash, product, shape };
-                    additions.give(stable_hash(&name), row);
+                    row.hold(|row| additions.give(stable_hash(&name), row));
                 }
             }
         }

@@ -61,6 +61,16 @@ pub struct Row {
 }
 
 impl Row {
+    /// Counts the event of a request's arrival, if there is one, and another event of the request. What it tells is as with
+    /// [`Row::observe`].
+    pub fn observe_with(&mut self, arrival: Option<&Request<'_>>, request: &Request<'_>) -> Option<bool> {
+        let is_new_target = self.observe(request);
+        if let Some(arrival) = arrival {
+            self.observe(arrival);
+        }
+        is_new_target
+    }
+
     /// Counts one event. Where that counts its target, tells whether it is one that the row is not known to have counted
     /// before.
     pub fn observe(&mut self, request: &Request<'_>) -> Option<bool> {

@@ -20,4 +20,9 @@ impl RowName {
             shape: ShapeRef::of(request).stable_hash(),
         }
     }
+
+    /// A hash that spreads rows.
+    pub(super) fn hash(self) -> u64 {
+        self.client ^ self.product.rotate_left(21) ^ self.shape.rotate_left(42)
+    }
 }

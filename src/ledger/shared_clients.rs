@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::bounded::bar_of;
-use super::{Clients, MAX_CLIENTS, Merge, RowName};
+use super::clients::CountedAt;
+use super::{Clients, MAX_CLIENTS, Merge};
 use crate::classify::Request;
 
-/// How many locks the clients are spread over. While no one waits for it, a request of some 2 KB is counted in a fifth of
-/// a microsecond.
+/// How many locks the clients are spread over.
 const PARTS: usize = 64;
 
 /// All clients, spread over parts.
@@ -43,14 +43,14 @@ impl SharedClients {
         Self { parts, held: AtomicUsize::new(0), bound }
     }
 
-    /// As [`Clients::observe`].
-    pub fn observe(&self, request: &Request<'_>) -> RowName {
-        self.with_part(request, |clients| clients.observe(request))
+    /// As [`Clients::observe_with`].
+    pub(super) fn observe_with(&self, arrival: Option<&Request<'_>>, request: &Request<'_>) -> CountedAt {
+        self.with_part(request, |clients| clients.observe_with(arrival, request))
     }
 
-    /// As [`Clients::observe_with`].
-    pub fn observe_with(&self, arrival: Option<&Request<'_>>, request: &Request<'_>) -> RowName {
-        self.with_part(request, |clients| clients.observe_with(arrival, request))
+    /// As [`Clients::note_namespace`].
+    pub(super) fn note_namespace(&self, request: &Request<'_>, namespace: &str) {
+        self.with_part(request, |clients| clients.note_namespace(request, namespace));
     }
 
     /// As [`Clients::observe_copy`].
@@ -121,7 +121,7 @@ impl Part {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Client, Product};
+    use super::super::{Client, Counter, Product};
     use super::*;
     use crate::classify::{Classifier, Fingerprints};
     use crate::input::Place;
@@ -146,8 +146,16 @@ mod tests {
     fn requests(clients: Clients) -> Named<(Named<u64>, u64)> {
         let of = |client: Client| {
             let (products, rest) = client.products.into_parts();
-            let ended =
-                |product: Product| product.rows.into_parts().0.into_iter().map(|(_, row)| row.ended).sum();
+            let ended = |product: Product| {
+                product
+                    .rows
+                    .into_parts()
+                    .0
+                    .into_iter()
+                    .filter_map(|(_, row)| row.take())
+                    .map(|row| row.ended)
+                    .sum()
+            };
             let products = products.into_iter().map(|(name, product)| (Some(name), product));
             let products = products.chain(rest.map(|rest| (None, rest)));
             (products.map(|(name, product)| (name, ended(product))).collect(), client.namespaces.count().0)
@@ -179,10 +187,11 @@ mod tests {
             std::thread::scope(|scope| {
                 for part in [left, right] {
                     let mut classifier = Classifier::new(prints.clone());
+                    let mut counter = Counter::new(shared);
                     scope.spawn(move || {
                         for user in part {
                             request(&mut classifier, *user, |request| {
-                                shared.observe(request);
+                                counter.observe(request);
                             });
                         }
                     });

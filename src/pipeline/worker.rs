@@ -14,7 +14,7 @@ use crate::decode::{Decoder, Envelope, Foreign, Layers, Outcome, SkipReason, Sou
 use crate::input::{Block, Place, Record, Source};
 use crate::k8s::{Event, Stage};
 use crate::ledger::{
-    Additions, Dedup, EtcdLines, Index, Ledger, Merge, Seen, ServerTimeline, SharedClients, SkipAt,
+    Additions, Counter, Dedup, EtcdLines, Index, Ledger, Merge, Seen, ServerTimeline, SharedClients, SkipAt,
     SourceCounts, Waiting,
 };
 
@@ -115,6 +115,10 @@ struct Counting<'a> {
     /// Of the source of the block at hand.
     source: SourceCounts,
     classifier: Classifier,
+    /// Of the audit log's requests.
+    clients: Counter<'a>,
+    /// Of those of access logs.
+    access: Counter<'a>,
 }
 
 impl<'a> Worker<'a> {
@@ -132,6 +136,8 @@ impl<'a> Worker<'a> {
             counted: Counted::default(),
             source: SourceCounts::default(),
             classifier: Classifier::new(shared.prints.clone()),
+            clients: Counter::new(&shared.clients),
+            access: Counter::new(&shared.access),
         };
         Self { decoder, counting }
     }
@@ -294,7 +300,7 @@ impl Counting<'_> {
 
     fn event(&mut self, event: &Event<'_>, layers: Layers, place: Place, arrivals: &mut Arrivals<'_>) {
         let stage = event.stage().expect("decode lets only the four stages pass");
-        let Self { pass, shared, counted, source, classifier } = self;
+        let Self { pass, shared, counted, source, classifier, clients, .. } = self;
         match pass {
             Pass::Join(_) | Pass::Etcd => {}
             Pass::Index(index) => {
@@ -332,7 +338,7 @@ impl Counting<'_> {
                     let [is_new] = shared.are_new(at, || [shared.prints.event(event, &request)]);
                     let fate = shared.fate(&request, is_new);
                     note(fate, &mut ledger.input);
-                    return observe(shared.settings, &shared.clients, ledger, &request, fate);
+                    return observe(shared.settings, clients, ledger, &request, fate);
                 };
                 let arrival = request.arrival(Place { offset, line, ..place });
                 let [is_new, arrival_is_new] =
@@ -342,13 +348,13 @@ impl Counting<'_> {
                     note(fate, &mut ledger.input);
                 }
                 if fates == [Fate::Counted; 2] {
-                    let row = shared.clients.observe_with(Some(&arrival), &request);
+                    let row = clients.observe_with(Some(&arrival), &request);
                     if shared.settings.patterns {
                         ledger.follow(&request, row);
                     }
                 } else {
-                    observe(shared.settings, &shared.clients, ledger, &arrival, fates[1]);
-                    observe(shared.settings, &shared.clients, ledger, &request, fates[0]);
+                    observe(shared.settings, clients, ledger, &arrival, fates[1]);
+                    observe(shared.settings, clients, ledger, &request, fates[0]);
                 }
             }
         }

@@ -97,13 +97,13 @@ impl Counting<'_> {
 
     /// Counts a line as a request, or as a copy of one.
     fn count_access(&mut self, line: &AccessLine<'_>, written: Option<i64>, place: Place, is_new: bool) {
-        let Self { pass, shared, counted, classifier, .. } = self;
+        let Self { pass, shared, counted, classifier, access, .. } = self;
         let mut request = classifier.line(line, written, place);
         request.era = shared.timeline.era(place.source, request.received);
         let settings = shared.settings;
         let Pass::Join(index) = pass else {
             let fate = shared.fate(&request, is_new);
-            observe(settings, &shared.access, &mut counted.access, &request, fate);
+            observe(settings, access, &mut counted.access, &request, fate);
             let input = &mut counted.ledger.input;
             input.access_counted += u64::from(fate == Fate::Counted);
             input.access_duplicates += u64::from(matches!(fate, Fate::Copy { .. }));
@@ -122,13 +122,7 @@ impl Counting<'_> {
             }
             Some(_) => {}
             None => {
-                observe(
-                    settings,
-                    &shared.access,
-                    &mut counted.access,
-                    &request,
-                    shared.fate(&request, is_new),
-                );
+                observe(settings, access, &mut counted.access, &request, shared.fate(&request, is_new));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{Settings, Shared};
 use crate::classify::Request;
-use crate::ledger::{InputCounts, Ledger, RowName, SharedClients};
+use crate::ledger::{Counter, InputCounts, Ledger, RowName};
 
 /// What becomes of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(super) fn note(fate: Fate, input: &mut InputCounts) {
 
 pub(super) fn observe(
     settings: &Settings,
-    clients: &SharedClients,
+    clients: &mut Counter<'_>,
     ledger: &mut Ledger,
     request: &Request<'_>,
     fate: Fate,
