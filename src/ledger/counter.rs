@@ -5,7 +5,7 @@
 
 use super::client::namespace_of;
 use super::clients::CountedAt;
-use super::{RowName, SharedClients, SharedRow};
+use super::{RowName, SharedLedger, SharedRow};
 use crate::classify::{Request, stable_hash};
 
 /// How many rows, askers and namespaces are remembered.
@@ -16,7 +16,7 @@ const NAMESPACES: usize = 1 << 11;
 /// Counts requests.
 #[derive(Debug)]
 pub struct Counter<'c> {
-    clients: &'c SharedClients,
+    shared: &'c SharedLedger,
     /// The rows that it counted into last, by their names.
     rows: Vec<Option<(RowName, SharedRow)>>,
     /// Askers that their clients know of, by what they are known by.
@@ -26,10 +26,10 @@ pub struct Counter<'c> {
 }
 
 impl<'c> Counter<'c> {
-    /// A worker's, of these clients.
+    /// A worker's.
     #[must_use]
-    pub fn new(clients: &'c SharedClients) -> Self {
-        Self { clients, rows: Vec::new(), askers: Vec::new(), namespaces: Vec::new() }
+    pub fn new(shared: &'c SharedLedger) -> Self {
+        Self { shared, rows: Vec::new(), askers: Vec::new(), namespaces: Vec::new() }
     }
 
     /// Counts one event of a request. Returns the name of its row.
@@ -61,7 +61,7 @@ impl<'c> Counter<'c> {
             }
             return name;
         }
-        let CountedAt { name, own } = self.clients.observe_with(arrival, request);
+        let CountedAt { name, own } = self.shared.clients.observe_with(arrival, request);
         self.rows.resize_with(ROWS, || None);
         self.askers.resize(ASKERS, 0);
         self.rows[row] = own.map(|own| (name, own));
@@ -71,7 +71,12 @@ impl<'c> Counter<'c> {
 
     /// Takes note of another copy of an event that was counted.
     pub fn observe_copy(&self, request: &Request<'_>) {
-        self.clients.observe_copy(request);
+        self.shared.clients.observe_copy(request);
+    }
+
+    /// Keeps of a request of a row what patterns over time are rebuilt from.
+    pub fn follow(&self, request: &Request<'_>, row: RowName) {
+        self.shared.kept.note(row, request);
     }
 
     fn note_namespace(&mut self, request: &Request<'_>) {
@@ -81,7 +86,7 @@ impl<'c> Counter<'c> {
         let known = &mut self.namespaces[place_of(noted.0 ^ noted.1, NAMESPACES)];
         if *known != noted {
             *known = noted;
-            self.clients.note_namespace(request, namespace);
+            self.shared.clients.note_namespace(request, namespace);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::Merge;
-use super::sorted::add_sorted;
+use super::sorted::{add_sorted, make_room};
 
 /// Durations in microseconds. Count, sum, least and greatest are exact.
 #[derive(Clone, Default)]
@@ -60,7 +60,10 @@ impl Histogram {
         match self.buckets.get_mut(at) {
             // 2^48 requests of one kind are more than any archive holds.
             Some(packed) if *packed >> COUNT_BITS == bucket => *packed += count,
-            _ => self.buckets.insert(at, bucket << COUNT_BITS | count),
+            _ => {
+                make_room(&mut self.buckets);
+                self.buckets.insert(at, bucket << COUNT_BITS | count);
+            }
         }
     }
 

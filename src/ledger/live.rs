@@ -14,7 +14,8 @@ const MINUTE: i64 = 60_000_000;
 const MAX_FOLLOWED: usize = 1 << 13;
 
 /// What was seen of a request, in 8 bytes: in the upper 37 bits a hash of its ID, of which two of 8,192 requests share
-/// one with odds of 1 in 4,000, and where half of all are followed with twice these; whether it ended; and the minute in which it was received, if it was seen to begin.
+/// one with odds of 1 in 4,000, and where half of all are followed with twice these; whether it ended; and the minute in
+/// which it was received, if it was seen to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Seen(u64);
 

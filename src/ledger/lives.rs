@@ -17,6 +17,7 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use rustc_hash::FxBuildHasher;
 
+use super::sorted::make_room;
 use super::{Merge, RowName};
 use crate::apiserver::Target;
 use crate::classify::stable_hash;
@@ -28,7 +29,7 @@ pub use record::{Came, Record, What, ask_of};
 
 /// How much is kept; a request takes 24 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Bounds {
+pub(super) struct Bounds {
     /// Instances that are followed.
     lives: usize,
     /// Requests that are kept of every instance that is followed.
@@ -43,6 +44,16 @@ struct Bounds {
 const BOUNDS: Bounds = Bounds { lives: 1 << 17, free: 128, budget: 1 << 16, halvings: 8 };
 
 impl Bounds {
+    fn hold(&self, size: Size) -> bool {
+        size.followed <= self.lives && size.excess <= self.budget
+    }
+
+    /// Whether it is time to step down: that looks at everything, so that it waits for a quarter more than may be kept.
+    pub fn are_exceeded(&self, size: Size) -> bool {
+        let more = |bound: usize| bound + bound / 4;
+        size.followed > more(self.lives) || size.excess > more(self.budget)
+    }
+
     /// The earliest so many requests of each instance are kept.
     fn each(&self, step: u32) -> usize {
         self.free << (self.halvings - step.min(self.halvings))
@@ -51,6 +62,25 @@ impl Bounds {
     /// Instances are followed whose hash begins with so many zeros.
     fn zeros(&self, step: u32) -> u32 {
         step.saturating_sub(self.halvings)
+    }
+}
+
+/// How much is held.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Size {
+    /// Instances that are followed.
+    pub followed: usize,
+    /// Requests beyond those that are kept of every instance.
+    pub excess: usize,
+}
+
+impl std::iter::Sum for Size {
+    fn sum<I: Iterator<Item = Self>>(sizes: I) -> Self {
+        let add = |all: Self, one: Self| Self {
+            followed: all.followed + one.followed,
+            excess: all.excess + one.excess,
+        };
+        sizes.fold(Self::default(), add)
     }
 }
 
@@ -115,7 +145,7 @@ pub struct Lives {
     paired: bool,
     /// How far down the ladder.
     step: u32,
-    /// Requests that are held beyond those that are kept of every instance.
+    /// See [`Size::excess`].
     excess: usize,
     /// Requests of instances that are not followed.
     left_out: u64,
@@ -140,20 +170,19 @@ impl Default for Kept {
 }
 
 impl Kept {
-    /// Keeps what is known of a request of a row.
-    pub(super) fn note(&mut self, row: RowName, request: &Request<'_>) {
+    /// Which of lists, watches and objects keep a request, and what is kept of it, if anything is.
+    pub(super) fn choose<L>(kinds: [L; 3], request: &Request<'_>) -> Option<(L, Record)> {
+        let [lists, watches, objects] = kinds;
         let asked = &request.question.asked;
-        let Target::Resource { subresource, scope, .. } = &asked.target else { return };
-        let lives = match (asked.verb, scope) {
-            _ if !subresource.is_empty() => return,
-            (Verb::List, _) => &mut self.lists,
-            (Verb::Watch, _) => &mut self.watches,
-            (Verb::Get, Scope::Object) => &mut self.objects,
-            _ => return,
+        let Target::Resource { subresource, scope, .. } = &asked.target else { return None };
+        let kind = match (asked.verb, scope) {
+            _ if !subresource.is_empty() => return None,
+            (Verb::List, _) => lists,
+            (Verb::Watch, _) => watches,
+            (Verb::Get, Scope::Object) => objects,
+            _ => return None,
         };
-        if let Some(record) = Record::of(request) {
-            lives.keep(row, request.asker.instance_hash, || request.asker.instance(), record);
-        }
+        Some((kind, Record::of(request)?))
     }
 }
 
@@ -181,7 +210,7 @@ pub struct Followed {
 }
 
 impl Lives {
-    fn within(bounds: Bounds, paired: bool) -> Self {
+    pub(super) fn within(bounds: Bounds, paired: bool) -> Self {
         Self { followed: HashMap::default(), bounds, paired, step: 0, excess: 0, left_out: 0 }
     }
 
@@ -191,8 +220,22 @@ impl Lives {
         self.follows(stable_hash(&(life.client, life.product, life.instance.as_ref())))
     }
 
-    /// `key` is the hash of the row's client and product with the instance.
-    fn keep<'i>(
+    /// None yet, within the same bounds.
+    pub(super) fn none_alike(&self) -> Self {
+        Self::within(self.bounds, self.paired)
+    }
+
+    pub(super) fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    pub(super) fn size(&self) -> Size {
+        Size { followed: self.followed.len(), excess: self.excess }
+    }
+
+    /// Adds what one request was; who does it goes down the ladder in time. `key` is the hash of the row's client and
+    /// product with the instance.
+    pub(super) fn add<'i>(
         &mut self,
         row: RowName,
         key: u64,
@@ -221,35 +264,16 @@ impl Lives {
             life.keep_earliest(each, self.paired);
             self.excess -= before - life.excess(free);
         }
-        self.step_down_if_full();
-    }
-
-    /// Stepping down looks at everything, so that it waits for a quarter more than may be kept.
-    fn step_down_if_full(&mut self) {
-        let more = |bound: usize| bound + bound / 4;
-        if self.followed.len() > more(self.bounds.lives) || self.excess > more(self.bounds.budget) {
-            self.step_down();
-        }
     }
 
     fn follows(&self, key: u64) -> bool {
         key.leading_zeros() >= self.bounds.zeros(self.step)
     }
 
-    /// Goes down the ladder until what is held fits.
-    fn step_down(&mut self) {
-        loop {
-            self.keep_to_step();
-            if self.followed.len() <= self.bounds.lives && self.excess <= self.bounds.budget {
-                return;
-            }
-            self.step += 1;
-        }
-    }
-
-    /// Lets go of what the present step does not keep.
-    fn keep_to_step(&mut self) {
-        let (zeros, each) = (self.bounds.zeros(self.step), self.bounds.each(self.step));
+    /// Lets go of what a step does not keep. Returns how much is left.
+    fn keep_to(&mut self, step: u32) -> Size {
+        self.step = step;
+        let (zeros, each) = (self.bounds.zeros(step), self.bounds.each(step));
         for (_, life) in self.followed.extract_if(|key, _| key.leading_zeros() < zeros) {
             self.left_out += life.seen;
         }
@@ -258,12 +282,13 @@ impl Lives {
             life.keep_earliest(each, self.paired);
             self.excess += life.excess(self.bounds.free);
         }
+        self.size()
     }
 
     /// What was followed, the requests of each instance in no order, and how much that is.
     #[must_use]
     pub fn settled(&mut self) -> (Vec<Life>, Followed) {
-        self.step_down();
+        step_down(&mut [self]);
         let mut followed = Followed {
             one_of: 1 << self.bounds.zeros(self.step),
             left_out: self.left_out,
@@ -309,13 +334,20 @@ impl Merge for Lives {
                 }
             }
         }
-        self.step_down_if_full();
+        if self.bounds.are_exceeded(self.size()) {
+            step_down(&mut [self]);
+        }
     }
 }
 
-/// Makes room for another record, and where there are many, for no more than a quarter of them beside it.
-fn make_room(records: &mut Vec<Record>) {
-    if records.len() == records.capacity() {
-        records.reserve_exact(records.len().clamp(4, 32).max(records.len() / 4));
+/// Goes down the ladder until what all of these together hold fits. Returns how much that is.
+pub(super) fn step_down(all: &mut [&mut Lives]) -> Size {
+    let mut step = all.iter().map(|lives| lives.step).max().unwrap_or(0);
+    loop {
+        let size = all.iter_mut().map(|lives| lives.keep_to(step)).sum();
+        if all.iter().all(|lives| lives.bounds.hold(size)) {
+            return size;
+        }
+        step += 1;
     }
 }

@@ -20,6 +20,8 @@ pub mod row;
 pub mod row_name;
 pub mod seen;
 mod shared_clients;
+mod shared_ledger;
+mod shared_lives;
 mod shared_row;
 mod sorted;
 pub mod targets;
@@ -45,13 +47,16 @@ pub use load::{Busiest, Load, Step};
 pub use row::Row;
 pub use row_name::RowName;
 pub use seen::{Dedup, Seen};
-pub use shared_clients::SharedClients;
+pub use shared_ledger::SharedLedger;
 pub use shared_row::SharedRow;
 pub use targets::Targets;
 pub use timeline::Timeline;
 pub use traces::Traces;
 pub use versions::{ServerTimeline, VersionEvidence};
 pub use waiting::Waiting;
+
+use shared_clients::SharedClients;
+use shared_lives::SharedKept;
 
 use crate::classify::{Request, stable_hash};
 use crate::decode::klog::TraceFragment;
@@ -79,11 +84,6 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Keeps of a request what patterns over time are rebuilt from.
-    pub fn follow(&mut self, request: &Request<'_>, row: RowName) {
-        self.kept.note(row, request);
-    }
-
     /// A hash of the row that a request belongs to.
     #[must_use]
     pub fn row_hash(request: &Request<'_>) -> u64 {

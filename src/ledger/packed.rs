@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::sorted::add_sorted;
+use super::sorted::{add_sorted, make_room};
 
 /// How far below the first number that comes others may lie at least: those of a log come nearly in their order.
 const BELOW: u32 = 1 << 13;
@@ -62,9 +62,7 @@ impl Packed {
         match at {
             Ok(at) if sum <= COUNT => self.near[at] = key << 16 | sum,
             Err(at) if sum <= COUNT && !is_among_others() => {
-                if self.near.len() == self.near.capacity() {
-                    self.near.reserve_exact(self.near.len().clamp(4, 32).max(self.near.len() / 4));
-                }
+                make_room(&mut self.near);
                 self.near.insert(at, key << 16 | sum);
             }
             _ => {

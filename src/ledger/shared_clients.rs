@@ -121,7 +121,7 @@ impl Part {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Client, Counter, Product};
+    use super::super::{Client, Counter, Product, SharedLedger};
     use super::*;
     use crate::classify::{Classifier, Fingerprints};
     use crate::input::Place;
@@ -182,7 +182,7 @@ mod tests {
                     alone.observe(request);
                 });
             }
-            let shared = &SharedClients::new(bound);
+            let shared = &SharedLedger { clients: SharedClients::new(bound), ..SharedLedger::default() };
             let (left, right) = users.split_at(cut.min(users.len()));
             std::thread::scope(|scope| {
                 for part in [left, right] {
@@ -197,11 +197,11 @@ mod tests {
                     });
                 }
             });
-            let held = shared.held.load(Ordering::Relaxed);
-            prop_assert_eq!(held, shared.lock_all().iter().map(|part| part.by_key.len()).sum::<usize>());
+            let held = shared.clients.held.load(Ordering::Relaxed);
+            prop_assert_eq!(held, shared.clients.lock_all().iter().map(|part| part.by_key.len()).sum::<usize>());
             prop_assert!(held < 2 * bound, "{} of {}", held, bound);
-            prop_assert_eq!(requests(shared.take()), requests(alone));
-            prop_assert_eq!(requests(shared.take()), BTreeMap::new());
+            prop_assert_eq!(requests(shared.clients.take()), requests(alone));
+            prop_assert_eq!(requests(shared.clients.take()), BTreeMap::new());
         }
     }
 }

@@ -50,21 +50,29 @@ impl Targets {
         if hash.leading_zeros() < self.sampled {
             return true;
         }
-        match self.counted.binary_search_by_key(&hash, |(own, _)| *own) {
-            Ok(at) => {
-                self.counted[at].1 = self.counted[at].1.saturating_add(requests);
-                false
+        if let Ok(at) = self.counted.binary_search_by_key(&hash, |(own, _)| *own) {
+            self.counted[at].1 = self.counted[at].1.saturating_add(requests);
+            return false;
+        }
+        self.count_another(hash, requests);
+        true
+    }
+
+    /// Counts a target that was not counted before, if its hash begins with enough zeros to be among those that fit.
+    fn count_another(&mut self, hash: u32, requests: u32) {
+        if self.counted.len() == MAX_COUNTED && self.cells.is_none() {
+            fill(self.sum_up(), hash, requests);
+        }
+        while self.counted.len() == MAX_COUNTED && hash.leading_zeros() >= self.sampled {
+            self.sample(self.sampled + 1);
+        }
+        if hash.leading_zeros() >= self.sampled {
+            if self.counted.len() == self.counted.capacity() {
+                let more = (self.counted.len() / 2).min(MAX_COUNTED - self.counted.len());
+                self.counted.reserve_exact(more);
             }
-            Err(at) => {
-                self.counted.insert(at, (hash, requests));
-                if self.counted.len() > MAX_COUNTED {
-                    self.sum_up();
-                }
-                while self.counted.len() > MAX_COUNTED {
-                    self.sample(self.sampled + 1);
-                }
-                true
-            }
+            let at = self.counted.partition_point(|(own, _)| *own < hash);
+            self.counted.insert(at, (hash, requests));
         }
     }
 

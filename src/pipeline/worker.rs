@@ -14,7 +14,7 @@ use crate::decode::{Decoder, Envelope, Foreign, Layers, Outcome, SkipReason, Sou
 use crate::input::{Block, Place, Record, Source};
 use crate::k8s::{Event, Stage};
 use crate::ledger::{
-    Additions, Counter, Dedup, EtcdLines, Index, Ledger, Merge, Seen, ServerTimeline, SharedClients, SkipAt,
+    Additions, Counter, Dedup, EtcdLines, Index, Ledger, Merge, Seen, ServerTimeline, SharedLedger, SkipAt,
     SourceCounts, Waiting,
 };
 
@@ -44,9 +44,9 @@ pub struct Shared<'a> {
     /// Lines of access logs.
     waiting: Waiting<Held>,
     /// The audit log's requests.
-    clients: SharedClients,
+    audit: SharedLedger,
     /// Those of access logs.
-    access: SharedClients,
+    access: SharedLedger,
 }
 
 impl<'a> Shared<'a> {
@@ -56,8 +56,8 @@ impl<'a> Shared<'a> {
         let (seen, prints) = (Seen::new(settings.dedup), Fingerprints::default());
         let waiting = Waiting::new(access::room(settings.threads));
         let is_filtered = !settings.filter.is_empty();
-        let (clients, access) = (SharedClients::default(), SharedClients::default());
-        Self { settings, is_filtered, timeline, sources, seen, prints, waiting, clients, access }
+        let (audit, access) = (SharedLedger::default(), SharedLedger::default());
+        Self { settings, is_filtered, timeline, sources, seen, prints, waiting, audit, access }
     }
 
     /// Whether events that were received at the same time were not read before. `prints` finds what they are known by.
@@ -116,7 +116,7 @@ struct Counting<'a> {
     source: SourceCounts,
     classifier: Classifier,
     /// Of the audit log's requests.
-    clients: Counter<'a>,
+    audit: Counter<'a>,
     /// Of those of access logs.
     access: Counter<'a>,
 }
@@ -136,7 +136,7 @@ impl<'a> Worker<'a> {
             counted: Counted::default(),
             source: SourceCounts::default(),
             classifier: Classifier::new(shared.prints.clone()),
-            clients: Counter::new(&shared.clients),
+            audit: Counter::new(&shared.audit),
             access: Counter::new(&shared.access),
         };
         Self { decoder, counting }
@@ -166,8 +166,8 @@ impl<'a> Worker<'a> {
             all
         };
         let mut counted = each.into_iter().reduce(sum).unwrap_or_default();
-        counted.ledger.clients.merge(shared.clients.take());
-        counted.access.clients.merge(shared.access.take());
+        shared.audit.give(&mut counted.ledger);
+        shared.access.give(&mut counted.access);
         counted
     }
 
@@ -300,7 +300,7 @@ impl Counting<'_> {
 
     fn event(&mut self, event: &Event<'_>, layers: Layers, place: Place, arrivals: &mut Arrivals<'_>) {
         let stage = event.stage().expect("decode lets only the four stages pass");
-        let Self { pass, shared, counted, source, classifier, clients, .. } = self;
+        let Self { pass, shared, counted, source, classifier, audit, .. } = self;
         match pass {
             Pass::Join(_) | Pass::Etcd => {}
             Pass::Index(index) => {
@@ -338,7 +338,7 @@ impl Counting<'_> {
                     let [is_new] = shared.are_new(at, || [shared.prints.event(event, &request)]);
                     let fate = shared.fate(&request, is_new);
                     note(fate, &mut ledger.input);
-                    return observe(shared.settings, clients, ledger, &request, fate);
+                    return observe(shared.settings, audit, &request, fate);
                 };
                 let arrival = request.arrival(Place { offset, line, ..place });
                 let [is_new, arrival_is_new] =
@@ -348,13 +348,13 @@ impl Counting<'_> {
                     note(fate, &mut ledger.input);
                 }
                 if fates == [Fate::Counted; 2] {
-                    let row = clients.observe_with(Some(&arrival), &request);
+                    let row = audit.observe_with(Some(&arrival), &request);
                     if shared.settings.patterns {
-                        ledger.follow(&request, row);
+                        audit.follow(&request, row);
                     }
                 } else {
-                    observe(shared.settings, clients, ledger, &arrival, fates[1]);
-                    observe(shared.settings, clients, ledger, &request, fates[0]);
+                    observe(shared.settings, audit, &arrival, fates[1]);
+                    observe(shared.settings, audit, &request, fates[0]);
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! What is kept hangs on no order.
 
+use super::super::shared_lives::SharedLives;
 use super::*;
 use crate::classify::By;
 use proptest::prelude::*;
@@ -11,16 +12,37 @@ fn record(at: i64) -> Record {
     Record::made_up(at, What::List, Came::Served, (1, 2), 0, 3)
 }
 
-fn kept(events: &[(u8, i64)]) -> Lives {
-    let mut lives = Lives::within(SMALL, false);
+fn each(events: &[(u8, i64)], mut add: impl FnMut(RowName, u64, Instance<&str>, Record)) {
     for (instance, at) in events {
         let name = instance.to_string();
         let instance = Instance { by: By::Pod, name: &*name };
         let row = RowName { client: 1, product: 2, shape: 3 };
-        let key = stable_hash(&(row.client, row.product, instance));
-        lives.keep(row, key, || instance, record(*at));
+        add(row, stable_hash(&(row.client, row.product, instance)), instance, record(*at));
     }
+}
+
+fn kept(events: &[(u8, i64)]) -> Lives {
+    let mut lives = Lives::within(SMALL, false);
+    each(events, |row, key, instance, record| {
+        lives.add(row, key, || instance, record);
+        if lives.bounds.are_exceeded(lives.size()) {
+            step_down(&mut [&mut lives]);
+        }
+    });
     lives
+}
+
+fn kept_by_workers(events: [&[(u8, i64)]; 2]) -> SharedLives {
+    let shared = SharedLives::like(&Lives::within(SMALL, false));
+    std::thread::scope(|scope| {
+        for part in events {
+            let shared = &shared;
+            scope.spawn(move || {
+                each(part, |row, key, instance, record| shared.add(row, key, || instance, record));
+            });
+        }
+    });
+    shared
 }
 
 type Told = (BTreeMap<String, (Vec<Record>, u64)>, Followed);
@@ -84,6 +106,9 @@ proptest! {
         let mut merged = kept(right);
         merged.merge(kept(left));
         prop_assert_eq!(&told(merged), &whole);
+        let shared = kept_by_workers([left, right]);
+        prop_assert_eq!(&told(shared.take()), &whole);
+        prop_assert_eq!(told(shared.take()), naive(&[]));
         events.sort_by_key(|(instance, at)| (*at, *instance));
         prop_assert_eq!(&told(kept(&events)), &whole);
         let (_, followed) = whole;

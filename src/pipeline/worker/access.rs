@@ -103,7 +103,7 @@ impl Counting<'_> {
         let settings = shared.settings;
         let Pass::Join(index) = pass else {
             let fate = shared.fate(&request, is_new);
-            observe(settings, access, &mut counted.access, &request, fate);
+            observe(settings, access, &request, fate);
             let input = &mut counted.ledger.input;
             input.access_counted += u64::from(fate == Fate::Counted);
             input.access_duplicates += u64::from(matches!(fate, Fate::Copy { .. }));
@@ -122,7 +122,7 @@ impl Counting<'_> {
             }
             Some(_) => {}
             None => {
-                observe(settings, access, &mut counted.access, &request, shared.fate(&request, is_new));
+                observe(settings, access, &request, shared.fate(&request, is_new));
             }
         }
     }

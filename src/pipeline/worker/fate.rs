@@ -2,7 +2,7 @@
 
 use super::{Settings, Shared};
 use crate::classify::Request;
-use crate::ledger::{Counter, InputCounts, Ledger, RowName};
+use crate::ledger::{Counter, InputCounts, RowName};
 
 /// What becomes of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,24 +31,18 @@ pub(super) fn note(fate: Fate, input: &mut InputCounts) {
     }
 }
 
-pub(super) fn observe(
-    settings: &Settings,
-    clients: &mut Counter<'_>,
-    ledger: &mut Ledger,
-    request: &Request<'_>,
-    fate: Fate,
-) {
+pub(super) fn observe(settings: &Settings, counter: &mut Counter<'_>, request: &Request<'_>, fate: Fate) {
     match fate {
         Fate::Counted => {
-            let row = clients.observe(request);
+            let row = counter.observe(request);
             if settings.patterns {
-                ledger.follow(request, row);
+                counter.follow(request, row);
             }
         }
         Fate::Filtered if settings.patterns && settings.filter.concerns(request) => {
-            ledger.follow(request, RowName::of(request));
+            counter.follow(request, RowName::of(request));
         }
-        Fate::Copy { is_wanted: true } => clients.observe_copy(request),
+        Fate::Copy { is_wanted: true } => counter.observe_copy(request),
         Fate::Filtered | Fate::Copy { .. } => {}
     }
 }

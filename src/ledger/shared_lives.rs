@@ -1,0 +1,140 @@
+//! What patterns over time are rebuilt from, which all workers keep together.
+//!
+//! The naive twin is [`Lives`], with all instances at one place.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::lives::{Bounds, Lives, Record, Size, step_down};
+use super::{Kept, Merge, RowName};
+use crate::classify::{Instance, Request};
+
+/// How many locks the instances are spread over.
+const PARTS: usize = 64;
+
+/// What all instances did, each kind of requests by itself as in [`Kept`].
+#[derive(Debug)]
+pub struct SharedKept {
+    lists: SharedLives,
+    watches: SharedLives,
+    objects: SharedLives,
+}
+
+impl Default for SharedKept {
+    fn default() -> Self {
+        let Kept { lists, watches, objects } = Kept::default();
+        let [lists, watches, objects] = [lists, watches, objects].map(|none| SharedLives::like(&none));
+        Self { lists, watches, objects }
+    }
+}
+
+impl SharedKept {
+    /// Keeps what is known of a request of a row.
+    pub fn note(&self, row: RowName, request: &Request<'_>) {
+        let Self { lists, watches, objects } = self;
+        if let Some((lives, record)) = Kept::choose([lists, watches, objects], request) {
+            lives.add(row, request.asker.instance_hash, || request.asker.instance(), record);
+        }
+    }
+
+    /// All that is kept, which is not here any more.
+    #[must_use]
+    pub fn take(&self) -> Kept {
+        let Self { lists, watches, objects } = self;
+        Kept { lists: lists.take(), watches: watches.take(), objects: objects.take() }
+    }
+}
+
+/// Instances, spread over parts by their hashes. All parts are at the same step of the ladder.
+#[derive(Debug)]
+pub(super) struct SharedLives {
+    parts: [Part; PARTS],
+    bounds: Bounds,
+    /// See [`Size`].
+    followed: AtomicUsize,
+    excess: AtomicUsize,
+}
+
+/// No two are written to at once because they lie side by side.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Part(Mutex<Lives>);
+
+impl Part {
+    fn lock(&self) -> MutexGuard<'_, Lives> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SharedLives {
+    /// None yet, within the same bounds as these.
+    pub fn like(lives: &Lives) -> Self {
+        let parts = std::array::from_fn(|_| Part(Mutex::new(lives.none_alike())));
+        Self { parts, bounds: lives.bounds(), followed: AtomicUsize::new(0), excess: AtomicUsize::new(0) }
+    }
+
+    /// Adds what one request was; see [`Lives::add`].
+    pub fn add<'i>(
+        &self,
+        row: RowName,
+        key: u64,
+        instance: impl FnOnce() -> Instance<&'i str>,
+        record: Record,
+    ) {
+        // The highest bits choose which instances are followed.
+        let part = (key >> 32) % PARTS as u64;
+        let mut part = self.parts[usize::try_from(part).expect("smaller than their number")].lock();
+        let before = part.size();
+        part.add(row, key, instance, record);
+        let after = part.size();
+        if before == after {
+            return;
+        }
+        // What is held of one instance may also become less.
+        let add = |all: &AtomicUsize, before: usize, after: usize| {
+            let change = after.wrapping_sub(before);
+            all.fetch_add(change, Ordering::Relaxed).wrapping_add(change)
+        };
+        let followed = add(&self.followed, before.followed, after.followed);
+        let excess = add(&self.excess, before.excess, after.excess);
+        if self.bounds.are_exceeded(Size { followed, excess }) {
+            drop(part);
+            self.step_down();
+        }
+    }
+
+    fn step_down(&self) {
+        let mut parts = self.lock_all();
+        let mut size = parts.iter().map(|part| part.size()).sum();
+        // Unless another worker did.
+        if self.bounds.are_exceeded(size) {
+            let mut all: Vec<&mut Lives> = parts.iter_mut().map(|part| &mut **part).collect();
+            size = step_down(&mut all);
+        }
+        self.hold(size);
+    }
+
+    /// While all parts are locked.
+    fn hold(&self, size: Size) {
+        self.followed.store(size.followed, Ordering::Relaxed);
+        self.excess.store(size.excess, Ordering::Relaxed);
+    }
+
+    /// All of them, which are not here any more.
+    pub fn take(&self) -> Lives {
+        let mut parts = self.lock_all();
+        let none = parts[0].none_alike();
+        self.hold(Size::default());
+        let each = parts.iter_mut().map(|part| std::mem::replace(&mut **part, none.none_alike()));
+        each.reduce(|mut all, one| {
+            all.merge(one);
+            all
+        })
+        .unwrap_or(none)
+    }
+
+    /// All parts, always in the same order: of two workers that want them neither waits for the other for ever.
+    fn lock_all(&self) -> Vec<MutexGuard<'_, Lives>> {
+        self.parts.iter().map(Part::lock).collect()
+    }
+}
