@@ -207,7 +207,7 @@ impl Accounts {
             let library = Library::of(&name, &product.example);
             account.agents.insert(String::from(name.clone()), (product.example.into_string(), library));
             let (rows, other_rows) = product.rows.into_parts();
-            let boxed = |row: SharedRow| Box::new(row.take().unwrap_or_default());
+            let boxed = |row: SharedRow| Box::new(row.into_row());
             let mut rows: Vec<(Shape, Box<Row>)> =
                 rows.into_iter().map(|(shape, row)| (shape, boxed(row))).collect();
             // What is asked alike and answered differently shows one pattern: it is told at the row with most requests.

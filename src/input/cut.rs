@@ -13,8 +13,10 @@ use super::open::Shrunk;
 
 /// The size at which a block is handed on, in bytes; a longer record makes a longer block.
 pub const BLOCK_SIZE: usize = 1 << 19;
-/// The least that is read at once of a record that is longer than a block, in bytes.
+/// The least that is read before more of a record is looked at that is longer than a block, in bytes.
 const READ_SIZE: usize = 256 << 10;
+/// How far a line feed is looked for before the framing is told without one, in bytes.
+const TOLD_BY: usize = 4 << 20;
 /// What of its memory a block keeps that held a long record, in bytes.
 const KEPT: usize = 8 << 20;
 /// How many places a cut is looked for at, from the end of what was read.
@@ -58,7 +60,8 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
     }
 
     /// Makes blocks of another size, in bytes. What is in all of them does not depend on it, once the stream's framing
-    /// is known: that is told by what is read for the first block.
+    /// is known, which is told by what is read for the first block, and unless the stream is damaged where it is
+    /// compressed.
     #[must_use]
     pub fn with_block_size(self, block_size: usize) -> Self {
         Self { block_size, ..self }
@@ -82,7 +85,7 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         self.carry.shrink_to(KEPT);
         while !self.ended {
             self.read_more(&mut filling, block);
-            if filling.length < self.block_size && !self.ended {
+            if filling.length < self.block_size.max(self.undecided(filling.bytes())) && !self.ended {
                 continue;
             }
             match self.cut(filling.bytes()) {
@@ -100,6 +103,12 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         block.bytes = memory;
         self.hand_over(block);
         !block.bytes.is_empty() || !block.too_long.is_empty() || block.damage.is_some()
+    }
+
+    /// How much must be read before the framing can be told: a first line, or a lot.
+    fn undecided(&self, bytes: &[u8]) -> usize {
+        let is_told = self.framing.is_some() || memchr::memchr(b'\n', bytes).is_some();
+        if is_told { 0 } else { TOLD_BY.min(self.max_record) }
     }
 
     /// Numbers what the block holds.
@@ -344,6 +353,17 @@ mod tests {
                 found.extend(block.records().map(|record| (record.line, record.offset, record.bytes.len())));
             }
             assert_eq!((too_long, found), (vec![1], vec![(2, at, 7)]), "{step}");
+        }
+    }
+
+    #[test]
+    fn a_first_line_tells_the_framing_however_long_it_is() {
+        let tell = |start: &[u8]| if start.contains(&b'\n') { Framing::Lines } else { Framing::Yaml };
+        for (length, framing) in [(3 * BLOCK_SIZE, Framing::Lines), (2 * TOLD_BY, Framing::Yaml)] {
+            let text = [vec![b'x'; length], b"\ny\n".to_vec()].concat();
+            let mut block = Block::default();
+            assert!(Cutter::new(&*text, 0, usize::MAX >> 1, tell).fill(&mut block));
+            assert_eq!(block.framing.as_str(), framing.as_str(), "{length}");
         }
     }
 }

@@ -96,14 +96,44 @@ fn decompressed(mut raw: impl Read + Send + 'static) -> io::Result<Stream> {
     let zstd = magic == [0x28, 0xb5, 0x2f, 0xfd]
         || (magic.len() == 4 && (0x50..=0x5f).contains(&magic[0]) && magic[1..] == [0x2a, 0x4d, 0x18]);
     let whole = Cursor::new(magic).chain(raw);
+    let packed = |whole| BufReader::with_capacity(READ_SIZE, Steady { inner: whole, error: None });
     let bytes: Box<dyn Read + Send> = if gzip {
-        Box::new(MultiGzDecoder::new(BufReader::with_capacity(READ_SIZE, whole)))
+        Box::new(MultiGzDecoder::new(packed(whole)))
     } else if zstd {
-        Box::new(zstd::stream::read::Decoder::with_buffer(BufReader::with_capacity(READ_SIZE, whole))?)
+        Box::new(zstd::stream::read::Decoder::with_buffer(packed(whole))?)
     } else {
         Box::new(whole)
     };
     Ok(Stream { bytes, is_compressed: gzip || zstd })
+}
+
+/// Gives as much as is asked for, up to the end. Pipes give what there is: how much of a damaged stream can be
+/// decompressed must not hang on that.
+struct Steady<R> {
+    inner: R,
+    /// What it failed with, once what was read before is given.
+    error: Option<io::Error>,
+}
+
+impl<R: Read> Read for Steady<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() && self.error.is_none() {
+            match self.inner.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => self.error = Some(error),
+            }
+        }
+        match self.error.take() {
+            Some(error) if filled == 0 => Err(error),
+            error => {
+                self.error = error;
+                Ok(filled)
+            }
+        }
+    }
 }
 
 struct Counted<R> {
@@ -149,6 +179,34 @@ mod tests {
         file.as_file().set_len(6).expect("shrinks");
         let error = stream.read_to_string(&mut text).expect_err("it shrank");
         assert!(Shrunk::is(&error));
+    }
+
+    #[test]
+    fn of_a_damaged_stream_as_much_is_read_however_it_comes() {
+        struct Trickle(Cursor<Vec<u8>>, usize);
+        impl Read for Trickle {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                let most = buffer.len().min(self.1);
+                self.0.read(&mut buffer[..most])
+            }
+        }
+        let text = (0..200_000).fold(String::new(), |text, n| text + &n.to_string() + " ");
+        let mut damaged = gzip(&text);
+        let middle = damaged.len() / 2;
+        damaged[middle..middle + 64].fill(0xff);
+        let read = |step| {
+            let mut stream = decompressed(Trickle(Cursor::new(damaged.clone()), step)).expect("a stream");
+            let (mut buffer, mut all) = (vec![0; 128 << 10], 0);
+            while let Ok(read @ 1..) = stream.read(&mut buffer) {
+                all += read;
+            }
+            all
+        };
+        let whole = read(usize::MAX);
+        assert!(whole > 100_000, "{whole}");
+        for step in [1_000, 4_097, 30_000, 65_536] {
+            assert_eq!(read(step), whole, "{step}");
+        }
     }
 
     #[test]

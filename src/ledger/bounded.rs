@@ -36,22 +36,17 @@ pub struct Bounded<K, V> {
     /// Keys above it are folded; `None` as long as none had to be.
     bar: Option<Weight>,
     rest: Option<Box<V>>,
-    /// How often a key came or went: until then, each keeps its seat.
-    changes: u64,
 }
 
 /// Where a key's value is, as long as no key comes or goes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Seat {
-    at: usize,
-    changes: u64,
-}
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seat(usize);
 
 impl<K: Eq, V: Default + Merge> Bounded<K, V> {
     /// An empty map that keeps at most `bound` keys apart.
     #[must_use]
     pub fn new(bound: usize) -> Self {
-        Self { table: HashTable::new(), bound, bar: None, rest: None, changes: 0 }
+        Self { table: HashTable::new(), bound, bar: None, rest: None }
     }
 
     /// The value of a key with this hash, or of all that are folded if the key is one of those. `rank` must be a function
@@ -83,26 +78,18 @@ impl<K: Eq, V: Default + Merge> Bounded<K, V> {
     {
         let is_it = |slot: &Slot<K, V>| slot.weight.1 == hash && key.equivalent(&slot.key);
         match self.table.find_bucket_index(hash, is_it) {
-            Some(at) => Some(Seat { at, changes: self.changes }),
+            Some(at) => Some(Seat(at)),
             None => self.insert(Slot { weight: (rank(), hash), key: owned(), value: V::default() }),
         }
-    }
-
-    /// What has a seat, unless keys came or went since it was found.
-    #[must_use]
-    pub fn seated(&self, seat: Seat) -> Option<&V> {
-        let slot = self.table.get_bucket(seat.at).filter(|_| seat.changes == self.changes);
-        slot.map(|slot| &slot.value)
     }
 
     /// What has a seat that was just found; without one, what all others are folded into.
     ///
     /// # Panics
-    /// If keys came or went since.
+    /// If the key went since.
     pub fn at(&mut self, seat: Option<Seat>) -> &mut V {
-        let Some(seat) = seat else { return self.rest.get_or_insert_default() };
-        let slot = self.table.get_bucket_mut(seat.at).filter(|_| seat.changes == self.changes);
-        &mut slot.expect("it was just found there").value
+        let Some(Seat(at)) = seat else { return self.rest.get_or_insert_default() };
+        &mut self.table.get_bucket_mut(at).expect("it was just found there").value
     }
 
     fn insert(&mut self, slot: Slot<K, V>) -> Option<Seat> {
@@ -113,10 +100,8 @@ impl<K: Eq, V: Default + Merge> Bounded<K, V> {
             self.rest.get_or_insert_default().merge(slot.value);
             return None;
         }
-        self.changes += 1;
         let hash = slot.weight.1;
-        let at = self.table.insert_unique(hash, slot, |slot| slot.weight.1).bucket_index();
-        Some(Seat { at, changes: self.changes })
+        Some(Seat(self.table.insert_unique(hash, slot, |slot| slot.weight.1).bucket_index()))
     }
 
     /// Folds what is above the bound.
@@ -147,7 +132,6 @@ impl<K: Eq, V: Default + Merge> Bounded<K, V> {
 
     /// Folds what is above a bar, now and from now on.
     pub(super) fn lower(&mut self, bar: Weight) {
-        self.changes += 1;
         let bar = self.bar.map_or(bar, |own| own.min(bar));
         self.bar = Some(bar);
         for slot in self.table.extract_if(|slot| slot.weight > bar) {
@@ -174,6 +158,11 @@ impl<K: Eq, V: Default + Merge> Bounded<K, V> {
         self.table.iter_mut().map(|slot| (&slot.key, &mut slot.value))
     }
 
+    /// All values, that of what is folded too, in no order.
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.table.iter_mut().map(|slot| &mut slot.value).chain(self.rest.as_deref_mut())
+    }
+
     /// The number of keys that are held apart at this moment.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -198,7 +187,10 @@ impl<K: Hash + Eq, V: Default + Merge> Bounded<K, V> {
 }
 
 impl<K: Eq, V: Default + Merge> Merge for Bounded<K, V> {
-    fn merge(&mut self, other: Self) {
+    fn merge(&mut self, mut other: Self) {
+        if self.table.is_empty() {
+            std::mem::swap(&mut self.table, &mut other.table);
+        }
         self.bar = match (self.bar, other.bar) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),

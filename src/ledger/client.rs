@@ -95,7 +95,10 @@ impl Default for Client {
 }
 
 impl Merge for Client {
-    fn merge(&mut self, other: Self) {
+    fn merge(&mut self, mut other: Self) {
+        // This may stand for all clients that are not kept apart: who remembers a row of one must not count into it as
+        // if it were still that.
+        other.products.values_mut().for_each(Product::leave);
         self.products.merge(other.products);
         self.nodes.merge(other.nodes);
         self.pods.merge(other.pods);
@@ -122,6 +125,11 @@ impl Default for Product {
 }
 
 impl Product {
+    /// Lets go of those who remember rows of it.
+    fn leave(&mut self) {
+        self.rows.values_mut().for_each(SharedRow::leave);
+    }
+
     pub(super) fn note_agent(&mut self, agent: &str, hash: u64) {
         if hash == self.last_agent {
             return;
@@ -135,7 +143,8 @@ impl Product {
 }
 
 impl Merge for Product {
-    fn merge(&mut self, other: Self) {
+    fn merge(&mut self, mut other: Self) {
+        other.leave();
         self.note_agent(&other.example, stable_hash(&*other.example));
         self.rows.merge(other.rows);
     }

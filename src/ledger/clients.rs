@@ -9,19 +9,11 @@ use crate::k8s::user_agent::Form;
 /// Identities that are counted apart. Authenticated names are given out by the cluster's operators, so there are
 /// as many as the cluster has users.
 pub const MAX_CLIENTS: usize = 20_000;
+
 /// All clients.
 #[derive(Debug)]
 pub struct Clients {
     pub(super) by_key: Bounded<ClientKey, Client>,
-}
-
-/// Where a request was counted.
-#[derive(Debug)]
-pub(super) struct CountedAt {
-    /// What it is known by.
-    pub name: RowName,
-    /// The row, if it is that of one client, product and shape, and not of all that are not told apart.
-    pub own: Option<SharedRow>,
 }
 
 impl Default for Clients {
@@ -39,28 +31,33 @@ impl Clients {
 
     /// Counts one event of a request.
     pub fn observe(&mut self, request: &Request<'_>) {
-        self.observe_with(None, request);
+        self.observe_with(None, request, RowName::of(request));
     }
 
-    /// Counts the event of a request's arrival, if it belongs to the same row, and another event of the request.
-    pub(super) fn observe_with(&mut self, arrival: Option<&Request<'_>>, request: &Request<'_>) -> CountedAt {
-        let name = RowName::of(request);
+    /// Counts the event of a request's arrival, if it belongs to the same row, and another event of the request. Returns
+    /// the row, if it is that of one client, product and shape, and not of all that are not told apart.
+    pub(super) fn observe_with(
+        &mut self,
+        arrival: Option<&Request<'_>>,
+        request: &Request<'_>,
+        name: RowName,
+    ) -> Option<SharedRow> {
         let (row, namespaces, is_mixed) = self.row(request, name);
-        let is_new_target = row.hold(|row| row.observe_with(arrival, request));
+        let is_new_target = row.count_at_home(|row| row.observe_with(arrival, request));
         // Where requests of all kinds are counted together, of one target some may be upkeep and some not.
         if is_new_target.is_some_and(|is_new| is_new || is_mixed)
             && let Some(namespace) = namespace_of(request)
         {
             namespaces.insert(namespace);
         }
-        CountedAt { name, own: (!is_mixed).then(|| row.clone()) }
+        (!is_mixed).then(|| row.remembered())
     }
 
     /// Takes note of another copy of an event that was counted: the evidence that is shown must not depend on which
     /// of them came first.
     pub fn observe_copy(&mut self, request: &Request<'_>) {
         let (row, ..) = self.row(request, RowName::of(request));
-        row.hold(|row| row.show(request));
+        row.count_at_home(|row| row.show(request));
     }
 
     /// Takes note of a namespace that a request's client names.
@@ -130,7 +127,7 @@ impl Clients {
                 for (shape, row) in product.rows.kept_mut() {
                     let (product, shape) = (stable_hash(name), shape.stable_hash());
                     let name = RowName { client: client_hash, product, shape };
-                    row.hold(|row| additions.give(stable_hash(&name), row));
+                    row.count_at_home(|row| additions.give(stable_hash(&name), row));
                 }
             }
         }

@@ -4,7 +4,6 @@
 //! The naive twin is going through the tables each time.
 
 use super::client::namespace_of;
-use super::clients::CountedAt;
 use super::{RowName, SharedLedger, SharedRow};
 use crate::classify::{Request, stable_hash};
 
@@ -17,7 +16,8 @@ const NAMESPACES: usize = 1 << 11;
 #[derive(Debug)]
 pub struct Counter<'c> {
     shared: &'c SharedLedger,
-    /// The rows that it counted into last, by their names.
+    /// The rows that it counted into last, by their names: hashes, which to choose so that two of one's own names share
+    /// them takes 2^32 tries, and a stranger's takes 2^64.
     rows: Vec<Option<(RowName, SharedRow)>>,
     /// Askers that their clients know of, by what they are known by.
     askers: Vec<u64>,
@@ -61,7 +61,7 @@ impl<'c> Counter<'c> {
             }
             return name;
         }
-        let CountedAt { name, own } = self.shared.clients.observe_with(arrival, request);
+        let own = self.shared.clients.observe_with(arrival, request, name);
         self.rows.resize_with(ROWS, || None);
         self.askers.resize(ASKERS, 0);
         self.rows[row] = own.map(|own| (name, own));

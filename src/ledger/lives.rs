@@ -44,7 +44,7 @@ pub(super) struct Bounds {
 const BOUNDS: Bounds = Bounds { lives: 1 << 17, free: 128, budget: 1 << 16, halvings: 8 };
 
 impl Bounds {
-    fn hold(&self, size: Size) -> bool {
+    fn fit(&self, size: Size) -> bool {
         size.followed <= self.lives && size.excess <= self.budget
     }
 
@@ -311,9 +311,14 @@ impl Lives {
 }
 
 impl Merge for Lives {
-    fn merge(&mut self, other: Self) {
+    fn merge(&mut self, mut other: Self) {
+        if self.followed.is_empty() {
+            std::mem::swap(self, &mut other);
+        }
         self.left_out += other.left_out;
-        self.step = self.step.max(other.step);
+        if other.step > self.step {
+            self.keep_to(other.step);
+        }
         let free = self.bounds.free;
         for (key, life) in other.followed {
             if !self.follows(key) {
@@ -345,7 +350,7 @@ pub(super) fn step_down(all: &mut [&mut Lives]) -> Size {
     let mut step = all.iter().map(|lives| lives.step).max().unwrap_or(0);
     loop {
         let size = all.iter_mut().map(|lives| lives.keep_to(step)).sum();
-        if all.iter().all(|lives| lives.bounds.hold(size)) {
+        if all.iter().all(|lives| lives.bounds.fit(size)) {
             return size;
         }
         step += 1;

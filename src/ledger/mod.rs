@@ -16,6 +16,7 @@ pub mod live;
 pub mod lives;
 mod load;
 mod packed;
+mod parts;
 pub mod row;
 pub mod row_name;
 pub mod seen;

@@ -2,7 +2,8 @@
 //!
 //! Workers share it, as the two copies of an event may come to different ones. Events are known by when they were received
 //! and by 48 bits of a keyed hash of all that tells them apart: of a billion different events that come a thousand a
-//! second, two are taken for one with odds of 1 in 560.
+//! second, two are taken for one with odds of 1 in 560, and of as many that come faster, so many times that. Where it is not
+//! known when they were received, 10 more bits tell.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -40,6 +41,8 @@ const STILL_OPEN: usize = 2;
 const MOST_LATE: usize = 64;
 /// Into how many tables a slot is split, so that workers that read the same seconds do not wait for each other.
 const TABLES: u64 = 8;
+/// How many tables there are for what was received no one knows when.
+const UNDATED: u64 = 1 << 10;
 
 /// The events that were read.
 #[derive(Debug)]
@@ -184,7 +187,13 @@ impl Seen {
 
     /// Notes events that were received at the same time, in their order.
     pub fn insert_each<const N: usize>(&self, hashes: [u64; N], at: i64) -> [bool; N] {
-        let table = table_of(at);
+        if at == 0 {
+            return hashes.map(|hash| self.insert_into(undated(hash), [hash])).map(|[is_new]| is_new);
+        }
+        self.insert_into(table_of(at), hashes)
+    }
+
+    fn insert_into<const N: usize>(&self, table: i64, hashes: [u64; N]) -> [bool; N] {
         self.shard(table).insert(hashes, table, self.bounded)
     }
 
@@ -202,7 +211,7 @@ impl Seen {
     }
 
     fn contains(&self, (hash, at): Known) -> bool {
-        let table = table_of(at);
+        let table = if at == 0 { undated(hash) } else { table_of(at) };
         let shard = self.shard(table);
         shard.tables.get(&table).is_some_and(|own| own.contains(Short::of(hash)))
     }
@@ -239,6 +248,11 @@ impl Shard {
         }
         are_new
     }
+}
+
+/// The table of what was received no one knows when. The lowest bits, which choose it, are not kept there.
+fn undated(hash: u64) -> i64 {
+    i64::MIN + i64::try_from(hash % UNDATED).expect("smaller than their number")
 }
 
 /// The table of what was received at a time: all events of a request have theirs together.
@@ -280,6 +294,14 @@ mod tests {
     }
 
     #[test]
+    fn without_a_time_more_of_the_hash_tells() {
+        let seen = Seen::new(Dedup::Exact);
+        let undated = |n: u64| ((spread(n / 100) << 10) | (n % 100), 0);
+        assert!((0..50_000).all(|n| seen.insert(undated(n))));
+        assert!((0..50_000).all(|n| !seen.insert(undated(n))));
+    }
+
+    #[test]
     fn what_comes_late_is_told_from_a_copy() {
         let seen = Seen::new(Dedup::Auto);
         // Of each second every other event comes much later, and then all come again.
@@ -297,10 +319,10 @@ mod tests {
     #[test]
     fn many_may_come_late() {
         let seen = Seen::new(Dedup::Exact);
-        let known = |n: u64| (spread(n), 10 * SLOT * (n.cast_signed() % 100));
+        let known = |n: u64| (spread(n), 1 + 10 * SLOT * (n.cast_signed() % 100));
         assert!((0..5_000).all(|n| seen.insert(known(n))));
         // All of them in the first slot, which is closed.
-        let late = |n: u64| (spread(n), 0);
+        let late = |n: u64| (spread(n), 1);
         assert!((5_000..20_000).all(|n| seen.insert(late(n))));
         assert!((0..5_000).all(|n| !seen.insert(known(n))) && (5_000..20_000).all(|n| !seen.insert(late(n))));
     }

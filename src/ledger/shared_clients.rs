@@ -3,31 +3,21 @@
 //! The naive twin is [`Clients`], with all that is counted at one place.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::bounded::bar_of;
-use super::clients::CountedAt;
-use super::{Clients, MAX_CLIENTS, Merge};
+use super::parts::Parts;
+use super::{Clients, MAX_CLIENTS, Merge, RowName, SharedRow};
 use crate::classify::Request;
 
-/// How many locks the clients are spread over.
-const PARTS: usize = 64;
-
-/// All clients, spread over parts.
+/// All clients, spread over parts by their hashes; the first also has what is left of those that are not kept apart.
 #[derive(Debug)]
 pub struct SharedClients {
-    parts: [Part; PARTS],
+    parts: Parts<Clients>,
     /// How many are held apart.
     held: AtomicUsize,
     /// How many are kept apart.
     bound: usize,
 }
-
-/// The clients whose hashes choose it; the first also has what is left of those that are not kept apart. No two are
-/// written to at once because they lie side by side.
-#[derive(Debug)]
-#[repr(align(128))]
-struct Part(Mutex<Clients>);
 
 impl Default for SharedClients {
     fn default() -> Self {
@@ -39,13 +29,17 @@ impl SharedClients {
     /// No clients, of which so many will be kept apart.
     #[must_use]
     pub fn new(bound: usize) -> Self {
-        let parts = std::array::from_fn(|_| Part(Mutex::new(Clients::new(bound))));
-        Self { parts, held: AtomicUsize::new(0), bound }
+        Self { parts: Parts::new(|| Clients::new(bound)), held: AtomicUsize::new(0), bound }
     }
 
     /// As [`Clients::observe_with`].
-    pub(super) fn observe_with(&self, arrival: Option<&Request<'_>>, request: &Request<'_>) -> CountedAt {
-        self.with_part(request, |clients| clients.observe_with(arrival, request))
+    pub(super) fn observe_with(
+        &self,
+        arrival: Option<&Request<'_>>,
+        request: &Request<'_>,
+        name: RowName,
+    ) -> Option<SharedRow> {
+        self.with_part(request, |clients| clients.observe_with(arrival, request, name))
     }
 
     /// As [`Clients::note_namespace`].
@@ -62,7 +56,7 @@ impl SharedClients {
     #[must_use]
     pub fn take(&self) -> Clients {
         let mut all = Clients::new(self.bound);
-        for mut part in self.lock_all() {
+        for mut part in self.parts.all() {
             all.merge(std::mem::replace(&mut *part, Clients::new(self.bound)));
         }
         self.held.store(0, Ordering::Relaxed);
@@ -70,12 +64,10 @@ impl SharedClients {
     }
 
     fn with_part<T>(&self, request: &Request<'_>, count: impl FnOnce(&mut Clients) -> T) -> T {
-        // Lower bits find a client's place in its part.
-        let part = (request.asker.client_hash >> 32) % PARTS as u64;
-        let mut part = self.parts[usize::try_from(part).expect("smaller than their number")].lock();
+        let mut part = self.parts.of(request.asker.client_hash);
         if part.is_folded(request) {
             drop(part);
-            part = self.parts[0].lock();
+            part = self.parts.first();
         }
         let before = part.by_key.len();
         let counted = count(&mut part);
@@ -92,7 +84,7 @@ impl SharedClients {
 
     /// Folds the clients above the bound: those that would be if all were at one place.
     fn fold(&self) {
-        let mut parts = self.lock_all();
+        let mut parts = self.parts.all();
         let weights: Vec<_> = parts.iter().flat_map(|part| part.by_key.weights()).collect();
         // Unless another worker did.
         if weights.len() >= 2 * self.bound {
@@ -106,17 +98,6 @@ impl SharedClients {
         }
         self.held.store(parts.iter().map(|part| part.by_key.len()).sum(), Ordering::Relaxed);
     }
-
-    /// All parts, always in the same order: of two workers that want them neither waits for the other for ever.
-    fn lock_all(&self) -> Vec<MutexGuard<'_, Clients>> {
-        self.parts.iter().map(Part::lock).collect()
-    }
-}
-
-impl Part {
-    fn lock(&self) -> MutexGuard<'_, Clients> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[cfg(test)]
@@ -129,11 +110,15 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// Counts a request of a user, at `by`.
-    fn request(classifier: &mut Classifier, user: u8, by: impl FnOnce(&Request<'_>)) {
+    /// Counts a request of a ServiceAccount for what is in a namespace, its own or another's, at `by`.
+    fn request(classifier: &mut Classifier, (user, of): (u8, u8), by: impl FnOnce(&Request<'_>)) {
         let json = format!(
-            r#"{{"auditID":"a","stage":"Panic","verb":"get","requestURI":"/api/v1/namespaces/{user}/pods","user":{{"username":"{user}"}},"userAgent":"{}/1"}}"#,
-            user % 7
+            r#"{{"auditID":"a","stage":"Panic","verb":"get","requestURI":"/api/v1/namespaces/n{of}/configmaps/c",
+            "user":{{"username":"system:serviceaccount:n{}:s{user}","extra":{{
+            "authentication.kubernetes.io/pod-name":["p{}"]}}}},"userAgent":"{}/1"}}"#,
+            user,
+            user % 9,
+            user % 3
         );
         let event: Event<'_> = serde_json::from_str(&json).expect("an event");
         by(&classifier.event(&event, Stage::Panic, Place { source: 0, offset: 0, line: 1 }));
@@ -142,9 +127,10 @@ mod tests {
     /// By name, and without one of all that are not kept apart.
     type Named<T> = BTreeMap<Option<Box<str>>, T>;
 
-    /// The requests of each client's products, and how many namespaces it names.
-    fn requests(clients: Clients) -> Named<(Named<u64>, u64)> {
+    /// The requests of each client's products, and how many namespaces and pods it names.
+    fn requests(clients: Clients) -> Named<(Named<u64>, [u64; 2])> {
         let of = |client: Client| {
+            let named = [&client.namespaces, &client.pods].map(|names| names.count().0);
             let (products, rest) = client.products.into_parts();
             let ended = |product: Product| {
                 product
@@ -152,13 +138,13 @@ mod tests {
                     .into_parts()
                     .0
                     .into_iter()
-                    .filter_map(|(_, row)| row.take())
+                    .map(|(_, row)| row.into_row())
                     .map(|row| row.ended)
                     .sum()
             };
             let products = products.into_iter().map(|(name, product)| (Some(name), product));
             let products = products.chain(rest.map(|rest| (None, rest)));
-            (products.map(|(name, product)| (name, ended(product))).collect(), client.namespaces.count().0)
+            (products.map(|(name, product)| (name, ended(product))).collect(), named)
         };
         let (kept, rest) = clients.into_parts();
         let kept = kept.into_iter().map(|(key, client)| (Some(key.identity), of(client)));
@@ -168,29 +154,31 @@ mod tests {
     proptest! {
         #[test]
         fn workers_count_what_one_counts(
-            users in prop::collection::vec(0_u8..60, 0..300),
-            bound in 1_usize..80,
+            asked in prop_oneof![
+                prop::collection::vec((0_u8..6, 0_u8..6), 0..30),
+                prop::collection::vec((0_u8..60, 0_u8..60), 0..300),
+            ],
+            bound in prop_oneof![1_usize..5, 1_usize..80],
             cut in 0_usize..300,
         ) {
-            // Askers are known by the same in all threads, and each is met several times in a row.
+            // Askers are known by the same in all threads.
             let prints = Fingerprints::default();
-            let users: Vec<u8> = users.into_iter().flat_map(|user| [user; 3]).collect();
             let mut alone = Clients::new(bound);
             let mut classifier = Classifier::new(prints.clone());
-            for user in &users {
-                request(&mut classifier, *user, |request| {
+            for one in &asked {
+                request(&mut classifier, *one, |request| {
                     alone.observe(request);
                 });
             }
             let shared = &SharedLedger { clients: SharedClients::new(bound), ..SharedLedger::default() };
-            let (left, right) = users.split_at(cut.min(users.len()));
+            let (left, right) = asked.split_at(cut.min(asked.len()));
             std::thread::scope(|scope| {
                 for part in [left, right] {
                     let mut classifier = Classifier::new(prints.clone());
                     let mut counter = Counter::new(shared);
                     scope.spawn(move || {
-                        for user in part {
-                            request(&mut classifier, *user, |request| {
+                        for one in part {
+                            request(&mut classifier, *one, |request| {
                                 counter.observe(request);
                             });
                         }
@@ -198,7 +186,7 @@ mod tests {
                 }
             });
             let held = shared.clients.held.load(Ordering::Relaxed);
-            prop_assert_eq!(held, shared.clients.lock_all().iter().map(|part| part.by_key.len()).sum::<usize>());
+            prop_assert_eq!(held, shared.clients.parts.all().iter().map(|part| part.by_key.len()).sum::<usize>());
             prop_assert!(held < 2 * bound, "{} of {}", held, bound);
             prop_assert_eq!(requests(shared.clients.take()), requests(alone));
             prop_assert_eq!(requests(shared.clients.take()), BTreeMap::new());

@@ -3,14 +3,11 @@
 //! The naive twin is [`Lives`], with all instances at one place.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::lives::{Bounds, Lives, Record, Size, step_down};
+use super::parts::Parts;
 use super::{Kept, Merge, RowName};
 use crate::classify::{Instance, Request};
-
-/// How many locks the instances are spread over.
-const PARTS: usize = 64;
 
 /// What all instances did, each kind of requests by itself as in [`Kept`].
 #[derive(Debug)]
@@ -48,28 +45,17 @@ impl SharedKept {
 /// Instances, spread over parts by their hashes. All parts are at the same step of the ladder.
 #[derive(Debug)]
 pub(super) struct SharedLives {
-    parts: [Part; PARTS],
+    parts: Parts<Lives>,
     bounds: Bounds,
     /// See [`Size`].
     followed: AtomicUsize,
     excess: AtomicUsize,
 }
 
-/// No two are written to at once because they lie side by side.
-#[derive(Debug)]
-#[repr(align(128))]
-struct Part(Mutex<Lives>);
-
-impl Part {
-    fn lock(&self) -> MutexGuard<'_, Lives> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl SharedLives {
     /// None yet, within the same bounds as these.
     pub fn like(lives: &Lives) -> Self {
-        let parts = std::array::from_fn(|_| Part(Mutex::new(lives.none_alike())));
+        let parts = Parts::new(|| lives.none_alike());
         Self { parts, bounds: lives.bounds(), followed: AtomicUsize::new(0), excess: AtomicUsize::new(0) }
     }
 
@@ -81,9 +67,7 @@ impl SharedLives {
         instance: impl FnOnce() -> Instance<&'i str>,
         record: Record,
     ) {
-        // The highest bits choose which instances are followed.
-        let part = (key >> 32) % PARTS as u64;
-        let mut part = self.parts[usize::try_from(part).expect("smaller than their number")].lock();
+        let mut part = self.parts.of(key);
         let before = part.size();
         part.add(row, key, instance, record);
         let after = part.size();
@@ -104,37 +88,40 @@ impl SharedLives {
     }
 
     fn step_down(&self) {
-        let mut parts = self.lock_all();
+        let mut parts = self.parts.all();
         let mut size = parts.iter().map(|part| part.size()).sum();
         // Unless another worker did.
         if self.bounds.are_exceeded(size) {
             let mut all: Vec<&mut Lives> = parts.iter_mut().map(|part| &mut **part).collect();
             size = step_down(&mut all);
         }
-        self.hold(size);
+        self.set_size(size);
     }
 
     /// While all parts are locked.
-    fn hold(&self, size: Size) {
+    fn set_size(&self, size: Size) {
         self.followed.store(size.followed, Ordering::Relaxed);
         self.excess.store(size.excess, Ordering::Relaxed);
     }
 
+    /// Whether what is added up is what all parts hold.
+    #[cfg(test)]
+    pub fn knows_its_size(&self) -> bool {
+        let held = [&self.followed, &self.excess].map(|sum| sum.load(Ordering::Relaxed));
+        let size: Size = self.parts.all().iter().map(|part| part.size()).sum();
+        held == [size.followed, size.excess]
+    }
+
     /// All of them, which are not here any more.
     pub fn take(&self) -> Lives {
-        let mut parts = self.lock_all();
+        let mut parts = self.parts.all();
         let none = parts[0].none_alike();
-        self.hold(Size::default());
+        self.set_size(Size::default());
         let each = parts.iter_mut().map(|part| std::mem::replace(&mut **part, none.none_alike()));
         each.reduce(|mut all, one| {
             all.merge(one);
             all
         })
         .unwrap_or(none)
-    }
-
-    /// All parts, always in the same order: of two workers that want them neither waits for the other for ever.
-    fn lock_all(&self) -> Vec<MutexGuard<'_, Lives>> {
-        self.parts.iter().map(Part::lock).collect()
     }
 }

@@ -70,7 +70,9 @@ fn one_event(event: &Event<'_>) {
         for (_, product) in products {
             let (rows, rest) = product.rows.into_parts();
             assert!(rows.len() == 1 && rest.is_none(), "and of the same shape");
-            assert_eq!(rows[0].1.take().map(|row| row.events), Some(2));
+            for (_, row) in rows {
+                assert_eq!(row.into_row().events, 2);
+            }
         }
     }
 }

@@ -22,7 +22,10 @@ fn each(events: &[(u8, i64)], mut add: impl FnMut(RowName, u64, Instance<&str>, 
 }
 
 fn kept(events: &[(u8, i64)]) -> Lives {
-    let mut lives = Lives::within(SMALL, false);
+    kept_within(Lives::within(SMALL, false), events)
+}
+
+fn kept_within(mut lives: Lives, events: &[(u8, i64)]) -> Lives {
     each(events, |row, key, instance, record| {
         lives.add(row, key, || instance, record);
         if lives.bounds.are_exceeded(lives.size()) {
@@ -32,8 +35,8 @@ fn kept(events: &[(u8, i64)]) -> Lives {
     lives
 }
 
-fn kept_by_workers(events: [&[(u8, i64)]; 2]) -> SharedLives {
-    let shared = SharedLives::like(&Lives::within(SMALL, false));
+fn kept_by_workers(lives: &Lives, events: [&[(u8, i64)]; 2]) -> SharedLives {
+    let shared = SharedLives::like(lives);
     std::thread::scope(|scope| {
         for part in events {
             let shared = &shared;
@@ -106,12 +109,25 @@ proptest! {
         let mut merged = kept(right);
         merged.merge(kept(left));
         prop_assert_eq!(&told(merged), &whole);
-        let shared = kept_by_workers([left, right]);
+        let shared = kept_by_workers(&Lives::within(SMALL, false), [left, right]);
         prop_assert_eq!(&told(shared.take()), &whole);
         prop_assert_eq!(told(shared.take()), naive(&[]));
         events.sort_by_key(|(instance, at)| (*at, *instance));
         prop_assert_eq!(&told(kept(&events)), &whole);
         let (_, followed) = whole;
         prop_assert_eq!(followed.requests + followed.left_out, events.len() as u64, "nothing is lost");
+    }
+
+    #[test]
+    fn workers_keep_of_watches_what_one_keeps(
+        events in prop::collection::vec((0_u8..8, 0_i64..60), 0..400),
+        cut in 0_usize..400,
+    ) {
+        // Several records of a WATCH become one: less is held than was added.
+        let watches = || Lives::within(SMALL, true);
+        let (left, right) = events.split_at(cut.min(events.len()));
+        let shared = kept_by_workers(&watches(), [left, right]);
+        prop_assert!(shared.knows_its_size());
+        prop_assert_eq!(told(shared.take()), told(kept_within(watches(), &events)));
     }
 }

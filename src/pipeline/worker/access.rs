@@ -11,7 +11,7 @@ use crate::ledger::{Index, Ledger};
 
 /// How many bytes of lines wait at most.
 const ROOM: usize = 1 << 25;
-/// The same by worker, where there are many: the lines of two blocks, as the next worker may be so far ahead.
+/// The same by worker, where there are many: the lines of some blocks, as the next worker may be so far ahead.
 const ROOM_PER_WORKER: usize = 1 << 22;
 
 /// How many bytes of lines of access logs wait at most.
