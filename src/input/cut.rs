@@ -37,6 +37,8 @@ pub struct Cutter<R, T> {
     json: JsonScanner,
     next_line: u64,
     offset: u64,
+    /// Of what was handed over last; a line feed before anything was.
+    last_byte: u8,
     ended: bool,
 }
 
@@ -55,6 +57,7 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
             json: JsonScanner::default(),
             next_line: 1,
             offset: 0,
+            last_byte: b'\n',
             ended: false,
         }
     }
@@ -102,7 +105,7 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         memory.truncate(length);
         block.bytes = memory;
         self.hand_over(block);
-        !block.bytes.is_empty() || !block.too_long.is_empty() || block.damage.is_some()
+        !block.bytes.is_empty() || block.lines > 0 || !block.too_long.is_empty() || block.damage.is_some()
     }
 
     /// How much must be read before the framing can be told: a first line, or a lot.
@@ -121,7 +124,9 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
             Framing::Json => {
                 self.json.scan(&block.bytes, self.ended);
                 block.spans = self.json.take(block.bytes.len());
-                if self.ended { count_lines(&block.bytes) } else { count_feeds(&block.bytes) }
+                // Documents may be cut within a line: the last one may have no line feed, and be in the block before.
+                let is_open = self.ended && *block.bytes.last().unwrap_or(&self.last_byte) != b'\n';
+                count_feeds(&block.bytes) + u64::from(is_open)
             }
             Framing::Yaml => {
                 yaml_spans(&block.bytes, self.next_line, &mut block.spans);
@@ -131,6 +136,7 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         self.next_line += lines;
         self.offset += block.bytes.len() as u64;
         block.lines += lines;
+        self.last_byte = if self.ended { b'\n' } else { *block.bytes.last().unwrap_or(&self.last_byte) };
         if let Some((_, line)) = &mut block.damage {
             *line = self.next_line.saturating_sub(1).max(1);
         }
@@ -196,6 +202,9 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
             let mut lines = count_feeds(&bytes[..gone]);
             if self.ended && gone == bytes.len() && bytes.last() != Some(&b'\n') {
                 lines += 1;
+                self.last_byte = b'\n';
+            } else if let Some(last) = bytes[..gone].last() {
+                self.last_byte = *last;
             }
             self.next_line += lines;
             block.lines += lines;
