@@ -1,101 +1,13 @@
 //! An audit event, borrowed from the line that holds it.
 
-use std::borrow::Cow;
-use std::fmt;
-use std::num::NonZeroU64;
-use std::ops::Deref;
-use std::sync::atomic::{AtomicU64, Ordering};
+mod caller;
+mod text;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
-use serde_json::value::RawValue;
+use serde::de::{Deserializer, IgnoredAny};
 
-/// A string that borrows from the line unless it holds an escape, and that is empty for `null`.
-///
-/// `Option<Cow<str>>` never borrows with serde's derive, and a plain `&str` can't hold an unescaped copy; the
-/// apiserver writes `&` as `\u0026`, so nearly every `requestURI` holds an escape.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Text<'a>(pub Cow<'a, str>);
-
-impl From<String> for Text<'_> {
-    fn from(text: String) -> Self {
-        Self(Cow::Owned(text))
-    }
-}
-
-impl Deref for Text<'_> {
-    type Target = str;
-    fn deref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextVisitor;
-        impl<'de> Visitor<'de> for TextVisitor {
-            type Value = Text<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Borrowed(text)))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
-            }
-            fn visit_string<E>(self, text: String) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Owned(text)))
-            }
-            fn visit_unit<E>(self) -> Result<Text<'de>, E> {
-                Ok(Text::default())
-            }
-        }
-        deserializer.deserialize_any(TextVisitor)
-    }
-}
-
-/// The first string of an array, as `user.extra` holds its values.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct First<'a>(pub Text<'a>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct FirstVisitor;
-        impl<'de> Visitor<'de> for FirstVisitor {
-            type Value = First<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an array of strings")
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<First<'de>, A::Error> {
-                let first = values.next_element::<Text<'de>>()?.unwrap_or_default();
-                while values.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(First(first))
-            }
-            // Some exporters unpack arrays of one.
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<First<'de>, E> {
-                Ok(First(Text(Cow::Borrowed(text))))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<First<'de>, E> {
-                Ok(First(text.to_owned().into()))
-            }
-            fn visit_unit<E>(self) -> Result<First<'de>, E> {
-                Ok(First::default())
-            }
-        }
-        deserializer.deserialize_any(FirstVisitor)
-    }
-}
-
-/// A JSON value as it is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Raw<'a>(pub &'a str);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <&RawValue>::deserialize(deserializer).map(|raw| Self(raw.get()))
-    }
-}
+pub use caller::{Caller, CallerText, Extra, Keeper, Told, User};
+pub use text::{First, Raw, Text};
 
 /// When in a request's life an event was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -218,113 +130,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
     }
 }
 
-/// Who makes a request, and from where.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Caller<'a> {
-    /// Who asked.
-    pub user: Option<User<'a>>,
-    /// Who the request acts as, if the client impersonates.
-    pub impersonated_user: Option<User<'a>>,
-    /// Where the request came from: the client, proxies, and the connection's other end last.
-    pub source_ips: Option<Raw<'a>>,
-    /// The client's `User-Agent`.
-    pub user_agent: Text<'a>,
-}
-
-/// What an event tells of its caller: most callers are met again and again, and are known without being read.
-pub enum Told<'a> {
-    /// It was read.
-    Read(Caller<'a>),
-    /// The same was met before, to the letter, and whoever keeps it can read it again.
-    Again(CallerText, &'a dyn Keeper),
-}
-
-/// Keeps what events told of a caller.
-pub trait Keeper {
-    /// What they told.
-    fn caller(&self) -> Caller<'_>;
-}
-
-impl Told<'_> {
-    /// Hands over the caller.
-    pub fn with<R>(&self, then: impl FnOnce(&Caller<'_>) -> R) -> R {
-        match self {
-            Self::Read(caller) => then(caller),
-            Self::Again(_, keeper) => then(&keeper.caller()),
-        }
-    }
-
-    /// The text that tells of it, if that was met before.
-    #[must_use]
-    pub fn text(&self) -> Option<CallerText> {
-        match self {
-            Self::Read(_) => None,
-            Self::Again(text, _) => Some(*text),
-        }
-    }
-}
-
-impl fmt::Debug for Told<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.with(|caller| caller.fmt(f))
-    }
-}
-
-impl Default for Told<'_> {
-    fn default() -> Self {
-        Self::Read(Caller::default())
-    }
-}
-
-impl PartialEq for Told<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.with(|own| other.with(|other| own == other))
-    }
-}
-
-/// The text that tells of a caller, as a number: the same in two events only if `user`, `impersonatedUser`, `sourceIPs`
-/// and `userAgent` are written the same in both. In two that are written the same it may differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CallerText(NonZeroU64);
-
-impl CallerText {
-    /// One that no event had before.
-    #[must_use]
-    pub fn another() -> Self {
-        static LAST: AtomicU64 = AtomicU64::new(0);
-        let number = LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        Self(NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN))
-    }
-
-    /// The number.
-    #[must_use]
-    pub fn number(self) -> u64 {
-        self.0.get()
-    }
-}
-
-/// A user of an event.
-#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct User<'a> {
-    /// The authenticated name.
-    #[serde(borrow, default)]
-    pub username: Text<'a>,
-    /// What the authenticator knows beside it.
-    #[serde(borrow, default)]
-    pub extra: Option<Extra<'a>>,
-}
-
-/// The entries of `user.extra` that tell instances of one ServiceAccount apart (tokens bound to a pod).
-#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct Extra<'a> {
-    /// The pod that the token is bound to.
-    #[serde(borrow, default, rename = "authentication.kubernetes.io/pod-name")]
-    pub pod_name: First<'a>,
-    /// That pod's node.
-    #[serde(borrow, default, rename = "authentication.kubernetes.io/node-name")]
-    pub node_name: First<'a>,
-}
-
 /// The answer's status.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct ResponseStatus {
@@ -414,6 +219,7 @@ impl Event<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::borrow::Cow;
 
     #[test]
     fn borrows_unless_there_is_an_escape() {
