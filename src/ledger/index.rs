@@ -2,16 +2,14 @@
 //! of a request is added to the row that another made of it.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
+use super::parts::{PARTS, Parts};
 use super::{Flows, Items, Merge, Row};
 use crate::decode::klog::Apf;
 
-/// How many locks the requests are spread over.
-const SHARDS: usize = 64;
 /// How many requests are remembered at most: 18 to 36 bytes each.
 const MAX_REQUESTS: usize = 1 << 24;
 
@@ -22,7 +20,7 @@ pub struct Index {
     all: bool,
     /// Requests that traces tell something of.
     wanted: HashSet<u64, FxBuildHasher>,
-    shards: [Mutex<HashMap<u64, Place, FxBuildHasher>>; SHARDS],
+    parts: Parts<HashMap<u64, Place, FxBuildHasher>>,
 }
 
 /// Where a request was counted: in the access log or not, then the row. The audit log's is the least.
@@ -32,7 +30,7 @@ impl Index {
     /// An index of the audit log's requests if `all`, and of those that are wanted in either log.
     #[must_use]
     pub fn new(all: bool, wanted: impl Iterator<Item = u64>) -> Self {
-        Self { all, wanted: wanted.collect(), shards: std::array::from_fn(|_| Mutex::default()) }
+        Self { all, wanted: wanted.collect(), parts: Parts::new(HashMap::default) }
     }
 
     /// Notes the row of a request.
@@ -41,34 +39,30 @@ impl Index {
         if !is_asked {
             return;
         }
-        let mut shard = self.shard(request);
-        let full = shard.len() >= MAX_REQUESTS / SHARDS;
-        match shard.get_mut(&request) {
+        let mut part = self.parts.of(request);
+        let full = part.len() >= MAX_REQUESTS / PARTS;
+        match part.get_mut(&request) {
             Some(own) => *own = (*own).min((is_access, row)),
             None if full => {}
             None => {
-                shard.insert(request, (is_access, row));
+                part.insert(request, (is_access, row));
             }
         }
     }
 
     /// The row in which the audit log's request was counted.
     pub fn audited(&self, request: u64) -> Option<u64> {
-        self.shard(request).get(&request).filter(|(is_access, _)| !is_access).map(|(_, row)| *row)
+        self.parts.of(request).get(&request).filter(|(is_access, _)| !is_access).map(|(_, row)| *row)
     }
 
     /// The row in which a request was counted, in whichever log.
     pub fn row(&self, request: u64) -> Option<u64> {
-        self.shard(request).get(&request).map(|(_, row)| *row)
+        self.parts.of(request).get(&request).map(|(_, row)| *row)
     }
 
     /// Whether there may be requests that found no room.
     pub fn is_full(&self) -> bool {
-        (0..SHARDS as u64).any(|shard| self.shard(shard << 58).len() >= MAX_REQUESTS / SHARDS)
-    }
-
-    fn shard(&self, request: u64) -> std::sync::MutexGuard<'_, HashMap<u64, Place, FxBuildHasher>> {
-        self.shards[(request >> 58) as usize].lock().unwrap_or_else(PoisonError::into_inner)
+        self.parts.each().any(|part| part.len() >= MAX_REQUESTS / PARTS)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How many locks.
-const PARTS: usize = 64;
+pub(super) const PARTS: usize = 64;
 
 /// Parts of a whole, each behind a lock.
 #[derive(Debug)]
@@ -28,16 +28,21 @@ impl<T> Parts<T> {
 
     /// The part that a hash chooses. Its lowest bits find a place there, and its highest are used to sample.
     pub fn of(&self, hash: u64) -> MutexGuard<'_, T> {
-        self.0[(hash >> 32) as usize % PARTS].lock()
+        self.at((hash >> 32) as usize)
     }
 
-    /// The first part.
-    pub fn first(&self) -> MutexGuard<'_, T> {
-        self.0[0].lock()
+    /// The part with a number, as if there were more of them.
+    pub fn at(&self, number: usize) -> MutexGuard<'_, T> {
+        self.0[number % PARTS].lock()
     }
 
-    /// All parts, always in the same order: of two workers that want them neither waits for the other for ever.
+    /// The parts one after another, each locked when its turn comes.
+    pub fn each(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
+        self.0.iter().map(Part::lock)
+    }
+
+    /// All parts at once, always in the same order: of two workers that want them neither waits for the other for ever.
     pub fn all(&self) -> Vec<MutexGuard<'_, T>> {
-        self.0.iter().map(Part::lock).collect()
+        self.each().collect()
     }
 }

@@ -67,7 +67,7 @@ impl SharedClients {
         let mut part = self.parts.of(request.asker.client_hash);
         if part.is_folded(request) {
             drop(part);
-            part = self.parts.first();
+            part = self.parts.at(0);
         }
         let before = part.by_key.len();
         let counted = count(&mut part);

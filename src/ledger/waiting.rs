@@ -1,24 +1,22 @@
 //! What waits for others of its group, which may come to other workers, and in any order.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-/// How many locks the groups are spread over.
-const SHARDS: usize = 64;
+use super::parts::{PARTS, Parts};
 
 /// Items by group. Shared by workers.
 #[derive(Debug)]
 pub struct Waiting<T> {
-    /// How many bytes a shard holds before it lets the group go that has waited longest.
+    /// How many bytes a part holds before it lets the group go that has waited longest.
     room: usize,
-    shards: [Mutex<Shard<T>>; SHARDS],
+    parts: Parts<Part<T>>,
 }
 
 #[derive(Debug)]
-struct Shard<T> {
+struct Part<T> {
     groups: HashMap<u64, Group<T>, FxBuildHasher>,
     /// The groups in the order in which they were begun.
     order: VecDeque<u64>,
@@ -32,15 +30,15 @@ impl<T> Waiting<T> {
     /// Nothing waits yet; later at most so many bytes do.
     #[must_use]
     pub fn new(room: usize) -> Self {
-        let shard = || Shard { groups: HashMap::default(), order: VecDeque::new(), bytes: 0 };
-        Self { room: room / SHARDS, shards: std::array::from_fn(|_| Mutex::new(shard())) }
+        let part = || Part { groups: HashMap::default(), order: VecDeque::new(), bytes: 0 };
+        Self { room: room / PARTS, parts: Parts::new(part) }
     }
 
     /// Adds an item that takes so many bytes. The group that has waited longest where there is no more room, with its
     /// hash.
     pub fn add(&self, group: u64, item: T, size: usize) -> Option<(u64, Vec<T>)> {
-        let mut shard = self.shards[(group >> 58) as usize].lock().unwrap_or_else(PoisonError::into_inner);
-        let Shard { groups, order, bytes } = &mut *shard;
+        let mut part = self.parts.of(group);
+        let Part { groups, order, bytes } = &mut *part;
         *bytes += size;
         let (items, of_group) = groups.entry(group).or_insert_with(|| {
             order.push_back(group);
@@ -59,11 +57,10 @@ impl<T> Waiting<T> {
 
     /// All groups, which wait no longer.
     pub fn take(&self) -> impl Iterator<Item = (u64, Vec<T>)> {
-        self.shards.iter().flat_map(|shard| {
-            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            shard.order.clear();
-            shard.bytes = 0;
-            std::mem::take(&mut shard.groups).into_iter().map(|(group, (items, _))| (group, items))
+        self.parts.each().flat_map(|mut part| {
+            part.order.clear();
+            part.bytes = 0;
+            std::mem::take(&mut part.groups).into_iter().map(|(group, (items, _))| (group, items))
         })
     }
 }
@@ -100,6 +97,6 @@ mod tests {
             .map(|(_, items)| items.len())
             .max()
             .expect("some");
-        assert_eq!(largest, (1 << 10) / SHARDS + 1);
+        assert_eq!(largest, (1 << 10) / PARTS + 1);
     }
 }
