@@ -14,7 +14,7 @@ mod prefix;
 pub mod skip;
 mod unescape;
 
-pub use decoder::{Decoder, SourceFacts};
+pub use decoder::{Decoder, Found, SourceFacts};
 pub use envelope::Envelope;
 pub use outcome::{Foreign, Layers, Outcome};
 pub use skip::SkipReason;

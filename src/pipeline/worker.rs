@@ -2,15 +2,17 @@
 
 mod access;
 mod fate;
+mod reading;
 
 use access::Held;
 use fate::{Fate, note, observe};
+use reading::Reading;
 
 use super::Settings;
 use crate::classify::{Classifier, Fingerprints, Request, request_hash};
 use crate::decode::etcd::EtcdLine;
 use crate::decode::on_demand::{Answered, Arrivals};
-use crate::decode::{Decoder, Envelope, Foreign, Layers, Outcome, SkipReason, SourceFacts};
+use crate::decode::{Decoder, Envelope, Foreign, Layers, Outcome, SkipReason};
 use crate::input::{Block, Place, Record, Source};
 use crate::k8s::{Event, Stage};
 use crate::ledger::{
@@ -174,41 +176,12 @@ impl<'a> Worker<'a> {
     /// Reads a block.
     pub fn read(&mut self, block: &Block) {
         let Self { decoder, counting } = self;
-        let settings = counting.shared.settings;
-        let facts = SourceFacts {
-            year: settings.year,
-            modified: counting.shared.sources.get(block.source as usize).and_then(|source| source.modified),
-        };
         counting.begin(block);
-        let place_of =
-            |record: &Record<'_>| Place { source: block.source, offset: record.offset, line: record.line };
-        let mut place = Place { source: block.source, offset: block.offset, line: block.first_line };
-        let mut arrivals = Arrivals::of_lines(block.lines);
+        let mut reading = Reading::new(decoder, counting, block);
         for record in block.records() {
-            let before = place;
-            place = place_of(&record);
-            if record.bytes.len() > settings.max_record {
-                decoder.finish(&mut |outcome, layers| counting.take(outcome, layers, before, &mut arrivals));
-                counting.skip(SkipReason::TooLong, place);
-                // As if it had been passed over: where a read ends must not tell.
-                let end = record.offset - block.offset + record.bytes.len() as u64;
-                let feed =
-                    u64::from(block.bytes.get(usize::try_from(end).unwrap_or(usize::MAX)) == Some(&b'\n'));
-                counting.source.bytes -= record.bytes.len() as u64 + feed;
-                continue;
-            }
-            if matches!(counting.pass, Pass::Count) && arrivals.keep(record) {
-                decoder.pass(&record, &mut |outcome, layers| {
-                    counting.take(outcome, layers, place, &mut arrivals);
-                });
-            } else {
-                counting.read(decoder, &record, facts, place, &mut arrivals);
-            }
+            reading.record(record);
         }
-        decoder.finish(&mut |outcome, layers| counting.take(outcome, layers, place, &mut arrivals));
-        for record in arrivals.take_unanswered() {
-            counting.read(decoder, &record, facts, place_of(&record), &mut arrivals);
-        }
+        reading.finish();
         counting.end(block.source);
     }
 }
@@ -217,19 +190,6 @@ impl Counting<'_> {
     /// Whether what is no event is counted.
     fn is_count(&self) -> bool {
         matches!(self.pass, Pass::Count | Pass::Etcd)
-    }
-
-    fn read(
-        &mut self,
-        decoder: &mut Decoder,
-        record: &Record<'_>,
-        facts: SourceFacts,
-        place: Place,
-        arrivals: &mut Arrivals<'_>,
-    ) {
-        let replaced =
-            decoder.record(record, facts, &mut |outcome, layers| self.take(outcome, layers, place, arrivals));
-        self.counted.ledger.input.replaced_utf8 += u64::from(replaced);
     }
 
     fn begin(&mut self, block: &Block) {

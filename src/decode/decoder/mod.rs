@@ -2,8 +2,11 @@
 //! comes out. Each entry of each record comes out once, as one [`Outcome`].
 
 mod etcd;
+mod found;
 mod line;
 mod object;
+
+pub use found::Found;
 
 use super::carry::Carry;
 use super::envelope::{Envelope, cri, yaml};
@@ -48,6 +51,8 @@ pub struct Decoder {
     /// What the escaped fields of the event at hand mean.
     meant: String,
     recent: RecentClients,
+    /// The last event that was looked for with [`Decoder::find`] was written otherwise.
+    is_otherwise: bool,
     parts: Parts,
     /// By output stream: where the last part stood.
     parts_at: [Layers; 2],

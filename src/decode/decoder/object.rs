@@ -50,9 +50,20 @@ impl Decoder {
 
     /// Hands over an object that is an audit event; false if it is none.
     pub(super) fn event(&mut self, text: &str, at: At<'_>, out: Out<'_>) -> bool {
+        let mut fields = Fields::find(text, &mut self.recent);
+        self.event_of(fields.as_mut(), text, at, out)
+    }
+
+    /// The same of one whose fields were looked for.
+    pub(super) fn event_of(
+        &mut self,
+        fields: Option<&mut Fields>,
+        text: &str,
+        at: At<'_>,
+        out: Out<'_>,
+    ) -> bool {
         let mut meant = std::mem::take(&mut self.meant);
-        let mut on_demand = Fields::find(text, &mut self.recent);
-        let is_read = on_demand.as_mut().is_some_and(|fields| fields.unescape(text, &mut meant).is_some());
+        let fields = fields.and_then(|fields| fields.unescape(text, &mut meant).map(|()| fields));
         let mut hand_over = |event: &Event<'_>| {
             let is_event = audit::is_event(event);
             if is_event {
@@ -60,12 +71,13 @@ impl Decoder {
             }
             is_event
         };
-        let is_event = match &on_demand {
-            Some(fields) if is_read => hand_over(&fields.event(text, &meant, &self.recent)),
-            _ => serde_json::from_str(text).is_ok_and(|event| hand_over(&event)),
+        let is_event = match fields {
+            Some(fields) => fields.event(text, &meant, &self.recent).as_ref().map(&mut hand_over),
+            None => Some(serde_json::from_str(text).is_ok_and(|event| hand_over(&event))),
         };
         self.meant = meant;
-        is_event
+        // Its client is kept no longer.
+        is_event.unwrap_or_else(|| self.event(text, at, out))
     }
 
     pub(super) fn envelope(&mut self, text: &str, outer: &Outer<'_>, at: At<'_>, out: Out<'_>) {

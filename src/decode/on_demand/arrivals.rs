@@ -188,7 +188,7 @@ mod tests {
         let mut recent = RecentClients::default();
         let mut fields = Fields::find(answer, &mut recent).expect("an event");
         fields.unescape(answer, &mut meant).expect("escapes");
-        let event = fields.event(answer, &meant, &recent);
+        let event = fields.event(answer, &meant, &recent).expect("its client is kept");
         let Some(told) = arrivals.of(&event, Layers::default().with(Envelope::Audit)) else {
             assert_eq!(arrivals.take_unanswered().count(), 1);
             return false;
@@ -243,7 +243,7 @@ mod tests {
             let mut recent = RecentClients::default();
             let mut fields = Fields::find(&answer, &mut recent).expect("an event");
             fields.unescape(&answer, &mut meant).expect("escapes");
-            let event = fields.event(&answer, &meant, &recent);
+            let event = fields.event(&answer, &meant, &recent).expect("its client is kept");
             for round in 0..2 {
                 if let Some(found) = arrivals.of(&event, Layers::default().with(Envelope::Audit)) {
                     assert_eq!((found.record.line, round), (line, 0), "its own, and once");

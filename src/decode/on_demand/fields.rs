@@ -11,7 +11,7 @@ use crate::k8s::Event;
 use crate::k8s::event::{Annotations, Raw, ResponseStatus, Told};
 
 /// How the log backend begins an event.
-pub(super) const START: &[u8] = br#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":""#;
+pub const START: &[u8] = br#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":""#;
 /// Where `Event` and the API's version stand in an event that is written as the log backend does.
 const KIND: Span = Span { start: 9, end: 14, escaped: false };
 const API_VERSION: Span = Span { start: 30, end: 45, escaped: false };
@@ -42,50 +42,54 @@ impl Fields {
     /// `serde_json` has to tell.
     #[must_use]
     pub fn find(text: &str, recent: &mut RecentClients) -> Option<Self> {
-        Self::in_server_order(text, recent).or_else(|| Self::in_any_order(text))
+        let mut fields = Self::default();
+        match fields.find_in_server_order(text, recent) {
+            Some(()) => Some(fields),
+            None => Self::in_any_order(text),
+        }
     }
 
-    /// Finds the fields of an event that is written to the letter as the log backend does.
+    /// Finds the fields of an event that is written to the letter as the log backend does, where nothing was found yet.
+    /// `None` for any other text; what was found is worth nothing then.
     ///
     /// Source: k8s.io/apiserver `pkg/apis/audit/v1/types.go:Event`, whose fields come in their order, and Go's
     /// `encoding/json`, which sorts the keys of maps.
-    pub(super) fn in_server_order(text: &str, recent: &mut RecentClients) -> Option<Self> {
+    pub fn find_in_server_order(&mut self, text: &str, recent: &mut RecentClients) -> Option<()> {
         let mut scan = Scan::new(text)?;
-        let mut fields = Self::default();
         scan.string_behind(START)?;
-        fields.kind = KIND;
-        fields.api_version = API_VERSION;
-        fields.audit_id = scan.string_behind(br#","auditID":""#)?;
-        fields.stage = scan.string_behind(br#","stage":""#)?;
+        self.kind = KIND;
+        self.api_version = API_VERSION;
+        self.audit_id = scan.string_behind(br#","auditID":""#)?;
+        self.stage = scan.string_behind(br#","stage":""#)?;
         let start = scan.mark();
-        fields.request_uri = scan.string_behind(br#","requestURI":""#)?;
-        fields.verb = scan.string_behind(br#","verb":""#)?;
+        self.request_uri = scan.string_behind(br#","requestURI":""#)?;
+        self.verb = scan.string_behind(br#","verb":""#)?;
         match recent.pass(&mut scan, ClientFields::take)? {
-            Passed::Again(slot) => fields.met = Some(slot),
-            Passed::Read(client) => fields.client = client,
+            Passed::Again(slot) => self.met = Some(slot),
+            Passed::Read(client) => self.client = client,
         }
         if scan.has(br#","objectRef":"#) {
-            fields.object_ref = Some(reference_in_server_order(&mut scan).or_else(|| raw(&mut scan))?);
+            self.object_ref = Some(reference_in_server_order(&mut scan).or_else(|| raw(&mut scan))?);
         }
-        fields.asked = Some(Span { start, end: scan.mark(), escaped: false });
+        self.asked = Some(Span { start, end: scan.mark(), escaped: false });
         if scan.has(br#","responseStatus":"#) {
-            fields.response_status = Some(status_in_server_order(&mut scan).or_else(|| status(&mut scan))?);
+            self.response_status = Some(status_in_server_order(&mut scan).or_else(|| status(&mut scan))?);
         }
         for body in [br#","requestObject":"#.as_slice(), br#","responseObject":"#] {
             if scan.has(body) {
                 scan.skip()?;
             }
         }
-        fields.received = scan.string_behind(br#","requestReceivedTimestamp":""#)?;
-        fields.ended = scan.string_behind(br#","stageTimestamp":""#)?;
-        if scan.has(br#","annotations":"#) && !recent.passes_annotations(fields.met, &mut scan) {
+        self.received = scan.string_behind(br#","requestReceivedTimestamp":""#)?;
+        self.ended = scan.string_behind(br#","stageTimestamp":""#)?;
+        if scan.has(br#","annotations":"#) && !recent.passes_annotations(self.met, &mut scan) {
             let start = scan.mark();
             match annotations_in_server_order(&mut scan) {
-                Some(()) => recent.keep_annotations(fields.met, scan.since(start)),
-                None => fields.annotations = annotations(&mut scan)?,
+                Some(()) => recent.keep_annotations(self.met, scan.since(start)),
+                None => self.annotations = annotations(&mut scan)?,
             }
         }
-        (scan.has(b"}") && scan.at() == text.len()).then_some(fields)
+        (scan.has(b"}") && scan.at() == text.len()).then_some(())
     }
 
     /// Finds the fields of an event in whatever order.
@@ -173,13 +177,14 @@ impl Fields {
         names | others | self.annotations.are_some() || (self.met.is_none() && self.client.has_escapes())
     }
 
-    /// The event. `text` is the line, `meant` is what [`Fields::unescape`] filled, and `recent` found the fields.
+    /// The event. `text` is the line, `meant` is what [`Fields::unescape`] filled, and `recent` found the fields. `None`
+    /// once so many others were found that the client is kept no longer.
     #[must_use]
-    pub fn event<'e>(&self, text: &'e str, meant: &'e str, recent: &'e RecentClients) -> Event<'e> {
+    pub fn event<'e>(&self, text: &'e str, meant: &'e str, recent: &'e RecentClients) -> Option<Event<'e>> {
         let of = |span: Span| span.text(text, meant);
         let raw = |span: Span| Raw(&text[span.range()]);
         let own = &self.annotations;
-        Event {
+        Some(Event {
             kind: of(self.kind),
             api_version: of(self.api_version),
             audit_id: of(self.audit_id),
@@ -188,7 +193,7 @@ impl Fields {
             verb: of(self.verb),
             caller: match self.met {
                 Some(slot) => {
-                    let (text, keeper) = recent.met(slot);
+                    let (text, keeper) = recent.met(slot)?;
                     Told::Again(text, keeper)
                 }
                 None => Told::Read(self.client.caller(text, meant)),
@@ -209,7 +214,7 @@ impl Fields {
                 removed_release: of(own.removed_release),
             }),
             asked_as_written: self.asked.map(|span| &text[span.range()]),
-        }
+        })
     }
 }
 

@@ -13,7 +13,7 @@ mod recent;
 mod scan;
 
 pub use arrivals::{Answered, Arrivals};
-pub use fields::Fields;
+pub use fields::{Fields, START};
 pub use recent::RecentClients;
 
 #[cfg(test)]

@@ -55,9 +55,12 @@ struct Known {
     annotations: Vec<u8>,
 }
 
-/// Where a client is kept, as long as no other one is met.
+/// Where a client is kept, until its place is another's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Slot(usize);
+pub(super) struct Slot {
+    at: usize,
+    of: CallerText,
+}
 
 /// What was passed over.
 #[derive(Debug, PartialEq, Eq)]
@@ -85,10 +88,12 @@ impl RecentClients {
         let (start, rest) = (scan.mark(), scan.rest());
         let Some(hash) = user_hash(scan) else { return read(scan).map(Passed::Read) };
         let slot = slot_of(self.hash(hash, rest), &self.known);
-        let known = self.known.get(slot);
-        if let Some(known) = known.filter(|own| own.name.is_some() && rest.starts_with(own.text.as_bytes())) {
+        if let Some(known) = self.known.get(slot)
+            && let Some(of) = known.name
+            && rest.starts_with(known.text.as_bytes())
+        {
             scan.back_to(start as usize + known.text.len());
-            return Some(Passed::Again(Slot(slot)));
+            return Some(Passed::Again(Slot { at: slot, of }));
         }
         scan.back_to(start as usize);
         let fields = read(scan)?;
@@ -102,23 +107,23 @@ impl RecentClients {
         Some(Passed::Read(fields))
     }
 
-    /// A client that was met: its text, and who keeps it.
-    pub(super) fn met(&self, Slot(slot): Slot) -> (CallerText, &dyn Keeper) {
-        let known = &self.known[slot];
-        (known.name.expect("it was met"), known)
+    /// A client that was met: its text, and who keeps it. `None` once its place is another's.
+    pub(super) fn met(&self, Slot { at, of }: Slot) -> Option<(CallerText, &dyn Keeper)> {
+        let known = self.known.get(at).filter(|known| known.name == Some(of))?;
+        Some((of, known))
     }
 
     /// Takes annotations if they are the same as those of the client's last request.
     pub(super) fn passes_annotations(&self, of: Option<Slot>, scan: &mut Scan<'_>) -> bool {
-        let Some(Slot(slot)) = of else { return false };
-        let same = &self.known[slot].annotations;
+        let Some(Slot { at, .. }) = of else { return false };
+        let same = &self.known[at].annotations;
         !same.is_empty() && scan.has(same)
     }
 
     /// Keeps annotations of which nothing is needed.
     pub(super) fn keep_annotations(&mut self, of: Option<Slot>, text: &[u8]) {
-        if let Some(Slot(slot)) = of.filter(|_| text.len() <= MAX_TEXT) {
-            let own = &mut self.known[slot].annotations;
+        if let Some(Slot { at, .. }) = of.filter(|_| text.len() <= MAX_TEXT) {
+            let own = &mut self.known[at].annotations;
             own.clear();
             own.extend_from_slice(text);
         }
@@ -231,5 +236,31 @@ mod tests {
         }
         // 600 clients in 4,096 slots: some share one.
         assert!(reads[0] == 600 && reads[5] < 150, "{reads:?}");
+    }
+
+    #[test]
+    fn a_client_is_kept_until_its_place_is_anothers() {
+        let mut recent = RecentClients::default();
+        let mut met = Vec::new();
+        for user in 0..9 {
+            for _ in 0..2 {
+                let text = event(user, 0, 0);
+                let mut scan = Scan::new(&text).expect("a short text");
+                let taken = recent.pass(&mut scan, |scan| {
+                    scan.back_to(text.find(",\"objectRef\"").expect("it is there"));
+                    Some(ClientFields::default())
+                });
+                met.extend(taken.and_then(|passed| match passed {
+                    Passed::Again(slot) => Some((slot, recent.met(slot).expect("it is kept").0)),
+                    Passed::Read(_) => None,
+                }));
+            }
+        }
+        assert_eq!(met.len(), 9);
+        let kept: Vec<bool> = met.iter().map(|(slot, _)| recent.met(*slot).is_some()).collect();
+        assert!(kept.contains(&true) && kept.contains(&false), "room was made: {kept:?}");
+        for (slot, text) in met {
+            assert!(recent.met(slot).is_none_or(|(own, _)| own == text));
+        }
     }
 }

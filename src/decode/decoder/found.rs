@@ -1,0 +1,122 @@
+//! Finding events and handing them over by turns: of some lines the fields are found first, and then one event after
+//! another is handed over. What is done with an event takes more code than a processor keeps at hand, so that it is
+//! fetched for each event anew where finding the next one's fields pushes it out.
+//!
+//! The naive twin is [`Decoder::record`].
+
+use super::{At, Decoder, Out, SourceFacts, checked, trim_end};
+use crate::decode::on_demand::{Fields, START};
+use crate::decode::outcome::Layers;
+use crate::input::{Part, Record};
+
+/// An event of which it is known where its fields stand.
+#[derive(Debug)]
+pub struct Found<'r> {
+    /// What holds it.
+    pub record: Record<'r>,
+    text: &'r str,
+    fields: Fields,
+}
+
+impl Decoder {
+    /// Finds the fields of a record that is an event written to the letter as the log backend does, and adds it to those
+    /// that were found before. It is to be handed over before any other record is read. False for other records, which
+    /// are to be read.
+    pub fn find<'r>(&mut self, record: Record<'r>, found: &mut Vec<Found<'r>>, out: Out<'_>) -> bool {
+        let may_be = record.part == Part::Line && !self.of_etcd && record.bytes.starts_with(START);
+        // Of a log with another order it is not tried each time.
+        if !may_be || std::mem::take(&mut self.is_otherwise) {
+            return false;
+        }
+        let Ok(text) = simdutf8::basic::from_utf8(trim_end(record.bytes)) else { return false };
+        let own = found.push_mut(Found { record, text, fields: Fields::default() });
+        if own.fields.find_in_server_order(text, &mut self.recent).is_none() {
+            found.pop();
+            self.is_otherwise = true;
+            return false;
+        }
+        self.pass(&record, out);
+        true
+    }
+
+    /// Hands over what was found.
+    pub fn hand_over(&mut self, found: &mut Found<'_>, facts: SourceFacts, out: Out<'_>) {
+        let Found { text, fields, .. } = found;
+        let only = self.only;
+        let at = At { layers: Layers::default(), time: None, clock: None, facts };
+        let out: Out<'_> = &mut |outcome, layers| out(checked(only, outcome, layers), layers);
+        if !self.event_of(Some(fields), text, at, out) {
+            self.opened(text, at, out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::{Envelope, Outcome};
+    use proptest::prelude::*;
+
+    fn line(kind: u8, client: u8, number: usize) -> String {
+        let event = format!(
+            r#"{{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"{number}","stage":"ResponseComplete","requestURI":"/api/v1/pods?limit=5\u0026n={number}","verb":"list","user":{{"username":"u{}","groups":["{client}"]}},"userAgent":"a{client}","requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:01.000000Z"}}"#,
+            client % 20,
+        );
+        match kind {
+            0 => event.replace("\"kind\":\"Event\",", ""),
+            1 => event.replace("\"verb\"", "\"other\":[1],\"verb\""),
+            2 => event.replace("\"ResponseComplete\"", "\"Other\""),
+            3 => event.replace("\\u0026", "\\u00zz"),
+            4 => event[..event.len() / 2].to_owned(),
+            5 => format!("2026-01-01T00:00:00Z stdout P {}", &event[..event.len() / 2]),
+            6 => format!("2026-01-01T00:00:00Z stdout F {}", &event[event.len() / 2..]),
+            7 => event.replace("Metadata", "ü") + "\r",
+            _ => event,
+        }
+    }
+
+    /// All outcomes with their lines, where events are handed over by turns of so many; 0 for reading each by itself.
+    fn outcomes(lines: &[String], turn: usize, only: Option<Layers>) -> Vec<String> {
+        let (mut decoder, facts) = (Decoder::new(only, 1 << 20), SourceFacts::default());
+        let (mut outcomes, mut found) = (Vec::new(), Vec::new());
+        let mut hand_over = |decoder: &mut Decoder, found: &mut Vec<Found<'_>>| {
+            for mut own in found.drain(..) {
+                let line = own.record.line;
+                decoder.hand_over(&mut own, facts, &mut |outcome, layers| {
+                    outcomes.push(format!("{line} {outcome:?} {layers:?}"));
+                });
+            }
+        };
+        let mut others = Vec::new();
+        for (line, text) in (1..).zip(lines) {
+            let record = Record { line, offset: 0, bytes: text.as_bytes(), part: Part::Line };
+            let mut out =
+                |outcome: Outcome<'_>, layers| others.push(format!("{line} {outcome:?} {layers:?}"));
+            if turn == 0 || !decoder.find(record, &mut found, &mut out) {
+                hand_over(&mut decoder, &mut found);
+                decoder.record(&record, facts, &mut out);
+            }
+            if found.len() == turn {
+                hand_over(&mut decoder, &mut found);
+            }
+        }
+        hand_over(&mut decoder, &mut found);
+        decoder.finish(&mut |outcome, layers| others.push(format!("last {outcome:?} {layers:?}")));
+        outcomes.extend(others);
+        outcomes.sort_unstable();
+        outcomes
+    }
+
+    proptest! {
+        #[test]
+        fn by_turns_or_not_the_same_comes_out(
+            lines in prop::collection::vec((0_u8..30, 0_u8..90), 0..120),
+            turn in 1_usize..60,
+            only in prop::option::of(Just(Layers::default().with(Envelope::Cri))),
+        ) {
+            let lines: Vec<String> =
+                lines.iter().enumerate().map(|(number, (kind, client))| line(*kind, *client, number)).collect();
+            prop_assert_eq!(outcomes(&lines, turn, only), outcomes(&lines, 0, only));
+        }
+    }
+}
