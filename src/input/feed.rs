@@ -2,7 +2,7 @@
 //! the others, so that one large file keeps all workers busy.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use super::ahead::Ahead;
@@ -12,8 +12,8 @@ use super::discover::Source;
 use super::framing::Framing;
 use super::open::{Stream, open};
 
-/// By how many workers a stream is shared that is decompressed no faster than they work: decompressing takes a half
-/// (gzip) or a quarter (zstd) of the time that decoding and counting do.
+/// By how many workers a stream is shared that is decompressed no faster than they work: inflating takes half of the time
+/// that decoding and counting do. zstd takes a quarter, and would have two more.
 const SHARED_BY: usize = 3;
 
 /// The blocks of all sources.
@@ -94,13 +94,24 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
         }
         loop {
             let still_opening = self.opening.load(Ordering::Acquire) > 0;
-            for other in 1..self.slots.len() {
-                if self.take((worker + other) % self.slots.len(), block) {
+            let others = (1..self.slots.len()).map(|other| (worker + other) % self.slots.len());
+            // Of sources that others are busy with, only where all are.
+            let (mut busy, mut is_filled) = (None, false);
+            for other in others {
+                match self.slots[other].try_lock() {
+                    Ok(slot) => is_filled = self.fill(slot, block),
+                    Err(TryLockError::Poisoned(slot)) => is_filled = self.fill(slot.into_inner(), block),
+                    Err(TryLockError::WouldBlock) => busy = busy.or(Some(other)),
+                }
+                if is_filled {
                     return true;
                 }
             }
-            if !still_opening {
-                return false;
+            match busy {
+                Some(busy) if self.take(busy, block) => return true,
+                Some(_) => continue,
+                None if !still_opening => return false,
+                None => {}
             }
             // Rare and short, but for a pipe that no one writes to yet.
             std::thread::sleep(Duration::from_millis(1));
@@ -109,7 +120,10 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
 
     /// The next block of a slot's source, if it has one.
     fn take(&self, slot: usize, block: &mut Block) -> bool {
-        let mut slot = self.slots[slot].lock().unwrap_or_else(PoisonError::into_inner);
+        self.fill(self.slots[slot].lock().unwrap_or_else(PoisonError::into_inner), block)
+    }
+
+    fn fill(&self, mut slot: MutexGuard<'_, Option<Reading<T>>>, block: &mut Block) -> bool {
         if slot.as_mut().is_some_and(|reading| reading.fill(block)) {
             return true;
         }
@@ -141,9 +155,9 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
         found.is_some()
     }
 
-    /// Compressed streams are read ahead where cores are left for that beside the workers, and where so many workers
-    /// share a stream that they wait for it. Else workers take turns at decompressing: a thread more on the same cores
-    /// would have them and itself wait for each other.
+    /// Compressed streams are read ahead where cores are left for that beside the workers, or where so many workers share
+    /// a stream that they wait for it. Else workers take turns at decompressing: a thread more on the same cores would
+    /// have them and itself wait for each other.
     fn read(&self, stream: Stream, source: u32) -> Reading<T> {
         let workers = self.slots.len();
         let left = self.wanted.len() - self.done.load(Ordering::Acquire);

@@ -26,14 +26,15 @@ impl<T> Parts<T> {
         Self(std::array::from_fn(|_| Part(Mutex::new(make()))))
     }
 
-    /// The part that a hash chooses. Its lowest bits find a place there, and its highest are used to sample.
+    /// The part that a hash chooses by bits that neither tables, which look at the lowest, nor samples, by the highest, use.
     pub fn of(&self, hash: u64) -> MutexGuard<'_, T> {
-        self.at((hash >> 32) as usize)
+        self.at(hash >> 32)
     }
 
     /// The part with a number, as if there were more of them.
-    pub fn at(&self, number: usize) -> MutexGuard<'_, T> {
-        self.0[number % PARTS].lock()
+    pub fn at(&self, number: u64) -> MutexGuard<'_, T> {
+        let number = usize::try_from(number % PARTS as u64).expect("smaller than their number");
+        self.0[number].lock()
     }
 
     /// The parts one after another, each locked when its turn comes.

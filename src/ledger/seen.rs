@@ -215,8 +215,7 @@ impl Seen {
     }
 
     fn part(&self, table: i64) -> MutexGuard<'_, Part> {
-        let number = table.cast_unsigned() % PARTS as u64;
-        self.parts.at(usize::try_from(number).expect("smaller than their number"))
+        self.parts.at(table.cast_unsigned())
     }
 }
 

@@ -6,25 +6,23 @@
 
 use super::{At, Decoder, Out, SourceFacts, checked, trim_end};
 use crate::decode::on_demand::{Fields, START};
-use crate::decode::outcome::Layers;
+use crate::decode::outcome::{Layers, Outcome};
 use crate::input::{Part, Record};
 
-/// An event of which it is known where its fields stand.
+/// A record that is written as an event is, and where its fields stand.
 #[derive(Debug)]
 pub struct Found<'r> {
-    /// What holds it.
-    pub record: Record<'r>,
+    record: Record<'r>,
     text: &'r str,
     fields: Fields,
 }
 
 impl Decoder {
-    /// Finds the fields of a record that is an event written to the letter as the log backend does, and adds it to those
-    /// that were found before. It is to be handed over before any other record is read. False for other records, which
+    /// Finds the fields of a record that is written to the letter as the log backend writes events, and adds it to those
+    /// that were found before. They are to be handed over before any other record is read. False for other records, which
     /// are to be read.
     pub fn find<'r>(&mut self, record: Record<'r>, found: &mut Vec<Found<'r>>, out: Out<'_>) -> bool {
         let may_be = record.part == Part::Line && !self.of_etcd && record.bytes.starts_with(START);
-        // Of a log with another order it is not tried each time.
         if !may_be || std::mem::take(&mut self.is_otherwise) {
             return false;
         }
@@ -35,26 +33,34 @@ impl Decoder {
             self.is_otherwise = true;
             return false;
         }
+        // Parts that wait are given up before this is handed over: it has no key by which it could be one of them.
         self.pass(&record, out);
         true
     }
 
-    /// Hands over what was found.
-    pub fn hand_over(&mut self, found: &mut Found<'_>, facts: SourceFacts, out: Out<'_>) {
-        let Found { text, fields, .. } = found;
+    /// Hands over what was found, each with its record, and leaves nothing of it.
+    pub fn hand_over<'r>(
+        &mut self,
+        found: &mut Vec<Found<'r>>,
+        facts: SourceFacts,
+        out: &mut dyn FnMut(&Record<'r>, Outcome<'_>, Layers),
+    ) {
         let only = self.only;
         let at = At { layers: Layers::default(), time: None, clock: None, facts };
-        let out: Out<'_> = &mut |outcome, layers| out(checked(only, outcome, layers), layers);
-        if !self.event_of(Some(fields), text, at, out) {
-            self.opened(text, at, out);
+        for Found { record, text, fields } in &mut *found {
+            let out: Out<'_> = &mut |outcome, layers| out(record, checked(only, outcome, layers), layers);
+            if !self.event_of(Some(fields), text, at, out) {
+                self.opened(text, at, out);
+            }
         }
+        found.clear();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::{Envelope, Outcome};
+    use crate::decode::Envelope;
     use proptest::prelude::*;
 
     fn line(kind: u8, client: u8, number: usize) -> String {
@@ -75,23 +81,26 @@ mod tests {
         }
     }
 
+    /// An outcome, but for what tells how an event was read.
+    fn told(outcome: &Outcome<'_>, layers: Layers) -> String {
+        let all = format!("{outcome:?}");
+        format!("{} {layers:?}", all.split(", asked_as_written").next().unwrap_or_default())
+    }
+
     /// All outcomes with their lines, where events are handed over by turns of so many; 0 for reading each by itself.
-    fn outcomes(lines: &[String], turn: usize, only: Option<Layers>) -> Vec<String> {
+    fn outcomes(lines: &[String], turn: usize, only: Option<Layers>) -> Vec<(u64, String)> {
         let (mut decoder, facts) = (Decoder::new(only, 1 << 20), SourceFacts::default());
         let (mut outcomes, mut found) = (Vec::new(), Vec::new());
         let mut hand_over = |decoder: &mut Decoder, found: &mut Vec<Found<'_>>| {
-            for mut own in found.drain(..) {
-                let line = own.record.line;
-                decoder.hand_over(&mut own, facts, &mut |outcome, layers| {
-                    outcomes.push(format!("{line} {outcome:?} {layers:?}"));
-                });
-            }
+            decoder.hand_over(found, facts, &mut |record, outcome, layers| {
+                outcomes.push((record.line, told(&outcome, layers)));
+            });
+            assert!(found.is_empty());
         };
         let mut others = Vec::new();
         for (line, text) in (1..).zip(lines) {
             let record = Record { line, offset: 0, bytes: text.as_bytes(), part: Part::Line };
-            let mut out =
-                |outcome: Outcome<'_>, layers| others.push(format!("{line} {outcome:?} {layers:?}"));
+            let mut out = |outcome: Outcome<'_>, layers| others.push((line, told(&outcome, layers)));
             if turn == 0 || !decoder.find(record, &mut found, &mut out) {
                 hand_over(&mut decoder, &mut found);
                 decoder.record(&record, facts, &mut out);
@@ -101,7 +110,7 @@ mod tests {
             }
         }
         hand_over(&mut decoder, &mut found);
-        decoder.finish(&mut |outcome, layers| others.push(format!("last {outcome:?} {layers:?}")));
+        decoder.finish(&mut |outcome, layers| others.push((0, told(&outcome, layers))));
         outcomes.extend(others);
         outcomes.sort_unstable();
         outcomes

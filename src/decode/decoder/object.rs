@@ -50,7 +50,8 @@ impl Decoder {
 
     /// Hands over an object that is an audit event; false if it is none.
     pub(super) fn event(&mut self, text: &str, at: At<'_>, out: Out<'_>) -> bool {
-        let mut fields = Fields::find(text, &mut self.recent);
+        let mut fields =
+            if self.is_otherwise { Fields::in_any_order(text) } else { Fields::find(text, &mut self.recent) };
         self.event_of(fields.as_mut(), text, at, out)
     }
 

@@ -11,7 +11,7 @@ use crate::k8s::Event;
 use crate::k8s::event::{Annotations, Raw, ResponseStatus, Told};
 
 /// How the log backend begins an event.
-pub const START: &[u8] = br#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":""#;
+pub(in crate::decode) const START: &[u8] = br#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":""#;
 /// Where `Event` and the API's version stand in an event that is written as the log backend does.
 const KIND: Span = Span { start: 9, end: 14, escaped: false };
 const API_VERSION: Span = Span { start: 30, end: 45, escaped: false };
@@ -54,7 +54,11 @@ impl Fields {
     ///
     /// Source: k8s.io/apiserver `pkg/apis/audit/v1/types.go:Event`, whose fields come in their order, and Go's
     /// `encoding/json`, which sorts the keys of maps.
-    pub fn find_in_server_order(&mut self, text: &str, recent: &mut RecentClients) -> Option<()> {
+    pub(in crate::decode) fn find_in_server_order(
+        &mut self,
+        text: &str,
+        recent: &mut RecentClients,
+    ) -> Option<()> {
         let mut scan = Scan::new(text)?;
         scan.string_behind(START)?;
         self.kind = KIND;
@@ -93,7 +97,7 @@ impl Fields {
     }
 
     /// Finds the fields of an event in whatever order.
-    pub(super) fn in_any_order(text: &str) -> Option<Self> {
+    pub(in crate::decode) fn in_any_order(text: &str) -> Option<Self> {
         let mut scan = Scan::new(text)?;
         let mut fields = Self::default();
         let mut met = Met::default();

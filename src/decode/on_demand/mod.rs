@@ -13,7 +13,8 @@ mod recent;
 mod scan;
 
 pub use arrivals::{Answered, Arrivals};
-pub use fields::{Fields, START};
+pub use fields::Fields;
+pub(in crate::decode) use fields::START;
 pub use recent::RecentClients;
 
 #[cfg(test)]

@@ -5,8 +5,9 @@ use crate::decode::on_demand::Arrivals;
 use crate::decode::{Decoder, Found, SkipReason, SourceFacts};
 use crate::input::{Block, Place, Record};
 
-/// How many events are found before they are handed over. With 8 as much code is fetched again as with none, and with 32
-/// more of what was found is out of the processor's nearest cache than there is to gain.
+/// How many events are found before they are handed over. With one, 46 million times in 150 MB code is fetched again
+/// that was pushed out of a cache of 32 KB (`valgrind --tool=cachegrind`), with 8 it is 27 million times, with 16 it is
+/// 25, and with 32 it is 24: what is found of more is itself pushed out.
 const TURN: usize = 16;
 
 /// A block that is being read.
@@ -81,13 +82,9 @@ impl<'w, 'c, 'b> Reading<'w, 'c, 'b> {
     /// Hands over what was found.
     fn turn(&mut self) {
         let Self { decoder, counting, block, facts, arrivals, found, .. } = self;
-        for found in &mut *found {
-            let place = place_of(&found.record, block);
-            decoder.hand_over(found, *facts, &mut |outcome, layers| {
-                counting.take(outcome, layers, place, arrivals);
-            });
-        }
-        found.clear();
+        decoder.hand_over(found, *facts, &mut |record, outcome, layers| {
+            counting.take(outcome, layers, place_of(record, block), arrivals);
+        });
     }
 
     fn skip_long(&mut self, record: &Record<'b>) {
