@@ -81,10 +81,8 @@ mod tests {
         }
     }
 
-    /// An outcome, but for what tells how an event was read.
     fn told(outcome: &Outcome<'_>, layers: Layers) -> String {
-        let all = format!("{outcome:?}");
-        format!("{} {layers:?}", all.split(", asked_as_written").next().unwrap_or_default())
+        format!("{outcome:?} {layers:?}")
     }
 
     /// All outcomes with their lines, where events are handed over by turns of so many; 0 for reading each by itself.

@@ -51,8 +51,8 @@ pub struct Decoder {
     /// What the escaped fields of the event at hand mean.
     meant: String,
     recent: RecentClients,
-    /// What was looked for last with [`Decoder::find`] is written otherwise: it is not looked for in the same way again,
-    /// and the record behind it is read by itself, as those of a log are written alike. Changes no outcome.
+    /// The line that was looked for last with [`Decoder::find`] is written otherwise: it is not looked for in the same way
+    /// again, and the next one is read by itself, as those of a log are written alike. Changes no outcome.
     is_otherwise: bool,
     parts: Parts,
     /// By output stream: where the last part stood.

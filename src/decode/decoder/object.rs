@@ -50,8 +50,11 @@ impl Decoder {
 
     /// Hands over an object that is an audit event; false if it is none.
     pub(super) fn event(&mut self, text: &str, at: At<'_>, out: Out<'_>) -> bool {
-        let mut fields =
-            if self.is_otherwise { Fields::in_any_order(text) } else { Fields::find(text, &mut self.recent) };
+        let mut fields = if self.is_otherwise && at.layers.is_empty() {
+            Fields::in_any_order(text)
+        } else {
+            Fields::find(text, &mut self.recent)
+        };
         self.event_of(fields.as_mut(), text, at, out)
     }
 
@@ -77,8 +80,11 @@ impl Decoder {
             None => Some(serde_json::from_str(text).is_ok_and(|event| hand_over(&event))),
         };
         self.meant = meant;
-        // Its client is kept no longer.
-        is_event.unwrap_or_else(|| self.event(text, at, out))
+        is_event.unwrap_or_else(|| {
+            // Its client is kept no longer.
+            let mut fields = Fields::find(text, &mut self.recent);
+            self.event_of(fields.as_mut(), text, at, out)
+        })
     }
 
     pub(super) fn envelope(&mut self, text: &str, outer: &Outer<'_>, at: At<'_>, out: Out<'_>) {
