@@ -363,6 +363,33 @@ fn one_request_is_one_request() {
     assert_eq!((&report["input"]["requests"], &report["input"]["receivedOnly"]), (&2.into(), &true.into()));
 }
 
+/// Since 1.30 some servers write two events where a WATCH begins, a moment apart (kubernetes/kubernetes#126466).
+#[test]
+fn a_watch_that_says_twice_that_it_began_is_one_in_any_order() {
+    let line = |id, stage, micros: &str| {
+        let uri = "/api/v1/pods?watch=1&resourceVersion=5";
+        Event { id, stage, verb: "watch", uri, ..EVENT }.line().replace(".250000Z", micros)
+    };
+    let of_one = |id| {
+        [
+            line(id, "ResponseStarted", ".250000Z"),
+            line(id, "ResponseStarted", ".250007Z"),
+            line(id, "ResponseComplete", ".900000Z"),
+        ]
+    };
+    let [begins, begins_again, _] = of_one("open");
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let ended = order.map(|at| of_one("ended")[at].clone()).concat();
+        let log = [&*begins_again, &*ended, &*begins].concat();
+        let dir = Dir::with(&[("audit.log", log.as_bytes())]);
+        for dedup in ["auto", "exact", "off"] {
+            let input = &dir.json(&["audit.log", "--dedup", dedup])["input"];
+            let counts = ["events", "requests", "open", "duplicates"].map(|key| input[key].clone());
+            assert_eq!(counts, [5, 2, 1, 0].map(Value::from), "{order:?} {dedup}");
+        }
+    }
+}
+
 #[test]
 fn filters_choose_and_say_what_they_left_out() {
     let log = [

@@ -48,6 +48,7 @@ pub(super) fn request<'e>(
         status: line.status,
         received: ended.and_then(|ended| ended.checked_sub(latency)),
         micros: line.latency_micros.filter(|_| !begun),
+        begins_again: false,
         measured: None,
         deprecated: None,
         place,

@@ -45,6 +45,9 @@ pub struct Request<'e> {
     pub era: u8,
     /// When in the request's life the event was written.
     pub stage: Stage,
+    /// The server said before that it began to answer: releases since 1.30 may say so twice
+    /// (kubernetes/kubernetes#126466).
+    pub begins_again: bool,
     /// The answer's HTTP status.
     pub status: Option<u16>,
     /// When the request was received, in microseconds since 1970.
@@ -84,6 +87,7 @@ impl<'e> Request<'e> {
         Self {
             answer: Answer::Served,
             stage: Stage::RequestReceived,
+            begins_again: false,
             status: None,
             micros: None,
             measured: None,
@@ -153,6 +157,7 @@ pub(super) fn request<'e>(
         status,
         received: times.received,
         micros: times.micros,
+        begins_again: false,
         measured: annotations.and_then(measured),
         deprecated: annotations.and_then(deprecated),
         place,

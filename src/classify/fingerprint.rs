@@ -124,6 +124,12 @@ impl Fingerprints {
         ]
     }
 
+    /// The hash of a long-running request's start, whenever and however often the server says so.
+    #[must_use]
+    pub fn start(&self, event: &Event<'_>, request: &Request<'_>) -> u64 {
+        self.of_stage(self.request(event, request), |hash| hash.write_u8(b's'))
+    }
+
     /// The hash of one event of a request.
     fn of_stage(
         &self,

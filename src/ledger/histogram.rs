@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::Merge;
-use super::sorted::{add_sorted, make_room};
+use super::packed::Packed;
 
 /// Durations in microseconds. Count, sum, least and greatest are exact.
 #[derive(Clone, Default)]
 pub struct Histogram {
-    /// Buckets that were hit, ascending: the bucket in the upper 16 bits, its count in the lower 48.
-    buckets: Vec<u64>,
+    /// Buckets that were hit.
+    buckets: Packed,
     /// Buckets that were hit and are not among `buckets` yet: at hand where these are not, as every event comes by here.
     latest: [u16; LATEST],
     held: u16,
@@ -22,8 +22,6 @@ pub struct Histogram {
 }
 
 const LATEST: usize = 7;
-const COUNT_BITS: u32 = 48;
-const COUNT: u64 = (1 << COUNT_BITS) - 1;
 
 impl Histogram {
     /// Adds a duration in microseconds.
@@ -42,7 +40,7 @@ impl Histogram {
     /// Moves what was hit last to the other buckets.
     pub(super) fn settle(&mut self) {
         for held in 0..usize::from(std::mem::take(&mut self.held)) {
-            self.add(u64::from(self.latest[held]), 1);
+            self.buckets.add(self.latest[held].into(), 1);
         }
     }
 
@@ -55,27 +53,11 @@ impl Histogram {
         Cow::Owned(settled)
     }
 
-    fn add(&mut self, bucket: u64, count: u64) {
-        let at = self.buckets.partition_point(|packed| packed >> COUNT_BITS < bucket);
-        match self.buckets.get_mut(at) {
-            // 2^48 requests of one kind are more than any archive holds.
-            Some(packed) if *packed >> COUNT_BITS == bucket => *packed += count,
-            _ => {
-                make_room(&mut self.buckets);
-                self.buckets.insert(at, bucket << COUNT_BITS | count);
-            }
-        }
-    }
-
-    fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.buckets.iter().map(|packed| (packed >> COUNT_BITS, packed & COUNT))
-    }
-
     /// The buckets alone.
     #[must_use]
     pub fn into_buckets(mut self) -> Buckets {
         self.settle();
-        Buckets(self.buckets.into())
+        Buckets(self.buckets)
     }
 
     /// How many durations there were.
@@ -107,7 +89,7 @@ impl Histogram {
     pub fn percentile(&self, percent: u64) -> Option<u64> {
         let rank = (self.count * percent).div_ceil(100).max(1);
         let mut seen = 0;
-        for (bucket, count) in self.settled().buckets() {
+        for (bucket, count) in self.settled().buckets.iter() {
             seen += count;
             if seen >= rank {
                 return Some(upper_end(bucket).clamp(self.min, self.max));
@@ -125,12 +107,12 @@ impl Merge for Histogram {
 
 /// Which durations there were how often.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Buckets(Box<[u64]>);
+pub struct Buckets(Packed);
 
 impl Buckets {
     /// The greatest duration of each bucket that was hit, and its count, ascending.
     pub fn upper_ends(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.0.iter().map(|packed| (upper_end(packed >> COUNT_BITS), packed & COUNT))
+        self.0.iter().map(|(bucket, count)| (upper_end(bucket), count))
     }
 }
 
@@ -144,16 +126,9 @@ impl Histogram {
         self.max = self.max.max(other.max);
         self.count += other.count;
         self.sum = self.sum.saturating_add(other.sum);
-        add_sorted(
-            &mut self.buckets,
-            &other.buckets,
-            |packed| packed >> COUNT_BITS,
-            |own, packed| {
-                *own += packed & COUNT;
-            },
-        );
+        self.buckets.add_all(&other.buckets);
         for bucket in &other.latest[..usize::from(other.held)] {
-            self.add(u64::from(*bucket), 1);
+            self.buckets.add(u32::from(*bucket), 1);
         }
     }
 }
@@ -184,9 +159,9 @@ fn bucket_of(micros: u64) -> u16 {
     (exponent - 2) as u16 * 8 + ((micros >> (exponent - 3)) & 7) as u16
 }
 
-fn upper_end(bucket: u64) -> u64 {
+fn upper_end(bucket: u32) -> u64 {
     if bucket < 8 {
-        return bucket;
+        return bucket.into();
     }
     let shift = bucket / 8 - 1;
     // The last bucket ends with the last number.
@@ -209,7 +184,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_bucket_holds_its_values(micros: u64) {
-            let bucket = u64::from(bucket_of(micros));
+            let bucket = u32::from(bucket_of(micros));
             prop_assert!(upper_end(bucket) >= micros);
             prop_assert!(bucket == 0 || upper_end(bucket - 1) < micros);
         }

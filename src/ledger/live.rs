@@ -1,174 +1,184 @@
 //! Long-running requests (watches, logs, connections), which write an event when they begin to answer and another
 //! when they end, and of which each must count once, whether its end was seen or not.
 
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
-
+use super::sorted::make_room;
 use super::{Merge, Timeline};
-use crate::classify::stable_hash;
+use crate::classify::{Request, stable_hash};
 
 /// A minute in microseconds.
 const MINUTE: i64 = 60_000_000;
-/// How many requests of a row are followed one by one. Of more, a sample by the hash of their ID is followed, and
-/// the number of those without an end is estimated from it.
+/// How many requests of a row are followed one by one that began and did not end yet, and how many that ended and were
+/// not seen to begin. Of more, a sample by the hash of their ID is followed, and the number of those without an end is
+/// estimated from it.
 const MAX_FOLLOWED: usize = 1 << 13;
 
-/// What was seen of a request, in 8 bytes: in the upper 37 bits a hash of its ID, of which two of 8,192 requests share
-/// one with odds of 1 in 4,000, and where half of all are followed with twice these; whether it ended; and the minute in
-/// which it was received, if it was seen to begin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Seen(u64);
+/// A hash of a request's ID and of when it was received: clients may send an ID again and again.
+type Id = u64;
 
-impl Seen {
-    const ENDED: u64 = 1 << 26;
-    /// No start was seen. Minutes since 1970 reach it in the year 2097.
-    const NEVER: u64 = Self::ENDED - 1;
-    const ID: u64 = !(Self::ENDED | Self::NEVER);
-
-    fn began(audit_id: &str, received: i64) -> Self {
-        let minute = u64::try_from(received.div_euclid(MINUTE)).unwrap_or(0);
-        Self(stable_hash(audit_id) & Self::ID | minute.min(Self::NEVER - 1))
-    }
-
-    fn ended(audit_id: &str) -> Self {
-        Self(stable_hash(audit_id) & Self::ID | Self::ENDED | Self::NEVER)
-    }
-
-    fn id(self) -> u64 {
-        self.0 & Self::ID
-    }
-
-    fn merge(&mut self, other: Self) {
-        let minute = (self.0 & Self::NEVER).min(other.0 & Self::NEVER);
-        self.0 = self.0 & Self::ID | minute | (self.0 | other.0) & Self::ENDED;
-    }
-
-    /// The minute of a request that began and was not seen to end.
-    fn open_since(self) -> Option<u64> {
-        let state = self.0 & !Self::ID;
-        (state < Self::NEVER).then_some(state)
-    }
+fn id_of(request: &Request<'_>) -> Id {
+    stable_hash(&(request.audit_id, request.received))
 }
 
-/// The long-running requests of one row.
-#[derive(Debug, Clone, Default)]
+/// The long-running requests of one row. Of one that was seen to begin and to end nothing is kept, so that what is held does
+/// not grow with the log.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Live {
-    seen: HashTable<Seen>,
-    /// Only IDs whose hash has so many leading zeros are followed.
+    /// Those that began and were not seen to end, ascending, with the minute since 1970 in which they were received.
+    open: Vec<(Id, u32)>,
+    /// Those that ended and were not seen to begin, ascending: their starts may be read later.
+    ended: Vec<Id>,
+    /// Only IDs with so many leading zeros are followed.
     sampled: u32,
-    /// How often one was seen to begin: no more are open, whatever IDs clients choose.
+    /// How many were seen to begin: no more are open, whatever IDs clients choose.
     begun: u64,
 }
 
 impl Live {
-    /// A request began to answer. In some releases since 1.30 a watch says so twice.
-    pub fn start(&mut self, audit_id: &str, received: i64) {
+    /// A request began to answer, for the first time: see [`Request::begins_again`].
+    pub fn start(&mut self, request: &Request<'_>) {
         self.begun += 1;
-        self.note(Seen::began(audit_id, received));
+        let minute = request.received.map_or(0, |received| received.div_euclid(MINUTE));
+        self.note_start(id_of(request), u32::try_from(minute).unwrap_or(0));
     }
 
     /// A request ended.
-    pub fn end(&mut self, audit_id: &str) {
-        self.note(Seen::ended(audit_id));
+    pub fn end(&mut self, request: &Request<'_>) {
+        self.note_end(id_of(request));
     }
 
-    fn note(&mut self, seen: Seen) {
-        let id = seen.id();
-        if id.leading_zeros() < self.sampled {
+    fn note_start(&mut self, id: Id, minute: u32) {
+        if !self.follows(id) {
             return;
         }
-        match self.seen.entry(place_of(id), |own| own.id() == id, |own| place_of(own.id())) {
-            Entry::Occupied(mut own) => own.get_mut().merge(seen),
-            Entry::Vacant(vacant) => {
-                vacant.insert(seen);
+        if let Ok(at) = self.ended.binary_search(&id) {
+            self.ended.remove(at);
+            return;
+        }
+        match self.place_in_open(id) {
+            Ok(at) => self.open[at].1 = minute.min(self.open[at].1),
+            Err(at) => {
+                make_room(&mut self.open);
+                self.open.insert(at, (id, minute));
+                self.sample();
             }
         }
-        while self.seen.len() > MAX_FOLLOWED {
-            self.sampled += 1;
-            let sampled = self.sampled;
-            self.seen.retain(|own| own.id().leading_zeros() >= sampled);
+    }
+
+    fn note_end(&mut self, id: Id) {
+        if !self.follows(id) {
+            return;
         }
+        if let Ok(at) = self.place_in_open(id) {
+            self.open.remove(at);
+        } else if let Err(at) = self.ended.binary_search(&id) {
+            make_room(&mut self.ended);
+            self.ended.insert(at, id);
+            self.sample();
+        }
+    }
+
+    fn place_in_open(&self, id: Id) -> Result<usize, usize> {
+        self.open.binary_search_by_key(&id, |(own, _)| *own)
+    }
+
+    fn follows(&self, id: Id) -> bool {
+        id.leading_zeros() >= self.sampled
+    }
+
+    fn sample(&mut self) {
+        while self.open.len().max(self.ended.len()) > MAX_FOLLOWED {
+            self.sample_by(self.sampled + 1);
+        }
+    }
+
+    fn sample_by(&mut self, zeros: u32) {
+        self.sampled = self.sampled.max(zeros);
+        // The first ones have the most zeros.
+        let end = Id::MAX.checked_shr(self.sampled).unwrap_or(0);
+        self.ended.truncate(self.ended.partition_point(|id| *id <= end));
+        self.open.truncate(self.open.partition_point(|(id, _)| *id <= end));
     }
 
     /// The number of requests that began and were not seen to end.
     #[must_use]
     pub fn open(&self) -> u64 {
-        (self.open_ones().count() as u64).saturating_mul(1 << self.sampled.min(63)).min(self.begun)
-    }
-
-    /// Whether [`Live::open`] is an estimate.
-    #[must_use]
-    pub fn is_estimate(&self) -> bool {
-        self.sampled > 0
+        (self.open.len() as u64).saturating_mul(1 << self.sampled.min(63)).min(self.begun)
     }
 
     /// Adds the requests without an end to a timeline.
     pub fn add_open_to(&self, timeline: &mut Timeline) {
-        let mut received: Vec<i64> = self.open_ones().collect();
+        let mut minutes: Vec<u32> = self.open.iter().map(|(_, minute)| *minute).collect();
         // Each stands for as many, and the earliest for one more where that is no whole number.
-        received.sort_unstable();
-        let (all, followed) = (self.open(), received.len() as u64);
-        for (index, received) in (0..).zip(received) {
-            timeline.record_all(received, all / followed + u64::from(index < all % followed));
+        minutes.sort_unstable();
+        let (all, followed) = (self.open(), minutes.len() as u64);
+        for (index, minute) in (0..).zip(minutes) {
+            let each = all / followed + u64::from(index < all % followed);
+            timeline.record_all(i64::from(minute) * MINUTE, each);
         }
-    }
-
-    /// When the requests without an end were received, in microseconds since 1970, to the minute.
-    fn open_ones(&self) -> impl Iterator<Item = i64> {
-        let minutes = self.seen.iter().filter_map(|seen| seen.open_since());
-        minutes.map(|minute| minute.cast_signed() * MINUTE)
     }
 }
 
 impl Merge for Live {
     fn merge(&mut self, other: Self) {
-        self.sampled = self.sampled.max(other.sampled);
-        let sampled = self.sampled;
         self.begun += other.begun;
-        self.seen.retain(|own| own.id().leading_zeros() >= sampled);
-        for seen in other.seen {
-            self.note(seen);
-        }
+        self.sample_by(other.sampled);
+        other.ended.into_iter().for_each(|id| self.note_end(id));
+        other.open.into_iter().for_each(|(id, minute)| self.note_start(id, minute));
     }
-}
-
-/// Where a table has an ID: tables go by the lower bits, and by the upper ones, which of all that are followed may be 0.
-fn place_of(id: u64) -> u64 {
-    (id >> Seen::ID.trailing_zeros()).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
-    #[test]
-    fn a_request_that_did_not_end_is_open_once() {
+    /// Starts (even) and ends (odd) of requests.
+    fn of(events: &[u32]) -> Live {
         let mut live = Live::default();
-        for id in ["a", "a", "b", "c"] {
-            live.start(id, 0);
+        for event in events {
+            let id = stable_hash(&(event / 2));
+            if event % 2 == 0 {
+                live.begun += 1;
+                live.note_start(id, event / 2);
+            } else {
+                live.note_end(id);
+            }
         }
-        live.end("b");
-        live.end("d");
-        assert_eq!((live.open(), live.is_estimate()), (2, false));
+        live
+    }
+
+    proptest! {
+        #[test]
+        fn open_are_those_that_began_and_did_not_end_in_any_order(
+            events in prop::collection::btree_set(0_u32..300, 0..200).prop_map(Vec::from_iter).prop_shuffle(),
+            cut in 0_usize..200,
+        ) {
+            let has = |event: &u32| events.contains(event);
+            let open: BTreeSet<u32> =
+                (0..150).filter(|n| has(&(2 * n)) && !has(&(2 * n + 1))).collect();
+            let whole = of(&events);
+            prop_assert_eq!(whole.open(), open.len() as u64);
+            let minutes: BTreeSet<u32> = whole.open.iter().map(|(_, minute)| *minute).collect();
+            prop_assert_eq!(minutes, open);
+            let (left, right) = events.split_at(cut.min(events.len()));
+            let mut merged = of(right);
+            merged.merge(of(left));
+            prop_assert_eq!(merged, whole);
+        }
     }
 
     #[test]
-    fn the_end_may_come_first_and_from_elsewhere() {
-        let (mut left, mut right) = (Live::default(), Live::default());
-        left.end("a");
-        right.start("a", 0);
-        left.merge(right);
-        left.start("a", 0);
-        assert_eq!(left.open(), 0);
+    fn what_ended_takes_no_memory() {
+        let events: Vec<u32> = (0..100_000).collect();
+        let live = of(&events);
+        assert_eq!((live.open(), live.sampled), (0, 0));
+        assert!(live.open.capacity() + live.ended.capacity() < 10);
     }
 
     #[test]
     fn no_more_are_open_than_were_seen_to_begin() {
-        let mut live = Live { sampled: 40, ..Live::default() };
-        live.begun = 3;
-        for seen in [Seen(7), Seen(1 << 60 | 8)] {
-            live.seen.insert_unique(place_of(seen.id()), seen, |own| place_of(own.id()));
-        }
+        let live = Live { sampled: 20, begun: 3, open: vec![(7, 7), (8, 8)], ..Live::default() };
         assert_eq!(live.open(), 3);
         let mut timeline = Timeline::default();
         live.add_open_to(&mut timeline);
@@ -178,25 +188,15 @@ mod tests {
 
     #[test]
     fn more_than_fit_are_estimated_whatever_the_order() {
-        let ids: Vec<String> = (0..3 * MAX_FOLLOWED).map(|n| n.to_string()).collect();
-        let mut forwards = Live::default();
-        for id in &ids {
-            forwards.start(id, 0);
-        }
-        let (mut backwards, mut other) = (Live::default(), Live::default());
-        ids.iter()
-            .rev()
-            .enumerate()
-            .for_each(|(n, id)| if n % 3 == 0 { other.start(id, 0) } else { backwards.start(id, 0) });
-        backwards.merge(other);
-        let all = |live: &Live| {
-            let mut seen: Vec<Seen> = live.seen.iter().copied().collect();
-            seen.sort_unstable();
-            (seen, live.sampled, live.begun)
-        };
-        assert_eq!(all(&forwards), all(&backwards));
-        assert!(forwards.is_estimate());
-        let (open, all) = (forwards.open(), ids.len() as u64);
+        let all = u32::try_from(3 * MAX_FOLLOWED).expect("a few thousand");
+        let starts: Vec<u32> = (0..all).map(|n| 2 * n).collect();
+        let forwards = of(&starts);
+        let (backwards, other): (Vec<u32>, Vec<u32>) = starts.iter().rev().partition(|n| *n % 3 == 0);
+        let mut merged = of(&backwards);
+        merged.merge(of(&other));
+        assert_eq!(forwards, merged);
+        assert!(forwards.sampled > 0);
+        let (open, all) = (forwards.open(), u64::from(all));
         assert!(open.abs_diff(all) < all / 20, "{open} of {all}");
     }
 }

@@ -87,7 +87,9 @@ impl Row {
             // Of no other request is its end not written.
             Stage::ResponseStarted if !request.question.long_running => {}
             Stage::ResponseStarted => {
-                self.live.get_or_insert_default().start(request.audit_id, request.received.unwrap_or(0));
+                if !request.begins_again {
+                    self.live.get_or_insert_default().start(request);
+                }
                 is_new_target = Some(self.targets.record(request.question.target_hash, 0));
             }
             Stage::ResponseComplete | Stage::Panic => is_new_target = Some(self.end(request)),
@@ -138,7 +140,7 @@ impl Row {
         self.panics += u64::from(request.stage == Stage::Panic);
         self.statuses.record(request.status);
         if request.question.long_running {
-            self.live.get_or_insert_default().end(request.audit_id);
+            self.live.get_or_insert_default().end(request);
         }
         if let Some(micros) = request.micros {
             self.latency.record(micros);

@@ -86,7 +86,7 @@ impl Timeline {
     }
 
     fn add(&mut self, window: u32, count: u32) {
-        self.windows.add(window, count);
+        self.windows.add(window, u64::from(count));
         self.fold();
     }
 
@@ -105,7 +105,7 @@ impl Timeline {
     /// All requests.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.windows.iter().chain([self.current]).map(|(_, count)| u64::from(count)).sum()
+        self.windows.iter().map(|(_, count)| count).sum::<u64>() + u64::from(self.current.1)
     }
 
     /// The windows with at least one request.
@@ -115,7 +115,7 @@ impl Timeline {
         settled.settle();
         let shift = settled.shift;
         let start = |window: u32| (i64::from(window) << shift) * 60_000_000;
-        let counts = settled.windows.iter().map(|(window, count)| (start(window), u64::from(count)));
+        let counts = settled.windows.iter().map(|(window, count)| (start(window), count));
         Windows { minutes: 1 << shift, counts: counts.collect() }
     }
 
@@ -165,7 +165,7 @@ impl Timeline {
     fn settled_rate(&self) -> Option<Rate> {
         let (window, peak) = self.windows.largest()?;
         Some(Rate {
-            peak: u64::from(peak),
+            peak,
             peak_at: (i64::from(window) << self.shift) * 60_000_000,
             active_minutes: (self.windows.len() as u64) << self.shift,
             window_minutes: 1 << self.shift,
@@ -209,8 +209,7 @@ mod tests {
 
     impl PartialEq for Timeline {
         fn eq(&self, other: &Self) -> bool {
-            self.windows.iter().eq(other.windows.iter())
-                && (self.current, self.shift) == (other.current, other.shift)
+            (&self.windows, self.current, self.shift) == (&other.windows, other.current, other.shift)
         }
     }
 

@@ -62,6 +62,13 @@ impl<'a> Shared<'a> {
         Self { settings, is_filtered, timeline, sources, seen, prints, waiting, audit, access }
     }
 
+    /// See [`Request::begins_again`]. That is no copy: the two were written at different times.
+    fn begins_again(&self, event: &Event<'_>, request: &Request<'_>) -> bool {
+        request.stage == Stage::ResponseStarted
+            && request.question.long_running
+            && !self.seen.insert((self.prints.start(event, request), request.received.unwrap_or(0)))
+    }
+
     /// Whether events that were received at the same time were not read before. `prints` finds what they are known by.
     fn are_new<const N: usize>(&self, at: i64, prints: impl FnOnce() -> [u64; N]) -> [bool; N] {
         if self.settings.dedup == Dedup::Off { [true; N] } else { self.seen.insert_each(prints(), at) }
@@ -296,6 +303,7 @@ impl Counting<'_> {
                 let at = request.received.unwrap_or(0);
                 let Some(Answered { record: Record { offset, line, .. }, written }) = answered else {
                     let [is_new] = shared.are_new(at, || [shared.prints.event(event, &request)]);
+                    request.begins_again = is_new && shared.begins_again(event, &request);
                     let fate = shared.fate(&request, is_new);
                     note(fate, &mut ledger.input);
                     return observe(shared.settings, audit, &request, fate);
@@ -303,6 +311,7 @@ impl Counting<'_> {
                 let arrival = request.arrival(Place { offset, line, ..place });
                 let [is_new, arrival_is_new] =
                     shared.are_new(at, || shared.prints.event_and_arrival(event, &request, written));
+                request.begins_again = is_new && shared.begins_again(event, &request);
                 let fates = [shared.fate(&request, is_new), shared.fate(&arrival, arrival_is_new)];
                 for fate in fates {
                     note(fate, &mut ledger.input);

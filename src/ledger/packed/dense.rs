@@ -1,0 +1,118 @@
+//! Counts of numbers of which hardly one is missing, in one byte for each from the first to the last, or in two where a
+//! count is above 255.
+
+use std::cmp::Reverse;
+
+use crate::ledger::sorted::make_room;
+
+/// Numbers with counts.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Dense {
+    /// By distance from `base`; 0 for a number that is not there.
+    cells: Vec<u8>,
+    base: u32,
+    /// Counts above 0.
+    held: u32,
+    is_wide: bool,
+}
+
+impl Dense {
+    /// None, from a number on.
+    pub fn from(base: u32) -> Self {
+        Self { base, ..Self::default() }
+    }
+
+    /// Adds to the count of a number. Returns the whole count, if it is too large.
+    pub fn add(&mut self, number: u32, count: u64) -> Option<u64> {
+        if number < self.base {
+            self.begin_at(number.saturating_sub(self.held / 4));
+        }
+        let at = (number - self.base) as usize;
+        self.grow_to(at + 1);
+        let before = self.cell(at);
+        let sum = before.saturating_add(count);
+        let (kept, too_large) = match u16::try_from(sum) {
+            Ok(sum) => (sum, None),
+            Err(_) => (0, Some(sum)),
+        };
+        self.held += u32::from(kept > 0);
+        self.held -= u32::from(before > 0);
+        self.set(at, kept);
+        too_large
+    }
+
+    /// How many bytes it takes with another count.
+    pub fn bytes_with(&self, number: u32, count: u64) -> usize {
+        let end = (self.base as usize + self.numbers()).max(number as usize + 1);
+        bytes(end - self.base.min(number) as usize, if self.is_wide { u64::MAX } else { count })
+    }
+
+    fn begin_at(&mut self, base: u32) {
+        let before = (self.base - base) as usize * width(self.is_wide);
+        self.cells.splice(0..0, std::iter::repeat_n(0, before));
+        self.base = base;
+    }
+
+    fn grow_to(&mut self, numbers: usize) {
+        let bytes = numbers * width(self.is_wide);
+        while self.cells.len() < bytes {
+            make_room(&mut self.cells);
+            self.cells.resize(bytes.min(self.cells.capacity()), 0);
+        }
+    }
+
+    fn set(&mut self, at: usize, count: u16) {
+        match u8::try_from(count) {
+            Ok(count) if !self.is_wide => self.cells[at] = count,
+            _ => {
+                if !self.is_wide {
+                    self.cells = self.cells.iter().flat_map(|cell| [*cell, 0]).collect();
+                    self.is_wide = true;
+                }
+                self.cells[2 * at..2 * at + 2].copy_from_slice(&count.to_le_bytes());
+            }
+        }
+    }
+
+    fn cell(&self, at: usize) -> u64 {
+        if self.is_wide {
+            u16::from_le_bytes([self.cells[2 * at], self.cells[2 * at + 1]]).into()
+        } else {
+            self.cells[at].into()
+        }
+    }
+
+    /// From the first to the last, those that are not there too.
+    fn numbers(&self) -> usize {
+        self.cells.len() / width(self.is_wide)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.held as usize
+    }
+
+    /// The number with the largest count, and that: of several, the first.
+    pub fn largest(&self) -> Option<(u32, u64)> {
+        self.iter().max_by_key(|(number, count)| (*count, Reverse(*number)))
+    }
+
+    /// The numbers with their counts, ascending.
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "how far numbers are apart is no larger than they are"
+    )]
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> {
+        let all = (0..self.numbers()).map(|at| (self.base + at as u32, self.cell(at)));
+        all.filter(|(_, count)| *count > 0)
+    }
+}
+
+/// How many bytes hold counts of so many numbers, from the first to the last.
+pub(super) fn bytes(numbers: usize, largest: u64) -> usize {
+    numbers * width(largest > u64::from(u8::MAX))
+}
+
+fn width(is_wide: bool) -> usize {
+    if is_wide { 2 } else { 1 }
+}

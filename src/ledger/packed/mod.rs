@@ -1,0 +1,265 @@
+//! Counts by number, ascending, in few bytes: most numbers of a row lie close together, and most counts are small. They are
+//! held in whichever of two forms takes less, and what fits neither, beside them.
+
+mod dense;
+mod pairs;
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use dense::Dense;
+use pairs::Pairs;
+
+/// Pairs become dense if that takes no more bytes for each than this, and the other way if it would take more than that:
+/// a pair takes four, and no count must go back and forth.
+const DENSE_FROM: usize = 3;
+const DENSE_TO: usize = 6;
+
+/// Numbers, each with a count above 0.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Packed {
+    near: Near,
+    /// Numbers too far from the others, or with too large a count.
+    #[expect(clippy::box_collection, reason = "most have none, and each row has several that have none")]
+    others: Option<Box<BTreeMap<u32, u64>>>,
+}
+
+#[derive(Debug, Clone)]
+enum Near {
+    Pairs(Pairs),
+    Dense(Dense),
+}
+
+impl Default for Near {
+    fn default() -> Self {
+        Self::Pairs(Pairs::default())
+    }
+}
+
+impl Near {
+    /// Adds to the count of a number. Returns what does not fit.
+    fn add(&mut self, number: u32, count: u64) -> Option<u64> {
+        match self {
+            Self::Pairs(pairs) => pairs.add(number, count),
+            Self::Dense(dense) => dense.add(number, count),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Pairs(pairs) => pairs.len(),
+            Self::Dense(dense) => dense.len(),
+        }
+    }
+
+    fn largest(&self) -> Option<(u32, u64)> {
+        match self {
+            Self::Pairs(pairs) => pairs.largest(),
+            Self::Dense(dense) => dense.largest(),
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u32, u64)> {
+        let (pairs, dense) = match self {
+            Self::Pairs(pairs) => (Some(pairs), None),
+            Self::Dense(dense) => (None, Some(dense)),
+        };
+        pairs.into_iter().flat_map(Pairs::iter).chain(dense.into_iter().flat_map(Dense::iter))
+    }
+}
+
+impl Packed {
+    /// Adds to the count of a number.
+    pub fn add(&mut self, number: u32, count: u64) {
+        if count == 0 {
+            return;
+        }
+        if let Some(own) = self.others.as_mut().and_then(|others| others.get_mut(&number)) {
+            *own = own.saturating_add(count);
+            return;
+        }
+        if let Near::Dense(dense) = &self.near
+            && dense.bytes_with(number, count) > DENSE_TO * (dense.len() + 1)
+        {
+            self.become_other(Near::default());
+        }
+        let before = self.near.len();
+        self.put(number, count);
+        if let Near::Pairs(pairs) = &self.near
+            && pairs.len() > before
+            && pairs.are_full()
+            && let (Some((first, last)), Some((_, largest))) = (pairs.span(), pairs.largest())
+            && dense::bytes((last - first) as usize + 1, largest) <= DENSE_FROM * pairs.len()
+        {
+            self.become_other(Near::Dense(Dense::from(first)));
+        }
+    }
+
+    fn become_other(&mut self, form: Near) {
+        let own = std::mem::replace(&mut self.near, form);
+        own.iter().for_each(|(number, count)| self.put(number, count));
+    }
+
+    fn put(&mut self, number: u32, count: u64) {
+        if let Some(count) = self.near.add(number, count) {
+            self.others.get_or_insert_default().insert(number, count);
+        }
+    }
+
+    /// Adds the counts of others.
+    pub fn add_all(&mut self, other: &Self) {
+        if self.is_empty() {
+            return self.clone_from(other);
+        }
+        if let (Near::Pairs(own), Near::Pairs(others)) = (&mut self.near, &other.near)
+            && own.begin_alike(others)
+            && self.others.is_none()
+            && other.others.is_none()
+        {
+            let too_large = own.add_all(others);
+            return too_large.into_iter().for_each(|(number, count)| self.add(number, count));
+        }
+        if self.len() < other.len() {
+            let own = std::mem::replace(self, other.clone());
+            return self.add_all(&own);
+        }
+        other.iter().for_each(|(number, count)| self.add(number, count));
+    }
+
+    /// The number with the largest count, and that: of several, the first.
+    pub fn largest(&self) -> Option<(u32, u64)> {
+        let others = self.others.iter().flat_map(|others| others.iter());
+        let others = others.map(|(number, count)| (*number, *count));
+        self.near.largest().into_iter().chain(others).max_by_key(|(number, count)| (*count, Reverse(*number)))
+    }
+
+    /// How many numbers there are.
+    pub fn len(&self) -> usize {
+        self.near.len() + self.others.as_ref().map_or(0, |others| others.len())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The numbers with their counts, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> {
+        let others = self.others.iter().flat_map(|others| others.iter());
+        ascending(self.near.iter(), others.map(|(number, count)| (*number, *count)))
+    }
+}
+
+/// Two ascending lists as one.
+fn ascending(
+    one: impl Iterator<Item = (u32, u64)>,
+    two: impl Iterator<Item = (u32, u64)>,
+) -> impl Iterator<Item = (u32, u64)> {
+    let (mut one, mut two) = (one.peekable(), two.peekable());
+    std::iter::from_fn(move || match (one.peek(), two.peek()) {
+        (Some(own), Some(other)) if own > other => two.next(),
+        (None, _) => two.next(),
+        _ => one.next(),
+    })
+}
+
+impl PartialEq for Packed {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Packed {}
+
+impl FromIterator<(u32, u64)> for Packed {
+    fn from_iter<I: IntoIterator<Item = (u32, u64)>>(counts: I) -> Self {
+        let mut packed = Self::default();
+        counts.into_iter().for_each(|(number, count)| packed.add(number, count));
+        packed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn counts() -> impl Strategy<Value = Vec<(u32, u64)>> {
+        let number = prop_oneof![
+            9 => 29_000_000_u32..29_000_040,
+            1 => 29_060_000_u32..29_070_000,
+            1 => any::<u32>()
+        ];
+        let count =
+            prop_oneof![9 => 1_u64..9, 1 => 250..260_u64, 1 => 65_530..65_540_u64, 1 => Just(u64::MAX)];
+        prop::collection::vec((number, count), 0..90)
+    }
+
+    fn naive(counts: &[(u32, u64)]) -> Vec<(u32, u64)> {
+        let mut naive: BTreeMap<u32, u64> = BTreeMap::new();
+        for (number, count) in counts {
+            let own = naive.entry(*number).or_default();
+            *own = own.saturating_add(*count);
+        }
+        naive.into_iter().collect()
+    }
+
+    proptest! {
+        #[test]
+        fn counts_are_those_of_a_map(one in counts(), two in counts()) {
+            let (mut packed, other): (Packed, Packed) =
+                (one.iter().copied().collect(), two.iter().copied().collect());
+            let all = naive(&one);
+            prop_assert_eq!(packed.len(), all.len());
+            let largest = all.iter().copied().max_by_key(|(number, count)| (*count, Reverse(*number)));
+            prop_assert_eq!(packed.largest(), largest);
+            prop_assert_eq!(packed.iter().collect::<Vec<_>>(), all);
+            packed.add_all(&other);
+            prop_assert_eq!(packed.iter().collect::<Vec<_>>(), naive(&[one, two].concat()));
+        }
+    }
+
+    /// Few of a number each, close together.
+    fn near() -> impl Strategy<Value = Vec<(u32, u64)>> {
+        let begin = prop_oneof![Just(29_000_000_u32), 29_000_000_u32..29_030_000];
+        let counts = |begin| prop::collection::btree_map(begin..begin + 30, 1_u64..40_000, 0..30);
+        begin.prop_flat_map(counts).prop_map(|counts| counts.into_iter().collect())
+    }
+
+    proptest! {
+        #[test]
+        fn those_that_lie_close_together_are_added(one in near(), two in near()) {
+            let (mut packed, other): (Packed, Packed) =
+                (one.iter().copied().collect(), two.iter().copied().collect());
+            prop_assert!(packed.others.is_none());
+            packed.add_all(&other);
+            prop_assert_eq!(packed.iter().collect::<Vec<_>>(), naive(&[one, two].concat()));
+        }
+    }
+
+    fn form(packed: &Packed) -> (&str, usize, bool) {
+        match &packed.near {
+            Near::Pairs(pairs) => ("pairs", pairs.len(), packed.others.is_none()),
+            Near::Dense(dense) => ("dense", dense.len(), packed.others.is_none()),
+        }
+    }
+
+    #[test]
+    fn what_takes_less_is_chosen() {
+        let of = |far: u32, count: u64| (0..1_000).map(|n| (29_500_000 - far * n, count)).collect::<Packed>();
+        assert_eq!(form(&of(1, 60_000)), ("dense", 1_000, true));
+        assert_eq!(form(&of(2, 200)), ("dense", 1_000, true));
+        assert_eq!(form(&of(2, 60_000)), ("pairs", 1_000, true));
+        assert_eq!(form(&of(50, 1)), ("pairs", 1_000, true));
+    }
+
+    #[test]
+    fn one_that_is_far_away_takes_no_more_than_others() {
+        let mut packed: Packed = (0..1_000).map(|n| (29_500_000 + n, 1)).collect();
+        packed.add(29_540_000, 1);
+        assert_eq!(form(&packed), ("pairs", 1_001, true));
+        packed.add(0, 1);
+        assert_eq!(packed.iter().next(), Some((0, 1)));
+        assert_eq!(form(&packed), ("pairs", 1_001, false));
+    }
+}
