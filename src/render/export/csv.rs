@@ -42,20 +42,22 @@ struct Lines {
     written: Vec<u8>,
 }
 
+const QUOTE: u8 = b'"';
+
 impl Lines {
     fn new() -> Self {
-        let format = WriterBuilder::new().terminator(Terminator::Any(b'\n')).build();
+        let format = WriterBuilder::new().terminator(Terminator::Any(b'\n')).quote(QUOTE).build();
         Self { format, written: Vec::new() }
     }
 
     fn line<T>(&mut self, cells: &[T], write: impl Fn(&mut Self, &T)) {
         for (at, cell) in cells.iter().enumerate() {
             if at > 0 {
-                self.write(2, |format, out| format.delimiter(out).1);
+                self.written.push(self.format.get_delimiter());
             }
             write(self, cell);
         }
-        self.write(2, |format, out| format.terminator(out).1);
+        self.written.push(b'\n');
     }
 
     fn value(&mut self, value: &Value, row: &Row<'_>) {
@@ -90,20 +92,27 @@ impl Lines {
             return self.written.extend_from_slice(b"\"\"");
         }
         let text = harden(text);
-        // The bound of csv-core: quotes around, and each byte a quote that is doubled.
-        self.write(2 + 2 * text.len(), |format, out| format.field(text.as_bytes(), out).2);
+        let text = text.as_bytes();
+        if self.format.should_quote(text) {
+            self.quoted(text);
+        } else {
+            self.written.extend_from_slice(text);
+        }
+    }
+
+    fn quoted(&mut self, text: &[u8]) {
+        self.written.push(QUOTE);
+        let start = self.written.len();
+        // Each byte may be a quote that is doubled.
+        self.written.resize(start + 2 * text.len(), 0);
+        let (_, _, length) = csv_core::quote(text, &mut self.written[start..], QUOTE, QUOTE, true);
+        self.written.truncate(start + length);
+        self.written.push(QUOTE);
     }
 
     /// Writes a number, or a boolean.
     fn as_in_json(&mut self, value: impl Serialize) {
         serde_json::to_writer(&mut self.written, &value).expect("memory takes all bytes");
-    }
-
-    fn write(&mut self, most: usize, write: impl FnOnce(&mut Writer, &mut [u8]) -> usize) {
-        let end = self.written.len();
-        self.written.resize(end + most, 0);
-        let length = write(&mut self.format, &mut self.written[end..]);
-        self.written.truncate(end + length);
     }
 }
 
