@@ -269,11 +269,11 @@ impl Accounts {
     ) {
         let (row, requests) = (&one.row, self.requests(&one.row));
         let (key, entry, fit) = if let Some(shape) = shape {
-            self.judged(measures, shape, &row.observed, requests, walks)
+            self.judged(measures, shape, &row.rare().observed, requests, walks)
         } else {
             let entry = Entry { work: measures.prices.map(|_| Box::new(Work::UNKNOWN)), ..Entry::folded() };
             let key = Arc::new(ShapeKey::folded(self.server.version));
-            (key, entry, Fit { measured: row.observed.measured(), ..Fit::default() })
+            (key, entry, Fit { measured: row.rare().observed.measured(), ..Fit::default() })
         };
         if !etcd::reads_collections(&key, &entry) {
             one.lists = Vec::new();

@@ -89,7 +89,7 @@ impl Histogram {
     pub fn percentile(&self, percent: u64) -> Option<u64> {
         let rank = (self.count * percent).div_ceil(100).max(1);
         let mut seen = 0;
-        for (bucket, count) in self.settled().buckets.iter() {
+        for (bucket, count) in self.settled().buckets.counts() {
             seen += count;
             if seen >= rank {
                 return Some(upper_end(bucket).clamp(self.min, self.max));
@@ -112,7 +112,7 @@ pub struct Buckets(Packed);
 impl Buckets {
     /// The greatest duration of each bucket that was hit, and its count, ascending.
     pub fn upper_ends(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.0.iter().map(|(bucket, count)| (upper_end(bucket), count))
+        self.0.counts().into_iter().map(|(bucket, count)| (upper_end(bucket), count))
     }
 }
 

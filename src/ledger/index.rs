@@ -92,8 +92,7 @@ impl Additions {
     /// Adds to a row what there is for it.
     pub fn give(&mut self, hash: u64, row: &mut Row) {
         if let Some((flows, items)) = self.rows.remove(&hash) {
-            row.flows.get_or_insert_default().merge(flows);
-            row.items.merge(items);
+            row.add_told(flows, items);
         }
     }
 }
@@ -135,7 +134,7 @@ mod tests {
         let (mut own, mut other) = (Row::default(), Row::default());
         additions.give(5, &mut own);
         additions.give(6, &mut other);
-        assert_eq!((own.items.max, other.items.max), (40, 0));
+        assert_eq!((own.rare().items.max, other.rare().items.max), (40, 0));
         assert!(additions.is_empty());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use super::exemplar::Exemplars;
 use super::live::Live;
@@ -9,7 +10,6 @@ use super::timeline::Windows;
 use super::{Deprecated, Flows, Histogram, Items, Merge, Observed, Statuses, Targets, Timeline};
 use crate::classify::Request;
 use crate::classify::question::KEPT_KEYS;
-use crate::decode::klog::Apf;
 use crate::k8s::Stage;
 
 /// In microseconds; see [`Row::over_59s`].
@@ -40,27 +40,44 @@ pub struct Row {
     arrivals: Option<Box<Timeline>>,
     /// Received of the first and last event, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
-    /// The server's own measurements.
-    pub observed: Observed,
     /// The costliest requests.
     pub exemplars: Exemplars,
     /// The costliest requests that were answered with 400 or above.
     pub failed: Option<Box<Exemplars>>,
+    /// What the requests that ended, and the long-running ones that began, are for.
+    pub targets: Targets,
+    /// Of the requests that ended and are not long-running, those that took 59 s or more: the server gives up at 60.
+    pub over_59s: u64,
+    rare: Option<Box<Rare>>,
+}
+
+/// What few rows have.
+#[derive(Debug, Clone, Default)]
+pub struct Rare {
+    /// The server's own measurements.
+    pub observed: Observed,
     /// Keys that the server ignored: the least in the order of bytes.
     pub unknown_keys: BTreeSet<Box<str>>,
     /// What API Priority and Fairness did with the requests, where the log says so.
     pub flows: Option<Box<Flows>>,
     /// Objects in the answers.
     pub items: Items,
-    /// What the requests that ended, and the long-running ones that began, are for.
-    pub targets: Targets,
-    /// Of the requests that ended and are not long-running, those that took 59 s or more: the server gives up at 60.
-    pub over_59s: u64,
     /// Requests of deprecated APIs.
     pub deprecated: Option<Box<Deprecated>>,
 }
 
 impl Row {
+    /// What few rows have.
+    #[must_use]
+    pub fn rare(&self) -> &Rare {
+        static NONE: LazyLock<Rare> = LazyLock::new(Rare::default);
+        self.rare.as_deref().unwrap_or(&NONE)
+    }
+
+    fn rare_mut(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
     /// Counts the event of a request's arrival, if there is one, and another event of the request. What it tells is as with
     /// [`Row::observe`].
     pub fn observe_with(&mut self, arrival: Option<&Request<'_>>, request: &Request<'_>) -> Option<bool> {
@@ -96,10 +113,10 @@ impl Row {
         }
         self.show(request);
         for key in request.question.unknown_keys {
-            self.keep_key(key);
+            self.rare_mut().keep_key(key);
         }
         if let Some(apf) = request.apf {
-            self.add_apf(apf);
+            self.rare_mut().flows.get_or_insert_default().record(apf);
         }
         is_new_target
     }
@@ -111,20 +128,17 @@ impl Row {
             self.failed.get_or_insert_default().show(request);
         }
         if let Some(deprecation) = request.deprecated {
-            let deprecated = self.deprecated.get_or_insert_default();
+            let deprecated = self.rare_mut().deprecated.get_or_insert_default();
             deprecated.removed_in = deprecated.removed_in.into_iter().chain(deprecation.removed_in).min();
             deprecated.exemplars.show(request);
         }
     }
 
-    /// Adds what API Priority and Fairness did with one request.
-    pub fn add_apf(&mut self, apf: &Apf<'_>) {
-        self.flows.get_or_insert_default().record(apf);
-    }
-
-    /// Adds the number of objects in the answer to one request.
-    pub fn add_items(&mut self, count: u64) {
-        self.items.record(count);
+    /// Adds what access logs and traces tell of the requests.
+    pub fn add_told(&mut self, flows: Flows, items: Items) {
+        let rare = self.rare_mut();
+        rare.flows.get_or_insert_default().merge(flows);
+        rare.items.merge(items);
     }
 
     fn arrive(&mut self, request: &Request<'_>) {
@@ -153,23 +167,12 @@ impl Row {
             }
         }
         if let Some(measured) = request.measured {
-            self.observed.record(measured);
+            self.rare_mut().observed.record(measured);
         }
         if request.deprecated.is_some() {
-            self.deprecated.get_or_insert_default().requests += 1;
+            self.rare_mut().deprecated.get_or_insert_default().requests += 1;
         }
         self.targets.record(request.question.target_hash, 1)
-    }
-
-    fn keep_key(&mut self, key: &str) {
-        let wanted =
-            self.unknown_keys.len() < KEPT_KEYS || self.unknown_keys.last().is_some_and(|last| *key < **last);
-        if wanted && !self.unknown_keys.contains(key) {
-            self.unknown_keys.insert(key.into());
-            if self.unknown_keys.len() > KEPT_KEYS {
-                self.unknown_keys.pop_last();
-            }
-        }
     }
 
     /// Ends counting.
@@ -272,18 +275,39 @@ impl Merge for Row {
             (Some(own), Some(other)) => Some((own.0.min(other.0), own.1.max(other.1))),
             (own, other) => own.or(other),
         };
-        self.observed.merge(other.observed);
         self.exemplars.merge(other.exemplars);
         if let Some(failed) = other.failed {
             self.failed.get_or_insert_default().merge(*failed);
         }
+        self.targets.merge(other.targets);
+        self.over_59s += other.over_59s;
+        if let Some(rare) = other.rare {
+            self.rare_mut().merge(*rare);
+        }
+    }
+}
+
+impl Rare {
+    fn keep_key(&mut self, key: &str) {
+        let wanted =
+            self.unknown_keys.len() < KEPT_KEYS || self.unknown_keys.last().is_some_and(|last| *key < **last);
+        if wanted && !self.unknown_keys.contains(key) {
+            self.unknown_keys.insert(key.into());
+            if self.unknown_keys.len() > KEPT_KEYS {
+                self.unknown_keys.pop_last();
+            }
+        }
+    }
+}
+
+impl Merge for Rare {
+    fn merge(&mut self, other: Self) {
+        self.observed.merge(other.observed);
         other.unknown_keys.iter().for_each(|key| self.keep_key(key));
         if let Some(flows) = other.flows {
             self.flows.get_or_insert_default().merge(*flows);
         }
         self.items.merge(other.items);
-        self.targets.merge(other.targets);
-        self.over_59s += other.over_59s;
         if let Some(deprecated) = other.deprecated {
             self.deprecated.get_or_insert_default().merge(*deprecated);
         }

@@ -99,13 +99,14 @@ impl Timeline {
 
     fn widen(&mut self) {
         self.shift += 1;
-        self.windows = self.windows.iter().map(|(window, count)| (window >> 1, count)).collect();
+        self.windows =
+            self.windows.counts().into_iter().map(|(window, count)| (window >> 1, count)).collect();
     }
 
     /// All requests.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.windows.iter().map(|(_, count)| count).sum::<u64>() + u64::from(self.current.1)
+        self.windows.counts().into_iter().map(|(_, count)| count).sum::<u64>() + u64::from(self.current.1)
     }
 
     /// The windows with at least one request.
@@ -115,7 +116,7 @@ impl Timeline {
         settled.settle();
         let shift = settled.shift;
         let start = |window: u32| (i64::from(window) << shift) * 60_000_000;
-        let counts = settled.windows.iter().map(|(window, count)| (start(window), count));
+        let counts = settled.windows.counts().into_iter().map(|(window, count)| (start(window), count));
         Windows { minutes: 1 << shift, counts: counts.collect() }
     }
 

@@ -127,17 +127,18 @@ impl Builder<'_> {
         if !is_costly && !self.context.shown.has_all_shapes() {
             return None;
         }
+        let (flows, told) = (flows(row.rare().flows.as_deref()), row.rare().items);
         let part = Part {
             requests,
             work: entry.work.as_deref(),
             cost: costs.sum.as_ref(),
-            items: row.items,
+            items: told,
             page_limit: entry.page_limit(),
         };
         let cost = self.words.cost(&Known::of(std::iter::once(part)), self.priced);
-        let ignored_parameters: Vec<String> = row.unknown_keys.into_iter().map(String::from).collect();
+        let ignored_parameters: Vec<String> =
+            row.rare().unknown_keys.iter().map(|key| String::from(&**key)).collect();
         let (latency, histogram) = (latency(&row.latency), v1::Histogram(row.latency.into_buckets()));
-        let flows = flows(row.flows.as_deref());
         let mut examples = row.exemplars.as_slice().iter().map(|exemplar| self.example(exemplar));
         let misspelt = advice::misspelt(&ignored_parameters, &key.misspelt);
         let advice = misspelt
@@ -175,7 +176,7 @@ impl Builder<'_> {
             statuses,
             observed,
             priority_and_fairness: flows,
-            items: items(row.items),
+            items: items(told),
             pattern: pattern.as_deref().and_then(patterns::pattern),
             cost,
             example: examples.next(),

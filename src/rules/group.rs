@@ -250,7 +250,7 @@ impl<'a> Group<'a> {
             requests: facts.requests,
             work: facts.entry.work.as_deref(),
             cost: facts.cost,
-            items: facts.row.items,
+            items: facts.row.rare().items,
             page_limit: facts.entry.page_limit(),
         }))
     }

@@ -221,7 +221,9 @@ const OF_ROWS: &[Name<Get>] = &[
         kind: Int,
         doc: "Requests of an API version that the server calls deprecated.",
         get: |group| {
-            Value::count(group.sum(|row| row.deprecated.as_ref().map_or(0, |deprecated| deprecated.requests)))
+            Value::count(
+                group.sum(|row| row.rare().deprecated.as_ref().map_or(0, |deprecated| deprecated.requests)),
+            )
         },
     },
     Name {
@@ -229,7 +231,8 @@ const OF_ROWS: &[Name<Get>] = &[
         kind: Text,
         doc: "The first release that removes such an API version, such as `1.25`; empty if the server names none.",
         get: |group| {
-            let releases = group.rows.iter().filter_map(|facts| facts.row.deprecated.as_ref()?.removed_in);
+            let releases =
+                group.rows.iter().filter_map(|facts| facts.row.rare().deprecated.as_ref()?.removed_in);
             Value::Text(
                 releases.min().map_or(String::new(), |(major, minor)| format!("{major}.{minor}")).into(),
             )
@@ -239,7 +242,9 @@ const OF_ROWS: &[Name<Get>] = &[
         name: "maxItems",
         kind: Int,
         doc: "The most objects in one answer, where the log counts them (traces of slow requests); else 0.",
-        get: |group| Value::count(group.rows.iter().map(|facts| facts.row.items.max).max().unwrap_or(0)),
+        get: |group| {
+            Value::count(group.rows.iter().map(|facts| facts.row.rare().items.max).max().unwrap_or(0))
+        },
     },
     Name {
         name: "hasInventory",

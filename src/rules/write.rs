@@ -289,7 +289,7 @@ fn evidence(rule: &Rule, group: &Group<'_>) -> Vec<Exemplar> {
     };
     let rows = || group.rows.iter().copied();
     let mut kept: Vec<&Exemplars> = if names(&|index| *DEPRECATED == Some(index)) {
-        rows().filter_map(|facts| Some(&facts.row.deprecated.as_ref()?.exemplars)).collect()
+        rows().filter_map(|facts| Some(&facts.row.rare().deprecated.as_ref()?.exemplars)).collect()
     } else if names(&|index| ARE_OF_FAILURES[index]) {
         rows().filter_map(|facts| facts.row.failed.as_deref()).collect()
     } else {

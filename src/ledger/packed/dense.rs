@@ -22,6 +22,19 @@ impl Dense {
         Self { base, ..Self::default() }
     }
 
+    /// Adds to the count of a number that is there, if it still fits.
+    pub fn add_to_own(&mut self, number: u32, count: u64) -> bool {
+        let at = number.wrapping_sub(self.base) as usize;
+        if at >= self.numbers() || self.cell(at) == 0 {
+            return false;
+        }
+        match u16::try_from(self.cell(at).saturating_add(count)) {
+            Ok(sum) if self.is_wide || sum <= u8::MAX.into() => self.set(at, sum),
+            _ => return false,
+        }
+        true
+    }
+
     /// Adds to the count of a number. Returns the whole count, if it is too large.
     pub fn add(&mut self, number: u32, count: u64) -> Option<u64> {
         if number < self.base {

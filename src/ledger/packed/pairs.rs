@@ -19,6 +19,26 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
+    /// Adds to the count of a number that is there, if it still fits.
+    pub fn add_to_own(&mut self, number: u32, count: u64) -> bool {
+        let place = number.checked_sub(self.base).and_then(|distance| self.place(distance).ok());
+        let Some(pair) = place.map(|at| &mut self.pairs[at]) else { return false };
+        let Ok(sum) = u16::try_from(u64::from(*pair & COUNT).saturating_add(count)) else { return false };
+        *pair = *pair & !COUNT | u32::from(sum);
+        true
+    }
+
+    /// Where a distance is, or belongs.
+    fn place(&self, distance: u32) -> Result<usize, usize> {
+        match self.pairs.last() {
+            Some(last) if last >> 16 == distance => Ok(self.pairs.len() - 1),
+            Some(last) if last >> 16 > distance => {
+                self.pairs.binary_search_by_key(&distance, |pair| pair >> 16)
+            }
+            _ => Err(self.pairs.len()),
+        }
+    }
+
     /// Adds to the count of a number. Returns what does not fit: the whole count, if it is too large, or what was to be
     /// added, if the number is too far from others.
     pub fn add(&mut self, number: u32, count: u64) -> Option<u64> {
@@ -29,11 +49,7 @@ impl Pairs {
         }
         let Some(Ok(distance)) = number.checked_sub(self.base).map(u16::try_from) else { return Some(count) };
         let key = u32::from(distance);
-        let at = match self.pairs.last() {
-            Some(last) if last >> 16 == key => Ok(self.pairs.len() - 1),
-            Some(last) if last >> 16 > key => self.pairs.binary_search_by_key(&key, |pair| pair >> 16),
-            _ => Err(self.pairs.len()),
-        };
+        let at = self.place(key);
         let sum = count.saturating_add(at.map_or(0, |at| u64::from(self.pairs[at] & COUNT)));
         match (at, u16::try_from(sum)) {
             (Ok(at), Ok(sum)) => self.pairs[at] = key << 16 | u32::from(sum),
