@@ -1,7 +1,9 @@
 //! Long-running requests (watches, logs, connections), which write an event when they begin to answer and another
 //! when they end, and of which each must count once, whether its end was seen or not.
 
-use super::sorted::make_room;
+use hashbrown::{HashMap, HashSet};
+use rustc_hash::FxBuildHasher;
+
 use super::{Merge, Timeline};
 use crate::classify::{Request, stable_hash};
 
@@ -23,10 +25,10 @@ fn id_of(request: &Request<'_>) -> Id {
 /// not grow with the log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Live {
-    /// Those that began and were not seen to end, ascending, with the minute since 1970 in which they were received.
-    open: Vec<(Id, u32)>,
-    /// Those that ended and were not seen to begin, ascending: their starts may be read later.
-    ended: Vec<Id>,
+    /// Those that began and were not seen to end, and the minute since 1970 in which they were received.
+    open: HashMap<Id, u32, FxBuildHasher>,
+    /// Those that ended and were not seen to begin: their starts may be read later.
+    ended: HashSet<Id, FxBuildHasher>,
     /// Only IDs with so many leading zeros are followed.
     sampled: u32,
     /// How many were seen to begin: no more are open, whatever IDs clients choose.
@@ -47,38 +49,18 @@ impl Live {
     }
 
     fn note_start(&mut self, id: Id, minute: u32) {
-        if !self.follows(id) {
-            return;
-        }
-        if let Ok(at) = self.ended.binary_search(&id) {
-            self.ended.remove(at);
-            return;
-        }
-        match self.place_in_open(id) {
-            Ok(at) => self.open[at].1 = minute.min(self.open[at].1),
-            Err(at) => {
-                make_room(&mut self.open);
-                self.open.insert(at, (id, minute));
-                self.sample();
-            }
-        }
-    }
-
-    fn note_end(&mut self, id: Id) {
-        if !self.follows(id) {
-            return;
-        }
-        if let Ok(at) = self.place_in_open(id) {
-            self.open.remove(at);
-        } else if let Err(at) = self.ended.binary_search(&id) {
-            make_room(&mut self.ended);
-            self.ended.insert(at, id);
+        if self.follows(id) && !self.ended.remove(&id) {
+            let own = self.open.entry(id).or_insert(minute);
+            *own = minute.min(*own);
             self.sample();
         }
     }
 
-    fn place_in_open(&self, id: Id) -> Result<usize, usize> {
-        self.open.binary_search_by_key(&id, |(own, _)| *own)
+    fn note_end(&mut self, id: Id) {
+        if self.follows(id) && self.open.remove(&id).is_none() {
+            self.ended.insert(id);
+            self.sample();
+        }
     }
 
     fn follows(&self, id: Id) -> bool {
@@ -92,11 +74,11 @@ impl Live {
     }
 
     fn sample_by(&mut self, zeros: u32) {
-        self.sampled = self.sampled.max(zeros);
-        // The first ones have the most zeros.
-        let end = Id::MAX.checked_shr(self.sampled).unwrap_or(0);
-        self.ended.truncate(self.ended.partition_point(|id| *id <= end));
-        self.open.truncate(self.open.partition_point(|(id, _)| *id <= end));
+        if zeros > self.sampled {
+            self.sampled = zeros;
+            self.ended.retain(|id| id.leading_zeros() >= zeros);
+            self.open.retain(|id, _| id.leading_zeros() >= zeros);
+        }
     }
 
     /// The number of requests that began and were not seen to end.
@@ -107,7 +89,7 @@ impl Live {
 
     /// Adds the requests without an end to a timeline.
     pub fn add_open_to(&self, timeline: &mut Timeline) {
-        let mut minutes: Vec<u32> = self.open.iter().map(|(_, minute)| *minute).collect();
+        let mut minutes: Vec<u32> = self.open.values().copied().collect();
         // Each stands for as many, and the earliest for one more where that is no whole number.
         minutes.sort_unstable();
         let (all, followed) = (self.open(), minutes.len() as u64);
@@ -159,7 +141,7 @@ mod tests {
                 (0..150).filter(|n| has(&(2 * n)) && !has(&(2 * n + 1))).collect();
             let whole = of(&events);
             prop_assert_eq!(whole.open(), open.len() as u64);
-            let minutes: BTreeSet<u32> = whole.open.iter().map(|(_, minute)| *minute).collect();
+            let minutes: BTreeSet<u32> = whole.open.values().copied().collect();
             prop_assert_eq!(minutes, open);
             let (left, right) = events.split_at(cut.min(events.len()));
             let mut merged = of(right);
@@ -178,7 +160,8 @@ mod tests {
 
     #[test]
     fn no_more_are_open_than_were_seen_to_begin() {
-        let live = Live { sampled: 20, begun: 3, open: vec![(7, 7), (8, 8)], ..Live::default() };
+        let live =
+            Live { sampled: 20, begun: 3, open: [(7, 7), (8, 8)].into_iter().collect(), ..Live::default() };
         assert_eq!(live.open(), 3);
         let mut timeline = Timeline::default();
         live.add_open_to(&mut timeline);
