@@ -129,6 +129,25 @@ fn shared_out(log: &[u8], order: &[usize], workers: usize) -> serde_json::Value 
     same::json(&run::report(ledger, &run::sources(&[]), &timeline))
 }
 
+/// The line that is written when a WATCH begins has no code. When it was received is found from each line's own time.
+#[test]
+fn the_start_and_the_end_of_a_watch_are_of_one_request() {
+    let line = |written: &str, latency: &str, code: u16| {
+        format!(
+            "I1120 20:{written} 1 httplog.go:134] \"HTTP\" verb=\"WATCH\" URI=\"/api/v1/pods?watch=true\" \
+             latency=\"{latency}\" userAgent=\"curl/8.5.0\" audit-ID=\"w\" srcIP=\"10.0.0.7:5\" resp={code}\n"
+        )
+    };
+    let (start, end) = (line("35:00.000430", "430µs", 0), line("44:00.000415", "9m0.0004s", 200));
+    let log = [start.as_str(), &end].concat();
+    for order in [[0, 1], [1, 0]] {
+        let input = &shared_out(log.as_bytes(), &order, 1)["input"];
+        assert_eq!((&input["requests"], &input["open"]), (&1.into(), &0.into()), "{order:?}");
+    }
+    let input = &shared_out(start.as_bytes(), &[0], 1)["input"];
+    assert_eq!((&input["requests"], &input["open"]), (&1.into(), &1.into()));
+}
+
 /// 1.25 to 1.33 write two lines for a request, with latencies that differ.
 const TWO_LINES: &[u8] = include_bytes!("../fixtures/logs/http-log-1.25.log");
 

@@ -49,6 +49,7 @@ pub(super) fn request<'e>(
         received: ended.and_then(|ended| ended.checked_sub(latency)),
         micros: line.latency_micros.filter(|_| !begun),
         begins_again: false,
+        says_received: false,
         measured: None,
         deprecated: None,
         place,

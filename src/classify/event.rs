@@ -52,6 +52,9 @@ pub struct Request<'e> {
     pub status: Option<u16>,
     /// When the request was received, in microseconds since 1970.
     pub received: Option<i64>,
+    /// The record says when that was; otherwise it is found from when it was written, and that of two records of one
+    /// request differs by some microseconds.
+    pub says_received: bool,
     /// From there to its end, in microseconds.
     pub micros: Option<u64>,
     /// The server's own measurement.
@@ -156,6 +159,7 @@ pub(super) fn request<'e>(
         stage,
         status,
         received: times.received,
+        says_received: true,
         micros: times.micros,
         begins_again: false,
         measured: annotations.and_then(measured),

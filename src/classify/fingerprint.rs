@@ -124,10 +124,11 @@ impl Fingerprints {
         ]
     }
 
-    /// The hash of a long-running request's start, whenever and however often the server says so.
+    /// The hash of a long-running request's start, with the answer that it is counted by, whenever and however often the
+    /// server says so.
     #[must_use]
     pub fn start(&self, event: &Event<'_>, request: &Request<'_>) -> u64 {
-        self.of_stage(self.request(event, request), |hash| hash.write_u8(b's'))
+        self.of_stage(self.request(event, request), |hash| hash.write_u16(request.status.unwrap_or(0)))
     }
 
     /// The hash of one event of a request.

@@ -61,7 +61,7 @@ pub struct Client {
     pub pods: DistinctSet,
     /// The workloads of these pods, as their names tell.
     pub workloads: DistinctSet,
-    /// The namespaces that its requests name, other than for its own upkeep: see [`namespace_of`].
+    /// The namespaces that its requests name, other than for its own upkeep: see `namespace_of`.
     pub namespaces: DistinctSet,
 }
 

@@ -1,7 +1,8 @@
 //! Long-running requests (watches, logs, connections), which write an event when they begin to answer and another
 //! when they end, and of which each must count once, whether its end was seen or not.
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use rustc_hash::FxBuildHasher;
 
 use super::{Merge, Timeline};
@@ -9,30 +10,43 @@ use crate::classify::{Request, stable_hash};
 
 /// A minute in microseconds.
 const MINUTE: i64 = 60_000_000;
-/// How many requests of a row are followed one by one that began and did not end yet, and how many that ended and were
-/// not seen to begin. Of more, a sample by the hash of their ID is followed, and the number of those without an end is
-/// estimated from it.
-const MAX_FOLLOWED: usize = 1 << 13;
+/// How many requests of a row are followed one by one that began and did not end yet. Of more, a sample by the hash of their
+/// ID is followed, and the number of those without an end is estimated from it.
+const MAX_OPEN: usize = 1 << 16;
+/// How many that ended and were not seen to begin: all, where a log leaves out starts, and none of those is open.
+const MAX_ENDED: usize = 1 << 13;
 
-/// A hash of a request's ID and of when it was received: clients may send an ID again and again.
+/// A hash of a request's ID and, as clients may send an ID again and again, of when it was received, if the record says so.
 type Id = u64;
 
 fn id_of(request: &Request<'_>) -> Id {
-    stable_hash(&(request.audit_id, request.received))
+    stable_hash(&(request.audit_id, request.received.filter(|_| request.says_received)))
 }
 
 /// The long-running requests of one row. Of one that was seen to begin and to end nothing is kept, so that what is held does
 /// not grow with the log.
+///
+/// What is open does not hang on the order in which events come, as long as never more are held than are followed: 65,536 of
+/// one row that are open at a time, or 8,192 ends that come before their starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Live {
-    /// Those that began and were not seen to end, and the minute since 1970 in which they were received.
-    open: HashMap<Id, u32, FxBuildHasher>,
-    /// Those that ended and were not seen to begin: their starts may be read later.
-    ended: HashSet<Id, FxBuildHasher>,
+    /// By ID, those that did not both begin and end.
+    unpaired: HashMap<Id, Unpaired, FxBuildHasher>,
+    /// How many of these ended.
+    ended: usize,
     /// Only IDs with so many leading zeros are followed.
     sampled: u32,
     /// How many were seen to begin: no more are open, whatever IDs clients choose.
     begun: u64,
+}
+
+/// Requests with one ID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Unpaired {
+    /// Starts above ends; never 0.
+    starts: i32,
+    /// Of the one that was received first: minutes since 1970.
+    minute: u32,
 }
 
 impl Live {
@@ -40,35 +54,46 @@ impl Live {
     pub fn start(&mut self, request: &Request<'_>) {
         self.begun += 1;
         let minute = request.received.map_or(0, |received| received.div_euclid(MINUTE));
-        self.note_start(id_of(request), u32::try_from(minute).unwrap_or(0));
+        let minute = u32::try_from(minute).unwrap_or(0);
+        self.note(id_of(request), Unpaired { starts: 1, minute });
     }
 
     /// A request ended.
     pub fn end(&mut self, request: &Request<'_>) {
-        self.note_end(id_of(request));
+        self.note(id_of(request), Unpaired { starts: -1, minute: u32::MAX });
     }
 
-    fn note_start(&mut self, id: Id, minute: u32) {
-        if self.follows(id) && !self.ended.remove(&id) {
-            let own = self.open.entry(id).or_insert(minute);
-            *own = minute.min(*own);
-            self.sample();
+    fn note(&mut self, id: Id, noted: Unpaired) {
+        self.pair(id, noted);
+        self.sample();
+    }
+
+    fn pair(&mut self, id: Id, noted: Unpaired) {
+        if id.leading_zeros() < self.sampled {
+            return;
         }
-    }
-
-    fn note_end(&mut self, id: Id) {
-        if self.follows(id) && self.open.remove(&id).is_none() {
-            self.ended.insert(id);
-            self.sample();
-        }
-    }
-
-    fn follows(&self, id: Id) -> bool {
-        id.leading_zeros() >= self.sampled
+        let was_ended = match self.unpaired.entry(id) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(noted);
+                false
+            }
+            Entry::Occupied(mut own) => {
+                let Unpaired { starts, minute } = own.get_mut();
+                let was_ended = *starts < 0;
+                *starts = starts.saturating_add(noted.starts);
+                *minute = noted.minute.min(*minute);
+                if *starts == 0 {
+                    own.remove();
+                }
+                was_ended
+            }
+        };
+        let is_ended = self.unpaired.get(&id).is_some_and(|own| own.starts < 0);
+        self.ended = self.ended + usize::from(is_ended) - usize::from(was_ended);
     }
 
     fn sample(&mut self) {
-        while self.open.len().max(self.ended.len()) > MAX_FOLLOWED {
+        while self.ended > MAX_ENDED || self.unpaired.len() - self.ended > MAX_OPEN {
             self.sample_by(self.sampled + 1);
         }
     }
@@ -76,27 +101,36 @@ impl Live {
     fn sample_by(&mut self, zeros: u32) {
         if zeros > self.sampled {
             self.sampled = zeros;
-            self.ended.retain(|id| id.leading_zeros() >= zeros);
-            self.open.retain(|id, _| id.leading_zeros() >= zeros);
+            self.unpaired.retain(|id, _| id.leading_zeros() >= zeros);
+            self.ended = self.unpaired.values().filter(|own| own.starts < 0).count();
         }
     }
 
     /// The number of requests that began and were not seen to end.
     #[must_use]
     pub fn open(&self) -> u64 {
-        (self.open.len() as u64).saturating_mul(1 << self.sampled.min(63)).min(self.begun)
+        let followed: u64 = self.open_ones().map(|(_, requests)| requests).sum();
+        followed.saturating_mul(1 << self.sampled.min(63)).min(self.begun)
     }
 
     /// Adds the requests without an end to a timeline.
     pub fn add_open_to(&self, timeline: &mut Timeline) {
-        let mut minutes: Vec<u32> = self.open.values().copied().collect();
+        let mut open: Vec<(u32, u64)> = self.open_ones().collect();
         // Each stands for as many, and the earliest for one more where that is no whole number.
-        minutes.sort_unstable();
-        let (all, followed) = (self.open(), minutes.len() as u64);
-        for (index, minute) in (0..).zip(minutes) {
-            let each = all / followed + u64::from(index < all % followed);
-            timeline.record_all(i64::from(minute) * MINUTE, each);
+        open.sort_unstable();
+        let (all, followed) = (self.open(), open.iter().map(|(_, requests)| requests).sum::<u64>());
+        let mut before = 0;
+        for (minute, requests) in open {
+            let one_more = (all % followed).saturating_sub(before).min(requests);
+            timeline.record_all(i64::from(minute) * MINUTE, all / followed * requests + one_more);
+            before += requests;
         }
+    }
+
+    /// The minutes since 1970 in which requests without an end were received, and how many with one ID.
+    fn open_ones(&self) -> impl Iterator<Item = (u32, u64)> {
+        let open = |own: &Unpaired| Some((own.minute, u64::try_from(own.starts).ok()?));
+        self.unpaired.values().filter_map(open)
     }
 }
 
@@ -104,8 +138,10 @@ impl Merge for Live {
     fn merge(&mut self, other: Self) {
         self.begun += other.begun;
         self.sample_by(other.sampled);
-        other.ended.into_iter().for_each(|id| self.note_end(id));
-        other.open.into_iter().for_each(|(id, minute)| self.note_start(id, minute));
+        for (id, noted) in other.unpaired {
+            self.pair(id, noted);
+        }
+        self.sample();
     }
 }
 
@@ -113,19 +149,16 @@ impl Merge for Live {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
+    use std::collections::BTreeMap;
 
-    /// Starts (even) and ends (odd) of requests.
+    /// Starts (even) and ends (odd) of requests, each of whose IDs is given to several.
     fn of(events: &[u32]) -> Live {
         let mut live = Live::default();
         for event in events {
             let id = stable_hash(&(event / 2));
-            if event % 2 == 0 {
-                live.begun += 1;
-                live.note_start(id, event / 2);
-            } else {
-                live.note_end(id);
-            }
+            let (starts, minute) = if event % 2 == 0 { (1, event / 2) } else { (-1, u32::MAX) };
+            live.begun += u64::from(starts > 0);
+            live.note(id, Unpaired { starts, minute });
         }
         live
     }
@@ -133,35 +166,56 @@ mod tests {
     proptest! {
         #[test]
         fn open_are_those_that_began_and_did_not_end_in_any_order(
-            events in prop::collection::btree_set(0_u32..300, 0..200).prop_map(Vec::from_iter).prop_shuffle(),
+            events in prop::collection::vec(0_u32..120, 0..200),
             cut in 0_usize..200,
         ) {
-            let has = |event: &u32| events.contains(event);
-            let open: BTreeSet<u32> =
-                (0..150).filter(|n| has(&(2 * n)) && !has(&(2 * n + 1))).collect();
+            let mut naive: BTreeMap<u32, i64> = BTreeMap::new();
+            for event in &events {
+                *naive.entry(event / 2).or_default() += if event % 2 == 0 { 1 } else { -1 };
+            }
             let whole = of(&events);
-            prop_assert_eq!(whole.open(), open.len() as u64);
-            let minutes: BTreeSet<u32> = whole.open.values().copied().collect();
+            let open: Vec<(u32, u64)> =
+                naive.into_iter().filter_map(|(n, starts)| Some((n, u64::try_from(starts).ok().filter(|n| *n > 0)?))).collect();
+            prop_assert_eq!(whole.open(), open.iter().map(|(_, requests)| requests).sum::<u64>());
+            let mut minutes: Vec<(u32, u64)> = whole.open_ones().collect();
+            minutes.sort_unstable();
             prop_assert_eq!(minutes, open);
+            let mut backwards = events.clone();
+            backwards.reverse();
+            prop_assert_eq!(of(&backwards).open(), whole.open());
             let (left, right) = events.split_at(cut.min(events.len()));
             let mut merged = of(right);
             merged.merge(of(left));
-            prop_assert_eq!(merged, whole);
+            prop_assert_eq!((merged.open(), merged.ended), (whole.open(), whole.ended));
         }
     }
 
     #[test]
-    fn what_ended_takes_no_memory() {
-        let events: Vec<u32> = (0..100_000).collect();
-        let live = of(&events);
-        assert_eq!((live.open(), live.sampled), (0, 0));
-        assert!(live.open.capacity() + live.ended.capacity() < 10);
+    fn what_ended_takes_no_memory_and_is_exact_however_many_there_are() {
+        // Each begins a thousand others before it ends.
+        let starts = (0..200_000_u32).map(|n| (n, 2 * n));
+        let ends = (0..200_000_u32).map(|n| (n + 1_000, 2 * n + 1));
+        let mut events: Vec<(u32, u32)> = starts.chain(ends).collect();
+        events.sort_unstable();
+        let events: Vec<u32> = events.into_iter().map(|(_, event)| event).collect();
+        let live = of(&events[..events.len() - 7]);
+        assert_eq!((live.open(), live.sampled), (7, 0));
+        assert!(live.unpaired.capacity() < 5_000);
+    }
+
+    #[test]
+    fn where_starts_are_left_out_none_is_open() {
+        let ends: Vec<u32> = (0..100_000).map(|n| 2 * n + 1).collect();
+        let live = of(&ends);
+        assert_eq!(live.open(), 0);
+        assert!(live.unpaired.len() <= MAX_ENDED);
     }
 
     #[test]
     fn no_more_are_open_than_were_seen_to_begin() {
-        let live =
-            Live { sampled: 20, begun: 3, open: [(7, 7), (8, 8)].into_iter().collect(), ..Live::default() };
+        let one = |minute| (u64::from(minute), Unpaired { starts: 1, minute });
+        let unpaired = [one(7), one(8)].into_iter().collect();
+        let live = Live { sampled: 20, begun: 3, unpaired, ended: 0 };
         assert_eq!(live.open(), 3);
         let mut timeline = Timeline::default();
         live.add_open_to(&mut timeline);
@@ -171,7 +225,7 @@ mod tests {
 
     #[test]
     fn more_than_fit_are_estimated_whatever_the_order() {
-        let all = u32::try_from(3 * MAX_FOLLOWED).expect("a few thousand");
+        let all = u32::try_from(3 * MAX_OPEN).expect("some thousands");
         let starts: Vec<u32> = (0..all).map(|n| 2 * n).collect();
         let forwards = of(&starts);
         let (backwards, other): (Vec<u32>, Vec<u32>) = starts.iter().rev().partition(|n| *n % 3 == 0);

@@ -51,7 +51,7 @@ pub struct Row {
     rare: Option<Box<Rare>>,
 }
 
-/// What few rows have.
+/// What few rows of an audit log have.
 #[derive(Debug, Clone, Default)]
 pub struct Rare {
     /// The server's own measurements.
@@ -67,7 +67,7 @@ pub struct Rare {
 }
 
 impl Row {
-    /// What few rows have.
+    /// What few rows of an audit log have.
     #[must_use]
     pub fn rare(&self) -> &Rare {
         static NONE: LazyLock<Rare> = LazyLock::new(Rare::default);

@@ -20,9 +20,11 @@ pub enum Dedup {
     /// Among the last events, up to [`Seen::WINDOW`] of them.
     #[default]
     Auto,
-    /// Not at all, but for the second line that some servers before 1.36 write for a request into their access log.
+    /// Not at all, but for the second line that some servers before 1.36 write for a request into their access log, and the
+    /// second event that some since 1.30 write where a long-running request begins.
     Off,
-    /// Among all events, in memory that grows with them: 6 to 8 bytes each, and up to 20 of those that come late.
+    /// Among all events, in memory that grows with them: 6 to 8 bytes each, twice that where a long-running request begins,
+    /// and up to 20 of those that come late.
     Exact,
 }
 

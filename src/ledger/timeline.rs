@@ -9,7 +9,7 @@ use super::packed::Packed;
 
 /// Windows that are kept per row: the minutes of a day and some more, so that a day's log has exact minutes. Of a row that is
 /// active in most of them each takes a byte, two if one has more than 255 requests; otherwise those with requests take 4
-/// bytes (in a log of more than 40 days those further on some 15). So 100,000 rows that are all active in each minute of a
+/// bytes (in a log of more than 40 days those further on some 26). So 100,000 rows that are all active in each minute of a
 /// day, which takes 144 million requests, hold 0.2 GB.
 pub const MAX_WINDOWS: usize = 1_536;
 

@@ -62,11 +62,13 @@ impl<'a> Shared<'a> {
         Self { settings, is_filtered, timeline, sources, seen, prints, waiting, audit, access }
     }
 
-    /// See [`Request::begins_again`]. That is no copy: the two were written at different times.
-    fn begins_again(&self, event: &Event<'_>, request: &Request<'_>) -> bool {
-        request.stage == Stage::ResponseStarted
-            && request.question.long_running
-            && !self.seen.insert((self.prints.start(event, request), request.received.unwrap_or(0)))
+    /// Notes that a request that is counted begins, and tells it if it begins again: see [`Request::begins_again`]. The two
+    /// events say different times, so that neither is a copy of the other.
+    fn note_start(&self, event: &Event<'_>, request: &mut Request<'_>, fate: Fate) {
+        if request.stage == Stage::ResponseStarted && request.question.long_running && fate == Fate::Counted {
+            let known = (self.prints.start(event, request), request.received.unwrap_or(0));
+            request.begins_again = !self.seen.insert(known);
+        }
     }
 
     /// Whether events that were received at the same time were not read before. `prints` finds what they are known by.
@@ -303,16 +305,16 @@ impl Counting<'_> {
                 let at = request.received.unwrap_or(0);
                 let Some(Answered { record: Record { offset, line, .. }, written }) = answered else {
                     let [is_new] = shared.are_new(at, || [shared.prints.event(event, &request)]);
-                    request.begins_again = is_new && shared.begins_again(event, &request);
                     let fate = shared.fate(&request, is_new);
+                    shared.note_start(event, &mut request, fate);
                     note(fate, &mut ledger.input);
                     return observe(shared.settings, audit, &request, fate);
                 };
                 let arrival = request.arrival(Place { offset, line, ..place });
                 let [is_new, arrival_is_new] =
                     shared.are_new(at, || shared.prints.event_and_arrival(event, &request, written));
-                request.begins_again = is_new && shared.begins_again(event, &request);
                 let fates = [shared.fate(&request, is_new), shared.fate(&arrival, arrival_is_new)];
+                shared.note_start(event, &mut request, fates[0]);
                 for fate in fates {
                     note(fate, &mut ledger.input);
                 }

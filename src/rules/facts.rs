@@ -101,7 +101,7 @@ impl Facts<'_> {
     }
 }
 
-/// `client.*`: told by the account and the product alone, see [`Place`](super::rows::Place).
+/// `client.*`: told by the account and the product alone, see `Place`.
 pub const CLIENT: &[Name<Get>] = &[
     Name {
         name: "identity",
@@ -184,7 +184,7 @@ pub const CLIENT: &[Name<Get>] = &[
     },
 ];
 
-/// `request.*`: told by the shape alone, whoever asks, see [`Place`](super::rows::Place).
+/// `request.*`: told by the shape alone, whoever asks, see `Place`.
 pub const REQUEST: &[Name<Get>] = &[
     Name {
         name: "verb",

@@ -1,5 +1,5 @@
-//! Counts of numbers of which hardly one is missing, in one byte for each from the first to the last, or in two where a
-//! count is above 255.
+//! Counts of numbers of which few are missing, in one byte for each from the first to the last, or in two where a count is
+//! above 255.
 
 use std::cmp::Reverse;
 
@@ -57,7 +57,11 @@ impl Dense {
     /// How many bytes it takes with another count.
     pub fn bytes_with(&self, number: u32, count: u64) -> usize {
         let end = (self.base as usize + self.numbers()).max(number as usize + 1);
-        bytes(end - self.base.min(number) as usize, if self.is_wide { u64::MAX } else { count })
+        let at = number.wrapping_sub(self.base) as usize;
+        let own = if at < self.numbers() { self.cell(at) } else { 0 };
+        // A count that two bytes do not hold is not here.
+        let kept = u16::try_from(own.saturating_add(count)).map_or(0, u64::from);
+        bytes(end - self.base.min(number) as usize, if self.is_wide { u64::MAX } else { kept })
     }
 
     fn begin_at(&mut self, base: u32) {
@@ -95,7 +99,7 @@ impl Dense {
         }
     }
 
-    /// From the first to the last, those that are not there too.
+    /// All that there are cells for, numbers that are not there too.
     fn numbers(&self) -> usize {
         self.cells.len() / width(self.is_wide)
     }

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use dense::Dense;
 use pairs::Pairs;
 
-/// Pairs become dense if that takes no more bytes for each than this, and the other way if it would take more than that:
-/// a pair takes four, and no count must go back and forth.
+/// How many bytes a count may take in the dense form for it to be chosen, and to be left: a pair takes four, and counts must
+/// not go back and forth.
 const DENSE_FROM: usize = 3;
 const DENSE_TO: usize = 6;
 
@@ -88,6 +88,8 @@ impl Packed {
             && dense.bytes_with(number, count) > DENSE_TO * (dense.len() + 1)
         {
             self.become_other(Near::default());
+            // Among others it may be now.
+            return self.add(number, count);
         }
         let before = self.near.len();
         self.put(number, count);
@@ -109,7 +111,8 @@ impl Packed {
 
     fn put(&mut self, number: u32, count: u64) {
         if let Some(count) = self.near.add(number, count) {
-            self.others.get_or_insert_default().insert(number, count);
+            let own = self.others.get_or_insert_default().entry(number).or_default();
+            *own = own.saturating_add(count);
         }
     }
 
@@ -253,6 +256,23 @@ mod tests {
         assert_eq!(form(&of(2, 200)), ("dense", 1_000, true));
         assert_eq!(form(&of(2, 60_000)), ("pairs", 1_000, true));
         assert_eq!(form(&of(50, 1)), ("pairs", 1_000, true));
+    }
+
+    #[test]
+    fn what_goes_to_the_others_as_the_form_changes_is_added_to_there() {
+        let steps = [(30_000, 3), (4_000, 6), (3_000, 12)];
+        let steps = steps.into_iter().flat_map(|(numbers, step)| std::iter::repeat_n(step, numbers));
+        let numbers = steps.scan(0_u32, |number, step| {
+            *number += step;
+            Some((*number, 1))
+        });
+        let mut counts: Vec<(u32, u64)> = numbers.collect();
+        counts.extend(counts.iter().step_by(1_000).map(|(number, _)| (*number, 300)).collect::<Vec<_>>());
+        for _ in 0..2 {
+            let packed: Packed = counts.iter().copied().collect();
+            assert_eq!(packed.counts(), naive(&counts));
+            counts.reverse();
+        }
     }
 
     #[test]
