@@ -57,6 +57,7 @@ impl Histogram {
     #[must_use]
     pub fn into_buckets(mut self) -> Buckets {
         self.settle();
+        self.buckets.shrink();
         Buckets(self.buckets)
     }
 

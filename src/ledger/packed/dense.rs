@@ -64,6 +64,11 @@ impl Dense {
         bytes(end - self.base.min(number) as usize, if self.is_wide { u64::MAX } else { kept })
     }
 
+    /// Keeps no room for others.
+    pub fn shrink(&mut self) {
+        self.cells.shrink_to_fit();
+    }
+
     fn begin_at(&mut self, base: u32) {
         let before = (self.base - base) as usize * width(self.is_wide);
         self.cells.splice(0..0, std::iter::repeat_n(0, before));

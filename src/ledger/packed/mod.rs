@@ -60,10 +60,12 @@ impl Near {
     }
 
     fn counts(&self) -> Vec<(u32, u64)> {
+        let mut counts = Vec::with_capacity(self.len());
         match self {
-            Self::Pairs(pairs) => pairs.iter().collect(),
-            Self::Dense(dense) => dense.iter().collect(),
+            Self::Pairs(pairs) => counts.extend(pairs.iter()),
+            Self::Dense(dense) => counts.extend(dense.iter()),
         }
+        counts
     }
 }
 
@@ -137,6 +139,14 @@ impl Packed {
         }
         for (number, count) in other.counts() {
             self.add(number, count);
+        }
+    }
+
+    /// Keeps no room for others: nothing will be added.
+    pub fn shrink(&mut self) {
+        match &mut self.near {
+            Near::Pairs(pairs) => pairs.shrink(),
+            Near::Dense(dense) => dense.shrink(),
         }
     }
 

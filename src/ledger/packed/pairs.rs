@@ -93,6 +93,11 @@ impl Pairs {
         too_large.into_iter().map(|pair| (self.base + (pair >> 16), u64::from(pair & COUNT))).collect()
     }
 
+    /// Keeps no room for others.
+    pub fn shrink(&mut self) {
+        self.pairs.shrink_to_fit();
+    }
+
     /// Whether others begin at the same number.
     pub fn begin_alike(&self, others: &Self) -> bool {
         self.base == others.base
