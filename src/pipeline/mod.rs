@@ -36,7 +36,8 @@ pub struct Settings {
 
 /// Reads all sources and counts their requests. The result does not depend on the number of workers, on the size
 /// of blocks or on the order of sources, but for what is further apart than can be remembered: copies ([`Dedup`]), and starts
-/// and ends of long-running requests ([`crate::ledger::Row::live`]). `progress` counts the bytes that were read before decompression.
+/// and ends of long-running requests ([`crate::ledger::Row::live`]). `progress` counts the bytes that were read before
+/// decompression.
 ///
 /// Called in a pool of as many threads as there are to be workers, those are the workers; else they have a pool of
 /// their own.
