@@ -157,7 +157,7 @@ fn patterns_of_the_readme() -> BTreeMap<String, BTreeSet<String>> {
 #[test]
 fn recorded_patterns_are_found_and_nobody_else_is() {
     let expected = patterns_of_the_readme();
-    assert_eq!(expected.len(), 11);
+    assert_eq!(expected.len(), 14);
     for version in ["1.36.2", "1.30.4"] {
         let mut args = vec!["fixtures/traffic", "--kube-version", version];
         args.extend(expected.keys().flat_map(|rule| ["--select", rule.as_str()]));
@@ -171,6 +171,29 @@ fn recorded_patterns_are_found_and_nobody_else_is() {
         }
         assert_eq!(found, expected, "{version}");
     }
+}
+
+/// Findings on pods that are deleted in an access log, which names no user.
+fn findings_on_access_lines_of(agent: &str) -> usize {
+    let mut log = tempfile::Builder::new().suffix(".log").tempfile().expect("a file");
+    for pod in 0..120 {
+        writeln!(
+            log,
+            "I1120 20:35:{:02}.000000       1 httplog.go:134] \"HTTP\" verb=\"DELETE\" \
+             URI=\"/api/v1/namespaces/jobs/pods/p-{pod}\" latency=\"12ms\" userAgent=\"{agent}\" audit-ID=\"{pod}\" \
+             srcIP=\"10.0.0.7:40000\" resp=200",
+            pod / 2,
+        )
+        .expect("it can be written");
+    }
+    let report = scan(&[log.path().to_str().expect("UTF-8"), "--select", "bulk-delete"]);
+    findings(&report).len()
+}
+
+#[test]
+fn kubelets_in_an_access_log_delete_pods_without_a_finding() {
+    assert_eq!(findings_on_access_lines_of("kubelet/v1.30.1 (linux/amd64) kubernetes/6911225"), 0);
+    assert_eq!(findings_on_access_lines_of("runner/v1.0.0 (linux/amd64) kubernetes/6911225"), 1);
 }
 
 #[test]

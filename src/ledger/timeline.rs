@@ -4,6 +4,8 @@
 //! two minutes, then of four, and so on: the smallest width at which its active windows fit. That width is a
 //! function of the set of minutes alone, so neither order nor split matters.
 
+use std::collections::BTreeMap;
+
 use super::Merge;
 use super::packed::Packed;
 
@@ -48,6 +50,25 @@ pub struct Windows {
 }
 
 impl Windows {
+    /// How many requests of both share a window: in each window of the wider ones the lesser of the two counts.
+    #[must_use]
+    pub fn shared(&self, other: &Self) -> u64 {
+        let width = self.minutes.max(other.minutes);
+        let [own, other] = [self, other].map(|windows| windows.by(width));
+        let shared = own.iter().map(|(at, count)| other.get(at).map_or(0, |other| *count.min(other)));
+        shared.sum()
+    }
+
+    /// The counts by the start of wider windows.
+    fn by(&self, minutes: u64) -> BTreeMap<i64, u64> {
+        let width = i64::try_from(minutes).unwrap_or(1).saturating_mul(60_000_000).max(1);
+        let mut wider = BTreeMap::new();
+        for (at, count) in &self.counts {
+            *wider.entry(at.div_euclid(width)).or_default() += count;
+        }
+        wider
+    }
+
     /// Takes out requests that are among these. Of a part the windows are no wider than those of the whole.
     pub fn subtract(&mut self, part: &Self) {
         let width = i64::try_from(self.minutes).unwrap_or(1).saturating_mul(60_000_000);
@@ -198,7 +219,6 @@ impl Merge for Timeline {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
 
     fn of(minutes: &[i64]) -> Timeline {
         let mut timeline = Timeline::default();
@@ -231,6 +251,17 @@ mod tests {
         assert_eq!(whole.minutes, 2);
         let minute = 60_000_000;
         assert_eq!(whole.counts[..3], [(2 * minute, 2), (4 * minute, 2), (6 * minute, 1)]);
+    }
+
+    #[test]
+    fn windows_share_the_lesser_count_of_each_window() {
+        let own = of(&[3, 3, 3, 5, 9]).windows();
+        assert_eq!(own.shared(&of(&[3, 3, 5, 5, 7]).windows()), 3);
+        let wide = of(&(0..1_600).collect::<Vec<_>>()).windows();
+        assert_eq!(wide.minutes, 2);
+        // Minutes 2 and 3, 4 and 5, 8 and 9 are one window each.
+        assert_eq!(own.shared(&wide), 2 + 1 + 1);
+        assert_eq!(wide.shared(&own), 4);
     }
 
     proptest! {

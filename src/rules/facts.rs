@@ -15,7 +15,7 @@ use crate::apiserver::options::{
 use crate::apiserver::{Asked, Server, Target, resources};
 use crate::cost::Cost;
 use crate::k8s::user_agent::names_no_client;
-use crate::k8s::{Scope, Verb};
+use crate::k8s::{Library, Scope, Verb};
 use crate::ledger::Row;
 use crate::patterns::Pattern;
 use compact_str::CompactString;
@@ -88,6 +88,18 @@ impl Facts<'_> {
         Server { version: self.key.kube_version, ..self.accounts.server.clone() }
     }
 
+    fn component(&self) -> &'static str {
+        let library = self.account.library(self.product);
+        let in_kube_system =
+            || self.account.service_account().is_some_and(|(namespace, _)| namespace == "kube-system");
+        match (self.account.kind(), library) {
+            ("control-plane", _) | ("user-agent", Library::ControlPlane) => "control-plane",
+            ("node", _) | ("user-agent", Library::Kubelet) => "kubelet",
+            (_, Library::ControlPlane) if in_kube_system() => "control-plane",
+            _ => "",
+        }
+    }
+
     fn is_across_namespaces(&self) -> bool {
         let Some(Asked { target: Target::Resource { group, resource, scope: Scope::Cluster, .. }, .. }) =
             self.asked()
@@ -114,6 +126,13 @@ pub const CLIENT: &[Name<Get>] = &[
         kind: Text,
         doc: "`service-account`, `node`, `control-plane`, `user`, `anonymous` or `user-agent` (access lines name no user).",
         get: |row| text(row.account.kind()),
+    },
+    Name {
+        name: "component",
+        kind: Text,
+        doc: "`control-plane` for a component of the control plane and kube-proxy, `kubelet`, or empty. The user name \
+              decides. Access lines without a user are judged by their user agent, which a client can choose.",
+        get: |row| text(row.component()),
     },
     Name {
         name: "serviceAccount",

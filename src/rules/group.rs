@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -11,7 +12,7 @@ use crate::accounts::etcd::SlowReads;
 use crate::accounts::{Account, Accounts, ShapeKey};
 use crate::cost::{Cost, Known, Part};
 use crate::k8s::Verb;
-use crate::ledger::{Histogram, Load, Merge, Row, Targets, timeline::Rate};
+use crate::ledger::{Histogram, Load, Merge, Row, Targets, Timeline, timeline::Rate};
 use crate::patterns::Pattern;
 
 /// What a client does with a resource, whatever a rule matched.
@@ -24,6 +25,18 @@ pub struct Companions {
     /// Creates, updates, patches and deletes, of subresources too.
     pub writes: u64,
 }
+
+/// GETs from etcd that a client makes in the same minutes as other requests.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct InStep<'a> {
+    /// The GETs, at most one for each of the other requests.
+    pub reads: u64,
+    /// The resource that they read.
+    pub resource: &'a str,
+}
+
+/// GETs that are more than this many for each of the other requests are not made for them.
+const MOST_READS_EACH: u64 = 2;
 
 /// Sums over all accounts.
 #[derive(Debug)]
@@ -88,6 +101,17 @@ impl<'a> Whole<'a> {
         self.companions.get(&(account, resource)).copied().unwrap_or_default()
     }
 
+    /// Requests of a client for discovery and `OpenAPI` documents.
+    #[must_use]
+    pub fn discovery_of(&self, account: usize) -> u64 {
+        let of = |class: &str| -> u64 {
+            let entries = self.accounts.clients[account].entries.iter();
+            let entries = entries.filter(|(key, _)| key.resource.as_deref() == Some(class));
+            entries.map(|(_, entry)| self.accounts.requests_of(entry)).sum()
+        };
+        of("(discovery)") + of("(openapi)")
+    }
+
     /// All requests of a client.
     #[must_use]
     pub fn requests_of(&self, account: usize) -> u64 {
@@ -109,6 +133,7 @@ pub struct Group<'a> {
     targets: OnceCell<Targets>,
     pattern: OnceCell<Box<Pattern>>,
     cost: OnceCell<Cost>,
+    in_step: OnceCell<InStep<'a>>,
 }
 
 impl<'a> Group<'a> {
@@ -125,6 +150,7 @@ impl<'a> Group<'a> {
             targets: OnceCell::new(),
             pattern: OnceCell::new(),
             cost: OnceCell::new(),
+            in_step: OnceCell::new(),
         }
     }
 
@@ -164,6 +190,33 @@ impl<'a> Group<'a> {
                 times().for_each(|times| load.add_all(&times));
                 load
             })
+        })
+    }
+
+    /// The resource that the client reads from etcd in step with the group's requests: minute by minute about as many GETs
+    /// as requests.
+    #[must_use]
+    pub fn in_step(&self) -> InStep<'a> {
+        *self.in_step.get_or_init(|| {
+            let received_only = self.whole.accounts.received_only;
+            let mut own = Timeline::default();
+            for facts in &self.rows {
+                own.merge_from(&facts.row.times(received_only));
+            }
+            let (own, requests) = (own.windows(), own.total());
+            let mut reads: BTreeMap<&'a str, Timeline> = BTreeMap::new();
+            for (key, entry) in &self.leading().account.entries {
+                let (Some(Verb::Get), true, Some(resource)) = (key.verb, key.reads_etcd(), &key.resource)
+                else {
+                    continue;
+                };
+                let timeline = reads.entry(resource).or_default();
+                entry.rows.iter().for_each(|one| timeline.merge_from(&one.row.times(received_only)));
+            }
+            let in_step = reads.into_iter().filter(|(_, reads)| reads.total() <= requests * MOST_READS_EACH);
+            let in_step =
+                in_step.map(|(resource, reads)| InStep { reads: reads.windows().shared(&own), resource });
+            in_step.rev().max_by_key(|in_step| in_step.reads).unwrap_or_default()
         })
     }
 

@@ -1,18 +1,28 @@
 //! What rules on the input may ask: `input.*`. The one list of these names.
 
+use std::cmp::Reverse;
+
 use super::group::{Whole, is_write};
-use super::value::Kind::{Bool, Int};
+use super::value::Kind::{Bool, Double, Int, Text};
 use super::value::{Name, Value};
-use crate::apiserver::Target;
+use super::write::client_name;
+use crate::accounts::{Account, Accounts, ShapeKey};
+use crate::apiserver::{ServedFrom, Target};
 use crate::decode::SkipReason;
 use crate::k8s::Verb;
-use crate::ledger::InputCounts;
+use crate::k8s::text::prefix;
+use crate::ledger::{InputCounts, Timeline};
+
+/// Clients that are named as those that write most.
+const NAMED: usize = 3;
+/// The longest name of such a client, in bytes.
+const MAX_NAME: usize = 80;
 
 /// Finds a fact of the input.
 pub type Get = fn(&InputFacts) -> Value<'_>;
 
 /// What was read, summed up.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "they are independent facts")]
 pub struct InputFacts {
     events: u64,
@@ -30,6 +40,69 @@ pub struct InputFacts {
     longest_gap: u64,
     filtered: u64,
     access_only: bool,
+    nodes: u64,
+    etcd_writes: EtcdWrites,
+}
+
+/// What all clients write to etcd, without Leases and events, which have rules of their own.
+#[derive(Debug, Clone, Default)]
+struct EtcdWrites {
+    per_minute: f64,
+    peak_per_minute: f64,
+    minutes: u64,
+    top_percent: u64,
+    top: String,
+}
+
+fn is_etcd_write(key: &ShapeKey) -> bool {
+    let is_apart =
+        |resource: &str| matches!(resource, "leases.coordination.k8s.io" | "events" | "events.events.k8s.io");
+    key.served_from == ServedFrom::Write
+        && key.verb.is_some_and(is_write)
+        && !key.resource.as_deref().is_some_and(is_apart)
+}
+
+impl EtcdWrites {
+    fn of(accounts: &Accounts) -> Self {
+        let mut times = Timeline::default();
+        let mut writers: Vec<(u64, &Account)> = Vec::new();
+        for account in &accounts.clients {
+            let mut own = 0;
+            let entries = account.entries.iter().filter(|(key, _)| is_etcd_write(key));
+            for one in entries.flat_map(|(_, entry)| &entry.rows) {
+                let requests = accounts.requests(&one.row);
+                let refused = one.row.statuses.count(|status| status >= 400);
+                // A write that is refused changes nothing in etcd. Which minute it was in is not kept apart.
+                if refused * 2 <= requests {
+                    own += requests - refused.min(requests);
+                    times.merge_from(&one.row.times(accounts.received_only));
+                }
+            }
+            if own > 0 {
+                writers.push((own, account));
+            }
+        }
+        let Some(rate) = times.rate() else { return Self::default() };
+        let all: u64 = writers.iter().map(|(writes, _)| writes).sum();
+        let percent = |writes: u64| (writes * 100 + all / 2) / all.max(1);
+        let mut named: Vec<(u64, String)> =
+            writers.into_iter().map(|(writes, account)| (writes, client_name(account))).collect();
+        named.sort_unstable_by(|a, b| (Reverse(a.0), &a.1).cmp(&(Reverse(b.0), &b.1)));
+        let top = named.iter().take(NAMED);
+        let top = top.map(|(writes, name)| format!("{} ({} %)", prefix(name, MAX_NAME), percent(*writes)));
+        Self {
+            per_minute: mean(all, rate.active_minutes),
+            peak_per_minute: mean(rate.peak, rate.window_minutes),
+            minutes: rate.active_minutes,
+            top_percent: named.first().map_or(0, |(writes, _)| percent(*writes)),
+            top: top.collect::<Vec<String>>().join(", "),
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "rates are for people, and counts are far below 2^52")]
+fn mean(count: u64, over: u64) -> f64 {
+    if over == 0 { 0.0 } else { (count as f64 * 10.0 / over as f64).round() / 10.0 }
 }
 
 impl InputFacts {
@@ -53,6 +126,8 @@ impl InputFacts {
             longest_gap: input.activity.longest_gap().map_or(0, |gap| gap.minutes),
             filtered: input.filtered,
             access_only: input.all_events() > 0 && input.access_lines == input.all_events(),
+            nodes: whole.accounts.cluster_nodes,
+            etcd_writes: EtcdWrites::of(whole.accounts),
             ..Self::default()
         };
         for (key, entry) in whole.accounts.clients.iter().flat_map(|account| &account.entries) {
@@ -108,6 +183,43 @@ pub const INPUT: &[Name<Get>] = &[
         kind: Int,
         doc: "Creates, updates, patches and deletes.",
         get: |input| Value::count(input.writes),
+    },
+    Name {
+        name: "etcdWritesPerMinute",
+        kind: Double,
+        doc: "Writes to etcd over the minutes with at least one. Leases, events, and requests that are refused are left out.",
+        get: |input| Value::Double(input.etcd_writes.per_minute),
+    },
+    Name {
+        name: "peakEtcdWritesPerMinute",
+        kind: Double,
+        doc: "Writes to etcd in the minute with the most, with the same left out. In a log of more than 1,536 minutes, the \
+              mean of a wider window.",
+        get: |input| Value::Double(input.etcd_writes.peak_per_minute),
+    },
+    Name {
+        name: "etcdWriteMinutes",
+        kind: Int,
+        doc: "Minutes with at least one such write.",
+        get: |input| Value::count(input.etcd_writes.minutes),
+    },
+    Name {
+        name: "topWriterPercent",
+        kind: Int,
+        doc: "Percent of these writes by the client with the most.",
+        get: |input| Value::count(input.etcd_writes.top_percent),
+    },
+    Name {
+        name: "topWriters",
+        kind: Text,
+        doc: "The three clients with the most of these writes, each with its percent.",
+        get: |input| Value::Text(input.etcd_writes.top.as_str().into()),
+    },
+    Name {
+        name: "nodes",
+        kind: Int,
+        doc: "Nodes of the cluster: those of the inventory, or the most that one client was seen on.",
+        get: |input| Value::count(input.nodes),
     },
     Name {
         name: "withoutReads",

@@ -349,6 +349,26 @@ const OF_ROWS: &[Name<Get>] = &[
         },
     },
     Name {
+        name: "readsInStep",
+        kind: Int,
+        doc: "GETs from etcd that the client makes in the same minutes as the requests of the group, at most one for each. \
+              They read one resource, with at most twice as many GETs as the group has requests. A client that reads \
+              before each write has as many as writes.",
+        get: |group| Value::count(group.in_step().reads),
+    },
+    Name {
+        name: "readsInStepResource",
+        kind: Text,
+        doc: "The resource that `readsInStep` counts; empty if there is none.",
+        get: |group| Value::Text(group.in_step().resource.into()),
+    },
+    Name {
+        name: "discovery",
+        kind: Int,
+        doc: "Requests for discovery and OpenAPI documents by the same client.",
+        get: |group| Value::count(group.whole.discovery_of(group.account)),
+    },
+    Name {
         name: "allRequests",
         kind: Int,
         doc: "All requests of the same client.",
