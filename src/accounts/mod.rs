@@ -4,11 +4,11 @@ mod account;
 mod entry;
 pub mod etcd;
 mod fit;
+mod impersonation;
 mod key;
 mod walks;
 pub(crate) mod words;
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,7 +30,7 @@ use crate::classify::{Shape, stable_hash};
 use crate::cost::{Cost, Inventory, Minutes, Prices, Work, reads_on};
 use crate::k8s::{Library, Scope};
 use crate::ledger::lives::ask_of;
-use crate::ledger::{Client, ClientKey, Clients, Merge, Observed, Product, Row, SharedRow};
+use crate::ledger::{Client, ClientKey, Clients, Merge, Observed, Product, ProductRows, Row};
 use crate::patterns::{AllFollowed, Listed, OfClient, Patterns};
 
 /// The name of everything beyond the number of products that are told apart.
@@ -154,6 +154,7 @@ impl Accounts {
             accounts.account(key, client, &mut shown, &lists, &measures)
         });
         let mut opened: Vec<Account> = opened.collect();
+        impersonation::match_events(&mut opened);
         opened.retain(|account| !account.entries.is_empty());
         accounts.clients = opened;
         for key in accounts.clients.iter().flat_map(|account| account.entries.keys()) {
@@ -205,39 +206,33 @@ impl Accounts {
         products.extend(other_products.map(|product| (OTHER_PRODUCTS.into(), product)));
         for (name, product) in products {
             let library = Library::of(&name, &product.example);
-            account.agents.insert(String::from(name.clone()), (product.example.into_string(), library));
-            let (rows, other_rows) = product.rows.into_parts();
-            let boxed = |row: SharedRow| Box::new(row.into_row());
-            let mut rows: Vec<(Shape, Box<Row>)> =
-                rows.into_iter().map(|(shape, row)| (shape, boxed(row))).collect();
+            account.agents.insert(String::from(name.clone()), (product.example.to_string(), library));
             // What is asked alike and answered differently shows one pattern: it is told at the row with most requests.
-            rows.sort_by_cached_key(|(shape, row)| (Reverse(self.requests(row)), shape.stable_hash()));
+            let ProductRows { rows, rest } = ProductRows::of(product, self.received_only);
             let rows = rows.into_iter().map(|(shape, row)| (Some(shape), row));
             let product = stable_hash(&*name);
             // A copy of an event that was counted elsewhere makes a row of its own where it differs in its details.
             let counted = |(_, row): &(Option<Shape>, Box<Row>)| row.events > 0;
-            let rows = rows.chain(other_rows.map(|row| (None, boxed(row)))).filter(counted).map(
-                |(shape, mut row)| {
-                    row.settle();
-                    let ask = shape.as_ref().map(|shape| ask_of(&shape.asked));
-                    let pattern = ask.and_then(|ask| shown.take(product, ask));
-                    let lists = match (&pattern, ask) {
-                        (Some(_), Some(ask)) => lists_of(product, ask).unwrap_or_default(),
-                        _ => Vec::new(),
-                    };
-                    let one = ProductRow {
-                        product: String::from(&*name),
-                        row,
-                        fit: Fit::default(),
-                        pattern,
-                        lists,
-                        slow_reads: Box::default(),
-                        cost: None,
-                        minutes: None,
-                    };
-                    (shape, one)
-                },
-            );
+            let rows = rows.chain(rest.map(|row| (None, row))).filter(counted).map(|(shape, mut row)| {
+                row.settle();
+                let ask = shape.as_ref().map(|shape| ask_of(&shape.asked));
+                let pattern = ask.and_then(|ask| shown.take(product, ask));
+                let lists = match (&pattern, ask) {
+                    (Some(_), Some(ask)) => lists_of(product, ask).unwrap_or_default(),
+                    _ => Vec::new(),
+                };
+                let one = ProductRow {
+                    product: String::from(&*name),
+                    row,
+                    fit: Fit::default(),
+                    pattern,
+                    lists,
+                    slow_reads: Box::default(),
+                    cost: None,
+                    minutes: None,
+                };
+                (shape, one)
+            });
             if measures.prices.is_none() {
                 // Walks tell costs only.
                 let walks = Walks::default();

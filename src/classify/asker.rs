@@ -194,6 +194,12 @@ impl Asker {
         self.impersonator.map(|piece| self.text(piece))
     }
 
+    /// Whether authentication failed, so that the event names no user.
+    #[must_use]
+    pub fn has_no_user(&self) -> bool {
+        self.identity() == Identity::UNAUTHENTICATED
+    }
+
     /// The product of the user agent.
     #[must_use]
     pub fn product(&self) -> Product<'_> {

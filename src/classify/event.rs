@@ -84,6 +84,27 @@ impl<'e> Request<'e> {
         self.keys.asker
     }
 
+    /// Whether authentication failed. Such a request writes a ResponseStarted event only, long-running or not, and that
+    /// names no user.
+    ///
+    /// Source: k8s.io/apiserver `pkg/endpoints/filters/audit.go:WithFailedAuthenticationAudit`.
+    #[must_use]
+    pub fn is_unauthenticated(&self) -> bool {
+        self.stage == Stage::ResponseStarted
+            && self.status == Some(401)
+            && (!self.question.long_running || self.asker.has_no_user())
+    }
+
+    /// Whether the event counts no request: another event will, once the request ends.
+    #[must_use]
+    pub fn is_before_end(&self) -> bool {
+        match self.stage {
+            Stage::RequestReceived => true,
+            Stage::ResponseStarted => !self.question.long_running && !self.is_unauthenticated(),
+            Stage::ResponseComplete | Stage::Panic => false,
+        }
+    }
+
     /// The event that the server wrote at the request's arrival. `place` is where it stands.
     #[must_use]
     pub fn arrival(&self, place: Place) -> Self {
@@ -149,12 +170,14 @@ pub(super) fn request<'e>(
 ) -> Request<'e> {
     let arrived = stage == Stage::RequestReceived;
     let status = event.status().filter(|_| !arrived);
+    // A stream that had begun: its start says 200, and both events belong to one shape.
+    let broke_off = stage == Stage::Panic && question.long_running;
     let annotations = event.annotations.as_ref().filter(|_| has_ended(stage));
     Request {
         asker,
         question,
         keys,
-        answer: if arrived { Answer::Served } else { Answer::of(question.asked, status) },
+        answer: if arrived || broke_off { Answer::Served } else { Answer::of(question.asked, status) },
         era: 0,
         stage,
         status,

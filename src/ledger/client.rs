@@ -2,7 +2,7 @@
 
 use hashbrown::Equivalent;
 
-use super::{Bounded, DistinctSet, Merge, SharedRow};
+use super::{Begun, Bounded, DistinctSet, Merge, SharedRow};
 use crate::apiserver::Target;
 use crate::classify::{ClientRef, Request, Shape, stable_hash};
 use crate::k8s::identity::service_account;
@@ -116,11 +116,18 @@ pub struct Product {
     last_agent: u64,
     /// Its requests by shape.
     pub rows: Bounded<Shape, SharedRow>,
+    /// The events of its requests before their end, by shape without a status.
+    pub begun: Bounded<Shape, SharedRow<Begun>>,
 }
 
 impl Default for Product {
     fn default() -> Self {
-        Self { example: Box::default(), last_agent: 0, rows: Bounded::new(MAX_SHAPES) }
+        Self {
+            example: Box::default(),
+            last_agent: 0,
+            rows: Bounded::new(MAX_SHAPES),
+            begun: Bounded::new(MAX_SHAPES),
+        }
     }
 }
 
@@ -128,6 +135,7 @@ impl Product {
     /// Lets go of those who remember rows of it.
     fn leave(&mut self) {
         self.rows.values_mut().for_each(SharedRow::leave);
+        self.begun.values_mut().for_each(SharedRow::leave);
     }
 
     pub(super) fn note_agent(&mut self, agent: &str, hash: u64) {
@@ -147,5 +155,6 @@ impl Merge for Product {
         other.leave();
         self.note_agent(&other.example, stable_hash(&*other.example));
         self.rows.merge(other.rows);
+        self.begun.merge(other.begun);
     }
 }

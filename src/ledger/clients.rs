@@ -1,8 +1,8 @@
 //! Clients and the rows of their requests.
 
 use super::client::{namespace_of, rank};
-use super::{Additions, Bounded, Client, ClientKey, DistinctSet, Merge, RowName, Seat, SharedRow};
-use crate::classify::{Request, Shape, ShapeRef, stable_hash};
+use super::{Additions, Begun, Bounded, Client, ClientKey, DistinctSet, Merge, RowName, Seat, SharedRow};
+use crate::classify::{Answer, Request, Shape, ShapeRef, stable_hash};
 use crate::k8s::pod_name;
 use crate::k8s::user_agent::Form;
 
@@ -31,19 +31,18 @@ impl Clients {
 
     /// Counts one event of a request.
     pub fn observe(&mut self, request: &Request<'_>) {
-        self.observe_with(None, request, RowName::of(request));
+        if request.is_before_end() {
+            self.begin(request, RowName::of_begun(request), |begun| begun.add(request));
+        } else {
+            self.observe_in(request, RowName::of(request));
+        }
     }
 
-    /// Counts the event of a request's arrival, if it belongs to the same row, and another event of the request. Returns
-    /// the row, if it is that of one client, product and shape, and not of all that are not told apart.
-    pub(super) fn observe_with(
-        &mut self,
-        arrival: Option<&Request<'_>>,
-        request: &Request<'_>,
-        name: RowName,
-    ) -> Option<SharedRow> {
+    /// Counts one event of a request. Returns the row, if it is that of one client, product and shape, and not of all that
+    /// are folded.
+    pub(super) fn observe_in(&mut self, request: &Request<'_>, name: RowName) -> Option<SharedRow> {
         let (row, namespaces, is_mixed) = self.row(request, name);
-        let is_new_target = row.count_at_home(|row| row.observe_with(arrival, request));
+        let is_new_target = row.count_at_home(|row| row.observe(request));
         // Where requests of all kinds are counted together, of one target some may be upkeep and some not.
         if is_new_target.is_some_and(|is_new| is_new || is_mixed)
             && let Some(namespace) = namespace_of(request)
@@ -53,9 +52,31 @@ impl Clients {
         (!is_mixed).then(|| row.remembered())
     }
 
+    /// Counts an event before a request's end: see [`Begun`]. Returns what counts such events, as for a row.
+    pub(super) fn begin(
+        &mut self,
+        request: &Request<'_>,
+        name: RowName,
+        count: impl FnOnce(&mut Begun),
+    ) -> Option<SharedRow<Begun>> {
+        let (client_seat, product_seat) = self.enter(request, name);
+        let begun = &mut self.by_key.at(client_seat).products.at(product_seat).begun;
+        let shape = ShapeRef { answer: Answer::Served, ..ShapeRef::of(request) };
+        let owned =
+            || Shape { asked: request.question.asked.clone(), answer: Answer::Served, era: request.era };
+        let seat = begun.seat_of(name.shape, &shape, || 0, owned);
+        let own = begun.at(seat);
+        own.count_at_home(count);
+        (client_seat.is_some() && product_seat.is_some() && seat.is_some()).then(|| own.remembered())
+    }
+
     /// Takes note of another copy of an event that was counted: the evidence that is shown must not depend on which
     /// of them came first.
     pub fn observe_copy(&mut self, request: &Request<'_>) {
+        if request.is_before_end() {
+            self.begin(request, RowName::of_begun(request), |begun| begun.show(request));
+            return;
+        }
         let (row, ..) = self.row(request, RowName::of(request));
         row.count_at_home(|row| row.show(request));
     }

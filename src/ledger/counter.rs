@@ -4,7 +4,7 @@
 //! The naive twin is going through the tables each time.
 
 use super::client::namespace_of;
-use super::{RowName, SharedLedger, SharedRow};
+use super::{Begun, RowName, SharedLedger, SharedRow};
 use crate::classify::{Request, stable_hash};
 
 /// How many rows, askers and namespaces are remembered.
@@ -19,6 +19,8 @@ pub struct Counter<'c> {
     /// The rows that it counted into last, by their names: hashes, which to choose so that two of one's own names share
     /// them takes 2^32 tries, and a stranger's takes 2^64.
     rows: Vec<Option<(RowName, SharedRow)>>,
+    /// The same of the events before the end of a request.
+    begun: Vec<Option<(RowName, SharedRow<Begun>)>>,
     /// Askers that their clients know of, by what they are known by.
     askers: Vec<u64>,
     /// Namespaces that are noted, by their hashes with their clients'.
@@ -29,44 +31,66 @@ impl<'c> Counter<'c> {
     /// A worker's.
     #[must_use]
     pub fn new(shared: &'c SharedLedger) -> Self {
-        Self { shared, rows: Vec::new(), askers: Vec::new(), namespaces: Vec::new() }
+        Self { shared, rows: Vec::new(), begun: Vec::new(), askers: Vec::new(), namespaces: Vec::new() }
     }
 
     /// Counts one event of a request. Returns the name of its row.
     pub fn observe(&mut self, request: &Request<'_>) -> RowName {
-        self.observe_with(None, request)
-    }
-
-    /// Counts the event of a request's arrival, if there is one, and another event of the request.
-    pub fn observe_with(&mut self, arrival: Option<&Request<'_>>, request: &Request<'_>) -> RowName {
-        // They share asker and question.
-        let is_other_row =
-            |arrival: &&Request<'_>| (arrival.answer, arrival.era) != (request.answer, request.era);
-        let other_row = arrival.filter(is_other_row);
-        if let Some(arrival) = other_row {
-            self.observe(arrival);
+        if request.is_before_end() {
+            self.begin(request, |begun| begun.add(request));
+            return RowName::of(request);
         }
-        let arrival = arrival.filter(|_| other_row.is_none());
         let name = RowName::of(request);
         let row = place_of(name.hash(), ROWS);
-        let asker = request.asker_key();
-        let asker_place = place_of(asker, ASKERS);
         if let Some(Some((own, known))) = self.rows.get(row)
             && *own == name
-            && self.askers[asker_place] == asker
-            && let Some(is_new_target) = known.count(|row| row.observe_with(arrival, request))
+            && self.is_noted(request)
+            && let Some(is_new_target) = known.count(|row| row.observe(request))
         {
             if is_new_target == Some(true) {
                 self.note_namespace(request);
             }
             return name;
         }
-        let own = self.shared.clients.observe_with(arrival, request, name);
+        let own = self.shared.clients.observe_in(request, name);
         self.rows.resize_with(ROWS, || None);
-        self.askers.resize(ASKERS, 0);
         self.rows[row] = own.map(|own| (name, own));
-        self.askers[asker_place] = asker;
+        self.note_asker(request);
         name
+    }
+
+    /// Counts the RequestReceived event of a request, and another event of the request that is next to it.
+    pub fn observe_with(&mut self, arrival: &Request<'_>, request: &Request<'_>) -> RowName {
+        self.begin(arrival, Begun::add_of_ended);
+        self.observe(request)
+    }
+
+    fn begin(&mut self, request: &Request<'_>, count: impl Fn(&mut Begun)) {
+        let name = RowName::of_begun(request);
+        let place = place_of(name.hash(), ROWS);
+        if let Some(Some((own, known))) = self.begun.get(place)
+            && *own == name
+            && self.is_noted(request)
+            && known.count(&count).is_some()
+        {
+            return;
+        }
+        let own = self.shared.clients.begin(request, name, count);
+        self.begun.resize_with(ROWS, || None);
+        self.begun[place] = own.map(|own| (name, own));
+        self.note_asker(request);
+    }
+
+    /// Whether the client of a request knows its asker.
+    fn is_noted(&self, request: &Request<'_>) -> bool {
+        let asker = request.asker_key();
+        self.askers.get(place_of(asker, ASKERS)) == Some(&asker)
+    }
+
+    fn note_asker(&mut self, request: &Request<'_>) {
+        self.askers.resize(ASKERS, 0);
+        let asker = request.asker_key();
+        self.askers[place_of(asker, ASKERS)] = asker;
     }
 
     /// Takes note of another copy of an event that was counted.

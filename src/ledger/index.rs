@@ -1,17 +1,24 @@
 //! Which row a request was counted in, by its audit ID: where several logs of the same servers are read, what one tells
 //! of a request is added to the row that another made of it.
 
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashSet};
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::parts::{PARTS, Parts};
 use super::{Flows, Items, Merge, Row};
+use crate::classify::Request;
 use crate::decode::klog::Apf;
 
 /// How many requests are remembered at most: 18 to 36 bytes each.
 const MAX_REQUESTS: usize = 1 << 24;
+
+/// How many rows are remembered of one audit ID and path. Clients may send an ID again and again.
+const MAX_ROWS: usize = 16;
+/// How many IDs of more than one row are remembered, of each part.
+const MAX_REPEATED: usize = MAX_REQUESTS / PARTS / MAX_ROWS;
 
 /// Requests by the hash of their audit ID and path.
 #[derive(Debug)]
@@ -20,49 +27,104 @@ pub struct Index {
     all: bool,
     /// Requests that traces tell something of.
     wanted: HashSet<u64, FxBuildHasher>,
-    parts: Parts<HashMap<u64, Place, FxBuildHasher>>,
+    parts: Parts<Part>,
 }
 
-/// Where a request was counted: in the access log or not, then the row. The audit log's is the least.
-type Place = (bool, u64);
+#[derive(Debug, Default)]
+struct Part {
+    /// Of each request one row, the least.
+    requests: HashMap<u64, Place, FxBuildHasher>,
+    /// The other rows, where several requests have one ID.
+    repeated: HashMap<u64, BTreeSet<Place>, FxBuildHasher>,
+}
+
+/// Where a request was counted. The audit log's rows come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    is_access: bool,
+    result: RequestResult,
+    row: u64,
+}
+
+/// What both logs say of a request, to tell apart those that have one ID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RequestResult {
+    status: u16,
+    /// Some bits of the user agent's hash.
+    agent: u16,
+}
+
+impl RequestResult {
+    /// That of a request.
+    #[must_use]
+    pub fn of(request: &Request<'_>) -> Self {
+        let [high, low, ..] = request.asker.agent_hash.to_be_bytes();
+        Self { status: request.status.unwrap_or(0), agent: u16::from_be_bytes([high, low]) }
+    }
+
+    /// In how much two results agree: the status decides before the user agent.
+    fn agreement(self, other: Self) -> (bool, bool) {
+        (self.status == other.status, self.agent == other.agent)
+    }
+}
 
 impl Index {
     /// An index of the audit log's requests if `all`, and of those that are wanted in either log.
     #[must_use]
     pub fn new(all: bool, wanted: impl Iterator<Item = u64>) -> Self {
-        Self { all, wanted: wanted.collect(), parts: Parts::new(HashMap::default) }
+        Self { all, wanted: wanted.collect(), parts: Parts::new(Part::default) }
     }
 
     /// Notes the row of a request.
-    pub fn note(&self, request: u64, row: u64, is_access: bool) {
+    pub fn note(&self, request: u64, row: u64, result: RequestResult, is_access: bool) {
         let is_asked = (self.all && !is_access) || self.wanted.contains(&request);
         if !is_asked {
             return;
         }
         let mut part = self.parts.of(request);
-        let full = part.len() >= MAX_REQUESTS / PARTS;
-        match part.get_mut(&request) {
-            Some(own) => *own = (*own).min((is_access, row)),
-            None if full => {}
+        let Part { requests, repeated } = &mut *part;
+        let noted = Place { is_access, result, row };
+        let full = requests.len() >= MAX_REQUESTS / PARTS;
+        let other = match requests.get_mut(&request) {
+            Some(own) if *own == noted => return,
+            Some(own) => {
+                let other = noted.max(*own);
+                *own = noted.min(*own);
+                other
+            }
+            None if full => return,
             None => {
-                part.insert(request, (is_access, row));
+                requests.insert(request, noted);
+                return;
+            }
+        };
+        if repeated.len() < MAX_REPEATED || repeated.contains_key(&request) {
+            let others = repeated.entry(request).or_default();
+            others.insert(other);
+            if others.len() > MAX_ROWS {
+                others.pop_last();
             }
         }
     }
 
-    /// The row in which the audit log's request was counted.
-    pub fn audited(&self, request: u64) -> Option<u64> {
-        self.parts.of(request).get(&request).filter(|(is_access, _)| !is_access).map(|(_, row)| *row)
+    /// The row in which the audit log's request was counted: of several with one ID, that whose result agrees best.
+    pub fn audited(&self, request: u64, result: RequestResult) -> Option<u64> {
+        let part = self.parts.of(request);
+        let least = part.requests.get(&request)?;
+        let others = part.repeated.get(&request).into_iter().flatten();
+        let audited = std::iter::once(least).chain(others).filter(|place| !place.is_access);
+        let best = audited.max_by_key(|place| (place.result.agreement(result), Reverse(**place)))?;
+        Some(best.row)
     }
 
     /// The row in which a request was counted, in whichever log.
     pub fn row(&self, request: u64) -> Option<u64> {
-        self.parts.of(request).get(&request).map(|(_, row)| *row)
+        self.parts.of(request).requests.get(&request).map(|place| place.row)
     }
 
     /// Whether there may be requests that found no room.
     pub fn is_full(&self) -> bool {
-        self.parts.each().any(|part| part.len() >= MAX_REQUESTS / PARTS)
+        self.parts.each().any(|part| part.requests.len() >= MAX_REQUESTS / PARTS)
     }
 }
 
@@ -111,20 +173,40 @@ impl Merge for Additions {
 mod tests {
     use super::*;
 
+    const OK: RequestResult = RequestResult { status: 200, agent: 1 };
+
     #[test]
     fn the_audit_logs_row_wins_in_any_order() {
         for order in [[(7, false), (8, true)], [(8, true), (7, false)]] {
             let index = Index::new(true, [1].into_iter());
             for (row, is_access) in order {
-                index.note(1, row, is_access);
+                index.note(1, row, OK, is_access);
             }
-            assert_eq!((index.audited(1), index.row(1)), (Some(7), Some(7)));
+            assert_eq!((index.audited(1, OK), index.row(1)), (Some(7), Some(7)));
         }
         let index = Index::new(false, [1].into_iter());
-        index.note(1, 8, true);
-        index.note(2, 9, false);
-        assert_eq!((index.audited(1), index.row(1), index.row(2)), (None, Some(8), None));
+        index.note(1, 8, OK, true);
+        index.note(2, 9, OK, false);
+        assert_eq!((index.audited(1, OK), index.row(1), index.row(2)), (None, Some(8), None));
         assert!(!index.is_full());
+    }
+
+    #[test]
+    fn requests_of_one_id_are_told_apart_by_status_and_user_agent_in_any_order() {
+        let results =
+            [(200, 1), (200, 2), (403, 1), (404, 3)].map(|(status, agent)| RequestResult { status, agent });
+        for order in [[0_u8, 1, 2, 3], [3, 1, 0, 2]] {
+            let index = Index::new(true, std::iter::empty());
+            for at in order {
+                index.note(1, u64::from(at), results[usize::from(at)], false);
+            }
+            for (row, result) in (0..).zip(results) {
+                assert_eq!(index.audited(1, result), Some(row));
+            }
+            // What the audit log says of the status decides before the user agent.
+            assert_eq!(index.audited(1, RequestResult { status: 403, agent: 9 }), Some(2));
+            assert_eq!(index.audited(1, RequestResult { status: 500, agent: 2 }), Some(1));
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod activity;
 pub mod apf;
+mod begun;
 pub mod bounded;
 pub mod client;
 pub mod clients;
@@ -33,6 +34,7 @@ pub mod waiting;
 
 pub use activity::{Activity, Gap};
 pub use apf::Flows;
+pub use begun::{Begun, ProductRows};
 pub use bounded::{Bounded, DistinctSet, Seat};
 pub use client::{Client, ClientKey, MAX_DISTINCT, MAX_PRODUCTS, MAX_SHAPES, Product};
 pub use clients::{Clients, MAX_CLIENTS};
@@ -41,7 +43,7 @@ pub use counts::{Deprecated, Items, Observed, Statuses};
 pub use etcd::{EtcdLines, EtcdLog};
 pub use exemplar::{Exemplar, Exemplars};
 pub use histogram::Histogram;
-pub use index::{Additions, Index};
+pub use index::{Additions, Index, RequestResult};
 pub use input::{InputCounts, SkipAt, SourceCounts};
 pub use lives::{Followed, Kept, Life};
 pub use load::{Busiest, Load, Step};

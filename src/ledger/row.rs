@@ -78,16 +78,6 @@ impl Row {
         self.rare.get_or_insert_default()
     }
 
-    /// Counts the event of a request's arrival, if there is one, and another event of the request. What it tells is as with
-    /// [`Row::observe`].
-    pub fn observe_with(&mut self, arrival: Option<&Request<'_>>, request: &Request<'_>) -> Option<bool> {
-        let is_new_target = self.observe(request);
-        if let Some(arrival) = arrival {
-            self.observe(arrival);
-        }
-        is_new_target
-    }
-
     /// Counts one event. Where that counts its target, tells whether it is one that the row is not known to have counted
     /// before.
     pub fn observe(&mut self, request: &Request<'_>) -> Option<bool> {
@@ -99,9 +89,8 @@ impl Row {
         }
         match request.stage {
             Stage::RequestReceived => self.arrive(request),
-            // A request whose authentication fails writes this stage alone, long-running or not.
-            Stage::ResponseStarted if request.status == Some(401) => is_new_target = Some(self.end(request)),
-            // Of no other request is its end not written.
+            Stage::ResponseStarted if request.is_unauthenticated() => is_new_target = Some(self.end(request)),
+            // Its end is written too.
             Stage::ResponseStarted if !request.question.long_running => {}
             Stage::ResponseStarted => {
                 if !request.begins_again {

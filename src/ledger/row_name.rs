@@ -1,6 +1,6 @@
 //! What a row is known by, beside its place in the ledger.
 
-use crate::classify::{Request, ShapeRef};
+use crate::classify::{Answer, Request, ShapeRef};
 
 /// The hashes that name a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,6 +19,12 @@ impl RowName {
             product: request.asker.product_hash,
             shape: ShapeRef::of(request).stable_hash(),
         }
+    }
+
+    /// The name of what counts the events of a request before its end: that of a row without a status.
+    pub(super) fn of_begun(request: &Request<'_>) -> Self {
+        let shape = ShapeRef { answer: Answer::Served, ..ShapeRef::of(request) };
+        Self { shape: shape.stable_hash(), ..Self::of(request) }
     }
 
     /// A hash that spreads rows.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::bounded::bar_of;
 use super::parts::Parts;
-use super::{Clients, MAX_CLIENTS, Merge, RowName, SharedRow};
+use super::{Begun, Clients, MAX_CLIENTS, Merge, RowName, SharedRow};
 use crate::classify::Request;
 
 /// All clients, spread over parts by their hashes; the first also has what is left of those that are not kept apart.
@@ -32,14 +32,19 @@ impl SharedClients {
         Self { parts: Parts::new(|| Clients::new(bound)), held: AtomicUsize::new(0), bound }
     }
 
-    /// As [`Clients::observe_with`].
-    pub(super) fn observe_with(
+    /// As [`Clients::observe_in`].
+    pub(super) fn observe_in(&self, request: &Request<'_>, name: RowName) -> Option<SharedRow> {
+        self.with_part(request, |clients| clients.observe_in(request, name))
+    }
+
+    /// As [`Clients::begin`].
+    pub(super) fn begin(
         &self,
-        arrival: Option<&Request<'_>>,
         request: &Request<'_>,
         name: RowName,
-    ) -> Option<SharedRow> {
-        self.with_part(request, |clients| clients.observe_with(arrival, request, name))
+        count: impl FnOnce(&mut Begun),
+    ) -> Option<SharedRow<Begun>> {
+        self.with_part(request, |clients| clients.begin(request, name, count))
     }
 
     /// As [`Clients::note_namespace`].
@@ -138,7 +143,7 @@ mod tests {
                     .into_parts()
                     .0
                     .into_iter()
-                    .map(|(_, row)| row.into_row())
+                    .map(|(_, row)| row.into_inner())
                     .map(|row| row.ended)
                     .sum()
             };

@@ -16,8 +16,8 @@ use crate::decode::{Decoder, Envelope, Foreign, Layers, Outcome, SkipReason};
 use crate::input::{Block, Place, Record, Source};
 use crate::k8s::{Event, Stage};
 use crate::ledger::{
-    Additions, Counter, Dedup, EtcdLines, Index, Ledger, Merge, Seen, ServerTimeline, SharedLedger, SkipAt,
-    SourceCounts, Waiting,
+    Additions, Counter, Dedup, EtcdLines, Index, Ledger, Merge, RequestResult, Seen, ServerTimeline,
+    SharedLedger, SkipAt, SourceCounts, Waiting,
 };
 
 /// What is done with what is read.
@@ -273,12 +273,14 @@ impl Counting<'_> {
         match pass {
             Pass::Join(_) | Pass::Etcd => {}
             Pass::Index(index) => {
-                if !event.audit_id.is_empty() {
+                // A request is where its end is counted.
+                if !event.audit_id.is_empty() && stage != Stage::RequestReceived {
                     let mut request = classifier.event(event, stage, place);
                     request.era = shared.timeline.era(place.source, request.received);
                     index.note(
                         request_hash(request.audit_id, request.uri),
                         Ledger::row_hash(&request),
+                        RequestResult::of(&request),
                         false,
                     );
                 }
@@ -319,7 +321,7 @@ impl Counting<'_> {
                     note(fate, &mut ledger.input);
                 }
                 if fates == [Fate::Counted; 2] {
-                    let row = audit.observe_with(Some(&arrival), &request);
+                    let row = audit.observe_with(&arrival, &request);
                     if shared.settings.patterns {
                         audit.follow(&request, row);
                     }

@@ -31,6 +31,10 @@ pub(super) fn lines(input: &Input, line: Line<'_>) {
         ),
     );
     let open = if input.open > 0 { format!(", {} still open", count(input.open)) } else { String::new() };
+    let unfinished = match input.unfinished {
+        0 => String::new(),
+        unfinished => format!(", and {} more without an end", count(unfinished)),
+    };
     let arrivals = if input.received_only {
         "; the log holds arrivals only, so there are no statuses, durations and rates"
     } else {
@@ -40,7 +44,7 @@ pub(super) fn lines(input: &Input, line: Line<'_>) {
         (Some(first), Some(last)) => format!(" from {} to {}", seconds(first), seconds(last)),
         _ => String::new(),
     };
-    line("", &format!("{}{open}{span}{arrivals}", counted(input.requests, "request")));
+    line("", &format!("{}{open}{unfinished}{span}{arrivals}", counted(input.requests, "request")));
     // The plain form needs no word.
     if input.formats.keys().any(|format| format != "audit") {
         line("", &format!("read as {}", by_name(&input.formats)));

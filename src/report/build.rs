@@ -1,5 +1,7 @@
 //! From a ledger to a report: verdicts, sums, order.
 
+use std::collections::HashSet;
+
 use rayon::prelude::*;
 
 use super::etcd_log::Etcd;
@@ -126,9 +128,13 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let gathered =
         gathered.reduce(Gathered::default, |all, Gathered { clients, sums }| all.with(clients, &sums));
     all.add(&gathered.sums);
+    let input = input::input(&ledger.input, context, &all);
     let mut clients: Vec<(usize, v1::Client)> = places.iter().copied().zip(gathered.clients).collect();
     clients.sort_unstable_by_key(|(place, _)| *place);
-    let clients: Vec<v1::Client> = clients.into_iter().map(|(_, client)| client).collect();
+    // A client without a request is worth a row only if a finding names it.
+    let named: HashSet<&str> = told.findings.iter().filter_map(|finding| finding.client.as_deref()).collect();
+    let is_told = |client: &v1::Client| client.counts.requests > 0 || named.contains(&*client.identity);
+    let clients: Vec<v1::Client> = clients.into_iter().map(|(_, client)| client).filter(is_told).collect();
     let totals = v1::Totals {
         counts: all.counts,
         latency: latency(&all.latency),
@@ -140,7 +146,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     v1::Report {
         schema_version: v1::SCHEMA_VERSION,
         kubetoll_version: env!("CARGO_PKG_VERSION").to_owned(),
-        input: input::input(&ledger.input, context, totals.counts.requests, all.open),
+        input,
         server: server(context),
         totals,
         finding_counts: told.counts,

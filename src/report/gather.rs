@@ -94,6 +94,11 @@ impl Builder<'_> {
         let (observed, certainty) = (observed(entry.fit), entry.certainty());
         let added = Added::of(std::mem::take(&mut entry.rows), self.received_only);
         let Added { requests, open, row, times, products, pattern, costs } = added;
+        sums.unfinished += row.received.saturating_sub(requests);
+        if requests == 0 {
+            sums.events_without_request += row.events;
+            return None;
+        }
         let statuses = statuses(&row, requests);
         let verb = key.verb.map_or("other", Verb::as_str);
         let counts = &mut sums.counts;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::build::{Context, file_name};
+use super::sums::Sums;
 use super::v1;
 use crate::decode::{Envelope, Foreign, Layers, SkipReason};
 use crate::input::Sources;
@@ -12,7 +13,7 @@ use crate::ledger::{InputCounts, SourceCounts};
 /// Files that are named where only some are.
 const NAMED_FILES: usize = 10;
 
-pub(super) fn input(counts: &InputCounts, context: &Context<'_>, requests: u64, open: u64) -> v1::Input {
+pub(super) fn input(counts: &InputCounts, context: &Context<'_>, sums: &Sums) -> v1::Input {
     let stages = [
         (Stage::RequestReceived, "RequestReceived"),
         (Stage::ResponseStarted, "ResponseStarted"),
@@ -44,8 +45,10 @@ pub(super) fn input(counts: &InputCounts, context: &Context<'_>, requests: u64, 
         not_joined: counts.not_joined,
         filtered: counts.filtered,
         duplicates: counts.duplicates,
-        requests,
-        open,
+        requests: sums.counts.requests,
+        open: sums.open,
+        unfinished: sums.unfinished,
+        events_without_request: sums.events_without_request,
         received_only: counts.received_only(),
         replaced_utf8: counts.replaced_utf8,
         foreign: by_kind(&counts.foreign),

@@ -82,6 +82,8 @@ pub(super) struct Sums {
     /// Received of the first event of what is not long-running.
     pub(super) first_answered: Option<i64>,
     pub(super) open: u64,
+    pub(super) unfinished: u64,
+    pub(super) events_without_request: u64,
     pub(super) costs: Costs,
 }
 
@@ -101,6 +103,8 @@ impl Sums {
         self.times.add(&other.times);
         self.add_span(other.span);
         self.open += other.open;
+        self.unfinished += other.unfinished;
+        self.events_without_request += other.events_without_request;
         self.costs.add(&other.costs);
     }
 

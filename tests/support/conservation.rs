@@ -20,7 +20,8 @@ pub fn check(report: &Report) {
     assert_eq!(input.events, input.events_by_stage.values().sum::<u64>(), "every event has a stage");
     let shapes = || report.clients.iter().flat_map(|client| &client.shapes);
     let events: u64 = shapes().map(|shape| shape.events).sum();
-    let elsewhere = input.filtered + input.duplicates + input.joined + input.not_joined;
+    let elsewhere =
+        input.filtered + input.duplicates + input.joined + input.not_joined + input.events_without_request;
     assert_eq!(input.events, events + elsewhere, "every event is counted once, or it is said why not");
     let totals = &report.totals.counts;
     assert_eq!(input.requests, totals.requests);
@@ -160,7 +161,7 @@ fn check_peaks(totals: &Totals) {
 
 fn check_shape(shape: &Shape) {
     let name = format!("{} {:?} {}", shape.verb, shape.resource, shape.parameters);
-    assert!(shape.events > 0, "{name}: a shape comes from an event");
+    assert!(shape.requests > 0, "{name}: a shape has a request");
     // A request may leave no event but its end, and an arrival is no request where there are ends.
     assert!(shape.requests <= shape.events, "{name}");
     assert_eq!(shape.requests, all(&shape.statuses), "{name}");

@@ -12,8 +12,8 @@ use kubetoll::input::{Framing, Place};
 use kubetoll::k8s::request_info::Method;
 use kubetoll::k8s::user_agent::{Form, stated_version};
 use kubetoll::k8s::{Event, KubeVersion, Product, Stage};
-use kubetoll::ledger::Ledger;
 use kubetoll::ledger::exemplar::shown_uri;
+use kubetoll::ledger::{Ledger, ProductRows};
 
 use super::same::{difference, json};
 use super::{conservation, run};
@@ -68,10 +68,10 @@ fn one_event(event: &Event<'_>) {
         let (products, rest) = client.products.into_parts();
         assert!(products.len() == 1 && rest.is_none(), "and of the same product");
         for (_, product) in products {
-            let (rows, rest) = product.rows.into_parts();
+            let ProductRows { rows, rest } = ProductRows::of(product, false);
             assert!(rows.len() == 1 && rest.is_none(), "and of the same shape");
             for (_, row) in rows {
-                assert_eq!(row.into_row().events, 2);
+                assert_eq!(row.events, 2);
             }
         }
     }

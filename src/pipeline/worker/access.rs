@@ -7,7 +7,7 @@ use crate::decode::Layers;
 use crate::decode::klog::{AccessLine, Apf};
 use crate::input::Place;
 use crate::ledger::input::widened;
-use crate::ledger::{Index, Ledger};
+use crate::ledger::{Index, Ledger, RequestResult};
 
 /// How many bytes of lines wait at most.
 const ROOM: usize = 1 << 25;
@@ -76,7 +76,8 @@ impl Counting<'_> {
         }
         let mut request = self.classifier.line(line, written, place);
         request.era = self.shared.timeline.era(place.source, request.received);
-        index.note(request_hash(&line.audit_id, &line.uri), Ledger::row_hash(&request), true);
+        let (row, result) = (Ledger::row_hash(&request), RequestResult::of(&request));
+        index.note(request_hash(&line.audit_id, &line.uri), row, result, true);
     }
 
     /// Takes note of what each line says, whether it counts or not.
@@ -111,7 +112,7 @@ impl Counting<'_> {
             return;
         };
         let hash = (!line.audit_id.is_empty()).then(|| request_hash(&line.audit_id, &line.uri));
-        match hash.and_then(|hash| index.audited(hash)) {
+        match hash.and_then(|hash| index.audited(hash, RequestResult::of(&request))) {
             Some(row) if is_new => {
                 // What a filter leaves out was counted as that, and still tells of the audit log's request.
                 let wanted = settings.filter.is_empty() || settings.filter.pass(&request);

@@ -36,6 +36,12 @@ pub struct Input {
     pub requests: u64,
     /// Long-running requests that were not seen to end.
     pub open: u64,
+    /// Requests that were received and not seen to end, long-running ones that are open left out. 0 where the log has no
+    /// RequestReceived events.
+    pub unfinished: u64,
+    /// Of the events, those of unfinished requests of which no other request of the same client and shape is counted: they
+    /// are in no shape.
+    pub events_without_request: u64,
     /// The log holds arrivals only (stage RequestReceived), which are counted as requests; it tells no status, no
     /// duration and no rate.
     pub received_only: bool,
