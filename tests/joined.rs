@@ -202,6 +202,84 @@ fn the_two_lines_of_a_request_count_once() {
     }
 }
 
+/// A RequestReceived event of an event's request.
+fn received(event: &Event) -> String {
+    let mut received = event.value.clone();
+    received["stage"] = "RequestReceived".into();
+    received["stageTimestamp"] = received["requestReceivedTimestamp"].clone();
+    let fields = received.as_object_mut().expect("an event");
+    fields.remove("responseStatus");
+    fields.remove("annotations");
+    format!("{received}\n")
+}
+
+/// An event with another field.
+fn with(event: &Event, path: &str, value: Value) -> Event {
+    let mut changed = event.value.clone();
+    *changed.pointer_mut(path).expect("a field") = value;
+    Event { line: format!("{changed}\n"), value: changed }
+}
+
+/// Identity, status classes and seats of each shape.
+fn shapes(report: &Value) -> Vec<(String, Value, Value)> {
+    let clients = report["clients"].as_array().expect("clients").iter();
+    let shapes = clients.flat_map(|client| {
+        let shapes = client["shapes"].as_array().expect("shapes").iter();
+        shapes.map(|shape| (client["identity"].to_string(), shape.clone()))
+    });
+    let mut shapes: Vec<_> = shapes
+        .map(|(identity, shape)| {
+            let flows = shape["priorityAndFairness"].as_array().cloned().unwrap_or_default();
+            let seats: u64 = flows.iter().map(|flow| flow["seats"].as_u64().expect("seats")).sum();
+            (identity, shape["statuses"]["2xx"].clone(), json!(seats))
+        })
+        .collect();
+    shapes.sort_by_key(|(identity, served, _)| (identity.clone(), served.to_string()));
+    shapes
+}
+
+#[test]
+fn seats_go_to_the_shape_of_the_status_in_any_order() {
+    let events = recorded();
+    let list = events.iter().find(|event| text(&event.value, "verb") == "list").expect("a list");
+    let refused = with(list, "/responseStatus/code", json!(403));
+    // Both have one ID: the client chose it.
+    let served =
+        with(&with(list, "/user/username", json!("other")), "/auditID", refused.value["auditID"].clone());
+    let lines = [received(&refused), access(&refused.value, 0), refused.line.clone(), served.line.clone()];
+    let served_line = access(&served.value, 500_000).replace("apf_iseats=3", "apf_iseats=5");
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]] {
+        let mut log: String = order.map(|at| lines[at].as_str()).concat();
+        log.push_str(&served_line);
+        let dir = Dir::with(&[("a.log", log.as_bytes())]);
+        let report = dir.report(&["a.log", "--year", "2026"]);
+        let found: Vec<(Value, Value)> =
+            shapes(&report).into_iter().map(|(_, served, seats)| (served, seats)).collect();
+        assert!(found.contains(&(json!(0), json!(3))), "{found:?}");
+        assert!(found.contains(&(json!(1), json!(5))), "{found:?}");
+        assert_eq!(found.len(), 2, "a shape has a request");
+    }
+}
+
+#[test]
+fn of_two_lines_the_one_with_seats_is_heard() {
+    let events = recorded();
+    let event = &events[0].value;
+    let (first, second) = (access(event, 0), access(event, 800));
+    let without_seats = |line: &str| {
+        let (head, tail) = line.split_once(" apf_pl").expect("seats");
+        format!("{head} {}", &tail[tail.find("resp=").expect("a status")..])
+    };
+    for lines in [[without_seats(&first), second.clone()], [first.clone(), without_seats(&second)]] {
+        let dir = Dir::with(&[("a.log", events[0].line.as_bytes()), ("b.log", lines.concat().as_bytes())]);
+        for paths in [["b.log", "--year"], [".", "--year"]] {
+            let report = dir.report(&[paths[0], paths[1], "2026"]);
+            assert_eq!(count(&report["input"]["requests"]), 1);
+            assert_eq!(seats(&clients(&report, |_| true)), 3);
+        }
+    }
+}
+
 #[test]
 fn what_filters_leave_out_is_counted_as_that_alone() {
     let (events, audit, lines) = logs();

@@ -192,6 +192,13 @@ impl Fingerprints {
     }
 }
 
+/// Whether two lines of an access log that share an ID are of one request: see [`Fingerprints::moments`].
+#[must_use]
+pub fn is_same_moment(one: Option<i64>, other: Option<i64>) -> bool {
+    let moment = |written: Option<i64>| written.map_or(0, |written| written.div_euclid(SAME_MOMENT));
+    moment(one).abs_diff(moment(other)) <= 1
+}
+
 /// Adds what an event says of its own stage and of the answer.
 fn add_end(hash: &mut impl Hasher, event: &Event<'_>) {
     add_stage(hash, &event.stage_name, event.stage_timestamp.as_bytes());

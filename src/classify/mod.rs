@@ -21,7 +21,7 @@ pub mod witness;
 pub use asker::{Asker, ClientRef};
 pub use classifier::Classifier;
 pub use event::{Measured, Request};
-pub use fingerprint::{Fingerprints, request_hash};
+pub use fingerprint::{Fingerprints, is_same_moment, request_hash};
 pub use instance::{By, Instance};
 pub use namespace::namespace_hash;
 pub use question::Question;

@@ -2,7 +2,7 @@
 //! latency: the one written first counts, whichever is read first.
 
 use super::{Counting, Fate, Pass, date, note, observe};
-use crate::classify::request_hash;
+use crate::classify::{is_same_moment, request_hash};
 use crate::decode::Layers;
 use crate::decode::klog::{AccessLine, Apf};
 use crate::input::Place;
@@ -64,6 +64,16 @@ impl Counting<'_> {
     /// Counts the lines of one client's request, or of several that have the same ID.
     pub(super) fn settle(&mut self, print: u64, mut lines: Vec<Held>) {
         lines.sort_by(|one, other| one.rank().cmp(&other.rank()));
+        // Of the two lines of a request, one may lack what API Priority and Fairness did.
+        for at in 1..lines.len() {
+            let (before, after) = lines.split_at_mut(at);
+            if let (Some(first), Some(second)) = (before.last_mut(), after.first_mut())
+                && first.line.apf.is_none()
+                && is_same_moment(first.written, second.written)
+            {
+                first.line.apf = second.line.apf.take();
+            }
+        }
         for Held { line, written, place } in &lines {
             let is_new = self.shared.seen.insert_one_of(self.shared.prints.moments(print, *written));
             self.count_access(line, *written, *place, is_new);
