@@ -20,6 +20,8 @@ pub struct Measured {
     pub etcd: Option<u64>,
     /// Objects were decoded that etcd returned to a list.
     pub decoded: bool,
+    /// Microseconds in admission webhooks.
+    pub webhooks: u64,
 }
 
 /// A deprecated API version.
@@ -199,6 +201,10 @@ fn measured(annotations: &Annotations<'_>) -> Option<Measured> {
         total: go_duration::parse_micros(&annotations.total)?,
         etcd: go_duration::parse_micros(&annotations.etcd),
         decoded: !annotations.decode_response_object.is_empty(),
+        webhooks: [&annotations.mutating_webhook, &annotations.validating_webhook]
+            .into_iter()
+            .filter_map(|webhooks| go_duration::parse_micros(webhooks))
+            .fold(0, u64::saturating_add),
     })
 }
 
@@ -243,12 +249,14 @@ mod tests {
                 r#"{{"auditID":"a","stage":"{stage}","verb":"get","requestURI":"/healthz",
                 "requestReceivedTimestamp":"2024-01-01T00:00:00.000000Z",
                 "stageTimestamp":"2024-01-01T00:00:01.500000Z",
-                "annotations":{{"apiserver.latency.k8s.io/total":"1.5s"}}}}"#
+                "annotations":{{"apiserver.latency.k8s.io/total":"1.5s",
+                "apiserver.latency.k8s.io/mutating-webhook":"800ms",
+                "apiserver.latency.k8s.io/validating-webhook":"100.5ms"}}}}"#
             )
         };
         with(&json("ResponseComplete"), |request| {
             assert_eq!(request.micros, Some(1_500_000));
-            let measured = Measured { total: 1_500_000, etcd: None, decoded: false };
+            let measured = Measured { total: 1_500_000, etcd: None, decoded: false, webhooks: 900_500 };
             assert_eq!(request.measured, Some(measured));
         });
         with(&json("ResponseStarted"), |request| {

@@ -152,6 +152,12 @@ pub struct Annotations<'a> {
     /// Decoding of objects that etcd returned to a LIST (1.30+).
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/decode-response-object")]
     pub decode_response_object: Text<'a>,
+    /// All mutating admission webhooks; absent if none was called.
+    #[serde(borrow, default, rename = "apiserver.latency.k8s.io/mutating-webhook")]
+    pub mutating_webhook: Text<'a>,
+    /// All validating admission webhooks; absent if none was called.
+    #[serde(borrow, default, rename = "apiserver.latency.k8s.io/validating-webhook")]
+    pub validating_webhook: Text<'a>,
     /// `true` for a request of an API version that is deprecated.
     ///
     /// Source: k8s.io/apiserver `pkg/endpoints/metrics/metrics.go:deprecatedAnnotationKey`.

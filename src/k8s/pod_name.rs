@@ -27,9 +27,36 @@ pub fn workload(pod: &str) -> &str {
     }
 }
 
+/// The name of the `ReplicaSet` that made a pod, if the pod's name looks like one of a `ReplicaSet` of a Deployment.
+#[must_use]
+pub fn replica_set(pod: &str) -> Option<&str> {
+    let (set, last) = pod.rsplit_once('-')?;
+    let (_, hash) = set.rsplit_once('-')?;
+    let is_hash = (6..=10).contains(&hash.len()) && is_generated(hash);
+    // A CronJob's Jobs are named by the minute: all digits.
+    let is_minute = hash.bytes().all(|byte| byte.is_ascii_digit());
+    (last.len() == 5 && is_generated(last) && is_hash && !is_minute).then_some(set)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_names_of_a_replica_sets_pods_name_one() {
+        assert_eq!(replica_set("web-6d4cf56db6-x2x8q"), Some("web-6d4cf56db6"));
+        for pod in [
+            "nightly-28412345-b8xqz",
+            "nightly-28456789-b8xqz",
+            "node-agent-zk7wp",
+            "db-0",
+            "single",
+            "",
+            "-",
+        ] {
+            assert_eq!(replica_set(pod), None, "{pod}");
+        }
+    }
 
     #[test]
     fn generated_endings_are_left_out() {

@@ -82,6 +82,10 @@ pub struct Observed {
     pub etcd_micros: u64,
     /// Whole time of the measured requests, in microseconds.
     pub total_micros: u64,
+    /// Time spent in admission webhooks, in microseconds.
+    pub webhook_micros: u64,
+    /// Requests with a measurement that spent half of their time or more in admission webhooks.
+    pub mostly_webhooks: u64,
 }
 
 impl Observed {
@@ -94,6 +98,8 @@ impl Observed {
         }
         self.etcd_micros = self.etcd_micros.saturating_add(measured.etcd.unwrap_or(0));
         self.total_micros = self.total_micros.saturating_add(measured.total);
+        self.webhook_micros = self.webhook_micros.saturating_add(measured.webhooks);
+        self.mostly_webhooks += u64::from(measured.webhooks > 0 && measured.webhooks >= measured.total / 2);
     }
 
     /// Requests with a measurement.
@@ -110,6 +116,8 @@ impl Merge for Observed {
         self.decoded += other.decoded;
         self.etcd_micros = self.etcd_micros.saturating_add(other.etcd_micros);
         self.total_micros = self.total_micros.saturating_add(other.total_micros);
+        self.webhook_micros = self.webhook_micros.saturating_add(other.webhook_micros);
+        self.mostly_webhooks += other.mostly_webhooks;
     }
 }
 

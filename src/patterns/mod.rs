@@ -7,6 +7,7 @@ pub mod chain;
 pub mod herd;
 pub mod informer;
 pub mod polling;
+pub mod restarts;
 #[cfg(test)]
 mod tests;
 pub mod watching;
@@ -20,6 +21,8 @@ pub use chain::Chains;
 pub use herd::{Asks, Herds};
 pub use informer::Informers;
 pub use polling::Polling;
+pub use restarts::Restarts;
+use restarts::{Process, Ran};
 pub use watching::Watching;
 
 use crate::ledger::lives::Lives;
@@ -47,6 +50,8 @@ pub struct Pattern {
     pub chains: Chains,
     /// Lives of watches.
     pub watching: Watching,
+    /// Starts of a process, and the watches that it holds open.
+    pub restarts: Restarts,
 }
 
 impl Merge for Pattern {
@@ -65,6 +70,7 @@ impl Pattern {
         self.herds.merge_from(&other.herds);
         self.chains.merge(other.chains);
         self.watching.merge(other.watching);
+        self.restarts.merge(other.restarts);
     }
 }
 
@@ -195,11 +201,13 @@ struct Instances {
     life: Life,
     /// When the last of its watches began that was followed, if not all were.
     watched_until: Option<i64>,
+    /// When it ran, as far as its informers show.
+    ran: Option<Ran>,
 }
 
 impl Instances {
     fn of(life: Life) -> Self {
-        Self { life, watched_until: None }
+        Self { life, watched_until: None, ran: None }
     }
 
     fn client(&self) -> (u64, u64) {
@@ -288,6 +296,8 @@ fn of_one_client(instances: &mut [Instances], log_end: i64) -> ((u64, u64), Rows
         reads.add(u32::try_from(index).unwrap_or(u32::MAX), &one.life.records);
     }
     reads.tell(&mut rows);
+    let ran = instances.iter().filter_map(|one| Some((&one.life.instance, one.ran?)));
+    restarts::tell_replaced(ran, &mut rows);
     (name, rows)
 }
 
@@ -302,12 +312,14 @@ fn of_one_instance(one: &mut Instances, log_end: i64, rows: &mut Rows) {
     for ask in asks {
         rows.of(ask).instances += 1;
     }
+    let mut process = Process::default();
     for of_target in one.life.records.chunk_by(|a, b| a.target == b.target) {
-        of_one_target(one, of_target, log_end, rows);
+        of_one_target(one, of_target, log_end, rows, &mut process);
     }
+    one.ran = process.tell(rows);
 }
 
-fn of_one_target(one: &Instances, records: &[Record], log_end: i64, rows: &mut Rows) {
+fn of_one_target(one: &Instances, records: &[Record], log_end: i64, rows: &mut Rows, process: &mut Process) {
     let instance = &one.life.instance;
     let reads = chain::reads(records);
     let watches = watching::watches(records);
@@ -318,4 +330,5 @@ fn of_one_target(one: &Instances, records: &[Record], log_end: i64, rows: &mut R
     watching::tell(instance, &watches, log_end, rows);
     informer::tell(instance, &reads, &watches, &fates, rows);
     polling::tell(instance, &reads, &fates, rows);
+    process.add(&reads, &fates, &watches, log_end);
 }

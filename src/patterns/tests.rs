@@ -261,7 +261,7 @@ fn what_comes_after_the_watches_that_were_followed_is_not_told() {
     let done: Vec<Did> =
         [list(0), watch(200, 300_000)].into_iter().chain((1..9).map(|n| list(n * 600_000))).collect();
     let alone = |watched_until| {
-        let one = Instances { life: life("a", &done), watched_until };
+        let one = Instances { life: life("a", &done), watched_until, ran: None };
         told(vec![one])[&LIST].polling.alone
     };
     assert_eq!((alone(None), alone(Some(200_000)), alone(Some(i64::MIN))), (8, 0, 0));

@@ -141,6 +141,16 @@ pub(super) const COUNTS: &[Name<Get>] = counts! {
         |pattern| pattern.watching.most_at_once;
     "doubledInstances", "Pods or nodes that had more than one such WATCH at once.",
         |pattern| pattern.watching.doubled_instances;
+    "mostOpenWatches", "The most WATCHes of any collection that one instance held open at the same time.",
+        |pattern| pattern.restarts.most_open;
+    "mostStarts", "The most times within 60 minutes that one instance started: its informers began together, and it had held no WATCH for some seconds.",
+        |pattern| pattern.restarts.most_starts;
+    "startInformers", "Informers that such a start begins, the most.",
+        |pattern| pattern.restarts.informers;
+    "restartedInstances", "Instances that started three times or more within 60 minutes.",
+        |pattern| pattern.restarts.instances;
+    "replacedPods", "The most pods of one ReplicaSet that started one after another: eight or more, and five for each that ran at the same time. 0 if there are none.",
+        |pattern| pattern.restarts.replaced_pods;
     "fallbacks", "WATCHes with sendInitialEvents that were refused, with a LIST of the same after them.",
         |pattern| pattern.watching.fallbacks;
 };

@@ -316,6 +316,30 @@ const OF_ROWS: &[Name<Get>] = &[
         },
     },
     Name {
+        name: "measuredSlow",
+        kind: Int,
+        doc: "Requests of more than 500 ms with latency annotations.",
+        get: |group| Value::count(group.sum(|row| row.rare().observed.measured())),
+    },
+    Name {
+        name: "slowMillis",
+        kind: Int,
+        doc: "Time of these requests, as the server measured it, in milliseconds.",
+        get: |group| Value::count(group.sum(|row| row.rare().observed.total_micros) / 1_000),
+    },
+    Name {
+        name: "webhookMillis",
+        kind: Int,
+        doc: "Time of these requests in mutating and validating admission webhooks, in milliseconds.",
+        get: |group| Value::count(group.sum(|row| row.rare().observed.webhook_micros) / 1_000),
+    },
+    Name {
+        name: "mostlyWebhooks",
+        kind: Int,
+        doc: "Of these requests, those that spent half of their time or more in admission webhooks.",
+        get: |group| Value::count(group.sum(|row| row.rare().observed.mostly_webhooks)),
+    },
+    Name {
         name: "etcdSlowReads",
         kind: Int,
         doc: "Slow reads in etcd's own log (`--etcd-log`) during which LISTs of the group that may have read the collection from etcd were under way; 0 without that log.",

@@ -166,9 +166,7 @@ impl Fields {
                 undo(&mut extra.node_name)?;
             }
         }
-        let AnnotationFields { total, etcd, decode_response_object, deprecated, truncated, removed_release } =
-            &mut self.annotations;
-        for annotation in [total, etcd, decode_response_object, deprecated, truncated, removed_release] {
+        for annotation in self.annotations.each_mut() {
             undo(annotation)?;
         }
         Some(())
@@ -213,6 +211,8 @@ impl Fields {
                 total: of(own.total),
                 etcd: of(own.etcd),
                 decode_response_object: of(own.decode_response_object),
+                mutating_webhook: of(own.mutating_webhook),
+                validating_webhook: of(own.validating_webhook),
                 deprecated: of(own.deprecated),
                 truncated: of(own.truncated),
                 removed_release: of(own.removed_release),

@@ -112,6 +112,8 @@ pub(super) struct AnnotationFields {
     pub total: Span,
     pub etcd: Span,
     pub decode_response_object: Span,
+    pub mutating_webhook: Span,
+    pub validating_webhook: Span,
     pub deprecated: Span,
     pub truncated: Span,
     pub removed_release: Span,
@@ -119,11 +121,32 @@ pub(super) struct AnnotationFields {
 
 impl AnnotationFields {
     /// Whether one of them is there and says anything.
-    pub fn are_some(&self) -> bool {
-        let Self { total, etcd, decode_response_object, deprecated, truncated, removed_release } = self;
-        [total, etcd, decode_response_object, deprecated, truncated, removed_release]
-            .into_iter()
-            .any(|span| span.start < span.end)
+    pub fn are_some(mut self) -> bool {
+        self.each_mut().into_iter().any(|span| span.start < span.end)
+    }
+
+    /// All of them.
+    pub fn each_mut(&mut self) -> [&mut Span; 8] {
+        let Self {
+            total,
+            etcd,
+            decode_response_object,
+            mutating_webhook,
+            validating_webhook,
+            deprecated,
+            truncated,
+            removed_release,
+        } = self;
+        [
+            total,
+            etcd,
+            decode_response_object,
+            mutating_webhook,
+            validating_webhook,
+            deprecated,
+            truncated,
+            removed_release,
+        ]
     }
 }
 
@@ -336,6 +359,8 @@ pub(super) fn annotations(scan: &mut Scan<'_>) -> Option<AnnotationFields> {
             b"apiserver.latency.k8s.io/decode-response-object" => {
                 (2, &mut annotations.decode_response_object)
             }
+            b"apiserver.latency.k8s.io/mutating-webhook" => (6, &mut annotations.mutating_webhook),
+            b"apiserver.latency.k8s.io/validating-webhook" => (7, &mut annotations.validating_webhook),
             b"k8s.io/deprecated" => (3, &mut annotations.deprecated),
             b"audit.k8s.io/truncated" => (4, &mut annotations.truncated),
             b"k8s.io/removed-release" => (5, &mut annotations.removed_release),

@@ -1,0 +1,315 @@
+//! Processes that start again and again, and how many watches one process holds open: what one instance does over all
+//! collections.
+
+use compact_str::CompactString;
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use super::chain::Read;
+use super::informer::{Cause, Fate};
+use super::watching::Watch;
+use super::{Rows, SECOND, most_in_an_hour};
+use crate::classify::{By, Instance};
+use crate::k8s::pod_name;
+use crate::ledger::Merge;
+use crate::ledger::lives::Came;
+
+/// Informers of one process that begin within this time, in microseconds, are of one start.
+const START: i64 = 60 * SECOND;
+/// An informer that begins so soon after another of the same collection, in microseconds, is of the same start.
+const TWICE: i64 = 5 * SECOND;
+/// For so long, in microseconds, a process of several informers held no watch before it started again. Clients that list
+/// after each watch do so at once.
+const DOWN: i64 = 3 * SECOND;
+/// The same for a process with one informer, or whose watches had ended at once: it may be a client that lists again.
+/// Kubelets wait 10 s before the second restart of a container.
+const DOWN_IN_DOUBT: i64 = 8 * SECOND;
+/// A start begins at least this percent of the informers that the fullest start of the process has.
+const FULL_PERCENT: usize = 60;
+/// What a process has started less often than this is no restart loop, in starts.
+const OFTEN: u64 = 3;
+/// A watch counts as open from so long after its begin, in microseconds: a client often opens a new one before the server
+/// has noticed that the old connection is gone.
+const SETTLED: i64 = 15 * SECOND;
+/// Pods that a `ReplicaSet` must have had, in all and for each that ran at the same time, for new ones to replace failed ones.
+/// Drains of nodes move a pod two or three times.
+const REPLACED: u64 = 8;
+const REPLACED_EACH: u64 = 5;
+
+/// What one process does over all collections.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Restarts {
+    /// The most starts of one instance within an hour.
+    pub most_starts: u64,
+    /// The informers that the fullest start of that instance has.
+    pub informers: u64,
+    /// Instances that started three times or more within an hour.
+    pub instances: u64,
+    /// The most pods of one `ReplicaSet` that replaced each other, each with a start of its own.
+    pub replaced_pods: u64,
+    /// The most watches that one instance held open at the same time.
+    pub most_open: u64,
+}
+
+impl Merge for Restarts {
+    fn merge(&mut self, other: Self) {
+        let starts = |restarts: &Self| (restarts.most_starts, restarts.informers);
+        (self.most_starts, self.informers) = starts(self).max(starts(&other));
+        self.instances += other.instances;
+        self.replaced_pods = self.replaced_pods.max(other.replaced_pods);
+        self.most_open = self.most_open.max(other.most_open);
+    }
+}
+
+/// An informer began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Begin {
+    at: i64,
+    target: usize,
+    ask: u32,
+    /// The watch before it had ended at once.
+    lost: bool,
+}
+
+/// Informers that began together.
+#[derive(Debug)]
+struct Together {
+    from: i64,
+    /// When each began, by target.
+    targets: HashMap<usize, i64, FxBuildHasher>,
+    lost: usize,
+}
+
+/// What an instance did, gathered target by target.
+#[derive(Debug, Default)]
+pub(super) struct Process {
+    targets: usize,
+    begins: Vec<Begin>,
+    /// Watches that were served: when each began, when it ended, and its shape.
+    watches: Vec<(i64, i64, u32)>,
+}
+
+/// When a pod ran, as far as its informers show, and the shape of one of its first requests.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ran {
+    from: i64,
+    to: i64,
+    ask: u32,
+}
+
+impl Process {
+    /// Adds the reads and watches of another target.
+    pub(super) fn add(&mut self, reads: &[Read], fates: &[Fate], watches: &[Watch], log_end: i64) {
+        let target = self.targets;
+        self.targets += 1;
+        let mut ends: Vec<(i64, Came)> =
+            watches.iter().filter_map(|watch| Some((watch.end?, watch.came))).collect();
+        ends.sort_unstable();
+        // A client whose watch was refused lists again: it has not ended.
+        let was_refused = |at: i64| {
+            let before = ends.partition_point(|(end, _)| *end <= at);
+            before.checked_sub(1).is_some_and(|last| ends[last].1 != Came::Served)
+        };
+        for (read, fate) in reads.iter().zip(fates) {
+            let lost = matches!(fate, Fate::Relist(Cause::Expired));
+            if matches!(fate, Fate::Start | Fate::Relist(_)) && !was_refused(read.at) {
+                self.begins.push(Begin { at: read.at, target, ask: read.ask, lost });
+            }
+        }
+        let served = || watches.iter().filter(|watch| watch.came == Came::Served);
+        let streamed = served().filter(|watch| watch.asks_initial_events);
+        let begins = streamed.map(|watch| Begin { at: watch.at, target, ask: watch.ask, lost: false });
+        self.begins.extend(begins);
+        self.watches.extend(served().map(|watch| (watch.at, watch.gone.unwrap_or(log_end), watch.ask)));
+    }
+
+    /// Tells of the starts and of the watches. Returns when the process ran, if it has informers.
+    pub(super) fn tell(mut self, rows: &mut Rows) -> Option<Ran> {
+        self.begins.sort_unstable();
+        let most_open = self.most_open();
+        for ask in distinct(self.watches.iter().map(|(.., ask)| *ask)) {
+            rows.of(ask).restarts.merge(Restarts { most_open, ..Restarts::default() });
+        }
+        let first = *self.begins.first()?;
+        let (starts, informers) = self.starts();
+        let most_starts = most_in_an_hour(starts.iter().copied());
+        let asks = distinct(self.begins.iter().map(|begin| begin.ask));
+        if most_starts >= OFTEN {
+            rows.of(asks[0]).restarts.instances += 1;
+        }
+        for ask in asks {
+            rows.of(ask).restarts.merge(Restarts { most_starts, informers, ..Restarts::default() });
+        }
+        let ends = self.watches.iter().map(|(_, end, _)| *end);
+        Some(Ran { from: first.at, to: ends.max().unwrap_or(first.at), ask: first.ask })
+    }
+
+    fn most_open(&self) -> u64 {
+        most_at_once(self.watches.iter().map(|(from, to, _)| (from + SETTLED, *to)))
+    }
+
+    /// When the process started, and how many informers its fullest start has.
+    fn starts(&self) -> (Vec<i64>, u64) {
+        let mut groups: Vec<Together> = Vec::new();
+        for begin in &self.begins {
+            match groups.last_mut().filter(|group| begin.at - group.from <= START) {
+                Some(group) if group.targets.get(&begin.target).is_none_or(|at| begin.at - at <= TWICE) => {
+                    group.targets.insert(begin.target, begin.at);
+                    group.lost += usize::from(begin.lost);
+                }
+                _ => groups.push(Together {
+                    from: begin.at,
+                    targets: HashMap::from_iter([(begin.target, begin.at)]),
+                    lost: usize::from(begin.lost),
+                }),
+            }
+        }
+        let fullest = groups.iter().map(|group| group.targets.len()).max().unwrap_or(0);
+        let full = groups.iter().filter(|group| group.targets.len() * 100 >= fullest * FULL_PERCENT);
+        let full = full.map(|group| {
+            let in_doubt = fullest == 1 || group.lost * 2 > group.targets.len();
+            (group.from, if in_doubt { DOWN_IN_DOUBT } else { DOWN })
+        });
+        (self.after_silence(full), fullest as u64)
+    }
+
+    /// Those timestamps, ascending, at which no watch was open, nor had been for so long.
+    fn after_silence(&self, timestamps: impl Iterator<Item = (i64, i64)>) -> Vec<i64> {
+        let mut watches: Vec<(i64, i64)> = self.watches.iter().map(|(from, to, _)| (*from, *to)).collect();
+        watches.sort_unstable();
+        let (mut begun, mut last_end) = (0, i64::MIN);
+        timestamps
+            .filter(|(at, down)| {
+                while let Some((_, to)) = watches.get(begun).filter(|(from, _)| from < at) {
+                    last_end = last_end.max(*to);
+                    begun += 1;
+                }
+                last_end.saturating_add(*down) <= *at
+            })
+            .map(|(at, _)| at)
+            .collect()
+    }
+}
+
+fn distinct(asks: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut asks: Vec<u32> = asks.collect();
+    asks.sort_unstable();
+    asks.dedup();
+    asks
+}
+
+/// The most intervals that hold one timestamp.
+fn most_at_once(intervals: impl Iterator<Item = (i64, i64)>) -> u64 {
+    // Of two edges at one timestamp an end comes first.
+    let edges = intervals.filter(|(from, to)| from < to).flat_map(|(from, to)| [(from, true), (to, false)]);
+    let mut edges: Vec<(i64, bool)> = edges.collect();
+    edges.sort_unstable();
+    let (mut open, mut most) = (0_u64, 0);
+    for (_, begins) in edges {
+        open = if begins { open + 1 } else { open - 1 };
+        most = most.max(open);
+    }
+    most
+}
+
+/// Tells of pods that replaced each other, of all instances of one product of a client.
+pub(super) fn tell_replaced<'i>(
+    ran: impl Iterator<Item = (&'i Instance<CompactString>, Ran)>,
+    rows: &mut Rows,
+) {
+    let mut sets: HashMap<&str, Vec<Ran>, FxBuildHasher> = HashMap::default();
+    for (instance, ran) in ran.filter(|(instance, _)| instance.by == By::Pod) {
+        if let Some(set) = pod_name::replica_set(&instance.name) {
+            sets.entry(set).or_default().push(ran);
+        }
+    }
+    for pods in sets.into_values() {
+        let replaced_pods = pods.len() as u64;
+        let at_once = most_at_once(pods.iter().map(|pod| (pod.from, pod.to)));
+        if replaced_pods >= REPLACED.max(REPLACED_EACH * at_once) {
+            let ask = pods.iter().map(|pod| pod.ask).min().unwrap_or(0);
+            rows.of(ask).restarts.merge(Restarts { replaced_pods, ..Restarts::default() });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process that begins three informers at each of these seconds; their watches live for so many seconds.
+    fn process(starts: &[i64], lived: i64) -> Process {
+        let mut process = Process::default();
+        for target in 0..3_i64 {
+            let at = |second: &i64| second * SECOND + target * SECOND / 10;
+            let watches: Vec<Watch> = starts
+                .iter()
+                .map(|second| Watch::made_up(at(second), Some(at(second) + lived * SECOND), Came::Served))
+                .collect();
+            let begins = starts.iter().map(|second| Begin {
+                at: at(second) - SECOND / 20,
+                target: usize::try_from(target).expect("small"),
+                ask: 1,
+                lost: false,
+            });
+            process.begins.extend(begins);
+            process.add(&[], &[], &watches, 3_600 * SECOND);
+        }
+        process.begins.sort_unstable();
+        process
+    }
+
+    fn starts(process: &Process) -> (usize, u64) {
+        let (starts, informers) = process.starts();
+        (starts.len(), informers)
+    }
+
+    #[test]
+    fn a_process_that_comes_back_after_silence_started_again() {
+        assert_eq!(starts(&process(&[0, 40, 90, 160], 20)), (4, 3));
+        assert_eq!(starts(&process(&[0, 20, 40, 60], 20)), (1, 3), "it lists again at once");
+        assert_eq!(starts(&process(&[0, 40, 90, 160], 300)), (1, 3), "its watches are still open");
+    }
+
+    #[test]
+    fn one_informer_of_many_that_begins_again_is_no_start() {
+        let mut process = process(&[0], 20);
+        process.begins.extend([60, 120, 180].map(|at| Begin {
+            at: at * SECOND,
+            target: 1,
+            ask: 1,
+            lost: false,
+        }));
+        assert_eq!(starts(&process), (1, 3));
+    }
+
+    #[test]
+    fn open_watches_of_all_targets_count() {
+        let mut process = process(&[0], 20);
+        assert_eq!(process.most_open(), 3);
+        process.watches.push((100 * SECOND, 110 * SECOND, 1));
+        assert_eq!(process.most_open(), 3, "too short to count");
+    }
+
+    fn pods(spans: &[(i64, i64)]) -> u64 {
+        let name = |pod: usize| {
+            let letters = b"bcdfghjklm";
+            let tail: String = [pod / 10, pod % 10].map(|digit| char::from(letters[digit])).iter().collect();
+            Instance { by: By::Pod, name: format!("web-6d4cf56db6-xwz{tail}").into() }
+        };
+        let names: Vec<Instance<CompactString>> = (0..spans.len()).map(name).collect();
+        let spans = spans.iter().map(|(from, to)| Ran { from: *from, to: *to, ask: 1 });
+        let mut rows = Rows::default();
+        tell_replaced(names.iter().zip(spans), &mut rows);
+        rows.of(1).restarts.replaced_pods
+    }
+
+    #[test]
+    fn pods_that_follow_each_other_replace_each_other() {
+        let one_by_one: Vec<(i64, i64)> = (0..10).map(|pod| (pod * 10, pod * 10 + 9)).collect();
+        assert_eq!(pods(&one_by_one), 10);
+        assert_eq!(pods(&one_by_one[..7]), 0, "a few drains");
+        let together: Vec<(i64, i64)> = (0..40).map(|pod| (pod, 100 + pod)).collect();
+        assert_eq!(pods(&together), 0, "a rollout");
+    }
+}
