@@ -124,8 +124,11 @@ fn what_cannot_be_read_is_said_and_exits_with_2() {
         (vec!["scan", "ok.log", "--format", "xml"], "known formats are text, json"),
         (vec!["scan", "ok.log", "--output", "no/such/dir/x"], "error: no/such/dir/x: can't be written"),
         (vec!["scan", "ok.log", "--format", "csv=no/such/x"], "error: no/such/x: can't be written"),
-        (vec!["scan", "ok.log", "--after", "noon"], "error: 'noon' is no instant"),
-        (vec!["scan", "ok.log", "--http-status-code", "9"], "error: '9' is no HTTP status"),
+        (vec!["scan", "ok.log", "--after", "noon"], "error: --after: 'noon' is not a timestamp"),
+        (
+            vec!["scan", "ok.log", "--http-status-code", "9"],
+            "error: --http-status-code: '9' is not an HTTP status",
+        ),
         (vec!["classify", "GET pods"], "error: the uri must begin with '/'"),
     ] {
         let (code, out, err) = dir.run(&args);

@@ -110,25 +110,101 @@ impl Gate {
     }
 }
 
-/// The gates that were set by hand.
+impl Gate {
+    /// The stage of the gate in `version`: none for one that is GA, deprecated or absent. The model has no locked gate
+    /// that is alpha or beta.
+    fn stage(self, version: KubeVersion) -> Option<Stage> {
+        if !matches!(self.state(version), State::Default(_)) {
+            return None;
+        }
+        let last_alpha = match self {
+            Self::ConsistentListFromCache => 30,
+            Self::ListFromCacheSnapshot => 33,
+            Self::WatchList => 31,
+            Self::ApiListChunking
+            | Self::SizeBasedListCostEstimate
+            | Self::WatchFromStorageWithoutResourceVersion => 0,
+        };
+        Some(if version.minor <= last_alpha { Stage::Alpha } else { Stage::Beta })
+    }
+}
+
+/// A stage of gates that one name sets together.
+///
+/// Source: k8s.io/component-base `featuregate/feature_gate.go:setUnsetAlphaGates`, `setUnsetBetaGates`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stage {
+    /// `AllAlpha`.
+    Alpha,
+    /// `AllBeta`.
+    Beta,
+}
+
+impl Stage {
+    /// Both stages.
+    pub const ALL: [Self; 2] = [Self::Alpha, Self::Beta];
+
+    /// The name that sets all gates of the stage, as in `--feature-gates` of kube-apiserver.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Alpha => "AllAlpha",
+            Self::Beta => "AllBeta",
+        }
+    }
+}
+
+/// The names that decide where a read is answered from: gates, and stages of gates.
+pub fn known_names() -> impl Iterator<Item = &'static str> {
+    Stage::ALL.into_iter().map(Stage::name).chain(Gate::ALL.into_iter().map(Gate::name))
+}
+
+/// The gates and stages that were set by hand.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FeatureGates(BTreeMap<Gate, bool>);
+pub struct FeatureGates {
+    gates: BTreeMap<Gate, bool>,
+    stages: BTreeMap<Stage, bool>,
+}
 
 impl FeatureGates {
     /// Sets a gate; the last value wins.
     pub fn set(&mut self, gate: Gate, value: bool) {
-        self.0.insert(gate, value);
+        self.gates.insert(gate, value);
     }
 
-    /// The gates that were set, by name.
+    /// Sets a gate or a stage of gates by its name; the last value wins. Returns whether the name is known.
+    pub fn set_by_name(&mut self, name: &str, value: bool) -> bool {
+        if let Some(gate) = Gate::by_name(name) {
+            self.set(gate, value);
+            return true;
+        }
+        let stage = Stage::ALL.into_iter().find(|stage| stage.name() == name);
+        stage.is_some_and(|stage| {
+            self.stages.insert(stage, value);
+            true
+        })
+    }
+
+    /// The gates that were set, without those that only a stage sets.
+    pub fn gates(&self) -> impl Iterator<Item = (Gate, bool)> {
+        self.gates.iter().map(|(gate, value)| (*gate, *value))
+    }
+
+    /// The stages and gates that were set, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, bool)> {
-        self.0.iter().map(|(gate, value)| (gate.name(), *value))
+        let stages = self.stages.iter().map(|(stage, value)| (stage.name(), *value));
+        stages.chain(self.gates().map(|(gate, value)| (gate.name(), value)))
     }
 
     /// Whether no gate was set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.gates.is_empty() && self.stages.is_empty()
+    }
+
+    /// The value of the gate's stage in `version`. A gate that was set by its own name keeps that value.
+    fn of_stage(&self, gate: Gate, version: KubeVersion) -> Option<bool> {
+        self.stages.get(&gate.stage(version)?).copied()
     }
 
     /// Whether the gate is on at `version`. A value for a gate that can't be set there has no effect, as such a
@@ -136,9 +212,12 @@ impl FeatureGates {
     #[must_use]
     pub fn enabled(&self, gate: Gate, version: KubeVersion) -> bool {
         match gate.state(version) {
-            State::Default(default) => self.0.get(&gate).copied().unwrap_or(default),
+            State::Default(default) => {
+                let set = self.gates.get(&gate).copied();
+                set.or_else(|| self.of_stage(gate, version)).unwrap_or(default)
+            }
             State::Locked(value) if can_be_emulated(gate, version) => {
-                self.0.get(&gate).copied().unwrap_or(value)
+                self.gates.get(&gate).copied().unwrap_or(value)
             }
             State::Locked(value) | State::Absent(value) => value,
         }
@@ -159,6 +238,9 @@ pub fn can_be_emulated(gate: Gate, version: KubeVersion) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::Gate::{
+        ConsistentListFromCache, ListFromCacheSnapshot, WatchFromStorageWithoutResourceVersion, WatchList,
+    };
     use super::*;
 
     #[test]
@@ -172,6 +254,42 @@ mod tests {
         assert!(gates.enabled(Gate::ConsistentListFromCache, KubeVersion::new(37, 0)), "no longer there");
         gates.set(Gate::ConsistentListFromCache, true);
         assert!(!gates.enabled(Gate::ConsistentListFromCache, KubeVersion::new(27, 0)), "absent");
+    }
+
+    #[test]
+    fn a_stage_sets_its_gates_of_each_version_unless_they_are_set() {
+        let gates = |texts: &[(&str, bool)]| {
+            let mut gates = FeatureGates::default();
+            for (name, value) in texts {
+                assert!(gates.set_by_name(name, *value), "{name}");
+            }
+            gates
+        };
+        for (set, gate, minor, enabled) in [
+            ([("AllAlpha", true)].as_slice(), ConsistentListFromCache, 30, true),
+            (&[("AllAlpha", true)], ConsistentListFromCache, 27, false),
+            (&[("AllAlpha", false)], ConsistentListFromCache, 31, true),
+            (&[("AllAlpha", true)], ListFromCacheSnapshot, 33, true),
+            (&[("AllAlpha", false)], ListFromCacheSnapshot, 34, true),
+            (&[("AllAlpha", true)], WatchList, 33, false),
+            (&[("AllBeta", true)], WatchList, 33, true),
+            (&[("AllBeta", true)], WatchList, 31, false),
+            (&[("AllBeta", false)], WatchList, 34, false),
+            (&[("WatchList", true), ("AllBeta", false)], WatchList, 34, true),
+            (&[("AllBeta", false), ("WatchList", true)], WatchList, 34, true),
+            (&[("AllAlpha", true), ("ConsistentListFromCache", false)], ConsistentListFromCache, 30, false),
+            (&[("AllBeta", false)], ConsistentListFromCache, 33, false),
+            (&[("AllBeta", false)], ConsistentListFromCache, 34, true),
+            (&[("AllBeta", false)], Gate::ApiListChunking, 28, false),
+            (&[("AllBeta", false)], Gate::ApiListChunking, 29, true),
+            (&[("AllBeta", true)], WatchFromStorageWithoutResourceVersion, 32, true),
+            (&[("AllBeta", true)], WatchFromStorageWithoutResourceVersion, 33, false),
+        ] {
+            let version = KubeVersion { minor, patch: None };
+            assert_eq!(gates(set).enabled(gate, version), enabled, "{set:?} {gate:?} 1.{minor}");
+        }
+        assert!(!FeatureGates::default().set_by_name("allalpha", true));
+        assert_eq!(gates(&[("AllBeta", false)]).iter().collect::<Vec<_>>(), [("AllBeta", false)]);
     }
 
     #[test]

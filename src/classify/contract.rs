@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::apiserver::{Asked, Gate, ParsedTarget, Server, certainty, judge};
+use crate::apiserver::{Asked, ParsedTarget, Server, certainty, judge};
 use crate::k8s::continue_token::redacted;
 use crate::k8s::request_info::Method;
 use crate::k8s::{RequestInfo, Verb};
@@ -151,9 +151,7 @@ impl Input {
             server.etcd = Some(version.parse()?);
         }
         for (name, value) in self.feature_gates.iter().flatten() {
-            if let Some(gate) = Gate::by_name(name) {
-                server.gates.set(gate, *value);
-            }
+            server.gates.set_by_name(name, *value);
         }
         Ok(server)
     }

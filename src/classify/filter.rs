@@ -4,16 +4,30 @@ use regex::RegexSet;
 
 use super::event::Request;
 use crate::apiserver::Target;
-use crate::k8s::{Kind, timestamp};
+use crate::k8s::{Kind, Verb, timestamp};
 
 /// A text that is no filter.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum BadFilter {
-    #[error("'{0}' is no HTTP status; write one such as 429, or a class such as 5xx")]
+    #[error("'{0}' is not an HTTP status; write one such as 429, or a class such as 5xx")]
     Status(String),
-    #[error("'{0}' is no instant; write one such as 2026-07-23T10:00:00Z, or a day such as 2026-07-23")]
+    #[error(
+        "'{0}' is not a timestamp; use RFC 3339, such as 2026-07-23T10:00:00Z, or a day such as 2026-07-23"
+    )]
     Instant(String),
+    #[error("'{0}' holds an empty name, which matches nothing; write a name, or leave the filter out")]
+    Empty(String),
+    #[error("'{0}' is not a verb; known are {known}", known = Verb::ALL.map(Verb::as_str).join(", "))]
+    Verb(String),
+    #[error("the names '{0}' leave out all that they match; no request can pass")]
+    Contradiction(String),
+    #[error("--after is not earlier than --before; no request can pass")]
+    Period,
+    #[error(
+        "--failed-only needs a status of 400 or above, and --http-status-code has none; no request can pass"
+    )]
+    NoFailure,
     #[error("the filter '{text}' is too long")]
     TooLong {
         text: String,
@@ -27,25 +41,73 @@ pub enum BadFilter {
 pub struct Names {
     wanted: RegexSet,
     unwanted: RegexSet,
+    /// The names of `wanted` as they were written.
+    texts: Vec<String>,
 }
 
 impl Names {
     /// Reads names; several may stand in one text, with commas between.
     ///
     /// # Errors
-    /// [`BadFilter::TooLong`] for a name that can't be compiled.
+    /// [`BadFilter::TooLong`] for a name that can't be compiled, [`BadFilter::Empty`] for an empty one, and
+    /// [`BadFilter::Contradiction`] where each wanted name is unwanted too.
     pub fn new(texts: &[String]) -> Result<Self, BadFilter> {
-        let (mut wanted, mut unwanted) = (Vec::new(), Vec::new());
-        for name in texts.iter().flat_map(|text| text.split(',')).filter(|name| !name.is_empty()) {
-            match name.strip_prefix('-') {
-                Some(name) => unwanted.push(pattern(name)),
-                None => wanted.push(pattern(name)),
+        let (mut wanted, mut unwanted, mut written) = (Vec::new(), Vec::new(), Vec::new());
+        for text in texts {
+            for name in text.split(',') {
+                let (list, bare) = match name.strip_prefix('-') {
+                    Some(name) => (&mut unwanted, name),
+                    None => (&mut wanted, name),
+                };
+                if bare.trim().is_empty() {
+                    return Err(BadFilter::Empty(text.clone()));
+                }
+                list.push(pattern(bare));
+                if bare == name {
+                    written.push(name.to_owned());
+                }
             }
         }
         let set = |patterns: Vec<String>| {
             RegexSet::new(patterns).map_err(|source| BadFilter::TooLong { text: texts.join(","), source })
         };
-        Ok(Self { wanted: set(wanted)?, unwanted: set(unwanted)? })
+        let names = Self { wanted: set(wanted)?, unwanted: set(unwanted)?, texts: written };
+        // A star in a wanted name is matched by nothing but a star in an unwanted one.
+        if !names.texts.is_empty() && names.texts.iter().all(|name| names.unwanted.is_match(name)) {
+            return Err(BadFilter::Contradiction(texts.join(",")));
+        }
+        Ok(names)
+    }
+
+    /// Reads names of things that each request has one of.
+    ///
+    /// # Errors
+    /// As [`Names::new`], and where all names are unwanted.
+    pub fn of_all(texts: &[String]) -> Result<Self, BadFilter> {
+        let names = Self::new(texts)?;
+        if names.unwanted.is_match("*") {
+            return Err(BadFilter::Contradiction(texts.join(",")));
+        }
+        Ok(names)
+    }
+
+    /// Reads names of verbs.
+    ///
+    /// # Errors
+    /// As [`Names::of_all`], and for a wanted name that no verb has.
+    pub fn of_verbs(texts: &[String]) -> Result<Self, BadFilter> {
+        let names = Self::of_all(texts)?;
+        let has_verb = |name: &str| {
+            RegexSet::new([pattern(name)])
+                .is_ok_and(|set| Verb::ALL.iter().any(|verb| set.is_match(verb.as_str())))
+        };
+        if let Some(name) = names.texts.iter().find(|name| !has_verb(name)) {
+            return Err(BadFilter::Verb(name.clone()));
+        }
+        if !Verb::ALL.iter().any(|verb| names.pass(&[verb.as_str()])) {
+            return Err(BadFilter::Contradiction(texts.join(",")));
+        }
+        Ok(names)
     }
 
     /// Whether any of a request's names passes.
@@ -134,6 +196,20 @@ impl Filter {
             && !self.failed_only
     }
 
+    /// Whether any request can pass.
+    ///
+    /// # Errors
+    /// Why none can.
+    pub fn check(&self) -> Result<(), BadFilter> {
+        if let (Some(after), Some(before)) = (self.after, self.before)
+            && after >= before
+        {
+            return Err(BadFilter::Period);
+        }
+        let has_failure = self.statuses.0.is_empty() || self.statuses.0.iter().any(|(_, last)| *last >= 400);
+        if self.failed_only && !has_failure { Err(BadFilter::NoFailure) } else { Ok(()) }
+    }
+
     /// Whether a request passes.
     #[must_use]
     pub fn pass(&self, request: &Request<'_>) -> bool {
@@ -207,7 +283,38 @@ mod tests {
         assert!(!filter.pass(&["alice"]));
         assert!(names(&["-get"]).pass(&["list"]));
         assert!(!names(&["a.c"]).pass(&["abc"]), "a dot is a dot");
-        assert!(names(&[""]).is_empty());
+    }
+
+    #[test]
+    fn names_that_match_nothing_are_errors() {
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        for bad in [[""].as_slice(), &["a,"], &["-"], &[" "], &["a", "-a"], &["a,ab*,-a*"], &["-*", "b"]] {
+            assert!(Names::new(&texts(bad)).is_err(), "{bad:?}");
+        }
+        for good in [[].as_slice(), &["a*,-ab*"], &["*,-a"], &["-*"], &["a,b,-a"]] {
+            assert!(Names::new(&texts(good)).is_ok(), "{good:?}");
+        }
+        assert!(Names::of_all(&texts(&["-*"])).is_err() && Names::of_all(&texts(&["-a*"])).is_ok());
+        for bad in ["gett", "LIST", "get,-g*", "get*,-get", "-*"] {
+            assert!(Names::of_verbs(&texts(&[bad])).is_err(), "{bad}");
+        }
+        for good in ["get*", "*,-list", "-watch", "delete*,-delete"] {
+            assert!(Names::of_verbs(&texts(&[good])).is_ok(), "{good}");
+        }
+    }
+
+    #[test]
+    fn filters_that_no_request_passes_are_errors() {
+        let at = |after, before| Filter { after, before, ..Filter::default() };
+        assert!(at(Some(1), Some(1)).check().is_err() && at(Some(2), Some(1)).check().is_err());
+        assert!(at(Some(1), Some(2)).check().is_ok() && at(Some(1), None).check().is_ok());
+        let failed = |codes: &[&str]| {
+            let codes: Vec<String> = codes.iter().map(|code| (*code).to_owned()).collect();
+            let statuses = StatusSet::new(&codes).expect("statuses");
+            Filter { statuses, failed_only: true, ..Filter::default() }
+        };
+        assert!(failed(&["2xx,304"]).check().is_err());
+        assert!(failed(&["2xx,404"]).check().is_ok() && failed(&[]).check().is_ok());
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub(super) struct ServerArgs {
     /// Version of etcd, such as 3.5.21; without it, one new enough for consistent reads from the cache.
     #[arg(long, value_name = "VERSION", help_heading = "Server")]
     pub etcd_version: Option<String>,
-    /// Feature gates that differ from the version's defaults, such as `WatchList=false`.
+    /// Feature gates that differ from the version's defaults, such as `WatchList=false` or `AllBeta=false`.
     #[arg(long, value_name = "NAME=BOOL", value_delimiter = ',', help_heading = "Server")]
     pub feature_gate: Vec<String>,
     /// A resource without a watch cache, beside events: `configmaps`, or `deployments.apps`.
@@ -82,7 +82,7 @@ pub(super) struct ScanArgs {
     /// as `parquet=PATH`, `csv=PATH` or `ndjson=PATH`. May be given several times.
     #[arg(long, value_name = "FORMAT[=PATH]", help_heading = "Output")]
     pub format: Vec<Format>,
-    /// Write what would go to standard output to a file, whole or not at all.
+    /// Write what would go to standard output to a file, whole or not at all; `-` is standard output.
     #[arg(short, long, value_name = "PATH", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// Clients to show in the text.
@@ -247,7 +247,7 @@ pub(super) struct ClassifyArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct AuditPolicyArgs {
-    /// Write it to a file instead of standard output, whole or not at all.
+    /// Write it to a file instead of standard output, whole or not at all; `-` is standard output.
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
 }

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, BufWriter, Write};
 
 use super::args::ClassifyArgs;
+use super::output::Output;
 use super::{DONE, server};
 use crate::classify::contract::{self, Readable};
 use crate::render;
@@ -11,17 +12,19 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
     let server = server::server(&args.server)?;
     if args.stdin {
         let mut lines = BufReader::new(std::io::stdin().lock());
-        let mut out = BufWriter::new(std::io::stdout().lock());
         let mut line = Vec::new();
-        while lines.read_until(b'\n', &mut line)? > 0 {
-            writeln!(out, "{}", contract::answer(&server, line.strip_suffix(b"\n").unwrap_or(&line)))?;
-            line.clear();
-            // Nothing more is at hand: whoever asks may be waiting for this answer before the next question.
-            if lines.buffer().is_empty() {
-                out.flush()?;
+        Output::Stdout.write_with(|out| {
+            let mut out = BufWriter::new(out);
+            while lines.read_until(b'\n', &mut line)? > 0 {
+                writeln!(out, "{}", contract::answer(&server, line.strip_suffix(b"\n").unwrap_or(&line)))?;
+                line.clear();
+                // Nothing more is at hand: whoever asks may be waiting for this answer before the next question.
+                if lines.buffer().is_empty() {
+                    out.flush()?;
+                }
             }
-        }
-        out.flush()?;
+            out.flush()
+        })?;
         return Ok(DONE);
     }
     let text = args.request.as_deref().unwrap_or_default().trim();
@@ -33,6 +36,6 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
         page.push_str(&note);
         page.push('\n');
     }
-    super::output::Output::Stdout.write(&page, args.color.choice())?;
+    Output::Stdout.write(&page, args.color.choice())?;
     Ok(DONE)
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use clap::ValueEnum;
 
 use super::args::{FailOn, RuleArgs, ServerArgs};
@@ -23,6 +23,9 @@ pub(super) fn load(args: &RuleArgs, fail_on: &[FailOn]) -> anyhow::Result<Judgin
     let select = if args.select.is_empty() { &policy.select } else { &args.select };
     let ignore: Vec<String> = args.ignore.iter().chain(&policy.ignore).cloned().collect();
     rules.choose(select, &ignore).map_err(|error| anyhow!(error))?;
+    if !select.is_empty() && rules.rules.is_empty() {
+        bail!("all rules that are selected are ignored too; nothing would judge");
+    }
     let fail_on = if fail_on.is_empty() { fail_on_of(&policy) } else { fail_on.to_vec() };
     Ok(Judging { rules, policy, fail_on })
 }
@@ -39,13 +42,18 @@ fn policy(args: &RuleArgs, rules: &RuleSet) -> anyhow::Result<Policy> {
     let usual = Path::new(FILE_NAME);
     let path: PathBuf = match &args.config {
         Some(path) => path.clone(),
-        None if usual.is_file() => usual.to_owned(),
-        None => return Ok(Policy::default()),
+        None if is_absent(usual) => return Ok(Policy::default()),
+        None => usual.to_owned(),
     };
     let text = std::fs::read_to_string(&path)
         .with_context(|| format!("{}: can't be read as a policy file", path.display()))?;
     let today = chrono::Local::now().date_naive();
     Ok(Policy::read(&path, &text, rules, today)?)
+}
+
+/// Whether nothing has that name. A link to nothing has it: what it was to lead to is not judged without.
+pub(super) fn is_absent(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
 fn fail_on_of(policy: &Policy) -> Vec<FailOn> {

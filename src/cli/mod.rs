@@ -11,6 +11,7 @@ mod output;
 mod paths;
 mod progress;
 mod rules;
+mod say;
 mod scan;
 mod server;
 
@@ -20,8 +21,7 @@ use clap::{CommandFactory, Parser};
 
 pub use args::Cli;
 use args::Command;
-
-use crate::render::plain::escaped;
+use say::say;
 
 /// The work was done.
 const DONE: u8 = 0;
@@ -41,24 +41,10 @@ pub fn main() -> ExitCode {
         Command::AuditPolicy(args) => audit_policy::run(&args),
     };
     ExitCode::from(done.unwrap_or_else(|error| {
-        if is_broken_pipe(&error) {
-            return DONE;
-        }
         // A message quotes what stands in a file.
-        let message = format!("{error:#}");
-        let lines: Vec<_> = message.lines().map(escaped).collect();
-        anstream::eprintln!("error: {}", lines.join("\n"));
+        say(&format!("error: {error:#}"));
         FAILED
     }))
-}
-
-/// Whether the reader of our output went away (`kubetoll … | head`), which is no error.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
-    })
 }
 
 /// The command line's own description, for the generated reference.

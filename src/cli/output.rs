@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::render::file::Draft;
+use crate::render::file::{Draft, Watched};
 
 /// Where text goes: a file, which is there only when it is whole, or standard output.
 pub(super) enum Output {
@@ -18,6 +18,7 @@ impl Output {
     pub(super) fn prepare(path: Option<&Path>) -> anyhow::Result<Self> {
         Ok(match path {
             None => Self::Stdout,
+            Some(path) if is_stdout(path) => Self::Stdout,
             Some(path) => {
                 let draft = Draft::beside(path).with_context(|| unwritable(path))?;
                 Self::File { draft, path: path.to_owned() }
@@ -25,19 +26,18 @@ impl Output {
         })
     }
 
-    /// Lets all of it be written.
+    /// Lets all of it be written. A reader that goes away ends the writing, and no more: the exit status does not depend
+    /// on it.
     pub(super) fn write_with(
         self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> anyhow::Result<()> {
         match self {
             Self::Stdout => {
-                let mut stdout = io::stdout().lock();
-                write(&mut stdout)?;
-                stdout.flush()?;
+                Watched::write_with(io::stdout().lock(), |out| write(out))?;
             }
             Self::File { mut draft, path } => {
-                let written = write(draft.file()).and_then(|()| draft.keep());
+                let written = Watched::write_with(draft.file(), |out| write(out)).and_then(|()| draft.keep());
                 written.with_context(|| unwritable(&path))?;
             }
         }
@@ -61,6 +61,11 @@ impl Output {
             _ => out.write_all(text.as_bytes()),
         })
     }
+}
+
+/// Whether a path is the name of standard output.
+pub(super) fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
 }
 
 /// Adds a text to the end of a file that others write to, too.

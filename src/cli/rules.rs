@@ -6,6 +6,7 @@ use anyhow::{anyhow, bail};
 
 use super::args::{CheckArgs, ExplainArgs, ListArgs, RuleArgs, RulesCommand, RulesFormat, SchemaArgs};
 use super::output::{Output, width};
+use super::say::say;
 use super::{DONE, FAILED, judging};
 use crate::render::plain::counted;
 use crate::render::rules;
@@ -56,7 +57,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
         }
         Err(BadRules::Mistakes(mistakes)) => {
             Output::Stdout.write_whole(&format!("{mistakes}\n"))?;
-            anstream::eprintln!("error: {}", found(&args.directory, mistakes.0.len()));
+            say(&format!("error: {}", found(&args.directory, mistakes.0.len())));
             Ok(FAILED)
         }
         Err(other) => Err(other.into()),

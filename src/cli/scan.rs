@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use rayon::ThreadPoolBuilder;
 
 use super::args::{FailOn, FilterArgs, ScanArgs};
 use super::format::{Format, Page};
-use super::output::{Output, append, width};
+use super::output::{Output, append, is_stdout, width};
 use super::progress::Progress;
+use super::say::say;
 use super::{DONE, FAILED, FOUND, etcd_log, inventory, judging, paths, server};
 use crate::apiserver::{Server, judge_alike};
 use crate::classify::Witness;
@@ -99,20 +100,17 @@ fn shown(args: &ScanArgs, pages: &[Written]) -> Shown {
 fn outcome(report: &Report, wanted: &[FailOn], empty: &[String]) -> u8 {
     // A gate that judges nothing would pass in silence.
     if report.input.filtered > 0 && report.totals.counts.requests == 0 {
-        anstream::eprintln!("note: the filters left no request; nothing was judged");
+        say("note: the filters left no request; nothing was judged");
     }
     for message in empty {
-        anstream::eprintln!("error: {message}");
+        say(&format!("error: {message}"));
     }
     if !empty.is_empty() {
         return FAILED;
     }
     // A rule that failed may have found what the gate is for.
     if !report.rule_failures.is_empty() && !wanted.is_empty() {
-        anstream::eprintln!(
-            "error: a rule failed, so the gate can't be trusted: {}",
-            report.rule_failures[0]
-        );
+        say(&format!("error: a rule failed, so the gate can't be trusted: {}", report.rule_failures[0]));
         return FAILED;
     }
     fail_on(report, wanted)
@@ -155,17 +153,19 @@ fn all_cores() -> usize {
 }
 
 fn filter(args: &FilterArgs) -> anyhow::Result<Filter> {
-    Ok(Filter {
-        users: Names::new(&args.user)?,
-        verbs: Names::new(&args.verb)?,
-        resources: Names::new(&args.resource)?,
-        namespaces: Names::new(&args.namespace)?,
-        clients: Names::new(&args.client)?,
-        after: args.after.as_deref().map(instant).transpose()?,
-        before: args.before.as_deref().map(instant).transpose()?,
-        statuses: StatusSet::new(&args.http_status_code)?,
+    let filter = Filter {
+        users: Names::new(&args.user).context("--user")?,
+        verbs: Names::of_verbs(&args.verb).context("--verb")?,
+        resources: Names::new(&args.resource).context("--resource")?,
+        namespaces: Names::of_all(&args.namespace).context("--namespace")?,
+        clients: Names::of_all(&args.client).context("--client")?,
+        after: args.after.as_deref().map(instant).transpose().context("--after")?,
+        before: args.before.as_deref().map(instant).transpose().context("--before")?,
+        statuses: StatusSet::new(&args.http_status_code).context("--http-status-code")?,
         failed_only: args.failed_only,
-    })
+    };
+    filter.check()?;
+    Ok(filter)
 }
 
 /// A page, and the file that it goes to, or standard output.
@@ -174,8 +174,8 @@ struct Written {
     to: Option<PathBuf>,
 }
 
-/// The pages that are asked for: text unless anything else was. One of them at most goes to standard output, or to
-/// `--output` in its place.
+/// The pages that are asked for: text unless anything else was. One output at most goes to standard output; a page without
+/// a path goes to `--output` in its place.
 fn pages(formats: &[Format], output: Option<&Path>) -> anyhow::Result<Vec<Written>> {
     let mut pages: Vec<Written> = formats
         .iter()
@@ -184,18 +184,30 @@ fn pages(formats: &[Format], output: Option<&Path>) -> anyhow::Result<Vec<Writte
             Format::Table(..) => None,
         })
         .collect();
-    let to_stdout: Vec<&str> =
+    let unnamed: Vec<&str> =
         pages.iter().filter(|page| page.to.is_none()).map(|page| page.page.as_str()).collect();
-    if let [first, second, ..] = to_stdout.as_slice() {
+    if let [first, second, ..] = unnamed.as_slice() {
         bail!(
             "--format {first} and --format {second} both go to standard output; write one as --format {second}=PATH"
         );
     }
-    if to_stdout.is_empty() && (formats.is_empty() || output.is_some()) {
+    let any_to_stdout =
+        !unnamed.is_empty() || pages.iter().any(|page| page.to.as_deref().is_some_and(is_stdout));
+    if unnamed.is_empty()
+        && (formats.is_empty() || output.is_some_and(|path| !(is_stdout(path) && any_to_stdout)))
+    {
         pages.push(Written { page: Page::Text, to: None });
     }
     if let Some(page) = pages.iter_mut().find(|page| page.to.is_none()) {
         page.to = output.map(Path::to_owned);
+    }
+    let tables = formats.iter().filter_map(|format| match format {
+        Format::Table(_, path) => Some(path.as_path()),
+        Format::Page(..) => None,
+    });
+    let to_stdout = pages.iter().map(|page| page.to.as_deref()).chain(tables.map(Some));
+    if to_stdout.filter(|to| to.is_none_or(is_stdout)).count() > 1 {
+        bail!("two outputs go to standard output; name a file for one of them");
     }
     Ok(pages)
 }
@@ -375,7 +387,7 @@ fn fail_on(report: &Report, wanted: &[FailOn]) -> u8 {
             }
         };
         if count > 0 {
-            anstream::eprintln!("failed: {count} {name}");
+            say(&format!("failed: {count} {name}"));
             found = FOUND;
         }
     }

@@ -3,8 +3,9 @@
 use anyhow::{Context, bail};
 
 use super::args::ServerArgs;
-use crate::apiserver::features::{State, can_be_emulated};
-use crate::apiserver::{FeatureGates, Gate, Server};
+use super::say::say;
+use crate::apiserver::features::{State, can_be_emulated, known_names};
+use crate::apiserver::{FeatureGates, Server};
 use crate::classify::contract::supported;
 use crate::k8s::KubeVersion;
 
@@ -26,26 +27,32 @@ pub(super) fn server(args: &ServerArgs) -> anyhow::Result<Server> {
 fn gates(texts: &[String]) -> anyhow::Result<FeatureGates> {
     let mut gates = FeatureGates::default();
     for text in texts {
-        let parsed = text
-            .split_once('=')
-            .and_then(|(name, value)| Some((name, value.to_ascii_lowercase().parse::<bool>().ok()?)));
+        let parsed =
+            text.split_once('=').and_then(|(name, value)| Some((name.trim(), boolean(value.trim())?)));
         let Some((name, value)) = parsed else {
             bail!("--feature-gate '{text}' is not of the form Name=true or Name=false");
         };
-        if let Some(gate) = Gate::by_name(name) {
-            gates.set(gate, value);
+        if gates.set_by_name(name, value) {
             continue;
         }
         // The whole list of a server's gates may be given; a likely slip is pointed out.
-        let near = Gate::ALL.into_iter().find(|gate| strsim::osa_distance(gate.name(), name) <= 3);
-        match near {
-            Some(gate) => bail!("--feature-gate '{name}' is not known; did you mean {}?", gate.name()),
-            None => anstream::eprintln!(
+        match known_names().find(|known| strsim::osa_distance(known, name) <= 3) {
+            Some(near) => bail!("--feature-gate '{name}' is not known; did you mean {near}?"),
+            None => say(&format!(
                 "note: the feature gate '{name}' does not decide where a read is answered from; it is ignored"
-            ),
+            )),
         }
     }
     Ok(gates)
+}
+
+/// Source: Go's `strconv.ParseBool`, by which kube-apiserver reads a gate's value.
+fn boolean(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" => Some(true),
+        "0" | "f" => Some(false),
+        text => text.to_ascii_lowercase().parse().ok(),
+    }
 }
 
 /// What a reader should know of the configuration for a version.
@@ -57,8 +64,8 @@ pub(super) fn notes(server: &Server, version: KubeVersion) -> Vec<String> {
             KubeVersion::NEWEST
         ));
     }
-    for (name, value) in server.gates.iter() {
-        let gate = Gate::by_name(name).expect("gates are kept by their known names");
+    for (gate, value) in server.gates.gates() {
+        let name = gate.name();
         match gate.state(version) {
             State::Locked(locked) if locked != value && can_be_emulated(gate, version) => notes.push(format!(
                 "the feature gate {name} is locked to {locked} in {version}; {value} is taken for a server that \

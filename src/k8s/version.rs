@@ -54,7 +54,7 @@ impl fmt::Display for KubeVersion {
 
 /// A text that is no version.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("'{text}' is not a {what} version; write it as {example}")]
+#[error("'{text}' is not {what} version; write it as {example}")]
 pub struct BadVersion {
     text: String,
     what: &'static str,
@@ -68,7 +68,7 @@ impl FromStr for KubeVersion {
     fn from_str(text: &str) -> Result<Self, BadVersion> {
         match leading_numbers(text) {
             Some((1, minor, patch)) => Ok(Self { minor, patch }),
-            _ => Err(BadVersion { text: text.to_owned(), what: "Kubernetes", example: "1.34.2" }),
+            _ => Err(BadVersion { text: text.to_owned(), what: "a Kubernetes", example: "1.34.2" }),
         }
     }
 }
@@ -112,7 +112,7 @@ impl FromStr for EtcdVersion {
     fn from_str(text: &str) -> Result<Self, BadVersion> {
         leading_numbers(text)
             .map(|(major, minor, patch)| Self { major, minor, patch })
-            .ok_or_else(|| BadVersion { text: text.to_owned(), what: "etcd", example: "3.6.5" })
+            .ok_or_else(|| BadVersion { text: text.to_owned(), what: "an etcd", example: "3.6.5" })
     }
 }
 

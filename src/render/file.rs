@@ -59,6 +59,37 @@ impl Draft {
     }
 }
 
+/// A writer that takes note of its reader going away, which is no error (`kubetoll … | head`).
+pub(crate) struct Watched<W> {
+    inner: W,
+    is_closed: bool,
+}
+
+impl<W: io::Write> Watched<W> {
+    /// Lets all of it be written. Where the reader goes away, the rest is not.
+    pub(crate) fn write_with(inner: W, write: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
+        let mut watched = Self { inner, is_closed: false };
+        let written = write(&mut watched).and_then(|()| io::Write::flush(&mut watched));
+        if watched.is_closed { Ok(()) } else { written }
+    }
+
+    fn noted<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
+        done.inspect_err(|error| self.is_closed |= error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl<W: io::Write> io::Write for Watched<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes);
+        self.noted(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.inner.flush();
+        self.noted(flushed)
+    }
+}
+
 /// Whether a path is a pipe or a device. A pipe can't be opened to try: its reader would take that for all.
 pub(crate) fn is_passage(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|old| !old.is_file() && !old.is_dir())

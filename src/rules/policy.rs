@@ -13,7 +13,7 @@ use super::set::RuleSet;
 use super::value::Kind;
 use super::written::{Key, Placed, Reader};
 use super::yaml::{self, Content, Node};
-use crate::apiserver::Gate;
+use crate::apiserver::features::known_names;
 use crate::classify::filter::pattern;
 use crate::k8s::{EtcdVersion, KubeVersion};
 
@@ -237,8 +237,8 @@ impl Reading<'_> {
     /// A server has more gates than those that matter here: only a likely slip is one.
     fn gate(&mut self, gate: &Placed<String>) {
         let name = &gate.value;
-        let near = Gate::ALL.into_iter().map(Gate::name).find(|known| strsim::osa_distance(known, name) <= 3);
-        if let Some(near) = near.filter(|near| near != name && Gate::by_name(name).is_none()) {
+        let near = known_names().find(|known| strsim::osa_distance(known, name) <= 3);
+        if let Some(near) = near.filter(|_| known_names().all(|known| known != name)) {
             self.reader.say(gate.at, format!("no such feature gate '{name}'; did you mean '{near}'?"));
         }
     }

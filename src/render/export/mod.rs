@@ -45,27 +45,34 @@ pub enum ExportError {
 /// # Errors
 /// [`ExportError::Place`] for a directory, and for a file in one that does not exist or can't be written to.
 pub fn check(path: &Path) -> Result<(), ExportError> {
-    if file::is_passage(path) {
+    if file::is_passage(path) || path.as_os_str() == "-" {
         return Ok(());
     }
     file::Draft::beside(path).map(drop).map_err(|source| ExportError::Place { path: path.to_owned(), source })
 }
 
 /// Writes a row for each client and shape of a report, in the report's order. The file is written whole or not at
-/// all; a pipe or a device is written to as it is.
+/// all; a pipe or a device is written to as it is, and `-` is standard output.
 ///
 /// # Errors
 /// [`ExportError`] where the path leads nowhere, or where the system does not take the bytes.
 pub fn write(report: &Report, format: TableFormat, path: &Path) -> Result<(), ExportError> {
+    let unwritten = |source| ExportError::Write { path: path.to_owned(), source };
+    if path.as_os_str() == "-" {
+        return write_rows(report, format, io::stdout().lock()).map_err(unwritten);
+    }
     let mut draft =
         file::Draft::beside(path).map_err(|source| ExportError::Place { path: path.to_owned(), source })?;
+    write_rows(report, format, draft.file()).and_then(|()| draft.keep()).map_err(unwritten)
+}
+
+fn write_rows(report: &Report, format: TableFormat, out: impl Write) -> io::Result<()> {
     let rows = rows(report);
-    let written = match format {
-        TableFormat::Parquet => table::write_parquet(&rows, &report.kubetoll_version, draft.file()),
-        TableFormat::Csv => csv::write(&rows, draft.file()),
-        TableFormat::Ndjson => write_ndjson(&rows, draft.file()),
-    };
-    written.and_then(|()| draft.keep()).map_err(|source| ExportError::Write { path: path.to_owned(), source })
+    file::Watched::write_with(out, |out| match format {
+        TableFormat::Parquet => table::write_parquet(&rows, &report.kubetoll_version, out),
+        TableFormat::Csv => csv::write(&rows, out),
+        TableFormat::Ndjson => write_ndjson(&rows, out),
+    })
 }
 
 fn write_ndjson(rows: &[Row<'_>], out: impl Write) -> io::Result<()> {

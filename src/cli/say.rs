@@ -1,0 +1,11 @@
+//! Messages on standard error.
+
+use std::io::Write;
+
+use crate::render::plain::escaped;
+
+/// Writes lines to standard error. What nobody reads is no reason to fail: the exit status says it, too.
+pub(super) fn say(message: &str) {
+    let lines: Vec<_> = message.lines().map(escaped).collect();
+    let _ = writeln!(anstream::stderr().lock(), "{}", lines.join("\n"));
+}
