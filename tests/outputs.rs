@@ -183,3 +183,181 @@ fn a_stage_of_feature_gates_decides_as_its_gates() {
     let (_, err) = run(dir.path(), &["classify", "/", "--etcd-version", "x"]);
     assert!(err.contains("'x' is not an etcd version"), "{err}");
 }
+
+/// Each file's name with what it holds.
+fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<(String, Vec<u8>)> = fs::read_dir(directory)
+        .expect("the directory")
+        .filter_map(|entry| {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name()?.to_string_lossy().into_owned();
+            path.is_file().then(|| (name, fs::read(&path).expect("a file")))
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+#[cfg(unix)]
+fn two_outputs_in_one_file_are_refused_by_any_spelling() {
+    use std::os::unix::fs::symlink;
+    let dir = tempfile::tempdir().expect("a directory");
+    log(dir.path(), 1);
+    fs::create_dir(dir.path().join("sub")).expect("a directory");
+    fs::write(dir.path().join("old"), "old").expect("a file");
+    fs::hard_link(dir.path().join("old"), dir.path().join("hard")).expect("a link");
+    symlink("old", dir.path().join("soft")).expect("a link");
+    symlink("new", dir.path().join("dangling")).expect("a link");
+    symlink(".", dir.path().join("here")).expect("a link");
+    let absolute = dir.path().join("new").display().to_string();
+    let before = files(dir.path());
+    for (one, two) in [
+        ("new", "new"),
+        ("new", "./new"),
+        ("new", "sub/../new"),
+        ("new", "here/new"),
+        ("new", "dangling"),
+        ("new", &absolute),
+        ("old", "hard"),
+        ("old", "soft"),
+        ("missing/new", "missing/new"),
+    ] {
+        for formats in [("json", "text"), ("csv", "markdown"), ("sarif", "ndjson"), ("junit", "github")] {
+            let (one, two) = (format!("{}={one}", formats.0), format!("{}={two}", formats.1));
+            let (code, err) = run(dir.path(), &["scan", "audit.log", "--format", &one, "--format", &two]);
+            assert_eq!(code, Some(2), "{one} {two}: {err}");
+            assert!(err.starts_with("error: ") && files(dir.path()) == before, "{one} {two}: {err}");
+        }
+    }
+    let (code, err) =
+        run(dir.path(), &["scan", "audit.log", "--format", "json=new", "--format", "text=sub/new"]);
+    assert_eq!(code, Some(0), "{err}");
+}
+
+#[test]
+fn no_output_is_an_input() {
+    let dir = tempfile::tempdir().expect("a directory");
+    log(dir.path(), 1);
+    fs::create_dir_all(dir.path().join("rules/deep")).expect("a directory");
+    fs::copy(dir.path().join("audit.log"), dir.path().join("copy.log")).expect("a copy");
+    let rule = concat!(env!("CARGO_MANIFEST_DIR"), "/rules/abandoned-list.yaml");
+    fs::copy(rule, dir.path().join("rules/deep/own.yaml")).expect("a copy");
+    fs::write(dir.path().join("inventory.csv"), "resource,objects,bytesPerObject\npods,10,1000\n")
+        .expect("a file");
+    fs::write(dir.path().join("kubetoll.yaml"), "{}\n").expect("a file");
+    fs::write(dir.path().join("policy.yaml"), "{}\n").expect("a file");
+    let etcd = r#"{"level":"warn","ts":"2026-07-23T10:00:00.100Z","caller":"etcdserver/util.go:170","msg":"apply request took too long","took":"312.4ms","expected-duration":"100ms","prefix":"read-only range ","request":"key:\"/registry/pods/\" range_end:\"/registry/pods0\" ","response":"range_response_count:5 size:9"}"#;
+    fs::write(dir.path().join("etcd.log"), format!("{etcd}\n")).expect("a file");
+    let args = ["scan", "audit.log", "copy.log", "--inventory", "inventory.csv", "--rules", "rules"];
+    let args = [args.as_slice(), &["--etcd-log", "etcd.log"]].concat();
+    let (code, err) = run(dir.path(), &args);
+    assert_eq!(code, Some(0), "{err}");
+    let before = files(dir.path());
+    let policy = ["--config", "policy.yaml"];
+    for (output, more) in [
+        ("audit.log", [].as_slice()),
+        ("./copy.log", &[]),
+        ("inventory.csv", &[]),
+        ("rules/deep/own.yaml", &[]),
+        ("rules/../kubetoll.yaml", &[]),
+        ("policy.yaml", &policy),
+        ("etcd.log", &[]),
+    ] {
+        for to in [["-o".to_owned(), output.to_owned()], ["--format".to_owned(), format!("csv={output}")]] {
+            let all = [args.as_slice(), more, &[&to[0], &to[1]]].concat();
+            let (code, err) = run(dir.path(), &all);
+            assert_eq!(code, Some(2), "{to:?}: {err}");
+            assert!(err.contains("which is read; name another file"), "{to:?}: {err}");
+        }
+        let summary = command(dir.path(), &[args.as_slice(), more, &["--format", "github"]].concat())
+            .env("GITHUB_STEP_SUMMARY", output)
+            .output()
+            .expect("the binary runs");
+        assert_eq!(summary.status.code(), Some(2), "{output}");
+    }
+    let twice = command(dir.path(), &["scan", "audit.log", "--format", "github", "--format", "markdown=new"])
+        .env("GITHUB_STEP_SUMMARY", "./new")
+        .output()
+        .expect("the binary runs");
+    assert_eq!(twice.status.code(), Some(2));
+    assert!(files(dir.path()) == before);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_log_that_a_shell_leads_to_a_stream_is_not_written_to() {
+    let dir = tempfile::tempdir().expect("a directory");
+    log(dir.path(), 1);
+    let before = files(dir.path());
+    let file = dir.path().join("audit.log");
+    let added = fs::File::options().append(true).open(&file).expect("the log");
+    let output = command(dir.path(), &["scan", "audit.log"]).stdout(added).output().expect("runs");
+    assert_eq!(output.status.code(), Some(2));
+    let read = fs::File::open(&file).expect("the log");
+    let output = command(dir.path(), &["scan", "-", "-o", "audit.log"]).stdin(read).output().expect("runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(files(dir.path()) == before);
+    let new = fs::File::create(dir.path().join("new")).expect("a file");
+    let args = ["scan", "audit.log", "--format", "text", "--format", "json=new"];
+    let output = command(dir.path(), &args).stdout(new).output().expect("runs");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_directory_scan_leaves_out_partial_files() {
+    let dir = tempfile::tempdir().expect("a directory");
+    log(dir.path(), 2);
+    let other = event(9, "alice", "/api/v1/pods", "kubectl/v1").to_string();
+    fs::write(dir.path().join(".kubetoll-AbC123.partial"), other).expect("a file");
+    let (code, err) = run(dir.path(), &["scan", ".", "--format", "json=report"]);
+    assert_eq!(code, Some(0), "{err}");
+    let report = fs::read(dir.path().join("report")).expect("a report");
+    let report: Value = serde_json::from_slice(&report).expect("JSON");
+    assert_eq!((&report["input"]["events"], &report["input"]["files"]), (&json!(2), &json!(1)));
+    assert_eq!(report["input"]["notRead"]["count"], 1);
+}
+
+/// A run that a signal meets while it writes a table whose reader is slow, a partial file beside it.
+#[cfg(target_os = "linux")]
+fn signaled(signal: &str, wrapper: &[&str]) -> (Option<i32>, usize) {
+    use std::os::unix::process::ExitStatusExt;
+    use std::time::{Duration, Instant};
+    let dir = tempfile::tempdir().expect("a directory");
+    log(dir.path(), 5_000);
+    let binary = env!("CARGO_BIN_EXE_kubetoll");
+    let all = [wrapper, &[binary, "scan", "audit.log", "--format", "json=report", "--no-progress"]].concat();
+    let mut child = Command::new(all[0])
+        .args(&all[1..])
+        .current_dir(dir.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the binary runs");
+    let partial = || {
+        let names = fs::read_dir(dir.path()).expect("the directory").flatten();
+        names.filter(|entry| entry.file_name().to_string_lossy().ends_with(".partial")).count()
+    };
+    let begun = Instant::now();
+    // The check before the work makes one too, for a moment: the one that stays is waited for.
+    let mut seen = 0;
+    while seen < 3 && begun.elapsed() < Duration::from_mins(1) && child.try_wait().expect("a child").is_none()
+    {
+        seen = if partial() > 0 { seen + 1 } else { 0 };
+    }
+    let killed = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill runs");
+    assert!(killed.success() || !wrapper.is_empty());
+    let status = child.wait().expect("the binary ends");
+    (status.signal(), partial())
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_signal_leaves_no_partial_file() {
+    for (signal, number) in [("-INT", 2), ("-TERM", 15), ("-HUP", 1)] {
+        // A run may end before the signal.
+        let ended = (0..5).map(|_| signaled(signal, &[])).find(|(by, _)| by.is_some());
+        assert_eq!(ended, Some((Some(number), 0)), "{signal}");
+    }
+    assert_eq!(signaled("-HUP", &["nohup"]).0, None, "what is ignored stays so");
+}

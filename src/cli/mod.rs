@@ -8,6 +8,7 @@ mod format;
 mod inventory;
 mod judging;
 mod output;
+mod outputs;
 mod paths;
 mod progress;
 mod rules;
@@ -23,6 +24,8 @@ pub use args::Cli;
 use args::Command;
 use say::say;
 
+use crate::files::partial;
+
 /// The work was done.
 const DONE: u8 = 0;
 /// Something was found that the caller asked to fail on.
@@ -34,6 +37,9 @@ const FAILED: u8 = 2;
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
+    if let Err(error) = partial::remove_on_signals() {
+        say(&format!("note: a signal may leave partial files behind: {error}"));
+    }
     let done = match cli.command {
         Command::Scan(args) => scan::run(&args),
         Command::Classify(args) => classify::run(&args),

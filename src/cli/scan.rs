@@ -8,6 +8,7 @@ use rayon::ThreadPoolBuilder;
 use super::args::{FailOn, FilterArgs, ScanArgs};
 use super::format::{Format, Page};
 use super::output::{Output, append, is_stdout, width};
+use super::outputs::{self, Inputs};
 use super::progress::Progress;
 use super::say::say;
 use super::{DONE, FAILED, FOUND, etcd_log, inventory, judging, paths, server};
@@ -21,6 +22,7 @@ use crate::ledger::{Dedup, Ledger, ServerTimeline};
 use crate::pipeline::{self, Settings};
 use crate::render;
 use crate::report::{self, Context, Report, Shown, VersionSource};
+use crate::rules::policy::FILE_NAME;
 
 /// What a thread of the pool has for its stack, in bytes: as much as the main thread has.
 const STACK: usize = 8 << 20;
@@ -52,7 +54,7 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
         sources.drop_copies();
     }
     let etcd_sources = etcd_log::sources(args, settings.dedup)?;
-    check_outputs(args, &pages, &[&sources, &etcd_sources])?;
+    check_outputs(args, &pages, [&sources, &etcd_sources])?;
     let known = server_args.kube_version.is_some().then_some(server.version);
     let run = Run { args, settings, sources, server };
     let (ledger, mut found) = run.read(known)?;
@@ -116,36 +118,31 @@ fn outcome(report: &Report, wanted: &[FailOn], empty: &[String]) -> u8 {
     fail_on(report, wanted)
 }
 
-/// Says before the work what could not be written after it: no output may be one of the sources, or two in one.
-fn check_outputs(args: &ScanArgs, pages: &[Written], sources: &[&Sources]) -> anyhow::Result<()> {
+/// Says before the work what could not be written after it, and refuses outputs that would hurt a file.
+fn check_outputs(args: &ScanArgs, pages: &[Written], logs: [&Sources; 2]) -> anyhow::Result<()> {
     let tables = args.format.iter().filter_map(|format| match format {
         Format::Table(_, path) => Some(path),
         Format::Page(..) => None,
     });
-    if let Some(path) = step_summary().filter(|_| pages.iter().any(|page| page.page == Page::Github)) {
-        append(&path, "")?;
-    }
-    let mut named: Vec<PathBuf> = Vec::new();
-    for path in pages.iter().filter_map(|page| page.to.as_ref()).chain(tables) {
+    let paths =
+        pages.iter().filter_map(|page| page.to.as_ref()).chain(tables).filter(|path| !is_stdout(path));
+    let summary = step_summary().filter(|_| pages.iter().any(|page| page.page == Page::Github));
+    let mut named: Vec<PathBuf> = paths.cloned().collect();
+    for path in &named {
         render::export::check(path)?;
-        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-        if sources.iter().flat_map(|sources| &sources.list).any(|source| {
-            source
-                .path
-                .as_deref()
-                .is_some_and(|source| source.canonicalize().is_ok_and(|source| source == real))
-        }) {
-            bail!("{}: is one of the logs to read; name another file for the output", path.display());
-        }
-        if args.inventory.iter().any(|read| read.canonicalize().is_ok_and(|read| read == real)) {
-            bail!("{}: is the inventory to read; name another file for the output", path.display());
-        }
-        if named.contains(&real) && real.is_file() || named.contains(path) {
-            bail!("{}: is named for two outputs; name two files", path.display());
-        }
-        named.extend([real, path.clone()]);
     }
-    Ok(())
+    let count = pages.len() + args.format.iter().filter(|format| matches!(format, Format::Table(..))).count();
+    let writes_stdout = named.len() < count;
+    named.extend(summary.clone());
+    let mut inputs = Inputs::default();
+    inputs.add_sources(logs[0], "an audit log");
+    inputs.add_sources(logs[1], "a log of etcd");
+    args.inventory.iter().for_each(|path| inputs.add(path, "the inventory"));
+    inputs.add(args.rules.config.as_deref().unwrap_or(Path::new(FILE_NAME)), "the policy file");
+    args.rules.rules.iter().for_each(|directory| inputs.add_rules(directory));
+    let reads_stdin = logs.iter().any(|logs| logs.list.iter().any(|source| source.path.is_none()));
+    outputs::check(&named, &inputs, reads_stdin, writes_stdout)?;
+    summary.map_or(Ok(()), |path| append(&path, ""))
 }
 
 fn all_cores() -> usize {

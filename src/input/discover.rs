@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
+use crate::files::partial::is_partial;
+
 /// What is wrong with a path that was given. Said before any work.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
@@ -172,6 +174,9 @@ fn search(directory: &Path, found: &mut BTreeSet<(PathBuf, bool)>, not_read: &mu
     };
     for entry in WalkDir::new(directory).follow_links(true) {
         match entry {
+            Ok(entry) if entry.file_type().is_file() && is_partial(entry.path()) => {
+                pass_over(entry.path(), "an output of kubetoll that is not whole".to_owned());
+            }
             Ok(entry) if entry.file_type().is_file() => {
                 found.insert((entry.into_path(), false));
             }

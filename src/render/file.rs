@@ -4,12 +4,12 @@ use std::fs::{self, File, Permissions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use crate::files::partial::Partial;
 
 /// Bytes on their way to a path.
 pub(crate) enum Draft {
     /// A new file beside the path, to be renamed to it.
-    New { file: NamedTempFile, path: PathBuf },
+    New { file: Partial, path: PathBuf },
     /// A pipe or a device, which must not be replaced by a file.
     Through(File),
 }
@@ -30,18 +30,16 @@ impl Draft {
         // Says that the directory is missing without the name of the draft in it.
         fs::metadata(directory)?;
         let mut builder = tempfile::Builder::new();
-        builder.prefix(".kubetoll-").suffix(".partial");
         if let Some(permissions) = old.or_else(usual) {
             builder.permissions(permissions);
         }
-        let file = builder.tempfile_in(directory)?;
-        Ok(Self::New { file, path })
+        Ok(Self::New { file: Partial::new(builder, directory)?, path })
     }
 
     /// Where the bytes are written to.
     pub(crate) fn file(&mut self) -> &mut File {
         match self {
-            Self::New { file, .. } => file.as_file_mut(),
+            Self::New { file, .. } => file.file(),
             Self::Through(file) => file,
         }
     }
@@ -49,13 +47,9 @@ impl Draft {
     /// Puts the file in its place. A draft that is dropped leaves nothing behind.
     pub(crate) fn keep(self) -> io::Result<()> {
         match self {
-            Self::New { file, path } => {
-                file.as_file().sync_all()?;
-                file.persist(path)?;
-            }
-            Self::Through(_) => {}
+            Self::New { file, path } => file.persist(&path),
+            Self::Through(_) => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -1,0 +1,181 @@
+//! Checks of outputs before any work: each is a file of its own, and none is read.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use tempfile::Builder;
+
+use crate::files::partial::Partial;
+use crate::input::Sources;
+
+/// How many links are followed, as Linux does.
+const MAX_LINKS: usize = 40;
+
+/// What a run reads: a path, and what messages call it.
+#[derive(Debug, Default)]
+pub(super) struct Inputs(Vec<(PathBuf, &'static str)>);
+
+impl Inputs {
+    pub(super) fn add(&mut self, path: impl Into<PathBuf>, what: &'static str) {
+        self.0.push((path.into(), what));
+    }
+
+    /// Adds each file of a log, those too that are not read as another file holds the same.
+    pub(super) fn add_sources(&mut self, sources: &Sources, what: &'static str) {
+        let read = sources.list.iter().filter_map(|source| source.path.as_ref());
+        let copies = sources.copies.iter().map(|copy| &copy.path);
+        self.0.extend(read.chain(copies).map(|path| (path.clone(), what)));
+    }
+
+    /// Adds the files of a directory of rules.
+    pub(super) fn add_rules(&mut self, directory: &Path) {
+        let files = walkdir::WalkDir::new(directory).follow_links(true).into_iter().flatten();
+        self.0.extend(
+            files.filter(|entry| entry.file_type().is_file()).map(|entry| (entry.into_path(), "a rule file")),
+        );
+    }
+}
+
+/// Refuses outputs that are one file, and outputs that are an input. `reads_stdin` and `writes_stdout` say whether the
+/// standard streams are among them: a shell may have led them to files.
+pub(super) fn check(
+    outputs: &[PathBuf],
+    inputs: &Inputs,
+    reads_stdin: bool,
+    writes_stdout: bool,
+) -> anyhow::Result<()> {
+    let mut read: Vec<(File, &str, String)> = inputs
+        .0
+        .iter()
+        .filter_map(|(path, what)| Some((File::of(path).ok()?, *what, path.display().to_string())))
+        .collect();
+    read.extend(
+        stream(reads_stdin, &io::stdin()).map(|file| (file, "standard input", "standard input".to_owned())),
+    );
+    let stdout = stream(writes_stdout, &io::stdout());
+    let mut named: Vec<(File, String)> = Vec::new();
+    // A shell empties the file that it leads standard output to, unless it adds to it. An empty one loses nothing.
+    if let Some((file, size)) = stdout.zip(stream_size(&io::stdout())) {
+        if size > 0
+            && let Some((_, what, path)) = read.iter().find(|(read, ..)| read.is(&file))
+        {
+            bail!("standard output adds to {path}, which is {what}; name another file for the output");
+        }
+        named.push((file, "standard output".to_owned()));
+    }
+    for path in outputs {
+        let name = path.display().to_string();
+        let file = File::of(path)?;
+        if let Some((_, what, input)) = read.iter().find(|(read, ..)| read.is(&file)) {
+            let same = if *input == name { String::new() } else { format!(" ({input})") };
+            bail!("{name}: is {what}{same}, which is read; name another file for the output");
+        }
+        if let Some((_, other)) = named.iter().find(|(other, _)| other.is(&file)) {
+            let other = if *other == name { String::new() } else { format!(" (as {other})") };
+            bail!("{name}: is named for two outputs{other}; name two files");
+        }
+        named.push((file, name));
+    }
+    Ok(())
+}
+
+/// What tells a file from all others, by whichever path it is named.
+#[derive(Debug)]
+struct File {
+    /// Without links; empty for a pipe and a standard stream.
+    path: PathBuf,
+    /// Device and inode, where it is a file or a pipe that is there.
+    identity: Option<(u64, u64)>,
+}
+
+impl File {
+    fn of(path: &Path) -> io::Result<Self> {
+        match fs::metadata(path) {
+            Ok(file) if !file.is_dir() => {
+                let path = if file.is_file() { fs::canonicalize(path)? } else { PathBuf::new() };
+                Ok(Self { path, identity: identity(&file) })
+            }
+            _ => Ok(Self { path: resolved(path, MAX_LINKS)?, identity: None }),
+        }
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        let is_there = |file: &Self| file.identity.is_some();
+        let has_path = !self.path.as_os_str().is_empty();
+        (is_there(self) && self.identity == other.identity)
+            || (has_path && self.path == other.path)
+            || (has_path && !is_there(self) && !is_there(other) && self.may_be_by_case(other))
+    }
+
+    /// Whether two files that are not there yet have names that differ in case alone, where that makes no difference.
+    fn may_be_by_case(&self, other: &Self) -> bool {
+        let directory = self.path.parent().filter(|own| other.path.parent() == Some(own));
+        let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().to_lowercase());
+        name(&self.path) == name(&other.path) && directory.is_some_and(ignores_case)
+    }
+}
+
+/// Whether a directory finds a file by its name in another case. Where none can be made to try, nothing can be written.
+fn ignores_case(directory: &Path) -> bool {
+    let Ok(file) = Partial::new(Builder::new(), directory) else { return false };
+    let name = file.path().and_then(Path::file_name);
+    let name = name.map(|name| name.to_string_lossy().replace("kubetoll", "KUBETOLL"));
+    name.is_some_and(|name| directory.join(name).exists())
+}
+
+/// A path without links. Its last part, or what it links to, need not be there.
+fn resolved(path: &Path, links: usize) -> io::Result<PathBuf> {
+    match fs::canonicalize(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        done => return done,
+    }
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if let (Ok(target), Some(links)) = (fs::read_link(path), links.checked_sub(1)) {
+        return resolved(&directory.join(target), links);
+    }
+    let name = path.file_name().ok_or(io::ErrorKind::NotFound)?;
+    Ok(fs::canonicalize(directory)?.join(name))
+}
+
+/// The file or pipe that a standard stream is led to.
+#[cfg(unix)]
+fn stream(is_used: bool, stream: &impl std::os::fd::AsFd) -> Option<File> {
+    let identity = stream_metadata(stream).filter(|_| is_used).and_then(|file| identity(&file));
+    identity.map(|identity| File { path: PathBuf::new(), identity: Some(identity) })
+}
+
+#[cfg(unix)]
+fn stream_metadata(stream: &impl std::os::fd::AsFd) -> Option<Metadata> {
+    fs::File::from(stream.as_fd().try_clone_to_owned().ok()?).metadata().ok()
+}
+
+/// Its size; 0 for a pipe.
+#[cfg(unix)]
+fn stream_size(stream: &impl std::os::fd::AsFd) -> Option<u64> {
+    stream_metadata(stream).map(|file| file.len())
+}
+
+/// A device has none: it loses nothing, however many outputs go to it.
+#[cfg(unix)]
+fn identity(file: &Metadata) -> Option<(u64, u64)> {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    let kind = file.file_type();
+    (kind.is_file() || kind.is_fifo()).then(|| (file.dev(), file.ino()))
+}
+
+#[cfg(not(unix))]
+fn stream<S>(_: bool, _: &S) -> Option<File> {
+    None
+}
+
+#[cfg(not(unix))]
+fn stream_size<S>(_: &S) -> Option<u64> {
+    None
+}
+
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> Option<(u64, u64)> {
+    None
+}
