@@ -168,8 +168,9 @@ fn clients_are_ranked_by_cost_and_what_is_lacking_is_said() {
         report["inventory"]["lacks"],
         json!([{"resource": "secrets", "lacks": "objects", "requests": 1, "near": null}])
     );
-    let by = report["ranking"]["by"].as_array().expect("names");
-    assert_eq!(by[..], [json!("handledBytes"), json!("requests")]);
+    let ranking = &report["ranking"];
+    assert_eq!((&ranking["unit"], &ranking["handledUnit"]), (&json!("objects"), &json!("bytes")));
+    assert_eq!(ranking["by"][0], "load");
 }
 
 #[test]
@@ -243,7 +244,7 @@ fn without_sizes_objects_are_told_and_nothing_is_called_a_lower_bound() {
     assert_eq!((&etcd["objects"], &etcd["bytes"]), (&json!(1_000), &Value::Null));
     assert_eq!((&etcd["unknownRequests"], &etcd["unsizedRequests"]), (&json!(0), &json!(2)));
     assert_eq!((&cost["lowerBound"], &report["inventory"]["hasSizes"]), (&json!(false), &json!(false)));
-    assert_eq!(report["ranking"]["by"][0], "handledObjects");
+    assert_eq!(report["ranking"]["handledUnit"], "objects");
     let text = dir.text(&args);
     assert!(text.contains("1,000 obj.") && text.contains("it has no sizes") && !text.contains('≥'), "{text}");
 }
@@ -313,5 +314,5 @@ fn people_are_told_what_it_costs_and_by_what() {
         }
     }
     let text = dir.text(&["audit.log", "--inventory", "inventory.csv", "--kube-version", "1.24.3"]);
-    assert!(text.contains("costliest first: bytes read from etcd, gone through and sent at most"), "{text}");
+    assert!(text.contains("most load first (objects that the apiserver handled, and writes)"), "{text}");
 }

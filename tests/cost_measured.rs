@@ -92,6 +92,8 @@ fn fits(told: Amount, measured: u64, whole: u64) -> bool {
         // Of a whole collection its size is known roughly, of a page exactly.
         Bound::Exact if objects == whole => measured.abs_diff(objects) <= DRIFT,
         Bound::Exact => measured == objects,
+        // No log was read here that could weigh namespaces.
+        Bound::Estimate => false,
         // Of what a node holds: the pods were dealt out evenly. Namespaces were of different sizes.
         Bound::Mean => objects != whole.div_ceil(stored("nodes")) || measured <= objects,
     }

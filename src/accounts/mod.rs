@@ -6,6 +6,7 @@ pub mod etcd;
 mod fit;
 mod impersonation;
 mod key;
+mod load;
 mod walks;
 pub(crate) mod words;
 
@@ -21,6 +22,7 @@ pub use account::Account;
 pub use entry::{Entry, ProductRow};
 pub use fit::{Fit, compare};
 pub use key::ShapeKey;
+pub use load::{Load, LoadUnit, Measure};
 use walks::Walks;
 
 use crate::apiserver::asked::is_long_running;
@@ -30,7 +32,7 @@ use crate::classify::{Shape, stable_hash};
 use crate::cost::{Cost, Inventory, Minutes, Prices, Work, reads_on};
 use crate::k8s::{Library, Scope};
 use crate::ledger::lives::ask_of;
-use crate::ledger::{Client, ClientKey, Clients, Merge, Observed, Product, ProductRows, Row};
+use crate::ledger::{Client, ClientKey, Clients, Merge, NamespaceWeights, Product, ProductRows, Row};
 use crate::patterns::{AllFollowed, Listed, OfClient, Patterns};
 
 /// The name of everything beyond the number of products that are told apart.
@@ -57,6 +59,8 @@ pub struct Accounts {
     pub nodes: u64,
     /// Nodes of the cluster: those of the inventory, or those that the log shows.
     pub cluster_nodes: u64,
+    /// How load is measured.
+    pub measure: Measure,
 }
 
 /// What requests are judged and priced by.
@@ -64,6 +68,8 @@ struct Measures<'a> {
     /// The servers of the eras that rows name.
     servers: &'a [Server],
     prices: Option<Prices<'a>>,
+    /// How many objects of each namespace the log names.
+    namespaces: NamespaceWeights,
     /// Judgements of what was asked, by era and status: many clients ask alike.
     known: Mutex<HashMap<Arc<Asked<CompactString>>, Vec<Known>, FxBuildHasher>>,
 }
@@ -119,12 +125,15 @@ impl Accounts {
         base: &Server,
         version_is_known: bool,
         received_only: bool,
-        inventory: Option<&Inventory>,
+        inventory: Option<(&Inventory, NamespaceWeights)>,
     ) -> Self {
         let (known, rest) = clients.into_parts();
         let nodes = known.iter().map(|(_, client)| client.nodes.count().0).max().unwrap_or(0);
+        let unit = if inventory.is_some() { LoadUnit::Objects } else { LoadUnit::RequestMicros };
+        let (inventory, namespaces) = inventory.unzip();
         let measures = Measures {
             servers,
+            namespaces: namespaces.unwrap_or_default(),
             prices: inventory.map(|inventory| Prices { inventory, nodes_in_log: nodes }),
             known: Mutex::default(),
         };
@@ -141,6 +150,7 @@ impl Accounts {
                 .prices
                 .and_then(|prices| prices.nodes())
                 .map_or(nodes, |nodes| nodes.count),
+            measure: Measure { unit, received_only },
         };
         let known = known.into_iter().map(|(key, client)| {
             let shown = patterns.take(stable_hash(&key));
@@ -179,9 +189,21 @@ impl Accounts {
         row.requests(self.received_only)
     }
 
+    /// The load of a client's requests.
+    #[must_use]
+    pub fn load_of(&self, account: &Account) -> Load {
+        let mut load = Load::default();
+        for (key, entry) in &account.entries {
+            for one in &entry.rows {
+                load.add(self.measure.load(key, entry, &one.row, one.cost.as_deref()));
+            }
+        }
+        load
+    }
+
     /// The requests of a row that were not refused (4xx), and that the server did not fail (5xx), as far as it is known.
     fn served(&self, row: &Row) -> u64 {
-        self.requests(row).saturating_sub(row.statuses.count(|status| matches!(status / 100, 4 | 5)))
+        load::served(row, self.received_only)
     }
 
     fn account(
@@ -264,7 +286,7 @@ impl Accounts {
     ) {
         let (row, requests) = (&one.row, self.requests(&one.row));
         let (key, entry, fit) = if let Some(shape) = shape {
-            self.judged(measures, shape, &row.rare().observed, requests, walks)
+            self.judged(measures, shape, row, requests, walks)
         } else {
             let entry = Entry { work: measures.prices.map(|_| Box::new(Work::UNKNOWN)), ..Entry::folded() };
             let key = Arc::new(ShapeKey::folded(self.server.version));
@@ -313,7 +335,7 @@ impl Accounts {
         &self,
         measures: &Measures<'_>,
         shape: Shape,
-        observed: &Observed,
+        row: &Row,
         requests: u64,
         walks: &Walks,
     ) -> (Arc<ShapeKey>, Entry, Fit) {
@@ -322,12 +344,14 @@ impl Accounts {
         // Arrivals alone tell nothing of an answer.
         let status = shape.answer.status().filter(|_| !self.received_only);
         let Judgement { key, verdict, certainty, against_model } = measures.judgement(&shape, status);
-        let mut fit = compare(asked.verb, &verdict, server.version, observed);
+        let mut fit = compare(asked.verb, &verdict, server.version, &row.rare().observed);
         if against_model {
             fit.contradict += requests;
         }
         let work = measures.prices.map(|prices| {
-            let work = prices.work(server, &asked, &verdict, key.resource.as_deref().unwrap_or_default());
+            let resource = key.resource.as_deref().unwrap_or_default();
+            let part = measures.namespaces.part(&shape.asked, &row.targets);
+            let work = prices.work_in(server, &asked, &verdict, resource, part);
             let pages = walks.of_page(&shape).filter(|_| reads_on(&asked.options, &verdict));
             Box::new(pages.map_or(work, |(walks, pages)| work.as_page(walks, pages)))
         });

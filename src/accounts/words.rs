@@ -84,6 +84,9 @@ pub(crate) fn parameters(asked: &Asked<CompactString>) -> String {
     if options.allow_watch_bookmarks && asked.verb == Verb::Watch {
         word("allowWatchBookmarks=true");
     }
+    if options.dry_run {
+        word("dryRun=All");
+    }
     words.join("&")
 }
 

@@ -43,6 +43,8 @@ pub struct Options {
     pub timeout_invalid: bool,
     /// The name in the path and the one in the field selector differ.
     pub name_conflict: bool,
+    /// `dryRun=All` on a write: it is checked and not stored.
+    pub dry_run: bool,
     /// The method is HEAD.
     pub head: bool,
     /// The path begins with `//`.
@@ -213,7 +215,8 @@ impl Options {
             return Self { timeout_invalid: timeout_is_invalid(options), ..Self::default() };
         };
         if !matches!(info.verb, Verb::Get | Verb::List | Verb::Watch | Verb::DeleteCollection) {
-            return Self { timeout_invalid: timeout_is_invalid(options), ..Self::default() };
+            let dry_run = options.dry_run;
+            return Self { timeout_invalid: timeout_is_invalid(options), dry_run, ..Self::default() };
         }
         let mut classes = Self {
             resource_version: ResourceVersion::of(&options.resource_version),
@@ -235,6 +238,7 @@ impl Options {
             },
             timeout_seconds_invalid: options.timeout_seconds_invalid,
             timeout_invalid: timeout_is_invalid(options),
+            dry_run: options.dry_run && info.verb == Verb::DeleteCollection,
             ..Self::default()
         };
         if path.subresource.is_empty() {

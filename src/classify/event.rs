@@ -22,6 +22,8 @@ pub struct Measured {
     pub decoded: bool,
     /// Microseconds in admission webhooks.
     pub webhooks: u64,
+    /// Microseconds in a queue of API Priority and Fairness (1.31 and later).
+    pub queued: u64,
 }
 
 /// A deprecated API version.
@@ -205,6 +207,7 @@ fn measured(annotations: &Annotations<'_>) -> Option<Measured> {
             .into_iter()
             .filter_map(|webhooks| go_duration::parse_micros(webhooks))
             .fold(0, u64::saturating_add),
+        queued: go_duration::parse_micros(&annotations.queue_wait).unwrap_or(0),
     })
 }
 
@@ -251,12 +254,19 @@ mod tests {
                 "stageTimestamp":"2024-01-01T00:00:01.500000Z",
                 "annotations":{{"apiserver.latency.k8s.io/total":"1.5s",
                 "apiserver.latency.k8s.io/mutating-webhook":"800ms",
-                "apiserver.latency.k8s.io/validating-webhook":"100.5ms"}}}}"#
+                "apiserver.latency.k8s.io/validating-webhook":"100.5ms",
+                "apiserver.latency.k8s.io/apf-queue-wait":"1.2s"}}}}"#
             )
         };
         with(&json("ResponseComplete"), |request| {
             assert_eq!(request.micros, Some(1_500_000));
-            let measured = Measured { total: 1_500_000, etcd: None, decoded: false, webhooks: 900_500 };
+            let measured = Measured {
+                total: 1_500_000,
+                etcd: None,
+                decoded: false,
+                webhooks: 900_500,
+                queued: 1_200_000,
+            };
             assert_eq!(request.measured, Some(measured));
         });
         with(&json("ResponseStarted"), |request| {

@@ -11,6 +11,7 @@ use crate::apiserver::resources::is_connection;
 use crate::apiserver::seats::{Stored, page, seats};
 use crate::apiserver::{Asked, LimitVerdict, Reason, ServedFrom, Server, Target, Verdict};
 use crate::k8s::{Scope, Verb};
+use crate::ledger::NamespacePart;
 use crate::patterns::Asks;
 
 /// How a number of objects is meant.
@@ -23,6 +24,8 @@ pub enum Bound {
     AtMost,
     /// It is this many where all namespaces, or all nodes, have as many objects as each other.
     Mean,
+    /// It is about this many, by how many objects of each namespace the log names.
+    Estimate,
 }
 
 impl Bound {
@@ -33,6 +36,7 @@ impl Bound {
             Self::Exact => "exact",
             Self::AtMost => "at-most",
             Self::Mean => "mean",
+            Self::Estimate => "estimate",
         }
     }
 }
@@ -88,7 +92,7 @@ impl Work {
             etcd_bytes: self.etcd.bytes,
             received_objects: self.received.objects,
             received_bytes: self.received.bytes,
-            received_is_mean: self.received.bound == Bound::Mean,
+            received_is_mean: matches!(self.received.bound, Bound::Mean | Bound::Estimate),
         }
     }
 
@@ -101,7 +105,11 @@ impl Work {
                 let part = (u128::from(number) * u128::from(walks)).div_ceil(u128::from(pages.max(1)));
                 u64::try_from(part).unwrap_or(u64::MAX).min(number)
             };
-            Amount { objects: amount.objects.map(part), bytes: amount.bytes.map(part), bound: Bound::Mean }
+            Amount {
+                objects: amount.objects.map(part),
+                bytes: amount.bytes.map(part),
+                bound: amount.bound.max(Bound::Mean),
+            }
         };
         let etcd = share(self.etcd);
         let received = self.received.within(etcd);
@@ -164,6 +172,19 @@ impl Prices<'_> {
     /// What a request costs, if it is served. `resource` is what the report names it.
     #[must_use]
     pub fn work(&self, server: &Server, asked: &Asked<&str>, verdict: &Verdict, resource: &str) -> Work {
+        self.work_in(server, asked, verdict, resource, None)
+    }
+
+    /// As [`Prices::work`]. `part` is what the log shows of the namespaces that are asked for.
+    #[must_use]
+    pub fn work_in(
+        &self,
+        server: &Server,
+        asked: &Asked<&str>,
+        verdict: &Verdict,
+        resource: &str,
+        part: Option<NamespacePart>,
+    ) -> Work {
         let pricing = Pricing {
             prices: self,
             server,
@@ -171,6 +192,7 @@ impl Prices<'_> {
             options: &asked.options,
             holding: self.inventory.stored(resource),
             bytes_per_object: self.inventory.holding(resource).bytes_per_object,
+            part,
         };
         let from = verdict.likely_served_from();
         match from {
@@ -207,6 +229,7 @@ struct Pricing<'a> {
     options: &'a Options,
     holding: Option<Stored>,
     bytes_per_object: Option<u64>,
+    part: Option<NamespacePart>,
 }
 
 impl Pricing<'_> {
@@ -242,8 +265,12 @@ impl Pricing<'_> {
         let since_1_27 = self.server.version.at_least(27, 0);
         let in_namespace =
             scope == Scope::Namespace || (self.options.narrows == Narrows::ToNamespace && since_1_27);
-        match (in_namespace, self.prices.namespaces()) {
+        let namespaces = self.prices.namespaces();
+        match (in_namespace, namespaces) {
             (false, _) => self.amount(objects, Bound::Exact),
+            (true, _) if let Some(part) = self.part => {
+                self.amount(objects.map(|all| part.of(all, namespaces)), Bound::Estimate)
+            }
             (true, None) => self.amount(objects, Bound::AtMost),
             (true, Some(namespaces)) => self.amount(objects.map(|all| all.div_ceil(namespaces)), Bound::Mean),
         }

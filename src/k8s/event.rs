@@ -158,6 +158,9 @@ pub struct Annotations<'a> {
     /// All validating admission webhooks; absent if none was called.
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/validating-webhook")]
     pub validating_webhook: Text<'a>,
+    /// Wait in a queue of API Priority and Fairness (1.31+).
+    #[serde(borrow, default, rename = "apiserver.latency.k8s.io/apf-queue-wait")]
+    pub queue_wait: Text<'a>,
     /// `true` for a request of an API version that is deprecated.
     ///
     /// Source: k8s.io/apiserver `pkg/endpoints/metrics/metrics.go:deprecatedAnnotationKey`.

@@ -44,6 +44,7 @@ const OTHER_KNOWN_KEYS: [&str; 13] = [
 ///
 /// An absent string and an empty one are the same to the server, so both are empty here.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "they are independent facts")]
 pub struct ListOptions<'a> {
     /// `labelSelector`, not parsed.
     pub label_selector: Cow<'a, str>,
@@ -67,6 +68,8 @@ pub struct ListOptions<'a> {
     pub send_initial_events: Option<bool>,
     /// `timeout`, the deadline of a request that is no watch; no list option, and not parsed.
     pub timeout: Option<Cow<'a, str>>,
+    /// `dryRun=All`: a write is checked and not stored.
+    pub dry_run: bool,
     /// Keys that the server ignores without a word, in the order of the query.
     pub unknown_keys: Vec<Cow<'a, str>>,
 }
@@ -96,6 +99,8 @@ impl<'a> ListOptions<'a> {
             let Some(index) = index_of(&key) else {
                 if key == "timeout" {
                     options.timeout.get_or_insert(value);
+                } else if key == "dryRun" {
+                    options.dry_run |= value == "All";
                 } else if !OTHER_KNOWN_KEYS.contains(&key.as_ref()) {
                     options.unknown_keys.push(key);
                 }

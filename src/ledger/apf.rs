@@ -49,6 +49,8 @@ pub struct Load {
     pub max_seats: u64,
     /// How long they were executed, in microseconds.
     pub execution_micros: u64,
+    /// How long they were held up before, in queues above all, in microseconds.
+    pub queued_micros: u64,
 }
 
 impl Default for Flows {
@@ -75,7 +77,14 @@ impl Flows {
             seats,
             max_seats: seats,
             execution_micros: apf.execution_micros.unwrap_or(0),
+            queued_micros: apf.queue_micros.unwrap_or(0),
         });
+    }
+
+    /// How long all requests were held up before they were executed, in microseconds.
+    #[must_use]
+    pub fn queued_micros(&self) -> u64 {
+        self.0.values().map(|load| load.queued_micros).fold(0, u64::saturating_add)
     }
 
     /// The sums in the order of their keys; last and without a key, what all others are folded into.
@@ -94,6 +103,7 @@ impl Merge for Load {
         self.seats = self.seats.saturating_add(other.seats);
         self.max_seats = self.max_seats.max(other.max_seats);
         self.execution_micros = self.execution_micros.saturating_add(other.execution_micros);
+        self.queued_micros = self.queued_micros.saturating_add(other.queued_micros);
     }
 }
 
@@ -148,7 +158,13 @@ mod tests {
     #[test]
     fn a_requests_seats_are_the_more_of_both_phases() {
         let mut flows = Flows::default();
-        flows.record(&Apf { initial_seats: Some(1), final_seats: Some(5), ..Apf::default() });
+        flows.record(&Apf {
+            initial_seats: Some(1),
+            final_seats: Some(5),
+            queue_micros: Some(9),
+            ..Apf::default()
+        });
+        assert_eq!(flows.queued_micros(), 9);
         flows.record(&Apf::default());
         let load = flows.into_sorted()[0].1;
         assert_eq!((load.requests, load.seats, load.max_seats), (2, 5, 5));

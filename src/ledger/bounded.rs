@@ -159,6 +159,11 @@ impl<K: Eq, V: Default + Merge> Bounded<K, V> {
     }
 
     /// All values, that of what is folded too, in no order.
+    pub(super) fn values(&self) -> impl Iterator<Item = &V> {
+        self.table.iter().map(|slot| &slot.value).chain(self.rest.as_deref())
+    }
+
+    /// As [`Bounded::values`].
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.table.iter_mut().map(|slot| &mut slot.value).chain(self.rest.as_deref_mut())
     }

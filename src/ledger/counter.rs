@@ -4,7 +4,7 @@
 //! The naive twin is going through the tables each time.
 
 use super::client::namespace_of;
-use super::{Begun, RowName, SharedLedger, SharedRow};
+use super::{Begun, Namespaces, RowName, SharedLedger, SharedRow};
 use crate::classify::{Request, stable_hash};
 
 /// How many rows, askers and namespaces are remembered.
@@ -25,13 +25,22 @@ pub struct Counter<'c> {
     askers: Vec<u64>,
     /// Namespaces that are noted, by their hashes with their clients'.
     namespaces: Vec<(u64, u64)>,
+    /// How many different objects of each namespace requests name.
+    objects: Namespaces,
 }
 
 impl<'c> Counter<'c> {
     /// A worker's.
     #[must_use]
     pub fn new(shared: &'c SharedLedger) -> Self {
-        Self { shared, rows: Vec::new(), begun: Vec::new(), askers: Vec::new(), namespaces: Vec::new() }
+        Self {
+            shared,
+            rows: Vec::new(),
+            begun: Vec::new(),
+            askers: Vec::new(),
+            namespaces: Vec::new(),
+            objects: Namespaces::default(),
+        }
     }
 
     /// Counts one event of a request. Returns the name of its row.
@@ -49,9 +58,11 @@ impl<'c> Counter<'c> {
         {
             if is_new_target == Some(true) {
                 self.note_namespace(request);
+                self.objects.note(request);
             }
             return name;
         }
+        self.objects.note(request);
         let own = self.shared.clients.observe_in(request, name);
         self.rows.resize_with(ROWS, || None);
         self.rows[row] = own.map(|own| (name, own));
@@ -91,6 +102,12 @@ impl<'c> Counter<'c> {
         self.askers.resize(ASKERS, 0);
         let asker = request.asker_key();
         self.askers[place_of(asker, ASKERS)] = asker;
+    }
+
+    /// The namespaces of the requests that it counted.
+    #[must_use]
+    pub fn into_namespaces(self) -> Namespaces {
+        self.objects
     }
 
     /// Takes note of another copy of an event that was counted.

@@ -86,6 +86,8 @@ pub struct Observed {
     pub webhook_micros: u64,
     /// Requests with a measurement that spent half of their time or more in admission webhooks.
     pub mostly_webhooks: u64,
+    /// Time that they waited in queues of API Priority and Fairness, in microseconds.
+    pub queued_micros: u64,
 }
 
 impl Observed {
@@ -100,6 +102,7 @@ impl Observed {
         self.total_micros = self.total_micros.saturating_add(measured.total);
         self.webhook_micros = self.webhook_micros.saturating_add(measured.webhooks);
         self.mostly_webhooks += u64::from(measured.webhooks > 0 && measured.webhooks >= measured.total / 2);
+        self.queued_micros = self.queued_micros.saturating_add(measured.queued);
     }
 
     /// Requests with a measurement.
@@ -118,6 +121,7 @@ impl Merge for Observed {
         self.total_micros = self.total_micros.saturating_add(other.total_micros);
         self.webhook_micros = self.webhook_micros.saturating_add(other.webhook_micros);
         self.mostly_webhooks += other.mostly_webhooks;
+        self.queued_micros = self.queued_micros.saturating_add(other.queued_micros);
     }
 }
 

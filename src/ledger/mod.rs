@@ -16,6 +16,7 @@ pub mod input;
 pub mod live;
 pub mod lives;
 mod load;
+pub mod namespaces;
 mod packed;
 mod parts;
 pub mod row;
@@ -47,6 +48,7 @@ pub use index::{Additions, Index, RequestResult};
 pub use input::{InputCounts, SkipAt, SourceCounts};
 pub use lives::{Followed, Kept, Life};
 pub use load::{Busiest, Load, Step};
+pub use namespaces::{NamespacePart, NamespaceWeights, Namespaces};
 pub use row::Row;
 pub use row_name::RowName;
 pub use seen::{Dedup, Seen};
@@ -84,6 +86,8 @@ pub struct Ledger {
     pub traces: Traces,
     /// What each instance read and watched.
     pub kept: Kept,
+    /// How many different objects of each namespace requests name.
+    pub namespaces: Namespaces,
 }
 
 impl Ledger {
@@ -106,5 +110,6 @@ impl Merge for Ledger {
         self.traces.merge(other.traces);
         self.clients.merge(other.clients);
         self.kept.merge(other.kept);
+        self.namespaces.merge(other.namespaces);
     }
 }

@@ -173,6 +173,15 @@ impl Row {
         }
     }
 
+    /// How long the server worked on the requests that ended, in microseconds: their time without that in queues of API
+    /// Priority and Fairness, where the log knows it. An audit log with an access log beside it may know it twice.
+    #[must_use]
+    pub fn served_micros(&self) -> u64 {
+        let Rare { observed, flows, .. } = self.rare();
+        let queued = flows.as_ref().map_or(0, |flows| flows.queued_micros()).max(observed.queued_micros);
+        self.latency.sum().saturating_sub(queued)
+    }
+
     /// Requests: those that ended, and long-running ones that were not seen to end. With `received_only`, arrivals.
     #[must_use]
     pub fn requests(&self, received_only: bool) -> u64 {

@@ -35,8 +35,17 @@ impl Targets {
     /// Counts requests for a target. Tells whether it was not among the counted ones.
     pub fn record(&mut self, hash: u64, requests: u32) -> bool {
         self.records += 1;
-        // The upper half is the better mixed one.
-        self.add((hash >> 32) as u32, requests)
+        self.add(Self::key(hash), requests)
+    }
+
+    /// The part of a target's hash that is kept. The upper half is the better mixed one.
+    pub(super) fn key(hash: u64) -> u32 {
+        (hash >> 32) as u32
+    }
+
+    /// The targets that are counted one by one, and their requests.
+    pub(super) fn counted(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.counted.iter().copied()
     }
 
     fn add(&mut self, hash: u32, requests: u32) -> bool {

@@ -171,12 +171,17 @@ impl<'a> Worker<'a> {
         }
         // What only reading needs goes before anything else comes.
         shared.seen.forget();
-        let each: Vec<Counted> = counting.into_iter().map(|worker| worker.counted).collect();
+        let each = counting.into_iter().map(|worker| {
+            let mut counted = worker.counted;
+            counted.ledger.namespaces.merge(worker.audit.into_namespaces());
+            counted.access.namespaces.merge(worker.access.into_namespaces());
+            counted
+        });
         let sum = |mut all: Counted, one| {
             all.merge(one);
             all
         };
-        let mut counted = each.into_iter().reduce(sum).unwrap_or_default();
+        let mut counted = each.reduce(sum).unwrap_or_default();
         shared.audit.give(&mut counted.ledger);
         shared.access.give(&mut counted.access);
         counted

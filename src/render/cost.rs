@@ -16,23 +16,22 @@ pub(super) fn is_by_inventory(report: &Report) -> bool {
 
 /// What clients are ranked by.
 pub(super) fn order(report: &Report) -> &'static str {
-    match report.ranking.by.first().map(String::as_str) {
-        Some("handledBytes") => "bytes read from etcd, gone through and sent at most",
-        Some("handledObjects") => "objects read from etcd, gone through and sent at most",
-        _ => "time of reads from etcd, then ignored limits",
+    match report.ranking.unit {
+        "objects" => "objects that the apiserver handled, and writes",
+        _ => "request time, without watches",
     }
 }
 
 /// Whether clients are compared by objects, as the sizes of some are not known.
 pub(super) fn is_by_objects(report: &Report) -> bool {
-    report.ranking.by.first().is_some_and(|by| by == "handledObjects")
+    report.ranking.handled_unit == Some("objects")
 }
 
 /// Objects with their bytes: `100,000 objects (2.0 GB)`.
 fn objects(amount: &Amount) -> String {
     let or_fewer = match amount.bound.as_str() {
         "at-most" => "at most ",
-        "mean" => "about ",
+        "mean" | "estimate" => "≈ ",
         _ => "",
     };
     match (amount.objects, amount.bytes) {
@@ -49,7 +48,7 @@ pub(super) fn short(amount: Option<&Amount>, wants_objects: bool) -> String {
     let Some(amount) = amount else { return "–".to_owned() };
     let lead = |without: u64, number: u64| match amount.bound.as_str() {
         _ if without > 0 || number == u64::MAX => "≥",
-        "mean" => "~",
+        "mean" | "estimate" => "≈",
         _ => "",
     };
     match (amount.objects, amount.bytes.filter(|_| !wants_objects)) {
@@ -58,6 +57,11 @@ pub(super) fn short(amount: Option<&Amount>, wants_objects: bool) -> String {
         (Some(number), None) => format!("{}{} obj.", lead(amount.unknown_requests, number), count(number)),
         (None, None) => "?".to_owned(),
     }
+}
+
+/// Whether a number is meant as an estimate.
+pub(super) fn is_estimate(bound: &str) -> bool {
+    matches!(bound, "mean" | "estimate")
 }
 
 fn is_unknown(amount: &Amount) -> bool {
@@ -75,8 +79,8 @@ fn from_etcd(amount: Option<&Amount>, wants_objects: bool) -> String {
 fn received(amount: Option<&Amount>, wants_objects: bool) -> String {
     match amount {
         Some(amount) if is_unknown(amount) => "not known how much is received".to_owned(),
-        Some(mean) if mean.bound == "mean" => {
-            format!("about {} received", short(amount, wants_objects).trim_start_matches('~'))
+        Some(mean) if is_estimate(mean.bound.as_str()) => {
+            format!("{} received", short(amount, wants_objects))
         }
         _ => format!("{} received at most", short(amount, wants_objects)),
     }
@@ -89,7 +93,7 @@ pub(super) fn sum(clients: &[&Client]) -> Cost {
         let all = amounts.cloned().reduce(|a, b| Amount {
             objects: add(a.objects, b.objects),
             bytes: add(a.bytes, b.bytes),
-            bound: if a.bound == "mean" { a.bound } else { b.bound },
+            bound: if is_estimate(&a.bound) { a.bound } else { b.bound },
             unknown_requests: a.unknown_requests + b.unknown_requests,
             unsized_requests: a.unsized_requests + b.unsized_requests,
         })?;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::plain::{count, counted, duration};
 use super::prose::Line;
 use super::request::source;
-use super::{cost, etcd_log, input, patterns};
+use super::{clients, cost, etcd_log, input, patterns};
 use crate::report::v1::{Evidence, Finding, Named, Path, Report, Server, Who};
 
 /// How many user agents are named.
@@ -174,8 +174,14 @@ fn how_much(finding: &Finding) -> Option<Line> {
     let took = took.map(|millis| {
         format!("{} in etcd by those that the server measured", duration(millis.saturating_mul(1_000)))
     });
-    let told: Vec<String> =
-        [Some(counted(requests, "request")), peak, of_all, of_reads, took].into_iter().flatten().collect();
+    let load = finding.load.filter(|load| load.amount > 0).map(|load| match load.unit {
+        "objects" => format!("{} of the load by objects", clients::share(&load)),
+        _ => format!("{} of the request time", clients::share(&load)),
+    });
+    let told: Vec<String> = [Some(counted(requests, "request")), peak, of_all, of_reads, load, took]
+        .into_iter()
+        .flatten()
+        .collect();
     Some(Line::default().text(told.join(", ")))
 }
 

@@ -1,5 +1,6 @@
 //! One file for each format of a report.
 
+mod clients;
 mod cost;
 mod etcd_log;
 pub mod export;

@@ -82,6 +82,12 @@ pub fn share(part: u64, whole: u64) -> String {
     if whole == 0 { "–".to_owned() } else { format!("{:.1} %", part as f64 * 100.0 / whole as f64) }
 }
 
+/// A part from 0 to 1 in per cent, with one decimal. What is not nothing is not shown as nothing: `<0.1 %`.
+#[must_use]
+pub fn per_cent(part: f64) -> String {
+    if part > 0.0 && part < 0.0005 { "<0.1 %".to_owned() } else { format!("{:.1} %", part * 100.0) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,6 +114,7 @@ mod tests {
         assert_eq!(duration(1_200_000), "1.2s");
         assert_eq!(duration(125_000_000), "2m05s");
         assert_eq!(share(1, 3), "33.3 %");
+        assert_eq!([per_cent(0.251), per_cent(0.0), per_cent(0.0001)], ["25.1 %", "0.0 %", "<0.1 %"]);
         assert_eq!((short_count(26_093), short_count(1_234_567)), ("26k".into(), "1.2M".into()));
         assert_eq!((short_duration(12_400), short_duration(1_240_000)), ("12ms".into(), "1.2s".into()));
         assert_eq!(cut("abcdef", 4), "abc…");

@@ -3,11 +3,11 @@
 use anstyle::{AnsiColor, Style};
 
 use super::facts::on_average;
-use super::plain::{count, counted, cut, duration, escaped, share, short_count, short_duration};
+use super::plain::{count, counted, cut, duration, escaped};
 use super::request::source;
-use super::table::{NARROW, table, wrapped};
-use super::{cost, etcd_log, facts, findings, input, over_time, patterns, traces};
-use crate::report::v1::{Client, Cost, Counts, EtcdLog, Finding, Latency, Rate, Report, Shape};
+use super::table::{table, wrapped};
+use super::{clients, cost, etcd_log, facts, findings, input, over_time, patterns, traces};
+use crate::report::v1::{Client, EtcdLog, Finding, Report, Shape};
 
 /// How much is shown, and how wide.
 #[derive(Debug, Clone, Copy)]
@@ -21,8 +21,6 @@ pub struct View {
 /// Clients whose shapes are shown, and shapes per client.
 const DETAILED_CLIENTS: usize = 3;
 const DETAILED_SHAPES: usize = 3;
-/// From this width on, the table has the columns that a narrow one has no room for.
-const WIDE: usize = 130;
 
 const HEADING: Style = Style::new().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -38,8 +36,8 @@ pub fn render(report: &Report, view: &View) -> String {
         page.push_str(&findings::details(report, view.top, view.width));
     }
     if !report.clients.is_empty() {
-        page.push_str(&heading(&format!("clients, costliest first: {}", cost::order(report))));
-        page.push_str(&clients(report, view));
+        page.push_str(&heading(&format!("clients, most load first ({})", cost::order(report))));
+        page.push_str(&clients::table(report, view));
     }
     let traces = traces::rows(&report.traces, view.width);
     if !traces.is_empty() {
@@ -93,11 +91,12 @@ fn head(report: &Report, view: &View) -> String {
     line(
         "totals",
         &format!(
-            "{} and {} answered by etcd, taking {}; {} with an ignored limit",
-            counted(totals.etcd_lists, "list"),
-            counted(totals.etcd_gets, "get"),
+            "{} and {} read from etcd ({} of request time), {} to etcd; {} with an ignored limit",
+            counted(totals.etcd_lists, "LIST"),
+            counted(totals.etcd_gets, "GET"),
             duration(totals.etcd_micros),
-            counted(totals.limit_ignored, "list")
+            counted(totals.etcd_writes, "write"),
+            counted(totals.limit_ignored, "LIST")
         ),
     );
     let observed = &totals.observed;
@@ -157,138 +156,13 @@ fn etcd(log: &EtcdLog, view: &View) -> String {
     page
 }
 
-fn clients(report: &Report, view: &View) -> String {
-    let wide = view.width >= WIDE;
-    let mut columns = vec![
-        ("client", false),
-        ("requests", true),
-        ("lists", true),
-        ("etcd\nlists", true),
-        ("etcd\ngets", true),
-        ("limits\nignored", true),
-        ("peak\n/min", true),
-    ];
-    let (priced, by_objects) = (cost::is_by_inventory(report), cost::is_by_objects(report));
-    if priced {
-        columns.extend([("read from\netcd", true), ("received\nat most", true)]);
-    }
-    if wide || !priced {
-        columns.extend([("p50/p99", true), ("etcd\ntime", true)]);
-    }
-    if wide {
-        columns.push(("", true));
-        columns.push(("user agents", false));
-    }
-    let total = &report.totals;
-    let narrow = view.width < NARROW;
-    let count = if narrow { short_count } else { count };
-    let took = if narrow { short_duration } else { duration };
-    let row = |name: String, figures: &Figures<'_>, agents: String| {
-        let counts = figures.counts;
-        let mut row = vec![
-            name,
-            count(counts.requests),
-            count(counts.by_verb.get("list").copied().unwrap_or(0)),
-            count(counts.etcd_lists),
-            count(counts.etcd_gets),
-            count(counts.limit_ignored),
-            figures.rate.map_or("–".to_owned(), |rate| {
-                let mean = if rate.window_minutes > 1 { "~" } else { "" };
-                format!("{mean}{}", count(rounded(rate.peak_per_minute)))
-            }),
-        ];
-        if priced {
-            let work = figures.cost.and_then(|cost| cost.total.as_ref());
-            row.push(cost::short(work.and_then(|work| work.etcd.as_ref()), by_objects));
-            row.push(cost::short(work.and_then(|work| work.received.as_ref()), by_objects));
-        }
-        if wide || !priced {
-            let latency = figures.latency;
-            row.push(
-                latency
-                    .map_or("–".to_owned(), |l| format!("{}/{}", took(l.p50_micros), took(l.p99_micros))),
-            );
-            row.push(share(counts.etcd_micros, total.counts.etcd_micros));
-        }
-        if wide {
-            row.push(duration(counts.etcd_micros));
-            row.push(agents);
-        }
-        row
-    };
-    let (shown, others) = shown(&report.clients, view.top);
-    let mut rows: Vec<Vec<String>> = shown
-        .into_iter()
-        .map(|client| {
-            let agents: Vec<&str> =
-                client.user_agents.iter().map(|agent| agent.product.as_str()).take(2).collect();
-            row(name(client), &Figures::of(client), cut(&agents.join(", "), 30).into())
-        })
-        .collect();
-    if !others.is_empty() {
-        let (counts, cost) = (sum(&others), cost::sum(&others));
-        let figures = Figures { counts: &counts, latency: None, rate: None, cost: Some(&cost) };
-        rows.push(row(format!("({} others)", count(others.len() as u64)), &figures, String::new()));
-    }
-    let all = Figures {
-        counts: &total.counts,
-        latency: total.latency.as_ref(),
-        rate: total.rate.as_ref(),
-        cost: Some(&total.cost),
-    };
-    rows.push(row("all".to_owned(), &all, String::new()));
-    table(&columns, rows, 0, view.width)
-}
-
-/// The first clients, as many again of those that may stand too low, as not all of their costs are known; and the others.
-fn shown(clients: &[Client], top: usize) -> (Vec<&Client>, Vec<&Client>) {
-    let (first, rest) = clients.split_at(top.min(clients.len()));
-    let mut more = top;
-    let (doubtful, others): (Vec<&Client>, Vec<&Client>) = rest.iter().partition(|client| {
-        let is_shown = client.cost.lower_bound && more > 0;
-        more -= usize::from(is_shown);
-        is_shown
-    });
-    (first.iter().chain(doubtful).collect(), others)
-}
-
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a rate is a small positive number"
 )]
-fn rounded(rate: f64) -> u64 {
+pub(super) fn rounded(rate: f64) -> u64 {
     rate.round() as u64
-}
-
-struct Figures<'a> {
-    counts: &'a Counts,
-    latency: Option<&'a Latency>,
-    rate: Option<&'a Rate>,
-    cost: Option<&'a Cost>,
-}
-
-impl<'a> Figures<'a> {
-    fn of(client: &'a Client) -> Self {
-        let (latency, rate) = (client.latency.as_ref(), client.rate.as_ref());
-        Self { counts: &client.counts, latency, rate, cost: Some(&client.cost) }
-    }
-}
-
-/// The figures of the table, summed over the clients that it does not show.
-fn sum(clients: &[&Client]) -> Counts {
-    let mut sum = Counts::default();
-    for client in clients {
-        let counts = &client.counts;
-        sum.requests += counts.requests;
-        *sum.by_verb.entry("list".to_owned()).or_default() +=
-            counts.by_verb.get("list").copied().unwrap_or(0);
-        sum.etcd_lists += counts.etcd_lists;
-        sum.etcd_gets += counts.etcd_gets;
-        sum.limit_ignored += counts.limit_ignored;
-        sum.etcd_micros += counts.etcd_micros;
-    }
-    sum
 }
 
 /// A client's short name.

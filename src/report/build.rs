@@ -7,10 +7,11 @@ use rayon::prelude::*;
 use super::etcd_log::Etcd;
 use super::findings::{Findings, RuleTexts};
 use super::gather::Builder;
+use super::load::Loads;
 use super::standing::{Shown, places};
 use super::sums::{Sums, latency};
 use super::words::Words;
-use super::{cost, input, minutes, patterns, server_log, v1};
+use super::{cost, input, load, minutes, patterns, server_log, v1};
 use crate::accounts::Accounts;
 use crate::accounts::etcd::SLACK;
 use crate::apiserver::Server;
@@ -91,7 +92,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         &context.server,
         context.version_source != VersionSource::NewestKnown,
         received_only,
-        context.inventory,
+        context.inventory.map(|inventory| (inventory, ledger.namespaces.into_weights())),
     );
     if let Some(etcd) = &context.etcd {
         accounts.match_slow_reads(etcd.log.lines.ranges.iter());
@@ -100,13 +101,18 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let inventory = context.inventory.map(|inventory| cost::inventory(inventory, &accounts));
     let priced = cost::Priced::of(context.inventory, &accounts);
     let rules = &context.rules.rules;
-    let places = places(&accounts, priced);
+    let (loads, measure) = (Loads::of(&accounts), accounts.measure);
+    let places = places(&accounts);
     let leave_out = |on: &[OnAccount]| context.shown.leave_out(on.to_vec(), &places);
     let mut judged = judge_some(&accounts, &ledger.input, rules, &context.policy.suppressions, leave_out);
     let untold = std::mem::take(&mut judged.untold);
     let untold = untold.into_iter().map(|account| accounts.clients[account].identity()).collect();
+    let mut worst = vec![None; places.len()];
+    for on in &judged.on_accounts {
+        worst[on.account] = Some(on.worst.as_str());
+    }
     let judged_failures = std::mem::take(&mut judged.failures);
-    let builder = Builder { context, received_only, priced, words: Words::of(context) };
+    let builder = Builder { context, received_only, priced, measure, loads, words: Words::of(context) };
     let example = |exemplar: &Exemplar| builder.example(exemplar);
     let told = Findings {
         accounts: &accounts,
@@ -114,6 +120,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         policy: context.policy,
         etcd: context.etcd,
         priced,
+        loads,
         is_filtered: ledger.input.filtered > 0,
         texts: RuleTexts::of(rules),
         example: &example,
@@ -129,7 +136,9 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         gathered.reduce(Gathered::default, |all, Gathered { clients, sums }| all.with(clients, &sums));
     all.add(&gathered.sums);
     let input = input::input(&ledger.input, context, &all);
-    let mut clients: Vec<(usize, v1::Client)> = places.iter().copied().zip(gathered.clients).collect();
+    let clients = gathered.clients.into_iter().zip(worst);
+    let clients = clients.map(|(client, worst_severity)| v1::Client { worst_severity, ..client });
+    let mut clients: Vec<(usize, v1::Client)> = places.iter().copied().zip(clients).collect();
     clients.sort_unstable_by_key(|(place, _)| *place);
     // A client without a request is worth a row only if a finding names it.
     let named: HashSet<&str> = told.findings.iter().filter_map(|finding| finding.client.as_deref()).collect();
@@ -141,6 +150,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         rate: all.times.rate(),
         peak: minutes::peak(&clients, |point| point.requests),
         etcd_peak: minutes::peak(&clients, |point| point.etcd_reads),
+        load: loads.told(all.load),
         cost: all.costs.told(priced),
     };
     v1::Report {
@@ -156,7 +166,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         rules: rules.iter().map(rule).collect(),
         rule_failures: judged_failures,
         inventory,
-        ranking: cost::ranking(priced),
+        ranking: load::ranking(loads.unit, context.inventory.map(|_| priced.unit.as_str())),
         clients,
         followed,
         traces,

@@ -156,24 +156,6 @@ fn sum(sum: cost::Sum) -> v1::Amount {
     }
 }
 
-/// What clients are ranked by.
-pub(super) fn ranking(priced: Priced<'_>) -> v1::Ranking {
-    let (basis, by): (_, &[&str]) = match (priced.inventory, priced.unit) {
-        (None, _) => (LATENCY, &["etcdMicros", "etcdLists", "limitIgnored", "requests"]),
-        (Some(_), Unit::Bytes) => ("inventory", &["handledBytes", "requests"]),
-        (Some(_), Unit::Objects) => ("inventory", &["handledObjects", "requests"]),
-    };
-    v1::Ranking { basis: basis.to_owned(), by: by.iter().map(|name| (*name).to_owned()).collect() }
-}
-
-/// Where a client or a shape stands: the least comes first. One kind of number in each place, as [`ranking`] says.
-pub(super) fn rank(handled: Option<u64>, counts: [u64; 4], priced: Priced<'_>) -> Reverse<[u64; 4]> {
-    Reverse(match priced.inventory {
-        None => counts,
-        Some(_) => [handled.unwrap_or(0), counts[3], 0, 0],
-    })
-}
-
 /// The inventory, and what it lacks of the resources that clients read.
 pub(super) fn inventory(inventory: &Inventory, accounts: &Accounts) -> v1::Inventory {
     let prices = Prices { inventory, nodes_in_log: accounts.nodes };

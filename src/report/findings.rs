@@ -20,6 +20,7 @@ pub(super) struct Findings<'a> {
     pub(super) etcd: Option<Etcd<'a>>,
     /// What the cluster holds.
     pub(super) priced: super::cost::Priced<'a>,
+    pub(super) loads: super::load::Loads,
     /// A filter left events out.
     pub(super) is_filtered: bool,
     /// By the rule's id.
@@ -119,6 +120,7 @@ impl Findings<'_> {
             look_for: finding.look_for,
             stats: finding.stats.iter().map(|(name, value)| (*name, value.to_json())).collect(),
             pattern: finding.pattern.as_deref().and_then(patterns::pattern),
+            load: account.map(|_| self.loads.told(finding.load)),
             cost: account.map(|_| cost::known(&finding.cost, self.priced)),
             evidence: first,
             more_evidence,

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::build::Context;
+use super::load::{Loads, Ties, rank};
 use super::minutes::Minutes;
 use super::server_log::{flows, items};
 use super::sums::{Sums, Times, distinct, latency, observed, statuses, sum_observed, sum_statuses};
 use super::words::Words;
 use super::{advice, cost, patterns, v1};
-use crate::accounts::{Account, Entry, ProductRow, ShapeKey};
+use crate::accounts::{Account, Entry, Load, Measure, ProductRow, ShapeKey};
 use crate::apiserver::{LimitVerdict, ServedFrom};
 use crate::cost::{Known, Part};
 use crate::k8s::{Scope, Verb, timestamp};
@@ -21,6 +22,8 @@ pub(super) struct Builder<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) received_only: bool,
     pub(super) priced: cost::Priced<'a>,
+    pub(super) measure: Measure,
+    pub(super) loads: Loads,
     pub(super) words: Words,
 }
 
@@ -54,13 +57,13 @@ impl Builder<'_> {
         sums.by_verb.add_to(&mut sums.counts.by_verb);
         sums.by_served_from.add_to(&mut sums.counts.by_served_from);
         shapes.sort_by_cached_key(|shape| {
-            let micros =
-                shape.latency.filter(|_| !shape.long_running).map_or(0, |latency| latency.sum_micros);
-            let etcd = shape.served_from == "etcd" || shape.likely == Some("etcd");
-            let ignored = shape.limit == "ignored" && shape.verb == "list";
-            let latency =
-                [if etcd { micros } else { 0 }, if ignored { shape.requests } else { 0 }, 0, shape.requests];
-            cost::rank(shape.cost.handled, latency, self.priced)
+            let is_list = shape.verb == "list";
+            let from_etcd = is_list && (shape.served_from == "etcd" || shape.likely == Some("etcd"));
+            let ignored = is_list && shape.limit == "ignored";
+            let requests = shape.requests;
+            let of = |is_wanted: bool| if is_wanted { requests } else { 0 };
+            let ties = Ties { etcd_lists: of(from_etcd), limit_ignored: of(ignored), requests };
+            rank(Load { amount: shape.load.amount, ..Load::default() }, ties)
         });
         let client = v1::Client {
             identity,
@@ -70,6 +73,8 @@ impl Builder<'_> {
             user_agents,
             nodes: distinct(&account.nodes),
             pods: distinct(&account.pods),
+            worst_severity: None,
+            load: self.loads.told(sums.load),
             cost: sums.costs.told(self.priced),
             latency: latency(&sums.latency),
             rate: sums.times.rate(),
@@ -92,8 +97,8 @@ impl Builder<'_> {
         minutes: &mut Minutes,
     ) -> Option<v1::Shape> {
         let (observed, certainty) = (observed(entry.fit), entry.certainty());
-        let added = Added::of(std::mem::take(&mut entry.rows), self.received_only);
-        let Added { requests, open, row, times, products, pattern, costs } = added;
+        let added = self.added(key, &mut entry);
+        let Added { requests, open, row, times, products, pattern, costs, load } = added;
         sums.unfinished += row.received.saturating_sub(requests);
         if requests == 0 {
             sums.events_without_request += row.events;
@@ -126,6 +131,7 @@ impl Builder<'_> {
         sums.add_span(row.span);
         sums.open += open;
         sums.costs.add(&costs);
+        sums.add_load(load);
         let rate = times.rate();
         minutes.add(key, requests, times);
         let is_costly = requests > 0 && !entry.long_running && key.is_costly();
@@ -171,6 +177,8 @@ impl Builder<'_> {
             kube_version: self.words.version(key.kube_version),
             products,
             requests,
+            etcd_writes: load.etcd_writes,
+            load: self.loads.told(load),
             events: row.events,
             long_running: entry.long_running,
             latency,
@@ -187,6 +195,12 @@ impl Builder<'_> {
             example: examples.next(),
             more_examples: examples.collect(),
         })
+    }
+
+    fn added(&self, key: &ShapeKey, entry: &mut Entry) -> Added {
+        let rows = std::mem::take(&mut entry.rows);
+        let load = |one: &ProductRow| self.measure.load(key, entry, &one.row, one.cost.as_deref());
+        Added::of(rows, self.received_only, load)
     }
 
     pub(super) fn example(&self, exemplar: &Exemplar) -> v1::Example {
@@ -212,13 +226,15 @@ struct Added {
     products: Vec<String>,
     pattern: Option<Box<Pattern>>,
     costs: cost::Costs,
+    load: Load,
 }
 
 impl Added {
     /// A request that two products share by its ID is one of each.
-    fn of(rows: Vec<ProductRow>, received_only: bool) -> Self {
+    fn of(rows: Vec<ProductRow>, received_only: bool, load: impl Fn(&ProductRow) -> Load) -> Self {
         // Most shapes are one product's.
         let one = |mut one: ProductRow| Self {
+            load: load(&one),
             requests: one.row.requests(received_only),
             open: one.row.open(),
             times: Times::of(one.row.take_times(received_only)),
@@ -240,6 +256,7 @@ impl Added {
                 all.pattern.get_or_insert_default().merge(*pattern);
             }
             all.costs.add(&other.costs);
+            all.load.add(other.load);
             all
         });
         added.unwrap_or_default()

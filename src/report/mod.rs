@@ -7,6 +7,7 @@ mod etcd_log;
 mod findings;
 mod gather;
 mod input;
+mod load;
 mod minutes;
 mod patterns;
 mod server_log;

@@ -4,12 +4,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::cost::{Priced, rank};
+use super::load::{Ties, rank};
 use crate::accounts::{Account, Accounts};
 use crate::apiserver::LimitVerdict;
-use crate::cost::Cost;
 use crate::k8s::Verb;
-use crate::ledger::Merge;
 use crate::rules::OnAccount;
 
 /// Which findings and shapes are told; all others are counted.
@@ -25,15 +23,14 @@ pub enum Shown {
 }
 
 /// The place of each account's client, the costliest first, by the account's index.
-pub(super) fn places(accounts: &Accounts, priced: Priced<'_>) -> Vec<usize> {
+pub(super) fn places(accounts: &Accounts) -> Vec<usize> {
     let mut order: Vec<(_, usize)> = accounts
         .clients
         .iter()
         .enumerate()
         .map(|(index, account)| {
-            let (handled, counts) = numbers(accounts, account, priced);
             let name = (account.identity(), account.kind(), account.impersonated_by());
-            ((rank(handled, counts, priced), name), index)
+            ((rank(accounts.load_of(account), ties(accounts, account)), name), index)
         })
         .collect();
     order.sort_unstable();
@@ -44,26 +41,18 @@ pub(super) fn places(accounts: &Accounts, priced: Priced<'_>) -> Vec<usize> {
     places
 }
 
-/// What a client's requests cost, and its numbers in the order of [`super::cost::ranking`] without an inventory.
-fn numbers(accounts: &Accounts, account: &Account, priced: Priced<'_>) -> (Option<u64>, [u64; 4]) {
-    let [mut micros, mut lists, mut ignored, mut all] = [0_u64; 4];
-    let mut cost = Cost::default();
+/// What decides between clients of the same load.
+fn ties(accounts: &Accounts, account: &Account) -> Ties {
+    let mut ties = Ties::default();
     for (key, entry) in &account.entries {
         let requests = accounts.requests_of(entry);
-        all += requests;
-        let is_list = key.verb == Some(Verb::List);
-        if is_list && key.limit == LimitVerdict::Ignored {
-            ignored += requests;
+        ties.requests += requests;
+        if key.verb == Some(Verb::List) {
+            ties.limit_ignored += if key.limit == LimitVerdict::Ignored { requests } else { 0 };
+            ties.etcd_lists += if key.is_from_etcd() { requests } else { 0 };
         }
-        if key.is_from_etcd() {
-            lists += if is_list { requests } else { 0 };
-            for one in entry.rows.iter().filter(|_| !entry.long_running) {
-                micros = micros.saturating_add(one.row.latency.sum());
-            }
-        }
-        entry.rows.iter().filter_map(|one| one.cost.as_deref()).for_each(|one| cost.merge(*one));
     }
-    (priced.inventory.map(|_| cost.handled(priced.unit)), [micros, lists, ignored, all])
+    ties
 }
 
 impl Shown {

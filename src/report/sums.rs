@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use super::cost::Costs;
 use super::v1;
-use crate::accounts::Fit;
+use crate::accounts::{Fit, Load};
 use crate::ledger::timeline::Rate;
-use crate::ledger::{DistinctSet, Histogram, Load, Merge, Row, Timeline};
+use crate::ledger::{self, DistinctSet, Histogram, Merge, Row, Timeline};
 
 /// Requests over time, whatever the widths of the windows in which they are counted.
 #[derive(Debug, Default)]
 pub(super) struct Times {
     pub(super) sum: Timeline,
     /// What decides the peak where windows are wider than a minute; up to there the sum does.
-    load: Option<Load>,
+    load: Option<ledger::Load>,
 }
 
 impl Times {
@@ -46,8 +46,8 @@ impl Times {
     }
 }
 
-fn load_of(timeline: &Timeline) -> Load {
-    let mut load = Load::default();
+fn load_of(timeline: &Timeline) -> ledger::Load {
+    let mut load = ledger::Load::default();
     load.add_all(timeline);
     load
 }
@@ -85,6 +85,7 @@ pub(super) struct Sums {
     pub(super) unfinished: u64,
     pub(super) events_without_request: u64,
     pub(super) costs: Costs,
+    pub(super) load: Load,
 }
 
 impl Sums {
@@ -97,6 +98,7 @@ impl Sums {
         own.etcd_gets += new.etcd_gets;
         own.etcd_micros = own.etcd_micros.saturating_add(new.etcd_micros);
         own.limit_ignored += new.limit_ignored;
+        own.etcd_writes += new.etcd_writes;
         own.statuses = sum_statuses(own.statuses, new.statuses);
         own.observed = sum_observed(own.observed, new.observed);
         self.latency.merge_from(&other.latency);
@@ -106,6 +108,13 @@ impl Sums {
         self.unfinished += other.unfinished;
         self.events_without_request += other.events_without_request;
         self.costs.add(&other.costs);
+        self.load.add(other.load);
+    }
+
+    /// Adds that of a shape.
+    pub(super) fn add_load(&mut self, load: Load) {
+        self.load.add(load);
+        self.counts.etcd_writes += load.etcd_writes;
     }
 
     pub(super) fn add_first_answered(&mut self, first: Option<i64>) {
@@ -223,7 +232,7 @@ mod tests {
         fn a_peak_is_that_of_all_windows(
             parts in prop::collection::vec((0_i64..3_000, 1_usize..2_000, 1_usize..4, 1_usize..3), 0..4),
         ) {
-            let (mut times, mut load, mut all) = (Times::default(), Load::default(), Timeline::default());
+            let (mut times, mut load, mut all) = (Times::default(), ledger::Load::default(), Timeline::default());
             for (from, minutes, step, each) in parts {
                 let mut timeline = Timeline::default();
                 for minute in (from..).step_by(step).take(minutes) {

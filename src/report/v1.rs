@@ -8,6 +8,7 @@ mod etcd_log;
 mod example;
 mod finding;
 mod input;
+mod load;
 mod pattern;
 mod server_log;
 mod shared;
@@ -28,6 +29,7 @@ pub use finding::{
     SuppressionInfo, Who,
 };
 pub use input::{Copy, Damaged, Input, NotRead, NotReadFile, SkippedAt, SourceInput, WithoutEvents};
+pub use load::Load;
 pub use pattern::{
     AllFollowed, Chains, Followed, Herd, Herds, Informers, Instance, Pattern, Poller, Polling, Relists,
     Watches,
@@ -72,7 +74,7 @@ pub struct Report {
     pub inventory: Option<Inventory>,
     /// What the clients are ranked by.
     pub ranking: Ranking,
-    /// The clients, the costliest first, as `ranking` says.
+    /// The clients, those with the most load first, as `ranking` says.
     pub clients: Vec<Client>,
     /// What patterns over time are made of.
     pub followed: AllFollowed,
@@ -122,6 +124,9 @@ pub struct Counts {
     pub etcd_gets: u64,
     /// Time that LISTs and GETs took that etcd answered, from received to answered.
     pub etcd_micros: u64,
+    /// Writes to etcd: creates, updates, patches and deletes of stored resources and of their subresources that were
+    /// neither refused (4xx) nor failed (5xx), and not sent with `dryRun=All`. A deletecollection counts as one.
+    pub etcd_writes: u64,
     /// LISTs of which the server ignored the limit.
     pub limit_ignored: u64,
     /// Answers by status.
@@ -145,6 +150,8 @@ pub struct Totals {
     pub peak: Option<Peak>,
     /// The same of LISTs and GETs that etcd answered.
     pub etcd_peak: Option<Peak>,
+    /// The load of all clients.
+    pub load: Load,
     /// What the requests cost.
     pub cost: Cost,
 }
@@ -240,7 +247,7 @@ pub struct Rate {
 }
 
 /// One client: an identity.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Client {
     /// The user name that the requests act as; `system:node:*` for all nodes, `(other clients)` for what is
@@ -262,6 +269,10 @@ pub struct Client {
     /// The sums.
     #[serde(flatten)]
     pub counts: Counts,
+    /// The severity of its worst finding; null without one.
+    pub worst_severity: Option<&'static str>,
+    /// Its part of the load of all clients: these add up to 1.
+    pub load: Load,
     /// What the requests cost.
     pub cost: Cost,
     /// Durations of the requests that are not long-running.
@@ -275,7 +286,7 @@ pub struct Client {
     pub first_answered: Option<Instant>,
     /// Received of the last event.
     pub last_timestamp: Option<String>,
-    /// What it asked, the costliest first.
+    /// What it asked, the most load first.
     pub shapes: Vec<Shape>,
     /// Its requests a minute, by resource, in the order of their names.
     pub timelines: Vec<Timeline>,
@@ -355,6 +366,10 @@ pub struct Shape {
     pub products: Vec<String>,
     /// Requests.
     pub requests: u64,
+    /// Those of them that wrote to etcd.
+    pub etcd_writes: u64,
+    /// Their part of the load of all clients.
+    pub load: Load,
     /// Events.
     pub events: u64,
     /// The durations are lifetimes of a watch or a connection, and no cost.

@@ -2,6 +2,7 @@
 
 use super::rule::Severity;
 use super::value::Value;
+use crate::accounts::Load;
 use crate::accounts::etcd::SlowReads;
 use crate::cost::Known;
 use crate::ledger::Exemplar;
@@ -34,6 +35,8 @@ pub struct Finding {
     pub stats: Vec<(&'static str, Value<'static>)>,
     /// What is said of the request with the most requests.
     pub verdict: Option<Path>,
+    /// How much of the apiserver's and etcd's work they are.
+    pub load: Load,
     /// What the requests cost, as far as that is known.
     pub cost: Known,
     /// Received of the first and the last event, in microseconds since 1970.

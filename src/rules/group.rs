@@ -9,7 +9,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::facts::Facts;
 use crate::accounts::etcd::SlowReads;
-use crate::accounts::{Account, Accounts, ShapeKey};
+use crate::accounts::{self, Account, Accounts, ShapeKey};
 use crate::cost::{Cost, Known, Part};
 use crate::k8s::Verb;
 use crate::ledger::{Histogram, Load, Merge, Row, Targets, Timeline, timeline::Rate};
@@ -283,6 +283,16 @@ impl<'a> Group<'a> {
     #[must_use]
     pub fn slow_reads(&self) -> Option<SlowReads> {
         self.whole.accounts.slow_reads.count(self.rows.iter().flat_map(|facts| facts.slow_reads))
+    }
+
+    /// How much of the apiserver's and etcd's work the requests are.
+    #[must_use]
+    pub fn load(&self) -> accounts::Load {
+        let measure = self.whole.accounts.measure;
+        self.rows.iter().fold(accounts::Load::default(), |mut all, facts| {
+            all.add(measure.load(facts.key, facts.entry, facts.row, facts.cost));
+            all
+        })
     }
 
     /// What the requests cost; nothing without an inventory.

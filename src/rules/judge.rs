@@ -35,6 +35,8 @@ pub struct Judged {
     pub runs: u64,
     /// How many findings there are of each severity, those that are not put into words too.
     pub counts: BTreeMap<Severity, u64>,
+    /// The findings on each account that has any.
+    pub on_accounts: Vec<OnAccount>,
     /// Accounts whose findings are not put into words, by index.
     pub untold: BTreeSet<usize>,
 }
@@ -87,7 +89,8 @@ pub fn judge_some(
     for hit in judged.iter().flat_map(|found| &found.hits).filter(|hit| hit.suppressed_by.is_none()) {
         *all.counts.entry(hit.severity).or_default() += 1;
     }
-    all.untold = leave_out(&on_accounts(&judged));
+    all.on_accounts = on_accounts(&judged);
+    all.untold = leave_out(&all.on_accounts);
     let mut failures: Vec<Vec<String>> = Vec::new();
     let mut hits: Vec<(usize, Hit<'_>)> = Vec::new();
     for (at, found) in judged.into_iter().enumerate() {

@@ -213,6 +213,7 @@ impl Fields {
                 decode_response_object: of(own.decode_response_object),
                 mutating_webhook: of(own.mutating_webhook),
                 validating_webhook: of(own.validating_webhook),
+                queue_wait: of(own.queue_wait),
                 deprecated: of(own.deprecated),
                 truncated: of(own.truncated),
                 removed_release: of(own.removed_release),

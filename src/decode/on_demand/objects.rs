@@ -114,6 +114,7 @@ pub(super) struct AnnotationFields {
     pub decode_response_object: Span,
     pub mutating_webhook: Span,
     pub validating_webhook: Span,
+    pub queue_wait: Span,
     pub deprecated: Span,
     pub truncated: Span,
     pub removed_release: Span,
@@ -126,13 +127,14 @@ impl AnnotationFields {
     }
 
     /// All of them.
-    pub fn each_mut(&mut self) -> [&mut Span; 8] {
+    pub fn each_mut(&mut self) -> [&mut Span; 9] {
         let Self {
             total,
             etcd,
             decode_response_object,
             mutating_webhook,
             validating_webhook,
+            queue_wait,
             deprecated,
             truncated,
             removed_release,
@@ -143,6 +145,7 @@ impl AnnotationFields {
             decode_response_object,
             mutating_webhook,
             validating_webhook,
+            queue_wait,
             deprecated,
             truncated,
             removed_release,
@@ -364,6 +367,7 @@ pub(super) fn annotations(scan: &mut Scan<'_>) -> Option<AnnotationFields> {
             b"k8s.io/deprecated" => (3, &mut annotations.deprecated),
             b"audit.k8s.io/truncated" => (4, &mut annotations.truncated),
             b"k8s.io/removed-release" => (5, &mut annotations.removed_release),
+            b"apiserver.latency.k8s.io/apf-queue-wait" => (8, &mut annotations.queue_wait),
             _ => return scan.skip(),
         };
         met.once(number)?;

@@ -155,6 +155,13 @@ pub static COLUMNS: &[Column] = &[
     column("etcd_lists", REQUESTS, Integer(etcd_lists), "LISTs that etcd answered, or likely did."),
     column("etcd_gets", REQUESTS, Integer(etcd_gets), "GETs that etcd answered, or likely did."),
     column(
+        "etcd_writes",
+        REQUESTS,
+        Integer(|row| row.shape.etcd_writes),
+        "Writes to etcd: creates, updates, patches and deletes of stored resources and of their subresources, not \
+         refused (4xx), not failed (5xx) and without `dryRun=All`. A deletecollection counts as one.",
+    ),
+    column(
         "etcd_micros",
         MICROS,
         Integer(etcd_micros),
@@ -207,6 +214,19 @@ pub static COLUMNS: &[Column] = &[
         MINUTES,
         MaybeInteger(|row| Some(row.rate()?.window_minutes)),
         "The width of the window with the peak: 1, or more where the row was active in more than 1,536 minutes.",
+    ),
+    column(
+        "load_unit",
+        NONE,
+        Text(|row| row.shape.load.unit),
+        "What `load` counts: `requestMicros`, or with an inventory `objects`.",
+    ),
+    column(
+        "load",
+        NONE,
+        Integer(|row| row.shape.load.amount),
+        "The row's load, which rows and clients are ranked by: the time that the server took for the requests, without \
+         long-running ones; with an inventory the objects that the apiserver handled, and one for each write.",
     ),
     // How it ended.
     column(

@@ -15,14 +15,14 @@ pub struct Cost {
     /// are lower bounds.
     pub lower_bound: bool,
     /// What the control plane handles for all requests: what etcd reads, what the apiserver goes through and what it
-    /// sends at most, added; in the unit of `ranking.by`, which it is that clients and shapes are ranked by.
+    /// sends at most, added; in the unit of `ranking.handledUnit`.
     pub handled: Option<u64>,
     /// What one request costs: the costliest. Null for a client and for all clients.
     pub per_request: Option<Box<Work>>,
     /// What all requests cost. Those that were answered with 4xx count nothing, and those with
     /// 5xx what etcd may have read for them.
     pub total: Option<Box<Work>>,
-    /// The minute in which etcd read the most, in the unit of `ranking.by`, for requests that began in it; null for a shape and for a finding.
+    /// The minute in which etcd read the most, in the unit of `ranking.handledUnit`, for requests that began in it; null for a shape and for a finding.
     pub peak: Option<CostMinute>,
     /// The minutes in which etcd read anything: of a client and of all of them.
     pub minutes: Vec<CostMinute>,
@@ -62,7 +62,8 @@ pub struct Amount {
     /// are not known of any request.
     pub bytes: Option<u64>,
     /// `exact`: this many, of the inventory; `at-most`: this many or fewer; `mean`: this many where all namespaces, or
-    /// all nodes, hold as many objects as each other.
+    /// all nodes, hold as many objects as each other; `estimate`: about this many, as namespaces are weighed by how many
+    /// objects of each the log names.
     pub bound: String,
     /// Requests of which the objects are not known: they are not in the numbers.
     pub unknown_requests: u64,
@@ -132,10 +133,15 @@ pub struct Lack {
 
 /// What clients are ranked by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Ranking {
     /// `inventory` or `latency`.
     pub basis: String,
-    /// The numbers, the first deciding, all of this basis but for `requests`: `handledBytes` (`cost.handled`), or
-    /// `handledObjects` if the sizes of some objects that clients read are not known; without an inventory `etcdMicros`.
+    /// The unit of all `load`s: `objects` with an inventory, else `requestMicros`.
+    pub unit: &'static str,
+    /// The numbers, the first deciding: `load`, then counts.
     pub by: Vec<String>,
+    /// The unit of `cost.handled` and of peaks of cost: `bytes`, or `objects` if the sizes of some objects that clients
+    /// read are not known; null without an inventory.
+    pub handled_unit: Option<&'static str>,
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use super::{Cost, EtcdSlow, Example, Instant, Pattern, ServiceAccount, Shared};
+use super::{Cost, EtcdSlow, Example, Instant, Load, Pattern, ServiceAccount, Shared};
 
 /// A finding: requests of a client that a rule judges.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -36,6 +36,8 @@ pub struct Finding {
     /// The numbers of docs/rules/names.md (`stats`, or `input`) that are not zero, false or empty.
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub stats: Stats,
+    /// Their part of the load of all clients; null for a finding on the input. Findings may be on the same requests.
+    pub load: Option<Load>,
     /// What the requests cost: the costliest of them, and all; null for a finding on the input.
     pub cost: Option<Cost>,
     /// Who it is.

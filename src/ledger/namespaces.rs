@@ -1,0 +1,275 @@
+//! How many different objects of each namespace the log names, by resource. An inventory counts objects of the whole
+//! cluster only, so this is what tells a large namespace from a small one.
+//!
+//! Everything here is a set: neither the order of requests nor their split over workers matters.
+
+use std::collections::HashMap;
+
+use rustc_hash::FxBuildHasher;
+use smallvec::SmallVec;
+
+use super::{Bounded, Merge, Targets};
+use crate::apiserver::{Asked, Target};
+use crate::classify::{Request, stable_hash};
+use crate::k8s::{Scope, Stage, Verb};
+
+/// Pairs of a resource and a namespace that are counted apart.
+const MAX_PAIRS: usize = 16_384;
+/// Collections in a namespace whose namespace is known.
+const MAX_COLLECTIONS: usize = 65_536;
+/// Names that are kept of each pair: of more, a sample.
+const MAX_NAMES: usize = 64;
+/// Renewals of locks and of nodes say nothing of a namespace's size.
+const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
+
+/// A resource and a namespace, each by its hash.
+type Pair = (u64, u32);
+
+/// The namespaces that requests name.
+#[derive(Debug)]
+pub struct Namespaces {
+    objects: Bounded<Pair, Names>,
+    /// The namespace of each collection that is listed or watched, by a part of its target's hash ([`Targets`]).
+    collections: Bounded<u32, Namespace>,
+}
+
+impl Default for Namespaces {
+    fn default() -> Self {
+        Self { objects: Bounded::new(MAX_PAIRS), collections: Bounded::new(MAX_COLLECTIONS) }
+    }
+}
+
+impl Namespaces {
+    /// Notes a request that names a namespace: once it ended, or a long-running one when it began.
+    pub fn note(&mut self, request: &Request<'_>) {
+        let (question, asked) = (&request.question, request.asked());
+        let Target::Resource { group, resource, scope, .. } = asked.target else { return };
+        let target = Targets::key(question.target_hash);
+        let is_noted = match request.stage {
+            Stage::RequestReceived => false,
+            Stage::ResponseStarted => question.long_running,
+            Stage::ResponseComplete | Stage::Panic => true,
+        };
+        if question.namespace_hash == 0 || !is_noted {
+            return;
+        }
+        if scope == Scope::Object {
+            let pair = (of_resource(group, resource), question.namespace_hash);
+            self.objects.entry(&pair, 0, || pair).insert(target);
+        } else if matches!(asked.verb, Verb::List | Verb::Watch | Verb::DeleteCollection) {
+            let namespace = Namespace(question.namespace_hash);
+            self.collections.entry(&target, 0, || target).merge(namespace);
+        }
+    }
+
+    /// What is known, ready for questions.
+    #[must_use]
+    pub fn into_weights(self) -> NamespaceWeights {
+        let mut weights = NamespaceWeights::default();
+        let leases = of_resource(LEASES.0, LEASES.1);
+        for ((resource, namespace), names) in self.objects.into_parts().0 {
+            weights.by_resource.entry(resource).or_default().add(namespace, names.distinct());
+            if resource != leases {
+                weights.of_all.add(namespace, names.distinct());
+            }
+        }
+        let collections = self.collections.into_parts().0.into_iter();
+        weights.collections = collections.map(|(target, namespace)| (target, namespace.0)).collect();
+        weights
+    }
+}
+
+impl Merge for Namespaces {
+    fn merge(&mut self, other: Self) {
+        self.objects.merge(other.objects);
+        self.collections.merge(other.collections);
+    }
+}
+
+fn of_resource(group: &str, resource: &str) -> u64 {
+    stable_hash(&(group, resource))
+}
+
+/// A namespace's hash; of two for one target, which only a collision makes, the lower one.
+#[derive(Debug, Clone, Copy)]
+struct Namespace(u32);
+
+impl Default for Namespace {
+    fn default() -> Self {
+        Self(u32::MAX)
+    }
+}
+
+impl Merge for Namespace {
+    fn merge(&mut self, other: Self) {
+        self.0 = self.0.min(other.0);
+    }
+}
+
+/// Different names, as hashes. Of more than fit, those whose hash begins with enough zeros (adaptive sampling, as in
+/// [`Targets`]).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Names {
+    kept: SmallVec<[u32; 2]>,
+    sampled: u32,
+}
+
+impl Names {
+    fn insert(&mut self, hash: u32) {
+        if hash.leading_zeros() < self.sampled {
+            return;
+        }
+        let Err(at) = self.kept.binary_search(&hash) else { return };
+        self.kept.insert(at, hash);
+        while self.kept.len() > MAX_NAMES {
+            self.sampled += 1;
+            self.kept.retain(|hash| hash.leading_zeros() >= self.sampled);
+        }
+    }
+
+    fn distinct(&self) -> u64 {
+        (self.kept.len() as u64) << self.sampled
+    }
+}
+
+impl Merge for Names {
+    fn merge(&mut self, other: Self) {
+        if other.sampled > self.sampled {
+            self.sampled = other.sampled;
+            self.kept.retain(|hash| hash.leading_zeros() >= other.sampled);
+        }
+        other.kept.into_iter().for_each(|hash| self.insert(hash));
+    }
+}
+
+/// How many different objects the log names, by resource and namespace.
+#[derive(Debug, Default)]
+pub struct NamespaceWeights {
+    by_resource: HashMap<u64, Weights, FxBuildHasher>,
+    /// Over all resources but Leases.
+    of_all: Weights,
+    collections: HashMap<u32, u32, FxBuildHasher>,
+}
+
+#[derive(Debug, Default)]
+struct Weights {
+    by_namespace: HashMap<u32, u64, FxBuildHasher>,
+    sum: u64,
+}
+
+impl Weights {
+    fn add(&mut self, namespace: u32, objects: u64) {
+        *self.by_namespace.entry(namespace).or_default() += objects;
+        self.sum += objects;
+    }
+}
+
+/// The part of a resource's objects that is in the namespaces of some requests, as far as the log shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NamespacePart {
+    /// Objects that the log names in the namespace of each request, added.
+    named: u64,
+    /// The requests.
+    requests: u64,
+    /// Objects that the log names in all namespaces.
+    all: u64,
+    /// Namespaces in which it names any.
+    namespaces: u64,
+}
+
+impl NamespacePart {
+    /// The objects in one of the namespaces, of so many in all. Each namespace counts for one object more than the log
+    /// names in it: what the log does not show is not taken for nothing, and where it shows little, namespaces are
+    /// nearly even. `namespaces` is the cluster's number, if it is known.
+    #[must_use]
+    pub fn of(self, objects: u64, namespaces: Option<u64>) -> u64 {
+        let namespaces = namespaces.unwrap_or(0).max(self.namespaces);
+        let part = u128::from(self.named) + u128::from(self.requests);
+        let all = u128::from(self.requests) * (u128::from(self.all) + u128::from(namespaces));
+        let estimate = (u128::from(objects) * part).div_ceil(all.max(1));
+        u64::try_from(estimate).unwrap_or(u64::MAX).min(objects)
+    }
+}
+
+impl NamespaceWeights {
+    /// The part that requests of a row read; `None` where the log names no objects, or not the requests' namespaces.
+    #[must_use]
+    pub fn part<S: AsRef<str>>(&self, asked: &Asked<S>, targets: &Targets) -> Option<NamespacePart> {
+        let Target::Resource { group, resource, .. } = &asked.target else { return None };
+        let own = self.by_resource.get(&of_resource(group.as_ref(), resource.as_ref()));
+        let weights = own.unwrap_or(&self.of_all);
+        if weights.sum == 0 {
+            return None;
+        }
+        let (mut named, mut requests) = (0_u64, 0_u64);
+        for (target, count) in targets.counted() {
+            let Some(namespace) = self.collections.get(&target) else { continue };
+            let count = u64::from(count).max(1);
+            let objects = weights.by_namespace.get(namespace).copied().unwrap_or(0);
+            named = named.saturating_add(objects.saturating_mul(count));
+            requests += count;
+        }
+        let namespaces = weights.by_namespace.len() as u64;
+        (requests > 0).then_some(NamespacePart { named, requests, all: weights.sum, namespaces })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn names(hashes: &[u32]) -> Names {
+        let mut names = Names::default();
+        for hash in hashes {
+            names.insert(*hash);
+        }
+        names
+    }
+
+    proptest! {
+        #[test]
+        fn names_do_not_depend_on_order_or_split(
+            hashes in prop::collection::vec(any::<u32>(), 0..600),
+            cut in 0_usize..600,
+        ) {
+            let (left, right) = hashes.split_at(cut.min(hashes.len()));
+            let mut merged = names(right);
+            merged.merge(names(left));
+            prop_assert_eq!(&merged, &names(&hashes));
+            let mut again = hashes.clone();
+            again.extend(left);
+            prop_assert_eq!(&merged, &names(&again), "a name twice is one name");
+            let mut distinct = hashes.clone();
+            distinct.sort_unstable();
+            distinct.dedup();
+            if distinct.len() <= MAX_NAMES {
+                prop_assert_eq!(merged.distinct(), distinct.len() as u64);
+            }
+        }
+
+        #[test]
+        fn parts_of_all_namespaces_add_up_to_the_whole(
+            named in prop::collection::vec(0_u64..1_000, 1..50),
+            more in 0_u64..50,
+            objects in 0_u64..1_000_000,
+        ) {
+            let (all, namespaces) = (named.iter().sum(), named.len() as u64);
+            let part = |named| NamespacePart { named, requests: 1, all, namespaces };
+            let sum: u64 = named.iter().chain(std::iter::repeat_n(&0, usize::try_from(more).expect("few")))
+                .map(|named| part(*named).of(objects, Some(namespaces + more)))
+                .sum();
+            // Each is rounded up.
+            prop_assert!(sum >= objects && sum <= objects + namespaces + more, "{} of {}", sum, objects);
+        }
+    }
+
+    #[test]
+    fn a_namespace_with_more_named_objects_gets_more() {
+        let part = |named| NamespacePart { named, requests: 1, all: 90, namespaces: 2 };
+        assert_eq!((part(80).of(1_000, Some(10)), part(10).of(1_000, Some(10))), (810, 110));
+        assert_eq!(part(80).of(1_000, None), 881);
+        let twice = NamespacePart { named: 160, requests: 2, all: 90, namespaces: 2 };
+        assert_eq!(twice.of(1_000, Some(10)), 810);
+    }
+}

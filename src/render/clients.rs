@@ -1,0 +1,226 @@
+//! The clients as a table for a terminal.
+
+use super::cost;
+use super::plain::{count, cut, duration, per_cent, short_count, short_duration};
+use super::table::{NARROW, table as laid_out};
+use super::text::{View, name, rounded};
+use crate::report::v1::{Client, Cost, Counts, Latency, Load, Rate, Report};
+
+/// From this width on, the table has the columns that a narrow one has no room for.
+const WIDE: usize = 130;
+
+/// The clients with the most load and those with errors, and the rest in one row.
+#[must_use]
+pub fn table(report: &Report, view: &View) -> String {
+    let (wide, narrow) = (view.width >= WIDE, view.width < NARROW);
+    let (priced, by_objects) = (cost::is_by_inventory(report), cost::is_by_objects(report));
+    let columns = columns(wide, narrow, priced);
+    let count = if narrow { short_count } else { count };
+    let took = if narrow { short_duration } else { duration };
+    let row = |name: String, figures: &Figures<'_>, agents: String| {
+        let counts = figures.counts;
+        let mut row = vec![name, count(counts.requests)];
+        if !narrow {
+            row.push(count(counts.by_verb.get("list").copied().unwrap_or(0)));
+        }
+        row.push(count(counts.etcd_lists));
+        row.push(count(counts.etcd_gets));
+        row.push(count(counts.etcd_writes));
+        row.push(count(counts.limit_ignored));
+        row.push(figures.rate.map_or("–".to_owned(), |rate| {
+            let mean = if rate.window_minutes > 1 { "≈" } else { "" };
+            format!("{mean}{}", count(rounded(rate.peak_per_minute)))
+        }));
+        if priced {
+            let work = figures.cost.and_then(|cost| cost.total.as_ref());
+            row.push(cost::short(work.and_then(|work| work.etcd.as_ref()), by_objects));
+            if !narrow {
+                row.push(cost::short(work.and_then(|work| work.received.as_ref()), by_objects));
+            }
+        }
+        if wide || !priced {
+            let of = |latency: &Latency| format!("{}/{}", took(latency.p50_micros), took(latency.p99_micros));
+            row.push(figures.latency.map_or("–".to_owned(), of));
+        }
+        row.push(share(&figures.load));
+        if wide {
+            row.push(amount(&figures.load));
+            row.push(agents);
+        }
+        row
+    };
+    let (shown, others) = shown(&report.clients, view.top);
+    let agents = |client: &Client| {
+        let agents: Vec<&str> = client.user_agents.iter().map(|agent| &*agent.product).take(2).collect();
+        cut(&agents.join(", "), 30).into()
+    };
+    let mut rows: Vec<Vec<String>> =
+        shown.into_iter().map(|client| row(name(client), &Figures::of(client), agents(client))).collect();
+    if !others.is_empty() {
+        let (counts, cost, load) = (sum(&others), cost::sum(&others), sum_loads(&others));
+        let figures = Figures { counts: &counts, latency: None, rate: None, cost: Some(&cost), load };
+        rows.push(row(named_others(&others), &figures, String::new()));
+    }
+    let total = &report.totals;
+    let all = Figures {
+        counts: &total.counts,
+        latency: total.latency.as_ref(),
+        rate: total.rate.as_ref(),
+        cost: Some(&total.cost),
+        load: total.load,
+    };
+    rows.push(row("all".to_owned(), &all, String::new()));
+    laid_out(&columns, rows, 0, view.width)
+}
+
+fn columns(wide: bool, narrow: bool, priced: bool) -> Vec<(&'static str, bool)> {
+    let mut columns = vec![("client", false), ("requests", true)];
+    if !narrow {
+        columns.push(("LISTs", true));
+    }
+    columns.extend([("etcd\nLISTs", true), ("etcd\nGETs", true), ("etcd\nwrites", true)]);
+    columns.extend([("limits\nignored", true), ("peak\n/min", true)]);
+    if priced {
+        columns.push(("read from\netcd", true));
+        if !narrow {
+            columns.push(("received\nat most", true));
+        }
+    }
+    if wide || !priced {
+        columns.push(("p50/p99", true));
+    }
+    columns.push(("load", true));
+    if wide {
+        columns.extend([("", true), ("user agents", false)]);
+    }
+    columns
+}
+
+/// The clients that have rows of their own, in their order, and the others. Clients with errors go before all others,
+/// then come the first `top`, then clients with warnings and those whose costs are not all known, as they may stand too
+/// low: twice `top` in all.
+fn shown(clients: &[Client], top: usize) -> (Vec<&Client>, Vec<&Client>) {
+    let mut is_shown = vec![false; clients.len()];
+    let mut left = 2 * top;
+    let precedence = |at: usize, client: &Client| match client.worst_severity {
+        Some("error") => 0,
+        _ if at < top => 1,
+        Some("warning") => 2,
+        _ if client.cost.lower_bound => 3,
+        _ => 4,
+    };
+    for wanted in 0..4 {
+        for (at, client) in clients.iter().enumerate() {
+            if left > 0 && precedence(at, client) == wanted {
+                is_shown[at] = true;
+                left -= 1;
+            }
+        }
+    }
+    let part = |wanted: bool| {
+        let marked = clients.iter().zip(&is_shown);
+        marked.filter(|(_, is_shown)| **is_shown == wanted).map(|(client, _)| client).collect()
+    };
+    (part(true), part(false))
+}
+
+fn named_others(others: &[&Client]) -> String {
+    let of = |severity| others.iter().filter(|client| client.worst_severity == Some(severity)).count();
+    let worst = [(of("error"), "errors"), (of("warning"), "warnings")];
+    let worst = worst.iter().find(|(clients, _)| *clients > 0);
+    let worst =
+        worst.map_or(String::new(), |(clients, what)| format!(", {} with {what}", count(*clients as u64)));
+    format!("({} others{worst})", count(others.len() as u64))
+}
+
+struct Figures<'a> {
+    counts: &'a Counts,
+    latency: Option<&'a Latency>,
+    rate: Option<&'a Rate>,
+    cost: Option<&'a Cost>,
+    load: Load,
+}
+
+impl<'a> Figures<'a> {
+    fn of(client: &'a Client) -> Self {
+        let (latency, rate) = (client.latency.as_ref(), client.rate.as_ref());
+        Self { counts: &client.counts, latency, rate, cost: Some(&client.cost), load: client.load }
+    }
+}
+
+/// A share of the load of all clients: `25.1 %`, `≈25.1 %` if it is an estimate.
+pub(super) fn share(load: &Load) -> String {
+    let Some(share) = load.share else { return "–".to_owned() };
+    let mark = if cost::is_estimate(load.bound) { "≈" } else { "" };
+    format!("{mark}{}", per_cent(share))
+}
+
+/// The load itself, in its unit.
+pub(super) fn amount(load: &Load) -> String {
+    let mark = if cost::is_estimate(load.bound) { "≈" } else { "" };
+    match load.unit {
+        "objects" => format!("{mark}{} obj.", short_count(load.amount)),
+        _ => format!("{mark}{}", duration(load.amount)),
+    }
+}
+
+/// The figures of the table, summed over the clients that it does not show.
+fn sum(clients: &[&Client]) -> Counts {
+    let mut sum = Counts::default();
+    for client in clients {
+        let counts = &client.counts;
+        sum.requests += counts.requests;
+        *sum.by_verb.entry("list".to_owned()).or_default() +=
+            counts.by_verb.get("list").copied().unwrap_or(0);
+        sum.etcd_lists += counts.etcd_lists;
+        sum.etcd_gets += counts.etcd_gets;
+        sum.etcd_writes += counts.etcd_writes;
+        sum.limit_ignored += counts.limit_ignored;
+    }
+    sum
+}
+
+fn sum_loads(clients: &[&Client]) -> Load {
+    let mut sum = Load::default();
+    for Client { load, .. } in clients {
+        sum.unit = load.unit;
+        sum.amount = sum.amount.saturating_add(load.amount);
+        sum.share = sum.share.into_iter().chain(load.share).reduce(|a, b| a + b);
+        if sum.bound.is_empty() || cost::is_estimate(load.bound) {
+            sum.bound = load.bound;
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(name: usize, severity: Option<&'static str>) -> Client {
+        Client { identity: name.to_string(), worst_severity: severity, ..Client::default() }
+    }
+
+    fn names(clients: &[&Client]) -> Vec<String> {
+        clients.iter().map(|client| client.identity.clone()).collect()
+    }
+
+    #[test]
+    fn a_client_with_an_error_has_a_row_of_its_own_however_low_its_load() {
+        let mut clients: Vec<Client> = (0..30).map(|at| client(at, None)).collect();
+        clients[29].worst_severity = Some("error");
+        clients[28].worst_severity = Some("warning");
+        let (rows, others) = shown(&clients, 3);
+        assert_eq!(names(&rows), ["0", "1", "2", "28", "29"]);
+        assert_eq!(named_others(&others), "(25 others)");
+    }
+
+    #[test]
+    fn what_has_no_room_is_counted_with_its_severity() {
+        let clients: Vec<Client> =
+            (0..9).map(|at| client(at, Some(if at < 5 { "error" } else { "warning" }))).collect();
+        let (rows, others) = shown(&clients, 2);
+        assert_eq!(names(&rows), ["0", "1", "2", "3"]);
+        assert_eq!(named_others(&others), "(5 others, 1 with errors)");
+    }
+}

@@ -1,0 +1,204 @@
+//! Load: what ranks clients, what it leaves out, and what counts as a write to etcd.
+
+use serde_json::{Value, json};
+
+#[allow(dead_code, reason = "others use the rest")]
+#[path = "support/command.rs"]
+mod command;
+
+use command::Dir;
+
+/// A request, and what a line of the log says of it.
+struct Request<'a> {
+    user: &'a str,
+    verb: &'a str,
+    uri: &'a str,
+    status: u16,
+    millis: u64,
+    annotations: Value,
+}
+
+fn request<'a>(user: &'a str, verb: &'a str, uri: &'a str) -> Request<'a> {
+    Request { user, verb, uri, status: 200, millis: 10, annotations: json!({}) }
+}
+
+fn log<'a>(requests: impl IntoIterator<Item = Request<'a>>) -> String {
+    let line = |(number, request): (usize, Request<'_>)| {
+        let Request { user, verb, uri, status, millis, annotations } = request;
+        let stamp = |millis: u64| {
+            format!("2026-07-23T10:{:02}:{:02}.{:03}Z", millis / 60_000, millis / 1_000 % 60, millis % 1_000)
+        };
+        let event = json!({
+            "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": number.to_string(),
+            "stage": "ResponseComplete", "requestURI": uri, "verb": verb, "user": {"username": user},
+            "userAgent": "agent/v1.0.0", "responseStatus": {"code": status}, "annotations": annotations,
+            "requestReceivedTimestamp": stamp(0), "stageTimestamp": stamp(millis),
+        });
+        format!("{event}\n")
+    };
+    requests.into_iter().enumerate().map(line).collect()
+}
+
+fn report(log: &str, inventory: Option<&str>, more: &[&str]) -> Value {
+    let dir =
+        Dir::with(&[("audit.log", log.as_bytes()), ("inventory", inventory.unwrap_or_default().as_bytes())]);
+    let mut args = vec!["audit.log", "--kube-version", "1.30.4"];
+    args.extend(inventory.map(|_| ["--inventory", "inventory"]).into_iter().flatten());
+    args.extend(more);
+    dir.report(&args)
+}
+
+fn clients(report: &Value) -> Vec<(&str, u64)> {
+    let clients = report["clients"].as_array().expect("clients").iter();
+    let told = |client: &Value| client["load"]["amount"].as_u64().expect("an amount");
+    clients.map(|client| (client["identity"].as_str().expect("a name"), told(client))).collect()
+}
+
+/// The shares of all parts of a list, added.
+fn shares<'r>(parts: impl Iterator<Item = &'r Value>) -> f64 {
+    parts.map(|part| part["load"]["share"].as_f64().expect("a share")).sum()
+}
+
+const POD: &str = "/api/v1/namespaces/a/pods/p";
+
+#[test]
+fn writes_are_counted_where_etcd_is_written() {
+    for (verb, uri, status, writes) in [
+        ("create", "/api/v1/namespaces/a/pods", 201, 1),
+        ("update", POD, 200, 1),
+        ("patch", "/api/v1/namespaces/a/pods/p/status", 200, 1),
+        ("update", "/apis/apps/v1/namespaces/a/deployments/d/scale", 200, 1),
+        ("create", "/api/v1/namespaces/a/pods/p/binding", 201, 1),
+        ("create", "/api/v1/namespaces/a/pods/p/eviction", 201, 1),
+        ("create", "/api/v1/namespaces/a/pods/p/eviction", 429, 0),
+        ("delete", POD, 200, 1),
+        ("deletecollection", "/api/v1/namespaces/a/pods", 200, 1),
+        ("update", POD, 409, 0),
+        ("update", POD, 500, 0),
+        ("create", "/api/v1/namespaces/a/pods", 403, 0),
+        ("patch", "/api/v1/namespaces/a/pods/p?dryRun=All&fieldManager=x", 200, 0),
+        ("deletecollection", "/api/v1/namespaces/a/pods?dryRun=All", 200, 0),
+        ("create", "/api/v1/namespaces/a/pods?dryRun=None", 400, 0),
+        ("create", "/apis/authorization.k8s.io/v1/subjectaccessreviews", 201, 0),
+        ("create", "/api/v1/namespaces/a/serviceaccounts/s/token", 201, 0),
+        ("create", "/api/v1/namespaces/a/pods/p/exec?command=x", 101, 0),
+        ("create", "/apis/metrics.k8s.io/v1beta1/namespaces/a/pods", 201, 0),
+        ("get", POD, 200, 0),
+    ] {
+        let told = report(&log([Request { status, ..request("a", verb, uri) }]), None, &[]);
+        let of = |part: &Value| part["etcdWrites"].as_u64();
+        let client = &told["clients"][0];
+        let all = [of(&told["totals"]), of(client), of(&client["shapes"][0])];
+        assert_eq!(all, [Some(writes); 3], "{verb} {uri} {status}");
+    }
+}
+
+#[test]
+fn request_time_ranks_clients_and_leaves_watches_and_queues_out() {
+    let slow = |user, millis, queue: &str| Request {
+        millis,
+        annotations: json!({
+            "apiserver.latency.k8s.io/total": format!("{millis}ms"),
+            "apiserver.latency.k8s.io/apf-queue-wait": queue,
+        }),
+        ..request(user, "list", "/api/v1/pods?resourceVersion=0")
+    };
+    let told = report(
+        &log([
+            Request {
+                millis: 500_000,
+                ..request("watcher", "watch", "/api/v1/pods?watch=true&resourceVersion=5")
+            },
+            Request { millis: 3_000, ..request("writer", "update", POD) },
+            slow("queued", 9_000, "8s"),
+            request("reader", "get", POD),
+        ]),
+        None,
+        &[],
+    );
+    let expected = [("writer", 3_000_000), ("queued", 1_000_000), ("reader", 10_000), ("watcher", 0)];
+    assert_eq!(clients(&told), expected);
+    assert_eq!(told["ranking"]["unit"], "requestMicros");
+    assert_eq!(told["clients"][1]["load"]["unit"], "requestMicros");
+    let of_clients = told["clients"].as_array().expect("clients").iter();
+    let of_shapes = of_clients.clone().flat_map(|client| client["shapes"].as_array().expect("shapes"));
+    for sum in [shares(of_clients), shares(of_shapes)] {
+        assert!((sum - 1.0).abs() < 1e-5, "{sum}");
+    }
+}
+
+#[test]
+fn an_access_line_tells_the_wait_in_a_queue() {
+    let line = r#"I0723 10:00:09.000000       1 httplog.go:134] "HTTP" verb="LIST" URI="/api/v1/pods" latency="9s" userAgent="agent/v1" audit-ID="a" srcIP="10.0.0.1:5" apf_pl="workload-low" apf_fs="x" apf_iseats=1 apf_fseats=0 apf_additionalLatency="0s" fl_priorityandfairness="8s" apf_execution_time="900ms" resp=200"#;
+    let told = report(&format!("{line}\n"), None, &["--year", "2026"]);
+    assert_eq!(clients(&told), [("agent (private address)", 1_000_000)]);
+}
+
+#[test]
+fn with_an_inventory_objects_handled_and_writes_rank_clients() {
+    let inventory = "resource,objects,bytesPerObject\npods,1000,\n";
+    let many = (0..1_500).map(|_| request("writer", "patch", POD));
+    let told = report(
+        &log(many.chain([
+            request("etcd", "list", "/api/v1/pods"),
+            request("cache", "list", "/api/v1/pods?resourceVersion=0"),
+            request("reader", "get", POD),
+        ])),
+        Some(inventory),
+        &[],
+    );
+    assert_eq!(clients(&told), [("writer", 1_500), ("etcd", 1_000), ("cache", 1_000), ("reader", 1)]);
+    assert_eq!(told["ranking"]["unit"], "objects");
+}
+
+#[test]
+fn a_namespace_is_weighed_by_the_objects_that_the_log_names_in_it() {
+    let inventory = "resource,objects,bytesPerObject\npods,1000,100\nnamespaces,20,\n";
+    let pods: Vec<String> = (0..60)
+        .map(|number| {
+            let namespace = if number < 54 { "big" } else { "small" };
+            format!("/api/v1/namespaces/{namespace}/pods/p-{number}/status")
+        })
+        .collect();
+    let named = || pods.iter().map(|uri| request("system:node:n", "patch", uri));
+    let lists = || {
+        ["big", "small", "unseen"].map(|name| match name {
+            "big" => request("big", "list", "/api/v1/namespaces/big/pods"),
+            "small" => request("small", "list", "/api/v1/namespaces/small/pods"),
+            _ => request("unseen", "list", "/api/v1/namespaces/unseen/pods"),
+        })
+    };
+    let etcd = |told: &Value, name: &str| {
+        let clients = told["clients"].as_array().expect("clients");
+        let client = clients.iter().find(|client| client["identity"] == name).expect("the client");
+        let etcd = &client["cost"]["total"]["etcd"];
+        (etcd["objects"].as_u64().expect("objects"), etcd["bound"].as_str().expect("a bound").to_owned())
+    };
+    let told = report(&log(named().chain(lists())), Some(inventory), &[]);
+    let estimate = |objects| (objects, "estimate".to_owned());
+    // 55, 7 and 1 of 60 named objects and one more for each of the 20 namespaces.
+    assert_eq!(etcd(&told, "big"), estimate(688));
+    assert_eq!(etcd(&told, "small"), estimate(88));
+    assert_eq!(etcd(&told, "unseen"), estimate(13));
+    assert_eq!(told["clients"][0]["load"]["bound"], "estimate");
+    let even = report(&log(lists()), Some(inventory), &[]);
+    assert_eq!(etcd(&even, "big"), (50, "mean".to_owned()), "without names of objects the split is even");
+    let unknown =
+        report(&log(named().chain(lists())), Some("resource,objects,bytesPerObject\npods,1000,100\n"), &[]);
+    assert_eq!(etcd(&unknown, "big"), estimate(888));
+    let threads = |threads| report(&log(named().chain(lists())), Some(inventory), &["--threads", threads]);
+    assert_eq!(threads("1"), threads("3"));
+}
+
+#[test]
+fn an_estimate_is_printed_as_one() {
+    let inventory = "resource,objects,bytesPerObject\npods,1000,\nnamespaces,20,\n";
+    let log = log([
+        request("system:node:n", "patch", "/api/v1/namespaces/big/pods/p/status"),
+        request("lister", "list", "/api/v1/namespaces/big/pods"),
+    ]);
+    let dir = Dir::with(&[("audit.log", log.as_bytes()), ("inventory", inventory.as_bytes())]);
+    let text = dir.text(&["audit.log", "--inventory", "inventory", "--kube-version", "1.30.4"]);
+    let row = text.lines().find(|line| line.starts_with("user lister")).expect("the client's row");
+    assert!(row.contains("≈96 obj.") && row.contains("≈99.0 %"), "{row}");
+}
