@@ -1,6 +1,6 @@
 //! What each client asks, and what it is answered.
 
-mod answer;
+pub mod answer;
 mod ask;
 
 use super::cast::{Client, NAMESPACES, Role};

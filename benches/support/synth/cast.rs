@@ -205,7 +205,7 @@ pub fn agent_of_fleet(number: usize, rng: &mut Rng) -> Client {
 }
 
 /// A user as JSON; `extra` is JSON without its braces.
-fn user(username: &str, uid: &str, groups: &[&str], extra: &str) -> String {
+pub fn user(username: &str, uid: &str, groups: &[&str], extra: &str) -> String {
     let mut json = String::from("{\"username\":");
     quote(&mut json, username);
     if !uid.is_empty() {

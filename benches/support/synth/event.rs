@@ -77,6 +77,8 @@ pub struct Request {
     pub etcd: bool,
     /// Whether objects of a list came from etcd.
     pub decoded: bool,
+    /// Annotations that the ResponseComplete event carries beside those of latency and authorization.
+    pub annotations: Vec<(&'static str, String)>,
 }
 
 /// An event of a request.
@@ -184,6 +186,11 @@ impl Line {
             self.latency("serialize-response-object", request.micros / 2);
             self.latency("total", request.micros);
             self.raw(r#""apiserver.latency.k8s.io/transform-response-object":"2.944µs","#);
+        }
+        if event.stage == "ResponseComplete" {
+            for (key, value) in &request.annotations {
+                self.text(key).raw(":").text(value).raw(",");
+            }
         }
         let (decision, reason) = match request.status {
             403 => ("forbid", ""),

@@ -2,11 +2,11 @@
 //!
 //! Shared by `examples/generate_log.rs`, the benchmarks and the tests, each of which uses a part of it.
 
-mod acts;
+pub mod acts;
 pub mod amplify;
 mod body;
-mod cast;
-mod event;
+pub mod cast;
+pub mod event;
 pub mod fleet;
 mod rng;
 

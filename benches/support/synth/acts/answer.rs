@@ -58,7 +58,8 @@ fn status(role: Role, request: &Request, rng: &mut Rng) -> u16 {
     }
 }
 
-fn failure(client: &Client, request: &Request, revision: u64) -> Option<(&'static str, String)> {
+/// Reason and message of a refused request.
+pub fn failure(client: &Client, request: &Request, revision: u64) -> Option<(&'static str, String)> {
     let object = request.object.as_ref()?;
     let resource = object.qualified();
     let name = &object.name;

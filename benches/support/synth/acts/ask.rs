@@ -84,6 +84,7 @@ pub fn plain(uri: &str) -> Request {
         micros: 0,
         etcd: false,
         decoded: false,
+        annotations: Vec::new(),
     }
 }
 

@@ -1,0 +1,45 @@
+//! A normal cluster: what its control plane, its nodes and the usual add-ons send all day.
+
+mod addons;
+mod apiserver;
+mod autoscaling;
+mod controllers;
+mod daemons;
+mod kubelet;
+mod monitoring;
+mod operators;
+mod scheduler;
+mod workloads;
+
+pub use addons::{addon, addon_with_life};
+pub use controllers::begin;
+pub use daemons::{daemon_pod, start_daemons};
+pub use kubelet::{register, run_kubelet};
+pub use operators::{elect, elect_while};
+
+use super::world::World;
+
+/// How the log begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// The cluster has been running for weeks.
+    Running,
+    /// Everything starts within the first minutes.
+    Cold,
+}
+
+/// Adds a normal cluster.
+pub fn add(world: &mut World, start: Start) {
+    apiserver::add(world, start);
+    controllers::add(world, start);
+    scheduler::add(world, start);
+    for node in 0..world.cluster.nodes.len() {
+        kubelet::add(world, node, start);
+        daemons::add(world, node, start);
+    }
+    addons::add(world, start);
+    autoscaling::add(world, start);
+    monitoring::add(world, start);
+    operators::add(world, start);
+    workloads::add(world);
+}
