@@ -2,10 +2,12 @@
 
 use std::sync::LazyLock;
 
+use super::facts::Facts;
 use super::group::{Companions, Group};
 use super::over_time::{COUNTS, TIMES};
 use super::value::Kind::{Bool, Double, Int, Text};
 use super::value::{Name, Value};
+use crate::k8s::Scope;
 
 /// Finds a number of a group.
 pub type Get = for<'r, 'a> fn(&'r Group<'a>) -> Value<'r>;
@@ -397,6 +399,15 @@ const OF_ROWS: &[Name<Get>] = &[
         kind: Int,
         doc: "All requests of the same client.",
         get: |group| Value::count(group.whole.requests_of(group.account)),
+    },
+    Name {
+        name: "inNamespace",
+        kind: Int,
+        doc: "Requests for the objects of one namespace (`request.scope` is `namespace`).",
+        get: |group| {
+            let in_namespace = |facts: &Facts<'_>| facts.key.scope == Some(Scope::Namespace);
+            Value::count(group.rows.iter().filter(|row| in_namespace(row)).map(|row| row.requests).sum())
+        },
     },
     Name {
         name: "shapes",

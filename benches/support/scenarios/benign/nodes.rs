@@ -57,7 +57,9 @@ fn rolling_upgrade(world: &mut World) {
 
 /// Drains a node, and starts its kubelet again in the new version.
 fn upgrade(world: &mut World, index: usize, admin: &Who) {
-    drain(world, index, admin);
+    let name = world.cluster.nodes[index].name.clone();
+    world.send(admin, list(PODS).q("fieldSelector", format!("spec.nodeName={name}")).q("limit", "500"));
+    drain(world, index, admin, SECOND);
     let admin = admin.clone();
     world.after(70 * SECOND, move |world| {
         let old = world.cluster.nodes[index].clone();
@@ -76,12 +78,11 @@ fn upgrade(world: &mut World, index: usize, admin: &Who) {
     });
 }
 
-/// `kubectl drain`: evictions, some of which a PodDisruptionBudget holds up.
-fn drain(world: &mut World, index: usize, admin: &Who) {
+/// Evictions, some of which a PodDisruptionBudget holds up. Who drains looks at each pod until it is gone.
+fn drain(world: &mut World, index: usize, admin: &Who, pause: i64) {
     let name = world.cluster.nodes[index].name.clone();
     world.send(admin, get(NODES).name(&*name));
     world.send(admin, patch(NODES).name(&*name).q("fieldManager", "kubectl-drain"));
-    world.send(admin, list(PODS).q("fieldSelector", format!("spec.nodeName={name}")).q("limit", "500"));
     let sets = world.cluster.controller("replicaset-controller");
     for number in 0..12 {
         let workload: Workload = world.rng.pick(&world.cluster.workloads).clone();
@@ -101,21 +102,20 @@ fn drain(world: &mut World, index: usize, admin: &Who) {
             world.end_pod(&pod);
             world.create_pod(&sets, &workload.namespace, &owner);
             world.replicas_change(&workload, &workload.hash);
-            wait_for_end(world, &admin, &pod.namespace, &pod.name);
+            wait_for_end(world, &admin, &pod.namespace, &pod.name, pause);
             None
         });
     }
 }
 
-/// `kubectl drain` reads an evicted pod every second until it is gone.
-fn wait_for_end(world: &mut World, admin: &Who, namespace: &str, pod: &str) {
+/// Reads an evicted pod until it is gone: kubectl every second, cluster-autoscaler every five.
+fn wait_for_end(world: &mut World, admin: &Who, namespace: &str, pod: &str, pause: i64) {
     let (admin, namespace, pod) = (admin.clone(), namespace.to_owned(), pod.to_owned());
-    let mut left = 2 + world.rng.below(20);
-    world.repeat(SECOND, move |world| {
-        left -= 1;
-        let status = if left == 0 { 404 } else { 200 };
+    let ends = world.now + world.between(2 * SECOND, 20 * SECOND);
+    world.repeat(pause, move |world| {
+        let status = if world.now > ends { 404 } else { 200 };
         world.send(&admin, get(PODS).ns(&*namespace).name(&*pod).status(status));
-        (left > 0).then_some(SECOND)
+        (status == 200).then_some(pause)
     });
 }
 
@@ -141,7 +141,7 @@ fn node_autoscaling(world: &mut World) {
         let autoscaler = autoscaler.clone();
         world.after(leaves, move |world| {
             let Some(node) = world.cluster.nodes.get(first + number).cloned() else { return };
-            drain(world, first + number, &autoscaler);
+            drain(world, first + number, &autoscaler, 5 * SECOND);
             world.after(MINUTE, move |world| {
                 node.life.end(world);
                 world.send(&autoscaler, delete(NODES).name(&*node.name));

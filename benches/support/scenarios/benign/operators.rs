@@ -39,7 +39,8 @@ fn operator_rollouts(world: &mut World) {
         old = new;
         world.after((4 + 10 * rollout) * MINUTE, move |world| {
             start_operator(world, &after);
-            world.after(12 * SECOND, move |world| before.end(world));
+            // The new pod waits until the old one releases the lease.
+            world.after(2 * SECOND, move |world| before.end(world));
         });
     }
 }
@@ -55,13 +56,16 @@ fn start_operator(world: &mut World, life: &Life) {
     {
         world.send(&who, path(format!("/apis/{group}/v1")));
     }
-    elect_while(world, life, &who, "queues", "queue-operator", true);
+    let (leader, led) = (who.clone(), life.clone());
+    life.after(world, 4 * SECOND, move |world| {
+        elect_while(world, &led, &leader, "queues", "queue-operator", true);
+    });
     for kind in OWNED {
-        life.add(Informer::new(&who, kind).start(world, SECOND));
+        life.add(Informer::new(&who, kind).start(world, 4 * SECOND));
     }
     for object in 0..200 {
         let who = who.clone();
-        life.after(world, 3 * SECOND + object * SECOND / 20, move |world| reconcile(world, &who, object));
+        life.after(world, 6 * SECOND + object * SECOND / 20, move |world| reconcile(world, &who, object));
     }
 }
 

@@ -13,11 +13,11 @@ use crate::scenarios::world::{MINUTE, SECOND};
 pub fn all() -> Vec<Scenario> {
     vec![
         scenario("admin-day", "People use kubectl get, describe, apply, logs -f, and watch -n2.", admin_day),
-        scenario("admin-watches-all", "`watch -n2 kubectl get pods -A` for the whole time.", |world| {
+        scenario("admin-watches-nodes", "`watch -n2 kubectl get nodes` for the whole time.", |world| {
             normal(world);
             let agent = kubectl(&world.version);
             let who = person("kubernetes-admin", agent);
-            watch_command(world, &who, "", 0, 30 * MINUTE);
+            watch_command(world, &who, NODES, "", 0, 30 * MINUTE);
         }),
     ]
 }
@@ -30,7 +30,7 @@ fn admin_day(world: &mut World) {
         let own = who.clone();
         world.every(25 * SECOND, move |world| command(world, &own));
         let minute = i64::try_from(index).expect("few");
-        watch_command(world, &who, "shop", (2 + minute) * MINUTE, 12 * MINUTE);
+        watch_command(world, &who, PODS, "shop", (2 + minute) * MINUTE, 12 * MINUTE);
         logs(world, &who);
         // kubectl get pods --watch: a LIST and a WATCH until the user stops it.
         world.after((3 + 2 * minute) * MINUTE, move |world| {
@@ -88,12 +88,12 @@ fn discover(world: &mut World, who: &Who) {
     }
 }
 
-/// `watch -n2 kubectl get pods`.
-fn watch_command(world: &mut World, who: &Who, namespace: &str, at: i64, lasts: i64) {
+/// `watch -n2 kubectl get`.
+fn watch_command(world: &mut World, who: &Who, kind: Kind, namespace: &str, at: i64, lasts: i64) {
     let (who, namespace) = (who.clone(), namespace.to_owned());
     let until = world.now + at + lasts;
     world.repeat(at, move |world| {
-        world.send(&who, list(PODS).ns(&*namespace).q("limit", "500"));
+        world.send(&who, list(kind).ns(&*namespace).q("limit", "500"));
         (world.now < until).then(|| 2 * SECOND + world.between(SECOND / 20, SECOND / 5))
     });
 }

@@ -1,0 +1,113 @@
+//! Whole clusters with one thing that happens: quiet where all is well, loud where not.
+//!
+//! The scenarios are in `benches/support/scenarios`; docs/scenarios.md says how to try them at full size.
+
+use std::collections::BTreeSet;
+
+use kubetoll::apiserver::Server;
+use kubetoll::k8s::KubeVersion;
+use kubetoll::ledger::ServerTimeline;
+use kubetoll::report::{Context, Report, Shown, VersionSource, build};
+use kubetoll::rules::{Policy, RuleSet};
+use rayon::prelude::*;
+
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "support/run.rs"]
+mod run;
+#[allow(dead_code, reason = "the example uses the rest")]
+#[path = "../benches/support/scenarios/mod.rs"]
+mod scenarios;
+#[allow(dead_code, reason = "the example uses the rest")]
+#[path = "../benches/support/synth/mod.rs"]
+mod synth;
+
+use scenarios::{Scenario, Settings, Version};
+
+/// The report of a scenario, judged by the release of its cluster.
+fn report(scenario: &Scenario, nodes: usize, version: Version, rules: &RuleSet) -> Report {
+    let log = scenarios::log(scenario, Settings { nodes, minutes: 30, version, seed: 7, received: false });
+    let kube = KubeVersion::new(version.minor, version.patch);
+    let timeline = ServerTimeline::always(kube);
+    let blocks = run::blocks(&log, |_| false);
+    let ledger = run::count(&blocks, &run::settings(1, &[]), &timeline);
+    let sources = run::sources(&[]);
+    let context = Context {
+        sources: &sources,
+        server: Server::with_defaults(kube),
+        timeline: &timeline,
+        version_source: VersionSource::Flag,
+        notes: Vec::new(),
+        etcd: None,
+        rules,
+        policy: &Policy::default(),
+        inventory: None,
+        shown: Shown::All,
+    };
+    build(ledger, &context)
+}
+
+/// What is wrong with the findings of a scenario.
+fn wrong(scenario: &Scenario, nodes: usize, version: Version, rules: &RuleSet) -> Vec<String> {
+    let report = report(scenario, nodes, version, rules);
+    let place = format!("{} on {}, {nodes} nodes", scenario.name, version.number());
+    let loud = report.findings.iter().filter(|finding| finding.severity != "info");
+    loud.map(|finding| {
+        let client = finding.client.as_deref().unwrap_or("the log");
+        format!("{place}: {} {} {client}: {}", finding.severity, finding.rule.id, finding.message)
+    })
+    .collect()
+}
+
+/// Tries all scenarios, each on the releases that `versions` picks by its number in the list.
+fn try_all(nodes: usize, versions: impl Fn(usize) -> Vec<Version> + Sync) {
+    let rules = RuleSet::embedded();
+    let all = scenarios::all();
+    let wrong: Vec<String> = all
+        .par_iter()
+        .enumerate()
+        .flat_map_iter(|(number, scenario)| {
+            versions(number).into_iter().map(move |version| (scenario, version))
+        })
+        .flat_map_iter(|(scenario, version)| wrong(scenario, nodes, version, &rules))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The oldest and the newest release, on which most differs; the others take turns.
+fn some(number: usize) -> Vec<Version> {
+    let tried = Version::TRIED;
+    vec![
+        if number.is_multiple_of(2) { tried[0] } else { tried[tried.len() - 1] },
+        tried[1 + number % (tried.len() - 2)],
+    ]
+}
+
+#[test]
+fn scenarios_are_judged_right_in_a_small_cluster() {
+    try_all(24, some);
+}
+
+#[test]
+#[ignore = "takes minutes: cargo test --release --test scenarios -- --ignored"]
+fn scenarios_are_judged_right_on_all_releases() {
+    for nodes in [100, 500] {
+        try_all(nodes, |_| Version::TRIED.to_vec());
+    }
+}
+
+#[test]
+fn scenarios_have_names_of_their_own() {
+    let all = scenarios::all();
+    let names: BTreeSet<&str> = all.iter().map(|scenario| scenario.name).collect();
+    assert_eq!(names.len(), all.len());
+}
+
+#[test]
+fn a_seed_gives_the_same_log_again() {
+    let all = scenarios::all();
+    let settings = Settings { nodes: 5, minutes: 3, version: Version::TRIED[2], seed: 3, received: true };
+    let log = scenarios::log(&all[0], settings);
+    assert!(log.len() > 100_000);
+    assert!(log == scenarios::log(&all[0], settings));
+    assert!(log != scenarios::log(&all[0], Settings { seed: 4, ..settings }));
+}
