@@ -73,18 +73,14 @@ fn try_all(nodes: usize, versions: impl Fn(usize) -> Vec<Version> + Sync) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The oldest and the newest release, on which most differs; the others take turns.
-fn some(number: usize) -> Vec<Version> {
-    let tried = Version::TRIED;
-    vec![
-        if number.is_multiple_of(2) { tried[0] } else { tried[tried.len() - 1] },
-        tried[1 + number % (tried.len() - 2)],
-    ]
+/// The releases take turns.
+fn one(number: usize) -> Vec<Version> {
+    vec![Version::TRIED[number % Version::TRIED.len()]]
 }
 
 #[test]
 fn scenarios_are_judged_right_in_a_small_cluster() {
-    try_all(24, some);
+    try_all(24, one);
 }
 
 #[test]

@@ -62,7 +62,7 @@ const CONTROLLERS: [&str; 18] = [
 
 impl Cluster {
     /// A cluster of so many nodes: a namespace for each ten of them, with up to six Deployments each.
-    pub fn new(nodes: usize, version: &Version, rng: &mut Rng) -> Self {
+    pub fn new(nodes: usize, version: Version, rng: &mut Rng) -> Self {
         let namespaces: Vec<String> = (0..4 + nodes / 10)
             .map(|index| match index / TEAMS.len() {
                 0 => TEAMS[index].to_owned(),
@@ -98,7 +98,7 @@ impl Cluster {
 }
 
 /// A node, as cloud providers name them.
-pub fn node(number: usize, version: &Version) -> Node {
+pub fn node(number: usize, version: Version) -> Node {
     let (high, low) = (number / 250, number % 250 + 2);
     let name = format!("ip-10-0-{high}-{low}.eu-west-1.compute.internal");
     let kubelet = identity::kubelet(version, &name, &format!("10.0.{high}.{low}"));

@@ -24,7 +24,7 @@ pub fn named(username: &str, groups: &[&str], address: &str, agent: String, stre
 }
 
 /// A control plane component, such as `kube-scheduler`, with the part of its user agent behind the commit.
-pub fn component(version: &Version, username: &str, product: &str, part: &str) -> Who {
+pub fn component(version: Version, username: &str, product: &str, part: &str) -> Who {
     let part = if part.is_empty() { String::new() } else { format!("/{part}") };
     let agent = format!("{product}/{}{part}", version.release());
     let groups: &[&str] = if username == "system:apiserver" {
@@ -37,7 +37,7 @@ pub fn component(version: &Version, username: &str, product: &str, part: &str) -
 }
 
 /// A controller of kube-controller-manager, under a ServiceAccount of its own.
-pub fn controller(version: &Version, name: &str, rng: &mut Rng) -> Who {
+pub fn controller(version: Version, name: &str, rng: &mut Rng) -> Who {
     let username = format!("system:serviceaccount:kube-system:{name}");
     let agent = format!("kube-controller-manager/{}/{username}", version.release());
     let groups = ["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"];
@@ -46,7 +46,7 @@ pub fn controller(version: &Version, name: &str, rng: &mut Rng) -> Who {
 }
 
 /// A kubelet.
-pub fn kubelet(version: &Version, node: &str, address: &str) -> Who {
+pub fn kubelet(version: Version, node: &str, address: &str) -> Who {
     let agent = format!("kubelet/{}", version.release());
     named(
         &format!("system:node:{node}"),
@@ -63,13 +63,13 @@ pub fn person(name: &str, agent: String) -> Who {
 }
 
 /// kubectl of the cluster's version.
-pub fn kubectl(version: &Version) -> String {
+pub fn kubectl(version: Version) -> String {
     format!("kubectl/{}", version.release())
 }
 
 /// A pod's ServiceAccount, with what tokens of this version say of the pod and its node.
 pub fn pod(
-    version: &Version,
+    version: Version,
     account: (&str, &str),
     pod: &str,
     node: &str,

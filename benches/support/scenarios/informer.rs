@@ -1,4 +1,4 @@
-//! An informer as client-go makes it: a LIST from the watch cache, then WATCHes of 5 to 10 minutes.
+//! An informer as client-go makes it: a LIST from the watch cache, then watches of 5 to 10 minutes.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -142,9 +142,9 @@ impl Informer {
         world.after(SECOND / 100, move |world| {
             world.close(&who, open);
             if self.who.streams && world.version.serves_streams() {
-                self.stream(world)
+                self.stream(world);
             } else {
-                self.list(world, false)
+                self.list(world, false);
             }
         });
     }

@@ -50,7 +50,7 @@ impl World {
     /// A cluster at the begin of the log.
     pub fn new(seed: u64, nodes: usize, minutes: i64, version: Version, received: bool) -> Self {
         let mut rng = Rng::new(seed);
-        let cluster = Cluster::new(nodes, &version, &mut rng);
+        let cluster = Cluster::new(nodes, version, &mut rng);
         Self {
             rng,
             now: BEGIN,
@@ -145,6 +145,7 @@ impl World {
     }
 
     /// Sends a request that ends soon.
+    #[allow(clippy::needless_pass_by_value, reason = "a request is built to be sent once")]
     pub fn send(&mut self, who: &Who, ask: Ask) {
         if self.is_down() {
             return;
@@ -183,6 +184,7 @@ impl World {
     }
 
     /// Ends a long-running request now.
+    #[allow(clippy::needless_pass_by_value, reason = "what is closed is no longer open")]
     pub fn close(&mut self, who: &Who, open: Open) {
         let lived = self.now - open.received;
         let request = self.request(who, &open.ask, lived, Stages::Three);

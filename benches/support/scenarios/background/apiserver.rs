@@ -26,7 +26,7 @@ const WATCHED: [super::super::api::Kind; 12] = [
 ];
 
 pub fn add(world: &mut World, start: Start) {
-    let server = component(&world.version, "system:apiserver", "kube-apiserver", "");
+    let server = component(world.version, "system:apiserver", "kube-apiserver", "");
     for kind in WATCHED {
         let informer = Informer::new(&server, kind);
         match start {

@@ -65,8 +65,8 @@ const GROUPS: [&str; 14] = [
 pub fn add(world: &mut World, start: Start) {
     let user = "system:kube-controller-manager";
     let product = "kube-controller-manager";
-    let shared = component(&world.version, user, product, "shared-informers");
-    let metadata = component(&world.version, user, product, "metadata-informers");
+    let shared = component(world.version, user, product, "shared-informers");
+    let metadata = component(world.version, user, product, "metadata-informers");
     for kind in SHARED.into_iter().chain([SCALERS, VOLUMES]) {
         begin(world, Informer::new(&shared, kind), start, 3 * SECOND);
     }
@@ -95,7 +95,7 @@ pub fn begin(world: &mut World, informer: Informer, start: Start, delay: i64) ->
 
 /// Leader election of a control plane component, every 2 seconds.
 pub fn lead(world: &mut World, user: &str, product: &'static str) {
-    let election = component(&world.version, user, product, "leader-election");
+    let election = component(world.version, user, product, "leader-election");
     world.clock(2 * SECOND, 2 * SECOND, move |world| {
         let lease = |ask: crate::scenarios::ask::Ask| ask.ns("kube-system").name(product).q("timeout", "5s");
         // Since 1.30 a leader that knows its lease does not read it first.
@@ -109,7 +109,7 @@ pub fn lead(world: &mut World, user: &str, product: &'static str) {
 /// Each controller asks for its token when it starts.
 fn first_tokens(world: &mut World) {
     let manager = component(
-        &world.version,
+        world.version,
         "system:kube-controller-manager",
         "kube-controller-manager",
         "kube-controller-manager",

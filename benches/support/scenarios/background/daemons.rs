@@ -82,17 +82,17 @@ impl World {
         let agent = "cilium-agent/1.15.6 a09e05e6 2024-06-11T15:20:11+00:00 go version go1.21.11 linux/amd64";
         // The same pod for the life of the node: its numbers come from the node's name.
         let seed = node.bytes().fold(7, |seed: u64, byte| seed.wrapping_mul(31) ^ u64::from(byte));
-        Some(daemon_pod(&self.version, ("kube-system", "cilium"), &node, agent, &mut Rng::new(seed)))
+        Some(daemon_pod(self.version, ("kube-system", "cilium"), &node, agent, &mut Rng::new(seed)))
     }
 }
 
 fn daemon(world: &mut World, account: (&str, &str), node: &str, agent: &str) -> Who {
     let version = world.version;
-    daemon_pod(&version, account, node, agent, &mut world.rng)
+    daemon_pod(version, account, node, agent, &mut world.rng)
 }
 
 /// A pod of a DaemonSet.
-pub fn daemon_pod(version: &Version, account: (&str, &str), node: &str, agent: &str, rng: &mut Rng) -> Who {
+pub fn daemon_pod(version: Version, account: (&str, &str), node: &str, agent: &str, rng: &mut Rng) -> Who {
     let pod = format!("{}-{}", account.1, rng.suffix(5));
     identity::pod(version, account, &pod, node, agent, rng)
 }

@@ -74,6 +74,6 @@ impl World {
         let node = self.rng.pick(&self.cluster.nodes).name.clone();
         let pod = format!("{}-{}-{}", account.1, self.rng.suffix(9), self.rng.suffix(5));
         let version = self.version;
-        identity::pod(&version, account, &pod, &node, agent, &mut self.rng)
+        identity::pod(version, account, &pod, &node, agent, &mut self.rng)
     }
 }

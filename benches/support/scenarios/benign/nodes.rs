@@ -41,10 +41,10 @@ fn rolling_upgrade(world: &mut World) {
     let old = world.version.previous();
     for node in &mut world.cluster.nodes {
         let address = node.kubelet.client.address.clone();
-        node.kubelet = kubelet(&old, &node.name, &address);
+        node.kubelet = kubelet(old, &node.name, &address);
     }
     normal(world);
-    let agent = identity::kubectl(&world.version);
+    let agent = identity::kubectl(world.version);
     let admin = person("platform-admin", agent);
     let nodes = i64::try_from(world.cluster.nodes.len()).expect("few nodes");
     let pause = (world.span() - 4 * MINUTE) / nodes;
@@ -66,7 +66,7 @@ fn upgrade(world: &mut World, index: usize, admin: &Who) {
         old.life.end(world);
         let version = world.version;
         let node = &mut world.cluster.nodes[index];
-        node.kubelet = kubelet(&version, &old.name, &old.kubelet.client.address);
+        node.kubelet = kubelet(version, &old.name, &old.kubelet.client.address);
         node.life = Life::default();
         let node = node.clone();
         world.after(15 * SECOND, move |world| {
@@ -129,7 +129,7 @@ fn node_autoscaling(world: &mut World) {
         let leaves = joins + world.span() / 2;
         world.after(joins, move |world| {
             let version = world.version;
-            let node = node(first + number, &version);
+            let node = node(first + number, version);
             world.cluster.nodes.push(node.clone());
             let index = world.cluster.nodes.len() - 1;
             register(world, &node);
@@ -194,7 +194,7 @@ fn daemon_set_rollout(world: &mut World) {
             let version = world.version;
             let agent = "vector/0.39.0 (x86_64-unknown-linux-gnu)";
             let who =
-                background::daemon_pod(&version, ("logging", "vector"), &node.name, agent, &mut world.rng);
+                background::daemon_pod(version, ("logging", "vector"), &node.name, agent, &mut world.rng);
             let pods = crate::scenarios::informer::Informer::new(&who, PODS);
             node.life.add(pods.fields(format!("spec.nodeName={}", node.name)).start(world, 4 * SECOND));
         });

@@ -106,10 +106,10 @@ fn leader_election(world: &mut World) {
 
 fn crd_installation(world: &mut World) {
     normal(world);
-    let agent = kubectl(&world.version);
+    let agent = kubectl(world.version);
     let admin = person("platform-admin", agent);
     let server =
-        crate::scenarios::identity::component(&world.version, "system:apiserver", "kube-apiserver", "");
+        crate::scenarios::identity::component(world.version, "system:apiserver", "kube-apiserver", "");
     for number in 0..40 {
         let (admin, server) = (admin.clone(), server.clone());
         world.after(5 * MINUTE + number * SECOND / 3, move |world| {

@@ -15,7 +15,7 @@ pub fn all() -> Vec<Scenario> {
         scenario("admin-day", "People use kubectl get, describe, apply, logs -f, and watch -n2.", admin_day),
         scenario("admin-watches-nodes", "`watch -n2 kubectl get nodes` for the whole time.", |world| {
             normal(world);
-            let agent = kubectl(&world.version);
+            let agent = kubectl(world.version);
             let who = person("kubernetes-admin", agent);
             watch_command(world, &who, NODES, "", 0, 30 * MINUTE);
         }),
@@ -24,7 +24,7 @@ pub fn all() -> Vec<Scenario> {
 
 fn admin_day(world: &mut World) {
     normal(world);
-    let agent = kubectl(&world.version);
+    let agent = kubectl(world.version);
     for (index, name) in ["anna@example.com", "ben@example.com", "kubernetes-admin"].into_iter().enumerate() {
         let who = person(name, agent.clone());
         let own = who.clone();

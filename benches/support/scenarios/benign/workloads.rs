@@ -60,7 +60,7 @@ fn autoscalers(world: &mut World) {
 
 fn job_burst(world: &mut World) {
     normal(world);
-    let agent = kubectl(&world.version);
+    let agent = kubectl(world.version);
     let analyst = person("analyst@example.com", agent);
     let jobs = world.cluster.controller("job-controller");
     for job in 0..10 {
@@ -116,7 +116,7 @@ fn end_namespace(world: &mut World, namespace: &str) {
 
 fn namespace_deletion(world: &mut World) {
     normal(world);
-    let agent = kubectl(&world.version);
+    let agent = kubectl(world.version);
     let admin = person("platform-admin", agent);
     for (index, namespace) in world.cluster.namespaces.clone().into_iter().take(3).enumerate() {
         let admin = admin.clone();
@@ -134,7 +134,7 @@ fn namespace_deletion(world: &mut World) {
 
 fn ci_namespaces(world: &mut World) {
     normal(world);
-    let agent = kubectl(&world.version);
+    let agent = kubectl(world.version);
     let mut run = 0;
     world.clock(MINUTE, 40 * SECOND, move |world| {
         run += 1;
