@@ -14,5 +14,6 @@ pub mod pipeline;
 pub mod render;
 pub mod report;
 pub mod rules;
+pub mod shell;
 
 pub mod cli;

@@ -136,12 +136,12 @@ fn pattern<'r>(report: &'r Report, verb: &str, resource: &str, parameters: &str)
 fn the_story_is_told_as_it_was_made() {
     let log = story();
     let report = scan(&[log.lines.iter().map(String::as_str).collect()], 1);
-    let first = pattern(&report, "list", "pods", "fieldSelector=…&limit=500&resourceVersion=0");
+    let first = pattern(&report, "list", "pods", "fieldSelector=spec.nodeName=…&limit=500&resourceVersion=0");
     let informers = first.informers.as_ref().expect("informers");
     assert_eq!((first.instances, informers.starts, informers.relists.ended), (30, 30, 0));
     let herds = first.herds.as_ref().expect("a herd");
     assert_eq!((herds.count, herds.greatest[0].instances), (1, 30));
-    let again = pattern(&report, "list", "pods", "fieldSelector=…&limit=500");
+    let again = pattern(&report, "list", "pods", "fieldSelector=spec.nodeName=…&limit=500");
     assert_eq!(again.informers.as_ref().expect("informers").relists.ended, 30);
     let nodes = pattern(&report, "list", "nodes", "resourceVersion=0");
     let informers = nodes.informers.as_ref().expect("informers");

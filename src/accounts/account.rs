@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{Entry, ShapeKey};
 use crate::k8s::Library;
 use crate::k8s::identity::service_account;
+use crate::k8s::pod_name::is_of_cron_job;
 use crate::ledger::{ClientKey, DistinctSet};
 
 /// The name of everything beyond the number of clients that are told apart.
@@ -58,6 +59,13 @@ impl Account {
     #[must_use]
     pub fn library(&self, product: &str) -> Library {
         self.agents.get(product).map_or(Library::Unknown, |(_, library)| *library)
+    }
+
+    /// Whether a product of the client runs and ends: a command-line tool, or pods that a `CronJob` made.
+    #[must_use]
+    pub fn is_job(&self, product: &str) -> bool {
+        let mut workloads = self.workloads.examples().peekable();
+        self.library(product).is_command() || (workloads.peek().is_some() && workloads.all(is_of_cron_job))
     }
 
     /// Namespace and name, if it is a ServiceAccount.

@@ -1,7 +1,7 @@
 //! A shape in words.
 
 use crate::apiserver::options::{
-    Limit, Options, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
+    Limit, Narrows, Options, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
 };
 use crate::apiserver::{Asked, Target};
 use crate::k8s::list_options::LIST_OPTION_KEYS;
@@ -94,6 +94,7 @@ fn field_selector(options: &Options) -> Option<&'static str> {
     Some(match (options.field_selector, options.selects_name) {
         (Selector::Everything, _) => return None,
         (Selector::Invalid, _) => "fieldSelector=(invalid)",
+        (Selector::Some, false) if options.narrows == Narrows::ToNode => "fieldSelector=spec.nodeName=…",
         (Selector::Some, false) => "fieldSelector=…",
         (Selector::Some, true) if options.selects_other_fields => "fieldSelector=metadata.name=…,…",
         (Selector::Some, true) if options.single == Single::KeyBySelectedNamespace => {

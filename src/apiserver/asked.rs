@@ -1,7 +1,7 @@
 //! What a request asks of the server, with everything folded that does not change the answer's path: the same
 //! `Asked` always gets the same verdict from the same server.
 
-use super::options::Options;
+use super::options::{Narrows, Options};
 use crate::k8s::continue_token::TOKEN_START;
 use crate::k8s::list_options::ListOptions;
 use crate::k8s::request_info::{Method, NoResource};
@@ -156,6 +156,12 @@ impl<'a> Asked<&'a str> {
 }
 
 impl Asked<CompactString> {
+    /// Whether it lists the pods of one node, as agents on nodes do.
+    #[must_use]
+    pub fn lists_pods_of_a_node(&self) -> bool {
+        self.verb == Verb::List && self.options.narrows == Narrows::ToNode
+    }
+
     /// The same with borrowed strings.
     #[must_use]
     pub fn as_borrowed(&self) -> Asked<&str> {

@@ -75,6 +75,12 @@ impl Library {
         }
     }
 
+    /// Whether it is a command that runs and ends.
+    #[must_use]
+    pub fn is_command(self) -> bool {
+        matches!(self, Self::Kubectl | Self::Helm | Self::Terraform)
+    }
+
     /// What a product of a user agent is built on; `user_agent` is one of that product.
     #[must_use]
     pub fn of(product: &str, user_agent: &str) -> Self {

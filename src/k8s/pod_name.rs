@@ -22,6 +22,8 @@ pub fn workload(pod: &str) -> &str {
         return pod;
     }
     match rest.rsplit_once('-') {
+        // A CronJob's Jobs are named by the minute.
+        Some(_) if is_of_cron_job(rest) => rest,
         Some((owner, hash)) if (6..=10).contains(&hash.len()) && is_generated(hash) => owner,
         _ => rest,
     }
@@ -36,6 +38,15 @@ pub fn replica_set(pod: &str) -> Option<&str> {
     // A CronJob's Jobs are named by the minute: all digits.
     let is_minute = hash.bytes().all(|byte| byte.is_ascii_digit());
     (last.len() == 5 && is_generated(last) && is_hash && !is_minute).then_some(set)
+}
+
+/// Whether a workload is a Job of a `CronJob`, as far as its name tells: it ends with the scheduled time.
+///
+/// Source: kubernetes `pkg/controller/cronjob/utils.go:getTimeHashInMinutes`; before 1.21 the time was in seconds.
+#[must_use]
+pub fn is_of_cron_job(workload: &str) -> bool {
+    let time = workload.rsplit_once('-').map_or("", |(_, time)| time);
+    matches!(time.len(), 8 | 10) && time.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -66,6 +77,7 @@ mod tests {
             ("db-0", "db"),
             ("db-12", "db"),
             ("nightly-28412345-b8xqz", "nightly-28412345"),
+            ("nightly-28445678-b8xqz", "nightly-28445678"),
             ("single", "single"),
             ("coredns-abcde", "coredns-abcde"),
             ("kube-proxy-node-17-x", "kube-proxy-node-17-x"),
@@ -73,6 +85,20 @@ mod tests {
             ("-", "-"),
         ] {
             assert_eq!(workload(pod), owner, "{pod}");
+        }
+    }
+
+    #[test]
+    fn cron_jobs_are_known_by_the_scheduled_time() {
+        for (workload, expected) in [
+            ("nightly-28412345", true),
+            ("nightly-1704740700", true),
+            ("nightly", false),
+            ("nightly-2841234", false),
+            ("nightly-2841234x", false),
+            ("", false),
+        ] {
+            assert_eq!(is_of_cron_job(workload), expected, "{workload}");
         }
     }
 }

@@ -108,6 +108,20 @@ impl Targets {
         ((self.counted.len() as u64) << self.sampled).min(self.records)
     }
 
+    /// Targets that both have, and how often the other has them; estimates where one of the two is.
+    #[must_use]
+    pub fn shared_with(&self, other: &Self) -> (u64, u64) {
+        let sampled = self.sampled.max(other.sampled);
+        let kept = self.counted.iter().filter(|(hash, _)| hash.leading_zeros() >= sampled);
+        let shared = kept.filter_map(|(hash, _)| {
+            let at = other.counted.binary_search_by_key(hash, |(own, _)| *own).ok()?;
+            Some(u64::from(other.counted[at].1))
+        });
+        let (targets, requests) =
+            shared.fold((0, 0), |(targets, sum), requests| (targets + 1, sum + requests));
+        (targets << sampled, requests << sampled)
+    }
+
     /// Whether [`Targets::distinct`] and [`Targets::busiest`] are estimates.
     #[must_use]
     pub fn is_estimate(&self) -> bool {
@@ -216,6 +230,18 @@ mod tests {
             prop_assert_eq!(Some(targets.busiest()), naive.values().copied().max());
             prop_assert!(!targets.is_estimate());
         }
+    }
+
+    #[test]
+    fn shared_targets_are_counted_with_the_others_requests() {
+        let (one, other) = (of(&[1, 2, 2, 3]), of(&[2, 3, 3, 3, 4]));
+        assert_eq!(one.shared_with(&other), (2, 4));
+        assert_eq!(other.shared_with(&one), (2, 3));
+        assert_eq!(one.shared_with(&of(&[7])), (0, 0));
+        let many = of(&(0..2_000).collect::<Vec<u16>>());
+        let half = of(&(1_000..3_000).collect::<Vec<u16>>());
+        let (shared, requests) = many.shared_with(&half);
+        assert!((500..=2_000).contains(&shared) && shared == requests, "{shared}");
     }
 
     #[test]

@@ -3,14 +3,117 @@
 //! The trap that every text here avoids: on servers before 1.31, dropping `resourceVersion=0` to get pages moves
 //! the load from the watch cache to etcd; from there to 1.33 it moves all pages but the first.
 
+use crate::accounts::Entry;
 use crate::apiserver::{Gate, Reason, Server};
 use crate::k8s::Verb;
 
 const INFORMER: &str = "Keep the objects in an informer: one list, then a watch.";
 
-/// What the client's author or the cluster's operator can do, or `None` where nothing is wrong.
+const FROM_INDEX: &str = "Send resourceVersion=0 and no limit: the watch cache answers from its index of pods by \
+                          node. A page limit makes about three range reads of one. If the list repeats, watch with \
+                          the same selector, or ask the kubelet of the node for /pods.";
+const WITHOUT_LIMIT: &str =
+    "Drop the limit: on this server the list without a limit comes from the watch cache.";
+const STALE_OR_LESS: &str = "Where a state of seconds ago will do, send resourceVersion=0 without a limit: the watch \
+                             cache answers. Otherwise run it less often and outside of busy hours.";
+
+/// Who asks, as far as it decides what helps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Asker {
+    /// It lists the pods of one node.
+    NodeAgent,
+    /// It runs and ends, so that a watch is no use to it.
+    Job,
+    /// Any other.
+    Other,
+}
+
+impl Asker {
+    /// Who asks what an entry holds.
+    pub(super) fn of(entry: &Entry, is_job: bool) -> Self {
+        match &entry.asked {
+            Some(asked) if asked.lists_pods_of_a_node() => Self::NodeAgent,
+            _ if is_job => Self::Job,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// What the client's author or the cluster's operator can do, or `None` where nothing is wrong. The first sentence is
+/// the first step.
 #[must_use]
-pub fn advice(reason: Reason, verb: Verb, server: &Server) -> Option<String> {
+pub fn advice(reason: Reason, verb: Verb, server: &Server, asker: Asker) -> Option<String> {
+    match asker {
+        Asker::NodeAgent => for_a_node_agent(reason, server),
+        Asker::Job => for_a_job(reason, verb, server),
+        Asker::Other => None,
+    }
+    .map(str::to_owned)
+    .or_else(|| for_any(reason, verb, server))
+}
+
+/// What helps an agent that needs the pods of its node.
+fn for_a_node_agent(reason: Reason, server: &Server) -> Option<&'static str> {
+    match reason {
+        Reason::ListConsistentFromEtcd
+        | Reason::ListConsistentLimitAlpha
+        | Reason::ListConsistentGateOff
+        | Reason::ListConsistentEtcdTooOld => Some(FROM_INDEX),
+        Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd
+            if server.consistent_reads_from_cache() =>
+        {
+            Some(WITHOUT_LIMIT)
+        }
+        Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd => Some(FROM_INDEX),
+        Reason::ListAnyIgnoresLimit | Reason::ListContinueSnapshotIgnoresLimit => Some(
+            "Once at a reflector's start this is normal. If it repeats, drop the limit, which resourceVersion=0 makes \
+             the server ignore, and watch with the same selector: only the pods of the node are sent.",
+        ),
+        Reason::UncachedResource => {
+            Some("Give pods their watch cache back, or ask the kubelet of the node for /pods.")
+        }
+        _ => None,
+    }
+}
+
+/// What helps a client that runs and ends.
+fn for_a_job(reason: Reason, verb: Verb, server: &Server) -> Option<&'static str> {
+    match reason {
+        Reason::ListConsistentFromEtcd | Reason::ListConsistentLimitAlpha => Some(STALE_OR_LESS),
+        Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd
+            if server.consistent_reads_from_cache() =>
+        {
+            Some(
+                "Drop the limit, if one large answer will do: on this server the list without a limit comes from the \
+             watch cache. Otherwise read larger pages from etcd, less often and outside of busy hours.",
+            )
+        }
+        Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd => Some(STALE_OR_LESS),
+        Reason::ListAnyIgnoresLimit
+            if server.consistent_reads_from_cache() && server.enabled(Gate::ListFromCacheSnapshot) =>
+        {
+            Some(
+                "To get pages, drop resourceVersion=0: this server answers pages from its watch cache, further ones \
+                 from its snapshots. Or drop the limit, and expect the whole collection.",
+            )
+        }
+        Reason::ListAnyIgnoresLimit => Some(
+            "Drop the limit, and expect the whole collection. Do not drop resourceVersion=0 to get pages: this server \
+             would read them from etcd, or all but the first.",
+        ),
+        Reason::UncachedResource if verb == Verb::List => Some(
+            "Ask in one namespace, less often and outside of busy hours: neither resourceVersion=0 nor a selector \
+             spares etcd here.",
+        ),
+        Reason::GetFromEtcd => Some(
+            "Read it once a run, or send resourceVersion=0 where a state of a second ago will do; a get right before \
+             an update may stay.",
+        ),
+        _ => None,
+    }
+}
+
+fn for_any(reason: Reason, verb: Verb, server: &Server) -> Option<String> {
     let lists_from_cache = server.version.at_least(31, 0);
     // All pages, the later ones from snapshots.
     let pages_from_cache =
@@ -39,9 +142,12 @@ pub fn advice(reason: Reason, verb: Verb, server: &Server) -> Option<String> {
             "Once at a reflector's start this is normal. Expect the whole collection and drop the limit. Do not drop \
              resourceVersion=0 to get pages: this server would read them from etcd, or all but the first. If it repeats: {INFORMER}"
         ),
-        Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd => {
-            format!("{INFORMER} Where pages must stay, larger ones (limit=500 or more) mean fewer reads.")
+        Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd if server.consistent_reads_from_cache() => {
+            format!("{INFORMER} Where a list must stay, drop the limit: without it the watch cache answers.")
         }
+        Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd => format!(
+            "{INFORMER} Where pages must stay, larger ones (limit=500 or more) mean fewer reads from etcd."
+        ),
         Reason::ListContinueSnapshot => {
             "Ask for the next page without pauses: a page that comes late is read from etcd, or expires with 410."
                 .to_owned()
@@ -138,7 +244,8 @@ mod tests {
     fn pages_are_advised_only_where_none_is_read_from_etcd() {
         for minor in 19..=37 {
             let server = Server::with_defaults(KubeVersion::new(minor, 0));
-            let text = advice(Reason::ListAnyIgnoresLimit, Verb::List, &server).expect("advice");
+            let text =
+                advice(Reason::ListAnyIgnoresLimit, Verb::List, &server, Asker::Other).expect("advice");
             let from_etcd = [likely(&server, "limit=500"), likely(&server, &format!("limit=500&{NEXT}"))]
                 .contains(&ServedFrom::Etcd);
             assert_eq!(text.contains("Do not drop resourceVersion=0"), from_etcd, "1.{minor}");

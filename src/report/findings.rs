@@ -9,7 +9,10 @@ use super::{Etcd, cost, patterns, v1};
 use crate::accounts::{Account, Accounts};
 use crate::k8s::timestamp;
 use crate::ledger::DistinctSet;
+use crate::rules::permission::{On, Permission};
+use crate::rules::rivals::Rival;
 use crate::rules::{self, Judged, Policy, Rule, Severity};
+use crate::shell::quoted;
 
 /// What findings are made with.
 pub(super) struct Findings<'a> {
@@ -125,6 +128,17 @@ impl Findings<'_> {
             evidence: first,
             more_evidence,
             etcd_slow,
+            permission: finding.permission.as_ref().map(permission),
+            rivals: finding.rivals.iter().map(|rival| self.rival(rival)).collect(),
+        }
+    }
+
+    fn rival(&self, rival: &Rival) -> v1::Rival {
+        v1::Rival {
+            client: self.accounts.clients[rival.account].identity(),
+            name: rival.name.clone(),
+            objects: rival.objects,
+            writes: rival.writes,
         }
     }
 
@@ -195,6 +209,30 @@ fn who(account: &Account, finding: &rules::Finding) -> v1::Who {
     }
 }
 
+fn permission(missing: &Permission) -> v1::Permission {
+    let (api_group, resource, subresource, path, namespaces) = match &missing.on {
+        On::Path(path) => (None, None, None, Some(path.clone()), Vec::new()),
+        On::Resource { group, resource, namespaces } => {
+            let (resource, subresource) = resource
+                .split_once('/')
+                .map_or((&**resource, None), |(name, sub)| (name, Some(sub.to_owned())));
+            let namespaces = namespaces.iter().cloned().collect();
+            (Some(group.clone()), Some(resource.to_owned()), subresource, None, namespaces)
+        }
+    };
+    v1::Permission {
+        verb: missing.verb,
+        api_group,
+        resource,
+        subresource,
+        non_resource_url: path,
+        namespaces,
+        role: missing.role(),
+        rule: missing.rule(),
+        check: missing.check.clone(),
+    }
+}
+
 fn named(set: &DistinctSet) -> v1::Named {
     let (count, more) = set.count();
     v1::Named { count, more, examples: set.examples().map(str::to_owned).collect() }
@@ -227,7 +265,7 @@ fn fingerprint(account: Option<&Account>, finding: &rules::Finding) -> String {
 
 /// The commands that show a finding. What clients chose stands in single quotes.
 fn verify(account: Option<&Account>, finding: &rules::Finding, evidence: Option<&v1::Evidence>) -> String {
-    let mut commands = Vec::new();
+    let mut commands: Vec<String> = finding.permission.iter().map(|missing| missing.check.clone()).collect();
     if let (Some(evidence), Some(verdict)) = (evidence, &finding.verdict) {
         let uri = without_token(&evidence.uri);
         if matches!(verdict.verb, "get" | "list") && uri.starts_with('/') {
@@ -258,37 +296,9 @@ fn without_token(uri: &str) -> String {
     if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
 }
 
-/// A word of a POSIX shell. It stays on its line.
-fn quoted(text: &str) -> String {
-    let is_plain = |c: u8| {
-        c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.' | b'/' | b':' | b',' | b'@' | b'%' | b'+')
-    };
-    if !text.is_empty() && text.bytes().all(is_plain) {
-        return text.to_owned();
-    }
-    if text.contains(char::is_control) {
-        let escaped = |c: char| match c {
-            '\'' | '\\' => format!("\\{c}"),
-            _ if c.is_control() => format!("\\u{:04x}", u32::from(c)),
-            _ => c.to_string(),
-        };
-        return format!("$'{}'", text.chars().map(escaped).collect::<String>());
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_a_client_chose_stays_one_word_of_a_shell() {
-        assert_eq!(quoted("/api/v1/pods"), "/api/v1/pods");
-        assert_eq!(quoted("/api/v1/pods?limit=5&a=b"), "'/api/v1/pods?limit=5&a=b'");
-        assert_eq!(quoted("a'; rm -rf / #"), r"'a'\''; rm -rf / #'");
-        assert_eq!(quoted(""), "''");
-        assert_eq!(quoted("a\n'\\\u{7}b"), r"$'a\u000a\'\\\u0007b'");
-    }
 
     #[test]
     fn a_page_is_shown_by_the_first_one() {

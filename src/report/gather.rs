@@ -1,9 +1,10 @@
 //! Accounts in the form of the report: clients, their shapes and their sums.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::advice::Asker;
 use super::build::Context;
 use super::load::{Loads, Ties, rank};
 use super::minutes::Minutes;
@@ -38,6 +39,8 @@ impl Builder<'_> {
         for one in account.entries.values().flat_map(|entry| &entry.rows) {
             *by_product.entry(&one.product).or_default() += one.row.requests(self.received_only);
         }
+        let products = account.agents.keys();
+        let jobs: BTreeSet<String> = products.filter(|product| account.is_job(product)).cloned().collect();
         let mut user_agents: Vec<v1::UserAgent> = account
             .agents
             .into_iter()
@@ -49,7 +52,8 @@ impl Builder<'_> {
         user_agents.sort_by(|a, b| (Reverse(a.requests), &a.product).cmp(&(Reverse(b.requests), &b.product)));
         let mut sums = Sums { costs: cost::Costs::none(self.context.inventory), ..Sums::default() };
         let mut minutes = Minutes::default();
-        let shape = |(key, entry): (Arc<ShapeKey>, Entry)| self.shape(&key, entry, &mut sums, &mut minutes);
+        let shape =
+            |(key, entry): (Arc<ShapeKey>, Entry)| self.shape(&key, entry, &mut sums, &mut minutes, &jobs);
         let room = if self.context.shown.has_all_shapes() { account.entries.len() } else { 0 };
         let mut shapes: Vec<v1::Shape> = Vec::with_capacity(room);
         shapes.extend(account.entries.into_iter().filter_map(shape));
@@ -95,6 +99,7 @@ impl Builder<'_> {
         mut entry: Entry,
         sums: &mut Sums,
         minutes: &mut Minutes,
+        jobs: &BTreeSet<String>,
     ) -> Option<v1::Shape> {
         let (observed, certainty) = (observed(entry.fit), entry.certainty());
         let added = self.added(key, &mut entry);
@@ -151,10 +156,11 @@ impl Builder<'_> {
             row.rare().unknown_keys.iter().map(|key| String::from(&**key)).collect();
         let (latency, histogram) = (latency(&row.latency), v1::Histogram(row.latency.into_buckets()));
         let mut examples = row.exemplars.as_slice().iter().map(|exemplar| self.example(exemplar));
+        let asker = Asker::of(&entry, products.iter().all(|product| jobs.contains(product)));
         let misspelt = advice::misspelt(&ignored_parameters, &key.misspelt);
-        let advice = misspelt
-            .map(v1::Shared::from)
-            .or_else(|| self.words.advice(entry.verdict?.reason, key.verb?, key.kube_version, self.context));
+        let advice = misspelt.map(v1::Shared::from).or_else(|| {
+            self.words.advice(entry.verdict?.reason, key.verb?, key.kube_version, asker, self.context)
+        });
         Some(v1::Shape {
             is_costly,
             verb,

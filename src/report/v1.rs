@@ -25,8 +25,8 @@ pub use cost::{Amount, Cost, CostMinute, Inventory, InventoryFile, Lack, Ranking
 pub use etcd_log::{EtcdAmount, EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow, EtcdSource};
 pub use example::Example;
 pub use finding::{
-    Evidence, Finding, FindingCounts, Named, Path, Policy, RuleInfo, RuleRef, Stats, Suppressed,
-    SuppressionInfo, Who,
+    Evidence, Finding, FindingCounts, Named, Path, Permission, Policy, Rival, RuleInfo, RuleRef, Stats,
+    Suppressed, SuppressionInfo, Who,
 };
 pub use input::{Copy, Damaged, Input, NotRead, NotReadFile, SkippedAt, SourceInput, WithoutEvents};
 pub use load::Load;

@@ -7,11 +7,10 @@ use regex::Regex;
 use super::condition::{Condition, Wrong};
 use super::mistake::{At, Mistakes, expected};
 use super::names::{Root, Scope};
-use super::rule::{Fix, GroupBy, ID, NAME, Rule, Severity};
+use super::rule::{Audience, Fix, GroupBy, ID, NAME, Rule, Severity};
 use super::text::Text;
 use super::written::{Case, Placed, Written};
 use super::yaml;
-use crate::k8s::Library;
 
 /// Checks one file.
 pub(super) struct Checker<'a> {
@@ -61,7 +60,7 @@ impl Checker<'_> {
         let all_roots: Vec<Root> = all_roots.collect();
         let everything = Scope { roots: &all_roots, thresholds: &thresholds };
         let message = written.message.as_ref().and_then(|text| self.text(text, &everything, !group_by.input));
-        let servers = Scope { roots: &[Root::Client, Root::Server], thresholds: &[] };
+        let servers = Scope { roots: &[Root::Client, Root::Request, Root::Server], thresholds: &[] };
         let fix = self.fix(&written.fix, &servers, &everything, !group_by.input);
         let verify = written.verify.as_ref().map(|text| self.text(text, &everything, !group_by.input));
         let plain = |text: &Option<Placed<String>>| text.as_ref().map(|text| text.value.trim().to_owned());
@@ -177,10 +176,10 @@ impl Checker<'_> {
         let mut fixes = Vec::new();
         let mut any = false;
         for (key, cases) in written {
-            let library = Library::ALL.into_iter().find(|library| library.as_str() == key.value);
-            any |= key.value == "any";
-            if library.is_none() && key.value != "any" {
-                let known = Library::ALL.iter().map(|library| library.as_str()).chain(["any"]);
+            let audience = Audience::all().find(|audience| audience.as_str() == key.value);
+            any |= audience == Some(Audience::Any);
+            if audience.is_none() {
+                let known = Audience::all().map(Audience::as_str);
                 self.say(key.at, format!("no such library '{}'{}", key.value, expected(&key.value, known)));
             }
             let mut checked = Vec::new();
@@ -193,7 +192,9 @@ impl Checker<'_> {
             if let Some(last) = cases.last().and_then(|case| case.when.as_ref()) {
                 self.say(last.at, "the last case of a fix has no 'when', so that there always is a fix");
             }
-            fixes.push(Fix { library, cases: checked });
+            if let Some(audience) = audience {
+                fixes.push(Fix { audience, cases: checked });
+            }
         }
         if let Some((first, _)) = written.first().filter(|_| !any) {
             self.say(first.at, "a fix for 'any' client is missing");

@@ -10,7 +10,7 @@ use super::value::{Name, Value};
 use crate::accounts::etcd::SlowRead;
 use crate::accounts::{Account, Accounts, Entry, Fit, ProductRow, ShapeKey};
 use crate::apiserver::options::{
-    Limit, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
+    Limit, Narrows, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
 };
 use crate::apiserver::{Asked, Server, Target, resources};
 use crate::cost::Cost;
@@ -100,6 +100,11 @@ impl Facts<'_> {
         }
     }
 
+    /// Whether it asks for the pods of one node.
+    pub(super) fn selects_node(&self) -> bool {
+        self.asked().is_some_and(|asked| asked.options.narrows == Narrows::ToNode)
+    }
+
     fn is_across_namespaces(&self) -> bool {
         let Some(Asked { target: Target::Resource { group, resource, scope: Scope::Cluster, .. }, .. }) =
             self.asked()
@@ -162,6 +167,13 @@ pub const CLIENT: &[Name<Get>] = &[
               `control-plane`, `helm`, `argo-cd`, `flux`, `terraform`, `java`, `python`, `javascript`, `kube-rs`, \
               `dotnet`, `go-http`, `curl`, `browser` or `unknown`.",
         get: |row| text(row.account.library(row.product).as_str()),
+    },
+    Name {
+        name: "job",
+        kind: Bool,
+        doc: "It runs and ends: `kubectl`, `helm`, `terraform`, or pods that a CronJob made, as their names tell. A \
+              WATCH is no use to it.",
+        get: |row| Value::Bool(row.account.is_job(row.product)),
     },
     Name {
         name: "anonymous",
@@ -337,6 +349,13 @@ pub const REQUEST: &[Name<Get>] = &[
                 Selector::Some => "other",
             })
         },
+    },
+    Name {
+        name: "selectsNode",
+        kind: Bool,
+        doc: "It asks for the pods of one node (`spec.nodeName` in the field selector): the watch cache has an index \
+              of these, etcd has none.",
+        get: |row| Value::Bool(row.selects_node()),
     },
     Name {
         name: "readsOneKey",

@@ -1,5 +1,7 @@
 //! What a rule finds.
 
+use super::permission::Permission;
+use super::rivals::Rival;
 use super::rule::Severity;
 use super::value::Value;
 use crate::accounts::Load;
@@ -47,6 +49,10 @@ pub struct Finding {
     pub evidence: Vec<Exemplar>,
     /// The slow reads in etcd's own log during which LISTs among them were under way.
     pub slow_reads: Option<SlowReads>,
+    /// The permission that the requests lack.
+    pub permission: Option<Permission>,
+    /// Who else writes the objects that the client got conflicts on.
+    pub rivals: Vec<Rival>,
     /// What the requests show when they are put in order, if they show anything.
     pub pattern: Option<Box<Pattern>>,
 }

@@ -38,6 +38,19 @@ pub struct InStep<'a> {
 /// GETs that are more than this many for each of the other requests are not made for them.
 const MOST_READS_EACH: u64 = 2;
 
+/// A client's updates or patches of one shape by one product.
+#[derive(Debug, Clone, Copy)]
+pub struct Writer<'a> {
+    /// Index of the client.
+    pub account: usize,
+    /// The shape.
+    pub key: &'a ShapeKey,
+    /// The product.
+    pub product: &'a str,
+    /// The numbers.
+    pub row: &'a Row,
+}
+
 /// Sums over all accounts.
 #[derive(Debug)]
 pub struct Whole<'a> {
@@ -50,6 +63,8 @@ pub struct Whole<'a> {
     /// Requests by account.
     by_account: Vec<u64>,
     companions: HashMap<(usize, &'a str), Companions, FxBuildHasher>,
+    /// Rows that update or patch, by resource.
+    writers: HashMap<&'a str, Vec<Writer<'a>>, FxBuildHasher>,
     /// By account: questions of which requests were seen to arrive and not to end, and how many.
     unfinished: Vec<HashMap<Question<'a>, u64, FxBuildHasher>>,
 }
@@ -70,6 +85,7 @@ impl<'a> Whole<'a> {
             etcd_reads: 0,
             by_account: Vec::with_capacity(accounts.clients.len()),
             companions: HashMap::default(),
+            writers: HashMap::default(),
             unfinished: accounts.clients.iter().map(unfinished).collect(),
         };
         for (index, account) in accounts.clients.iter().enumerate() {
@@ -87,6 +103,12 @@ impl<'a> Whole<'a> {
                     Verb::List => own.lists += requests,
                     verb if is_write(verb) => own.writes += requests,
                     _ => {}
+                }
+                if matches!(verb, Verb::Update | Verb::Patch) && key.rejected.is_none() {
+                    let rows = entry.rows.iter();
+                    let rows =
+                        rows.map(|one| Writer { account: index, key, product: &one.product, row: &one.row });
+                    whole.writers.entry(resource).or_default().extend(rows);
                 }
             }
             whole.requests += all;
@@ -110,6 +132,12 @@ impl<'a> Whole<'a> {
             entries.map(|(_, entry)| self.accounts.requests_of(entry)).sum()
         };
         of("(discovery)") + of("(openapi)")
+    }
+
+    /// All rows that update or patch objects of a resource.
+    #[must_use]
+    pub fn writers(&self, resource: &str) -> &[Writer<'a>] {
+        self.writers.get(resource).map_or(&[], Vec::as_slice)
     }
 
     /// All requests of a client.

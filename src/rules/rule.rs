@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use super::checked::{Care, Checker};
 use super::condition::Condition;
+use super::facts::Facts;
 use super::judge::threshold;
 use super::mistake::{At, Mistakes};
 use super::names::Root;
@@ -84,11 +85,64 @@ impl GroupBy {
     }
 }
 
+/// Which clients a fix is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// Clients that ask for the pods of one node, mostly the agent on it.
+    NodeAgent,
+    /// Clients that run and end.
+    Job,
+    /// Clients that are built on a library.
+    Library(Library),
+    /// All others.
+    Any,
+}
+
+impl Audience {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let libraries = Library::ALL.into_iter().map(Self::Library);
+        [Self::NodeAgent, Self::Job].into_iter().chain(libraries).chain([Self::Any])
+    }
+
+    /// The key in a rule's `fix`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NodeAgent => "node-agent",
+            Self::Job => "job",
+            Self::Library(library) => library.as_str(),
+            Self::Any => "any",
+        }
+    }
+
+    /// Who it is, as a heading.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::NodeAgent => "agents that ask for the pods of their node",
+            Self::Job => "backup tools and one-shot jobs",
+            Self::Library(library) => library.as_str(),
+            Self::Any => "any other client",
+        }
+    }
+
+    /// Which fixes a row's client may take, the first best. What a command can do decides before that it is a job.
+    pub(super) fn of(row: &Facts<'_>) -> impl Iterator<Item = Self> {
+        let library = row.account.library(row.product);
+        let is_agent = row.entry.asked.as_ref().is_some_and(|asked| asked.lists_pods_of_a_node());
+        let job = row.account.is_job(row.product).then_some(Self::Job);
+        let own = Some(Self::Library(library));
+        let (first, second) = if library.is_command() { (own, job) } else { (job, own) };
+        is_agent.then_some(Self::NodeAgent).into_iter().chain(first).chain(second).chain([Self::Any])
+    }
+}
+
 /// A fix for one kind of client: the first whose condition holds.
 #[derive(Debug)]
 pub struct Fix {
-    /// The kind of client; `None` for any.
-    pub library: Option<Library>,
+    /// The kind of client.
+    pub audience: Audience,
     /// Conditions and texts.
     pub cases: Vec<(Option<Condition>, Text)>,
 }

@@ -4,11 +4,10 @@ use serde_json::{Map, Value, json};
 
 use super::names::Root;
 use super::policy;
-use super::rule::{GroupBy, ID, NAME, Severity};
+use super::rule::{Audience, GroupBy, ID, NAME, Severity};
 use super::set::RuleSet;
 use super::value::Kind;
 use super::written::{self, Key, LEVELS};
-use crate::k8s::Library;
 
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
@@ -132,15 +131,16 @@ fn levels(groups: &[Root]) -> Value {
 
 fn fix() -> Value {
     let one = || json!({ "$ref": "#/$defs/fix" });
-    let libraries = Library::ALL.iter().map(|library| library.as_str()).chain(["any"]);
+    let audiences = Audience::all().map(Audience::as_str);
     json!({
-        "type": "object", "properties": libraries.map(|name| (name.to_owned(), one())).collect::<Map<_, _>>(),
+        "type": "object", "properties": audiences.map(|name| (name.to_owned(), one())).collect::<Map<_, _>>(),
         "required": ["any"], "additionalProperties": false,
     })
 }
 
 fn one_fix() -> Value {
-    let when = described(condition(&[Root::Client, Root::Server]), "When the text is taken: CEL.");
+    let when =
+        described(condition(&[Root::Client, Root::Request, Root::Server]), "When the text is taken: CEL.");
     let case = json!({
         "type": "object", "properties": { "when": when, "text": text() },
         "required": ["text"], "additionalProperties": false,

@@ -14,7 +14,7 @@ use super::names::{Root, Scope};
 use super::value::{Kind, Value as Found};
 
 /// What a text may name beside the roots' names.
-const PLAIN: [&str; 4] = ["client", "resource", "product", "shape"];
+const PLAIN: [&str; 6] = ["client", "resource", "product", "shape", "permission", "rivals"];
 
 /// The longest text and the longest placeholder, in bytes: some times those that there are.
 const LONGEST: usize = 16 << 10;
@@ -286,7 +286,7 @@ mod tests {
             (
                 "{{ server.minor }}",
                 3,
-                "no such placeholder 'server.minor'; known are client, stats, client, resource, product, shape",
+                "no such placeholder 'server.minor'; known are client, stats, client, resource, product, shape, permission, rivals",
             ),
         ] {
             let wrong = compile(source).expect_err(source);

@@ -11,8 +11,10 @@ use super::group::Group;
 use super::input::{INPUT, InputFacts};
 use super::judge::{threshold, word};
 use super::names::Root;
+use super::permission::Permission;
+use super::rivals;
 use super::rows::fact;
-use super::rule::{Fix, Rule, Severity};
+use super::rule::{Audience, Fix, Rule, Severity};
 use super::stats::{self, OF_FAILURES, STATS, peak_mean_minutes};
 use super::text::{Named, Text, Values};
 use super::value::{Name, Value};
@@ -97,6 +99,9 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
     let name = client_name(account);
     let resource_or = resource.as_deref().or(leading.key.resource.as_deref()).unwrap_or("(other)");
     let stats = Arc::new(found(&BY_NAME, |get| get(group)));
+    let permission = Permission::of(group);
+    let found_rivals = OnceCell::new();
+    let rivals = || found_rivals.get_or_init(|| rivals::of(group)).clone();
     let (clients, requests, servers) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
     // Of what a text does not name nothing is looked up: most name few of all facts.
     let placeholders = |text: &Text, kept: fn(&str) -> String| {
@@ -108,6 +113,13 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
         let plain = [("resource", resource_or), ("product", leading.product), ("shape", &shape)];
         let plain = plain.into_iter().filter(|(name, _)| text.names(name));
         let mut filled: Vec<(&str, Filled)> = plain.map(|(name, text)| (name, kept(text).into())).collect();
+        if text.names("permission") {
+            let prose = permission.as_ref().map_or(String::new(), |one| one.prose(&kept(&name), kept));
+            filled.push(("permission", prose.into()));
+        }
+        if text.names("rivals") {
+            filled.push(("rivals", rivals::prose(&rivals(), resource_or, kept).into()));
+        }
         if named(Root::Client) {
             filled.push(("client", facts(&clients, Root::Client, CLIENT, &name)));
         }
@@ -132,25 +144,8 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
         text.render(&placeholders(text, kept)).map_err(|error| format!("{}: {error}", rule.id))
     };
     let fill = |text: &Text| fill_by(text, in_prose);
-    let mut key = Vec::new();
-    key.extend(resource.clone().filter(|_| rule.group_by.resource));
-    key.extend(product.clone().filter(|_| rule.group_by.product));
-    if rule.group_by.shape {
-        // Shapes of one name may differ in what the server ignored or refused.
-        key.push(shape.clone());
-        key.push(leading.key.reason.to_owned());
-        key.extend(leading.key.misspelt.iter().cloned());
-    }
-    let mut user_agents: Vec<(String, String)> = Vec::new();
-    for facts in &group.rows {
-        if user_agents.len() < SHOWN_AGENTS
-            && !user_agents.iter().any(|(product, _)| product == facts.product)
-        {
-            let example =
-                account.agents.get(facts.product).map_or(String::new(), |(example, _)| example.clone());
-            user_agents.push((facts.product.to_owned(), example));
-        }
-    }
+    let key = key(rule, leading, resource.as_ref(), product.as_ref());
+    let user_agents = user_agents(group);
     let mut failures = Vec::new();
     let mut or = |filled: Result<String, String>, instead: &str| {
         filled.unwrap_or_else(|failure| {
@@ -184,9 +179,38 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
         user_agents,
         evidence: evidence(rule, group),
         slow_reads: group.slow_reads(),
+        rivals: found_rivals.get().cloned().unwrap_or_default(),
+        permission,
         pattern: Some(group.pattern()).filter(|pattern| pattern.instances > 0).cloned().map(Box::new),
     };
     (finding, failures)
+}
+
+/// What tells a finding apart from others of its rule and client.
+fn key(rule: &Rule, leading: &Facts<'_>, resource: Option<&String>, product: Option<&String>) -> Vec<String> {
+    let mut key = Vec::new();
+    key.extend(resource.filter(|_| rule.group_by.resource).cloned());
+    key.extend(product.filter(|_| rule.group_by.product).cloned());
+    if rule.group_by.shape {
+        // Shapes of one name may differ in what the server ignored or refused.
+        key.push(leading.key.name());
+        key.push(leading.key.reason.to_owned());
+        key.extend(leading.key.misspelt.iter().cloned());
+    }
+    key
+}
+
+/// Products of user agents, and one user agent of each.
+fn user_agents(group: &Group<'_>) -> Vec<(String, String)> {
+    let agents = &group.leading().account.agents;
+    let mut shown: Vec<(String, String)> = Vec::new();
+    for facts in &group.rows {
+        if shown.len() < SHOWN_AGENTS && !shown.iter().any(|(product, _)| product == facts.product) {
+            let example = agents.get(facts.product).map_or(String::new(), |(example, _)| example.clone());
+            shown.push((facts.product.to_owned(), example));
+        }
+    }
+    shown
 }
 
 /// A finding on the input, as [`on_group`].
@@ -197,7 +221,7 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
         ("threshold", thresholds(rule)),
     ]);
     let fill = |text: &Text| text.render(&values).map_err(|error| format!("{}: {error}", rule.id));
-    let any = rule.fix.iter().find(|fix| fix.library.is_none()).and_then(|fix| fix.cases.last());
+    let any = rule.fix.iter().find(|fix| fix.audience == Audience::Any).and_then(|fix| fix.cases.last());
     let mut failures = Vec::new();
     let mut or = |filled: Result<String, String>, instead: &str| {
         filled.unwrap_or_else(|failure| {
@@ -224,6 +248,8 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
         user_agents: Vec::new(),
         evidence: Vec::new(),
         slow_reads: None,
+        permission: None,
+        rivals: Vec::new(),
         pattern: None,
     };
     (finding, failures)
@@ -239,9 +265,8 @@ fn fix(
     leading: &Facts<'_>,
     fill: &impl Fn(&Text) -> Result<String, String>,
 ) -> Result<String, String> {
-    let library = leading.account.library(leading.product);
-    let own = rule.fix.iter().find(|fix| fix.library == Some(library));
-    let Some(Fix { cases, .. }) = own.or_else(|| rule.fix.iter().find(|fix| fix.library.is_none())) else {
+    let own = |audience| rule.fix.iter().find(|fix| fix.audience == audience);
+    let Some(Fix { cases, .. }) = Audience::of(leading).find_map(own) else {
         return Ok(String::new());
     };
     for (when, text) in cases {
@@ -259,7 +284,7 @@ fn fix(
             }
         };
         if holds {
-            return fill(text);
+            return fill(text).map(|text| text.trim().to_owned());
         }
     }
     Ok(String::new())

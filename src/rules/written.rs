@@ -95,7 +95,7 @@ pub const KEYS: [Key; 14] = [
     key(
         "fix",
         true,
-        "What to change, by the client's library; `any` is for all others. A text, or a list of cases with `when` (CEL over server.* and client.*) and `text`, of which the first that holds is taken.",
+        "What to change: for agents that ask for the pods of their node (`node-agent`), for backup tools and one-shot jobs (`job`), by the client's library, and for all others (`any`). A text, or a list of cases with `when` (CEL over client.*, request.* and server.*) and `text`; the first that holds is taken. The first sentence of a text is the first step.",
     ),
     key("tradeoff", false, "What the fix makes worse."),
     key("quietFor", false, "What looks like it and is by design, and how the rule leaves it out."),

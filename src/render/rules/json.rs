@@ -47,7 +47,6 @@ pub fn render(rules: &[Rule]) -> String {
 }
 
 fn shown(rule: &Rule) -> Shown<'_> {
-    let library = |fix: &Fix| fix.library.map_or("any", |library| library.as_str());
     Shown {
         id: &rule.id,
         name: &rule.name,
@@ -59,7 +58,7 @@ fn shown(rule: &Rule) -> Shown<'_> {
         severity: rule.fixed_severity.map(Severity::as_str),
         message: rule.message.source(),
         why: &rule.why,
-        fix: rule.fix.iter().map(|fix| (library(fix), cases(fix))).collect(),
+        fix: rule.fix.iter().map(|fix| (fix.audience.as_str(), cases(fix))).collect(),
         tradeoff: rule.tradeoff.as_deref(),
         quiet_for: rule.quiet_for.as_deref(),
         verify: rule.verify.as_ref().map(Text::source),

@@ -91,7 +91,7 @@ pub fn names() -> String {
 const TEXTS: &str = "
 ## In texts
 
-`message`, `fix` and `verify` may hold four placeholders beside the names:
+`message`, `fix` and `verify` may hold six placeholders beside the names:
 
 | placeholder | meaning |
 |---|---|
@@ -99,6 +99,8 @@ const TEXTS: &str = "
 | `{{ resource }}` | the resource of the group, or that of its shape with the most requests |
 | `{{ product }}` | the product of the user agent with the most requests |
 | `{{ shape }}` | the shape with the most requests |
+| `{{ permission }}` | for requests that were refused with 403: the permission that is missing, the RBAC rule, and the command that checks it; else nothing |
+| `{{ rivals }}` | who else writes the same objects, as far as the log shows it; or nothing |
 
 A placeholder may hold an operation (`{{ stats.requests * 2 }}`) or stand in a condition
 (`{% if client.namespaces != 1 %}s{% endif %}`), as in Jinja. Beside Jinja's own filters there are some for figures

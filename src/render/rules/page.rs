@@ -108,7 +108,7 @@ fn merged(fixes: &[Fix]) -> Vec<(String, &Fix)> {
     }
     let mut merged: Vec<(String, &Fix)> = Vec::new();
     for fix in fixes {
-        let name = fix.library.map_or("any other client", |library| library.as_str());
+        let name = fix.audience.title();
         match merged.iter_mut().find(|(_, other)| told(other) == told(fix)) {
             Some((names, _)) => {
                 names.push_str(", ");

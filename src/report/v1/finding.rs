@@ -44,6 +44,10 @@ pub struct Finding {
     pub who: Option<Who>,
     /// Where the requests were answered from, and why that is known: of the shape with the most requests.
     pub path: Option<Path>,
+    /// The permission that the requests lack, where the server answered 403; else null.
+    pub permission: Option<Permission>,
+    /// Who else writes the objects that the client got conflicts on, as far as the log shows it.
+    pub rivals: Vec<Rival>,
     /// What etcd's own log says of the client's LISTs of the resource; null for other findings, and without that log.
     pub etcd_slow: Option<EtcdSlow>,
     /// What the requests show when they are put in order.
@@ -133,6 +137,44 @@ pub struct Named {
     pub more: bool,
     /// The first few in the order of bytes.
     pub examples: Vec<String>,
+}
+
+/// A permission that a client lacks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Permission {
+    /// The verb, as RBAC names it.
+    pub verb: &'static str,
+    /// The API group, empty for the core group; null for a path outside of the API's resources.
+    pub api_group: Option<String>,
+    /// The resource; null as `apiGroup`.
+    pub resource: Option<String>,
+    /// The subresource; null where there is none.
+    pub subresource: Option<String>,
+    /// The path, where it is none of the API's resources.
+    pub non_resource_url: Option<String>,
+    /// Namespaces of some of the requests; empty for the whole cluster.
+    pub namespaces: Vec<String>,
+    /// `Role` or `ClusterRole`: what the rule belongs into.
+    pub role: &'static str,
+    /// The RBAC rule, as YAML.
+    pub rule: String,
+    /// The command that asks the server whether the permission is there.
+    pub check: String,
+}
+
+/// Another writer of the same objects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Rival {
+    /// The client's identity, as in `clients[]`.
+    pub client: String,
+    /// A short name; with the product, where the client is the same.
+    pub name: String,
+    /// Objects that both write, an estimate above 64; 0 where it writes another subresource.
+    pub objects: u64,
+    /// Its writes of these objects, or where there are none, of the resource.
+    pub writes: u64,
 }
 
 /// Where requests were answered from.

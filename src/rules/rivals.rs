@@ -1,0 +1,87 @@
+//! Other writers of the objects that a client got conflicts on, as far as the log shows them.
+
+use std::cmp::Reverse;
+
+use super::group::Group;
+use super::write::client_name;
+
+/// How many are named.
+const SHOWN: usize = 3;
+
+/// Another client, or another product of the same one, that writes the same resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rival {
+    /// Index of its account.
+    pub account: usize,
+    /// Its name, and its product where the account is the same.
+    pub name: String,
+    /// Objects that both write, an estimate above 64; 0 if both write other subresources.
+    pub objects: u64,
+    /// Its writes of these objects, or of the resource if there are none.
+    pub writes: u64,
+    /// The subresource that it writes where no object is known to be the same.
+    pub subresource: Option<String>,
+}
+
+/// The rivals of a group, those that write most of the same objects first. Those that write another subresource are
+/// told only where none writes the same objects: the log does not tell whether the objects are the same.
+#[must_use]
+pub fn of(group: &Group<'_>) -> Vec<Rival> {
+    let leading = group.leading();
+    let Some(resource) = leading.key.resource.as_deref() else { return Vec::new() };
+    let targets = group.targets();
+    let mut rivals: Vec<Rival> = Vec::new();
+    for writer in group.whole.writers(resource) {
+        let is_own = writer.account == group.account;
+        if is_own && writer.product == leading.product {
+            continue;
+        }
+        let (objects, writes) = targets.shared_with(&writer.row.targets);
+        let is_other_part =
+            objects == 0 && !group.rows.iter().any(|facts| facts.key.subresource == writer.key.subresource);
+        if objects == 0 && !is_other_part {
+            continue;
+        }
+        let account = &group.whole.accounts.clients[writer.account];
+        let name = match client_name(account) {
+            name if is_own => format!("{name} as {}", writer.product),
+            name => name,
+        };
+        let subresource =
+            is_other_part.then(|| writer.key.subresource.as_deref().unwrap_or_default().to_owned());
+        let writes = if is_other_part { group.whole.accounts.requests(writer.row) } else { writes };
+        match rivals.iter_mut().find(|own| own.name == name && own.subresource == subresource) {
+            Some(own) => {
+                own.objects = own.objects.max(objects);
+                own.writes += writes;
+            }
+            None => rivals.push(Rival { account: writer.account, name, objects, writes, subresource }),
+        }
+    }
+    if rivals.iter().any(|rival| rival.objects > 0) {
+        rivals.retain(|rival| rival.objects > 0);
+    }
+    rivals.sort_by(|a, b| {
+        let key = |rival: &Rival| (Reverse(rival.objects), Reverse(rival.writes));
+        key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
+    });
+    rivals.truncate(SHOWN);
+    rivals
+}
+
+/// The rivals in words, or nothing.
+pub(super) fn prose(rivals: &[Rival], resource: &str, kept: fn(&str) -> String) -> String {
+    let one = |rival: &Rival| {
+        let (name, writes) = (kept(&rival.name), counted(rival.writes, "write"));
+        match rival.subresource.as_deref() {
+            None => format!("{name} ({writes} of {} of these objects)", rival.objects),
+            Some("") => format!("{name} (perhaps: {writes} of {}, not of a subresource)", kept(resource)),
+            Some(sub) => format!("{name} (perhaps: {writes} of {}/{})", kept(resource), kept(sub)),
+        }
+    };
+    rivals.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}

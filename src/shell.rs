@@ -1,0 +1,35 @@
+//! Words of a POSIX shell, for commands that a person copies.
+
+/// A text as one word of a shell. It stays on its line, also where a client chose it.
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    let is_plain = |c: u8| {
+        c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.' | b'/' | b':' | b',' | b'@' | b'%' | b'+')
+    };
+    if !text.is_empty() && text.bytes().all(is_plain) {
+        return text.to_owned();
+    }
+    if text.contains(char::is_control) {
+        let escaped = |c: char| match c {
+            '\'' | '\\' => format!("\\{c}"),
+            _ if c.is_control() => format!("\\u{:04x}", u32::from(c)),
+            _ => c.to_string(),
+        };
+        return format!("$'{}'", text.chars().map(escaped).collect::<String>());
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_a_client_chose_stays_one_word() {
+        assert_eq!(quoted("/api/v1/pods"), "/api/v1/pods");
+        assert_eq!(quoted("/api/v1/pods?limit=5&a=b"), "'/api/v1/pods?limit=5&a=b'");
+        assert_eq!(quoted("a'; rm -rf / #"), r"'a'\''; rm -rf / #'");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("a\n'\\\u{7}b"), r"$'a\u000a\'\\\u0007b'");
+    }
+}

@@ -1,0 +1,370 @@
+//! What is advised is right on the server that it is advised for: each request that a fix names is judged by the model.
+
+use kubetoll::apiserver::{Asked, LimitVerdict, ParsedTarget, ServedFrom, Server, judge};
+use kubetoll::k8s::KubeVersion;
+use kubetoll::k8s::request_info::Method;
+use serde_json::Value;
+
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "support/command.rs"]
+mod command;
+
+use command::Dir;
+
+const NEXT: &str = "continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NzcsInN0YXJ0IjoiYS9iXHUwMDAwIn0";
+
+/// Clients: the ServiceAccount, its user agent, and its pod.
+const CLIENTS: [(&str, &str, &str); 10] = [
+    ("go", "agent/v1.0.0 (linux/amd64) kubernetes/1a2b3c4", "agent-x2x8q"),
+    ("runtime", "manager/v0.0.0 (linux/amd64) kubernetes/$Format", "manager-6d4cf56db6-x2x8q"),
+    ("python", "OpenAPI-Generator/29.0.0/python", "poller-6d4cf56db6-x2x8q"),
+    ("java", "okhttp/4.12.0", "driver-6d4cf56db6-x2x8q"),
+    ("rust", "kube-rs/0.88", "thing-6d4cf56db6-x2x8q"),
+    ("unknown", "thing/1.0", "other-6d4cf56db6-x2x8q"),
+    ("cron", "OpenAPI-Generator/29.0.0/python", "nightly-28412345-b8xqz"),
+    ("kubectl", "kubectl/v1.30.0 (linux/amd64) kubernetes/7c48c2b", "script-6d4cf56db6-x2x8q"),
+    ("helm", "Helm/3.14.0", "deploy-6d4cf56db6-x2x8q"),
+    ("terraform", "HashiCorp/1.0 Terraform/1.7.0", "plan-6d4cf56db6-x2x8q"),
+];
+/// Clients that run and end.
+const JOBS: [&str; 4] = ["cron", "kubectl", "helm", "terraform"];
+
+fn queries() -> Vec<String> {
+    let mut queries: Vec<String> = ["", "labelSelector=app%3Dx", "fieldSelector=spec.nodeName%3Dn1"]
+        .iter()
+        .flat_map(|selector| {
+            ["", "limit=500", "limit=5", "resourceVersion=0&limit=500"]
+                .map(|rest| format!("{selector}&{rest}"))
+        })
+        .collect();
+    queries.extend(
+        ["", "&fieldSelector=spec.nodeName%3Dn1"].map(|selector| format!("limit=500&{NEXT}{selector}")),
+    );
+    queries.push("resourceVersion=7&limit=500".to_owned());
+    queries.into_iter().map(|query| query.trim_matches('&').to_owned()).collect()
+}
+
+/// Each client asks each query in a ServiceAccount of its own, again and again.
+fn log() -> String {
+    let mut log = String::new();
+    for (client, agent, pod) in CLIENTS {
+        for (number, query) in queries().iter().enumerate() {
+            for second in 0..70 {
+                let time = format!("2026-03-02T10:{:02}:{:02}", second / 60, second % 60);
+                let uri = if query.is_empty() {
+                    "/api/v1/pods".to_owned()
+                } else {
+                    format!("/api/v1/pods?{query}")
+                };
+                let event = serde_json::json!({
+                    "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata",
+                    "auditID": format!("{client}-{number}-{second}"), "stage": "ResponseComplete",
+                    "requestURI": uri, "verb": "list",
+                    "user": {
+                        "username": format!("system:serviceaccount:{client}:q{number}"),
+                        "extra": { "authentication.kubernetes.io/pod-name": [pod] },
+                    },
+                    "sourceIPs": ["10.0.0.1"], "userAgent": agent,
+                    "objectRef": { "resource": "pods", "apiVersion": "v1" },
+                    "responseStatus": { "metadata": {}, "code": 200 },
+                    "requestReceivedTimestamp": format!("{time}.000000Z"), "stageTimestamp": format!("{time}.002000Z"),
+                });
+                log.push_str(&event.to_string());
+                log.push('\n');
+            }
+        }
+    }
+    log
+}
+
+/// A text asks for a state that the watch cache answers: each library writes it in its own way.
+fn asks_for_any_state(sentence: &str) -> bool {
+    [
+        "resourceVersion=0",
+        "ersion: \"0\"",
+        "ersion=\"0\"",
+        "resourceVersion \"0\"",
+        "resourceVersion to \"0\"",
+        "match_any()",
+    ]
+    .iter()
+    .any(|word| sentence.contains(word))
+}
+
+/// The requests that a sentence advises, each as a query. `own` is the query that the client sends.
+fn advised(sentence: &str, own: &str) -> Vec<String> {
+    let has = |words: &[&str]| words.iter().any(|word| sentence.contains(word));
+    if has(&["Do not", "do not", "Never", "cannot", "No setting", "makes the server ignore", "is ignored"]) {
+        return Vec::new();
+    }
+    let selector: Vec<&str> = own.split('&').filter(|pair| pair.contains("Selector=")).collect();
+    let with = |more: &str| [selector.as_slice(), &[more]].concat().join("&");
+    let unpaged = has(&[
+        "no limit",
+        "no Limit",
+        "ithout a limit",
+        "ithout limit",
+        "ithout Limit",
+        "rop the limit",
+        "rop Limit",
+        "rop limit",
+    ]);
+    let paged = has(&[
+        "limit=500",
+        "Limit: 500",
+        "Limit 500",
+        "limit(500)",
+        "PageSize 500",
+        "pages of",
+        "eep limit",
+        "eep Limit",
+    ]);
+    let drops = has(&["rop resourceVersion=0", "rop ResourceVersion", "rop match_any()"]);
+    let mut queries = Vec::new();
+    if asks_for_any_state(sentence) && !drops {
+        queries.push(with(if paged && !unpaged {
+            "resourceVersion=0&limit=500"
+        } else {
+            "resourceVersion=0"
+        }));
+    } else if sentence.contains("NotOlderThan") {
+        let limit = if has(&["honours", "may stay"]) { "&limit=500" } else { "" };
+        queries.push(with(&format!("resourceVersion=7&resourceVersionMatch=NotOlderThan{limit}")));
+    } else if unpaged {
+        let kept = own.split('&').filter(|pair| pair.starts_with("resourceVersion=0"));
+        queries.push(with(&kept.collect::<Vec<_>>().join("&")));
+    } else if paged || drops {
+        queries.push(with("limit=500"));
+        queries.push(with(&format!("limit=500&{NEXT}")));
+    }
+    queries
+}
+
+/// What is wrong with a text, as the model says: it names a request that etcd answers without saying so, or a limit
+/// that is ignored.
+fn wrong(text: &str, own: &str, server: &Server) -> Vec<String> {
+    let sentences = text.split(". ").flat_map(|part| part.split("; "));
+    let advised =
+        sentences.flat_map(|sentence| advised(sentence, own).into_iter().map(move |query| (sentence, query)));
+    let mut wrong = Vec::new();
+    for (sentence, query) in advised {
+        let uri = format!("/api/v1/pods?{query}");
+        let target = ParsedTarget::parse(&uri).expect("a target");
+        let verdict = judge(server, &Asked::new(Method::Get, &target.path, &target.options), None);
+        let admits = sentence.contains("etcd");
+        if verdict.likely_served_from() == ServedFrom::Etcd && !admits {
+            wrong.push(format!("1.{} reads {query} from etcd: {sentence}", server.version.minor));
+        }
+        if verdict.limit == LimitVerdict::Ignored {
+            wrong.push(format!("1.{} ignores the limit of {query}: {sentence}", server.version.minor));
+        }
+    }
+    wrong
+}
+
+/// Advice to watch, in any library's words.
+fn advises_a_watch(text: &str) -> bool {
+    ["WATCH", "--watch", "a watch.", "atch.Watch", "nformer", "watcher", "watch with"]
+        .iter()
+        .any(|word| text.contains(word))
+}
+
+fn all<'v>(value: &'v Value, name: &str) -> &'v [Value] {
+    value[name].as_array().map_or(&[], Vec::as_slice)
+}
+
+#[test]
+fn no_advice_names_a_request_that_etcd_answers_or_whose_limit_is_ignored() {
+    let dir = Dir::with(&[("audit.log", log().as_bytes())]);
+    let mut mistakes = Vec::new();
+    let (mut texts, mut checked) = (0, 0);
+    for (version, etcd) in [
+        ("1.19.0", ""),
+        ("1.26.0", ""),
+        ("1.30.14", ""),
+        ("1.31.0", ""),
+        ("1.31.0", "3.5.1"),
+        ("1.33.1", ""),
+        ("1.33.13", ""),
+        ("1.34.9", ""),
+        ("1.34.9", "3.4.23"),
+        ("1.37.0", ""),
+    ] {
+        let mut args = vec!["audit.log", "--kube-version", version];
+        if !etcd.is_empty() {
+            args.extend(["--etcd-version", etcd]);
+        }
+        let report = dir.report(&args);
+        let minor: u16 = version.split('.').nth(1).and_then(|text| text.parse().ok()).expect("a minor");
+        let patch: u16 = version.rsplit('.').next().and_then(|text| text.parse().ok()).expect("a patch");
+        let mut server = Server::with_defaults(KubeVersion::new(minor, patch));
+        server.etcd = (!etcd.is_empty()).then(|| etcd.parse().expect("a version"));
+        let shapes = all(&report, "clients").iter().flat_map(|client| {
+            all(client, "shapes").iter().map(move |shape| {
+                let uri = shape["example"]["requestUri"].as_str().unwrap_or_default();
+                (client["identity"].as_str(), uri, shape["advice"].as_str(), shape["reason"].to_string())
+            })
+        });
+        let findings = all(&report, "findings").iter().map(|finding| {
+            let uri = finding["evidence"]["uri"].as_str().unwrap_or_default();
+            (finding["client"].as_str(), uri, finding["fix"].as_str(), finding["rule"]["id"].to_string())
+        });
+        for (client, uri, text, source) in shapes.chain(findings) {
+            let (Some(client), Some(text)) = (client, text) else { continue };
+            let place = format!("{version} {etcd} {client} {source}");
+            let own = uri.split_once('?').map_or("", |(_, query)| query);
+            texts += 1;
+            checked += text.split(". ").flat_map(|sentence| advised(sentence, own)).count();
+            mistakes.extend(wrong(text, own, &server).into_iter().map(|wrong| format!("{place}: {wrong}")));
+            let kind = client.split(':').nth(2).unwrap_or_default();
+            if JOBS.contains(&kind) && !uri.contains("spec.nodeName") && advises_a_watch(text) {
+                mistakes.push(format!("{place}: a job is to watch: {text}"));
+            }
+            // Rules of the family KT5 are on names.
+            if uri.contains("spec.nodeName") && !source.contains("KT5") {
+                if ["in one namespace", "amespaced", "Pods(ns)", "-n <"]
+                    .iter()
+                    .any(|word| text.contains(word))
+                {
+                    mistakes.push(format!("{place}: an agent is to name a namespace: {text}"));
+                }
+                let reads_etcd = !server.consistent_reads_from_cache();
+                if reads_etcd
+                    && !uri.contains("resourceVersion=0")
+                    && !text.starts_with("Send resourceVersion=0")
+                {
+                    mistakes.push(format!("{place}: the first step is not resourceVersion=0: {text}"));
+                }
+            }
+        }
+    }
+    mistakes.sort();
+    mistakes.dedup();
+    assert!(mistakes.is_empty(), "{} of {texts}:\n{}", mistakes.len(), mistakes.join("\n"));
+    assert!(texts > 3_000 && checked > 3_000, "{texts} texts name {checked} requests");
+}
+
+fn event(user: &str, number: usize, verb: &str, uri: &str, code: u16) -> String {
+    let time = format!("2026-03-02T10:{:02}:{:02}", number / 60, number % 60);
+    let event = serde_json::json!({
+        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata",
+        "auditID": format!("{user}-{verb}-{uri}-{number}"), "stage": "ResponseComplete", "requestURI": uri, "verb": verb,
+        "user": { "username": user }, "sourceIPs": ["10.0.0.1"],
+        "userAgent": "agent/v1.0.0 (linux/amd64) kubernetes/1a2b3c4",
+        "responseStatus": { "metadata": {}, "code": code },
+        "requestReceivedTimestamp": format!("{time}.000000Z"), "stageTimestamp": format!("{time}.002000Z"),
+    });
+    event.to_string() + "\n"
+}
+
+/// The findings of a rule on a log.
+fn findings(log: &str, rule: &str) -> Vec<Value> {
+    let dir = Dir::with(&[("audit.log", log.as_bytes())]);
+    let report = dir.report(&["audit.log", "--kube-version", "1.30.14", "--select", rule]);
+    all(&report, "findings").to_vec()
+}
+
+#[test]
+fn a_403_names_the_permission_the_rbac_rule_and_the_check() {
+    let hostile = "system:serviceaccount:a:x'; rm -rf `pwd` #";
+    for (user, verb, uri, role, rule, check) in [
+        (
+            "system:serviceaccount:a:b",
+            "list",
+            "/apis/apps/v1/namespaces/team-b/deployments?limit=500",
+            "Role",
+            r#"- {apiGroups: ["apps"], resources: ["deployments"], verbs: ["list"]}"#,
+            "kubectl auth can-i list deployments.apps -n team-b --as=system:serviceaccount:a:b",
+        ),
+        (
+            "system:serviceaccount:a:b",
+            "list",
+            "/api/v1/secrets",
+            "ClusterRole",
+            r#"- {apiGroups: [""], resources: ["secrets"], verbs: ["list"]}"#,
+            "kubectl auth can-i list secrets -A --as=system:serviceaccount:a:b",
+        ),
+        (
+            "alice",
+            "update",
+            "/apis/apps/v1/namespaces/team-b/deployments/web/scale",
+            "Role",
+            r#"- {apiGroups: ["apps"], resources: ["deployments/scale"], verbs: ["update"]}"#,
+            "kubectl auth can-i update deployments.apps --subresource=scale -n team-b --as=alice",
+        ),
+        (
+            "system:serviceaccount:a:b",
+            "watch",
+            "/api/v1/nodes?watch=true&resourceVersion=7",
+            "ClusterRole",
+            r#"- {apiGroups: [""], resources: ["nodes"], verbs: ["watch"]}"#,
+            "kubectl auth can-i watch nodes --as=system:serviceaccount:a:b",
+        ),
+        (
+            "system:serviceaccount:a:b",
+            "get",
+            "/metrics",
+            "ClusterRole",
+            r#"- {nonResourceURLs: ["/metrics"], verbs: ["get"]}"#,
+            "kubectl auth can-i get /metrics --as=system:serviceaccount:a:b",
+        ),
+        (
+            hostile,
+            "list",
+            "/api/v1/secrets",
+            "ClusterRole",
+            r#"- {apiGroups: [""], resources: ["secrets"], verbs: ["list"]}"#,
+            r"kubectl auth can-i list secrets -A --as='system:serviceaccount:a:x'\''; rm -rf `pwd` #'",
+        ),
+    ] {
+        let log: String = (0..60).map(|number| event(user, number, verb, uri, 403)).collect();
+        let found = findings(&log, "error-retry-loop");
+        assert_eq!(found.len(), 1, "{uri}: {found:?}");
+        let permission = &found[0]["permission"];
+        assert_eq!(permission["role"], role, "{uri}");
+        assert_eq!(permission["rule"], rule, "{uri}");
+        assert_eq!(permission["check"], check, "{uri}");
+        let fix = found[0]["fix"].as_str().expect("a fix");
+        assert!(fix.starts_with("Grant "), "{fix}");
+        assert!(fix.contains(rule) && fix.contains(&check.replace("`pwd`", "'pwd'")), "{fix}");
+        assert!(found[0]["verify"].as_str().is_some_and(|commands| commands.starts_with(check)), "{uri}");
+    }
+}
+
+#[test]
+fn conflicts_name_the_other_writer_of_the_same_objects() {
+    let uri = "/apis/apps/v1/namespaces/team-a/deployments/web";
+    let write = |user: &str, number: usize, uri: &str| {
+        event(
+            &format!("system:serviceaccount:{user}"),
+            number,
+            "update",
+            uri,
+            if number.is_multiple_of(2) { 409 } else { 200 },
+        )
+    };
+    let mut log: String = (0..60).map(|number| write("a:loser", number, uri)).collect();
+    log.extend((0..60).map(|number| event("system:serviceaccount:b:winner", number, "update", uri, 200)));
+    log.extend(
+        (0..60)
+            .map(|number| event("system:serviceaccount:c:far", number, "update", &format!("{uri}-2"), 200)),
+    );
+    let found = findings(&log, "conflict-storm");
+    assert_eq!(found.len(), 1);
+    let rivals = all(&found[0], "rivals");
+    assert_eq!(rivals.len(), 1, "{rivals:?}");
+    assert_eq!(rivals[0]["client"], "system:serviceaccount:b:winner");
+    assert_eq!((rivals[0]["objects"].as_u64(), rivals[0]["writes"].as_u64()), (Some(1), Some(60)));
+    let fix = found[0]["fix"].as_str().expect("a fix");
+    assert!(
+        fix.starts_with("Give each object one owner: other writers are b/winner (60 writes of 1 of these"),
+        "{fix}"
+    );
+    assert!(found[0]["message"].as_str().is_some_and(|message| message.contains("b/winner")));
+
+    let alone: String = (0..60).map(|number| write("a:loser", number, uri)).collect();
+    let found = findings(&alone, "conflict-storm");
+    assert_eq!(all(&found[0], "rivals").len(), 0);
+    let fix = found[0]["fix"].as_str().expect("a fix");
+    assert!(fix.contains("No other client in what was read writes the same objects"), "{fix}");
+}
