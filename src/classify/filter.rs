@@ -1,5 +1,7 @@
 //! Which requests are counted: filters with the names and the meaning that users of `kubectl-dev_tool audit` know.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
 use regex::RegexSet;
 
 use super::event::Request;
@@ -37,12 +39,16 @@ pub enum BadFilter {
 }
 
 /// Names that are wanted, and names that are not (`-name`). `*` stands for anything.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Names {
     wanted: RegexSet,
     unwanted: RegexSet,
     /// The names of `wanted` as they were written.
     texts: Vec<String>,
+    /// Of each of these, whether a request matched that passed all filters.
+    matched: Vec<AtomicBool>,
+    /// How many did not match so far.
+    unmatched: AtomicUsize,
 }
 
 impl Names {
@@ -71,7 +77,10 @@ impl Names {
         let set = |patterns: Vec<String>| {
             RegexSet::new(patterns).map_err(|source| BadFilter::TooLong { text: texts.join(","), source })
         };
-        let names = Self { wanted: set(wanted)?, unwanted: set(unwanted)?, texts: written };
+        let matched: Vec<AtomicBool> = written.iter().map(|_| AtomicBool::new(false)).collect();
+        let unmatched = AtomicUsize::new(matched.len());
+        let (wanted, unwanted) = (set(wanted)?, set(unwanted)?);
+        let names = Self { wanted, unwanted, texts: written, matched, unmatched };
         // A star in a wanted name is matched by nothing but a star in an unwanted one.
         if !names.texts.is_empty() && names.texts.iter().all(|name| names.unwanted.is_match(name)) {
             return Err(BadFilter::Contradiction(texts.join(",")));
@@ -108,6 +117,24 @@ impl Names {
             return Err(BadFilter::Contradiction(texts.join(",")));
         }
         Ok(names)
+    }
+
+    /// Notes which names matched a request that passed all filters.
+    fn note(&self, names: &[&str]) {
+        if self.unmatched.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        for at in names.iter().flat_map(|name| self.wanted.matches(name)) {
+            if !self.matched[at].swap(true, Ordering::Relaxed) {
+                self.unmatched.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The names that are wanted and that no request matched.
+    fn unmatched(&self) -> impl Iterator<Item = &str> {
+        let matched = self.texts.iter().zip(&self.matched);
+        matched.filter(|(_, is_matched)| !is_matched.load(Ordering::Relaxed)).map(|(name, _)| name.as_str())
     }
 
     /// Whether any of a request's names passes.
@@ -161,7 +188,7 @@ pub fn instant(text: &str) -> Result<i64, BadFilter> {
 }
 
 /// All filters; a request must pass each.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Filter {
     /// User names: who the request acts as, or who asked.
     pub users: Names,
@@ -213,7 +240,44 @@ impl Filter {
     /// Whether a request passes.
     #[must_use]
     pub fn pass(&self, request: &Request<'_>) -> bool {
-        self.concerns(request) && self.verb_and_status_pass(request)
+        let passes = self.concerns(request) && self.verb_and_status_pass(request);
+        // The user of a RequestReceived event may not be the one that the request acts as.
+        if passes && !request.is_before_end() {
+            self.note(request);
+        }
+        passes
+    }
+
+    /// Notes which names matched.
+    fn note(&self, request: &Request<'_>) {
+        let all = [&self.users, &self.verbs, &self.resources, &self.namespaces, &self.clients];
+        if all.into_iter().all(|names| names.unmatched.load(Ordering::Relaxed) == 0) {
+            return;
+        }
+        let client = request.asker.client();
+        if client.kind != Kind::UserAgent {
+            self.users.note(&[client.identity, client.impersonator.unwrap_or(client.identity)]);
+        }
+        if let Some(node) = request.asker.node().filter(|_| client.identity == crate::k8s::Identity::NODES) {
+            self.users.note(&[&format!("system:node:{node}")]);
+        }
+        self.verbs.note(&[request.question.asked.verb.as_str()]);
+        self.namespaces.note(&[request.question.namespace]);
+        self.clients.note(&[request.asker.product().name, client.identity, client.kind.as_str()]);
+        with_resource_names(request, |names| self.resources.note(names));
+    }
+
+    /// The names that filters want and that no request matched which passed all filters, with their flags.
+    #[must_use]
+    pub fn unmatched(&self) -> Vec<(&'static str, &str)> {
+        let all = [
+            ("user", &self.users),
+            ("verb", &self.verbs),
+            ("resource", &self.resources),
+            ("namespace", &self.namespaces),
+            ("client", &self.clients),
+        ];
+        all.into_iter().flat_map(|(flag, names)| names.unmatched().map(move |name| (flag, name))).collect()
     }
 
     /// Whether a request is of those that are wanted, whatever its verb and its status: what comes before and after a
@@ -250,18 +314,23 @@ impl Filter {
     }
 
     fn resource_passes(&self, request: &Request<'_>) -> bool {
-        let (group, resource, subresource) = match request.asked().target {
-            Target::Resource { group, resource, subresource, .. } => (group, resource, subresource),
-            Target::Unknown { group, resource, .. } => (group, resource, ""),
-            Target::NonResource(_) | Target::Unresolvable => return self.resources.pass(&[]),
-        };
-        let with_group = format!("{resource}.{group}");
-        let with_sub = |name: &str| {
-            if subresource.is_empty() { name.to_owned() } else { format!("{name}/{subresource}") }
-        };
-        let (plain, grouped) = (with_sub(resource), with_sub(&with_group));
-        self.resources.pass(&[resource, &with_group, &plain, &grouped])
+        with_resource_names(request, |names| self.resources.pass(names))
     }
+}
+
+/// Does something with all names of a request's resource.
+fn with_resource_names<T>(request: &Request<'_>, with: impl FnOnce(&[&str]) -> T) -> T {
+    let (group, resource, subresource) = match request.asked().target {
+        Target::Resource { group, resource, subresource, .. } => (group, resource, subresource),
+        Target::Unknown { group, resource, .. } => (group, resource, ""),
+        Target::NonResource(_) | Target::Unresolvable => return with(&[]),
+    };
+    let with_group = format!("{resource}.{group}");
+    let with_sub = |name: &str| {
+        if subresource.is_empty() { name.to_owned() } else { format!("{name}/{subresource}") }
+    };
+    let (plain, grouped) = (with_sub(resource), with_sub(&with_group));
+    with(&[resource, &with_group, &plain, &grouped])
 }
 
 #[cfg(test)]

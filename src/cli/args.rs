@@ -1,5 +1,6 @@
 //! What a user may type.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -8,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::format::Format;
 use crate::decode::{Envelope, Layers};
 use crate::ledger::Dedup;
+use crate::rules::Severity;
 
 /// What each exit status means.
 const EXIT_STATUS: &str = "\
@@ -94,9 +96,16 @@ pub(super) struct ScanArgs {
     /// Show no progress.
     #[arg(long, help_heading = "Output")]
     pub no_progress: bool,
-    /// Exit with 1 if there is a finding of this severity or a worse one, or any such request.
-    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', help_heading = "Output")]
+    /// Exit with 1 if there is a finding of this severity or a worse one (`info`, `warning`, `error`) or of this rule
+    /// (`KT101`, `list-from-etcd`), or such a request: `etcd-list`, `etcd-get`, `limit-ignored`. What kubetoll.yaml
+    /// suppresses and LISTs that a WATCH follows do not count.
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', help_heading = "Output")]
     pub fail_on: Vec<FailOn>,
+    /// Exit with 2 if fewer requests than N are left to judge (1 without N), or if a name that a filter wants matches
+    /// none: a gate on nothing never fails.
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1",
+          value_parser = clap::value_parser!(u64).range(1..), help_heading = "Output")]
+    pub require_requests: Option<u64>,
     /// Workers; without it, one for each core.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512), help_heading = "Reading")]
     pub threads: Option<u16>,
@@ -332,20 +341,31 @@ impl Color {
 }
 
 /// What to fail on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FailOn {
-    /// Any finding.
-    Info,
-    /// A finding that is a warning or an error.
-    Warning,
-    /// A finding that is an error.
-    Error,
+    /// A finding of this severity or a worse one.
+    Severity(Severity),
     /// A LIST that etcd answered.
     EtcdList,
     /// A GET that etcd answered.
     EtcdGet,
     /// A LIST of which the server ignored the limit.
     LimitIgnored,
+    /// A finding of a rule: id, name or family. Whether there is one, the rules say later.
+    Rule(String),
+}
+
+impl FromStr for FailOn {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text {
+            "etcd-list" => Self::EtcdList,
+            "etcd-get" => Self::EtcdGet,
+            "limit-ignored" => Self::LimitIgnored,
+            _ => text.parse().map_or_else(|_| Self::Rule(text.to_owned()), Self::Severity),
+        })
+    }
 }
 
 #[cfg(test)]

@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
-use clap::ValueEnum;
 
 use super::args::{FailOn, RuleArgs, ServerArgs};
-use crate::rules::policy::FILE_NAME;
+use crate::rules::policy::{self, FILE_NAME};
 use crate::rules::{Policy, RuleSet};
 
 /// Rules and policy of a run.
@@ -20,13 +19,21 @@ pub(super) struct Judging {
 /// Loads what the flags name; flags go before the policy file.
 pub(super) fn load(args: &RuleArgs, fail_on: &[FailOn]) -> anyhow::Result<Judging> {
     let (mut rules, policy) = all(args)?;
+    let fail_on = if fail_on.is_empty() { fail_on_of(&policy) } else { fail_on.to_vec() };
+    for word in fail_on.iter().filter_map(rule_of) {
+        policy::known_fail_on(word, &rules).map_err(|error| anyhow!("--fail-on: {error}"))?;
+    }
     let select = if args.select.is_empty() { &policy.select } else { &args.select };
     let ignore: Vec<String> = args.ignore.iter().chain(&policy.ignore).cloned().collect();
     rules.choose(select, &ignore).map_err(|error| anyhow!(error))?;
     if !select.is_empty() && rules.rules.is_empty() {
         bail!("all rules that are selected are ignored too; nothing would judge");
     }
-    let fail_on = if fail_on.is_empty() { fail_on_of(&policy) } else { fail_on.to_vec() };
+    for word in fail_on.iter().filter_map(rule_of) {
+        if !rules.rules.iter().any(|rule| rule.is_meant(word)) {
+            bail!("--fail-on {word}: --select and --ignore leave out this rule, so it finds nothing");
+        }
+    }
     Ok(Judging { rules, policy, fail_on })
 }
 
@@ -57,8 +64,12 @@ pub(super) fn is_absent(path: &Path) -> bool {
 }
 
 fn fail_on_of(policy: &Policy) -> Vec<FailOn> {
-    let what = |word: &str| FailOn::from_str(word, false).expect("a policy's words are of the same list");
-    policy.fail_on.iter().map(|word| what(&word.value)).collect()
+    let Ok(words) = policy.fail_on.iter().map(|word| word.value.parse()).collect();
+    words
+}
+
+fn rule_of(what: &FailOn) -> Option<&str> {
+    if let FailOn::Rule(word) = what { Some(word) } else { None }
 }
 
 /// The server's flags, and what the policy says where there is none.
@@ -80,8 +91,20 @@ mod tests {
 
     #[test]
     fn a_policy_fails_on_what_the_flag_does() {
-        let names = FailOn::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-        let names: Vec<String> = names.map(|name| name.get_name().to_owned()).collect();
-        assert_eq!(names, FAIL_ON);
+        for word in FAIL_ON {
+            let Ok(what) = word.parse::<FailOn>();
+            assert_eq!(rule_of(&what), None, "{word}");
+        }
+        let rules = RuleSet::embedded();
+        assert_eq!(
+            policy::known_fail_on("KT1O1", &rules).expect_err("no rule"),
+            "nothing fails on 'KT1O1'; did you mean 'KT101'?"
+        );
+        assert_eq!(
+            policy::known_fail_on("etcd-lists", &rules).expect_err("no rule"),
+            "nothing fails on 'etcd-lists'; did you mean 'etcd-list'?"
+        );
+        let unlike = policy::known_fail_on("everything-at-all", &rules).expect_err("no rule");
+        assert!(unlike.contains("`kubetoll rules list`"), "{unlike}");
     }
 }

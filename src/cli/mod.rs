@@ -5,6 +5,7 @@ mod audit_policy;
 mod classify;
 mod etcd_log;
 mod format;
+mod gates;
 mod inventory;
 mod judging;
 mod output;

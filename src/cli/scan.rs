@@ -11,7 +11,7 @@ use super::output::{Output, append, is_stdout, width};
 use super::outputs::{self, Inputs};
 use super::progress::Progress;
 use super::say::say;
-use super::{DONE, FAILED, FOUND, etcd_log, inventory, judging, paths, server};
+use super::{FAILED, etcd_log, gates, inventory, judging, paths, server};
 use crate::apiserver::{Server, judge_alike};
 use crate::classify::Witness;
 use crate::classify::filter::{Filter, Names, StatusSet, instant};
@@ -82,7 +82,7 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     if holds_any {
         write(&report, args, &pages)?;
     }
-    let code = outcome(&report, &judging.fail_on, &empty);
+    let code = outcome(&report, args, &run.settings.filter, &judging.fail_on, &empty);
     // The process ends: what it holds is not taken apart piece by piece first.
     std::mem::forget((report, judging));
     Ok(code)
@@ -98,16 +98,13 @@ fn shown(args: &ScanArgs, pages: &[Written]) -> Shown {
     if are_for_terminals && !has_tables { Shown::Clients(args.top) } else { Shown::All }
 }
 
-/// Says what is wrong, and tells the exit status.
-fn outcome(report: &Report, wanted: &[FailOn], empty: &[String]) -> u8 {
-    // A gate that judges nothing would pass in silence.
-    if report.input.filtered > 0 && report.totals.counts.requests == 0 {
-        say("note: the filters left no request; nothing was judged");
-    }
+/// Says what is wrong, and returns the exit status.
+fn outcome(report: &Report, args: &ScanArgs, filter: &Filter, wanted: &[FailOn], empty: &[String]) -> u8 {
     for message in empty {
         say(&format!("error: {message}"));
     }
-    if !empty.is_empty() {
+    let is_enough = gates::enough_requests(report, args.require_requests, filter);
+    if !empty.is_empty() || !is_enough {
         return FAILED;
     }
     // A rule that failed may have found what the gate is for.
@@ -115,7 +112,7 @@ fn outcome(report: &Report, wanted: &[FailOn], empty: &[String]) -> u8 {
         say(&format!("error: a rule failed, so the gate can't be trusted: {}", report.rule_failures[0]));
         return FAILED;
     }
-    fail_on(report, wanted)
+    gates::fail_on(report, wanted)
 }
 
 /// Says before the work what could not be written after it, and refuses outputs that would hurt a file.
@@ -362,31 +359,4 @@ fn github_summary(report: &Report) -> anyhow::Result<()> {
 /// Where a workflow of GitHub takes a job's summary from.
 fn step_summary() -> Option<PathBuf> {
     std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()).map(PathBuf::from)
-}
-
-/// How many there are of what is asked to fail on; says which.
-fn fail_on(report: &Report, wanted: &[FailOn]) -> u8 {
-    let counts = &report.totals.counts;
-    let findings = report.finding_counts;
-    let mut found = DONE;
-    for what in wanted {
-        let (count, name) = match what {
-            FailOn::Info => (findings.all(), "findings (--fail-on info)"),
-            FailOn::Warning => (
-                findings.error + findings.warning,
-                "findings that are warnings or errors (--fail-on warning)",
-            ),
-            FailOn::Error => (findings.error, "findings that are errors (--fail-on error)"),
-            FailOn::EtcdList => (counts.etcd_lists, "lists that etcd answered (--fail-on etcd-list)"),
-            FailOn::EtcdGet => (counts.etcd_gets, "gets that etcd answered (--fail-on etcd-get)"),
-            FailOn::LimitIgnored => {
-                (counts.limit_ignored, "lists whose limit was ignored (--fail-on limit-ignored)")
-            }
-        };
-        if count > 0 {
-            say(&format!("failed: {count} {name}"));
-            found = FOUND;
-        }
-    }
-    found
 }

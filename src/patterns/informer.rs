@@ -129,6 +129,8 @@ pub struct Informers {
     /// The most times within an hour that one informer of a pod or node began anew, as its revision had expired or its
     /// watch was refused.
     pub most_in_an_hour: u64,
+    /// Pages after the first of LISTs with which informers began, or began anew.
+    pub further_pages: u64,
     /// LISTs that an instance made twice within a minute at its start, both whole.
     pub twice: u64,
 }
@@ -149,6 +151,7 @@ impl Merge for Informers {
         self.relists_ended += other.relists_ended;
         self.most_relists = self.most_relists.max(other.most_relists);
         self.most_in_an_hour = self.most_in_an_hour.max(other.most_in_an_hour);
+        self.further_pages += other.further_pages;
         self.twice += other.twice;
     }
 }
@@ -166,6 +169,9 @@ pub(super) fn tell(
     for (read, fate) in reads.iter().zip(fates) {
         if matches!(fate, Fate::Alone | Fate::Unknown) {
             continue;
+        }
+        if let Some(next) = read.next_ask.filter(|_| read.pages > 1) {
+            rows.of(next).informers.further_pages += read.pages - 1;
         }
         let own = &mut rows.of(read.ask).informers;
         match fate {

@@ -99,6 +99,7 @@ fn why_an_informer_begins_anew() {
         relists_ended: 1,
         most_relists: 4,
         most_in_an_hour: 3,
+        further_pages: 0,
         twice: 0,
     };
     assert_eq!(informers, told, "a watch that ends at once has an expired revision too");

@@ -45,6 +45,7 @@ pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
         traces,
         traces_left_out,
         etcd_log,
+        gates: _,
     } = report;
     let out = BufWriter::with_capacity(BUFFER, out);
     let mut object = Object { out, form: Lines::at(0), is_first: true };

@@ -111,6 +111,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     for on in &judged.on_accounts {
         worst[on.account] = Some(on.worst.as_str());
     }
+    let gates = std::mem::take(&mut judged.gates);
     let judged_failures = std::mem::take(&mut judged.failures);
     let builder = Builder { context, received_only, priced, measure, loads, words: Words::of(context) };
     let example = |exemplar: &Exemplar| builder.example(exemplar);
@@ -140,10 +141,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let clients = clients.map(|(client, worst_severity)| v1::Client { worst_severity, ..client });
     let mut clients: Vec<(usize, v1::Client)> = places.iter().copied().zip(clients).collect();
     clients.sort_unstable_by_key(|(place, _)| *place);
-    // A client without a request is worth a row only if a finding names it.
-    let named: HashSet<&str> = told.findings.iter().filter_map(|finding| finding.client.as_deref()).collect();
-    let is_told = |client: &v1::Client| client.counts.requests > 0 || named.contains(&*client.identity);
-    let clients: Vec<v1::Client> = clients.into_iter().map(|(_, client)| client).filter(is_told).collect();
+    let clients = worth_a_row(clients.into_iter().map(|(_, client)| client), &told.findings);
     let totals = v1::Totals {
         counts: all.counts,
         latency: latency(&all.latency),
@@ -162,6 +160,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         finding_counts: told.counts,
         policy: told.policy,
         findings: told.findings,
+        gates,
         untold,
         rules: rules.iter().map(rule).collect(),
         rule_failures: judged_failures,
@@ -173,6 +172,12 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         traces_left_out: ledger.traces.left_out(),
         etcd_log,
     }
+}
+
+/// A client without a request is worth a row only if a finding names it.
+fn worth_a_row(clients: impl Iterator<Item = v1::Client>, findings: &[v1::Finding]) -> Vec<v1::Client> {
+    let named: HashSet<&str> = findings.iter().filter_map(|finding| finding.client.as_deref()).collect();
+    clients.filter(|client| client.counts.requests > 0 || named.contains(&*client.identity)).collect()
 }
 
 /// Clients, and the sums over them.

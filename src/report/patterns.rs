@@ -28,6 +28,7 @@ fn informers(informers: &Informers) -> Option<v1::Informers> {
             ended: informers.relists_ended,
         },
         most_relists: informers.most_relists,
+        further_pages: informers.further_pages,
         starts_twice: informers.twice,
     })
 }

@@ -20,6 +20,7 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use crate::ledger::histogram::Buckets;
+use crate::rules::Gates;
 
 pub use cost::{Amount, Cost, CostMinute, Inventory, InventoryFile, Lack, Ranking, Work};
 pub use etcd_log::{EtcdAmount, EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow, EtcdSource};
@@ -62,6 +63,9 @@ pub struct Report {
     /// Identities of clients whose findings are counted only: the page that was asked for has no room for them.
     #[serde(skip)]
     pub untold: BTreeSet<String>,
+    /// What `--fail-on` counts.
+    #[serde(skip)]
+    pub gates: Gates,
     /// How many findings there are.
     pub finding_counts: FindingCounts,
     /// The rules that judged.

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::condition::{Condition, Part};
 use super::facts::{CLIENT, Facts, REQUEST, SERVER};
+use super::gates::{self, Gates, RequestGate, Worst};
 use super::group::Group;
 use super::input::{INPUT, InputFacts};
 use super::matching::{Matching, Memo};
@@ -39,6 +40,8 @@ pub struct Judged {
     pub on_accounts: Vec<OnAccount>,
     /// Accounts whose findings are not put into words, by index.
     pub untold: BTreeSet<usize>,
+    /// What CI gates count.
+    pub gates: Gates,
 }
 
 /// The findings on one account.
@@ -90,6 +93,7 @@ pub fn judge_some(
         *all.counts.entry(hit.severity).or_default() += 1;
     }
     all.on_accounts = on_accounts(&judged);
+    all.gates = gates_of(rules, &rows, &judged);
     all.untold = leave_out(&all.on_accounts);
     let mut failures: Vec<Vec<String>> = Vec::new();
     let mut hits: Vec<(usize, Hit<'_>)> = Vec::new();
@@ -119,6 +123,30 @@ pub fn judge_some(
     all
 }
 
+fn gates_of(rules: &[Rule], rows: &Rows<'_>, judged: &[Found<'_>]) -> Gates {
+    let mut is_accepted: Vec<bool> = Vec::new();
+    for row in judged.iter().flat_map(|found| &found.accepted) {
+        is_accepted.resize(rows.facts.len(), false);
+        is_accepted[*row] = true;
+    }
+    let count = |gate| gates::requests(gate, rows, &is_accepted);
+    let worst = |group: &Group<'_>| Worst {
+        client: group.rows[0].account.identity(),
+        shape: group.rows[0].key.name(),
+        requests: group.requests(),
+    };
+    let by_rule = rules.iter().zip(judged).map(|(rule, found)| {
+        let hits = found.hits.iter().filter(|hit| hit.suppressed_by.is_none());
+        gates::findings(rule, hits.map(|hit| (hit.severity, hit.group.as_ref().map(worst))))
+    });
+    Gates {
+        etcd_list: count(RequestGate::EtcdList),
+        etcd_get: count(RequestGate::EtcdGet),
+        limit_ignored: count(RequestGate::LimitIgnored),
+        rules: by_rule.collect(),
+    }
+}
+
 /// The findings on each account that has any.
 fn on_accounts(judged: &[Found<'_>]) -> Vec<OnAccount> {
     let mut on: BTreeMap<usize, OnAccount> = BTreeMap::new();
@@ -139,6 +167,8 @@ struct Found<'r> {
     used: BTreeSet<usize>,
     failures: Vec<String>,
     runs: u64,
+    /// Rows that the rule matches and a suppression of it covers, for gates on requests.
+    accepted: Vec<usize>,
 }
 
 /// A finding that is not put into words yet.
@@ -220,6 +250,7 @@ impl<'r> OneRule<'r, '_> {
     fn judge_rows(&mut self) {
         let is_matched = self.matched();
         let all = self.rows;
+        self.accept(&is_matched);
         let order = all.order(self.rule.group_by).iter();
         let matched: Vec<(u32, u32)> = order.filter(|(_, row)| is_matched[*row as usize]).copied().collect();
         let mut levels = Levels {
@@ -233,6 +264,20 @@ impl<'r> OneRule<'r, '_> {
             let Some(severity) = self.level(&group, &mut levels) else { continue };
             self.found(group, severity, &mut levels);
         }
+    }
+
+    /// Notes which rows a suppression takes out of the gates on requests.
+    fn accept(&mut self, is_matched: &[bool]) {
+        let rule = self.rule;
+        let own: Vec<&Suppression> =
+            self.suppressions.iter().filter(|one| rule.is_meant(&one.rule)).collect();
+        if own.is_empty() || !gates::is_of_requests(rule) {
+            return;
+        }
+        let rows =
+            self.rows.facts.iter().zip(is_matched).enumerate().filter(|(_, (_, is_matched))| **is_matched);
+        let covered = rows.filter(|(_, (facts, _))| own.iter().any(|one| one.covers(rule, facts)));
+        self.found.accepted = covered.map(|(at, _)| at).collect();
     }
 
     /// A finding, or what of it no suppression holds back.

@@ -33,7 +33,10 @@ pub const KEYS: [Key; 10] = [
     key("aggregated", "API groups that an aggregated server answers, beside the metrics APIs."),
     key("select", "Only these rules: ids, names, or families such as KT1. --select replaces it."),
     key("ignore", "Not these rules. --ignore adds to it."),
-    key("failOn", "What a scan fails on, as --fail-on, which replaces it."),
+    key(
+        "failOn",
+        "What a scan fails on, as --fail-on, which replaces it: a severity, a rule, or a kind of request.",
+    ),
     key("rules", "By id or name: the severity of a rule's findings, and its thresholds."),
     key(
         "suppressions",
@@ -62,8 +65,23 @@ pub const SETTING_KEYS: [Key; 2] = [
     key("thresholds", "Its thresholds, by name, in place of its own."),
 ];
 
-/// What a scan may fail on: severities, the least that counts, and kinds of requests.
+/// What a scan may fail on beside rules: severities, the least that counts, and kinds of requests.
 pub const FAIL_ON: [&str; 6] = ["info", "warning", "error", "etcd-list", "etcd-get", "limit-ignored"];
+
+/// Whether a scan may fail on a word: one of [`FAIL_ON`], or a rule's id, name or family.
+///
+/// # Errors
+/// If not: what was expected.
+pub fn known_fail_on(word: &str, rules: &RuleSet) -> Result<(), String> {
+    if FAIL_ON.contains(&word) || rules.known(word).is_ok() {
+        return Ok(());
+    }
+    let names = rules.rules.iter().flat_map(|rule| [rule.id.as_str(), rule.name.as_str()]);
+    let hint = expected(word, FAIL_ON.into_iter().chain(names));
+    let known = || format!("; it may be {} or a rule (`kubetoll rules list` shows them)", FAIL_ON.join(", "));
+    let hint = if hint.starts_with("; known") { known() } else { hint };
+    Err(format!("nothing fails on '{word}'{hint}"))
+}
 
 /// A policy.
 #[derive(Debug, Default)]
@@ -217,9 +235,10 @@ impl Reading<'_> {
                 "ignore" => policy.ignore = self.rule_words(what, node),
                 "failOn" => {
                     policy.fail_on = self.reader.texts(what, node);
-                    for word in policy.fail_on.iter().filter(|word| !FAIL_ON.contains(&&*word.value)) {
-                        let hint = expected(&word.value, FAIL_ON);
-                        self.reader.say(word.at, format!("nothing fails on '{}'{hint}", word.value));
+                    for word in &policy.fail_on {
+                        if let Err(error) = known_fail_on(&word.value, self.rules) {
+                            self.reader.say(word.at, error);
+                        }
                     }
                 }
                 "rules" => {

@@ -188,6 +188,12 @@ pub struct Rule {
     pub id_at: At,
 }
 
+/// Whether a word means a rule: by its id, its name, or its family.
+#[must_use]
+pub fn is_meant(word: &str, id: &str, name: &str) -> bool {
+    name == word || id == word || is_family(word) && id.starts_with(word)
+}
+
 impl Rule {
     /// Reads and checks a rule. `None` if anything is wrong, all of which is noted.
     ///
@@ -238,7 +244,7 @@ impl Rule {
     /// (`KT1`, a family).
     #[must_use]
     pub fn is_meant(&self, word: &str) -> bool {
-        self.name == word || self.id == word || is_family(word) && self.id.starts_with(word)
+        is_meant(word, &self.id, &self.name)
     }
 
     /// The roots that levels of the rule may name.

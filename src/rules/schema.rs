@@ -51,7 +51,11 @@ pub fn policy(rules: &RuleSet) -> Value {
         let form = match key.name {
             "featureGates" => json!({ "type": "object", "additionalProperties": { "type": "boolean" } }),
             "kubeVersion" | "etcdVersion" => text(),
-            "failOn" => one_or_more(&json!({ "enum": policy::FAIL_ON })),
+            "failOn" => one_or_more(&json!({ "anyOf": [
+                { "enum": policy::FAIL_ON },
+                { "enum": rules.rules.iter().map(|rule| rule.name.as_str()).collect::<Vec<_>>() },
+                { "type": "string", "pattern": "^[A-Z]{2,}[0-9]*$|^[a-z0-9]+(-[a-z0-9]+)+$" }
+            ] })),
             "rules" => settings(rules),
             "suppressions" => json!({ "type": "array", "items": suppression() }),
             _ => one_or_more(&text()),

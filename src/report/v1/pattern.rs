@@ -36,6 +36,8 @@ pub struct Informers {
     pub relists: Relists,
     /// The most times that one began anew.
     pub most_relists: u64,
+    /// Pages after the first of such LISTs.
+    pub further_pages: u64,
     /// Starts of instances that made the same whole LIST twice within a minute.
     pub starts_twice: u64,
 }

@@ -1,0 +1,142 @@
+//! What a CI gate counts: reads that etcd answered, limits that the server ignored, and findings by rule.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::facts::Facts;
+use super::rows::Rows;
+use super::rule::{Rule, Severity};
+use crate::apiserver::LimitVerdict;
+use crate::k8s::Verb;
+
+/// Families of rules whose suppressions say nothing of single requests: who shares an identity, and what a log lacks.
+const NOT_OF_REQUESTS: [&str; 2] = ["KT5", "KT9"];
+
+/// What a gate on requests counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum RequestGate {
+    EtcdList,
+    EtcdGet,
+    LimitIgnored,
+}
+
+impl RequestGate {
+    /// Whether requests of a row count.
+    fn counts(self, facts: &Facts<'_>) -> bool {
+        let verb = facts.key.verb;
+        match self {
+            Self::EtcdList => verb == Some(Verb::List) && facts.key.is_from_etcd(),
+            Self::EtcdGet => verb == Some(Verb::Get) && facts.key.is_from_etcd(),
+            Self::LimitIgnored => verb == Some(Verb::List) && facts.key.limit == LimitVerdict::Ignored,
+        }
+    }
+}
+
+/// The client and shape with the most requests of a gate, or the worst finding of a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worst {
+    /// The client's identity.
+    pub client: String,
+    /// The shape, or the shapes of a finding.
+    pub shape: String,
+    /// Its requests.
+    pub requests: u64,
+}
+
+/// The requests of a gate.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GateRequests {
+    /// Requests that count.
+    pub requests: u64,
+    /// LISTs of informers that a WATCH follows. They do not count.
+    pub informers: u64,
+    /// Requests that a suppression covers. They do not count.
+    pub suppressed: u64,
+    /// Where most of those that count come from.
+    pub worst: Option<Worst>,
+}
+
+/// The findings of a rule that no suppression holds back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleFindings {
+    /// The rule's id.
+    pub id: String,
+    /// The rule's name.
+    pub name: String,
+    /// How many findings there are, by severity.
+    pub counts: BTreeMap<Severity, u64>,
+    /// The worst of them: its severity, and whose it is. Without a client, it is on the input.
+    pub worst: Option<(Severity, Option<Worst>)>,
+}
+
+/// All gates.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Gates {
+    /// LISTs that etcd answered.
+    pub etcd_list: GateRequests,
+    /// GETs that etcd answered.
+    pub etcd_get: GateRequests,
+    /// LISTs whose limit the server ignored.
+    pub limit_ignored: GateRequests,
+    /// By rule, those without a finding too.
+    pub rules: Vec<RuleFindings>,
+}
+
+/// Whether a suppression of a rule takes requests that the rule matches out of a gate.
+pub(super) fn is_of_requests(rule: &Rule) -> bool {
+    rule.matches.is_some() && !NOT_OF_REQUESTS.iter().any(|family| rule.id.starts_with(family))
+}
+
+/// Counts the requests of a gate. `is_accepted` says which rows a suppression covers.
+pub(super) fn requests(gate: RequestGate, rows: &Rows<'_>, is_accepted: &[bool]) -> GateRequests {
+    let mut all = GateRequests::default();
+    let mut by_shape: BTreeMap<(u32, u32), (u64, usize)> = BTreeMap::new();
+    let counted = rows.facts.iter().enumerate().filter(|(_, facts)| gate.counts(facts));
+    for (at, facts) in counted {
+        let informers = facts.pattern.map_or(0, |pattern| {
+            let informers = &pattern.informers;
+            informers.starts + informers.relists() + informers.further_pages
+        });
+        let informers = if facts.key.verb == Some(Verb::List) { informers.min(facts.requests) } else { 0 };
+        let others = facts.requests - informers;
+        all.informers += informers;
+        if is_accepted.get(at) == Some(&true) {
+            all.suppressed += others;
+            continue;
+        }
+        all.requests += others;
+        let place = &rows.places[at];
+        by_shape.entry((place.account, place.shape)).or_insert((0, at)).0 += others;
+    }
+    let named = |(requests, at): (u64, usize)| {
+        let facts = &rows.facts[at];
+        Worst { client: facts.account.identity(), shape: facts.key.name(), requests }
+    };
+    let most = by_shape.values().map(|(requests, _)| *requests).max().filter(|most| *most > 0);
+    let worst = by_shape.into_values().filter(|(requests, _)| Some(*requests) == most).map(named);
+    all.worst = worst.min_by(|one, other| (&one.client, &one.shape).cmp(&(&other.client, &other.shape)));
+    all
+}
+
+/// By severity, requests, client and shape.
+type Order<'w> = (Reverse<Severity>, Option<(Reverse<u64>, &'w str, &'w str)>);
+
+/// The order of findings of a rule, the worst first.
+fn order((severity, worst): &(Severity, Option<Worst>)) -> Order<'_> {
+    let worst = worst.as_ref().map(|one| (Reverse(one.requests), &*one.client, &*one.shape));
+    (Reverse(*severity), worst)
+}
+
+/// The findings of a rule, each with its client.
+pub(super) fn findings(rule: &Rule, found: impl Iterator<Item = (Severity, Option<Worst>)>) -> RuleFindings {
+    let mut all =
+        RuleFindings { id: rule.id.clone(), name: rule.name.clone(), counts: BTreeMap::new(), worst: None };
+    for one in found {
+        *all.counts.entry(one.0).or_default() += 1;
+        if all.worst.as_ref().is_none_or(|worst| order(&one) < order(worst)) {
+            all.worst = Some(one);
+        }
+    }
+    all
+}
