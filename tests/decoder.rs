@@ -16,7 +16,7 @@ fn read(only: Option<Envelope>, text: &[u8]) -> Vec<String> {
             Outcome::Trace(_) => "trace".to_owned(),
             Outcome::Etcd { .. } => "etcd".to_owned(),
             Outcome::Foreign(kind) => kind.as_str().to_owned(),
-            Outcome::Skip(reason) => reason.as_str().to_owned(),
+            Outcome::Skip(reason, _) => reason.as_str().to_owned(),
         });
     };
     for record in lines(text, 1, 0) {

@@ -217,6 +217,32 @@ fn an_array_may_be_longer_than_the_memory() {
 }
 
 #[test]
+fn bytes_that_can_not_be_read_are_counted_and_named() {
+    let head = r#"{"kind":"EventList","items":["#;
+    let list = format!("{head}{},{},{}]}}", event(1), event(2).replace("\"stage\":", "\"stage:"), event(3));
+    let line = format!("{}\n{}\n", event(4), "x".repeat(2 << 20));
+    let dir = Dir::with(&[("list.json", list.as_bytes()), ("log", line.as_bytes())]);
+    let input = &dir.report(&["list.json", "log", "--max-line", "1"])["input"];
+    let damaged = event(2).len() as u64 - 1;
+    let long = (2 << 20) + 1;
+    assert_eq!(input["events"], 3, "{input}");
+    assert_eq!(input["bytes"].as_u64(), Some((list.len() + line.len()) as u64));
+    let unread = |source: usize| input["sources"][source]["unreadBytes"].as_u64().expect("a number");
+    // Commas around the damaged event, and the brackets that close the list.
+    assert!((head.len() as u64 + damaged..=head.len() as u64 + damaged + 4).contains(&unread(0)), "{input}");
+    assert_eq!(unread(1), long);
+    assert_eq!(input["unreadBytes"].as_u64(), Some(unread(0) + long));
+    let places = input["unreadAt"].as_array().expect("places");
+    let is_named = |file: &str, line: usize, offset: usize| {
+        places.iter().any(|at| at["file"] == file && at["line"] == line && at["offset"] == offset)
+    };
+    assert!(is_named("list.json", 1, 0) && is_named("log", 2, event(4).len() + 1), "{input}");
+    assert!(is_named("list.json", 1, head.len() + event(1).len()), "{input}");
+    let text = dir.text(&["list.json", "log", "--max-line", "1"]);
+    assert!(text.contains("bytes could not be read; the first at list.json:1, byte 0"), "{text}");
+}
+
+#[test]
 fn many_small_things_on_a_line_fill_no_memory() {
     let many = |text: &str| text.repeat(2_000_000);
     for (name, line) in [
@@ -474,15 +500,16 @@ fn nothing_in_an_envelope_vanishes() {
     ]}]}]});
     let collector = json!({"message": "a request", "log": event(1)});
     let torn = serde_json::to_string(&event(2)).expect("JSON");
-    for (log, records) in [
-        (insights.to_string(), 3),
-        (otlp.to_string(), 3),
-        (collector.to_string(), 1),
-        (format!("{}\n{}", event(1), &torn[..torn.len() - 1]), 2),
+    for (log, events, records) in [
+        (insights.to_string(), 1, 3),
+        (otlp.to_string(), 1, 3),
+        (collector.to_string(), 1, 1),
+        // The event in a torn string is whole.
+        (format!("{}\n{}", event(1), &torn[..torn.len() - 1]), 2, 3),
     ] {
         let dir = Dir::with(&[("log", log.as_bytes())]);
         let input = &dir.report(&["log"])["input"];
-        assert_eq!((&input["events"], &input["records"]), (&1.into(), &records.into()), "{input}");
+        assert_eq!((&input["events"], &input["records"]), (&events.into(), &records.into()), "{input}");
         assert!(input["skipped"]["blank"].is_null(), "{input}");
     }
 }

@@ -8,6 +8,11 @@ use crate::input::Framing;
 
 /// How much of a stream's start is looked at for a line that is whole, in bytes.
 const LOOK: usize = 4 << 20;
+/// How much of one long line is searched for elements of an array, in bytes.
+const LOOKED_AT: usize = 1 << 20;
+/// How many lines are looked at to detect pretty-printed JSON, and how many of them are JSON for each that is not.
+const PRETTY_LINES: usize = 32;
+const PRETTY_LEAST: usize = 4;
 
 /// Tells by a stream's start how it falls into records: lines unless the start can't be lines.
 #[must_use]
@@ -16,13 +21,14 @@ pub fn framing(start: &[u8]) -> Framing {
     let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
     let text = text.trim_ascii_start();
     match text.first() {
-        Some(b'{') if !has_whole_line(text) => Framing::Json,
         Some(b'[') if is_array(text) => Framing::Json,
-        Some(b'{') => lines(),
+        Some(_) if has_whole_line(text) => lines(),
+        Some(b'{') if is_object(text) => Framing::Json,
         // YAML of a few kilobytes has its keys there.
         Some(_) if yaml::is_yaml(&String::from_utf8_lossy(&text[..text.len().min(64 << 10)])) => {
             Framing::Yaml
         }
+        Some(_) if is_json_with_damaged_start(text) => Framing::Json,
         _ => lines(),
     }
 }
@@ -52,9 +58,43 @@ fn has_whole_line(text: &[u8]) -> bool {
 }
 
 /// Whether a text that begins with a bracket is a JSON array of objects, strings or arrays, and no line of a trace
-/// (`[1.5s] [1.5s] END`) or of a program that puts its name in brackets.
+/// (`[1.5s] [1.5s] END`), of a program that puts its name in brackets, or with a damaged first byte.
 fn is_array(text: &[u8]) -> bool {
-    matches!(text[1..].trim_ascii_start().first(), None | Some(b'{' | b'[' | b'"' | b']'))
+    let inside = text[1..].trim_ascii_start();
+    match inside.first() {
+        Some(b'"') => !begins_with_key(inside),
+        Some(b'{') => is_object(inside),
+        None | Some(b'[' | b']') => true,
+        _ => false,
+    }
+}
+
+/// Whether a text that begins with a brace is an object, and no line of text with a damaged first byte.
+fn is_object(text: &[u8]) -> bool {
+    matches!(text[1..].trim_ascii_start().first(), None | Some(b'"' | b'}'))
+}
+
+/// Whether a text begins with a key of an object and its colon.
+fn begins_with_key(text: &[u8]) -> bool {
+    let key = text.strip_prefix(b"\"").and_then(|text| Some(&text[memchr::memchr(b'"', text)? + 1..]));
+    key.is_some_and(|rest| rest.trim_ascii_start().starts_with(b":"))
+}
+
+/// Whether a text whose first bytes are no JSON continues as JSON that is not kept on lines: pretty-printed, or on one
+/// line that is longer than any other format has.
+fn is_json_with_damaged_start(text: &[u8]) -> bool {
+    let Some(feed) = memchr::memchr(b'\n', text) else {
+        return text.len() >= LOOK && memchr::memmem::find(&text[..LOOKED_AT], b"},{\"").is_some();
+    };
+    let lines = text[feed + 1..].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let lines = lines.filter(|line| !line.is_empty()).take(PRETTY_LINES);
+    let is_part = |line: &[u8]| match line {
+        [b'{' | b'}' | b'[' | b']', rest @ ..] => matches!(rest, b"" | b"," | b"}" | b"]" | b"}," | b"],"),
+        [b'"', ..] if line.ends_with(b"\"") || line.ends_with(b"\",") => !line.contains(&b'\\'),
+        _ => begins_with_key(line),
+    };
+    let (parts, others): (Vec<&[u8]>, Vec<&[u8]>) = lines.partition(|line| is_part(line));
+    parts.len() > PRETTY_LEAST * others.len().max(1)
 }
 
 /// Whether lines may come in different blocks: no part of a line on one side and the rest on the other, no request

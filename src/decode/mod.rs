@@ -16,5 +16,5 @@ mod unescape;
 
 pub use decoder::{Decoder, Found, SourceFacts};
 pub use envelope::Envelope;
-pub use outcome::{Foreign, Layers, Outcome};
+pub use outcome::{Extent, Foreign, Layers, Outcome};
 pub use skip::SkipReason;

@@ -31,8 +31,17 @@ pub enum Outcome<'a> {
     },
     /// Whole, but of another log, or the rest of a record that was counted already.
     Foreign(Foreign),
-    /// Lost, and why.
-    Skip(SkipReason),
+    /// Lost: why, and where in the record.
+    Skip(SkipReason, Extent),
+}
+
+/// Where in a record a text is that could not be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Offset of its first byte from the start of the record.
+    pub offset: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
 }
 
 /// Kinds of entries that are no audit events and no damage.

@@ -10,6 +10,7 @@ pub struct Parts {
 #[derive(Debug, Default)]
 struct Open {
     text: Vec<u8>,
+    length: usize,
     count: u64,
     too_long: bool,
 }
@@ -17,6 +18,8 @@ struct Open {
 /// A line that came in parts.
 #[derive(Debug, Default)]
 pub struct Whole {
+    /// How long the parts are together, in bytes.
+    pub length: usize,
     /// The parts before the last one, put together; empty if they were longer than the cap.
     pub text: Vec<u8>,
     /// How many parts there were before the last one.
@@ -30,6 +33,7 @@ impl Parts {
     pub fn add(&mut self, stream: usize, text: &[u8], cap: usize) {
         let open = &mut self.open[stream];
         open.count += 1;
+        open.length += text.len();
         if open.text.len() + text.len() > cap {
             open.too_long = true;
             open.text = Vec::new();
@@ -49,8 +53,8 @@ impl Parts {
     pub fn take(&mut self, stream: usize) -> Option<Whole> {
         let open = &mut self.open[stream];
         (open.count > 0).then(|| {
-            let Open { text, count, too_long } = std::mem::take(open);
-            Whole { text, count, too_long }
+            let Open { text, length, count, too_long } = std::mem::take(open);
+            Whole { length, text, count, too_long }
         })
     }
 }

@@ -43,6 +43,13 @@ impl SkipReason {
         Self::OtherFormat,
     ];
 
+    /// Whether bytes are lost for this reason that may have held an event: not those of blank lines, of other JSON, and
+    /// of formats that the user excludes.
+    #[must_use]
+    pub fn is_unread(self) -> bool {
+        !matches!(self, Self::Blank | Self::NotAnEvent | Self::OtherFormat)
+    }
+
     /// The reason's name in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {

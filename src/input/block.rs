@@ -21,9 +21,8 @@ pub struct Block {
     pub spans: Vec<Span>,
     /// Lines that end in this block, those of records that were too long too.
     pub lines: u64,
-    /// Numbers of the first lines of records before this block that were longer than the cap and so are not in any
-    /// block.
-    pub too_long: Vec<u64>,
+    /// Records before this block that were longer than the cap and so are not in any block.
+    pub too_long: Vec<TooLong>,
     /// The stream ends here because it is damaged: at this line.
     pub damage: Option<(Damage, u64)>,
 }
@@ -42,6 +41,19 @@ impl Block {
         });
         lines.chain(spans)
     }
+}
+
+/// A record that was longer than the cap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLong {
+    /// Number of its first line, from 1.
+    pub line: u64,
+    /// Its offset in the decompressed stream.
+    pub offset: u64,
+    /// Its length in bytes, with its line feed if it is a line.
+    pub bytes: u64,
+    /// How many bytes were read for it: white space before it too.
+    pub read: u64,
 }
 
 /// A place in the input.

@@ -5,7 +5,7 @@
 
 use std::io::{ErrorKind, Read};
 
-use super::block::{Block, Damage, yaml_spans};
+use super::block::{Block, Damage, TooLong, yaml_spans};
 use super::filling::Filling;
 use super::framing::{Framing, count_feeds, count_lines, note_lines};
 use super::json::JsonScanner;
@@ -186,7 +186,8 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
     /// Forgets a record of which the start has been read, and goes on with what follows it.
     fn pass_over(&mut self, filling: &mut Filling<'_>, block: &mut Block) {
         let json = matches!(self.framing, Some(Framing::Json));
-        block.too_long.push(if json { self.json.start_line() } else { self.next_line });
+        let (line, start) = if json { self.json.start() } else { (self.next_line, 0) };
+        let (from, offset) = (self.offset, self.offset + start as u64);
         loop {
             let bytes = filling.bytes();
             let end = match self.framing {
@@ -214,6 +215,8 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
             }
             filling.drop_front(gone);
             if end.is_some() || self.ended {
+                let (bytes, read) = (self.offset - offset, self.offset - from);
+                block.too_long.push(TooLong { line, offset, bytes, read });
                 return;
             }
             self.read_more(filling, block);
@@ -260,7 +263,7 @@ mod tests {
         let mut block = Block::default();
         let (mut lines, mut too_long) = (Vec::new(), Vec::new());
         while cutter.fill(&mut block) {
-            too_long.append(&mut block.too_long);
+            too_long.extend(block.too_long.iter().map(|long| long.line));
             let (mut number, mut offset) = (block.first_line, block.offset);
             for line in block.bytes.split_inclusive(|b| *b == b'\n') {
                 lines.push((number, offset, line.to_vec()));
@@ -313,7 +316,7 @@ mod tests {
         let mut used = Block {
             bytes: vec![b'\n'; 200 << 10],
             feeds: vec![1, 2],
-            too_long: vec![7],
+            too_long: vec![TooLong { line: 7, offset: 0, bytes: 1, read: 1 }],
             lines: 9,
             damage: Some((Damage::Corrupt, 1)),
             ..Block::default()
@@ -361,7 +364,9 @@ mod tests {
                 too_long.append(&mut block.too_long);
                 found.extend(block.records().map(|record| (record.line, record.offset, record.bytes.len())));
             }
-            assert_eq!((too_long, found), (vec![1], vec![(2, at, 7)]), "{step}");
+            let bytes = long.len() as u64;
+            assert_eq!(too_long, [TooLong { line: 1, offset: 0, bytes, read: bytes }], "{step}");
+            assert_eq!(found, [(2, at, 7)], "{step}");
         }
     }
 

@@ -2,7 +2,7 @@
 //! without a line feed, or the elements of an array of any length.
 //!
 //! Only the structure is followed, so that each byte is looked at once. Damage ends a record where the structure
-//! becomes impossible: what follows a torn document is found again at the next line or document.
+//! becomes impossible: the next record begins at the next line, document or element.
 
 use super::framing::{Part, Span};
 
@@ -25,7 +25,7 @@ enum State {
     Structure,
     /// In a string of a record.
     String,
-    /// In what is no JSON, up to the end of the line or to a document that begins behind another's end.
+    /// In what is no JSON, up to the end of the line or to a document or element that begins behind another's end.
     Garbage,
 }
 
@@ -215,14 +215,22 @@ impl JsonScanner {
                 self.at = at;
                 self.end(at);
             }
-            Some(at) => match bytes.get(at + 1) {
-                None if !ended => self.at = at,
-                Some(b'"') if at > self.start && bytes[at - 1] == b'}' => {
-                    self.at = at;
-                    self.end(at);
+            Some(at) => {
+                // Python writes `[{"a": 1}, {"b": 2}]`.
+                let behind = &bytes[at + 1..];
+                let spaces = behind.iter().take(SPACES).take_while(|byte| **byte == b' ').count();
+                match behind.get(spaces) {
+                    None if !ended => self.at = at,
+                    Some(next) => match start_after(&bytes[self.start..at], *next) {
+                        Some(start) => {
+                            self.at = self.start + start;
+                            self.end(self.at);
+                        }
+                        None => self.at = at + 1,
+                    },
+                    None => self.at = at + 1,
                 }
-                _ => self.at = at + 1,
-            },
+            }
         }
     }
 
@@ -279,10 +287,38 @@ impl JsonScanner {
         self.start = self.start.saturating_sub(bytes);
     }
 
-    /// The line on which the record at hand began.
+    /// The line on which the last record began, and where in the bytes.
     #[must_use]
-    pub fn start_line(&self) -> u64 {
-        self.start_line
+    pub fn start(&self) -> (u64, usize) {
+        (self.start_line, self.start)
+    }
+}
+
+/// How many spaces may be between two tokens where an element is looked for.
+const SPACES: usize = 4;
+
+/// Where in damaged text that ends before a brace a document or an element begins, whose next byte behind the brace is
+/// known: at the brace, or for a string that holds JSON at the quote before it.
+fn start_after(text: &[u8], next: u8) -> Option<usize> {
+    let is_separated = |text: &[u8], end: &[u8]| {
+        let trim = |text: &'_ [u8]| {
+            let spaces = text.iter().rev().take(SPACES).take_while(|byte| **byte == b' ').count();
+            text.len() - spaces
+        };
+        let text = &text[..trim(text)];
+        // The byte between two elements may be the damaged one.
+        let other = &text[..text.len().saturating_sub(1)];
+        text.ends_with(end) && end.len() == 1 || other[..trim(other)].ends_with(end)
+    };
+    // A damaged byte between two records.
+    let is_between = text.len() <= 2;
+    match next {
+        b'"' | b'}' if is_between || is_separated(text, b"}") => Some(text.len()),
+        b'\\' => {
+            let text = text.strip_suffix(b"\"")?;
+            (is_between || is_separated(text, b"}\"")).then_some(text.len())
+        }
+        _ => None,
     }
 }
 

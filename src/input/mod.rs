@@ -11,7 +11,7 @@ mod identical;
 pub mod json;
 mod open;
 
-pub use block::{Block, Damage, Place};
+pub use block::{Block, Damage, Place, TooLong};
 pub use cut::Cutter;
 pub use discover::{InputError, Source, Sources, can_be_read_again};
 pub use feed::Feed;

@@ -19,11 +19,26 @@ pub struct SkipAt {
     pub line: u64,
 }
 
+/// Bytes in a row that could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UnreadAt {
+    /// Index of the source.
+    pub source: u32,
+    /// Offset of the first in the decompressed stream.
+    pub offset: u64,
+    /// Number of the line on which its record begins, from 1.
+    pub line: u64,
+    /// How many.
+    pub bytes: u64,
+}
+
 /// The sums of what was read. Each entry of each record is an event, foreign or skipped.
 #[derive(Debug, Clone, Default)]
 pub struct InputCounts {
-    /// Bytes after decompression, without records that were too long.
+    /// Bytes after decompression.
     pub bytes: u64,
+    /// Bytes that could not be read, and the first places of such.
+    pub unread: (u64, BTreeSet<UnreadAt>),
     /// Lines.
     pub lines: u64,
     /// Events, by stage: RequestReceived, ResponseStarted, ResponseComplete, Panic. Requests of an access log are
@@ -72,8 +87,10 @@ pub struct InputCounts {
 /// What one source held.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceCounts {
-    /// Bytes after decompression, without records that were too long.
+    /// Bytes after decompression.
     pub bytes: u64,
+    /// Bytes that could not be read.
+    pub unread: u64,
     /// Lines.
     pub lines: u64,
     /// Events; requests of an access log are among them.
@@ -114,6 +131,13 @@ impl SourceCounts {
         keep(places, at);
     }
 
+    /// Counts bytes that could not be read.
+    pub fn unread(&mut self, at: UnreadAt, totals: &mut InputCounts) {
+        self.unread += at.bytes;
+        totals.unread.0 += at.bytes;
+        keep(&mut totals.unread.1, at);
+    }
+
     /// Entries of all records: events, foreign and skipped ones.
     #[must_use]
     pub fn records(&self) -> u64 {
@@ -124,6 +148,7 @@ impl SourceCounts {
 impl Merge for SourceCounts {
     fn merge(&mut self, other: Self) {
         self.bytes += other.bytes;
+        self.unread += other.unread;
         self.lines += other.lines;
         self.events += other.events;
         self.access_lines += other.access_lines;
@@ -177,7 +202,7 @@ pub fn widened(span: Option<(i64, i64)>, micros: i64) -> Option<(i64, i64)> {
     Some(span.map_or((micros, micros), |(first, last)| (first.min(micros), last.max(micros))))
 }
 
-fn keep(places: &mut BTreeSet<SkipAt>, at: SkipAt) {
+fn keep<T: Ord>(places: &mut BTreeSet<T>, at: T) {
     if places.len() < KEPT_PLACES || places.last().is_some_and(|last| at < *last) {
         places.insert(at);
         if places.len() > KEPT_PLACES {
@@ -189,6 +214,10 @@ fn keep(places: &mut BTreeSet<SkipAt>, at: SkipAt) {
 impl Merge for InputCounts {
     fn merge(&mut self, other: Self) {
         self.bytes += other.bytes;
+        self.unread.0 += other.unread.0;
+        for at in other.unread.1 {
+            keep(&mut self.unread.1, at);
+        }
         self.lines += other.lines;
         for (own, other) in self.events.iter_mut().zip(other.events) {
             *own += other;

@@ -12,12 +12,12 @@ use super::Settings;
 use crate::classify::{Classifier, Fingerprints, Request, request_hash};
 use crate::decode::etcd::EtcdLine;
 use crate::decode::on_demand::{Answered, Arrivals};
-use crate::decode::{Decoder, Envelope, Foreign, Layers, Outcome, SkipReason};
+use crate::decode::{Decoder, Envelope, Extent, Foreign, Layers, Outcome, SkipReason};
 use crate::input::{Block, Place, Record, Source};
 use crate::k8s::{Event, Stage};
 use crate::ledger::{
     Additions, Counter, Dedup, EtcdLines, Index, Ledger, Merge, RequestResult, Seen, ServerTimeline,
-    SharedLedger, SkipAt, SourceCounts, Waiting,
+    SharedLedger, SkipAt, SourceCounts, UnreadAt, Waiting,
 };
 
 /// What is done with what is read.
@@ -210,8 +210,10 @@ impl Counting<'_> {
         self.source.bytes += block.bytes.len() as u64;
         self.source.lines += block.lines;
         self.source.framing = block.framing.as_str();
-        for line in &block.too_long {
-            self.skip(SkipReason::TooLong, Place { source: block.source, offset: block.offset, line: *line });
+        for long in &block.too_long {
+            let place = Place { source: block.source, offset: long.offset, line: long.line };
+            self.source.bytes += long.read;
+            self.skip(SkipReason::TooLong, Extent { bytes: long.bytes, ..Extent::default() }, place);
         }
         if let Some(damage) = block.damage.filter(|_| self.is_count()) {
             self.counted.ledger.input.damaged.insert(block.source, damage);
@@ -248,14 +250,20 @@ impl Counting<'_> {
                     self.source.foreign(kind, &mut self.counted.ledger.input);
                 }
             }
-            Outcome::Skip(reason) => self.skip(reason, place),
+            Outcome::Skip(reason, extent) => self.skip(reason, extent, place),
         }
     }
 
-    fn skip(&mut self, reason: SkipReason, place: Place) {
-        if self.is_count() {
-            let at = SkipAt { source: place.source, line: place.line };
-            self.source.skip(reason, at, &mut self.counted.ledger.input);
+    fn skip(&mut self, reason: SkipReason, extent: Extent, place: Place) {
+        if !self.is_count() {
+            return;
+        }
+        let (source, line) = (place.source, place.line);
+        let input = &mut self.counted.ledger.input;
+        self.source.skip(reason, SkipAt { source, line }, input);
+        if reason.is_unread() && extent.bytes > 0 {
+            let offset = place.offset + extent.offset;
+            self.source.unread(UnreadAt { source, offset, line, bytes: extent.bytes }, input);
         }
     }
 
@@ -354,7 +362,7 @@ fn date(request: &mut Request<'_>, shared: &Shared<'_>, ledger: &mut Ledger) {
 /// What the lines of other programs are that stand in etcd's log.
 fn beside_etcd(outcome: Outcome<'_>) -> Outcome<'_> {
     match outcome {
-        Outcome::Event(_) | Outcome::Skip(SkipReason::NotAnEvent) => Outcome::Foreign(Foreign::Json),
+        Outcome::Event(_) | Outcome::Skip(SkipReason::NotAnEvent, _) => Outcome::Foreign(Foreign::Json),
         Outcome::Access { .. } | Outcome::Trace(_) => Outcome::Foreign(Foreign::Klog),
         outcome => outcome,
     }

@@ -81,6 +81,10 @@ fn lost(input: &Input, line: Line<'_>) {
         });
         line("", &format!("skipped: {}{at}", by_name(&input.skipped)));
     }
+    if let Some(at) = input.unread_at.first() {
+        let place = format!("{}:{}, byte {}", escaped(&at.file), at.line, count(at.offset));
+        line("", &format!("{} could not be read; the first at {place}", counted(input.unread_bytes, "byte")));
+    }
     if !input.foreign.is_empty() {
         line("", &format!("of other logs, or parts of a line: {}", by_name(&input.foreign)));
     }

@@ -33,6 +33,18 @@ pub(super) fn input(counts: &InputCounts, context: &Context<'_>, sums: &Sums) ->
     v1::Input {
         files: sources.list.len() as u64,
         bytes: counts.bytes,
+        unread_bytes: counts.unread.0,
+        unread_at: counts
+            .unread
+            .1
+            .iter()
+            .map(|at| v1::UnreadAt {
+                file: file(at.source),
+                line: at.line,
+                offset: at.offset,
+                bytes: at.bytes,
+            })
+            .collect(),
         lines: counts.lines,
         records: counts.records(),
         events: counts.all_events(),
@@ -121,6 +133,7 @@ fn source(file: String, counts: &SourceCounts) -> v1::SourceInput {
         framing: counts.framing.to_owned(),
         formats: counts.forms.iter().map(|(layers, events)| (layers.to_string(), *events)).collect(),
         bytes: counts.bytes,
+        unread_bytes: counts.unread,
         lines: counts.lines,
         records: counts.records(),
         events: counts.events,

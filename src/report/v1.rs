@@ -29,7 +29,9 @@ pub use finding::{
     Evidence, Finding, FindingCounts, Named, Path, Permission, Policy, Rival, RuleInfo, RuleRef, Stats,
     Suppressed, SuppressionInfo, Who,
 };
-pub use input::{Copy, Damaged, Input, NotRead, NotReadFile, SkippedAt, SourceInput, WithoutEvents};
+pub use input::{
+    Copy, Damaged, Input, NotRead, NotReadFile, SkippedAt, SourceInput, UnreadAt, WithoutEvents,
+};
 pub use load::Load;
 pub use pattern::{
     AllFollowed, Chains, Followed, Herd, Herds, Informers, Instance, Pattern, Poller, Polling, Relists,

@@ -110,12 +110,13 @@ fn told(outcome: &Outcome<'_>) -> String {
         Outcome::Event(event) => {
             told.replace(&format!(", asked_as_written: {:?}", event.asked_as_written), "")
         }
+        Outcome::Skip(reason, _) => skip(*reason),
         _ => told,
     }
 }
 
 fn skip(reason: SkipReason) -> String {
-    format!("{:?}", Outcome::Skip(reason))
+    format!("{reason:?}")
 }
 
 fn sorted(mut entries: Vec<Entry>) -> Vec<Entry> {

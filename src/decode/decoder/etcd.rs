@@ -25,13 +25,13 @@ impl Decoder {
     /// Hands over a line of etcd's log; false if the text is none, or has an envelope.
     pub(super) fn etcd(text: &str, at: At<'_>, out: Out<'_>) -> bool {
         if let Some(found) = etcd::read(text) {
-            etcd_line(found, at, out);
+            etcd_line(found, text, at, out);
             return true;
         }
         // A date behind an instant would be taken for a name.
         match prefix::after_instant(text).and_then(|(time, rest)| Some((time, etcd::read(rest)?))) {
             Some((time, found)) if at.layers.len() < Layers::MAX => {
-                etcd_line(found, at.within(Envelope::CloudwatchExport, Some(time)), out);
+                etcd_line(found, text, at.within(Envelope::CloudwatchExport, Some(time)), out);
                 true
             }
             _ => false,
@@ -44,12 +44,12 @@ impl Decoder {
         let (mut is_found, mut lost) = (false, None);
         self.text(text, at, &mut |outcome, layers| match outcome {
             Outcome::Foreign(Foreign::Json | Foreign::Text | Foreign::Klog)
-            | Outcome::Skip(SkipReason::NotJson | SkipReason::NotAnEvent | SkipReason::WrongType)
+            | Outcome::Skip(SkipReason::NotJson | SkipReason::NotAnEvent | SkipReason::WrongType, _)
                 if lost.is_none() && !is_found =>
             {
                 lost = Some((
                     match outcome {
-                        Outcome::Skip(reason) => reason,
+                        Outcome::Skip(reason, _) => reason,
                         _ if text.starts_with('{') => SkipReason::WrongType,
                         _ => SkipReason::NotJson,
                     },
@@ -64,18 +64,18 @@ impl Decoder {
         let Some((reason, layers)) = lost else { return };
         match inner(text) {
             Some(inner) if !is_found => match etcd::read(&inner) {
-                Some(found) => etcd_line(found, at, out),
-                None => out(Outcome::Skip(reason), layers),
+                Some(found) => etcd_line(found, text, at, out),
+                None => At { layers, ..at }.skip(reason, text, out),
             },
-            _ => out(Outcome::Skip(reason), layers),
+            _ => At { layers, ..at }.skip(reason, text, out),
         }
     }
 
     /// A line that no envelope is known of. Shells and wrappers write into the same file.
     pub(super) fn etcd_or_text(text: &str, at: At<'_>, out: Out<'_>) {
         match etcd::find(text) {
-            Some(found) => etcd_line(found, at, out),
-            None if is_end_of_json(text) => out(Outcome::Skip(SkipReason::NotJson), at.layers),
+            Some(found) => etcd_line(found, text, at, out),
+            None if is_end_of_json(text) => at.skip(SkipReason::NotJson, text, out),
             None => out(Outcome::Foreign(Foreign::Text), at.layers),
         }
     }
@@ -112,7 +112,7 @@ fn inner_of(value: &Value, is_line: &dyn Fn(&str) -> bool) -> Option<String> {
     }
 }
 
-fn etcd_line(found: Found<'_>, at: At<'_>, out: Out<'_>) {
+fn etcd_line(found: Found<'_>, text: &str, at: At<'_>, out: Out<'_>) {
     match found {
         Ok(line) => {
             let clock = match (line.clock, at.clock) {
@@ -124,6 +124,6 @@ fn etcd_line(found: Found<'_>, at: At<'_>, out: Out<'_>) {
             let is_zoneless = wrapper.is_none() && matches!(clock, Clock::Klog(_) | Clock::Dated(..));
             out(Outcome::Etcd { line: &line, written: clock.resolve(&context), is_zoneless }, at.layers);
         }
-        Err(reason) => out(Outcome::Skip(reason), at.layers),
+        Err(reason) => at.skip(reason, text, out),
     }
 }

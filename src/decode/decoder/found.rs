@@ -46,9 +46,9 @@ impl Decoder {
         out: &mut dyn FnMut(&Record<'r>, Outcome<'_>, Layers),
     ) {
         let only = self.only;
-        let at = At { layers: Layers::default(), time: None, clock: None, facts };
         for Found { record, text, fields } in &mut *found {
             let out: Out<'_> = &mut |outcome, layers| out(record, checked(only, outcome, layers), layers);
+            let at = At::of(record.bytes, Layers::default(), facts);
             if !self.event_of(Some(fields), text, at, out) {
                 self.opened(text, at, out);
             }

@@ -3,10 +3,14 @@
 use super::{At, Decoder, Out, is_headless};
 use crate::decode::envelope::{Envelope, syslog};
 use crate::decode::klog::{self, ClockContext};
-use crate::decode::outcome::{Foreign, Layers, Outcome};
+use crate::decode::on_demand::START;
+use crate::decode::outcome::{Extent, Foreign, Layers, Outcome};
 use crate::decode::outer::instant_micros;
 use crate::decode::prefix::{self, Prefixed};
 use crate::decode::skip::SkipReason;
+
+/// How much of a part is looked at for a header of klog, in bytes: time, thread, file and line.
+const LONGEST_HEADER: usize = 200;
 
 impl Decoder {
     /// Text that is no JSON.
@@ -26,8 +30,7 @@ impl Decoder {
                 Some(Prefixed::Cri(line)) => {
                     let at = at.within(Envelope::Cri, line.text.time);
                     if line.goes_on {
-                        self.parts_at[line.stream] = at.layers;
-                        return self.parts.add(line.stream, line.text.rest.as_bytes(), self.max_record);
+                        return self.part(line.stream, line.text.rest.as_bytes(), at, out);
                     }
                     if self.parts.is_open(line.stream) {
                         return self.last_part(line.stream, line.text.rest.as_bytes(), at, out);
@@ -43,16 +46,17 @@ impl Decoder {
         if self.of_etcd {
             return Self::etcd_or_text(trimmed, at, out);
         }
-        let outcome = if syslog::is_banner(trimmed) {
-            Outcome::Foreign(Foreign::Control)
+        if syslog::is_banner(trimmed) {
+            out(Outcome::Foreign(Foreign::Control), at.layers);
         } else if at.is_shared() && !is_end_of_json(trimmed) {
-            Outcome::Foreign(Foreign::Text)
+            if !self.salvage_elements(trimmed, at, out) {
+                out(Outcome::Foreign(Foreign::Text), at.layers);
+            }
         } else if serde_json::from_str::<serde::de::IgnoredAny>(trimmed).is_ok() {
-            Outcome::Skip(SkipReason::NotAnEvent)
+            at.skip(SkipReason::NotAnEvent, text, out);
         } else {
-            Outcome::Skip(SkipReason::NotJson)
-        };
-        out(outcome, at.layers);
+            self.salvage(trimmed, SkipReason::NotJson, at, out);
+        }
     }
 
     pub(super) fn klog(line: &klog::KlogLine<'_>, form: Envelope, at: At<'_>, out: Out<'_>) {
@@ -78,25 +82,49 @@ impl Decoder {
         } else if at.layers.len() < Layers::MAX {
             self.string(text, at.within(Envelope::Collector, None), out);
         } else {
-            out(Outcome::Skip(SkipReason::TooDeep), at.layers);
+            at.skip(SkipReason::TooDeep, text, out);
         }
     }
 
-    /// A line, with what came of it in parts before.
+    /// Keeps a part of a line that another goes on.
+    pub(super) fn part(&mut self, stream: usize, part: &[u8], at: At<'_>, out: Out<'_>) {
+        if is_start(part) {
+            self.give_up(stream, out);
+        }
+        self.parts_at[stream] = at.layers;
+        self.parts.add(stream, part, self.max_record);
+    }
+
+    /// A line, with what came of it in parts before. Where those belong to a line whose end is lost, this one is whole.
     pub(super) fn last_part(&mut self, stream: usize, part: &[u8], at: At<'_>, out: Out<'_>) {
+        if is_start(part) {
+            self.give_up(stream, out);
+        }
         let mut whole = self.parts.take(stream).unwrap_or_default();
         for _ in 0..whole.count {
             out(Outcome::Foreign(Foreign::Part), at.layers);
         }
         if whole.too_long {
-            return out(Outcome::Skip(SkipReason::TooLong), at.layers);
+            let extent = Extent { bytes: (whole.length + part.len()) as u64, ..Extent::default() };
+            return out(Outcome::Skip(SkipReason::TooLong, extent), at.layers);
         }
         whole.text.extend_from_slice(part);
+        let at = if whole.count > 0 { at.joined() } else { at };
         match String::from_utf8(whole.text) {
             Ok(text) => self.nested(&text, at, out),
-            Err(_) => out(Outcome::Skip(SkipReason::NotUtf8), at.layers),
+            Err(error) => {
+                let text = String::from_utf8_lossy(error.as_bytes());
+                self.salvage(&text, SkipReason::NotUtf8, at, out);
+            }
         }
     }
+}
+
+/// Whether a part can't go on with another: a line of klog or an event begins there.
+fn is_start(part: &[u8]) -> bool {
+    part.starts_with(START)
+        || matches!(part.first(), Some(b'I' | b'W' | b'E' | b'F'))
+            && std::str::from_utf8(&part[..part.len().min(LONGEST_HEADER)]).is_ok_and(klog::is_klog)
 }
 
 /// Whether a text is an object that lost its start.

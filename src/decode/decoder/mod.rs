@@ -5,6 +5,7 @@ mod etcd;
 mod found;
 mod line;
 mod object;
+pub(super) mod salvage;
 
 pub use found::Found;
 
@@ -12,7 +13,7 @@ use super::carry::Carry;
 use super::envelope::{Envelope, cri, yaml};
 use super::klog::KlogTime;
 use super::on_demand::RecentClients;
-use super::outcome::{Foreign, Layers, Outcome};
+use super::outcome::{Extent, Foreign, Layers, Outcome};
 use super::parts::Parts;
 use super::skip::SkipReason;
 use crate::input::{Part, Record};
@@ -58,6 +59,8 @@ pub struct Decoder {
     /// By output stream: where the last part stood.
     parts_at: [Layers; 2],
     carry: Carry,
+    /// Whole pieces of a damaged text are looked for: not in each of them again.
+    is_salvaging: bool,
 }
 
 /// Where in a record a text stands.
@@ -69,9 +72,50 @@ struct At<'t> {
     /// The instant in the head of syslog, without year and zone; looked for in etcd's log only, as klog has its own.
     clock: Option<KlogTime>,
     facts: SourceFacts,
+    /// The record, if the text is a part of it or comes from a string in it.
+    record: &'t [u8],
+    /// The outermost string that the text comes from.
+    string: Option<Extent>,
 }
 
 impl<'t> At<'t> {
+    fn of(record: &'t [u8], layers: Layers, facts: SourceFacts) -> Self {
+        Self { layers, time: None, clock: None, facts, record, string: None }
+    }
+
+    /// Inside of a string, which may be in another string.
+    fn within_string(self, raw: &str) -> Self {
+        Self { string: self.string.or_else(|| Some(self.extent(raw))), ..self }
+    }
+
+    /// Of a text that was put together from several records.
+    fn joined(self) -> Self {
+        Self { record: &[], string: None, ..self }
+    }
+
+    /// Where a text is in the record.
+    fn extent(&self, text: &str) -> Extent {
+        if let Some(string) = self.string {
+            return string;
+        }
+        let offset = text.as_ptr().addr().wrapping_sub(self.record.as_ptr().addr());
+        // A copy, with bytes replaced, is elsewhere.
+        let offset = if offset < self.record.len() { offset as u64 } else { 0 };
+        Extent { offset, bytes: text.len() as u64 }
+    }
+
+    /// Hands over that so many bytes of a string are lost.
+    fn skip_some(&self, reason: SkipReason, bytes: usize, out: Out<'_>) {
+        let extent = self.extent("");
+        let bytes = extent.bytes.min(bytes as u64);
+        out(Outcome::Skip(reason, Extent { bytes, ..extent }), self.layers);
+    }
+
+    /// Hands over that a text is lost.
+    fn skip(&self, reason: SkipReason, text: &str, out: Out<'_>) {
+        out(Outcome::Skip(reason, self.extent(text)), self.layers);
+    }
+
     fn within(self, envelope: Envelope, time: Option<&'t str>) -> Self {
         Self { layers: self.layers.with(envelope), time: time.or(self.time), ..self }
     }
@@ -130,7 +174,7 @@ impl Decoder {
             Part::Element => Layers::default().with(Envelope::JsonArray),
             Part::Yaml => Layers::default().with(Envelope::Yaml),
         };
-        let at = At { layers, time: None, clock: None, facts };
+        let at = At::of(record.bytes, layers, facts);
         let bytes = trim_end(record.bytes);
         // Checked once for the whole record, and faster than serde_json does it string by string.
         if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
@@ -143,8 +187,7 @@ impl Decoder {
             // A runtime cuts lines at a number of bytes, perhaps in the middle of a letter.
             let at = at.within(Envelope::Cri, None);
             if goes_on {
-                self.parts_at[stream] = at.layers;
-                self.parts.add(stream, part, self.max_record);
+                self.part(stream, part, at, out);
             } else {
                 self.last_part(stream, part, at, out);
             }
@@ -156,8 +199,8 @@ impl Decoder {
             let outcome = checked(only, outcome, layers);
             replaced |= matches!(outcome, Outcome::Event(_) | Outcome::Access { .. } | Outcome::Etcd { .. });
             let outcome = match outcome {
-                Outcome::Skip(reason) if reason != SkipReason::OtherFormat => {
-                    Outcome::Skip(SkipReason::NotUtf8)
+                Outcome::Skip(reason, at) if reason != SkipReason::OtherFormat => {
+                    Outcome::Skip(SkipReason::NotUtf8, at)
                 }
                 whole => whole,
             };
@@ -182,7 +225,8 @@ impl Decoder {
             for _ in 1..whole.count {
                 out(Outcome::Foreign(Foreign::Part), layers);
             }
-            out(Outcome::Skip(SkipReason::Truncated), layers);
+            let at = Extent { bytes: whole.length as u64, ..Extent::default() };
+            out(Outcome::Skip(SkipReason::Truncated, at), layers);
         }
     }
 
@@ -190,7 +234,7 @@ impl Decoder {
         if part == Part::Yaml {
             match yaml::to_json(text) {
                 Some(json) => self.text(&json, at, out),
-                None => out(Outcome::Skip(SkipReason::NotYaml), at.layers),
+                None => self.salvage_yaml(text, at, out),
             }
         } else if self.of_etcd && crate::decode::etcd::warns(text) {
             self.warning(text, at, out);
@@ -212,7 +256,7 @@ impl Decoder {
         match trimmed.as_bytes().first() {
             // An empty line of a value that goes over several.
             None if text.starts_with('\t') => out(Outcome::Foreign(Foreign::Part), at.layers),
-            None => out(Outcome::Skip(SkipReason::Blank), at.layers),
+            None => at.skip(SkipReason::Blank, text, out),
             Some(b'{') => self.object(trimmed, at, out),
             Some(b'"') if at.layers.len() < Layers::MAX && !is_headless(trimmed) => {
                 self.string(trimmed.trim_end(), at, out);
@@ -226,7 +270,11 @@ impl Decoder {
 /// What is not of all the forms that the user names is skipped.
 fn checked(only: Option<Layers>, outcome: Outcome<'_>, layers: Layers) -> Outcome<'_> {
     let other = only.is_some_and(|only| !only.iter().all(|envelope| layers.contains(envelope)));
-    if other && !is_no_form(&outcome) { Outcome::Skip(SkipReason::OtherFormat) } else { outcome }
+    if other && !is_no_form(&outcome) {
+        Outcome::Skip(SkipReason::OtherFormat, Extent::default())
+    } else {
+        outcome
+    }
 }
 
 /// Why an object ends in its middle.
@@ -240,7 +288,7 @@ fn cut_reason(text: &str, at: At<'_>) -> SkipReason {
 
 /// Whether an entry is of no form at all.
 fn is_no_form(outcome: &Outcome<'_>) -> bool {
-    matches!(outcome, Outcome::Skip(SkipReason::Blank) | Outcome::Foreign(Foreign::Part))
+    matches!(outcome, Outcome::Skip(SkipReason::Blank, _) | Outcome::Foreign(Foreign::Part))
 }
 
 /// Whether a text is no JSON string but an access line of a server with `--skip-headers`.

@@ -1,6 +1,6 @@
 //! JSON: objects that are events or envelopes, and the strings and arrays in them.
 
-use super::{At, Decoder, Out, cut_reason};
+use super::{At, Decoder, Out, cut_reason, salvage};
 use crate::decode::envelope::{
     Content, Envelope, Inner, audit, azure_parsed, azure_record, azure_records, azure_table,
     cloudwatch_subscription, collector, docker, event_list, firehose, gke, json, json_array, logs_insights,
@@ -40,9 +40,9 @@ impl Decoder {
         if was_wrapped && self.event(text, at, out) {
             self.wrapped[at.layers.len()] = false;
         } else if error.is_eof() {
-            out(Outcome::Skip(cut_reason(text, at)), at.layers);
+            self.salvage(text, cut_reason(text, at), at, out);
         } else if error.is_data() {
-            out(Outcome::Skip(SkipReason::WrongType), at.layers);
+            at.skip(SkipReason::WrongType, text, out);
         } else {
             self.several(text, at, out);
         }
@@ -89,7 +89,7 @@ impl Decoder {
 
     pub(super) fn envelope(&mut self, text: &str, outer: &Outer<'_>, at: At<'_>, out: Out<'_>) {
         if at.layers.len() >= Layers::MAX {
-            return out(Outcome::Skip(SkipReason::TooDeep), at.layers);
+            return at.skip(SkipReason::TooDeep, text, out);
         }
         if outer.klog_message.is_some()
             && let Some(line) = klog::read(text)
@@ -97,17 +97,7 @@ impl Decoder {
             return Self::klog(&line, Envelope::HttpLogJson, at, out);
         }
         let Some((envelope, content)) = open(text, outer, at.layers) else {
-            let looks_like_an_event = outer.audit_id.is_some() && outer.stage.is_some();
-            return out(
-                match (looks_like_an_event, at.is_shared()) {
-                    (true, _) if serde_json::from_str::<Event<'_>>(text).is_err() => {
-                        Outcome::Skip(SkipReason::WrongType)
-                    }
-                    (false, true) => Outcome::Foreign(Foreign::Json),
-                    _ => Outcome::Skip(SkipReason::NotAnEvent),
-                },
-                at.layers,
-            );
+            return self.unknown(text, outer, at, out);
         };
         self.wrapped[at.layers.len()] = true;
         let at = at.within(envelope, None);
@@ -117,7 +107,7 @@ impl Decoder {
             Content::Event(event) if audit::is_event(&event) || envelope == Envelope::Gke => {
                 out(Outcome::Event(&event), at.layers);
             }
-            Content::Event(_) => out(Outcome::Skip(SkipReason::NotAnEvent), at.layers),
+            Content::Event(_) => at.skip(SkipReason::NotAnEvent, text, out),
             Content::Values(values) if values.is_empty() => out(Outcome::Foreign(Foreign::Empty), at.layers),
             Content::Values(values) => values.into_iter().for_each(|inner| self.inner(inner, at, out)),
             Content::Elements(array, of) => {
@@ -127,6 +117,31 @@ impl Decoder {
                 }
             }
             Content::Line { inner, stream } => self.docker(inner, stream, at, out),
+        }
+    }
+
+    /// An object that is neither an event nor an envelope. If it is an envelope whose key is damaged, its elements are
+    /// whole.
+    fn unknown(&mut self, text: &str, outer: &Outer<'_>, at: At<'_>, out: Out<'_>) {
+        let record = otlp::record(text).map(|inner| (Envelope::Otlp, inner));
+        let element = record.or_else(|| Some((Envelope::LogsInsights, logs_insights::field(text)?)));
+        if let Some((envelope, inner)) = element {
+            return self.inner(inner, at.within(envelope, None), out);
+        }
+        let looks_like_an_event = outer.audit_id.is_some() && outer.stage.is_some();
+        match (looks_like_an_event, at.is_shared()) {
+            (true, _) if serde_json::from_str::<Event<'_>>(text).is_err() => {
+                at.skip(SkipReason::WrongType, text, out);
+            }
+            (true, _) => at.skip(SkipReason::NotAnEvent, text, out),
+            (false, is_shared) => {
+                let is_salvaged = self.salvage_elements(text, at, out);
+                match is_shared {
+                    _ if is_salvaged => {}
+                    true => out(Outcome::Foreign(Foreign::Json), at.layers),
+                    false => at.skip(SkipReason::NotAnEvent, text, out),
+                }
+            }
         }
     }
 
@@ -154,16 +169,18 @@ impl Decoder {
         then: impl FnOnce(&mut Self, &str, At<'_>, Out<'_>),
     ) {
         let depth = at.layers.len();
+        let at = at.within_string(raw);
         let mut buffer = std::mem::take(&mut self.buffers[depth]);
         buffer.clear();
         let body = raw.get(1..).unwrap_or_default();
         let end = unescape(body, &mut buffer);
-        match end.filter(|end| end + 1 == body.len()).and_then(|_| simdutf8::basic::from_utf8(&buffer).ok()) {
-            Some(text) => then(self, text, at, out),
-            None if end.is_none() && !body.ends_with('"') => {
-                out(Outcome::Skip(cut_reason(raw, at)), at.layers);
-            }
-            None => out(Outcome::Skip(SkipReason::NotJson), at.layers),
+        let whole = end.filter(|end| end + 1 == body.len());
+        if let Some(text) = whole.and_then(|_| simdutf8::basic::from_utf8(&buffer).ok()) {
+            then(self, text, at, out);
+        } else {
+            let is_cut = end.is_none() && !body.ends_with('"');
+            let reason = if is_cut { cut_reason(raw, at) } else { SkipReason::NotJson };
+            self.salvage_string(raw, reason, at, out);
         }
         self.buffers[depth] = buffer;
     }
@@ -172,8 +189,7 @@ impl Decoder {
         let at = At { time: inner.time, ..at };
         self.unescaped(inner.value.get(), at, out, |decoder, text, at, out| {
             if docker::goes_on(text) {
-                decoder.parts_at[stream] = at.layers;
-                decoder.parts.add(stream, text.as_bytes(), decoder.max_record);
+                decoder.part(stream, text.as_bytes(), at, out);
             } else if decoder.parts.is_open(stream) {
                 decoder.last_part(stream, text.as_bytes(), at, out);
             } else {
@@ -188,7 +204,7 @@ impl Decoder {
             Ok(0) => out(Outcome::Foreign(Foreign::Empty), at.layers),
             Ok(_) => {}
             Err(error) if error.is_eof() && trimmed[1..].starts_with(['{', '[', '"']) => {
-                out(Outcome::Skip(cut_reason(trimmed, at)), at.layers);
+                self.salvage(trimmed, cut_reason(trimmed, at), at, out);
             }
             Err(_) => self.line(text, trimmed, at, out),
         }
@@ -196,15 +212,17 @@ impl Decoder {
 
     /// Values behind each other on one line: lines that lost the line feed between them.
     pub(super) fn several(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
-        let mut any = false;
+        let mut end = 0;
         for value in json::values(text) {
             match value {
                 Ok(value) if value.get().len() < text.len() && at.layers.len() < Layers::MAX => {
-                    any = true;
+                    end = salvage::end_of(value.get(), text);
                     self.inner(Inner { value, time: None }, at, out);
                 }
-                Err(error) if any && error.is_eof() => out(Outcome::Skip(SkipReason::Truncated), at.layers),
-                _ => return out(Outcome::Skip(SkipReason::NotJson), at.layers),
+                Err(error) if end > 0 && error.is_eof() => {
+                    return self.salvage(&text[end..], SkipReason::Truncated, at, out);
+                }
+                _ => return self.salvage(&text[end..], SkipReason::NotJson, at, out),
             }
         }
     }

@@ -21,6 +21,13 @@ pub fn open<'a>(outer: &Outer<'a>) -> Option<Content<'a>> {
     Some(Content::Elements(rows, message))
 }
 
+/// The message in a field outside of a row.
+#[must_use]
+pub fn field(text: &str) -> Option<Inner<'_>> {
+    let Field { field, value } = serde_json::from_str(text).ok()?;
+    value.filter(|_| plain(field) == Some("@message")).map(Inner::bare)
+}
+
 fn fields(row: &RawValue) -> Option<Vec<Field<'_>>> {
     serde_json::from_str(row.get()).ok()
 }

@@ -8,8 +8,40 @@ pub fn to_json(document: &str) -> Option<String> {
     serde_json::to_string(&value).ok()
 }
 
-/// Whether a text is YAML of an audit log, by the first lines: keys of an event or of a cloud's log entry at their
-/// starts.
+/// The items of the outermost list in a document that is not read as a whole.
+#[must_use]
+pub fn items(document: &str) -> Vec<&str> {
+    let lines = || {
+        let mut offset = 0;
+        document.split_inclusive('\n').map(move |line| {
+            let at = offset;
+            offset += line.len();
+            (at, line, line.len() - line.trim_start_matches(' ').len())
+        })
+    };
+    let is_item = |line: &str| line.trim_start_matches(' ').starts_with("- ");
+    let Some(indent) = lines().filter(|(_, line, _)| is_item(line)).map(|(.., indent)| indent).min() else {
+        return Vec::new();
+    };
+    let (mut items, mut start) = (Vec::new(), None);
+    for (at, line, own) in lines() {
+        let is_end = own <= indent && !line.trim().is_empty();
+        if is_end && let Some(start) = start.take() {
+            items.push(&document[start..at]);
+        }
+        if is_end && own == indent && is_item(line) {
+            start = Some(at);
+        }
+    }
+    items.extend(start.map(|start| &document[start..]));
+    items
+}
+
+/// How many lines are looked at.
+const LINES: usize = 400;
+
+/// Whether a text is YAML of an audit log: nearly all of its first lines are YAML, and there are keys of an event or of
+/// a cloud's log entry at their starts.
 #[must_use]
 pub fn is_yaml(start: &str) -> bool {
     const KEYS: [&str; 9] = [
@@ -23,16 +55,22 @@ pub fn is_yaml(start: &str) -> bool {
         "items:",
         "logName:",
     ];
-    let mut lines =
-        start.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let is_key = |line: &str| {
+        let line = line.trim_start_matches(' ');
         let line = line.strip_prefix("- ").unwrap_or(line);
         KEYS.iter().any(|key| line.starts_with(key))
     };
-    let Some(first) = lines.next() else { return false };
-    // The first line is a mark, or a key without an indent.
-    let opens = first.starts_with("---") || first.starts_with("%YAML") || is_yaml_key(first);
-    opens && (is_key(first) || lines.take(400).any(is_key))
+    let is_text = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    let (mut keys, mut others, mut all) = (0_usize, 0_usize, 0_usize);
+    for line in start.lines().map(str::trim_end).filter(is_text).take(LINES) {
+        all += 1;
+        keys += usize::from(is_key(line));
+        // Marks, keys without an indent, and everything that is indented.
+        let is_yaml = line.starts_with(['-', ' ', '%']) || line == "..." || is_yaml_key(line);
+        others += usize::from(!is_yaml);
+    }
+    // One line may be damaged, and the last one cut.
+    keys > 0 && (others == 0 || others == 1 && all > 3 || others == 2 && all > 30)
 }
 
 fn is_yaml_key(line: &str) -> bool {

@@ -13,6 +13,10 @@ pub struct Input {
     pub files: u64,
     /// Bytes after decompression.
     pub bytes: u64,
+    /// Of the bytes, those that could not be read: damaged entries, and entries that are too long.
+    pub unread_bytes: u64,
+    /// The first few places of such bytes.
+    pub unread_at: Vec<UnreadAt>,
     /// Lines.
     pub lines: u64,
     /// Entries: one for each line, or where a source does not keep entries on lines, for each document; an envelope
@@ -84,6 +88,7 @@ pub struct SourceInput {
     /// Events by the form that they came in.
     pub formats: BTreeMap<String, u64>,
     pub bytes: u64,
+    pub unread_bytes: u64,
     pub lines: u64,
     pub records: u64,
     pub events: u64,
@@ -101,6 +106,20 @@ pub struct SkippedAt {
     pub file: String,
     /// From 1.
     pub line: u64,
+}
+
+/// Bytes in a row that could not be read.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UnreadAt {
+    /// The file.
+    pub file: String,
+    /// The line on which the damaged entry begins, from 1.
+    pub line: u64,
+    /// The offset of the first byte, after decompression.
+    pub offset: u64,
+    /// How many.
+    pub bytes: u64,
 }
 
 /// A stream that could not be read to its end.
