@@ -22,6 +22,7 @@ use same::{difference, json_without};
 
 const BEGIN: i64 = 1_782_892_800_000_000;
 const AGENT: &str = "system:serviceaccount:monitoring:agent";
+const CRASHER: (&str, &str) = ("system:serviceaccount:team-a:crasher", "crasher-6d4cf56db6-x2x8q");
 
 /// A log under construction.
 #[derive(Default)]
@@ -54,6 +55,18 @@ impl Log {
     fn list(&mut self, pod: &str, uri: &str, at: f64) {
         self.requests += 1;
         self.event((AGENT, pod), "ResponseComplete", "list", uri, 200, (at, at + 0.05));
+    }
+
+    /// A start of a process with two informers, which ends after so many seconds.
+    fn crash(&mut self, at: f64, lived: f64) {
+        for uri in ["/api/v1/configmaps", "/api/v1/endpoints"] {
+            self.requests += 1;
+            let list = format!("{uri}?limit=500&resourceVersion=0");
+            self.event(CRASHER, "ResponseComplete", "list", &list, 200, (at, at + 0.05));
+            self.requests += 1;
+            let watch = format!("{uri}?resourceVersion=9&watch=true");
+            self.event(CRASHER, "ResponseComplete", "watch", &watch, 200, (at + 0.1, at + lived));
+        }
     }
 
     fn watch(&mut self, pod: &str, uri: &str, at: f64, lived: Option<f64>) {
@@ -98,6 +111,9 @@ fn story() -> Log {
                 log.list(&name, &uri, 101.0 + f64::from(page));
             }
         }
+    }
+    for start in 0..6 {
+        log.crash(10.0 + f64::from(start) * 50.0, 20.0);
     }
     log
 }
@@ -159,7 +175,11 @@ fn the_story_is_told_as_it_was_made() {
     assert_eq!((chains.count, chains.pages, chains.longest_pages), (3, 15, 5));
     assert!(pattern(&report, "list", "secrets", "limit=10").polling.as_ref().is_none_or(|p| p.reads == 0));
     let followed = &report.followed.lists;
-    assert_eq!((followed.instances, followed.left_out, followed.one_of), (30, 0, 1));
+    assert_eq!((followed.instances, followed.left_out, followed.one_of), (31, 0, 1));
+    let crash = report.findings.iter().find(|finding| finding.rule.name.to_string() == "crash-loop");
+    let crash = crash.expect("a crash loop");
+    assert_eq!(crash.client.as_ref().map(ToString::to_string).as_deref(), Some(CRASHER.0));
+    assert_eq!(crash.stats.get("mostStarts").and_then(serde_json::Value::as_u64), Some(6));
 }
 
 /// What says in which file and line something stands.

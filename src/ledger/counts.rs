@@ -150,3 +150,41 @@ impl Merge for Items {
         self.max = self.max.max(other.max);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(measured: &[Measured]) -> Observed {
+        let mut observed = Observed::default();
+        measured.iter().for_each(|measured| observed.record(*measured));
+        observed
+    }
+
+    prop_compose! {
+        fn measured()(
+            total in 0_u64..3_000_000,
+            etcd in prop::option::of(0_u64..1_000_000),
+            decoded in any::<bool>(),
+            webhooks in 0_u64..2_000_000,
+        ) -> Measured {
+            Measured { total, etcd, decoded, webhooks }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn neither_order_nor_split_matters(
+            measured in prop::collection::vec(measured(), 0..40),
+            cut in 0_usize..40,
+        ) {
+            let (left, right) = measured.split_at(cut.min(measured.len()));
+            let mut merged = of(right);
+            merged.merge(of(left));
+            prop_assert_eq!(merged, of(&measured));
+            let waits = |one: &&Measured| one.webhooks > 0 && one.webhooks * 2 + 1 >= one.total;
+            prop_assert_eq!(merged.mostly_webhooks, measured.iter().filter(waits).count() as u64);
+        }
+    }
+}

@@ -316,7 +316,7 @@ fn of_one_instance(one: &mut Instances, log_end: i64, rows: &mut Rows) {
     for of_target in one.life.records.chunk_by(|a, b| a.target == b.target) {
         of_one_target(one, of_target, log_end, rows, &mut process);
     }
-    one.ran = process.tell(rows);
+    one.ran = process.tell(&one.life.instance, rows);
 }
 
 fn of_one_target(one: &Instances, records: &[Record], log_end: i64, rows: &mut Rows, process: &mut Process) {

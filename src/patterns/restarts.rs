@@ -43,6 +43,8 @@ pub struct Restarts {
     pub most_starts: u64,
     /// The informers that the fullest start of that instance has.
     pub informers: u64,
+    /// The most starts of one instance within an hour, if watches whose ends are not in the log ended before the next start.
+    pub most_unended_starts: u64,
     /// Instances that started three times or more within an hour.
     pub instances: u64,
     /// The most pods of one `ReplicaSet` that replaced each other, each with a start of its own.
@@ -55,6 +57,7 @@ impl Merge for Restarts {
     fn merge(&mut self, other: Self) {
         let starts = |restarts: &Self| (restarts.most_starts, restarts.informers);
         (self.most_starts, self.informers) = starts(self).max(starts(&other));
+        self.most_unended_starts = self.most_unended_starts.max(other.most_unended_starts);
         self.instances += other.instances;
         self.replaced_pods = self.replaced_pods.max(other.replaced_pods);
         self.most_open = self.most_open.max(other.most_open);
@@ -85,8 +88,18 @@ struct Together {
 pub(super) struct Process {
     targets: usize,
     begins: Vec<Begin>,
-    /// Watches that were served: when each began, when it ended, and its shape.
-    watches: Vec<(i64, i64, u32)>,
+    /// Watches that were served.
+    watches: Vec<Open>,
+}
+
+/// A watch that was served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Open {
+    from: i64,
+    /// When it ended, as far as is known: else the end of the log, or when the next one of its target began.
+    to: i64,
+    has_end: bool,
+    ask: u32,
 }
 
 /// When a pod ran, as far as its informers show, and the shape of one of its first requests.
@@ -120,36 +133,49 @@ impl Process {
         let streamed = served().filter(|watch| watch.asks_initial_events);
         let begins = streamed.map(|watch| Begin { at: watch.at, target, ask: watch.ask, lost: false });
         self.begins.extend(begins);
-        self.watches.extend(served().map(|watch| (watch.at, watch.gone.unwrap_or(log_end), watch.ask)));
+        self.watches.extend(served().map(|watch| Open {
+            from: watch.at,
+            to: watch.gone.unwrap_or(log_end),
+            has_end: watch.end.is_some(),
+            ask: watch.ask,
+        }));
     }
 
     /// Tells of the starts and of the watches. Returns when the process ran, if it has informers.
-    pub(super) fn tell(mut self, rows: &mut Rows) -> Option<Ran> {
+    pub(super) fn tell(mut self, instance: &Instance<CompactString>, rows: &mut Rows) -> Option<Ran> {
         self.begins.sort_unstable();
+        self.watches.sort_unstable();
         let most_open = self.most_open();
-        for ask in distinct(self.watches.iter().map(|(.., ask)| *ask)) {
+        for ask in distinct(self.watches.iter().map(|watch| watch.ask)) {
             rows.of(ask).restarts.merge(Restarts { most_open, ..Restarts::default() });
         }
         let first = *self.begins.first()?;
-        let (starts, informers) = self.starts();
-        let most_starts = most_in_an_hour(starts.iter().copied());
+        let Starts { known, unended, informers } = self.starts();
+        let most_starts = most_in_an_hour(known.into_iter());
+        // Behind one address, several processes may have begun one after another.
+        let unended = if instance.is_one_process() { unended } else { Vec::new() };
+        let most_unended_starts = most_starts.max(most_in_an_hour(unended.into_iter()));
         let asks = distinct(self.begins.iter().map(|begin| begin.ask));
         if most_starts >= OFTEN {
             rows.of(asks[0]).restarts.instances += 1;
         }
         for ask in asks {
-            rows.of(ask).restarts.merge(Restarts { most_starts, informers, ..Restarts::default() });
+            rows.of(ask).restarts.merge(Restarts {
+                most_starts,
+                informers,
+                most_unended_starts,
+                ..Restarts::default()
+            });
         }
-        let ends = self.watches.iter().map(|(_, end, _)| *end);
+        let ends = self.watches.iter().map(|watch| watch.to);
         Some(Ran { from: first.at, to: ends.max().unwrap_or(first.at), ask: first.ask })
     }
 
     fn most_open(&self) -> u64 {
-        most_at_once(self.watches.iter().map(|(from, to, _)| (from + SETTLED, *to)))
+        most_at_once(self.watches.iter().map(|watch| (watch.from + SETTLED, watch.to)))
     }
 
-    /// When the process started, and how many informers its fullest start has.
-    fn starts(&self) -> (Vec<i64>, u64) {
+    fn starts(&self) -> Starts {
         let mut groups: Vec<Together> = Vec::new();
         for begin in &self.begins {
             match groups.last_mut().filter(|group| begin.at - group.from <= START) {
@@ -170,25 +196,42 @@ impl Process {
             let in_doubt = fullest == 1 || group.lost * 2 > group.targets.len();
             (group.from, if in_doubt { DOWN_IN_DOUBT } else { DOWN })
         });
-        (self.after_silence(full), fullest as u64)
+        Starts {
+            known: self.after_silence(full.clone(), |watch| watch.to),
+            unended: self.after_silence(full, |watch| if watch.has_end { watch.to } else { watch.from }),
+            informers: fullest as u64,
+        }
     }
 
     /// Those timestamps, ascending, at which no watch was open, nor had been for so long.
-    fn after_silence(&self, timestamps: impl Iterator<Item = (i64, i64)>) -> Vec<i64> {
-        let mut watches: Vec<(i64, i64)> = self.watches.iter().map(|(from, to, _)| (*from, *to)).collect();
-        watches.sort_unstable();
-        let (mut begun, mut last_end) = (0, i64::MIN);
+    fn after_silence(
+        &self,
+        timestamps: impl Iterator<Item = (i64, i64)>,
+        end: impl Fn(&Open) -> i64,
+    ) -> Vec<i64> {
+        let mut watches = self.watches.iter().peekable();
+        let mut last_end = i64::MIN;
         timestamps
             .filter(|(at, down)| {
-                while let Some((_, to)) = watches.get(begun).filter(|(from, _)| from < at) {
-                    last_end = last_end.max(*to);
-                    begun += 1;
+                while let Some(watch) = watches.next_if(|watch| watch.from < *at) {
+                    last_end = last_end.max(end(watch));
                 }
                 last_end.saturating_add(*down) <= *at
             })
             .map(|(at, _)| at)
             .collect()
     }
+}
+
+/// When a process started.
+#[derive(Debug)]
+struct Starts {
+    /// All its watches had ended.
+    known: Vec<i64>,
+    /// All its watches had ended, or their ends are not in the log.
+    unended: Vec<i64>,
+    /// The informers that its fullest start has.
+    informers: u64,
 }
 
 fn distinct(asks: impl Iterator<Item = u32>) -> Vec<u32> {
@@ -256,12 +299,21 @@ mod tests {
             process.add(&[], &[], &watches, 3_600 * SECOND);
         }
         process.begins.sort_unstable();
+        process.watches.sort_unstable();
         process
     }
 
     fn starts(process: &Process) -> (usize, u64) {
-        let (starts, informers) = process.starts();
-        (starts.len(), informers)
+        let Starts { known, informers, .. } = process.starts();
+        (known.len(), informers)
+    }
+
+    #[test]
+    fn watches_without_an_end_leave_starts_in_doubt() {
+        let mut process = process(&[0, 70, 140, 210], 70);
+        process.watches.iter_mut().for_each(|watch| watch.has_end = false);
+        let Starts { known, unended, .. } = process.starts();
+        assert_eq!((known.len(), unended.len()), (1, 4));
     }
 
     #[test]
@@ -287,7 +339,7 @@ mod tests {
     fn open_watches_of_all_targets_count() {
         let mut process = process(&[0], 20);
         assert_eq!(process.most_open(), 3);
-        process.watches.push((100 * SECOND, 110 * SECOND, 1));
+        process.watches.push(Open { from: 100 * SECOND, to: 110 * SECOND, has_end: true, ask: 1 });
         assert_eq!(process.most_open(), 3, "too short to count");
     }
 

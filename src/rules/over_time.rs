@@ -145,6 +145,8 @@ pub(super) const COUNTS: &[Name<Get>] = counts! {
         |pattern| pattern.restarts.most_open;
     "mostStarts", "The most times within 60 minutes that one instance started: its informers began together, and it had held no WATCH for some seconds.",
         |pattern| pattern.restarts.most_starts;
+    "mostUnendedStarts", "The same, if WATCHes whose ends are not in the log ended before the next start.",
+        |pattern| pattern.restarts.most_unended_starts;
     "startInformers", "Informers that such a start begins, the most.",
         |pattern| pattern.restarts.informers;
     "restartedInstances", "Instances that started three times or more within 60 minutes.",
