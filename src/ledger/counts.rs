@@ -158,7 +158,9 @@ mod tests {
 
     fn of(measured: &[Measured]) -> Observed {
         let mut observed = Observed::default();
-        measured.iter().for_each(|measured| observed.record(*measured));
+        for one in measured {
+            observed.record(*one);
+        }
         observed
     }
 
@@ -169,7 +171,7 @@ mod tests {
             decoded in any::<bool>(),
             webhooks in 0_u64..2_000_000,
         ) -> Measured {
-            Measured { total, etcd, decoded, webhooks }
+            Measured { total, etcd, decoded, webhooks, queued: 0 }
         }
     }
 

@@ -379,6 +379,12 @@ pub const REQUEST: &[Name<Get>] = &[
         },
     },
     Name {
+        name: "dryRun",
+        kind: Bool,
+        doc: "A write with `dryRun=All`, which the server checks and does not store.",
+        get: |row| Value::Bool(row.asked().is_some_and(|asked| asked.options.dry_run)),
+    },
+    Name {
         name: "misspelt",
         kind: Texts,
         doc: "List options that keys were likely meant to be which the server ignores.",

@@ -54,28 +54,27 @@ struct EtcdWrites {
     top: String,
 }
 
-fn is_etcd_write(key: &ShapeKey) -> bool {
+fn is_counted(key: &ShapeKey) -> bool {
     let is_apart =
         |resource: &str| matches!(resource, "leases.coordination.k8s.io" | "events" | "events.events.k8s.io");
-    key.served_from == ServedFrom::Write
-        && key.verb.is_some_and(is_write)
-        && !key.resource.as_deref().is_some_and(is_apart)
+    key.served_from == ServedFrom::Write && !key.resource.as_deref().is_some_and(is_apart)
 }
 
 impl EtcdWrites {
     fn of(accounts: &Accounts) -> Self {
+        let measure = accounts.measure;
         let mut times = Timeline::default();
         let mut writers: Vec<(u64, &Account)> = Vec::new();
         for account in &accounts.clients {
             let mut own = 0;
-            let entries = account.entries.iter().filter(|(key, _)| is_etcd_write(key));
-            for one in entries.flat_map(|(_, entry)| &entry.rows) {
-                let requests = accounts.requests(&one.row);
-                let refused = one.row.statuses.count(|status| status >= 400);
-                // A write that is refused changes nothing in etcd. Which minute it was in is not kept apart.
-                if refused * 2 <= requests {
-                    own += requests - refused.min(requests);
-                    times.merge_from(&one.row.times(accounts.received_only));
+            for (key, entry) in account.entries.iter().filter(|(key, _)| is_counted(key)) {
+                for one in &entry.rows {
+                    let stored = measure.etcd_writes(key, entry, &one.row);
+                    own += stored;
+                    // Where most are refused, those of a minute tell little of the writes in it.
+                    if stored * 2 >= accounts.requests(&one.row) {
+                        times.merge_from(&one.row.times(accounts.received_only));
+                    }
                 }
             }
             if own > 0 {
@@ -187,7 +186,7 @@ pub const INPUT: &[Name<Get>] = &[
     Name {
         name: "etcdWritesPerMinute",
         kind: Double,
-        doc: "Writes to etcd over the minutes with at least one. Leases, events, and requests that are refused are left out.",
+        doc: "Writes to etcd over the minutes with at least one. Leases, events, dry runs, and requests that are refused are left out.",
         get: |input| Value::Double(input.etcd_writes.per_minute),
     },
     Name {

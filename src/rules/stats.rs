@@ -375,6 +375,13 @@ const OF_ROWS: &[Name<Get>] = &[
         },
     },
     Name {
+        name: "etcdWrites",
+        kind: Int,
+        doc: "Requests of the group that wrote to etcd: creates, updates, patches and deletes that were neither refused (4xx), \
+              nor failed (5xx), nor sent with `dryRun=All`.",
+        get: |group| Value::count(group.load().etcd_writes),
+    },
+    Name {
         name: "readsInStep",
         kind: Int,
         doc: "GETs from etcd that the client makes in the same minutes as the requests of the group, at most one for each. \
