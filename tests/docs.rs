@@ -93,6 +93,23 @@ fn the_index_of_rules() {
     generated("docs/rules/README.md", &format!("{head}{}{table}\n{}{tail}", INDEX.0, INDEX.1));
 }
 
+const SECRET_KEYS: (&str, &str) =
+    ("<!-- keys: written by `UPDATE_DOCS=1 cargo test --test docs` -->\n", "<!-- end -->\n");
+
+#[test]
+fn the_keys_of_secrets() {
+    let current = fs::read_to_string(path("docs/secrets.md")).expect("docs/secrets.md");
+    let (head, rest) = current.split_once(SECRET_KEYS.0).expect("the mark before the keys");
+    let (_, tail) = rest.split_once(SECRET_KEYS.1).expect("the mark behind the keys");
+    let codes = |words: &[&str]| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+    let keys = format!(
+        "- as a part: {}\n- as the whole: {}\n",
+        codes(&kubetoll::k8s::secrets::PARTS_OF_KEYS),
+        codes(&kubetoll::k8s::secrets::KEYS)
+    );
+    generated("docs/secrets.md", &format!("{head}{}\n{keys}\n{}{tail}", SECRET_KEYS.0, SECRET_KEYS.1));
+}
+
 /// The blocks of YAML in a page.
 fn yaml(page: &str) -> Vec<String> {
     let text = fs::read_to_string(path(page)).expect(page);

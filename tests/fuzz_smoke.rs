@@ -183,6 +183,12 @@ proptest! {
     #[test]
     fn likely_targets(text in strange::target()) {
         fuzz_bodies::uri(&text);
+        fuzz_bodies::secrets(&text);
+    }
+
+    #[test]
+    fn likely_secrets(text in "([?&;=%:/@. …]|%3[BbDdFf]|%2[56]|eyJ|://|token|[a-zA-Z0-9]{1,40}|\\PC){0,20}") {
+        fuzz_bodies::secrets(&text);
     }
 
     #[test]

@@ -151,7 +151,6 @@ fn filters_that_pass_nothing_are_errors() {
         &["--http-status-code", "600"],
         &["--http-status-code", ""],
         &["--http-status-code", "2xx", "--failed-only"],
-        &["--select", "KT101", "--ignore", "KT101"],
     ] {
         let (code, err) =
             run(dir.path(), &[["scan", "audit.log", "--fail-on", "etcd-list"].as_slice(), bad].concat());

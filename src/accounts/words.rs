@@ -5,15 +5,17 @@ use crate::apiserver::options::{
 };
 use crate::apiserver::{Asked, Target};
 use crate::k8s::list_options::LIST_OPTION_KEYS;
+use crate::k8s::secrets::masked;
 use crate::k8s::{Scope, Verb};
 use compact_str::CompactString;
 
 /// `deployments.apps`, or the class of another path.
 pub(crate) fn resource(target: &Target<CompactString>) -> String {
     match target {
-        Target::Resource { group, resource, .. } => qualified(resource, group),
         Target::Unknown { resource, .. } if resource.is_empty() => "(unknown)".to_owned(),
-        Target::Unknown { group, resource, .. } => qualified(resource, group),
+        Target::Resource { group, resource, .. } | Target::Unknown { group, resource, .. } => {
+            masked(&qualified(resource, group)).into_owned()
+        }
         Target::NonResource(class) => class.as_str().to_owned(),
         Target::Unresolvable => "(unresolvable path)".to_owned(),
     }
@@ -25,7 +27,9 @@ fn qualified(resource: &str, group: &str) -> String {
 
 pub(crate) fn subresource(target: &Target<CompactString>) -> Option<String> {
     match target {
-        Target::Resource { subresource, .. } if !subresource.is_empty() => Some(subresource.to_string()),
+        Target::Resource { subresource, .. } if !subresource.is_empty() => {
+            Some(masked(subresource).into_owned())
+        }
         _ => None,
     }
 }

@@ -7,6 +7,7 @@ use super::witness::Statement;
 use crate::decode::klog::AccessLine;
 use crate::k8s::address::host;
 use crate::k8s::event::{Caller, User};
+use crate::k8s::secrets::masked;
 use crate::k8s::text::prefix;
 use crate::k8s::user_agent::Form;
 use crate::k8s::{AddressClass, Identity, Kind, Product};
@@ -117,8 +118,8 @@ impl Asker {
         let product = Product::of(agent);
         self.texts.clear();
         self.kind = identity.kind;
-        self.identity = self.put(prefix(identity.name, MAX_NAME));
-        self.impersonator = acting.map(|_| self.put(prefix(real, MAX_NAME)));
+        self.identity = self.put(prefix(&masked(identity.name), MAX_NAME));
+        self.impersonator = acting.map(|_| self.put(prefix(&masked(real), MAX_NAME)));
         self.address = None;
         self.node = identity.node.or(node).map(|node| self.put(node));
         self.pod = pod.map(|pod| self.put(pod));
@@ -133,7 +134,7 @@ impl Asker {
         let address = AddressClass::of(&line.source);
         self.texts.clear();
         self.kind = Kind::UserAgent;
-        self.identity = self.put(product.name);
+        self.identity = self.put(&masked(product.name));
         self.impersonator = None;
         self.address = Some(address);
         self.node = None;
@@ -150,11 +151,11 @@ impl Asker {
     }
 
     fn name(&mut self, product: Product<'_>, agent: &str) {
-        self.user_agent = self.put(agent);
-        self.product = self.put(product.name);
+        self.user_agent = self.put(&masked(agent));
+        self.product = self.put(&masked(product.name));
         self.form = product.form;
         self.client_hash = stable_hash(&self.client());
-        self.product_hash = stable_hash(product.name);
+        self.product_hash = stable_hash(self.text(self.product));
         self.agent_hash = stable_hash(agent);
         self.node_hash = self.node().map_or(0, stable_hash);
         self.pod_hash = self.pod().map_or(0, stable_hash);

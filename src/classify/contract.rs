@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::apiserver::{Asked, ParsedTarget, Server, certainty, judge};
-use crate::k8s::continue_token::redacted;
 use crate::k8s::request_info::Method;
+use crate::k8s::secrets::{masked, masked_parameter};
 use crate::k8s::{RequestInfo, Verb};
 
 /// One request to judge.
@@ -100,7 +100,7 @@ impl<'a> Readable<'a> {
     /// The keys of the query that the server ignores.
     #[must_use]
     pub fn unknown_keys(&self) -> Vec<String> {
-        self.target.options.unknown_keys.iter().map(|key| redacted(key).into_owned()).collect()
+        self.target.options.unknown_keys.iter().map(|key| masked_parameter(key)).collect()
     }
 
     /// Judges the request for a server.
@@ -110,7 +110,7 @@ impl<'a> Readable<'a> {
         let verdict = judge(server, &asked, None);
         let info = RequestInfo::resolve(self.method, &self.target.path, &self.target.options).ok();
         let path = info.as_ref().and_then(|info| info.resource.as_ref());
-        let text = |text: &str| (!text.is_empty()).then(|| redacted(text).into_owned());
+        let text = |text: &str| (!text.is_empty()).then(|| masked(text).into_owned());
         let verb = match asked.verb {
             // The API has no verb for such a method; outside of it the method is the verb.
             Verb::Other if path.is_some() => String::new(),
@@ -119,7 +119,7 @@ impl<'a> Readable<'a> {
         };
         Output {
             verb,
-            group: path.map(|path| redacted(path.group).into_owned()),
+            group: path.map(|path| masked(path.group).into_owned()),
             version: path.and_then(|path| text(path.version)),
             resource: path.and_then(|path| text(path.resource)),
             subresource: path.and_then(|path| text(path.subresource)),
@@ -185,7 +185,7 @@ pub fn answer(base: &Server, line: &[u8]) -> String {
     };
     let answer = match judged() {
         Ok(output) => Answer::Judged(Box::new(output)),
-        Err(error) => Answer::Unreadable { error: error.to_string() },
+        Err(error) => Answer::Unreadable { error: masked(&error.to_string()).into_owned() },
     };
     serde_json::to_string(&answer).expect("an answer has string keys only")
 }

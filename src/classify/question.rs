@@ -17,9 +17,9 @@ use super::template::Template;
 use crate::apiserver::options::Options;
 use crate::apiserver::{Asked, ParsedTarget, asked};
 use crate::decode::klog::AccessLine;
-use crate::k8s::continue_token::redacted;
 use crate::k8s::event::ObjectRef;
 use crate::k8s::request_info::Method;
+use crate::k8s::secrets::masked_parameter;
 use crate::k8s::text::prefix;
 use crate::k8s::{ContinueToken, Event, Verb};
 
@@ -54,7 +54,7 @@ const MAX_KEY: usize = 48;
 fn kept_keys(keys: &[Cow<'_, str>]) -> Vec<Box<str>> {
     let mut kept = BTreeSet::new();
     for key in keys {
-        let key = redacted(key);
+        let key = masked_parameter(key);
         kept.insert(Box::from(prefix(&key, MAX_KEY)));
         if kept.len() > KEPT_KEYS {
             kept.pop_last();

@@ -7,6 +7,7 @@ use super::output::Output;
 use super::{DONE, server};
 use crate::classify::contract::{self, Readable};
 use crate::render;
+use crate::render::escape::safe_json;
 
 pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
     let server = server::server(&args.server)?;
@@ -16,7 +17,8 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
         Output::Stdout.write_with(|out| {
             let mut out = BufWriter::new(out);
             while lines.read_until(b'\n', &mut line)? > 0 {
-                writeln!(out, "{}", contract::answer(&server, line.strip_suffix(b"\n").unwrap_or(&line)))?;
+                let answer = contract::answer(&server, line.strip_suffix(b"\n").unwrap_or(&line));
+                writeln!(out, "{}", safe_json(&answer))?;
                 line.clear();
                 // Nothing more is at hand: whoever asks may be waiting for this answer before the next question.
                 if lines.buffer().is_empty() {

@@ -26,9 +26,6 @@ pub(super) fn load(args: &RuleArgs, fail_on: &[FailOn]) -> anyhow::Result<Judgin
     let select = if args.select.is_empty() { &policy.select } else { &args.select };
     let ignore: Vec<String> = args.ignore.iter().chain(&policy.ignore).cloned().collect();
     rules.choose(select, &ignore).map_err(|error| anyhow!(error))?;
-    if !select.is_empty() && rules.rules.is_empty() {
-        bail!("all rules that are selected are ignored too; nothing would judge");
-    }
     for word in fail_on.iter().filter_map(rule_of) {
         if !rules.rules.iter().any(|rule| rule.is_meant(word)) {
             bail!("--fail-on {word}: --select and --ignore leave out this rule, so it finds nothing");

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+use crate::render::escape::without_commands;
 use crate::render::file::{Draft, Watched};
 
 /// Where text goes: a file, which is there only when it is whole, or standard output.
@@ -49,17 +50,21 @@ impl Output {
         self.write_with(|out| out.write_all(text.as_bytes()))
     }
 
-    /// Writes a text for people, coloured where that is wanted; in a file, only where it was asked for.
+    /// Writes a text for people, without commands to a job's runner, coloured where that is wanted; in a file, only where it was asked for.
     pub(super) fn write(self, text: &str, color: anstream::ColorChoice) -> anyhow::Result<()> {
         let color = match (&self, color) {
             (Self::File { .. }, anstream::ColorChoice::Auto) => anstream::ColorChoice::Never,
             (Self::Stdout, anstream::ColorChoice::Auto) => anstream::AutoStream::choice(&io::stdout()),
             (_, asked) => asked,
         };
-        self.write_with(|out| match color {
-            anstream::ColorChoice::Never => write!(out, "{}", anstream::adapter::strip_str(text)),
-            _ => out.write_all(text.as_bytes()),
-        })
+        let plain;
+        let text = if color == anstream::ColorChoice::Never {
+            plain = anstream::adapter::strip_str(text).to_string();
+            &plain
+        } else {
+            text
+        };
+        self.write_whole(&without_commands(text))
     }
 }
 

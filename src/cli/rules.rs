@@ -8,6 +8,7 @@ use super::args::{CheckArgs, ExplainArgs, ListArgs, RuleArgs, RulesCommand, Rule
 use super::output::{Output, width};
 use super::say::say;
 use super::{DONE, FAILED, judging};
+use crate::render::escape::{escaped, without_commands};
 use crate::render::plain::counted;
 use crate::render::rules;
 use crate::rules::{BadRules, RuleSet, schema};
@@ -56,7 +57,9 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
             Ok(DONE)
         }
         Err(BadRules::Mistakes(mistakes)) => {
-            Output::Stdout.write_whole(&format!("{mistakes}\n"))?;
+            let mistakes_text = mistakes.to_string();
+            let lines: Vec<_> = mistakes_text.lines().map(escaped).collect();
+            Output::Stdout.write_whole(&without_commands(&(lines.join("\n") + "\n")))?;
             say(&format!("error: {}", found(&args.directory, mistakes.0.len())));
             Ok(FAILED)
         }

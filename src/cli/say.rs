@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use crate::render::plain::escaped;
+use crate::render::escape::{escaped, without_commands};
 
 /// Writes lines to standard error. What nobody reads is no reason to fail: the exit status says it, too.
 pub(super) fn say(message: &str) {
     let lines: Vec<_> = message.lines().map(escaped).collect();
-    let _ = writeln!(anstream::stderr().lock(), "{}", lines.join("\n"));
+    let _ = writeln!(anstream::stderr().lock(), "{}", without_commands(&lines.join("\n")));
 }

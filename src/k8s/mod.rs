@@ -10,6 +10,7 @@ pub mod library;
 pub mod list_options;
 pub mod pod_name;
 pub mod request_info;
+pub mod secrets;
 pub mod selector;
 pub mod text;
 pub mod timestamp;

@@ -1,5 +1,6 @@
 //! The findings as workflow commands of GitHub Actions: an annotation for each.
 
+use super::escape::without_marks;
 use super::facts;
 use super::plain::{count, escaped};
 use super::prose;
@@ -59,7 +60,7 @@ fn command(name: &str, properties: &[(&str, &str)], message: &str) -> String {
     let property = |text: &str| data(&escaped(text)).replace(':', "%3A").replace(',', "%2C");
     let properties: Vec<String> =
         properties.iter().map(|(name, value)| format!("{name}={}", property(value))).collect();
-    format!("::{name} {}::{}\n", properties.join(","), data(message))
+    without_marks(&format!("::{name} {}::{}\n", properties.join(","), data(message)))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 
+use super::escape::write_fragment;
 use crate::report::Report;
 use crate::report::v1::{Client, Finding};
 
@@ -204,6 +205,10 @@ impl Formatter for Lines {
         begin_object_key(first: bool) 0 0
         begin_object_value() 0 0
         end_object_value() 0 0
+    }
+
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, text: &str) -> io::Result<()> {
+        write_fragment(out, text)
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use quick_junit::{NonSuccessKind, Report as Xml, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
-use super::plain::escaped;
+use super::escape::{escaped, without_commands};
 use super::{facts, prose};
 use crate::report::v1::{Finding, Report, RuleRef, Suppressed};
 
@@ -41,7 +41,7 @@ pub fn render(report: &Report) -> Result<String, SerializeError> {
     suite.set_system_out(told.join("\n"));
     let mut xml = Xml::new("kubetoll");
     xml.add_test_suite(suite);
-    xml.to_string()
+    Ok(without_commands(&xml.to_string()?).into_owned())
 }
 
 fn name(id: &str, name: &str) -> String {

@@ -5,6 +5,7 @@ mod rule;
 
 use self::inline::{code, code_block, code_in_cell, line, prose, text, text_in_cell, words};
 pub(super) use self::rule::help;
+use super::escape::without_commands;
 use super::over_time::{self, OverTime};
 use super::plain::count;
 use super::{etcd_log, facts};
@@ -48,7 +49,8 @@ pub fn render(report: &Report) -> String {
             format!("{} more findings are left out: this page would be too long.\n\n", count(more as u64))
         }
     };
-    format!("{head}{rows}\n{more}{sections}{tail}").trim_end().to_owned() + "\n"
+    let page = format!("{head}{rows}\n{more}{sections}{tail}");
+    without_commands(page.trim_end()).into_owned() + "\n"
 }
 
 fn head(report: &Report) -> String {

@@ -2,6 +2,7 @@
 
 mod clients;
 mod cost;
+pub mod escape;
 mod etcd_log;
 pub mod export;
 mod facts;

@@ -1,36 +1,10 @@
-//! What a client sent, made harmless for a terminal, and numbers as people read them.
+//! Texts and numbers as people read them.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
+pub use super::escape::escaped;
 use crate::rules::figures::scaled;
 pub use crate::rules::figures::{bytes, count};
-
-/// Shows control characters, and characters that change how their neighbours are shown, as escapes.
-#[must_use]
-pub fn escaped(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_unsafe) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if is_unsafe(c) {
-            // Writing to a String can't fail.
-            let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
-        } else {
-            out.push(c);
-        }
-    }
-    Cow::Owned(out)
-}
-
-/// Controls, line and paragraph separators, zero-width and bidirectional marks, tags, what XML can't hold.
-fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e007f}')
-}
 
 /// A text cut to so many characters, the last one then being `…`.
 #[must_use]
@@ -91,12 +65,6 @@ pub fn per_cent(part: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn nothing_reaches_the_terminal_that_could_drive_it() {
-        assert_eq!(escaped("a\u{1b}[31mb\n\u{202e}c\u{9b}"), "a\\u{1b}[31mb\\u{a}\\u{202e}c\\u{9b}");
-        assert!(matches!(escaped("größer <b>"), Cow::Borrowed(_)));
-    }
 
     #[test]
     fn numbers_as_people_read_them() {

@@ -11,6 +11,7 @@ use self::log::{
     ArtifactLocation, Driver, Invocation, Location, Log, LogicalLocation, Message, Notification,
     PhysicalLocation, Region, ResultObject, Rule, Run, Suppression, Tool,
 };
+use super::escape::pretty_json;
 use super::plain::escaped;
 use super::{facts, markdown, prose};
 use crate::report::v1::{Evidence, Finding, Report, RuleInfo, Suppressed};
@@ -43,7 +44,7 @@ pub fn render(report: &Report) -> String {
         properties: Map::from_iter([("verdict".to_owned(), facts::verdict(report).into())]),
     };
     let log = Log { schema: SCHEMA, version: "2.1.0", runs: [run] };
-    serde_json::to_string_pretty(&log).expect("keys are strings") + "\n"
+    pretty_json(&log) + "\n"
 }
 
 fn rule(rule: &RuleInfo) -> Rule {

@@ -15,6 +15,7 @@ use super::{advice, cost, patterns, v1};
 use crate::accounts::{Account, Entry, Load, Measure, ProductRow, ShapeKey};
 use crate::apiserver::{LimitVerdict, ServedFrom};
 use crate::cost::{Known, Part};
+use crate::k8s::secrets::masked;
 use crate::k8s::{Scope, Verb, timestamp};
 use crate::ledger::{Exemplar, Merge, Row};
 use crate::patterns::Pattern;
@@ -214,7 +215,7 @@ impl Builder<'_> {
             request_uri: exemplar.shown_uri(),
             file: self.words.file(exemplar.place.source),
             line: exemplar.place.line,
-            audit_id: exemplar.audit_id().into(),
+            audit_id: masked(exemplar.audit_id()).into(),
             timestamp: exemplar.received.map(v1::Instant),
             duration_micros: exemplar.micros,
             status: exemplar.status,

@@ -10,6 +10,7 @@ use kubetoll::decode::{Decoder, Outcome, SourceFacts, detect};
 use kubetoll::input::framing::lines;
 use kubetoll::input::{Framing, Place};
 use kubetoll::k8s::request_info::Method;
+use kubetoll::k8s::secrets::{masked, masked_target};
 use kubetoll::k8s::user_agent::{Form, stated_version};
 use kubetoll::k8s::{Event, KubeVersion, Product, Stage};
 use kubetoll::ledger::exemplar::shown_uri;
@@ -74,6 +75,15 @@ fn one_event(event: &Event<'_>) {
                 assert_eq!(row.events, 2);
             }
         }
+    }
+}
+
+/// A text that may hold secrets: what follows it is masked, whatever it holds.
+pub fn secrets(text: &str) {
+    let token = "hunter2-hunter2-hunter2";
+    for key in ["access_token", "%70assword", "command"] {
+        assert!(!masked_target(&format!("{text}&{key}={token}")).contains(token), "{key}");
+        assert!(!masked(&format!("{text} ?{key}={token}")).contains(token), "{key}");
     }
 }
 

@@ -8,9 +8,10 @@ use super::{cost_body, envelope_bodies, etcd_body, fuzz_bodies, klog_body, reade
 type Body = fn(&[u8]);
 
 /// Those that are no envelope's.
-const OTHERS: [(&str, Body); 11] = [
+const OTHERS: [(&str, Body); 12] = [
     ("line", fuzz_bodies::line),
     ("uri", |bytes| text(bytes, fuzz_bodies::uri)),
+    ("secrets", |bytes| text(bytes, fuzz_bodies::secrets)),
     ("user_agent", |bytes| text(bytes, fuzz_bodies::user_agent)),
     ("klog", |bytes| text(bytes, klog_body::klog)),
     ("on_demand", |bytes| text(bytes, fuzz_bodies::on_demand)),

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use memchr::memchr_iter;
 
-use crate::render::plain::escaped;
+use crate::k8s::secrets::{masked, may_hold};
+use crate::render::escape::{escaped, without_marks};
 
 /// Where a cell begins for a reader that was told another separator than the comma, beside the cell's own start.
 const BREAKS: [char; 4] = [';', '\t', '\r', '\n'];
@@ -18,15 +19,22 @@ pub(super) fn harden(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 1);
+    // A value may go on behind a break.
+    let masked = masked(text);
+    let text = &*masked;
     if text.starts_with(['\t', '\r', '\n']) {
         out.push('\'');
     }
+    let mut is_first_line = true;
     for part in text.split_inclusive(BREAKS) {
-        if part.starts_with(begins_formula) {
+        // Behind a line break in quotes, a job's runner takes a command for one.
+        let is_command = !is_first_line && part.trim_start().starts_with("::");
+        if part.starts_with(begins_formula) || is_command {
             out.push('\'');
         }
+        is_first_line &= !part.ends_with(['\r', '\n']);
         let body = part.trim_end_matches(BREAKS);
-        out.push_str(&escaped(body));
+        out.push_str(&without_marks(&escaped(body)));
         out.push_str(&part[body.len()..]);
     }
     Cow::Owned(out)
@@ -37,7 +45,11 @@ pub(super) fn harden(text: &str) -> Cow<'_, str> {
 fn is_harmless(text: &str) -> bool {
     let is_printable_ascii = text.bytes().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'));
     let is_begun = |at: usize| text[at..].starts_with(begins_formula);
-    is_printable_ascii && !is_begun(0) && !memchr_iter(b';', text.as_bytes()).any(|at| is_begun(at + 1))
+    is_printable_ascii
+        && !may_hold(text)
+        && !text.contains("##")
+        && !is_begun(0)
+        && !memchr_iter(b';', text.as_bytes()).any(|at| is_begun(at + 1))
 }
 
 /// The signs and their full-width twins, which some spreadsheets take for them.

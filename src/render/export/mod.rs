@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub use columns::COLUMNS;
 pub use rows::{Column, Row, SCHEMA_VERSION, Value, rows};
 
-use crate::render::file;
+use crate::render::{escape, file};
 use crate::report::Report;
 
 /// How the rows are written.
@@ -78,7 +78,7 @@ fn write_rows(report: &Report, format: TableFormat, out: impl Write) -> io::Resu
 fn write_ndjson(rows: &[Row<'_>], out: impl Write) -> io::Result<()> {
     let mut out = io::BufWriter::new(out);
     for row in rows {
-        serde_json::to_writer(&mut out, row)?;
+        escape::json(&mut out, row)?;
         out.write_all(b"\n")?;
     }
     out.flush()

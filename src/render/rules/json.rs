@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::render::escape::pretty_json;
 use crate::rules::Rule;
 use crate::rules::rule::{Fix, Severity};
 use crate::rules::text::Text;
@@ -43,7 +44,7 @@ struct Case<'a> {
 #[must_use]
 pub fn render(rules: &[Rule]) -> String {
     let shown: Vec<Shown<'_>> = rules.iter().map(shown).collect();
-    serde_json::to_string_pretty(&shown).expect("texts and numbers can be written") + "\n"
+    pretty_json(&shown) + "\n"
 }
 
 fn shown(rule: &Rule) -> Shown<'_> {

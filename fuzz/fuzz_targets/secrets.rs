@@ -1,0 +1,5 @@
+//! A text that may hold secrets, masked.
+
+#![no_main]
+
+kubetoll_fuzz::target!();

@@ -1,0 +1,235 @@
+//! Secrets in what clients send, masked where it is shown. docs/secrets.md lists what is masked.
+
+use std::borrow::Cow;
+
+use percent::{decoded, is_encoded};
+
+use super::continue_token::TOKEN_START;
+use super::list_options::{is_known_key, meant_key};
+use super::text::prefix;
+
+mod percent;
+
+/// What stands for a masked value.
+pub const MASK: char = '…';
+
+/// A key with one of these in it holds a secret. Of a key, letters and digits count, in any case.
+pub const PARTS_OF_KEYS: [&str; 17] = [
+    "token",
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "credential",
+    "signature",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "authorization",
+    "assertion",
+    "cookie",
+    "session",
+    "saml",
+    "jwt",
+    "bearer",
+];
+/// Keys that hold a secret, or what a client runs in a container.
+pub const KEYS: [&str; 15] = [
+    "arg", "args", "auth", "cmd", "code", "command", "input", "key", "otp", "pass", "pin", "pwd", "sas",
+    "sid", "sig",
+];
+
+/// The key of a hash that the server publishes: of `/openapi/v3/…`.
+const HASH: &str = "hash";
+/// What the report writes for a token in place of its value.
+const CLASSES: [&str; 2] = ["(expired)", "(invalid)"];
+/// How JWTs and other base64 of a JSON object begin.
+const JSON_START: &str = "eyJ";
+/// The least length of base64 of a JSON object that is masked wherever it stands, in bytes.
+const MIN_JSON: usize = 24;
+/// The least length of base64 in a parameter's value that is masked, in bytes.
+const MIN_BASE64: usize = 32;
+/// The least length of hexadecimal digits in a parameter's value that is masked, in bytes.
+const MIN_HEX: usize = 40;
+/// How far the end of a user is looked for where its password holds what ends a host, in bytes.
+const MAX_USER: usize = 1_024;
+/// How many times a value may be escaped.
+const MAX_NESTED: usize = 3;
+
+/// Whether a text may hold a secret: a look at its bytes.
+#[must_use]
+pub fn may_hold(text: &str) -> bool {
+    text.bytes().any(|byte| matches!(byte, b'@' | b'J' | b'?' | b'&' | b';'))
+        || text.contains("://")
+        || is_encoded(text)
+}
+
+/// A text with the secrets in it masked: JWTs, users in URLs, and values of parameters behind `?`, `&` or `;`.
+#[must_use]
+pub fn masked(text: &str) -> Cow<'_, str> {
+    mask(text, false, MAX_NESTED)
+}
+
+/// A request target with the secrets in it masked. A value goes on to the next `&`, whatever it holds.
+#[must_use]
+pub fn masked_target(target: &str) -> Cow<'_, str> {
+    mask(target, true, MAX_NESTED)
+}
+
+/// A parameter of a query, which may be a key alone, with a secret in it masked.
+#[must_use]
+pub fn masked_parameter(parameter: &str) -> String {
+    masked_target(&format!("?{parameter}"))[1..].to_owned()
+}
+
+fn mask(text: &str, is_target: bool, nested: usize) -> Cow<'_, str> {
+    if !may_hold(text) {
+        return Cow::Borrowed(text);
+    }
+    let text = chain(Cow::Borrowed(text), without_json);
+    let text = chain(text, without_users);
+    chain(text, |text| without_values(text, is_target, nested))
+}
+
+fn chain(text: Cow<'_, str>, mask: impl Fn(&str) -> Option<String>) -> Cow<'_, str> {
+    mask(&text).map_or(text, Cow::Owned)
+}
+
+/// The text without base64 of JSON objects: JWTs, continue tokens.
+fn without_json(text: &str) -> Option<String> {
+    let mut out = String::new();
+    let mut rest = text;
+    let mut from = 0;
+    while let Some(at) = rest[from..].find(JSON_START).map(|at| from + at) {
+        let is_part = |b: u8| b.is_ascii_alphanumeric() || b"-_+/=.%~".contains(&b);
+        let end = rest[at..].bytes().position(|b| !is_part(b)).map_or(rest.len(), |length| at + length);
+        // A JWT has no slash, as other base64 may.
+        let slash = rest[at..end].find('/').filter(|slash| rest[at..at + slash].contains('.'));
+        let end = slash.map_or(end, |slash| at + slash);
+        let token = &rest[at..end];
+        let has_parts = token.len() >= MIN_JSON / 2 && (token.contains('.') || token.contains("%2"));
+        if token.len() >= MIN_JSON || has_parts || token.starts_with(TOKEN_START) {
+            out.push_str(&rest[..at]);
+            out.push(MASK);
+            rest = &rest[end..];
+            from = 0;
+        } else {
+            from = end;
+        }
+    }
+    if out.is_empty() {
+        return None;
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+/// The text without users and passwords in URLs.
+fn without_users(text: &str) -> Option<String> {
+    const SCHEME_END: &str = "://";
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(SCHEME_END).map(|at| at + SCHEME_END.len()) {
+        let (before, url) = rest.split_at(at);
+        out.push_str(before);
+        let user = user_end(url);
+        if user > 0 {
+            out.push(MASK);
+        }
+        rest = &url[user..];
+    }
+    if out.is_empty() {
+        return None;
+    }
+    out.push_str(rest);
+    (out != text).then_some(out)
+}
+
+/// How long the user is at the start of a URL without its scheme.
+fn user_end(url: &str) -> usize {
+    let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '<' | '>');
+    let host = &url[..url.find(|c: char| is_end(c) || matches!(c, '/' | '?' | '#')).unwrap_or(url.len())];
+    if let Some(at) = host.rfind('@') {
+        return if host[..at].starts_with(MASK) && at == MASK.len_utf8() { 0 } else { at };
+    }
+    // A password may hold what ends a host, and its URL may be cut.
+    let port = host.split_once(':').filter(|_| !host.starts_with('[')).map_or("", |(_, port)| port);
+    if port.bytes().all(|byte| byte.is_ascii_digit()) {
+        return 0;
+    }
+    let url = prefix(url, MAX_USER);
+    let url = &url[..url.find(is_end).unwrap_or(url.len())];
+    url.rfind('@').unwrap_or(host.len())
+}
+
+/// The text without values of parameters that may be secrets.
+fn without_values(text: &str, is_target: bool, nested: usize) -> Option<String> {
+    let mut out = String::new();
+    let mut done = 0;
+    let mut from = 0;
+    while let Some((_, start)) = percent::separator(text, from) {
+        let end = percent::end(text, start, b"?&;", !is_target);
+        from = end;
+        let pair = &text[start..end];
+        let Some(equals) = percent::equals(pair) else { continue };
+        let (key, value) = (&pair[..equals.0], &pair[equals.1..]);
+        let is_class = !is_target && CLASSES.iter().any(|class| value.starts_with(class));
+        if value.is_empty() || value.starts_with(MASK) || is_class {
+            continue;
+        }
+        let is_named = is_secret_key(key);
+        let is_hash = key == HASH;
+        if !is_named && (is_hash || !is_secret(value, nested)) {
+            continue;
+        }
+        // What a semicolon ends for one server, another reads as a part of the value.
+        let end = if is_named { percent::end(text, start, b"&", !is_target) } else { end };
+        out.push_str(&text[done..start + equals.1]);
+        out.push(MASK);
+        (done, from) = (end, end);
+    }
+    if done == 0 {
+        return None;
+    }
+    out.push_str(&text[done..]);
+    Some(out)
+}
+
+/// Whether the values of a parameter may be secrets. Its name may be escaped.
+fn is_secret_key(key: &str) -> bool {
+    let key = decoded(key);
+    let key = key.trim_start_matches('?');
+    if is_known_key(key) {
+        return matches!(key, "continue" | "command");
+    }
+    let plain: String =
+        key.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    plain.starts_with("continue")
+        || KEYS.contains(&&*plain)
+        || PARTS_OF_KEYS.iter().any(|part| plain.contains(part))
+        || ((6..=10).contains(&key.len()) && meant_key(key) == Some("continue"))
+}
+
+/// Whether a value looks like a secret, or holds one.
+fn is_secret(value: &str, nested: usize) -> bool {
+    let plain = decoded(value);
+    if is_base64(&plain) {
+        return true;
+    }
+    let Some(nested) = nested.checked_sub(1).filter(|_| *plain != *value) else { return false };
+    *mask(&plain, true, nested) != *plain || is_secret(&plain, nested)
+}
+
+/// Whether a text holds a long run of base64 or of hexadecimal digits. Names of objects have no capitals, and IDs have
+/// hyphens.
+fn is_base64(text: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '/' | '-' | '_')).any(|run| {
+        let has = |is: fn(&u8) -> bool| run.bytes().any(|byte| is(&byte));
+        let is_mixed = || has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+        let is_hex = || run.bytes().all(|byte| byte.is_ascii_hexdigit()) && has(u8::is_ascii_digit);
+        (run.len() >= MIN_BASE64 && is_mixed()) || (run.len() >= MIN_HEX && is_hex())
+    })
+}
+
+#[cfg(test)]
+mod tests;

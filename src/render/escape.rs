@@ -1,0 +1,293 @@
+//! What each format escapes: characters that drive a terminal or hide, secrets, and workflow commands of CI runners.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
+
+use crate::k8s::secrets;
+
+/// Whether a character drives a terminal, changes how its neighbors are shown, or can't be seen; or XML can't hold it.
+///
+/// Source: Unicode `Default_Ignorable_Code_Point`, `Bidi_Control`, and the blanks that are letters or symbols.
+pub(super) fn is_unsafe(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_control();
+    }
+    c.is_control()
+        || (c.is_whitespace() && c != ' ')
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{2800}' | '\u{3164}' | '\u{fdd0}'..='\u{fdef}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1345f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d159}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+        || (u32::from(c) & 0xfffe) == 0xfffe
+}
+
+/// A text with secrets masked, and with unsafe characters as escapes such as `\u{9b}`.
+#[must_use]
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    match secrets::masked(text) {
+        Cow::Borrowed(text) => visible(text),
+        Cow::Owned(text) => Cow::Owned(visible(&text).into_owned()),
+    }
+}
+
+fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_unsafe(c) {
+            // Writing to a String can't fail.
+            let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Text for a job's log, in which no line is a command to the runner: `::` at a line's start is for GitHub's, `##[` and
+/// `##vso[` anywhere are for those of GitHub and Azure. What breaks them is seen.
+///
+/// Source: actions/runner `ActionCommand.cs`, microsoft/azure-pipelines-agent `Command.cs`.
+#[must_use]
+pub fn without_commands(text: &str) -> Cow<'_, str> {
+    if !text.contains("::") && !text.contains("##") {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for line in text.split_inclusive('\n') {
+        let start = command_start(line);
+        let rest = match line[start..].strip_prefix("::") {
+            Some(rest) => {
+                out.push_str(&line[..start]);
+                out.push_str("\\u{3a}:");
+                rest
+            }
+            None => line,
+        };
+        push_without_marks(&mut out, rest, "\\u{23}");
+    }
+    Cow::Owned(out)
+}
+
+/// As [`without_commands`], for lines that are commands on purpose.
+#[must_use]
+pub(super) fn without_marks(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    push_without_marks(&mut out, text, "\\u{23}");
+    out
+}
+
+/// Where a line's text begins: behind spaces and colors.
+fn command_start(line: &str) -> usize {
+    let mut rest = line;
+    loop {
+        let trimmed = rest.trim_start();
+        let color = trimmed.strip_prefix("\u{1b}[").and_then(|color| color.split_once('m'));
+        match color.filter(|(digits, _)| digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b';')) {
+            Some((_, after)) => rest = after,
+            None => return line.len() - trimmed.len(),
+        }
+    }
+}
+
+/// Adds a text in which the first sign of `##[`, `##vso[` and their like is escaped.
+fn push_without_marks(out: &mut String, text: &str, sign: &str) {
+    let mut rest = text;
+    while let Some(at) = rest.find("##") {
+        out.push_str(&rest[..at]);
+        let name = rest[at..].trim_start_matches('#');
+        let is_mark = name.trim_start_matches(|c: char| c.is_ascii_alphanumeric()).starts_with('[');
+        // Of several signs any two are a mark's.
+        let signs = rest.len() - at - name.len();
+        for _ in 0..signs {
+            out.push_str(if is_mark { sign } else { "#" });
+        }
+        rest = name;
+    }
+    out.push_str(rest);
+}
+
+/// A form of JSON in which strings hold no unsafe character, no secret and no command. Such escapes change no value.
+pub(super) struct Safe<F>(pub(super) F);
+
+/// Hands a part of JSON over to the form.
+macro_rules! as_before {
+    ($($name:ident($($argument:ident: $type:ty)?))*) => {$(
+        fn $name<W: ?Sized + Write>(&mut self, out: &mut W $(, $argument: $type)?) -> io::Result<()> {
+            self.0.$name(out $(, $argument)?)
+        }
+    )*};
+}
+
+impl<F: Formatter> Formatter for Safe<F> {
+    as_before! {
+        begin_array()
+        end_array()
+        begin_array_value(first: bool)
+        end_array_value()
+        begin_object()
+        end_object()
+        begin_object_key(first: bool)
+        end_object_key()
+        begin_object_value()
+        end_object_value()
+    }
+
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, text: &str) -> io::Result<()> {
+        write_fragment(out, text)
+    }
+}
+
+/// Writes a part of a JSON string that needs no escape by JSON's own rules.
+pub(super) fn write_fragment<W: ?Sized + Write>(out: &mut W, text: &str) -> io::Result<()> {
+    // Nearly all texts are names of letters and hyphens.
+    let is_plain = text.bytes().fold(true, |all, byte| {
+        all & !matches!(byte, 0x7f..|b'@'| b'J' | b'?' | b'&' | b';' | b'%' | b':' | b'#')
+    });
+    if is_plain {
+        return out.write_all(text.as_bytes());
+    }
+    let masked = secrets::masked(text);
+    let mut unmarked = String::new();
+    let text = if masked.contains("##") {
+        push_without_marks(&mut unmarked, &masked, "\\u0023");
+        &*unmarked
+    } else {
+        &*masked
+    };
+    push_visible(out, text)
+}
+
+/// Writes a text with unsafe characters as JSON's escapes.
+fn push_visible<W: ?Sized + Write>(out: &mut W, text: &str) -> io::Result<()> {
+    let mut written = 0;
+    for (at, c) in text.char_indices().filter(|(_, c)| is_unsafe(*c)) {
+        out.write_all(&text.as_bytes()[written..at])?;
+        let mut units = [0; 2];
+        for unit in c.encode_utf16(&mut units) {
+            write!(out, "\\u{unit:04x}")?;
+        }
+        written = at + c.len_utf8();
+    }
+    out.write_all(&text.as_bytes()[written..])
+}
+
+/// JSON that was written without [`Safe`]: unsafe characters are in its strings alone.
+///
+/// # Panics
+/// Never: memory takes all bytes, and JSON is UTF-8.
+#[must_use]
+pub fn safe_json(json: &str) -> String {
+    let mut marked = String::with_capacity(json.len());
+    push_without_marks(&mut marked, json, "\\u0023");
+    let mut out = Vec::with_capacity(marked.len());
+    push_visible(&mut out, &marked).expect("memory takes all bytes");
+    String::from_utf8(out).expect("JSON is UTF-8")
+}
+
+/// A value as JSON on one line.
+pub(crate) fn json(out: impl Write, value: &impl Serialize) -> serde_json::Result<()> {
+    value.serialize(&mut Serializer::with_formatter(out, Safe(CompactFormatter)))
+}
+
+/// A value as JSON, indented.
+///
+/// # Panics
+/// Never: what is written has names for keys.
+pub(super) fn pretty_json(value: &impl Serialize) -> String {
+    let mut out = Vec::new();
+    let written = value.serialize(&mut Serializer::with_formatter(&mut out, Safe(PrettyFormatter::new())));
+    written.expect("keys are strings, and memory takes all bytes");
+    String::from_utf8(out).expect("JSON is UTF-8")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_drives_a_terminal_or_hides_is_seen() {
+        for c in [
+            '\0',
+            '\n',
+            '\u{1b}',
+            '\u{7f}',
+            '\u{85}',
+            '\u{9b}',
+            '\u{a0}',
+            '\u{ad}',
+            '\u{34f}',
+            '\u{61c}',
+            '\u{115f}',
+            '\u{200b}',
+            '\u{200e}',
+            '\u{2028}',
+            '\u{202e}',
+            '\u{2066}',
+            '\u{2800}',
+            '\u{3000}',
+            '\u{3164}',
+            '\u{fe0f}',
+            '\u{feff}',
+            '\u{ffa0}',
+            '\u{fffe}',
+            '\u{1fffe}',
+            '\u{e0041}',
+            '\u{e0101}',
+        ] {
+            assert_eq!(escaped(&format!("a{c}b")), format!("a\\u{{{:x}}}b", u32::from(c)));
+        }
+        assert!(matches!(escaped("größer <b> 名前 → …"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn no_line_is_a_command() {
+        for (text, shown) in [
+            ("::set-env name=a::b", "\\u{3a}:set-env name=a::b"),
+            ("a ::b\n \t ::error::c\n", "a ::b\n \t \\u{3a}:error::c\n"),
+            ("\u{1b}[1m ::x\u{1b}[0m", "\u{1b}[1m \\u{3a}:x\u{1b}[0m"),
+            ("a ##[add-path]b", "a \\u{23}\\u{23}[add-path]b"),
+            (
+                "a ##VSO[task.x]b ###[y] ## [z]",
+                "a \\u{23}\\u{23}VSO[task.x]b \\u{23}\\u{23}\\u{23}[y] ## [z]",
+            ),
+            ("# heading ## [link]", "# heading ## [link]"),
+        ] {
+            assert_eq!(without_commands(text), shown);
+        }
+    }
+
+    fn read(written: &[u8]) -> String {
+        serde_json::from_slice(written).expect("JSON")
+    }
+
+    proptest! {
+        #[test]
+        fn json_holds_the_same_text_and_no_unsafe_character(text in "([\u{0}-\u{a0}\u{2800}\u{e0041}\u{202e}a#\\[]|##vso\\[){0,20}") {
+            let mut written = Vec::new();
+            json(&mut written, &text).expect("JSON");
+            prop_assert!(!String::from_utf8_lossy(&written).contains(is_unsafe));
+            prop_assert!(!String::from_utf8_lossy(&written).contains("##["));
+            prop_assert!(!String::from_utf8_lossy(&written).contains("##vso["));
+            if !secrets::may_hold(&text) {
+                prop_assert_eq!(read(&written), text);
+            }
+        }
+
+        #[test]
+        fn a_text_holds_no_unsafe_character(text in any::<String>()) {
+            prop_assert!(!escaped(&text).contains(is_unsafe));
+        }
+    }
+}
