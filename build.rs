@@ -1,4 +1,4 @@
-//! Embeds the files of `rules/`, so that a new rule is one file and no line of Rust.
+//! Embeds the files of `rules/` and of `rules/products/`, so that a new one is one file and no line of Rust.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,20 +8,26 @@ fn main() {
     let root = env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
     let rules = Path::new(&root).join("rules");
     println!("cargo::rerun-if-changed=rules");
-    let mut names: Vec<String> = fs::read_dir(&rules)
-        .expect("rules/ is there")
+    embed(&rules, "rules.in");
+    embed(&rules.join("products"), "products.in");
+}
+
+/// Writes the names and texts of a directory's YAML files as a Rust expression.
+fn embed(directory: &Path, name: &str) {
+    let mut names: Vec<String> = fs::read_dir(directory)
+        .expect("the directory is there")
         .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
         .filter(|name| Path::new(name).extension().is_some_and(|extension| extension == "yaml"))
         .collect();
     names.sort_unstable();
     let mut text = String::from("&[\n");
     for name in names {
-        let path = rules.join(&name);
+        let path = directory.join(&name);
         println!("cargo::rerun-if-changed={}", path.display());
         writeln!(text, "    ({name:?}, include_str!({:?})),", path.display().to_string())
             .expect("a String takes all");
     }
     text.push_str("]\n");
     let out = env::var("OUT_DIR").expect("cargo sets it");
-    fs::write(Path::new(&out).join("rules.in"), text).expect("OUT_DIR can be written");
+    fs::write(Path::new(&out).join(name), text).expect("OUT_DIR can be written");
 }

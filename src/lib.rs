@@ -11,6 +11,7 @@ pub mod k8s;
 pub mod ledger;
 pub mod patterns;
 pub mod pipeline;
+pub mod products;
 pub mod render;
 pub mod report;
 pub mod rules;

@@ -368,3 +368,52 @@ fn conflicts_name_the_other_writer_of_the_same_objects() {
     let fix = found[0]["fix"].as_str().expect("a fix");
     assert!(fix.contains("No other client in what was read writes the same objects"), "{fix}");
 }
+
+#[test]
+fn a_finding_names_the_product_and_begins_with_its_own_setting() {
+    let list = |user: &str, agent: &str| -> String {
+        let one = |number| event(user, number, "list", "/api/v1/pods", 200);
+        (0..60).map(one).collect::<String>().replace("agent/v1.0.0 (linux/amd64) kubernetes/1a2b3c4", agent)
+    };
+    let log =
+        list("system:serviceaccount:a:ksm", "kube-state-metrics/v2.15.0 (linux/amd64) kubernetes/1a2b3c4")
+            + &list("system:serviceaccount:jobs:spark", "okhttp/4.12.0")
+            + &list("system:serviceaccount:a:other", "thing/1.0");
+    let found = findings(&log, "poll-list");
+    let of = |name: &str| {
+        let is_of =
+            |finding: &&Value| finding["client"].as_str().is_some_and(|client| client.ends_with(name));
+        found.iter().find(is_of).expect("a finding")
+    };
+    let (ksm, spark, other) = (of(":ksm"), of(":spark"), of(":other"));
+    assert_eq!(ksm["who"]["product"]["name"], "kube-state-metrics");
+    assert_eq!(ksm["who"]["product"]["recognizedBy"], "user-agent");
+    assert!(
+        ksm["fix"].as_str().is_some_and(|fix| fix.starts_with("Set --use-apiserver-cache")),
+        "{}",
+        ksm["fix"]
+    );
+    assert_eq!(spark["who"]["product"]["recognizedBy"], "service-account");
+    assert!(!advises_a_watch(spark["fix"].as_str().expect("a fix")), "{}", spark["fix"]);
+    assert!(other["who"]["product"].is_null());
+}
+
+#[test]
+fn a_user_adds_products_beside_rules() {
+    let product = "name: acme\ntitle: Acme\nkind: controller\nuserAgents: [\"acme/*\"]\nexample: acme/1\n";
+    let bad = product.replace("kind", "kinds");
+    let dir = Dir::with(&[
+        ("own/products/acme.yaml", product.as_bytes()),
+        ("bad/products/acme.yaml", bad.as_bytes()),
+    ]);
+    let (code, out, err) = dir.run_with(&["products", "explain", "acme", "--rules", "own"], b"");
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(out.contains("acme/*"), "{out}");
+    let (code, _, err) = dir.run_with(&["products", "list", "--rules", "bad"], b"");
+    assert!(code == Some(2) && err.contains("bad/products/acme.yaml"), "{err}");
+    let (code, _, err) = dir.run_with(&["products", "explain", "velro"], b"");
+    assert!(code == Some(2) && err.contains("did you mean 'velero'?"), "{err}");
+    let (code, out, _) = dir.run_with(&["products", "list", "--format", "json"], b"");
+    let list: Value = serde_json::from_str(&out).expect("JSON");
+    assert!(code == Some(0) && list.as_array().is_some_and(|list| list.len() >= 40));
+}

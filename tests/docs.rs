@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use kubetoll::apiserver::Reason;
 use kubetoll::decode::Envelope;
-use kubetoll::render::rules::markdown;
+use kubetoll::render::{products, rules::markdown};
 use kubetoll::rules::{Mistakes, Policy, Rule, RuleSet, schema};
 
 /// Formats of the input, as the report and `--input-format` name them.
@@ -63,6 +63,14 @@ fn the_schemas_of_rules_and_policies() {
     ] {
         generated(name, &(serde_json::to_string_pretty(&schema).expect("a schema") + "\n"));
     }
+}
+
+#[test]
+fn the_page_of_products() {
+    generated("docs/products.md", &products::markdown(kubetoll::products::all()));
+    let schema = schemars::schema_for!(kubetoll::products::Product);
+    let text = serde_json::to_string_pretty(&schema).expect("a schema") + "\n";
+    generated("docs/product.schema.json", &text);
 }
 
 #[test]

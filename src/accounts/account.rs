@@ -8,6 +8,7 @@ use crate::k8s::Library;
 use crate::k8s::identity::service_account;
 use crate::k8s::pod_name::is_of_cron_job;
 use crate::ledger::{ClientKey, DistinctSet};
+use crate::products;
 
 /// The name of everything beyond the number of clients that are told apart.
 const OTHER_CLIENTS: &str = "(other clients)";
@@ -65,7 +66,9 @@ impl Account {
     #[must_use]
     pub fn is_job(&self, product: &str) -> bool {
         let mut workloads = self.workloads.examples().peekable();
-        self.library(product).is_command() || (workloads.peek().is_some() && workloads.all(is_of_cron_job))
+        self.library(product).is_command()
+            || products::of(self, product).is_some_and(|(known, _)| known.kind.is_job())
+            || (workloads.peek().is_some() && workloads.all(is_of_cron_job))
     }
 
     /// Namespace and name, if it is a ServiceAccount.

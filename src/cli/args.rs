@@ -37,6 +37,9 @@ pub(super) enum Command {
     /// Show, explain and check the rules that findings come from.
     #[command(subcommand)]
     Rules(RulesCommand),
+    /// List and explain the products that findings name, with their own settings.
+    #[command(subcommand)]
+    Products(ProductsCommand),
     /// Print an audit policy that logs what kubetoll needs, at the least volume.
     AuditPolicy(AuditPolicyArgs),
 }
@@ -271,6 +274,36 @@ pub(super) enum RulesCommand {
     Check(CheckArgs),
     /// Print the JSON Schema of rule files, for editors.
     Schema(SchemaArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ProductsCommand {
+    /// List the products.
+    List {
+        /// What to write: a table, a JSON array of all that the products hold, or the page of the docs.
+        #[arg(long, value_enum, default_value_t = ProductsFormat::Text, help_heading = "Output")]
+        format: ProductsFormat,
+        /// A directory with rule files, whose `products/` is read beside kubetoll's own.
+        #[arg(long, value_name = "DIR", help_heading = "Rules")]
+        rules: Vec<PathBuf>,
+    },
+    /// Print all that is known of a product: how it is recognized, and its own settings.
+    Explain {
+        /// The product's name, such as velero.
+        #[arg(value_name = "PRODUCT")]
+        product: String,
+        /// A directory with rule files, whose `products/` is read beside kubetoll's own.
+        #[arg(long, value_name = "DIR", help_heading = "Rules")]
+        rules: Vec<PathBuf>,
+    },
+}
+
+/// How products are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ProductsFormat {
+    Text,
+    Json,
+    Markdown,
 }
 
 /// How rules are listed.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 
 use super::args::{FailOn, RuleArgs, ServerArgs};
+use crate::products;
 use crate::rules::policy::{self, FILE_NAME};
 use crate::rules::{Policy, RuleSet};
 
@@ -37,6 +38,7 @@ pub(super) fn load(args: &RuleArgs, fail_on: &[FailOn]) -> anyhow::Result<Judgin
 /// All rules, whichever are selected, as the policy sets them.
 pub(super) fn all(args: &RuleArgs) -> anyhow::Result<(RuleSet, Policy)> {
     let mut rules = RuleSet::with_directories(&args.rules).context("--rules")?;
+    products::add(&args.rules).map_err(|error| anyhow!(error)).context("--rules")?;
     let policy = policy(args, &rules)?;
     policy.apply(&mut rules);
     Ok((rules, policy))

@@ -11,6 +11,7 @@ mod judging;
 mod output;
 mod outputs;
 mod paths;
+mod products;
 mod progress;
 mod rules;
 mod say;
@@ -45,6 +46,7 @@ pub fn main() -> ExitCode {
         Command::Scan(args) => scan::run(&args),
         Command::Classify(args) => classify::run(&args),
         Command::Rules(command) => rules::run(&command),
+        Command::Products(command) => products::run(&command),
         Command::AuditPolicy(args) => audit_policy::run(&args),
     };
     ExitCode::from(done.unwrap_or_else(|error| {

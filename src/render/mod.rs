@@ -16,6 +16,7 @@ pub mod markdown;
 mod over_time;
 mod patterns;
 pub mod plain;
+pub mod products;
 mod prose;
 pub mod request;
 pub mod rules;

@@ -108,7 +108,7 @@ impl Findings<'_> {
         let etcd_slow = self.etcd_slow(&finding);
         v1::Finding {
             verify: verify(account, &finding, first.as_ref()),
-            who: account.map(|account| who(account, &finding)),
+            who: account.map(|account| who(account, &finding, &texts.rule.name)),
             path: finding.verdict.as_ref().map(path),
             fingerprint: fingerprint(account, &finding),
             rule: texts.rule.clone(),
@@ -189,7 +189,7 @@ impl Findings<'_> {
     }
 }
 
-fn who(account: &Account, finding: &rules::Finding) -> v1::Who {
+fn who(account: &Account, finding: &rules::Finding, rule: &str) -> v1::Who {
     let product =
         finding.product.as_deref().or(finding.user_agents.first().map(|(product, _)| product.as_str()));
     let at = |micros: fn((i64, i64)) -> i64| finding.span.map(|span| timestamp::format_micros(micros(span)));
@@ -201,6 +201,13 @@ fn who(account: &Account, finding: &rules::Finding) -> v1::Who {
             .map(|(namespace, name)| v1::ServiceAccount { namespace: namespace.into(), name: name.into() }),
         impersonated_by: account.impersonated_by().map(str::to_owned),
         library: product.map_or("unknown", |product| account.library(product).as_str()),
+        product: finding.known_product.map(|(product, by)| v1::KnownProduct {
+            name: &product.name,
+            title: &product.title,
+            kind: product.kind.as_str(),
+            recognized_by: by.as_str(),
+            source: product.fix(rule).map(|fix| &*fix.source),
+        }),
         user_agents: finding.user_agents.iter().cloned().collect(),
         pods: named(&account.pods),
         nodes: named(&account.nodes),

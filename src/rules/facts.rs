@@ -171,8 +171,8 @@ pub const CLIENT: &[Name<Get>] = &[
     Name {
         name: "job",
         kind: Bool,
-        doc: "It runs and ends: `kubectl`, `helm`, `terraform`, or pods that a CronJob made, as their names tell. A \
-              WATCH is no use to it.",
+        doc: "It runs and ends: `kubectl`, `helm`, `terraform`, a backup tool or another job of docs/products.md, or \
+              pods that a CronJob made, as their names tell. A WATCH is no use to it.",
         get: |row| Value::Bool(row.account.is_job(row.product)),
     },
     Name {

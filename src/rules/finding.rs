@@ -9,6 +9,7 @@ use crate::accounts::etcd::SlowReads;
 use crate::cost::Known;
 use crate::ledger::Exemplar;
 use crate::patterns::Pattern;
+use crate::products::{By, Product};
 
 /// A finding: a group of rows of which a level of a rule holds.
 #[derive(Debug, Clone)]
@@ -49,6 +50,8 @@ pub struct Finding {
     pub evidence: Vec<Exemplar>,
     /// The slow reads in etcd's own log during which LISTs among them were under way.
     pub slow_reads: Option<SlowReads>,
+    /// The product that the client is, and what it was recognized by.
+    pub known_product: Option<(&'static Product, By)>,
     /// The permission that the requests lack.
     pub permission: Option<Permission>,
     /// Who else writes the objects that the client got conflicts on.

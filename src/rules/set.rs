@@ -144,7 +144,9 @@ fn read_directory(directory: &Path, mistakes: &mut Mistakes) -> Result<Vec<Rule>
         let entry = entry.map_err(|error| unreadable(directory, &error))?;
         let is_rule =
             entry.path().extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
-        if is_rule && entry.file_type().is_file() {
+        // A directory of products may stand beside rules; its files are no rules.
+        let is_product = entry.path().parent().is_some_and(|parent| parent.ends_with("products"));
+        if is_rule && !is_product && entry.file_type().is_file() {
             files.push(entry.into_path());
         }
     }

@@ -21,6 +21,7 @@ use super::value::{Name, Value};
 use crate::accounts::Account;
 use crate::cost::Known;
 use crate::ledger::{Exemplar, Exemplars, Merge};
+use crate::products::{self, By, Product};
 
 /// Requests that are shown as evidence.
 const SHOWN: usize = 2;
@@ -158,7 +159,8 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
     if of_minutes > 0 && rule.message.source().contains("stats.peakPerMinute") {
         message = format!("{message}; the peak is on average of {of_minutes} minutes");
     }
-    let fix = or(fix(rule, leading, &fill), "");
+    let known_product = products::of(account, leading.product);
+    let fix = with_own_setting(rule, known_product, or(fix(rule, leading, &fill), ""));
     let look_for = rule.verify.as_ref().map(|text| or(fill(text), ""));
     let finding = Finding {
         rule: rule.id.clone(),
@@ -181,6 +183,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
         slow_reads: group.slow_reads(),
         rivals: found_rivals.get().cloned().unwrap_or_default(),
         permission,
+        known_product,
         pattern: Some(group.pattern()).filter(|pattern| pattern.instances > 0).cloned().map(Box::new),
     };
     (finding, failures)
@@ -198,6 +201,14 @@ fn key(rule: &Rule, leading: &Facts<'_>, resource: Option<&String>, product: Opt
         key.extend(leading.key.misspelt.iter().cloned());
     }
     key
+}
+
+/// A fix that begins with the product's own setting for what the rule finds, if one is known.
+fn with_own_setting(rule: &Rule, product: Option<(&'static Product, By)>, fix: String) -> String {
+    match product.and_then(|(product, _)| product.fix(&rule.name)) {
+        Some(own) => format!("{} See {}.\n\n{fix}", own.text.trim(), own.source),
+        None => fix,
+    }
 }
 
 /// Products of user agents, and one user agent of each.
@@ -249,6 +260,7 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
         evidence: Vec::new(),
         slow_reads: None,
         permission: None,
+        known_product: None,
         rivals: Vec::new(),
         pattern: None,
     };

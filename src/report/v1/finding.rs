@@ -115,6 +115,8 @@ pub struct Who {
     pub impersonated_by: Option<String>,
     /// The library that the user agent tells.
     pub library: &'static str,
+    /// The product of docs/products.md that it is; null if none is known.
+    pub product: Option<KnownProduct>,
     /// Products of user agents, and one user agent of each, as the client sent it.
     pub user_agents: BTreeMap<String, String>,
     /// The client's pods.
@@ -125,6 +127,22 @@ pub struct Who {
     pub first_timestamp: Option<String>,
     /// Received of the last event.
     pub last_timestamp: Option<String>,
+}
+
+/// A product that a client was recognized as: a hint, as a user agent is the client's to choose.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KnownProduct {
+    /// The name, as `kubetoll products explain` takes it.
+    pub name: &'static str,
+    /// The name for people.
+    pub title: &'static str,
+    /// `controller`, `node-agent`, `backup`, `job`, `dashboard` or `tool`.
+    pub kind: &'static str,
+    /// What it was recognized by: `user-agent`, or `service-account` (its name by default).
+    pub recognized_by: &'static str,
+    /// Where the setting is documented with which the fix begins; null without one.
+    pub source: Option<&'static str>,
 }
 
 /// How many different ones there were, and a few of their names.

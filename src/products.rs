@@ -1,0 +1,270 @@
+//! Products that many clusters run, and the setting of each that changes what a rule finds. Data: `rules/products/`.
+//! A user agent is the client's to choose, so a product is a hint for advice and no proof.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{LazyLock, OnceLock};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::accounts::Account;
+
+/// The embedded files: name and text.
+const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/products.in"));
+
+static PRODUCTS: LazyLock<Vec<Product>> = LazyLock::new(|| {
+    let read = |(file, text): &(&str, &str)| {
+        Product::read(text)
+            .unwrap_or_else(|error| panic!("a test reads the embedded products: {file}: {error}"))
+    };
+    EMBEDDED.iter().map(read).collect()
+});
+
+/// A product.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Product {
+    /// The name, in lower case with hyphens.
+    pub name: String,
+    /// The name for people.
+    pub title: String,
+    /// What it is.
+    pub kind: Kind,
+    /// The library that it is built on, as rules name it.
+    #[serde(default)]
+    pub library: Option<String>,
+    /// Patterns of its user agents; `*` stands for any text.
+    #[serde(default)]
+    pub user_agents: Vec<String>,
+    /// Patterns of its ServiceAccounts by default, `namespace/name`; for products whose user agent names none.
+    #[serde(default)]
+    pub service_accounts: Vec<String>,
+    /// A user agent that it sends.
+    pub example: String,
+    /// Its own settings, by what rules find.
+    #[serde(default)]
+    pub fixes: Vec<Fix>,
+}
+
+/// A setting of a product.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fix {
+    /// Names of the rules whose findings it changes.
+    pub causes: Vec<String>,
+    /// What to set.
+    pub text: String,
+    /// Where that is documented: a page, or `owner/repository#number`.
+    pub source: String,
+}
+
+/// What a product is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// It runs all the time.
+    Controller,
+    /// It runs on each node.
+    NodeAgent,
+    /// It copies objects away, now and then.
+    Backup,
+    /// It runs and ends.
+    Job,
+    /// It shows a cluster to many people.
+    Dashboard,
+    /// A person works with it.
+    Tool,
+}
+
+impl Kind {
+    /// The name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Controller => "controller",
+            Self::NodeAgent => "node-agent",
+            Self::Backup => "backup",
+            Self::Job => "job",
+            Self::Dashboard => "dashboard",
+            Self::Tool => "tool",
+        }
+    }
+
+    /// Whether it runs and ends, so that a WATCH is no use to it.
+    #[must_use]
+    pub fn is_job(self) -> bool {
+        matches!(self, Self::Backup | Self::Job)
+    }
+}
+
+/// What a client was recognized by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// Its user agent.
+    UserAgent,
+    /// The name of its ServiceAccount.
+    ServiceAccount,
+}
+
+impl By {
+    /// The name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::UserAgent => "user-agent",
+            Self::ServiceAccount => "service-account",
+        }
+    }
+}
+
+impl Product {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(text: &str) -> Result<Self, String> {
+        serde_saphyr::from_str(text).map_err(|error| error.to_string())
+    }
+
+    /// Whether a user agent is one of its.
+    #[must_use]
+    pub fn sends(&self, user_agent: &str) -> bool {
+        self.user_agents.iter().any(|pattern| matches(pattern, user_agent))
+    }
+
+    /// Its setting for what a rule finds.
+    #[must_use]
+    pub fn fix(&self, rule: &str) -> Option<&Fix> {
+        self.fixes.iter().find(|fix| fix.causes.iter().any(|cause| cause == rule))
+    }
+}
+
+/// The embedded products with those of a user, if there are any.
+static WITH_OWN: OnceLock<Vec<Product>> = OnceLock::new();
+
+/// All products: a user's own first, then the embedded ones by name.
+#[must_use]
+pub fn all() -> &'static [Product] {
+    WITH_OWN.get().unwrap_or(&PRODUCTS)
+}
+
+/// Adds the products of `products/` in a user's rule directories. One of the same name replaces; one of a later
+/// directory goes first. To be called before the first product is asked for.
+///
+/// # Errors
+/// A file that can't be read, or that is no product.
+pub fn add(directories: &[PathBuf]) -> Result<(), String> {
+    let mut own: Vec<Product> = Vec::new();
+    for directory in directories.iter().map(|directory| directory.join("products")) {
+        let Ok(entries) = fs::read_dir(&directory) else { continue };
+        let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+        let is_yaml = |path: &PathBuf| path.extension().is_some_and(|end| end == "yaml" || end == "yml");
+        let mut paths: Vec<PathBuf> = paths.filter(is_yaml).collect();
+        paths.sort();
+        for path in paths {
+            let failed = |error: String| format!("{}: {error}", path.display());
+            let text = fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
+            let product = Product::read(&text).map_err(failed)?;
+            own.retain(|known| known.name != product.name);
+            own.insert(0, product);
+        }
+    }
+    if own.is_empty() {
+        return Ok(());
+    }
+    let kept = PRODUCTS.iter().filter(|known| own.iter().all(|product| product.name != known.name));
+    let kept: Vec<Product> = kept.cloned().collect();
+    own.extend(kept);
+    // A run reads its rules once.
+    let _ = WITH_OWN.set(own);
+    Ok(())
+}
+
+/// The product of that name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Product> {
+    all().iter().find(|product| product.name == name)
+}
+
+/// The product that a client is, as its user agents of that name or its ServiceAccount tell.
+#[must_use]
+pub fn of(account: &Account, product: &str) -> Option<(&'static Product, By)> {
+    let agent = account.agents.get(product).map(|(agent, _)| agent.as_str());
+    if let Some(known) = agent.and_then(|agent| all().iter().find(|known| known.sends(agent))) {
+        return Some((known, By::UserAgent));
+    }
+    let (namespace, name) = account.service_account()?;
+    let name = format!("{namespace}/{name}");
+    let is_own = |known: &&Product| known.service_accounts.iter().any(|pattern| matches(pattern, &name));
+    all().iter().find(is_own).map(|known| (known, By::ServiceAccount))
+}
+
+/// Whether a text fits a pattern in which `*` stands for any text.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut text) = text.strip_prefix(start) else { return false };
+    let mut pieces: Vec<&str> = rest.split('*').collect();
+    let end = pieces.pop().unwrap_or_default();
+    for piece in pieces {
+        let Some(at) = text.find(piece) else { return false };
+        text = &text[at + piece.len()..];
+    }
+    text.ends_with(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::RuleSet;
+
+    #[test]
+    fn patterns_stand_for_any_text_where_a_star_is() {
+        for (pattern, text, fits) in [
+            ("velero/*", "velero/v1.16.0 (linux/amd64)", true),
+            ("velero/*", "velero-plugin/v1", false),
+            ("*argo-workflows/*", "workflow-controller/v0 argo-workflows/v3", true),
+            ("a*b*c", "a1b2c", true),
+            ("a*b*c", "a1c", false),
+            ("opencost", "opencost", true),
+            ("opencost", "opencost2", false),
+        ] {
+            assert_eq!(matches(pattern, text), fits, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn each_product_is_recognized_and_names_rules_and_sources_that_exist() {
+        let rules = RuleSet::embedded();
+        assert!(all().len() >= 40, "{}", all().len());
+        for (product, (file, _)) in all().iter().zip(EMBEDDED) {
+            assert_eq!(*file, format!("{}.yaml", product.name));
+            assert!(!product.user_agents.is_empty() || !product.service_accounts.is_empty(), "{file}");
+            let senders: Vec<&str> = all()
+                .iter()
+                .filter(|other| other.sends(&product.example))
+                .map(|other| &*other.name)
+                .collect();
+            let expected: &[&str] = if product.user_agents.is_empty() { &[] } else { &[&product.name] };
+            assert_eq!(senders, expected, "{}", product.example);
+            for fix in &product.fixes {
+                assert!(!fix.causes.is_empty(), "{file}");
+                for cause in &fix.causes {
+                    assert!(rules.rules.iter().any(|rule| rule.name == *cause), "{file}: {cause}");
+                }
+                let is_issue = fix.source.rsplit_once('#').is_some_and(|(repository, number)| {
+                    repository.split('/').count() == 2 && number.bytes().all(|byte| byte.is_ascii_digit())
+                });
+                assert!(is_issue || fix.source.starts_with("https://"), "{file}: {}", fix.source);
+                assert!(fix.text.ends_with('.'), "{file}: {}", fix.text);
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused() {
+        let product = |more: &str| format!("name: a\ntitle: A\nkind: tool\nexample: a\n{more}");
+        assert!(Product::read(&product("")).is_ok());
+        assert!(Product::read(&product("userAgent: [a]\n")).is_err());
+    }
+}

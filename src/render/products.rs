@@ -1,0 +1,92 @@
+//! Products for people and for programs.
+
+use std::fmt::Write as _;
+
+use super::plain::escaped;
+use super::table::table;
+use crate::products::Product;
+
+/// A table of them, `width` characters wide.
+#[must_use]
+pub fn list(products: &[Product], width: usize) -> String {
+    let columns =
+        [("product", false), ("kind", false), ("library", false), ("fixes", true), ("title", false)];
+    let rows = products.iter().map(|product| {
+        vec![
+            product.name.clone(),
+            product.kind.as_str().to_owned(),
+            product.library.clone().unwrap_or_default(),
+            product.fixes.len().to_string(),
+            escaped(&product.title).into_owned(),
+        ]
+    });
+    table(&columns, rows.collect(), 4, width)
+}
+
+/// An array of all that they hold.
+///
+/// # Panics
+/// Never: texts can be written.
+#[must_use]
+pub fn json(products: &[Product]) -> String {
+    serde_json::to_string_pretty(products).expect("texts can be written") + "\n"
+}
+
+/// All that is known of one.
+#[must_use]
+pub fn page(product: &Product) -> String {
+    let mut page = format!("{} ({})\n\n", product.title, product.name);
+    let mut line = |title: &str, text: &str| {
+        writeln!(page, "{title:<17} {text}").expect("a String takes all");
+    };
+    line("kind", product.kind.as_str());
+    line("library", product.library.as_deref().unwrap_or("unknown"));
+    line("user agents", &product.user_agents.join(", "));
+    line("example", &product.example);
+    line("ServiceAccounts", &product.service_accounts.join(", "));
+    for fix in &product.fixes {
+        write!(page, "\n{}\n  {}\n  {}\n", fix.causes.join(", "), fix.text.trim(), fix.source)
+            .expect("a String takes all");
+    }
+    page
+}
+
+/// The page of all of them in the docs.
+#[must_use]
+pub fn markdown(products: &[Product]) -> String {
+    let mut page = String::from(
+        "# Products\n\nGenerated from [rules/products](../rules/products). A finding on one of these clients names the \
+         product (`who.product`), and its\nfix begins with the product's own setting, if one is known. A user agent is \
+         the client's to choose: a product is a hint for\nadvice, and no proof. Where a user agent names no product, the \
+         default name of its ServiceAccount does.\n\n`kubetoll products list` shows them, `kubetoll products explain \
+         NAME` shows one. The form of a file:\n[product.schema.json](product.schema.json).\n\n",
+    );
+    for product in products {
+        let code =
+            |texts: &[String]| texts.iter().map(|text| format!("`{text}`")).collect::<Vec<_>>().join(", ");
+        write!(page, "## {}\n\n`{}`, {}", product.title, product.name, product.kind.as_str())
+            .expect("a String takes all");
+        if !product.user_agents.is_empty() {
+            write!(page, "; user agents {}", code(&product.user_agents)).expect("a String takes all");
+        }
+        if !product.service_accounts.is_empty() {
+            write!(page, "; ServiceAccounts {}", code(&product.service_accounts))
+                .expect("a String takes all");
+        }
+        page.push_str("\n\n");
+        for fix in &product.fixes {
+            let link = match fix.source.split_once('#') {
+                Some((repository, number)) if !fix.source.starts_with("https://") => {
+                    format!("https://github.com/{repository}/issues/{number}")
+                }
+                _ => fix.source.clone(),
+            };
+            writeln!(page, "- {}: {} ([source]({link}))", fix.causes.join(", "), fix.text.trim())
+                .expect("a String takes all");
+        }
+        if !product.fixes.is_empty() {
+            page.push('\n');
+        }
+    }
+    page.trim_end().to_owned() + "\n"
+}
