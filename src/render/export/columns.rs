@@ -379,7 +379,7 @@ pub static COLUMNS: &[Column] = &[
         "example_request_uri",
         NONE,
         MaybeText(|row| Some(&*row.example()?.request_uri)),
-        "The target of the row's costliest request, as the client sent it, but for what a continue token holds.",
+        "The target of the row's costliest request, as the client sent it, with secrets masked.",
     ),
     column(
         "example_file",
