@@ -13,6 +13,7 @@ use kubetoll::ledger::{Dedup, Ledger, ServerTimeline};
 use kubetoll::patterns::Patterns;
 use kubetoll::pipeline::{Counted, Pass, Settings, Shared, Worker};
 use kubetoll::rules::{RuleSet, judge};
+use kubetoll::version::Doubt;
 
 const VERSION: KubeVersion = KubeVersion::new(30, 4);
 /// Clients, and shapes of each.
@@ -82,7 +83,7 @@ fn rules(criterion: &mut Criterion) {
     let ledger = ledger();
     let patterns = Patterns::of(ledger.kept, false);
     let servers = std::slice::from_ref(&server);
-    let accounts = Accounts::open(ledger.clients, patterns, servers, &server, true, false, None);
+    let accounts = Accounts::open(ledger.clients, patterns, servers, &server, Doubt::default(), false, None);
     let rows: usize = accounts
         .clients
         .iter()

@@ -16,5 +16,6 @@ pub mod render;
 pub mod report;
 pub mod rules;
 pub mod shell;
+pub mod version;
 
 pub mod cli;

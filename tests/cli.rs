@@ -261,7 +261,7 @@ fn a_rotated_log_of_an_upgrade_is_judged_as_the_whole_one_is() {
         );
     }
     let note = &dir.json(&["whole.log", "--kube-version", "1.25.0"])["server"]["notes"][0];
-    assert!(note.as_str().expect("a note").contains("states Kubernetes 1.3"), "{note}");
+    assert!(note.as_str().expect("a note").contains("--kube-version 1.25.0 contradicts the log"), "{note}");
 }
 
 #[test]

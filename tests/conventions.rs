@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms, each of which may import those above it only.
-const ROOMS: [&str; 15] = [
+const ROOMS: [&str; 16] = [
     "files",
     "k8s",
     "apiserver",
@@ -12,6 +12,7 @@ const ROOMS: [&str; 15] = [
     "decode",
     "classify",
     "ledger",
+    "version",
     "patterns",
     "cost",
     "accounts",

@@ -14,6 +14,7 @@ fn read(only: Option<Envelope>, text: &[u8]) -> Vec<String> {
             Outcome::Event(_) => format!("event {layers}"),
             Outcome::Access { .. } => format!("access {layers}"),
             Outcome::Trace(_) => "trace".to_owned(),
+            Outcome::Start { .. } => "start".to_owned(),
             Outcome::Etcd { .. } => "etcd".to_owned(),
             Outcome::Foreign(kind) => kind.as_str().to_owned(),
             Outcome::Skip(reason, _) => reason.as_str().to_owned(),

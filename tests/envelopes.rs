@@ -111,7 +111,7 @@ impl Found {
                 }
             }
             Outcome::Foreign(Foreign::Part) => {}
-            Outcome::Etcd { .. } | Outcome::Foreign(_) => self.foreign += 1,
+            Outcome::Etcd { .. } | Outcome::Start { .. } | Outcome::Foreign(_) => self.foreign += 1,
             Outcome::Skip(reason, _) => *self.skipped.entry(reason.as_str().to_owned()).or_default() += 1,
         }
     }

@@ -17,8 +17,9 @@ use kubetoll::ledger::{Dedup, ServerTimeline};
 use kubetoll::pipeline::{self, Settings};
 use kubetoll::render::export::{COLUMNS, ExportError, SCHEMA_VERSION, TableFormat, check, write};
 use kubetoll::report::v1::Shape;
-use kubetoll::report::{self, Context, Report, Shown, VersionSource};
+use kubetoll::report::{self, Context, Report, Shown};
 use kubetoll::rules::{Policy, RuleSet};
+use kubetoll::version::Inferred;
 use polars::prelude::{DataFrame, DataType, ParquetReader, SerReader};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -93,14 +94,14 @@ fn report_for(server: Server, directory: &Path, events: &[Value]) -> Report {
         year: None,
     };
     let ledger = pipeline::run(&sources.list, &settings, &timeline, &Arc::default()).expect("a ledger");
-    let version_source = VersionSource::Flag;
+    let version = Inferred::given(server.version);
     report::build(
         ledger,
         &Context {
             sources: &sources,
             server,
-            timeline: &timeline,
-            version_source,
+            version: &version,
+            etcd_from: "as given",
             notes: vec![],
             etcd: None,
             rules: &RuleSet::embedded(),

@@ -18,6 +18,7 @@ use kubetoll::rules::names::{NameRef, Root};
 use kubetoll::rules::stats::STATS;
 use kubetoll::rules::value::Value;
 use kubetoll::rules::{Mistakes, Rule, RuleSet, judge};
+use kubetoll::version::Doubt;
 use serde_json::json;
 
 const VERSION: KubeVersion = KubeVersion::new(30, 4);
@@ -42,7 +43,10 @@ fn accounts(log: &str) -> (Accounts, InputCounts) {
     let received_only = ledger.input.received_only();
     let servers = std::slice::from_ref(&server);
     let patterns = Patterns::of(ledger.kept, false);
-    (Accounts::open(ledger.clients, patterns, servers, &server, true, received_only, None), ledger.input)
+    (
+        Accounts::open(ledger.clients, patterns, servers, &server, Doubt::default(), received_only, None),
+        ledger.input,
+    )
 }
 
 struct Request<'a> {

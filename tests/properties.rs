@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use kubetoll::classify::{Statement, Witness};
+use kubetoll::classify::Witness;
 use kubetoll::input::Block;
 use kubetoll::input::framing::count_lines;
 use kubetoll::k8s::KubeVersion;
@@ -84,9 +84,9 @@ fn upgrade() -> ServerTimeline {
     let mut evidence = VersionEvidence::default();
     for (minor, seconds) in [(30, 0), (34, 5)] {
         let version = KubeVersion::new(minor, 1);
-        evidence.state(Statement { by: Witness::Loopback, version }, 0, synth::BEGIN + seconds * 1_000_000);
+        evidence.note(Witness::Loopback, version, 0, synth::BEGIN + seconds * 1_000_000);
     }
-    evidence.timeline().expect("evidence").1
+    evidence.timeline().expect("evidence")
 }
 
 /// What says in which file and line something stands.
@@ -187,8 +187,8 @@ proptest! {
         let mut log = damaged(seed, 120_000, &damage);
         log.extend_from_slice(strange.join("\n").as_bytes());
         let (settings, timeline) = (run::settings(1, &[]), upgrade());
-        let whole = run::count(&run::blocks(&log, |_| false), &settings, &timeline);
-        let versions = whole.versions.clone();
+        let mut whole = run::count(&run::blocks(&log, |_| false), &settings, &timeline);
+        let versions = whole.versions.in_order();
         let whole = run::report(whole, &run::sources(&[]), &timeline);
         conservation::check(&whole);
 
@@ -199,8 +199,8 @@ proptest! {
             counting[at % workers].read(&blocks[*at]);
         }
         prop_assert!(blocks.len() <= shuffled.len());
-        let merged = Worker::sum(counting.into_iter().rev()).whole();
-        prop_assert!(merged.versions == versions, "what is said of versions hangs on the order");
+        let mut merged = Worker::sum(counting.into_iter().rev()).whole();
+        prop_assert_eq!(&merged.versions.in_order(), &versions);
         let merged = run::report(merged, &run::sources(&[]), &timeline);
         same(&merged, &whole)?;
     }
@@ -310,13 +310,13 @@ proptest! {
 fn both_ways(lines: &[String]) -> (Ledger, Report) {
     let (settings, timeline) = (run::settings(1, &[]), run::timeline());
     let read = |lines: String| {
-        let ledger =
+        let mut ledger =
             run::count(&run::blocks(lines.as_bytes(), |line| line % 1_000 == 999), &settings, &timeline);
-        (ledger.versions.clone(), run::report(ledger, &run::sources(&[]), &timeline), lines)
+        (ledger.versions.in_order(), run::report(ledger, &run::sources(&[]), &timeline), lines)
     };
     let (versions, report, text) = read(lines.concat());
     let (backwards_versions, backwards, _) = read(lines.iter().rev().map(String::as_str).collect());
-    assert!(versions == backwards_versions, "what is said of versions hangs on the order");
+    assert_eq!(versions, backwards_versions);
     let by_place = |report| json_without(report, &["line"]);
     assert_eq!(difference(&by_place(&report), &by_place(&backwards)), Vec::<String>::new());
     conservation::check(&report);
@@ -391,6 +391,6 @@ fn a_flood_of_versions_drowns_no_witness() {
             .replace("kubelet/v1.12.0", "kube-apiserver/v1.34.2"),
     );
     let (ledger, _) = both_ways(&lines);
-    let (witness, timeline) = ledger.versions.timeline().expect("the server's own client is a witness");
-    assert_eq!((witness, timeline.versions), (Witness::Loopback, vec![KubeVersion::new(34, 2)]));
+    let timeline = ledger.versions.timeline().expect("the server's own client states its version");
+    assert_eq!(timeline.versions, vec![KubeVersion::new(34, 2)]);
 }

@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 use kubetoll::apiserver::Server;
 use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::ServerTimeline;
-use kubetoll::report::{Context, Report, Shown, VersionSource, build};
+use kubetoll::report::{Context, Report, Shown, build};
 use kubetoll::rules::{Policy, RuleSet};
+use kubetoll::version::Inferred;
 use rayon::prelude::*;
 
 #[allow(dead_code, reason = "other tests use the rest")]
@@ -34,8 +35,8 @@ fn report(scenario: &Scenario, nodes: usize, version: Version, rules: &RuleSet) 
     let context = Context {
         sources: &sources,
         server: Server::with_defaults(kube),
-        timeline: &timeline,
-        version_source: VersionSource::Flag,
+        version: &Inferred::given(kube),
+        etcd_from: "as given",
         notes: Vec::new(),
         etcd: None,
         rules,

@@ -70,7 +70,7 @@ fn observe(ledger: &mut Ledger, (number, text): &(u64, String)) {
             ledger.clients.observe(&Classifier::default().line(access, written, place));
         }
         Kind::Trace(fragment) => ledger.observe_trace(place, fragment),
-        Kind::Continuation | Kind::Other => panic!("{text}"),
+        Kind::Continuation | Kind::Start(_) | Kind::Other => panic!("{text}"),
     }
 }
 

@@ -4,13 +4,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use flate2::read::MultiGzDecoder;
 use kubetoll::apiserver::{Asked, LimitVerdict, ParsedTarget, Reason, ServedFrom, Server, Verdict, judge};
+use kubetoll::classify::filter::Filter;
 use kubetoll::classify::{Answer, Classifier};
-use kubetoll::input::Place;
+use kubetoll::input::{Place, Sources};
 use kubetoll::k8s::request_info::Method;
-use kubetoll::k8s::{Event, Stage};
+use kubetoll::k8s::{Event, KubeVersion, Stage};
+use kubetoll::ledger::{Dedup, ServerTimeline};
+use kubetoll::pipeline::{self, Settings};
+use kubetoll::version::Inferred;
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
@@ -205,6 +210,42 @@ fn a_recorded_audit_log_gets_the_same_verdicts_by_the_way_of_scan() {
     }
     assert!(joined > 9_000, "only {joined} events were joined");
     assert!(wrong.is_empty(), "{} of {joined}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// What a log says of its server's version.
+fn inferred(path: &PathBuf) -> Inferred {
+    let sources = Sources::discover(std::slice::from_ref(path)).expect("a source");
+    let settings = Settings {
+        threads: 1,
+        max_record: 1 << 20,
+        filter: Filter::default(),
+        format: None,
+        dedup: Dedup::Auto,
+        patterns: false,
+        year: None,
+    };
+    let server = Server::with_defaults(KubeVersion::NEWEST);
+    let timeline = ServerTimeline::always(server.version);
+    let mut ledger = pipeline::run(&sources.list, &settings, &timeline, &Arc::default()).expect("a ledger");
+    Inferred::of(&mut ledger, &server, None, &|_| String::new())
+}
+
+#[test]
+fn the_possible_versions_hold_the_true_one() {
+    let audits = fixtures("audit-");
+    let mut widths = 0;
+    for (name, path) in fixtures("probes-") {
+        let version: KubeVersion =
+            probes(&path).first().expect("a probe").k8s.parse().expect("Kubernetes' version");
+        let inferred = inferred(&audits[&name]);
+        assert!(inferred.candidates.contains(version), "{name}: {}", inferred.candidates);
+        assert_eq!(inferred.notes, [] as [String; 0], "{name}");
+        let (oldest, newest) = inferred.candidates.hull().expect("a set that is not empty");
+        widths += newest.minor - oldest.minor;
+    }
+    assert!(widths <= 16, "six logs leave {widths} minors beside the true ones");
+    let traffic = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/traffic");
+    assert_eq!(inferred(&traffic).timeline.versions, [KubeVersion::new(36, 2)]);
 }
 
 #[test]

@@ -27,13 +27,14 @@ use walks::Walks;
 
 use crate::apiserver::asked::is_long_running;
 use crate::apiserver::judge::served_against_model;
-use crate::apiserver::{Asked, Certainty, Server, Verdict, certainty, judge};
+use crate::apiserver::{Asked, Certainty, Releases, Server, Verdict, certainty_within, judge};
 use crate::classify::{Shape, stable_hash};
 use crate::cost::{Cost, Inventory, Minutes, Prices, Work, reads_on};
 use crate::k8s::{Library, Scope};
 use crate::ledger::lives::ask_of;
 use crate::ledger::{Client, ClientKey, Clients, Merge, NamespaceWeights, Product, ProductRows, Row};
 use crate::patterns::{AllFollowed, Listed, OfClient, Patterns};
+use crate::version::Doubt;
 
 /// The name of everything beyond the number of products that are told apart.
 const OTHER_PRODUCTS: &str = "(other products)";
@@ -45,8 +46,8 @@ pub struct Accounts {
     pub clients: Vec<Account>,
     /// The server's configuration; its version is that of the era at hand.
     pub server: Server,
-    /// The version was given, or the log states it.
-    pub version_is_known: bool,
+    /// How far the version is known.
+    pub version: Doubt,
     /// The log holds arrivals only.
     pub received_only: bool,
     /// Resources that a request's path puts into a namespace.
@@ -67,6 +68,8 @@ pub struct Accounts {
 struct Measures<'a> {
     /// The servers of the eras that rows name.
     servers: &'a [Server],
+    /// The releases that the log leaves possible.
+    candidates: Releases,
     prices: Option<Prices<'a>>,
     /// How many objects of each namespace the log names.
     namespaces: NamespaceWeights,
@@ -104,7 +107,7 @@ impl Measures<'_> {
         let judgement = Judgement {
             key: Arc::new(ShapeKey::of(&shape.asked, verdict, server.version)),
             verdict,
-            certainty: certainty(server, &asked, status),
+            certainty: certainty_within(&self.candidates, server, &asked, status),
             against_model: served_against_model(server, &asked, status),
         };
         let mut known = known();
@@ -123,7 +126,7 @@ impl Accounts {
         mut patterns: Patterns,
         servers: &[Server],
         base: &Server,
-        version_is_known: bool,
+        version: Doubt,
         received_only: bool,
         inventory: Option<(&Inventory, NamespaceWeights)>,
     ) -> Self {
@@ -134,13 +137,14 @@ impl Accounts {
         let measures = Measures {
             servers,
             namespaces: namespaces.unwrap_or_default(),
+            candidates: version.possible.clone(),
             prices: inventory.map(|inventory| Prices { inventory, nodes_in_log: nodes }),
             known: Mutex::default(),
         };
         let mut accounts = Self {
             clients: Vec::new(),
             server: base.clone(),
-            version_is_known,
+            version,
             received_only,
             namespaced: BTreeSet::new(),
             slow_reads: etcd::Matched::default(),

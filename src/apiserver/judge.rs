@@ -4,6 +4,7 @@ use super::asked::{Asked, Target};
 use super::options::{Limit, Options, PageSize, ResourceVersion, UnsupportedField};
 use super::reason::Reason;
 use super::reject::reject;
+use super::releases::Releases;
 use super::resources;
 use super::server::Server;
 use super::verdict::{Certainty, LimitVerdict, ServedFrom, Verdict};
@@ -151,14 +152,25 @@ fn delete_collection(server: &Server, cached: bool, options: &Options) -> Verdic
     Verdict::plain(ServedFrom::Write, reason).with_limit(limit)
 }
 
-/// What a verdict hangs on.
+/// What a verdict depends on, among all releases that the model describes.
 #[must_use]
 pub fn certainty(server: &Server, asked: &Asked<&str>, status: Option<u16>) -> Certainty {
+    certainty_within(&Releases::modeled(), server, asked, status)
+}
+
+/// What a verdict depends on, among the releases of a set.
+#[must_use]
+pub fn certainty_within(
+    set: &Releases,
+    server: &Server,
+    asked: &Asked<&str>,
+    status: Option<u16>,
+) -> Certainty {
     let verdict = judge(server, asked, status);
     let by_default = |version| judge(&Server::with_defaults(version), asked, status);
     if !by_default(server.version).agrees_with(&verdict) {
         Certainty::ByConfig
-    } else if EPOCHS.iter().all(|epoch| by_default(epoch.first).agrees_with(&verdict)) {
+    } else if epochs(set).all(|(_, last)| by_default(last).agrees_with(&verdict)) {
         Certainty::Certain
     } else {
         Certainty::ByVersion
@@ -200,6 +212,14 @@ const EPOCHS: [Epoch; 18] = [
     minors(36, 36),
     minors(37, 37),
 ];
+
+/// The ranges of a set's releases between which nothing in this model changes, oldest first.
+pub fn epochs(set: &Releases) -> impl Iterator<Item = (KubeVersion, KubeVersion)> {
+    EPOCHS.iter().filter_map(|epoch| {
+        let first = KubeVersion { patch: epoch.first.patch.or(Some(0)), ..epoch.first };
+        set.and(&Releases::between(first, epoch.last)).hull()
+    })
+}
 
 /// Whether two releases judge every request alike.
 #[must_use]

@@ -9,6 +9,7 @@ mod list;
 pub mod options;
 pub mod reason;
 mod reject;
+pub mod releases;
 pub mod resources;
 pub mod seats;
 pub mod server;
@@ -18,7 +19,8 @@ mod watch;
 
 pub use asked::{Asked, ParsedTarget, Target};
 pub use features::{FeatureGates, Gate};
-pub use judge::{Span, across_versions, certainty, judge, judge_alike};
+pub use judge::{Span, across_versions, certainty, certainty_within, epochs, judge, judge_alike};
 pub use reason::Reason;
+pub use releases::Releases;
 pub use server::Server;
 pub use verdict::{Certainty, LimitVerdict, ServedFrom, Verdict};

@@ -51,6 +51,7 @@ pub(super) fn request<'e>(
         begins_again: false,
         says_received: false,
         measured: None,
+        marks: line.marks,
         deprecated: None,
         place,
         audit_id: &line.audit_id,
@@ -84,7 +85,7 @@ fn connect(uri: &str) -> Method {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classify::Classifier;
+    use crate::classify::{Classifier, Witness};
     use crate::decode::klog::Apf;
     use crate::k8s::{AddressClass, Kind, Verb};
 
@@ -145,7 +146,7 @@ mod tests {
             assert_eq!(client.address, Some(AddressClass::Private));
             assert_eq!(&*request.apf.expect("apf").flow_schema, "system-nodes");
             assert_eq!(request.question.unknown_keys, [Box::from("limt")]);
-            assert_eq!(request.asker.statement, None);
+            assert_eq!(request.asker.statement.expect("a statement").by, Witness::Unconfirmed);
         });
     }
 

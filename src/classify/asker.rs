@@ -124,7 +124,9 @@ impl Asker {
         self.node = identity.node.or(node).map(|node| self.put(node));
         self.pod = pod.map(|pod| self.put(pod));
         self.source = self.put(connection(caller));
-        self.statement = Statement::of(real, &identity, product, agent);
+        // Whoever impersonates a node chooses its user agent.
+        let statement = || Statement::of(real, &identity, product, agent);
+        self.statement = if acting.is_none() { statement() } else { None };
         self.name(product, agent);
     }
 
@@ -140,7 +142,7 @@ impl Asker {
         self.node = None;
         self.pod = None;
         self.source = self.put(&line.source);
-        self.statement = Statement::of_address(address, &line.user_agent);
+        self.statement = Statement::of_address(&line.source, product, &line.user_agent);
         self.name(product, &line.user_agent);
     }
 

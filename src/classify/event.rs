@@ -9,7 +9,7 @@ use crate::decode::klog::Apf;
 use crate::input::Place;
 use crate::k8s::event::{Annotations, ObjectRef};
 use crate::k8s::timestamp::RecentMinute;
-use crate::k8s::{Event, Stage, go_duration, go_url};
+use crate::k8s::{Event, Mark, Marks, Stage, go_duration, go_url};
 
 /// The server's own measurement of a slow request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +63,8 @@ pub struct Request<'e> {
     pub micros: Option<u64>,
     /// The server's own measurement.
     pub measured: Option<Measured>,
+    /// What the event has that only some releases write.
+    pub marks: Marks,
     /// That the server calls the API deprecated.
     pub deprecated: Option<Deprecation>,
     /// Where the event stands.
@@ -119,6 +121,7 @@ impl<'e> Request<'e> {
             status: None,
             micros: None,
             measured: None,
+            marks: Marks::default(),
             deprecated: None,
             place,
             apf: None,
@@ -190,6 +193,9 @@ pub(super) fn request<'e>(
         micros: times.micros,
         begins_again: false,
         measured: annotations.and_then(measured),
+        marks: annotations
+            .map_or_else(Marks::default, |annotations| marks(annotations, question.long_running))
+            .with(Mark::AuthenticationMetadata, event.has_authentication_metadata),
         deprecated: annotations.and_then(deprecated),
         place,
         audit_id: &event.audit_id,
@@ -209,6 +215,15 @@ fn measured(annotations: &Annotations<'_>) -> Option<Measured> {
             .fold(0, u64::saturating_add),
         queued: go_duration::parse_micros(&annotations.queue_wait).unwrap_or(0),
     })
+}
+
+fn marks(annotations: &Annotations<'_>, long_running: bool) -> Marks {
+    Marks::default()
+        .with(Mark::LatencyAnnotation, !annotations.total.is_empty() && !long_running)
+        .with(Mark::DecodeAnnotation, !annotations.decode_response_object.is_empty())
+        .with(Mark::QueueAnnotation, !annotations.queue_wait.is_empty())
+        .with(Mark::AuthenticationAnnotation, !annotations.authentication.is_empty())
+        .with(Mark::ImpersonationAnnotation, !annotations.impersonation.is_empty())
 }
 
 fn deprecated(annotations: &Annotations<'_>) -> Option<Deprecation> {

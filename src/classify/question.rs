@@ -14,7 +14,9 @@ use super::access::method;
 use super::namespace::{self, namespace_hash};
 use super::stable::stable_hash;
 use super::template::Template;
+use crate::apiserver::asked::NonResource;
 use crate::apiserver::options::Options;
+use crate::apiserver::releases::BuiltInApi;
 use crate::apiserver::{Asked, ParsedTarget, asked};
 use crate::decode::klog::AccessLine;
 use crate::k8s::event::ObjectRef;
@@ -44,6 +46,8 @@ pub struct Question<'q> {
     pub revision: Option<i64>,
     /// Keys of the query that the server ignores: the least few in the order of bytes, each cut to a bound.
     pub unknown_keys: &'q [Box<str>],
+    /// The built-in API that it is for, if not all releases serve it: an index into `releases::BUILT_IN`.
+    pub api: Option<u8>,
 }
 
 /// How many ignored keys are kept as examples, and how much of each, in bytes.
@@ -90,6 +94,7 @@ pub(super) struct Known {
     label_selector: CompactString,
     /// The query has a `continue` token.
     has_token: bool,
+    api: Option<u8>,
 }
 
 /// What was asked, each held once, however many requests ask it.
@@ -171,6 +176,7 @@ impl Known {
         let asked_hash = stable_hash(&asked);
         Self {
             asked_hash,
+            api: built_in_api(&asked, &target.path),
             long_running: asked::is_long_running(&asked),
             namespace: in_path.into(),
             namespace_hash: namespace_hash(&namespace),
@@ -213,6 +219,7 @@ impl Known {
             collection_hash: self.collection_hash,
             revision: self.revision,
             unknown_keys: &self.unknown_keys,
+            api: self.api,
         }
     }
 
@@ -262,6 +269,7 @@ impl Known {
             field_selector: CompactString::default(),
             label_selector: CompactString::default(),
             has_token: false,
+            api: None,
             asked: once.held(asked_hash, &asked),
         }
     }
@@ -276,6 +284,17 @@ impl Known {
         self.long_running = asked::is_long_running(&asked);
         self.unknown_keys.clear();
         self.asked = once.held(self.asked_hash, &asked);
+    }
+}
+
+/// The built-in API of a path, if not all releases serve it.
+fn built_in_api(asked: &Asked<&str>, path: &str) -> Option<u8> {
+    let mut parts = path.strip_prefix("/apis/")?.split('/');
+    let (group, version) = (parts.next()?, parts.next()?);
+    match asked.target {
+        asked::Target::Resource { resource, .. } => BuiltInApi::find(group, version, resource),
+        asked::Target::NonResource(NonResource::Discovery) => BuiltInApi::find(group, version, ""),
+        _ => None,
     }
 }
 

@@ -1,31 +1,58 @@
-//! Requests whose user agent states the version of the server.
+//! Requests whose user agent states a version of Kubernetes.
+//!
+//! A client chooses its user agent. It is believed only where the user's name fits it; in access logs, which name no
+//! user, only where the address or what the request did fits it.
 
+use super::event::Request;
+use super::stable::stable_hash;
+use crate::apiserver::Target;
+use crate::k8s::address::host;
 use crate::k8s::identity::service_account;
 use crate::k8s::user_agent::stated_version;
-use crate::k8s::{AddressClass, Identity, Kind, KubeVersion, Product};
+use crate::k8s::{AddressClass, Identity, Kind, KubeVersion, Product, Verb};
 
-/// Whose user agent stated a version, the best witness first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// What stated a version, the most trusted first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Witness {
     /// The apiserver's own loopback client: it talks to itself, so the log is that server's.
     Loopback,
-    /// kube-controller-manager or kube-scheduler, which are upgraded with or just after the apiserver.
-    ControlPlane,
-    /// kubelets, which are never newer than the apiserver.
+    /// A start line in the apiserver's own log.
+    StartLine,
+    /// An apiserver of the cluster, maybe another one.
+    ApiServer,
+    /// kube-controller-manager.
+    ControllerManager,
+    /// kube-scheduler.
+    Scheduler,
+    /// A kubelet.
     Kubelet,
+    /// A kube-proxy.
+    KubeProxy,
+    /// A user agent of one of these in an access log, which nothing confirms.
+    Unconfirmed,
 }
 
-/// A version that a witness states.
+/// A version that a request's user agent states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Statement {
-    /// Who states it.
+    /// What states it.
     pub by: Witness,
-    /// What is stated.
+    /// The version.
     pub version: KubeVersion,
+    /// A hash of the node, of the user or of the address that states it.
+    pub instance: u64,
+    /// For [`Witness::Unconfirmed`]: what the user agent says that it is.
+    claimed: Option<Witness>,
 }
 
 impl Statement {
-    /// What a request states. The user agent is the client's to choose; the user's name, which must fit it, is not.
+    /// A statement.
+    #[must_use]
+    pub fn with(by: Witness, version: KubeVersion, instance: u64) -> Self {
+        Self { by, version, instance, claimed: None }
+    }
+
+    /// What a request states whose user is known.
     #[must_use]
     pub fn of(
         username: &str,
@@ -33,30 +60,87 @@ impl Statement {
         product: Product<'_>,
         user_agent: &str,
     ) -> Option<Self> {
-        if !product.name.starts_with("kube") {
-            return None;
-        }
         let by = match (username, product.name) {
-            ("system:apiserver" | "system:kube-apiserver", "kube-apiserver") => Witness::Loopback,
-            ("system:kube-controller-manager", "kube-controller-manager")
-            | ("system:kube-scheduler", "kube-scheduler") => Witness::ControlPlane,
-            (_, "kube-controller-manager") if in_kube_system(username) => Witness::ControlPlane,
-            (_, "kubelet") if identity.kind == Kind::Node => Witness::Kubelet,
+            // Only the server itself has this user's token. k3s and others run it under a name of their own.
+            ("system:apiserver", "kube-apiserver" | "hyperkube" | "k3s") => Witness::Loopback,
+            ("system:kube-apiserver", "kube-apiserver") => Witness::ApiServer,
+            ("system:kube-controller-manager", "kube-controller-manager" | "k3s") => {
+                Witness::ControllerManager
+            }
+            ("system:kube-scheduler", "kube-scheduler" | "k3s") => Witness::Scheduler,
+            ("system:kube-proxy", "kube-proxy") => Witness::KubeProxy,
+            (_, "kube-controller-manager") if in_kube_system(username) => Witness::ControllerManager,
+            (_, "kube-proxy") if service_account(username) == Some(("kube-system", "kube-proxy")) => {
+                Witness::KubeProxy
+            }
+            (_, "kubelet" | "k3s") if identity.kind == Kind::Node => Witness::Kubelet,
             _ => return None,
         };
         let version = stated_version(user_agent, product.name)?.parse().ok()?;
-        Some(Self { by, version })
+        Some(Self::with(by, version, stable_hash(username)))
     }
 
-    /// What a request without a user states: the loopback client calls from the server's own machine. Others there
-    /// may be of another version, or of another machine behind a proxy.
+    /// What a request without a user states. The loopback client calls from the server's own machine, and so may the
+    /// control plane. Others there may be of another version, or of another machine behind a proxy.
     #[must_use]
-    pub fn of_address(address: AddressClass, user_agent: &str) -> Option<Self> {
-        if address != AddressClass::Loopback {
-            return None;
+    pub fn of_address(source: &str, product: Product<'_>, user_agent: &str) -> Option<Self> {
+        let claimed = match product.name {
+            "kube-apiserver" => Witness::Loopback,
+            "kube-controller-manager" => Witness::ControllerManager,
+            "kube-scheduler" => Witness::Scheduler,
+            "kubelet" => Witness::Kubelet,
+            _ => return None,
+        };
+        let address = AddressClass::of(source);
+        let by = match (address, claimed) {
+            (AddressClass::Public | AddressClass::Unknown, _) => return None,
+            (AddressClass::Loopback, Witness::Kubelet) => Witness::Unconfirmed,
+            (AddressClass::Loopback, claimed) => claimed,
+            (AddressClass::Private | AddressClass::LinkLocal, _) => Witness::Unconfirmed,
+        };
+        let version = stated_version(user_agent, product.name)?.parse().ok()?;
+        let claimed = if claimed == Witness::Loopback { Witness::ApiServer } else { claimed };
+        let claimed = (by == Witness::Unconfirmed).then_some(claimed);
+        Some(Self { by, version, instance: stable_hash(host(source)), claimed })
+    }
+
+    /// The statement with what the request did: some requests only the real component may make.
+    #[must_use]
+    pub fn confirmed_by(self, request: &Request<'_>) -> Self {
+        match self.claimed.filter(|claimed| may_only(*claimed, request)) {
+            Some(by) => Self { by, claimed: None, ..self },
+            None => self,
         }
-        let version = stated_version(user_agent, "kube-apiserver")?.parse().ok()?;
-        Some(Self { by: Witness::Loopback, version })
+    }
+}
+
+/// Whether a request that was served needs the rights of this component: it renews its own lease or a node's, or it
+/// writes a node's status.
+fn may_only(component: Witness, request: &Request<'_>) -> bool {
+    let asked = request.asked();
+    let is_served = request.status.is_some_and(|status| (200..300).contains(&status));
+    if !is_served || !matches!(asked.verb, Verb::Update | Verb::Patch) {
+        return false;
+    }
+    let Target::Resource { group, resource, subresource, .. } = asked.target else { return false };
+    let namespace = request.question.namespace;
+    let path = request.uri.split('?').next().unwrap_or_default();
+    let leads = |name: &str| {
+        namespace == "kube-system"
+            && matches!((group, resource), ("coordination.k8s.io", "leases") | ("", "endpoints"))
+            && path.ends_with(name)
+    };
+    match component {
+        Witness::ControllerManager => leads("/kube-controller-manager"),
+        Witness::Scheduler => leads("/kube-scheduler"),
+        Witness::Kubelet => {
+            (namespace, group, resource) == ("kube-node-lease", "coordination.k8s.io", "leases")
+                || (group, resource, subresource) == ("", "nodes", "status")
+        }
+        Witness::ApiServer => {
+            (namespace, group, resource) == ("default", "", "endpoints") && path.ends_with("/kubernetes")
+        }
+        _ => false,
     }
 }
 
@@ -67,6 +151,9 @@ fn in_kube_system(username: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::classify::Classifier;
+    use crate::decode::klog::AccessLine;
+    use crate::input::Place;
 
     fn stated(username: &str, user_agent: &str) -> Option<(Witness, String)> {
         let identity = Identity::resolve(username);
@@ -74,23 +161,78 @@ mod tests {
         Some((statement.by, statement.version.to_string()))
     }
 
+    fn agent(name: &str) -> String {
+        format!("{name}/v1.30.4 (linux/amd64) kubernetes/a51b3b7")
+    }
+
     #[test]
-    fn only_the_control_plane_and_kubelets_are_believed() {
-        let agent = |name: &str| format!("{name}/v1.30.4 (linux/amd64) kubernetes/a51b3b7");
+    fn only_users_that_fit_are_believed() {
         let said = |by| Some((by, "1.30.4".to_owned()));
         assert_eq!(stated("system:apiserver", &agent("kube-apiserver")), said(Witness::Loopback));
-        assert_eq!(stated("system:kube-scheduler", &agent("kube-scheduler")), said(Witness::ControlPlane));
+        assert_eq!(stated("system:apiserver", &agent("k3s")), said(Witness::Loopback));
+        assert_eq!(stated("system:kube-apiserver", &agent("kube-apiserver")), said(Witness::ApiServer));
+        assert_eq!(stated("system:kube-scheduler", &agent("kube-scheduler")), said(Witness::Scheduler));
         let account = "system:serviceaccount:kube-system:job-controller";
-        assert_eq!(stated(account, &agent("kube-controller-manager")), said(Witness::ControlPlane));
+        assert_eq!(stated(account, &agent("kube-controller-manager")), said(Witness::ControllerManager));
+        let account = "system:serviceaccount:kube-system:kube-proxy";
+        assert_eq!(stated(account, &agent("kube-proxy")), said(Witness::KubeProxy));
         assert_eq!(stated("system:node:n", &agent("kubelet")), said(Witness::Kubelet));
-        assert_eq!(stated("mallory", &agent("kube-apiserver")), None);
-        assert_eq!(stated("system:apiserver", &agent("kubectl")), None);
-        let of =
-            |address, agent: &str| Statement::of_address(address, agent).map(|said| said.version.to_string());
-        assert_eq!(of(AddressClass::Loopback, &agent("kube-apiserver")).as_deref(), Some("1.30.4"));
-        assert_eq!(of(AddressClass::Private, &agent("kube-apiserver")), None);
-        assert_eq!(of(AddressClass::Loopback, &agent("kubelet")), None);
-        assert_eq!(of(AddressClass::Loopback, "kube-apiserver/v0.0.0 (linux/amd64) kubernetes/1"), None);
+        for (mallory, product) in [
+            ("mallory", "kube-apiserver"),
+            ("system:serviceaccount:team-a:x", "kube-controller-manager"),
+            ("system:serviceaccount:kube-system:x", "kubelet"),
+            ("system:node:n", "kube-apiserver"),
+        ] {
+            assert_eq!(stated(mallory, &agent(product)), None, "{mallory} {product}");
+        }
         assert_eq!(stated("system:apiserver", "kube-apiserver/v0.0.0 (linux/amd64) kubernetes/1"), None);
+    }
+
+    fn by_address(source: &str, user_agent: &str) -> Option<Witness> {
+        Statement::of_address(source, Product::of(user_agent), user_agent).map(|statement| statement.by)
+    }
+
+    #[test]
+    fn without_a_user_only_the_servers_own_machine_is_believed() {
+        for (source, product, by) in [
+            ("[::1]:5", "kube-apiserver", Some(Witness::Loopback)),
+            ("127.0.0.1:5", "kube-scheduler", Some(Witness::Scheduler)),
+            ("127.0.0.1:5", "kubelet", Some(Witness::Unconfirmed)),
+            ("10.0.0.1:5", "kube-apiserver", Some(Witness::Unconfirmed)),
+            ("10.0.0.1:5", "kubectl", None),
+            ("8.8.8.8:5", "kubelet", None),
+        ] {
+            assert_eq!(by_address(source, &agent(product)), by, "{source} {product}");
+        }
+        assert_eq!(by_address("127.0.0.1:5", "kube-apiserver/v0.0.0 (linux/amd64) kubernetes/1"), None);
+    }
+
+    #[test]
+    fn an_access_line_is_confirmed_by_what_only_the_component_may_do() {
+        let confirmed = |verb: &str, uri: &str, product: &str, status| {
+            let user_agent = agent(product);
+            let line = AccessLine {
+                verb: verb.into(),
+                uri: uri.into(),
+                user_agent: user_agent.as_str().into(),
+                source: "10.0.0.7:5".into(),
+                status: Some(status),
+                ..AccessLine::default()
+            };
+            let place = Place { source: 0, offset: 0, line: 1 };
+            let mut classifier = Classifier::default();
+            let request = classifier.line(&line, None, place);
+            request.asker.statement.expect("a statement").confirmed_by(&request).by
+        };
+        let leases = "/apis/coordination.k8s.io/v1/namespaces";
+        let node = format!("{leases}/kube-node-lease/leases/n1?timeout=10s");
+        let leader = format!("{leases}/kube-system/leases/kube-scheduler");
+        assert_eq!(confirmed("PUT", &node, "kubelet", 200), Witness::Kubelet);
+        assert_eq!(confirmed("PUT", &node, "kubelet", 403), Witness::Unconfirmed);
+        assert_eq!(confirmed("PUT", &node, "kube-scheduler", 200), Witness::Unconfirmed);
+        assert_eq!(confirmed("PUT", &leader, "kube-scheduler", 200), Witness::Scheduler);
+        assert_eq!(confirmed("PUT", &leader, "kube-controller-manager", 200), Witness::Unconfirmed);
+        assert_eq!(confirmed("GET", "/api/v1/nodes/n1", "kubelet", 200), Witness::Unconfirmed);
+        assert_eq!(confirmed("PATCH", "/api/v1/nodes/n1/status", "kubelet", 200), Witness::Kubelet);
     }
 }

@@ -8,6 +8,7 @@ use super::args::ScanArgs;
 use super::paths;
 use super::progress::Progress;
 use crate::input::Sources;
+use crate::k8s::EtcdVersion;
 use crate::ledger::{Dedup, EtcdLog};
 use crate::pipeline::{self, Settings};
 use crate::report::Etcd;
@@ -32,6 +33,19 @@ pub(super) struct Read {
 }
 
 impl Read {
+    /// etcd's version as its log states it, and a note if it states several. The apiserver asks all members, so that the
+    /// oldest one counts.
+    pub(super) fn version(&self) -> Option<(EtcdVersion, Option<String>)> {
+        let versions = &self.log.as_ref()?.lines.versions;
+        let (oldest, newest) = (*versions.first()?, *versions.last()?);
+        let note = (oldest != newest).then(|| {
+            format!(
+                "etcd's log states {oldest} and {newest}: members of two versions, or an upgrade; judged as {oldest}"
+            )
+        });
+        Some((oldest, note))
+    }
+
     /// The log for the report.
     pub(super) fn etcd<'a>(&'a self, sources: &'a Sources) -> Option<Etcd<'a>> {
         self.log.as_ref().map(|log| Etcd { log, sources })

@@ -13,16 +13,16 @@ use super::progress::Progress;
 use super::say::say;
 use super::{FAILED, etcd_log, gates, inventory, judging, paths, server};
 use crate::apiserver::{Server, judge_alike};
-use crate::classify::Witness;
 use crate::classify::filter::{Filter, Names, StatusSet, instant};
 use crate::decode::Foreign;
-use crate::input::{Sources, can_be_read_again};
+use crate::input::{Source, Sources, can_be_read_again};
 use crate::k8s::KubeVersion;
 use crate::ledger::{Dedup, Ledger, ServerTimeline};
 use crate::pipeline::{self, Settings};
 use crate::render;
-use crate::report::{self, Context, Report, Shown, VersionSource};
+use crate::report::{self, Context, Report, Shown};
 use crate::rules::policy::FILE_NAME;
+use crate::version::Inferred;
 
 /// What a thread of the pool has for its stack, in bytes: as much as the main thread has.
 const STACK: usize = 8 << 20;
@@ -37,7 +37,7 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
 fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     let judging = judging::load(&args.rules, &args.fail_on)?;
     let server_args = judging::server_args(&args.server, &judging.policy);
-    let server = server::server(&server_args)?;
+    let mut server = server::server(&server_args)?;
     let inventory = inventory::load(&args.inventory)?;
     let settings = Settings {
         threads,
@@ -55,13 +55,15 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     }
     let etcd_sources = etcd_log::sources(args, settings.dedup)?;
     check_outputs(args, &pages, [&sources, &etcd_sources])?;
+    let etcd = etcd_log::read(args, &etcd_sources, &settings)?;
+    let etcd_from = etcd_version(&mut server, &etcd);
     let known = server_args.kube_version.is_some().then_some(server.version);
     let run = Run { args, settings, sources, server };
     let (ledger, mut found) = run.read(known)?;
     if args.no_patterns {
         found.notes.push("patterns over time were not looked for (--no-patterns)".to_owned());
     }
-    let etcd = etcd_log::read(args, &etcd_sources, &run.settings)?;
+    found.notes.extend(etcd_from.notes);
     let mut empty = run.paths_without_events(&ledger);
     empty.extend(etcd.empty.iter().cloned());
     // Traces of slow requests are worth a report by themselves.
@@ -69,8 +71,8 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     let context = Context {
         sources: &run.sources,
         server: run.server.clone(),
-        timeline: &found.timeline,
-        version_source: found.source,
+        version: &found.version,
+        etcd_from: etcd_from.from,
         notes: found.notes,
         etcd: etcd.etcd(&etcd_sources),
         rules: &judging.rules,
@@ -86,6 +88,24 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     // The process ends: what it holds is not taken apart piece by piece first.
     std::mem::forget((report, judging));
     Ok(code)
+}
+
+/// Where etcd's version comes from.
+struct EtcdFrom {
+    from: &'static str,
+    notes: Vec<String>,
+}
+
+/// Takes etcd's version from its log, unless the user names it.
+fn etcd_version(server: &mut Server, etcd: &etcd_log::Read) -> EtcdFrom {
+    let Some((stated, note)) = etcd.version() else { return EtcdFrom { from: "as given", notes: vec![] } };
+    let Some(given) = server.etcd else {
+        server.etcd = Some(stated);
+        return EtcdFrom { from: "a start line in its log states it", notes: note.into_iter().collect() };
+    };
+    let differs = given.supports_request_watch_progress() != stated.supports_request_watch_progress();
+    let note = format!("--etcd-version {given} contradicts etcd's log: a start line states {stated}");
+    EtcdFrom { from: "as given", notes: if differs { vec![note] } else { vec![] } }
 }
 
 /// Which findings the pages that are asked for have room for: of thousands, a terminal's has some, and rows have none.
@@ -215,49 +235,46 @@ struct Run<'a> {
 
 /// What was found out about the server.
 struct Found {
-    timeline: ServerTimeline,
-    source: VersionSource,
+    version: Inferred,
     notes: Vec<String>,
 }
 
 impl Run<'_> {
-    /// Reads the log; a second time where it spans an upgrade, each request then by the version of its time.
+    /// Reads the log; a second time where it shows several versions, each request then by the version of its time.
     fn read(&self, known: Option<KubeVersion>) -> anyhow::Result<(Ledger, Found)> {
-        let any = ServerTimeline::always(self.server.version);
-        let ledger = self.pass(&any)?;
-        if let Some(version) = known {
-            let mut notes = server::notes(&self.server, version);
-            notes.extend(disagreement(&ledger, version));
-            return Ok((ledger, Found { timeline: any, source: VersionSource::Flag, notes }));
-        }
-        let Some((witness, timeline)) = ledger.versions.timeline() else {
-            let mut notes = server::notes(&self.server, KubeVersion::NEWEST);
-            notes.push(not_stated(ledger.versions.newest_kubelet()));
-            return Ok((ledger, Found { timeline: any, source: VersionSource::NewestKnown, notes }));
+        let mut ledger = self.pass(&ServerTimeline::always(self.server.version))?;
+        let list = &self.sources.list;
+        let file = |source: u32| {
+            let source = usize::try_from(source).ok().and_then(|source| list.get(source));
+            source.map(Source::name).unwrap_or_default()
         };
-        let source = match witness {
-            Witness::Loopback => VersionSource::LoopbackUserAgent,
-            Witness::ControlPlane | Witness::Kubelet => VersionSource::ControlPlaneUserAgent,
-        };
-        let newest = *timeline.versions.last().expect("a timeline has a version");
+        let mut version = Inferred::of(&mut ledger, &self.server, known, &file);
+        let newest = *version.timeline.versions.last().expect("a timeline has a version");
         let mut notes = server::notes(&self.server, newest);
+        notes.append(&mut version.notes);
         if newest < KubeVersion::OLDEST {
             notes.push(format!("Kubernetes {newest} is older than 1.19; it is judged as 1.19"));
         }
-        if timeline.versions.iter().all(|version| judge_alike(*version, newest)) {
-            return Ok((ledger, Found { timeline: ServerTimeline::always(newest), source, notes }));
+        if version.timeline.versions.iter().all(|version| judge_alike(*version, newest)) {
+            version.timeline = ServerTimeline::always(newest);
+            return Ok((ledger, Found { version, notes }));
         }
-        if !can_be_read_again(&self.sources.list) {
+        if !can_be_read_again(list) {
             notes.push(format!(
-                "the log spans an upgrade, but a pipe can't be read twice: all of it is judged as {newest}; \
+                "the log shows several versions, but a pipe can't be read twice: all of it is judged as {newest}; \
                  name files to have each request judged by the version of its time"
             ));
-            return Ok((ledger, Found { timeline: ServerTimeline::always(newest), source, notes }));
+            version.timeline = ServerTimeline::always(newest);
+            return Ok((ledger, Found { version, notes }));
         }
-        notes.push("the log spans an upgrade; each request is judged by the version of its time".to_owned());
+        if version.source.is_stated() {
+            notes.push(
+                "the log spans an upgrade; each request is judged by the version of its time".to_owned(),
+            );
+        }
         // Both ledgers at once would take twice the memory.
         drop(ledger);
-        Ok((self.pass(&timeline)?, Found { timeline, source, notes }))
+        Ok((self.pass(&version.timeline)?, Found { version, notes }))
     }
 
     fn pass(&self, timeline: &ServerTimeline) -> anyhow::Result<Ledger> {
@@ -269,7 +286,10 @@ impl Run<'_> {
     fn paths_without_events(&self, ledger: &Ledger) -> Vec<String> {
         let holds_none = |index: u32| {
             let counts = ledger.input.sources.get(&index);
-            counts.is_none_or(|counts| counts.events == 0 && !counts.foreign.contains_key(&Foreign::Trace))
+            let of_server = [Foreign::Trace, Foreign::Start];
+            counts.is_none_or(|counts| {
+                counts.events == 0 && !of_server.iter().any(|kind| counts.foreign.contains_key(kind))
+            })
         };
         paths::silent(&self.args.paths, &self.sources, holds_none)
             .map(|given| {
@@ -296,29 +316,6 @@ fn skipped(ledger: &Ledger) -> String {
     let streams = input.damaged.values().map(|(damage, _)| damage.as_str().to_owned());
     let found: Vec<String> = lines.chain(streams).collect();
     if found.is_empty() { " (it is empty)".to_owned() } else { format!(" ({})", found.join(", ")) }
-}
-
-/// A note where the log states another version than the one that was given.
-fn disagreement(ledger: &Ledger, given: KubeVersion) -> Option<String> {
-    let (_, timeline) = ledger.versions.timeline()?;
-    let other = timeline.versions.iter().find(|stated| !judge_alike(**stated, given))?;
-    Some(format!(
-        "the log states Kubernetes {other}, not {given}; without --kube-version it is judged by what it states"
-    ))
-}
-
-fn not_stated(kubelet: Option<KubeVersion>) -> String {
-    let newest = KubeVersion::NEWEST;
-    match kubelet {
-        Some(kubelet) => format!(
-            "the log does not state the server's version; its kubelets are {kubelet}, so the server is that or \
-             newer. judged as {newest}; name the version with --kube-version"
-        ),
-        None => format!(
-            "the log does not state the server's version; judged as {newest}, the newest known. name the version \
-             with --kube-version"
-        ),
-    }
 }
 
 fn write(report: &Report, args: &ScanArgs, pages: &[Written]) -> anyhow::Result<()> {

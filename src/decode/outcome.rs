@@ -4,7 +4,7 @@ use super::envelope::Envelope;
 use super::etcd::EtcdLine;
 use super::klog::{AccessLine, TraceFragment};
 use super::skip::SkipReason;
-use crate::k8s::Event;
+use crate::k8s::{Event, KubeVersion};
 
 /// What one entry of a record is. Each entry of each record is exactly one of these.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +20,13 @@ pub enum Outcome<'a> {
     },
     /// A line of a trace in the apiserver's own log.
     Trace(&'a TraceFragment<'a>),
+    /// What an apiserver writes into its own log when it starts.
+    Start {
+        /// The version that it states, if it does.
+        version: Option<KubeVersion>,
+        /// When the line was written, in microseconds since 1970, as well as it can be known.
+        written: Option<i64>,
+    },
     /// A line of etcd's log, which only a [`Decoder::of_etcd`](super::Decoder::of_etcd) looks for.
     Etcd {
         /// The line.
@@ -63,6 +70,8 @@ pub enum Foreign {
     Empty,
     /// A line of a trace in the apiserver's own log.
     Trace,
+    /// What an apiserver writes into its own log when it starts.
+    Start,
     /// A part of a line that was counted with its last part, or a line that goes on with the one before.
     Part,
 }
@@ -80,6 +89,7 @@ impl Foreign {
             Self::Control => "control-message",
             Self::Empty => "empty-envelope",
             Self::Trace => "trace-line",
+            Self::Start => "start-line",
             Self::Part => "part-of-a-line",
         }
     }

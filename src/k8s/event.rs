@@ -57,6 +57,8 @@ pub struct Event<'a> {
     pub stage_timestamp: Text<'a>,
     /// The server's own measurements, among others; absent if none of those that are needed is there.
     pub annotations: Option<Annotations<'a>>,
+    /// It has `authenticationMetadata` (1.35+).
+    pub has_authentication_metadata: bool,
     /// What stands between the stage and the answer, all that it says of what is asked and by whom, if it is written to
     /// the letter as the log backend does. Nothing that it says.
     pub asked_as_written: Option<&'a str>,
@@ -99,6 +101,7 @@ struct Written<'a> {
     stage_timestamp: Text<'a>,
     #[serde(borrow)]
     annotations: Option<Annotations<'a>>,
+    authentication_metadata: Option<IgnoredAny>,
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
@@ -125,6 +128,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
             request_received_timestamp: own.request_received_timestamp,
             stage_timestamp: own.stage_timestamp,
             annotations: own.annotations.filter(|own| *own != Annotations::default()),
+            has_authentication_metadata: own.authentication_metadata.is_some(),
             asked_as_written: None,
         })
     }
@@ -161,6 +165,12 @@ pub struct Annotations<'a> {
     /// Wait in a queue of API Priority and Fairness (1.31+).
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/apf-queue-wait")]
     pub queue_wait: Text<'a>,
+    /// Authentication (1.33+).
+    #[serde(borrow, default, rename = "apiserver.latency.k8s.io/authentication")]
+    pub authentication: Text<'a>,
+    /// Impersonation (1.36+).
+    #[serde(borrow, default, rename = "apiserver.latency.k8s.io/impersonation")]
+    pub impersonation: Text<'a>,
     /// `true` for a request of an API version that is deprecated.
     ///
     /// Source: k8s.io/apiserver `pkg/endpoints/metrics/metrics.go:deprecatedAnnotationKey`.

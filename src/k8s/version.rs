@@ -74,7 +74,7 @@ impl FromStr for KubeVersion {
 }
 
 /// An etcd release. A missing patch level stands for the newest patch of its minor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EtcdVersion {
     major: u16,
     minor: u16,

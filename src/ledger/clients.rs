@@ -1,7 +1,9 @@
 //! Clients and the rows of their requests.
 
 use super::client::{namespace_of, rank};
-use super::{Additions, Begun, Bounded, Client, ClientKey, DistinctSet, Merge, RowName, Seat, SharedRow};
+use super::{
+    Additions, Begun, Bounded, Client, ClientKey, DistinctSet, Merge, Row, RowName, Seat, SharedRow,
+};
 use crate::classify::{Answer, Request, Shape, ShapeRef, stable_hash};
 use crate::k8s::pod_name;
 use crate::k8s::user_agent::Form;
@@ -149,6 +151,17 @@ impl Clients {
                     let (product, shape) = (stable_hash(name), shape.stable_hash());
                     let name = RowName { client: client_hash, product, shape };
                     row.count_at_home(|row| additions.give(stable_hash(&name), row));
+                }
+            }
+        }
+    }
+
+    /// Shows each row that is kept apart, in no order.
+    pub fn each_row(&mut self, mut show: impl FnMut(&Shape, &Row)) {
+        for (_, client) in self.by_key.kept_mut() {
+            for (_, product) in client.products.kept_mut() {
+                for (shape, row) in product.rows.kept_mut() {
+                    row.count_at_home(|row| show(shape, row));
                 }
             }
         }

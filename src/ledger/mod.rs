@@ -57,7 +57,7 @@ pub use shared_row::SharedRow;
 pub use targets::Targets;
 pub use timeline::Timeline;
 pub use traces::Traces;
-pub use versions::{ServerTimeline, VersionEvidence};
+pub use versions::{ServerTimeline, Sign, VersionEvidence};
 pub use waiting::Waiting;
 
 use shared_clients::SharedClients;

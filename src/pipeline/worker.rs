@@ -3,6 +3,7 @@
 mod access;
 mod fate;
 mod reading;
+mod version;
 
 use access::Held;
 use fate::{Fate, note, observe};
@@ -241,6 +242,13 @@ impl Counting<'_> {
                     self.counted.ledger.observe_trace(place, fragment);
                 }
             }
+            Outcome::Start { version, written } => {
+                if self.is_count() {
+                    self.source.foreign(Foreign::Start, &mut self.counted.ledger.input);
+                    let evidence = &mut self.counted.ledger.versions;
+                    version::note_start(version, written, place.source, evidence);
+                }
+            }
             Outcome::Etcd { line, written, is_zoneless } => {
                 self.counted.etcd.zoneless += u64::from(is_zoneless && line.slow.is_some());
                 self.etcd(line, written, place);
@@ -270,7 +278,7 @@ impl Counting<'_> {
     fn etcd(&mut self, line: &EtcdLine<'_>, written: Option<i64>, place: Place) {
         let lines = &mut self.counted.etcd;
         match &line.slow {
-            None => lines.observe_other(place, written),
+            None => lines.observe_other(line.version, place, written),
             Some(slow) => {
                 let print = self.shared.prints.etcd(slow, written);
                 let is_new = self.shared.settings.dedup == Dedup::Off
@@ -352,10 +360,8 @@ fn date(request: &mut Request<'_>, shared: &Shared<'_>, ledger: &mut Ledger) {
     let source = request.place.source;
     if let Some(received) = request.received {
         ledger.input.received_at(received, request.micros);
-        if let Some(statement) = request.asker.statement {
-            ledger.versions.state(statement, source, received);
-        }
     }
+    version::note(request, &mut ledger.versions);
     request.era = shared.timeline.era(source, request.received);
 }
 
@@ -363,7 +369,7 @@ fn date(request: &mut Request<'_>, shared: &Shared<'_>, ledger: &mut Ledger) {
 fn beside_etcd(outcome: Outcome<'_>) -> Outcome<'_> {
     match outcome {
         Outcome::Event(_) | Outcome::Skip(SkipReason::NotAnEvent, _) => Outcome::Foreign(Foreign::Json),
-        Outcome::Access { .. } | Outcome::Trace(_) => Outcome::Foreign(Foreign::Klog),
+        Outcome::Access { .. } | Outcome::Trace(_) | Outcome::Start { .. } => Outcome::Foreign(Foreign::Klog),
         outcome => outcome,
     }
 }

@@ -147,8 +147,8 @@ fn answered(path: &Path) -> Line {
 /// How sure it is.
 fn known(path: &Path) -> Line {
     let certainty = match path.certainty {
-        "certain" => "certain, as all versions agree",
-        "by-version" => "by-version, as other versions decide otherwise",
+        "certain" => "certain, as all possible versions agree",
+        "by-version" => "by-version, as other possible versions decide otherwise",
         _ => "by-config, as other settings or another etcd decide otherwise",
     };
     let measured = match (path.agree, path.contradict) {
@@ -216,19 +216,20 @@ pub(super) fn verdict(report: &Report) -> String {
 
 /// The server that requests are judged for, and how it is known.
 pub(super) fn server(server: &Server) -> String {
-    let from = match server.version_source.as_str() {
-        "flag" => "as given",
-        "loopback-user-agent" => "as the server's own client states",
-        "control-plane-user-agent" => "as the control plane's user agents state",
-        _ => "assumed",
-    };
     let etcd = server
         .etcd_version
         .as_deref()
         .map_or("etcd 3.4.31, 3.5.13 or later (assumed)".to_owned(), |version| {
-            format!("etcd {version} (as given)")
+            format!("etcd {version} ({})", server.etcd_from)
         });
-    format!("Kubernetes {} ({from}), {etcd}", server.kube_versions.join(", then "))
+    let (versions, from) = (server.kube_versions.join(", then "), &server.version_from);
+    format!("Kubernetes {versions} ({from}), {etcd}")
+}
+
+/// What the log shows of the version.
+pub(super) fn version_evidence(server: &Server) -> Option<String> {
+    let is_asked = server.version_source != "flag" && !server.decisive.is_empty();
+    is_asked.then(|| format!("the log shows: {}", server.decisive.join("; ")))
 }
 
 /// What was read and could not be, and the server: a line each.
@@ -236,6 +237,7 @@ pub(super) fn read(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
     input::lines(&report.input, &mut |_, text| lines.push(text.to_owned()));
     lines.push(server(&report.server));
+    lines.extend(version_evidence(&report.server));
     lines.extend(cost::totals(report));
     lines.extend(report.inventory.iter().flat_map(cost::inventory));
     lines.extend(report.server.notes.iter().cloned());

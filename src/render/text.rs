@@ -84,6 +84,9 @@ fn head(report: &Report, view: &View) -> String {
     };
     input::lines(&report.input, &mut line);
     line("server", &facts::server(&report.server));
+    if let Some(evidence) = facts::version_evidence(&report.server) {
+        line("", &evidence);
+    }
     for note in report.server.notes.iter().chain(&patterns::left_out(report)) {
         line("", note);
     }

@@ -11,38 +11,16 @@ use super::load::Loads;
 use super::standing::{Shown, places};
 use super::sums::{Sums, latency};
 use super::words::Words;
-use super::{cost, input, load, minutes, patterns, server_log, v1};
+use super::{cost, input, load, minutes, patterns, server_log, v1, version};
 use crate::accounts::Accounts;
 use crate::accounts::etcd::SLACK;
 use crate::apiserver::Server;
 use crate::cost::Inventory;
 use crate::input::{Source, Sources};
-use crate::ledger::{Exemplar, Ledger, ServerTimeline};
+use crate::ledger::{Exemplar, Ledger};
 use crate::patterns::Patterns;
 use crate::rules::{OnAccount, Policy, Rule, RuleSet, judge_some};
-
-/// Where the server's version is known from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum VersionSource {
-    Flag,
-    LoopbackUserAgent,
-    ControlPlaneUserAgent,
-    NewestKnown,
-}
-
-impl VersionSource {
-    /// The value in the public JSON contract.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Flag => "flag",
-            Self::LoopbackUserAgent => "loopback-user-agent",
-            Self::ControlPlaneUserAgent => "control-plane-user-agent",
-            Self::NewestKnown => "newest-known",
-        }
-    }
-}
+use crate::version::Inferred;
 
 /// What a report needs beside the ledger.
 #[derive(Debug)]
@@ -51,10 +29,10 @@ pub struct Context<'a> {
     pub sources: &'a Sources,
     /// The server's configuration; its version is that of the timeline.
     pub server: Server,
-    /// Which version answered when.
-    pub timeline: &'a ServerTimeline,
-    /// Where the version is known from.
-    pub version_source: VersionSource,
+    /// Its version, and where that is known from.
+    pub version: &'a Inferred,
+    /// Where etcd's version comes from, in words.
+    pub etcd_from: &'static str,
     /// What a reader should know about how the server was found.
     pub notes: Vec<String>,
     /// etcd's own log, if there is one.
@@ -73,12 +51,8 @@ pub struct Context<'a> {
 #[must_use]
 pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let received_only = ledger.input.received_only();
-    let servers: Vec<Server> = context
-        .timeline
-        .versions
-        .iter()
-        .map(|version| Server { version: *version, ..context.server.clone() })
-        .collect();
+    let servers = version::servers(context);
+    let by_version = version::totals(&mut ledger.clients, context, received_only);
     let traces = server_log::traces(&mut ledger.traces);
     // Of millions of LISTs, those that may have to do with one of etcd's slow reads.
     let slow = context.etcd.map(|etcd| etcd.log.lines.ranges.spans(SLACK));
@@ -90,7 +64,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         patterns,
         &servers,
         &context.server,
-        context.version_source != VersionSource::NewestKnown,
+        version::doubt(context.version, &by_version),
         received_only,
         context.inventory.map(|inventory| (inventory, ledger.namespaces.into_weights())),
     );
@@ -150,12 +124,13 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         etcd_peak: minutes::peak(&clients, |point| point.etcd_reads),
         load: loads.told(all.load),
         cost: all.costs.told(priced),
+        by_version: version::by_version(&by_version),
     };
     v1::Report {
         schema_version: v1::SCHEMA_VERSION,
         kubetoll_version: env!("CARGO_PKG_VERSION").to_owned(),
         input,
-        server: server(context),
+        server: version::server(context),
         totals,
         finding_counts: told.counts,
         policy: told.policy,
@@ -207,18 +182,5 @@ fn rule(rule: &Rule) -> v1::RuleInfo {
         why: rule.why.clone(),
         quiet_for: rule.quiet_for.clone(),
         references: rule.references.clone(),
-    }
-}
-
-fn server(context: &Context<'_>) -> v1::Server {
-    v1::Server {
-        kube_version: context.timeline.versions.last().map(ToString::to_string).unwrap_or_default(),
-        version_source: context.version_source.as_str().to_owned(),
-        kube_versions: context.timeline.versions.iter().map(ToString::to_string).collect(),
-        etcd_version: context.server.etcd.map(|version| version.to_string()),
-        feature_gates: context.server.gates.iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-        uncached: context.server.uncached.clone(),
-        aggregated: context.server.aggregated.clone(),
-        notes: context.notes.clone(),
     }
 }

@@ -14,9 +14,10 @@ mod server_log;
 mod standing;
 mod sums;
 pub mod v1;
+mod version;
 mod words;
 
-pub use build::{Context, VersionSource, build};
+pub use build::{Context, build};
 pub use etcd_log::Etcd;
 pub use standing::Shown;
 pub use v1::Report;

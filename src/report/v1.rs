@@ -13,6 +13,7 @@ mod pattern;
 mod server_log;
 mod shared;
 mod timeline;
+mod version;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,6 +42,7 @@ pub use server_log::{Items, PriorityAndFairness, TraceGroup};
 pub use shared::{Instant, Shared};
 pub(crate) use timeline::minute;
 pub use timeline::{Peak, PeakClient, Point, Points, Timeline};
+pub use version::{VersionEvidence, VersionRange, VersionTotals};
 
 /// The version of this contract.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -98,12 +100,28 @@ pub struct Report {
 pub struct Server {
     /// Kubernetes' version, the last one where the log spans an upgrade.
     pub kube_version: String,
-    /// `flag`, `loopback-user-agent`, `control-plane-user-agent` or `newest-known`.
+    /// Where `kubeVersion` comes from: `flag`, `loopback-user-agent` or `start-line` (the server states it),
+    /// `apiserver-user-agent`, `control-plane-user-agent`, `kubelet-user-agent`, `unconfirmed-user-agent` (of an access
+    /// log), `newest-possible` (the newest that fits `evidence`) or `newest-known` (the log shows nothing).
     pub version_source: String,
+    /// The same in words, with the other versions that are possible.
+    #[serde(skip)]
+    pub version_from: String,
     /// All versions that the log shows, in their order; requests are judged by the one of their time.
     pub kube_versions: Vec<String>,
-    /// etcd's version, or null if it was not given; then it is taken for 3.4.31, 3.5.13 or later.
+    /// The oldest and the newest version that fit the evidence. A version between them may be excluded.
+    pub candidates: VersionRange,
+    /// What the log shows of the version, the most trusted first.
+    pub evidence: Vec<VersionEvidence>,
+    /// The fewest facts that exclude what all of them exclude, with the versions that fit.
+    #[serde(skip)]
+    pub decisive: Vec<String>,
+    /// etcd's version, as it was given or as a start line in its log states it. If it is null, etcd is taken for 3.4.31,
+    /// 3.5.13 or later.
     pub etcd_version: Option<String>,
+    /// Where etcd's version comes from, in words.
+    #[serde(skip)]
+    pub etcd_from: &'static str,
     /// Feature gates that were given.
     pub feature_gates: BTreeMap<String, bool>,
     /// Resources that were said to have no watch cache, beside events.
@@ -160,6 +178,9 @@ pub struct Totals {
     pub load: Load,
     /// What the requests cost.
     pub cost: Cost,
+    /// The totals for each range of versions that the log leaves possible; empty if the version is known, or if all
+    /// have the same totals.
+    pub by_version: Vec<VersionTotals>,
 }
 
 /// Answers by HTTP status.
@@ -360,7 +381,7 @@ pub struct Shape {
     pub rejected: Option<u16>,
     /// A stable code.
     pub reason: &'static str,
-    /// `certain`, `by-version` or `by-config`.
+    /// `certain` (all versions that fit the log agree), `by-version` or `by-config`.
     pub certainty: &'static str,
     /// One sentence.
     pub explanation: &'static str,

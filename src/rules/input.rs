@@ -12,6 +12,7 @@ use crate::decode::SkipReason;
 use crate::k8s::Verb;
 use crate::k8s::text::prefix;
 use crate::ledger::{InputCounts, Timeline};
+use crate::version::Doubt;
 
 /// Clients that are named as those that write most.
 const NAMED: usize = 3;
@@ -40,6 +41,7 @@ pub struct InputFacts {
     longest_gap: u64,
     filtered: u64,
     access_only: bool,
+    version: Doubt,
     nodes: u64,
     etcd_writes: EtcdWrites,
 }
@@ -127,6 +129,7 @@ impl InputFacts {
             access_only: input.all_events() > 0 && input.access_lines == input.all_events(),
             nodes: whole.accounts.cluster_nodes,
             etcd_writes: EtcdWrites::of(whole.accounts),
+            version: whole.accounts.version.clone(),
             ..Self::default()
         };
         for (key, entry) in whole.accounts.clients.iter().flat_map(|account| &account.entries) {
@@ -261,5 +264,24 @@ pub const INPUT: &[Name<Get>] = &[
         kind: Bool,
         doc: "All events are access lines of the apiserver's own log, which name no user.",
         get: |input| Value::Bool(input.access_only),
+    },
+    Name {
+        name: "possibleVersions",
+        kind: Text,
+        doc: "The server's versions that fit the log: `1.30 to 1.33`.",
+        get: |input| Value::Text(input.version.possible.to_string().into()),
+    },
+    Name {
+        name: "totalsByVersion",
+        kind: Text,
+        doc: "The totals for each range of these versions: `1.30: 1,595 LISTs from etcd; 1.31 to 1.33: 125`. \
+              Empty if they are equal.",
+        get: |input| Value::Text(input.version.totals.join("; ").into()),
+    },
+    Name {
+        name: "etcdListsApart",
+        kind: Int,
+        doc: "LISTs from etcd: the most for one of these versions less the fewest.",
+        get: |input| Value::count(input.version.etcd_lists_apart),
     },
 ];

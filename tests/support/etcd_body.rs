@@ -53,7 +53,7 @@ fn counted(counted: &Counted) -> u64 {
 fn told(counted: Counted) -> String {
     let InputCounts { lines, foreign, skipped, .. } = &counted.ledger.input;
     let input = format!("{lines} {foreign:?} {skipped:?}");
-    let EtcdLines { slow, other, duplicates, undated, zoneless, by_source, span, requests, ranges } =
+    let EtcdLines { slow, other, duplicates, undated, zoneless, by_source, span, requests, ranges, versions } =
         counted.etcd;
     let requests: BTreeSet<String> = requests
         .into_parts()
@@ -66,6 +66,6 @@ fn told(counted: Counted) -> String {
         })
         .collect();
     format!(
-        "{input} {slow} {other} {duplicates} {undated} {zoneless} {by_source:?} {span:?} {requests:?} {ranges:?}"
+        "{input} {slow} {other} {duplicates} {undated} {zoneless} {by_source:?} {span:?} {requests:?} {ranges:?} {versions:?}"
     )
 }

@@ -42,7 +42,7 @@ pub fn klog(text: &str) {
                 assert_eq!(&fragment.clone().into_owned(), fragment);
                 ledger.observe_trace(place, fragment);
             }
-            Kind::Continuation | Kind::Other => {}
+            Kind::Continuation | Kind::Start(_) | Kind::Other => {}
         }
         for context in contexts {
             let _ = line.clock.resolve(&context);

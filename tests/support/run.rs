@@ -13,8 +13,9 @@ use kubetoll::input::{Block, Framing, Source, Sources, Span};
 use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::{Dedup, Ledger, ServerTimeline};
 use kubetoll::pipeline::{self, Pass, Settings, Shared, Worker};
-use kubetoll::report::{Context, Report, Shown, VersionSource, build};
+use kubetoll::report::{Context, Report, Shown, build};
 use kubetoll::rules::{Policy, RuleSet};
+use kubetoll::version::Inferred;
 
 /// The version that requests are judged by.
 const VERSION: KubeVersion = KubeVersion::new(34, 2);
@@ -86,11 +87,12 @@ pub fn report(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline) -> R
 
 /// The report of a ledger, with what is shown of it.
 pub fn report_of(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline, shown: Shown) -> Report {
+    let version = Inferred { timeline: timeline.clone(), ..Inferred::given(VERSION) };
     let context = Context {
         sources,
         server: Server::with_defaults(VERSION),
-        timeline,
-        version_source: VersionSource::Flag,
+        version: &version,
+        etcd_from: "as given",
         notes: Vec::new(),
         etcd: None,
         rules: &RULES,

@@ -69,6 +69,9 @@ impl Decoder {
                 out(Outcome::Access { line: access, written: written() }, at.layers.with(form));
             }
             klog::Kind::Trace(fragment) => out(Outcome::Trace(fragment), at.layers.with(Envelope::Trace)),
+            klog::Kind::Start(version) => {
+                out(Outcome::Start { version: *version, written: written() }, at.layers);
+            }
             klog::Kind::Continuation => out(Outcome::Foreign(Foreign::Part), at.layers),
             klog::Kind::Other => out(Outcome::Foreign(Foreign::Klog), at.layers),
         }

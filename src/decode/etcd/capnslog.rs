@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use super::{EtcdLine, Found, SlowRequest};
 use crate::decode::klog::{Clock, KlogTime, pairs};
 use crate::decode::skip::SkipReason;
+use crate::k8s::EtcdVersion;
 
 /// What stands between the kind of a request and the request.
 const REQUEST: &str = "request \"";
@@ -63,9 +64,21 @@ fn line(clock: Clock, message: &str) -> Found<'_> {
     let Some(at) = request.filter(is_warning) else {
         // Quoted once more, as a shell or another logger writes it.
         let is_lost = super::warns(message);
-        return if is_lost { Err(SkipReason::WrongType) } else { Ok(EtcdLine { clock, slow: None }) };
+        return if is_lost {
+            Err(SkipReason::WrongType)
+        } else {
+            Ok(EtcdLine { clock, slow: None, version: version(message) })
+        };
     };
-    slow(&message[at + REQUEST.len()..]).map(|slow| EtcdLine { clock, slow: Some(slow) })
+    slow(&message[at + REQUEST.len()..]).map(|slow| EtcdLine { clock, slow: Some(slow), version: None })
+}
+
+/// The version in a start line: `etcdmain: etcd Version: 3.3.10`, `etcdserver: starting server... [version: 3.4.3, …]`.
+fn version(message: &str) -> Option<EtcdVersion> {
+    let text = message
+        .strip_prefix("etcdmain: etcd Version: ")
+        .or_else(|| message.strip_prefix("etcdserver: starting server... [version: "))?;
+    text.split(|c: char| c == ',' || c.is_ascii_whitespace()).next()?.parse().ok()
 }
 
 /// `…" with result "…" took too long (…) to execute`, from the request's first letter on.

@@ -13,7 +13,7 @@ pub use request::{Answer, Operation, Range, Request};
 
 use super::klog::Clock;
 use super::skip::SkipReason;
-use crate::k8s::go_duration;
+use crate::k8s::{EtcdVersion, go_duration};
 
 /// A line of etcd's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct EtcdLine<'a> {
     pub clock: Clock,
     /// The slow request that it warns of; `None` for any other line.
     pub slow: Option<SlowRequest<'a>>,
+    /// The version that a start line states.
+    pub version: Option<EtcdVersion>,
 }
 
 /// A request that took longer than etcd expects.

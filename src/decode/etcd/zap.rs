@@ -40,6 +40,15 @@ struct Slow<'a> {
     error: Option<Cow<'a, str>>,
 }
 
+/// What a start line holds.
+///
+/// Source: etcd `server/embed/etcd.go:print`, `server/etcdserver/server.go:start`.
+#[derive(Deserialize)]
+struct Start<'a> {
+    #[serde(borrow, alias = "etcd-version", rename = "local-server-version")]
+    version: Cow<'a, str>,
+}
+
 /// Reads an object; `None` where it is no line of zap, or is not whole.
 pub(super) fn read(text: &str) -> Option<Found<'_>> {
     let head: Head<'_> = serde_json::from_str(text).ok()?;
@@ -60,11 +69,15 @@ pub(super) fn console(text: &str) -> Option<Found<'_>> {
 fn line<'a>(time: Option<&str>, message: &str, object: &'a str) -> Found<'a> {
     let clock = time.and_then(instant_micros).map(Clock::Absolute).ok_or(SkipReason::WrongType)?;
     if message != SLOW {
-        return Ok(EtcdLine { clock, slow: None });
+        let is_start = message.starts_with("starting ");
+        let start: Option<Start<'_>> = if is_start { serde_json::from_str(object).ok() } else { None };
+        let version = start.and_then(|start| start.version.parse().ok());
+        return Ok(EtcdLine { clock, slow: None, version });
     }
     let Slow { took, request, response, error } = serde_json::from_str(object)
         .map_err(|error| if error.is_eof() { SkipReason::Truncated } else { SkipReason::WrongType })?;
-    Ok(EtcdLine { clock, slow: Some(SlowRequest::new(took, request, response, error)?) })
+    let slow = SlowRequest::new(took, request, response, error)?;
+    Ok(EtcdLine { clock, slow: Some(slow), version: None })
 }
 
 /// Source: go.uber.org/zap `zapcore/level.go`.

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::pairs::{Pairs, Value};
-use crate::k8s::go_duration;
+use crate::k8s::{Mark, Marks, go_duration};
 
 /// One request's line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub struct AccessLine<'a> {
     pub hijacked: bool,
     /// What API Priority and Fairness did with the request (1.23 and later).
     pub apf: Option<Apf<'a>>,
+    /// What the line has that only some releases write.
+    pub marks: Marks,
 }
 
 /// What API Priority and Fairness did with a request.
@@ -128,7 +130,7 @@ impl<'a> AccessLine<'a> {
         for (key, value) in pairs {
             line.set(key, Said::Text(value));
         }
-        line.is_whole().then_some(line)
+        line.is_whole().then(|| line.dated())
     }
 
     /// Takes what a key says. Keys that a report does not need are passed over.
@@ -137,22 +139,47 @@ impl<'a> AccessLine<'a> {
             "verb" => self.verb = said.text(),
             "URI" => self.uri = said.text(),
             "latency" => self.latency_micros = said.micros(),
-            "userAgent" | "UserAgent" => self.user_agent = said.text(),
-            "audit-ID" => self.audit_id = said.text(),
+            "userAgent" => self.user_agent = said.text(),
+            "UserAgent" => {
+                self.marks.set(Mark::OldAccessLine);
+                self.user_agent = said.text();
+            }
+            "audit-ID" => {
+                self.marks.set(Mark::AuditIdInLine);
+                self.audit_id = said.text();
+            }
             "srcIP" => self.source = said.text(),
             "resp" => self.answer(said.number()),
             "hijacked" => {
                 self.hijacked =
                     matches!(said, Said::True) || matches!(&said, Said::Text(value) if value.raw() == "true");
             }
-            "apf_pl" => self.apf().priority_level = said.text(),
+            "apf_pl" => {
+                self.marks.set(Mark::PriorityLevelInLine);
+                self.apf().priority_level = said.text();
+            }
             "apf_fs" => self.apf().flow_schema = said.text(),
-            "apf_iseats" => self.apf().initial_seats = said.number(),
+            "apf_iseats" => {
+                self.marks.set(Mark::SeatsInLine);
+                self.apf().initial_seats = said.number();
+            }
+            "apf_additionalLatency" => self.marks.set(Mark::AdditionalLatencyInLine),
+            "watchlist_init_latency" => self.marks.set(Mark::WatchListLatencyInLine),
             "apf_fseats" => self.apf().final_seats = said.number(),
             "apf_execution_time" => self.apf().execution_micros = said.micros(),
             "fl_priorityandfairness" => self.apf().queue_micros = said.micros(),
             _ => {}
         }
+    }
+
+    /// The line with the mark of what it lacks. A line without a user agent, a source and an answer was cut.
+    pub(super) fn dated(mut self) -> Self {
+        let is_complete = !self.source.is_empty() && (self.status.is_some() || self.no_code || self.hijacked);
+        let is_old = self.marks.has(Mark::OldAccessLine) || self.marks.has(Mark::AuditIdInLine);
+        if is_complete && !is_old {
+            self.marks.set(Mark::AccessLineWithoutAuditId);
+        }
+        self
     }
 
     /// Whether what every form has is there.

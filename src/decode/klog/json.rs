@@ -22,14 +22,16 @@ pub(super) fn read(text: &str) -> Option<KlogLine<'_>> {
     let object: Object<'_> = serde_json::from_str(text).ok()?;
     let (clock, message) = (object.clock?, object.message?);
     let kind = if message == "HTTP" && object.access.is_whole() {
-        Kind::Access(object.access)
+        Kind::Access(object.access.dated())
     } else {
+        let start = super::start(&message);
         match message {
             Cow::Borrowed(message) => TraceFragment::read_lines(message).map(Kind::Trace),
             Cow::Owned(message) => {
                 TraceFragment::read_lines(&message).map(|fragment| Kind::Trace(fragment.into_owned()))
             }
         }
+        .or(start)
         .unwrap_or(Kind::Other)
     };
     Some(KlogLine { clock, kind })
@@ -205,6 +207,9 @@ mod tests {
             read(other),
             Some(KlogLine { clock: Clock::Absolute(1_692_780_954_000_000), kind: Kind::Other })
         );
+        let start = r#"{"ts":1692780954330.84,"caller":"app/server.go:148","msg":"Version: v1.30.4","v":0}"#;
+        let kind = read(start).expect("a line").kind;
+        assert_eq!(kind, Kind::Start(Some(crate::k8s::KubeVersion::new(30, 4))));
         let trace = r#"{"ts":1692780954330.8,"msg":"Trace[7]: \"List\" url:/api/v1/pods,client:::1 (x) (total time: 700ms):\nTrace[7]: ---\"Writing http response done\" count:9 1ms (y)\n","v":0}"#;
         assert!(matches!(
             read(trace).expect("a line").kind,

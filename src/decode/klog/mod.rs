@@ -11,6 +11,7 @@ pub use access::{AccessLine, Apf};
 pub use header::{ClockContext, Header, KlogTime};
 pub use trace::TraceFragment;
 
+use crate::k8s::KubeVersion;
 use pairs::Pairs;
 
 /// A line of the apiserver's own log.
@@ -57,6 +58,8 @@ pub enum Kind<'a> {
     Trace(TraceFragment<'a>),
     /// More of the line before: a value over several lines, or a step of a trace without a number (2016).
     Continuation,
+    /// What an apiserver writes when it starts, and the version in it, if there is one.
+    Start(Option<KubeVersion>),
     /// Anything else that the apiserver logs.
     Other,
 }
@@ -78,7 +81,7 @@ pub fn read(text: &str) -> Option<KlogLine<'_>> {
     if let Some(header) = Header::take(text) {
         return Some(KlogLine {
             clock: Clock::Klog(header.time),
-            kind: message(header.rest).unwrap_or(Kind::Other),
+            kind: message(header.rest).or_else(|| start(header.rest)).unwrap_or(Kind::Other),
         });
     }
     if text.starts_with('{') {
@@ -124,6 +127,21 @@ fn message(text: &str) -> Option<Kind<'_>> {
     }
 }
 
+/// Reads a message that an apiserver writes when it starts. Other components write the first one, too.
+///
+/// Source: kubernetes `cmd/kube-apiserver/app/server.go:Run`, `cmd/kube-apiserver/app/options`,
+/// `pkg/controlplane/instance.go` and k8s.io/apiserver `pkg/admission/plugins.go`.
+fn start(text: &str) -> Option<Kind<'static>> {
+    if let Some(version) = text.strip_prefix("Version: v") {
+        return version.trim_end().parse().ok().map(|version| Kind::Start(Some(version)));
+    }
+    let is_apiservers = text.starts_with("external host was not specified, using ")
+        || text.starts_with("Using reconciler: ")
+        || text.starts_with("FLAG: --etcd-servers=")
+        || (text.starts_with("Loaded ") && text.contains(" admission controller(s) "));
+    is_apiservers.then_some(Kind::Start(None))
+}
+
 /// Source: k8s.io/klog/v2 `internal/serialize/keyvalues.go:writeStringValue`, k8s.io/utils `trace/trace.go`.
 fn is_continuation(text: &str) -> bool {
     text.starts_with('\t') || text.starts_with(" >") || is_stack(text) || trace::is_step_without_number(text)
@@ -167,6 +185,8 @@ mod tests {
             Kind::Access(_) => "access",
             Kind::Trace(_) => "trace",
             Kind::Continuation => "continuation",
+            Kind::Start(Some(_)) => "version",
+            Kind::Start(None) => "start",
             Kind::Other => "other",
         })
     }
@@ -194,6 +214,11 @@ mod tests {
             (r#"verb="GET" URI="/x" latency=1.2ms resp=200 UserAgent="a" srcIP="10.0.0.1:2": "#, "access"),
             (r#""HTTP" verb="GET""#, "other"),
             (r#""Starting watch" path="/api/v1/pods""#, "other"),
+            ("Version: v1.19.4", "version"),
+            ("Version: v1.30.4-gke.1\r\n", "version"),
+            ("Version: unknown", "other"),
+            ("external host was not specified, using 172.18.0.2", "start"),
+            ("Loaded 12 mutating admission controller(s) successfully in the following order: X.", "start"),
             ("Trace of thought", "other"),
             ("", "other"),
         ] {

@@ -5,6 +5,7 @@
 //! status: where the answer was an error, a stack over several lines follows it.
 
 use super::access::{AccessLine, micros};
+use crate::k8s::Mark;
 
 /// Reads what follows the header of a line; `None` where it is no such line.
 pub(super) fn read(text: &str) -> Option<AccessLine<'_>> {
@@ -28,6 +29,7 @@ pub(super) fn read(text: &str) -> Option<AccessLine<'_>> {
     let (user_agent, source) = client(rest[digits..].trim());
     line.user_agent = user_agent.into();
     line.source = source.into();
+    line.marks.set(Mark::OldAccessLine);
     Some(line)
 }
 

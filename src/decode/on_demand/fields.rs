@@ -35,6 +35,7 @@ pub struct Fields {
     received: Span,
     ended: Span,
     annotations: AnnotationFields,
+    authentication_metadata: Option<Span>,
 }
 
 impl Fields {
@@ -122,6 +123,9 @@ impl Fields {
             b"objectRef" => self.object_ref = Some(met.once(11).and_then(|()| raw(scan))?),
             b"responseStatus" => self.response_status = Some(met.once(12).and_then(|()| status(scan))?),
             b"annotations" => self.annotations = met.once(13).and_then(|()| annotations(scan))?,
+            b"authenticationMetadata" => {
+                self.authentication_metadata = Some(met.once(15).and_then(|()| raw(scan))?);
+            }
             b"impersonatedUser" => {
                 self.client.impersonated_user = Some(met.once(14).and_then(|()| user(scan))?);
             }
@@ -217,7 +221,12 @@ impl Fields {
                 deprecated: of(own.deprecated),
                 truncated: of(own.truncated),
                 removed_release: of(own.removed_release),
+                authentication: of(own.authentication),
+                impersonation: of(own.impersonation),
             }),
+            has_authentication_metadata: self
+                .authentication_metadata
+                .is_some_and(|span| &text[span.range()] != "null"),
             asked_as_written: self.asked.map(|span| &text[span.range()]),
         })
     }

@@ -118,6 +118,8 @@ pub(super) struct AnnotationFields {
     pub deprecated: Span,
     pub truncated: Span,
     pub removed_release: Span,
+    pub authentication: Span,
+    pub impersonation: Span,
 }
 
 impl AnnotationFields {
@@ -127,7 +129,7 @@ impl AnnotationFields {
     }
 
     /// All of them.
-    pub fn each_mut(&mut self) -> [&mut Span; 9] {
+    pub fn each_mut(&mut self) -> [&mut Span; 11] {
         let Self {
             total,
             etcd,
@@ -135,6 +137,8 @@ impl AnnotationFields {
             mutating_webhook,
             validating_webhook,
             queue_wait,
+            authentication,
+            impersonation,
             deprecated,
             truncated,
             removed_release,
@@ -146,6 +150,8 @@ impl AnnotationFields {
             mutating_webhook,
             validating_webhook,
             queue_wait,
+            authentication,
+            impersonation,
             deprecated,
             truncated,
             removed_release,
@@ -368,6 +374,8 @@ pub(super) fn annotations(scan: &mut Scan<'_>) -> Option<AnnotationFields> {
             b"audit.k8s.io/truncated" => (4, &mut annotations.truncated),
             b"k8s.io/removed-release" => (5, &mut annotations.removed_release),
             b"apiserver.latency.k8s.io/apf-queue-wait" => (8, &mut annotations.queue_wait),
+            b"apiserver.latency.k8s.io/authentication" => (9, &mut annotations.authentication),
+            b"apiserver.latency.k8s.io/impersonation" => (10, &mut annotations.impersonation),
             _ => return scan.skip(),
         };
         met.once(number)?;

@@ -5,7 +5,7 @@ mod kind;
 mod ranges;
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use compact_str::CompactString;
 
@@ -19,12 +19,15 @@ use crate::apiserver::stored;
 use crate::classify::namespace_hash;
 use crate::decode::etcd::{Request, SlowRequest};
 use crate::input::Place;
+use crate::k8s::EtcdVersion;
 use crate::k8s::text::prefix;
 
 /// Resources and kinds that are told apart. A cluster has some hundred resources.
 pub const MAX_RESOURCES: usize = 1_024;
 /// The longest name of a resource that is kept, in bytes: a plural and a group of the greatest lengths.
 const MAX_NAME: usize = 320;
+/// Versions that are kept: a member is upgraded now and then.
+const MAX_VERSIONS: usize = 16;
 /// The longest key that is kept of a request as the worst one, in bytes.
 const MAX_KEY: usize = 400;
 /// Texts of errors that are told apart, and how much of each is kept, in bytes.
@@ -61,6 +64,8 @@ pub struct EtcdLines {
     pub requests: Bounded<SlowKey, Slow>,
     /// The reads of collections.
     pub ranges: Ranges,
+    /// Versions that start lines state.
+    pub versions: BTreeSet<EtcdVersion>,
 }
 
 impl Default for EtcdLines {
@@ -75,6 +80,7 @@ impl Default for EtcdLines {
             span: None,
             requests: Bounded::new(MAX_RESOURCES),
             ranges: Ranges::default(),
+            versions: BTreeSet::new(),
         }
     }
 }
@@ -193,11 +199,22 @@ impl WorstRequest {
 }
 
 impl EtcdLines {
-    /// Counts a line that is no slow request.
-    pub fn observe_other(&mut self, place: Place, written: Option<i64>) {
+    /// Counts a line that is no slow request, and notes the version that it states.
+    pub fn observe_other(&mut self, version: Option<EtcdVersion>, place: Place, written: Option<i64>) {
         self.other += 1;
+        if let Some(version) = version {
+            self.add_version(version);
+        }
         self.by_source.entry(place.source).or_default().1 += 1;
         self.note(written);
+    }
+
+    /// The oldest are kept: they decide what the apiserver may do.
+    fn add_version(&mut self, version: EtcdVersion) {
+        self.versions.insert(version);
+        if self.versions.len() > MAX_VERSIONS {
+            self.versions.pop_last();
+        }
     }
 
     /// Counts a slow request, which ended when its line was written. One that was read already (`is_new` is false) only
@@ -337,6 +354,7 @@ impl Merge for EtcdLines {
         }
         self.requests.merge(other.requests);
         self.ranges.merge(other.ranges);
+        other.versions.into_iter().for_each(|version| self.add_version(version));
     }
 }
 

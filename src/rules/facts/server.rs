@@ -28,8 +28,8 @@ pub const SERVER: &[Name<Get>] = &[
     Name {
         name: "known",
         kind: Bool,
-        doc: "The version was given or the log states it; else it is the newest known.",
-        get: |row| Value::Bool(row.accounts.version_is_known),
+        doc: "The version was given, the log states it, or all versions that fit the log judge alike.",
+        get: |row| Value::Bool(row.accounts.version.is_settled),
     },
     Name {
         name: "etcd",

@@ -1,0 +1,419 @@
+//! Sets of Kubernetes releases, and what a fact in a log says about the release of the server that wrote it.
+//!
+//! Sources: <https://kubernetes.io/releases/version-skew-policy/>,
+//! <https://kubernetes.io/docs/reference/using-api/deprecation-guide/>, the release notes of 1.19 to 1.36, and
+//! `prerelease-lifecycle-gen` markers in k8s.io/api.
+
+use std::fmt;
+
+use crate::k8s::KubeVersion;
+
+/// A set of releases, as ranges that are disjoint, not adjacent and ascending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Releases(Vec<(u32, u32)>);
+
+/// A release as a number in the order of releases.
+fn key(version: KubeVersion) -> u32 {
+    u32::from(version.minor) << 16 | u32::from(version.patch.unwrap_or(u16::MAX))
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "the halves of the number")]
+fn version(key: u32) -> KubeVersion {
+    let patch = key as u16;
+    KubeVersion { minor: (key >> 16) as u16, patch: (patch != u16::MAX).then_some(patch) }
+}
+
+impl Default for Releases {
+    fn default() -> Self {
+        Self::modeled()
+    }
+}
+
+impl Releases {
+    /// All releases, also those that the model of the server does not describe.
+    #[must_use]
+    pub fn all() -> Self {
+        Self(vec![(0, u32::MAX)])
+    }
+
+    /// The releases that the model of the server describes.
+    #[must_use]
+    pub fn modeled() -> Self {
+        Self::minors(KubeVersion::OLDEST.minor, KubeVersion::NEWEST.minor)
+    }
+
+    /// All patch levels of the minors from `first` to `last`.
+    #[must_use]
+    pub fn minors(first: u16, last: u16) -> Self {
+        let (first, last) = (KubeVersion::new(first, 0), KubeVersion { minor: last, patch: None });
+        Self::between(first, last)
+    }
+
+    /// All releases from a minor on.
+    #[must_use]
+    pub fn since(minor: u16) -> Self {
+        Self::minors(minor, u16::MAX)
+    }
+
+    /// All releases before a minor.
+    #[must_use]
+    pub fn before(minor: u16) -> Self {
+        minor.checked_sub(1).map_or_else(|| Self(Vec::new()), |last| Self::minors(0, last))
+    }
+
+    /// The releases from `first` to `last`. A `first` without a patch level is the newest of its minor.
+    #[must_use]
+    pub fn between(first: KubeVersion, last: KubeVersion) -> Self {
+        let (first, last) = (key(first), key(last));
+        Self(if first <= last { vec![(first, last)] } else { Vec::new() })
+    }
+
+    /// One release; without a patch level, its minor.
+    #[must_use]
+    pub fn exactly(stated: KubeVersion) -> Self {
+        match stated.patch {
+            Some(_) => Self::between(stated, stated),
+            None => Self::minors(stated.minor, stated.minor),
+        }
+    }
+
+    /// Whether it holds no release.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether it holds a release.
+    #[must_use]
+    pub fn contains(&self, wanted: KubeVersion) -> bool {
+        self.0.iter().any(|(first, last)| (*first..=*last).contains(&key(wanted)))
+    }
+
+    /// The releases in both sets.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        let mut both = Vec::new();
+        for (first, last) in &self.0 {
+            for (other_first, other_last) in &other.0 {
+                let (first, last) = (first.max(other_first), last.min(other_last));
+                if first <= last {
+                    both.push((*first, *last));
+                }
+            }
+        }
+        Self(both)
+    }
+
+    /// The releases in either set.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        self.others().and(&other.others()).others()
+    }
+
+    /// The releases that are not in the set.
+    #[must_use]
+    pub fn others(&self) -> Self {
+        let (mut others, mut next) = (Vec::new(), Some(0));
+        for (first, last) in &self.0 {
+            if let Some(start) = next.filter(|start| start < first) {
+                others.push((start, first - 1));
+            }
+            next = last.checked_add(1);
+        }
+        others.extend(next.map(|start| (start, u32::MAX)));
+        Self(others)
+    }
+
+    /// The oldest and the newest release of the set.
+    #[must_use]
+    pub fn hull(&self) -> Option<(KubeVersion, KubeVersion)> {
+        Some((version(self.0.first()?.0), version(self.0.last()?.1)))
+    }
+
+    /// How many releases it may hold, to compare sets.
+    #[must_use]
+    pub fn span(&self) -> u64 {
+        self.0.iter().map(|(first, last)| u64::from(last - first) + 1).sum()
+    }
+
+    /// Whether all its releases are of one minor.
+    #[must_use]
+    pub fn is_one_minor(&self) -> bool {
+        self.hull().is_some_and(|(first, last)| first.minor == last.minor)
+    }
+
+    /// Its ranges, ascending.
+    pub fn ranges(&self) -> impl Iterator<Item = (KubeVersion, KubeVersion)> {
+        self.0.iter().map(|(first, last)| (version(*first), version(*last)))
+    }
+}
+
+/// A first release without its `.0`: it stands for the whole minor.
+#[must_use]
+pub fn short(first: KubeVersion, last: KubeVersion) -> (KubeVersion, KubeVersion) {
+    let is_whole = last.patch.is_none() && first.patch == Some(0);
+    (if is_whole { KubeVersion { patch: None, ..first } } else { first }, last)
+}
+
+impl fmt::Display for Releases {
+    /// `1.30 to 1.32 and 1.34.7+`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.0.len();
+        for (at, (first, last)) in self.ranges().enumerate() {
+            match at {
+                0 => {}
+                _ if at + 1 == count => f.write_str(" and ")?,
+                _ => f.write_str(", ")?,
+            }
+            let (first, last) = short(first, last);
+            match (first == last, first.minor == 0, last.minor == u16::MAX) {
+                (true, ..) => write!(f, "{first}")?,
+                (_, true, true) => f.write_str("any version")?,
+                (_, true, false) => write!(f, "{last} and older")?,
+                (_, false, true) => write!(f, "{first} and newer")?,
+                _ if first.minor == last.minor && last.patch.is_none() => write!(f, "{first}+")?,
+                _ => write!(f, "{first} to {last}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Releases of the server where a kubelet or a kube-proxy has this version: never newer than the server, and at most
+/// three minors older, two for a kubelet before 1.25.
+#[must_use]
+pub fn of_node_component(stated: KubeVersion) -> Releases {
+    let most = if stated.minor < 25 { 2 } else { 3 };
+    Releases::minors(stated.minor, stated.minor.saturating_add(most))
+}
+
+/// Releases of the server where kube-controller-manager or kube-scheduler has this version: the same minor, or one
+/// minor older than the server.
+#[must_use]
+pub fn of_control_plane(stated: KubeVersion) -> Releases {
+    Releases::minors(stated.minor, stated.minor.saturating_add(1))
+}
+
+/// Releases of the server where another apiserver of the cluster has this version: at most one minor apart.
+#[must_use]
+pub fn of_other_server(stated: KubeVersion) -> Releases {
+    Releases::minors(stated.minor.saturating_sub(1), stated.minor.saturating_add(1))
+}
+
+/// Releases that write latency annotations for requests that are not long-running: 1.24 and later, without the patch
+/// levels whose audit filter was broken (kubernetes/kubernetes#135684).
+#[must_use]
+pub fn that_measure() -> Releases {
+    let broken =
+        |minor, last| Releases::between(KubeVersion::new(minor, 0), KubeVersion::new(minor, last)).others();
+    Releases::since(24).and(&broken(34, 6)).and(&broken(35, 3))
+}
+
+/// A built-in API of which releases differ: a resource in one version of its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BuiltInApi {
+    /// API group.
+    pub group: &'static str,
+    /// The version of the group.
+    pub version: &'static str,
+    /// Resource; empty for all of the group's version.
+    pub resource: &'static str,
+    /// The minor that first served it; 0 for one before 1.19.
+    since: u16,
+    /// The minor that no longer serves it.
+    until: Option<u16>,
+}
+
+const fn added(group: &'static str, version: &'static str, resource: &'static str, since: u16) -> BuiltInApi {
+    BuiltInApi { group, version, resource, since, until: None }
+}
+
+const fn removed(
+    group: &'static str,
+    version: &'static str,
+    resource: &'static str,
+    until: u16,
+) -> BuiltInApi {
+    between(group, version, resource, 0, until)
+}
+
+const fn between(
+    group: &'static str,
+    version: &'static str,
+    resource: &'static str,
+    since: u16,
+    until: u16,
+) -> BuiltInApi {
+    BuiltInApi { group, version, resource, since, until: Some(until) }
+}
+
+const ADMISSION: &str = "admissionregistration.k8s.io";
+const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";
+const NETWORKING: &str = "networking.k8s.io";
+const RBAC: &str = "rbac.authorization.k8s.io";
+const RESOURCE: &str = "resource.k8s.io";
+const STORAGE: &str = "storage.k8s.io";
+
+/// Built-in APIs that appeared or went between 1.19 and 1.36. Versions that were off by default are left out.
+pub const BUILT_IN: &[BuiltInApi] = &[
+    added("node.k8s.io", "v1", "", 20),
+    added("batch", "v1", "cronjobs", 21),
+    added("discovery.k8s.io", "v1", "", 21),
+    added("policy", "v1", "", 21),
+    added("autoscaling", "v2", "", 23),
+    added(STORAGE, "v1", "csistoragecapacities", 24),
+    added("authentication.k8s.io", "v1", "selfsubjectreviews", 28),
+    added(FLOW_CONTROL, "v1", "", 29),
+    added(ADMISSION, "v1", "validatingadmissionpolicies", 30),
+    added(ADMISSION, "v1", "validatingadmissionpolicybindings", 30),
+    added(NETWORKING, "v1", "ipaddresses", 33),
+    added(NETWORKING, "v1", "servicecidrs", 33),
+    added(RESOURCE, "v1", "", 34),
+    added(STORAGE, "v1", "volumeattributesclasses", 34),
+    added(ADMISSION, "v1", "mutatingadmissionpolicies", 36),
+    added(ADMISSION, "v1", "mutatingadmissionpolicybindings", 36),
+    between(FLOW_CONTROL, "v1beta1", "", 20, 26),
+    between(FLOW_CONTROL, "v1beta2", "", 23, 29),
+    between(FLOW_CONTROL, "v1beta3", "", 26, 32),
+    between(STORAGE, "v1beta1", "csistoragecapacities", 21, 27),
+    removed("autoscaling", "v2beta2", "", 26),
+    removed("autoscaling", "v2beta1", "", 25),
+    removed("batch", "v1beta1", "", 25),
+    removed("discovery.k8s.io", "v1beta1", "", 25),
+    removed("events.k8s.io", "v1beta1", "", 25),
+    removed("node.k8s.io", "v1beta1", "", 25),
+    removed("policy", "v1beta1", "", 25),
+    removed(ADMISSION, "v1beta1", "mutatingwebhookconfigurations", 22),
+    removed(ADMISSION, "v1beta1", "validatingwebhookconfigurations", 22),
+    removed("apiextensions.k8s.io", "v1beta1", "", 22),
+    removed("apiregistration.k8s.io", "v1beta1", "", 22),
+    removed("authentication.k8s.io", "v1beta1", "tokenreviews", 22),
+    removed("authorization.k8s.io", "v1beta1", "", 22),
+    removed("certificates.k8s.io", "v1beta1", "certificatesigningrequests", 22),
+    removed("coordination.k8s.io", "v1beta1", "leases", 22),
+    removed("extensions", "v1beta1", "", 22),
+    removed(NETWORKING, "v1beta1", "ingresses", 22),
+    removed(NETWORKING, "v1beta1", "ingressclasses", 22),
+    removed(RBAC, "v1beta1", "", 22),
+    removed("scheduling.k8s.io", "v1beta1", "", 22),
+    removed(STORAGE, "v1beta1", "csidrivers", 22),
+    removed(STORAGE, "v1beta1", "csinodes", 22),
+    removed(STORAGE, "v1beta1", "storageclasses", 22),
+    removed(STORAGE, "v1beta1", "volumeattachments", 22),
+];
+
+impl BuiltInApi {
+    /// The index in [`BUILT_IN`] of what a path below `/apis/` is for. `resource` is empty for a group's version.
+    #[must_use]
+    pub fn find(group: &str, version: &str, resource: &str) -> Option<u8> {
+        let is_it = |api: &Self| {
+            api.group == group
+                && api.version == version
+                && (api.resource.is_empty() || api.resource == resource)
+        };
+        BUILT_IN.iter().position(is_it).and_then(|at| u8::try_from(at).ok())
+    }
+
+    /// Releases that serve it.
+    #[must_use]
+    pub fn served_by(&self) -> Releases {
+        Releases::minors(self.since, self.until.map_or(u16::MAX, |until| until - 1))
+    }
+
+    /// Releases that answer 404 for it.
+    #[must_use]
+    pub fn absent_in(&self) -> Releases {
+        self.served_by().others()
+    }
+}
+
+impl fmt::Display for BuiltInApi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.resource {
+            "" => write!(f, "{}/{}", self.group, self.version),
+            resource => write!(f, "{resource} in {}/{}", self.group, self.version),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const fn v(minor: u16, patch: u16) -> KubeVersion {
+        KubeVersion::new(minor, patch)
+    }
+
+    #[test]
+    fn sets_read_as_a_person_writes_them() {
+        let holes = Releases::since(24).and(&that_measure()).and(&Releases::modeled());
+        for (releases, text) in [
+            (Releases::minors(30, 33), "1.30 to 1.33"),
+            (Releases::minors(31, 31), "1.31"),
+            (Releases::exactly(v(30, 14)), "1.30.14"),
+            (Releases::exactly(KubeVersion { minor: 27, patch: None }), "1.27"),
+            (Releases::before(25), "1.24 and older"),
+            (Releases::since(31), "1.31 and newer"),
+            (Releases::all(), "any version"),
+            (Releases::minors(27, 31).others().and(&Releases::modeled()), "1.19 to 1.26 and 1.32 to 1.37"),
+            (holes, "1.24 to 1.33, 1.34.7+ and 1.35.4 to 1.37"),
+        ] {
+            assert_eq!(releases.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn skew_follows_the_policy() {
+        assert_eq!(of_node_component(v(30, 14)), Releases::minors(30, 33));
+        assert_eq!(of_node_component(v(24, 1)), Releases::minors(24, 26));
+        assert_eq!(of_control_plane(v(30, 14)), Releases::minors(30, 31));
+        assert_eq!(of_other_server(v(30, 14)), Releases::minors(29, 31));
+    }
+
+    #[test]
+    fn an_api_is_of_the_releases_that_serve_it() {
+        let api = |group, version, resource| {
+            BuiltInApi::find(group, version, resource).map(|at| &BUILT_IN[usize::from(at)])
+        };
+        let flow = api(FLOW_CONTROL, "v1beta2", "flowschemas").expect("an API");
+        assert_eq!(flow.served_by(), Releases::minors(23, 28));
+        assert_eq!(flow.absent_in().and(&Releases::modeled()).to_string(), "1.19 to 1.22 and 1.29 to 1.37");
+        assert_eq!(api("policy", "v1", "").map(BuiltInApi::served_by), Some(Releases::since(21)));
+        assert_eq!(api("batch", "v1", "jobs"), None);
+        assert_eq!(api("batch", "v1", ""), None, "other resources of the version are older");
+        assert_eq!(api("example.com", "v1", "x"), None);
+        assert_eq!(
+            api(STORAGE, "v1beta1", "csinodes").expect("an API").to_string(),
+            "csinodes in storage.k8s.io/v1beta1"
+        );
+    }
+
+    #[test]
+    fn each_entry_is_found_by_its_own_names() {
+        for (at, api) in BUILT_IN.iter().enumerate() {
+            let found = BuiltInApi::find(api.group, api.version, api.resource).map(usize::from);
+            assert_eq!(found, Some(at), "{api}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn sets_do_as_their_members_do(
+            one in prop::collection::vec((20_u16..30, 0_u16..4, 0_u16..3), 0..3),
+            other in prop::collection::vec((20_u16..30, 0_u16..4, 0_u16..3), 0..3),
+            probe in (19_u16..34, 0_u16..6),
+        ) {
+            let set = |excluded: &[(u16, u16, u16)]| excluded.iter().fold(Releases::all(), |set, (minor, patch, more)| {
+                let last = KubeVersion { minor: minor + more, patch: None };
+                set.and(&Releases::between(v(*minor, *patch), last).others())
+            });
+            let (one, other, probe) = (set(&one), set(&other), v(probe.0, probe.1));
+            let both = one.and(&other);
+            prop_assert_eq!(both.contains(probe), one.contains(probe) && other.contains(probe));
+            prop_assert_eq!(one.others().contains(probe), !one.contains(probe));
+            prop_assert_eq!(one.others().others(), one);
+            prop_assert_eq!(both.clone(), other.and(&set(&[])).and(&both));
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What a request shows of its server's version. Most show nothing, and few comparisons find that out.
+
+use crate::apiserver::Target;
+use crate::apiserver::options::{Page, ResourceVersionMatch};
+use crate::apiserver::resources::is_built_in_group;
+use crate::classify::{Request, Witness};
+use crate::k8s::{KubeVersion, Verb};
+use crate::ledger::{Sign, VersionEvidence};
+
+/// Notes a start line of an apiserver's own log, and the version in it.
+pub(super) fn note_start(
+    version: Option<KubeVersion>,
+    written: Option<i64>,
+    source: u32,
+    evidence: &mut VersionEvidence,
+) {
+    match version {
+        Some(version) => evidence.note(Witness::StartLine, version, source, written.unwrap_or(0)),
+        None => evidence.show(Sign::ServersOwnLog, source),
+    }
+}
+
+/// Notes what a request shows.
+pub(super) fn note(request: &Request<'_>, evidence: &mut VersionEvidence) {
+    let source = request.place.source;
+    if let Some(statement) = request.asker.statement {
+        evidence.state(statement.confirmed_by(request), source, request.received.unwrap_or(0));
+    }
+    if !request.marks.is_empty() {
+        request.marks.iter().for_each(|mark| evidence.show(Sign::Mark(mark), source));
+    }
+    if let Some((_, minor)) = request.deprecated.and_then(|deprecation| deprecation.removed_in) {
+        evidence.show(Sign::RemovedIn(minor), source);
+    }
+    let Some(status) = request.status else { return };
+    let asks_for_initial_events = request.question.asked.options.send_initial_events.is_some();
+    if request.question.api.is_none() && !asks_for_initial_events {
+        return;
+    }
+    if let Some(api) = request.question.api {
+        let asked = request.asked();
+        let is_collection =
+            matches!(asked.verb, Verb::List | Verb::Watch) || matches!(asked.target, Target::NonResource(_));
+        match status {
+            200..=299 => evidence.show(Sign::ApiServed(api), source),
+            404 if is_collection => evidence.show(Sign::ApiAbsent(api), source),
+            _ => {}
+        }
+    }
+    if asks_for_initial_events && let Some(sign) = initial_events(request, status) {
+        evidence.show(sign, source);
+    }
+}
+
+/// What the answer to a valid WATCH with sendInitialEvents shows.
+fn initial_events(request: &Request<'_>, status: u16) -> Option<Sign> {
+    let asked = request.asked();
+    let options = &asked.options;
+    let is_valid = asked.verb == Verb::Watch
+        && options.resource_version_match == ResourceVersionMatch::NotOlderThan
+        && options.page == Page::First;
+    let Target::Resource { group, watch_prefix: false, .. } = asked.target else { return None };
+    if !is_valid || !is_built_in_group(group) {
+        return None;
+    }
+    match status {
+        200..=299 => Some(Sign::InitialEventsServed),
+        422 => Some(Sign::InitialEventsRefused),
+        _ => None,
+    }
+}

@@ -1,0 +1,118 @@
+//! What latency annotations say of the version: measurements that contradict the verdicts of some releases and not of
+//! others.
+
+use std::sync::Arc;
+
+use compact_str::CompactString;
+
+use super::facts::{Fact, Trust};
+use crate::apiserver::{Asked, Releases, ServedFrom, Server, epochs, judge};
+use crate::k8s::{EtcdVersion, Verb};
+use crate::ledger::{Clients, Observed, ServerTimeline};
+
+/// Fewer contradictions say nothing: a watch cache that was not filled yet makes some.
+const LEAST: u64 = 5;
+
+/// Requests of one shape that all were served, and what the server measured of them.
+#[derive(Debug)]
+pub(super) struct Row {
+    asked: Arc<Asked<CompactString>>,
+    observed: Observed,
+}
+
+/// The rows of LISTs and GETs with measurements. A request that failed may have failed before it reached the storage.
+pub(super) fn rows(clients: &mut Clients) -> Vec<Row> {
+    let mut rows = Vec::new();
+    clients.each_row(|shape, row| {
+        let observed = row.rare().observed;
+        let is_read = matches!(shape.asked.verb, Verb::List | Verb::Get);
+        if is_read && observed.measured() > 0 && row.statuses.count(|status| status / 100 != 2) == 0 {
+            rows.push(Row { asked: Arc::clone(&shape.asked), observed });
+        }
+    });
+    rows
+}
+
+/// For and against what a server's verdicts say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Fit {
+    against: u64,
+    agree: u64,
+}
+
+/// How the rows fit a server. Only what no release does counts against it: to read from etcd without asking etcd, and
+/// to read from the watch cache alone and yet ask etcd. A LIST that falls back to etcd is no contradiction, and it is
+/// slow, so that it is measured more often than others.
+fn fit(rows: &[Row], server: &Server) -> Fit {
+    let mut fit = Fit::default();
+    for Row { asked, observed } in rows {
+        let asks_etcd = observed.etcd_only + observed.decoded;
+        let (agree, against) = match judge(server, &asked.as_borrowed(), Some(200)).served_from {
+            ServedFrom::WatchCache => (observed.without_etcd, asks_etcd),
+            ServedFrom::WatchCacheAfterRevisionCheck => (asks_etcd, observed.without_etcd),
+            // 1.37 may read from etcd by RangeStream, which is not measured.
+            ServedFrom::Etcd if server.version.at_least(37, 0) => (asks_etcd, 0),
+            ServedFrom::Etcd => (asks_etcd, observed.without_etcd),
+            _ => (0, 0),
+        };
+        fit.agree += agree;
+        fit.against += against;
+    }
+    fit
+}
+
+/// The etcd that the user names, or a new and an old one.
+fn with_each_etcd(server: &Server) -> Vec<Server> {
+    let old: Option<EtcdVersion> = "3.4.0".parse().ok();
+    let all = if server.etcd.is_some() { vec![server.etcd] } else { vec![None, old] };
+    all.into_iter().map(|etcd| Server { etcd, ..server.clone() }).collect()
+}
+
+/// A fact, if the measurements contradict some releases of the set and fit others.
+pub(super) fn contradictions(rows: &[Row], server: &Server, set: &Releases) -> Option<Fact> {
+    if rows.is_empty() {
+        return None;
+    }
+    let fits: Vec<((_, _), Fit)> = epochs(set)
+        .map(|(first, last)| {
+            let server = Server { version: last, ..server.clone() };
+            let best = with_each_etcd(&server).iter().map(|server| fit(rows, server)).min();
+            ((first, last), best.unwrap_or_default())
+        })
+        .collect();
+    let least = fits.iter().map(|(_, fit)| fit.against).min()?;
+    let is_wrong =
+        |fit: &Fit| fit.against >= LEAST && fit.against > 4 * fit.agree && fit.against >= 10 * least;
+    let wrong: Vec<_> = fits.iter().filter(|(_, fit)| is_wrong(fit)).collect();
+    let against = wrong.iter().map(|(_, fit)| fit.against).min()?;
+    let allows = wrong
+        .iter()
+        .map(|((first, last), _)| Releases::between(*first, *last).others())
+        .fold(Releases::all(), |all, one| all.and(&one));
+    let text = format!("latency annotations of {against} reads contradict these releases' verdicts");
+    Some(Fact { text, sources: Vec::new(), allows, trust: Trust::Measured })
+}
+
+/// A note, if LISTs were read from etcd that the version serves from its watch cache with a new etcd.
+pub(super) fn old_etcd(rows: &[Row], server: &Server, timeline: &ServerTimeline) -> Option<String> {
+    let [version] = *timeline.versions else { return None };
+    if server.etcd.is_some() || !version.at_least(31, 0) {
+        return None;
+    }
+    let server = Server { version, ..server.clone() };
+    let (mut decoded, mut all) = (0, 0);
+    for Row { asked, observed } in rows {
+        let verdict = judge(&server, &asked.as_borrowed(), Some(200));
+        if asked.verb == Verb::List && verdict.served_from == ServedFrom::WatchCacheAfterRevisionCheck {
+            decoded += observed.decoded;
+            all += observed.decoded + observed.etcd_only;
+        }
+    }
+    (decoded >= LEAST && decoded * 2 > all).then(|| {
+        format!(
+            "{decoded} of {all} LISTs without resourceVersion that the server measured were read from etcd, although \
+             Kubernetes {version} serves them from its watch cache with etcd 3.4.31, 3.5.13 or later: etcd is older, \
+             or the watch cache lags; set etcd's version with --etcd-version"
+        )
+    })
+}

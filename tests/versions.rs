@@ -1,0 +1,191 @@
+//! The server's version, from what logs show of it to the report.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "support/command.rs"]
+mod command;
+
+use command::Dir;
+
+/// An audit event.
+fn event(id: u32, user: &str, agent: &str, verb: &str, uri: &str, code: u16) -> String {
+    let line = json!({
+        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": id.to_string(),
+        "stage": "ResponseComplete", "requestURI": uri, "verb": verb, "user": {"username": user},
+        "sourceIPs": ["10.0.0.7"], "userAgent": agent, "responseStatus": {"metadata": {}, "code": code},
+        "requestReceivedTimestamp": format!("2026-01-01T00:00:{:02}.000000Z", id % 60),
+        "stageTimestamp": format!("2026-01-01T00:00:{:02}.100000Z", id % 60),
+    });
+    format!("{line}\n")
+}
+
+/// Nodes that renew their leases, and a client that lists all pods.
+fn cluster(kubelet: &str) -> String {
+    let agent = format!("kubelet/v{kubelet} (linux/amd64) kubernetes/0123456");
+    let mut log = String::new();
+    for node in 0..5 {
+        let uri = format!("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n{node}");
+        log += &event(node, &format!("system:node:n{node}"), &agent, "update", &uri, 200);
+    }
+    for id in 10..30 {
+        log += &event(id, "alice", "tool/1.0", "list", "/api/v1/pods", 200);
+    }
+    log
+}
+
+fn refused_watch() -> String {
+    let uri = "/api/v1/pods?allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&watch=true";
+    event(40, "bob", "tool/1.0", "watch", uri, 422)
+}
+
+fn finding<'r>(report: &'r Value, rule: &str) -> Option<&'r Value> {
+    report["findings"].as_array().expect("findings").iter().find(|finding| finding["rule"]["id"] == rule)
+}
+
+#[test]
+fn a_log_with_kubelets_is_judged_by_their_version_and_says_what_else_is_possible() {
+    let log = cluster("1.30.14") + &refused_watch();
+    let dir = Dir::with(&[("audit.log", log.as_bytes())]);
+    let report = dir.report(&["audit.log"]);
+    let server = &report["server"];
+    assert_eq!(
+        [&server["kubeVersion"], &server["versionSource"]],
+        [&json!("1.30.14"), &json!("kubelet-user-agent")]
+    );
+    assert_eq!(server["candidates"], json!({"min": "1.30", "max": "1.33"}));
+    let fact = json!({
+        "fact": "5 kubelets state 1.30.14", "source": "audit.log",
+        "excludes": "1.19 to 1.29 and 1.34 to 1.37",
+    });
+    assert_eq!(server["evidence"][0], fact);
+    let given = |version: &str| dir.report(&["audit.log", "--kube-version", version])["totals"].clone();
+    assert_eq!(report["totals"]["etcdLists"], given("1.30.14")["etcdLists"]);
+    assert_eq!(given("1.30.14")["byVersion"], json!([]));
+    for range in report["totals"]["byVersion"].as_array().expect("ranges") {
+        let totals = given(range["max"].as_str().expect("a version"));
+        for count in ["etcdLists", "etcdGets", "limitIgnored"] {
+            assert_eq!(range[count], totals[count], "{count} of {range}");
+        }
+    }
+    let message = finding(&report, "KT903").expect("a finding")["message"].as_str().expect("text");
+    assert!(
+        message.contains("1.30: 20 LISTs from etcd; 1.31") && message.contains("--kube-version"),
+        "{message}"
+    );
+    let (_, text, _) = dir.run_with(&["scan", "audit.log", "--no-progress"], b"");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let head =
+        "Kubernetes 1.30.14 (from 5 kubelets; 1.30 to 1.31 and 1.33 possible; pass --kube-version to set)";
+    assert!(text.contains(head), "{text}");
+}
+
+#[test]
+fn a_client_cannot_choose_the_version() {
+    let agent = |product: &str| format!("{product}/v1.20.0 (linux/amd64) kubernetes/0123456");
+    let mut log = cluster("1.34.1");
+    for (id, product) in
+        (50..).zip(["kube-apiserver", "kubelet", "kube-scheduler", "kube-controller-manager"])
+    {
+        log += &event(id, "system:serviceaccount:team-a:x", &agent(product), "get", "/api/v1/nodes/n1", 200);
+    }
+    let dir = Dir::with(&[("audit.log", log.as_bytes())]);
+    let report = dir.report(&["audit.log"]);
+    assert_eq!(report["server"]["kubeVersion"], "1.34.1");
+    assert_eq!(report["server"]["evidence"].as_array().expect("facts").len(), 1);
+}
+
+#[test]
+fn logs_of_two_servers_are_judged_each_by_its_own_version() {
+    let log = |kubelet: &str, user: &str| {
+        let log = cluster(kubelet).replace("\"alice\"", &format!("\"{user}\""));
+        log.replace("\"auditID\":\"", &format!("\"auditID\":\"{user}-"))
+    };
+    let (old, new) = (log("1.27.3", "ann"), log("1.34.1", "ben"));
+    let dir = Dir::with(&[("old.log", old.as_bytes()), ("new.log", new.as_bytes())]);
+    let report = dir.report(&["old.log", "new.log"]);
+    assert_eq!(report["server"]["kubeVersions"], json!(["1.27.3", "1.34.1"]));
+    assert_eq!(report["totals"]["etcdLists"], 20, "those of the old server");
+    let note = report["server"]["notes"][0].as_str().expect("a note");
+    assert!(
+        note.contains("old.log fits 1.27 to 1.30, and new.log fits 1.34 to 1.37")
+            || note.contains("new.log fits 1.34 to 1.37, and old.log fits 1.27 to 1.30"),
+        "{note}"
+    );
+}
+
+/// Access lines of 1.19, and what the server wrote when it started.
+fn access_log(with_start_line: bool) -> String {
+    let mut log = String::new();
+    if with_start_line {
+        log += "I0302 09:59:58.000000       1 server.go:625] external host was not specified, using 10.0.0.2\n\
+                I0302 09:59:58.100000       1 server.go:163] Version: v1.19.4\n";
+    }
+    for second in 0..20 {
+        writeln!(
+            log,
+            "I0302 10:00:{second:02}.000000       1 httplog.go:89] \"HTTP\" verb=\"GET\" URI=\"/api/v1/pods\" \
+             latency=\"2.1ms\" userAgent=\"tool/1.0\" srcIP=\"10.0.0.9:4\" resp=200"
+        )
+        .expect("a string");
+        writeln!(
+            log,
+            "I0302 10:00:{second:02}.500000       1 httplog.go:89] \"HTTP\" verb=\"PUT\" \
+             URI=\"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n{second}?timeout=10s\" \
+             latency=\"3.1ms\" userAgent=\"kubelet/v1.19.4 (linux/amd64) kubernetes/0123456\" \
+             srcIP=\"10.0.0.{second}:4\" resp=200"
+        )
+        .expect("a string");
+    }
+    log
+}
+
+#[test]
+fn an_access_log_is_judged_by_the_version_in_it() {
+    for (with_start_line, source) in [(true, "start-line"), (false, "kubelet-user-agent")] {
+        let log = access_log(with_start_line);
+        let dir = Dir::with(&[("apiserver.log", log.as_bytes())]);
+        let report = dir.report(&["apiserver.log"]);
+        let server = &report["server"];
+        assert_eq!([&server["kubeVersion"], &server["versionSource"]], [&json!("1.19.4"), &json!(source)]);
+        assert_eq!(report["totals"]["etcdLists"], 20);
+        let input = &report["input"];
+        let count = |value: &Value| value.as_u64().expect("a count");
+        let sum = |all: &Value| all.as_object().expect("counts").values().map(count).sum::<u64>();
+        assert_eq!(
+            count(&input["records"]),
+            count(&input["events"]) + sum(&input["foreign"]) + sum(&input["skipped"])
+        );
+        assert_eq!(input["foreign"], if with_start_line { json!({"start-line": 2}) } else { json!({}) });
+    }
+}
+
+#[test]
+fn etcds_log_states_etcds_version() {
+    let log = event(
+        1,
+        "system:apiserver",
+        "kube-apiserver/v1.34.2 (linux/amd64) kubernetes/1",
+        "get",
+        "/readyz",
+        200,
+    ) + &event(2, "alice", "tool/1.0", "list", "/api/v1/pods", 200);
+    let zap = r#"{"level":"info","ts":"2026-01-01T00:00:00.000Z","caller":"embed/etcd.go:308","msg":"starting an etcd server","etcd-version":"3.5.1","git-sha":"e8732fb5f"}"#;
+    let capnslog = "2026-01-01 00:00:00.000000 I | etcdmain: etcd Version: 3.4.3";
+    let dir = Dir::with(&[
+        ("audit.log", log.as_bytes()),
+        ("zap.log", format!("{zap}\n").as_bytes()),
+        ("capnslog.log", format!("{capnslog}\n").as_bytes()),
+    ]);
+    for (file, version) in [("zap.log", "3.5.1"), ("capnslog.log", "3.4.3")] {
+        let report = dir.report(&["audit.log", "--etcd-log", file]);
+        assert_eq!(report["server"]["etcdVersion"], version);
+        assert_eq!(report["totals"]["etcdLists"], 1, "etcd is too old for consistent reads from the cache");
+    }
+    let given = dir.report(&["audit.log", "--etcd-log", "zap.log", "--etcd-version", "3.6.5"]);
+    assert_eq!(given["totals"]["etcdLists"], 0);
+    let note = given["server"]["notes"][0].as_str().expect("a note");
+    assert_eq!(note, "--etcd-version 3.6.5 contradicts etcd's log: a start line states 3.5.1");
+}
