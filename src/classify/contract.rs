@@ -172,6 +172,12 @@ enum Answer {
     Unreadable { error: String },
 }
 
+/// The answer to a line that is not read to its end.
+#[must_use]
+pub fn too_long(limit: u64) -> String {
+    serde_json::json!({ "error": format!("a line is at most {limit} bytes long") }).to_string()
+}
+
 /// The answer to one line of input as JSON: an [`Output`], or `{"error":"…"}`.
 ///
 /// # Panics

@@ -1,6 +1,6 @@
 //! `kubetoll classify`: one request, for people or for programs.
 
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 
 use super::args::ClassifyArgs;
 use super::output::Output;
@@ -9,6 +9,9 @@ use crate::classify::contract::{self, Readable};
 use crate::render;
 use crate::render::escape::safe_json;
 
+/// The longest line of `--stdin`, in bytes: some hundred times the longest URI that a server takes.
+const LONGEST_LINE: u64 = 1 << 20;
+
 pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
     let server = server::server(&args.server)?;
     if args.stdin {
@@ -16,7 +19,13 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
         let mut line = Vec::new();
         Output::Stdout.write_with(|out| {
             let mut out = BufWriter::new(out);
-            while lines.read_until(b'\n', &mut line)? > 0 {
+            while lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? > 0 {
+                if line.len() as u64 == LONGEST_LINE && line.last() != Some(&b'\n') {
+                    lines.skip_until(b'\n')?;
+                    writeln!(out, "{}", contract::too_long(LONGEST_LINE))?;
+                    line.clear();
+                    continue;
+                }
                 let answer = contract::answer(&server, line.strip_suffix(b"\n").unwrap_or(&line));
                 writeln!(out, "{}", safe_json(&answer))?;
                 line.clear();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 
 use super::args::{FailOn, RuleArgs, ServerArgs};
+use crate::files::{read_up_to, yaml};
 use crate::products;
 use crate::rules::policy::{self, FILE_NAME};
 use crate::rules::{Policy, RuleSet};
@@ -51,8 +52,9 @@ fn policy(args: &RuleArgs, rules: &RuleSet) -> anyhow::Result<Policy> {
         None if is_absent(usual) => return Ok(Policy::default()),
         None => usual.to_owned(),
     };
-    let text = std::fs::read_to_string(&path)
-        .with_context(|| format!("{}: can't be read as a policy file", path.display()))?;
+    let unreadable = || format!("{}: can't be read as a policy file", path.display());
+    let bytes = read_up_to(&path, yaml::LONGEST).with_context(unreadable)?;
+    let text = String::from_utf8(bytes).with_context(unreadable)?;
     let today = chrono::Local::now().date_naive();
     Ok(Policy::read(&path, &text, rules, today)?)
 }

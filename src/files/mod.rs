@@ -5,3 +5,32 @@ pub mod partial;
 pub mod yaml;
 
 pub use mistake::{At, Mistake, Mistakes, expected};
+
+/// Reads a file of at most so many bytes. Of a longer one, or one without an end, no more is read.
+///
+/// # Errors
+/// It can't be read, or is longer.
+pub fn read_up_to(path: &std::path::Path, most: usize) -> std::io::Result<Vec<u8>> {
+    use std::io::Read;
+
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(most as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > most {
+        return Err(std::io::Error::other(format!(
+            "a file is at most {most} bytes long, and this is longer"
+        )));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_an_end_is_read_up_to_the_limit() {
+        let error = read_up_to(std::path::Path::new("/dev/zero"), 1_000).expect_err("it has no end");
+        assert_eq!(error.to_string(), "a file is at most 1000 bytes long, and this is longer");
+        assert_eq!(read_up_to(std::path::Path::new("/dev/null"), 0).expect("it is empty"), b"");
+    }
+}

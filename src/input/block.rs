@@ -74,6 +74,8 @@ pub enum Damage {
     Truncated,
     /// The compressed stream is not what its header says, or bytes follow its end.
     Corrupt,
+    /// zstd with a window of more than 128 MiB, which would have to be held in memory.
+    LongWindow,
     /// The operating system answered with an error.
     Unreadable,
     /// The file became shorter while it was read.
@@ -87,6 +89,7 @@ impl Damage {
         match self {
             Self::Truncated => "truncated-stream",
             Self::Corrupt => "corrupt-stream",
+            Self::LongWindow => "long-window",
             Self::Unreadable => "unreadable",
             Self::Shrunk => "shrank-while-read",
         }

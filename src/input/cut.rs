@@ -228,6 +228,10 @@ fn damage_of(error: &std::io::Error) -> Damage {
     if Shrunk::is(error) {
         return Damage::Shrunk;
     }
+    // zstd's own errors are texts.
+    if error.to_string().contains("requires too much memory for decoding") {
+        return Damage::LongWindow;
+    }
     match error.kind() {
         ErrorKind::UnexpectedEof => Damage::Truncated,
         ErrorKind::InvalidInput | ErrorKind::InvalidData => Damage::Corrupt,

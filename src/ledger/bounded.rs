@@ -118,6 +118,11 @@ impl<K: Eq, V: Default + Merge> Bounded<K, V> {
         self.table.iter().map(|slot| slot.weight)
     }
 
+    /// The values that are held, with what decides whether they are kept.
+    pub(super) fn weighed(&self) -> impl Iterator<Item = (Weight, &V)> {
+        self.table.iter().map(|slot| (slot.weight, &slot.value))
+    }
+
     /// Whether a key with this hash would be folded.
     pub(super) fn is_folded(&self, hash: u64, rank: impl FnOnce() -> u8) -> bool {
         self.bar.is_some_and(|bar| (rank(), hash) > bar)
@@ -251,7 +256,8 @@ impl DistinctSet {
         is_new
     }
 
-    fn insert_hash(&mut self, hash: u64) -> bool {
+    /// Adds a text by its hash, and keeps no example.
+    pub fn insert_hash(&mut self, hash: u64) -> bool {
         if self.hashes.find(hash, |own| *own == hash).is_some() {
             return false;
         }

@@ -63,6 +63,8 @@ pub struct Client {
     pub workloads: DistinctSet,
     /// The namespaces that its requests name, other than for its own upkeep: see `namespace_of`.
     pub namespaces: DistinctSet,
+    /// Its products and shapes. Their number, unlike that of its rows, is the same in every order of the input.
+    pub(super) row_names: DistinctSet,
 }
 
 /// The namespace that a request names, if that tells where its client works: not that of a Lease, whatever it is; and of a
@@ -90,6 +92,7 @@ impl Default for Client {
             pods: DistinctSet::new(MAX_DISTINCT),
             workloads: DistinctSet::new(MAX_DISTINCT),
             namespaces: DistinctSet::new(MAX_DISTINCT),
+            row_names: DistinctSet::new(MAX_PRODUCTS * MAX_SHAPES),
         }
     }
 }
@@ -104,6 +107,7 @@ impl Merge for Client {
         self.pods.merge(other.pods);
         self.workloads.merge(other.workloads);
         self.namespaces.merge(other.namespaces);
+        self.row_names.merge(other.row_names);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Clients and the rows of their requests.
 
+use super::bounded::Weight;
 use super::client::{namespace_of, rank};
 use super::{
     Additions, Begun, Bounded, Client, ClientKey, DistinctSet, Merge, Row, RowName, Seat, SharedRow,
@@ -12,10 +13,31 @@ use crate::k8s::user_agent::Form;
 /// as many as the cluster has users.
 pub const MAX_CLIENTS: usize = 20_000;
 
+/// Rows of all clients together. A row takes up to 3 KB.
+pub const MAX_ROWS: usize = 80_000;
+
 /// All clients.
 #[derive(Debug)]
 pub struct Clients {
     pub(super) by_key: Bounded<ClientKey, Client>,
+    /// Rows that were added since they were counted last.
+    pub(super) added: usize,
+    max_rows: usize,
+}
+
+/// The last client, in the order in which clients are kept, up to which all have at most so many rows together. The
+/// first client is always kept. `None` if all are.
+pub(super) fn row_bar(mut clients: Vec<(Weight, usize)>, max_rows: usize) -> Option<Weight> {
+    if clients.iter().map(|(_, rows)| rows).sum::<usize>() <= max_rows {
+        return None;
+    }
+    clients.sort_unstable();
+    let mut all = 0;
+    let kept = clients.iter().take_while(|(_, rows)| {
+        all += rows;
+        all <= max_rows
+    });
+    kept.last().or(clients.first()).map(|(weight, _)| *weight)
 }
 
 impl Default for Clients {
@@ -28,7 +50,28 @@ impl Clients {
     /// No clients, of which so many will be kept apart.
     #[must_use]
     pub fn new(bound: usize) -> Self {
-        Self { by_key: Bounded::new(bound) }
+        Self { by_key: Bounded::new(bound), added: 0, max_rows: MAX_ROWS }
+    }
+
+    /// With another bound for all rows.
+    #[must_use]
+    pub fn with_max_rows(self, max_rows: usize) -> Self {
+        Self { max_rows, ..self }
+    }
+
+    /// How many rows each client has, and what decides whether it is kept.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (Weight, usize)> {
+        let rows = |client: &Client| usize::try_from(client.row_names.count().0).unwrap_or(usize::MAX);
+        self.by_key.weighed().map(move |(weight, client)| (weight, rows(client)))
+    }
+
+    /// Folds the clients whose rows are beyond the bound.
+    fn fold_rows(&mut self) {
+        // Clients beyond their own bound take no part.
+        drop(self.by_key.kept());
+        if let Some(bar) = row_bar(self.rows().collect(), self.max_rows) {
+            self.by_key.lower(bar);
+        }
     }
 
     /// Counts one event of a request.
@@ -95,12 +138,17 @@ impl Clients {
         let (client_seat, product_seat) = self.enter(request, name);
         let client = self.by_key.at(client_seat);
         let rows = &mut client.products.at(product_seat).rows;
+        let before = rows.len();
         let seat = rows.seat_of(
             name.shape,
             &ShapeRef::of(request),
             || 0,
             || Shape { asked: request.question.asked.clone(), answer: request.answer, era: request.era },
         );
+        if seat.is_none() || rows.len() != before {
+            let is_new = client.row_names.insert_hash(stable_hash(&(name.product, name.shape)));
+            self.added += usize::from(is_new && client_seat.is_some() && !client.row_names.count().1);
+        }
         let is_mixed = client_seat.is_none() || product_seat.is_none() || seat.is_none();
         (rows.at(seat), &mut client.namespaces, is_mixed)
     }
@@ -174,12 +222,14 @@ impl Clients {
 
     /// The clients that are kept apart, in no order, and what all others are folded into.
     #[must_use]
-    pub fn into_parts(self) -> (Vec<(ClientKey, Client)>, Option<Client>) {
+    pub fn into_parts(mut self) -> (Vec<(ClientKey, Client)>, Option<Client>) {
+        self.fold_rows();
         self.by_key.into_parts()
     }
 
     /// The clients that are kept apart, in no order.
     pub fn kept(&mut self) -> impl Iterator<Item = (&ClientKey, &Client)> {
+        self.fold_rows();
         self.by_key.kept()
     }
 }
@@ -187,5 +237,6 @@ impl Clients {
 impl Merge for Clients {
     fn merge(&mut self, other: Self) {
         self.by_key.merge(other.by_key);
+        self.added += other.added;
     }
 }

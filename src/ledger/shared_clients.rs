@@ -2,9 +2,11 @@
 //!
 //! The naive twin is [`Clients`], with all that is counted at one place.
 
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::bounded::bar_of;
+use super::bounded::{Weight, bar_of};
+use super::clients::{MAX_ROWS, row_bar};
 use super::parts::Parts;
 use super::{Begun, Clients, MAX_CLIENTS, Merge, RowName, SharedRow};
 use crate::classify::Request;
@@ -17,6 +19,9 @@ pub struct SharedClients {
     held: AtomicUsize,
     /// How many are kept apart.
     bound: usize,
+    /// How many rows they have, as far as they are held apart.
+    rows: AtomicUsize,
+    max_rows: usize,
 }
 
 impl Default for SharedClients {
@@ -29,7 +34,19 @@ impl SharedClients {
     /// No clients, of which so many will be kept apart.
     #[must_use]
     pub fn new(bound: usize) -> Self {
-        Self { parts: Parts::new(|| Clients::new(bound)), held: AtomicUsize::new(0), bound }
+        Self {
+            parts: Parts::new(|| Clients::new(bound)),
+            held: AtomicUsize::new(0),
+            bound,
+            rows: AtomicUsize::new(0),
+            max_rows: MAX_ROWS,
+        }
+    }
+
+    /// With another bound for all rows.
+    #[cfg(test)]
+    pub fn with_max_rows(self, max_rows: usize) -> Self {
+        Self { max_rows, ..self }
     }
 
     /// As [`Clients::observe_in`].
@@ -60,11 +77,12 @@ impl SharedClients {
     /// All clients, which are not here any more.
     #[must_use]
     pub fn take(&self) -> Clients {
-        let mut all = Clients::new(self.bound);
+        let mut all = Clients::new(self.bound).with_max_rows(self.max_rows);
         for mut part in self.parts.all() {
             all.merge(std::mem::replace(&mut *part, Clients::new(self.bound)));
         }
         self.held.store(0, Ordering::Relaxed);
+        self.rows.store(0, Ordering::Relaxed);
         all
     }
 
@@ -78,6 +96,16 @@ impl SharedClients {
         let counted = count(&mut part);
         // Fewer where the part folded its own.
         let change = part.by_key.len().wrapping_sub(before);
+        let added = std::mem::take(&mut part.added);
+        let limit = self.max_rows + self.max_rows / 4;
+        if added != 0 && self.rows.fetch_add(added, Ordering::Relaxed) + added >= limit {
+            drop(part);
+            self.fold_rows(limit);
+            if self.held.load(Ordering::Relaxed) >= 2 * self.bound {
+                self.fold();
+            }
+            return counted;
+        }
         if change != 0
             && self.held.fetch_add(change, Ordering::Relaxed).wrapping_add(change) >= 2 * self.bound
         {
@@ -87,6 +115,34 @@ impl SharedClients {
         counted
     }
 
+    /// Folds the clients whose rows are beyond the bound.
+    fn fold_rows(&self, limit: usize) {
+        let mut parts = self.parts.all();
+        let count = |parts: &[MutexGuard<'_, Clients>]| -> Vec<(Weight, usize)> {
+            parts.iter().flat_map(|part| part.rows()).collect()
+        };
+        let mut rows = count(&parts);
+        // Unless another worker did.
+        if rows.iter().map(|(_, rows)| rows).sum::<usize>() >= limit
+            && let Some(bar) = row_bar(rows.clone(), self.max_rows)
+        {
+            Self::lower(&mut parts, bar);
+            rows = count(&parts);
+        }
+        self.rows.store(rows.iter().map(|(_, rows)| rows).sum(), Ordering::Relaxed);
+        self.held.store(parts.iter().map(|part| part.by_key.len()).sum(), Ordering::Relaxed);
+    }
+
+    /// Folds the clients above a bar.
+    fn lower(parts: &mut [MutexGuard<'_, Clients>], bar: Weight) {
+        let [first, others @ ..] = parts else { return };
+        first.by_key.lower(bar);
+        for part in others {
+            part.by_key.lower(bar);
+            part.by_key.give_rest(&mut first.by_key);
+        }
+    }
+
     /// Folds the clients above the bound: those that would be if all were at one place.
     fn fold(&self) {
         let mut parts = self.parts.all();
@@ -94,12 +150,7 @@ impl SharedClients {
         // Unless another worker did.
         if weights.len() >= 2 * self.bound {
             let bar = bar_of(weights, self.bound);
-            let [first, others @ ..] = &mut *parts else { return };
-            first.by_key.lower(bar);
-            for part in others {
-                part.by_key.lower(bar);
-                part.by_key.give_rest(&mut first.by_key);
-            }
+            Self::lower(&mut parts, bar);
         }
         self.held.store(parts.iter().map(|part| part.by_key.len()).sum(), Ordering::Relaxed);
     }
@@ -164,18 +215,20 @@ mod tests {
                 prop::collection::vec((0_u8..60, 0_u8..60), 0..300),
             ],
             bound in prop_oneof![1_usize..5, 1_usize..80],
+            rows in prop_oneof![Just(MAX_ROWS), 1_usize..100],
             cut in 0_usize..300,
         ) {
             // Askers are known by the same in all threads.
             let prints = Fingerprints::default();
-            let mut alone = Clients::new(bound);
+            let mut alone = Clients::new(bound).with_max_rows(rows);
             let mut classifier = Classifier::new(prints.clone());
             for one in &asked {
                 request(&mut classifier, *one, |request| {
                     alone.observe(request);
                 });
             }
-            let shared = &SharedLedger { clients: SharedClients::new(bound), ..SharedLedger::default() };
+            let clients = SharedClients::new(bound).with_max_rows(rows);
+            let shared = &SharedLedger { clients, ..SharedLedger::default() };
             let (left, right) = asked.split_at(cut.min(asked.len()));
             std::thread::scope(|scope| {
                 for part in [left, right] {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::plain::{bytes, count, counted, escaped};
+use crate::input::Damage;
 use crate::report::v1::Input;
 
 /// Writes lines of a name and a text.
@@ -96,6 +97,12 @@ fn lost(input: &Input, line: Line<'_>) {
     }
     for damaged in input.damaged.iter().take(NAMED_DAMAGE) {
         let place = format!("{}:{}", escaped(&damaged.file), damaged.line);
+        if damaged.damage == Damage::LongWindow.as_str() {
+            let file = escaped(&damaged.file);
+            let how = format!("zstd -d --long=31 -c {file} | kubetoll scan -");
+            line("", &format!("{file}: compressed with zstd --long, and not read; run: {how}"));
+            continue;
+        }
         line("", &format!("{place}: {}; read up to here", damaged.damage.replace('-', " ")));
     }
     if let Some(more) = input.damaged.len().checked_sub(NAMED_DAMAGE).filter(|more| *more > 0) {

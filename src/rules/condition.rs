@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use cel::common::ast::{Expr, IdedExpr, SourceInfo, operators};
+use cel::common::ast::{Expr, IdedExpr, LiteralValue, SourceInfo, operators};
 
 use super::names::{NameRef, Root, Scope};
 use super::plan::Plan;
@@ -14,6 +14,10 @@ use super::value::Value;
 const LONGEST: usize = 4_096;
 /// How often parts of a condition may stand in each other: it is checked, run and dropped by recursion.
 const DEEPEST: usize = 32;
+/// How many steps a condition may take: some hundred times those that there are. It runs for each row and client.
+const MOST_STEPS: u64 = 20_000;
+/// How many elements a list is expected to have that is no literal.
+const LIST_LENGTH: u64 = 32;
 const TOO_DEEP: &str = "the condition is nested too deeply";
 
 /// A condition that holds or does not.
@@ -98,6 +102,15 @@ impl Condition {
     ) -> Result<Self, Vec<Wrong>> {
         if is_too_deep(whole) {
             return Err(vec![Wrong { offset: 0, message: TOO_DEEP.to_owned() }]);
+        }
+        let mut wrong = Vec::new();
+        let steps = steps_of(whole, false, places, &mut wrong);
+        if steps > MOST_STEPS {
+            let message = format!("the condition takes up to {steps} steps; the limit is {MOST_STEPS}");
+            wrong.push(Wrong { offset: offset_in(whole, places), message });
+        }
+        if !wrong.is_empty() {
+            return Err(wrong);
         }
         let (names, wrong) = Check::run(whole, places, scope);
         if !wrong.is_empty() {
@@ -214,6 +227,47 @@ fn is_too_deep(root: &IdedExpr) -> bool {
         rest.extend(parts.into_iter().map(|part| (part, depth + 1)));
     }
     false
+}
+
+/// How many steps an expression takes at most. Within a loop no texts are joined: nested loops could double a text each.
+fn steps_of(expr: &IdedExpr, in_loop: bool, places: &SourceInfo, wrong: &mut Vec<Wrong>) -> u64 {
+    let mut of = |expr: &IdedExpr, in_loop: bool| steps_of(expr, in_loop, places, wrong);
+    let steps = match &expr.expr {
+        Expr::Call(call) => {
+            let all = call.target.as_deref().into_iter().chain(&call.args);
+            all.fold(0, |sum: u64, part| sum.saturating_add(of(part, in_loop)))
+        }
+        Expr::List(list) => {
+            list.elements.iter().fold(0, |sum: u64, part| sum.saturating_add(of(part, in_loop)))
+        }
+        Expr::Select(select) => of(&select.operand, in_loop),
+        Expr::Comprehension(parts) => {
+            let length = match &parts.iter_range.expr {
+                Expr::List(list) => list.elements.len() as u64,
+                _ => LIST_LENGTH,
+            };
+            let each = of(&parts.loop_cond, true).saturating_add(of(&parts.loop_step, true));
+            let once = [&parts.accu_init, &parts.result].map(|part| of(part, true));
+            of(&parts.iter_range, true)
+                .saturating_add(length.saturating_mul(each))
+                .saturating_add(once[0].saturating_add(once[1]))
+        }
+        Expr::Map(_) | Expr::Struct(_) | Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => 0,
+    };
+    let is_joined = |part: &IdedExpr| !matches!(&part.expr, Expr::Literal(LiteralValue::Int(_)));
+    if in_loop
+        && let Expr::Call(call) = &expr.expr
+        && call.func_name == operators::ADD
+        && call.args.iter().all(is_joined)
+    {
+        let message = "a list's exists() and all() can't add or join values".to_owned();
+        wrong.push(Wrong { offset: offset_in(expr, places), message });
+    }
+    steps.saturating_add(1)
+}
+
+fn offset_in(expr: &IdedExpr, places: &SourceInfo) -> usize {
+    places.offset_for(expr.id).map_or(0, |(start, _)| start as usize)
 }
 
 /// The byte at a line and a column (from 1, or 0).

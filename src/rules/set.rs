@@ -156,7 +156,8 @@ fn read_directory(directory: &Path, mistakes: &mut Mistakes) -> Result<Vec<Rule>
     let mut rules: Vec<Rule> = Vec::new();
     for path in files {
         let file = path.display().to_string();
-        let bytes = std::fs::read(&path).map_err(|error| unreadable(&path, &error))?;
+        let bytes = crate::files::read_up_to(&path, crate::files::yaml::LONGEST)
+            .map_err(|error| unreadable(&path, &error))?;
         let Ok(text) = String::from_utf8(bytes) else {
             mistakes.add(&file, At::START, "no UTF-8");
             continue;

@@ -20,6 +20,14 @@ const PLAIN: [&str; 6] = ["client", "resource", "product", "shape", "permission"
 const LONGEST: usize = 16 << 10;
 const LONGEST_PLACEHOLDER: usize = 200;
 const MOST_PLACEHOLDERS: usize = 100;
+/// How many of minijinja's instructions a text may take.
+const MOST_STEPS: u64 = 20_000;
+/// The most digits of a number in a placeholder.
+const MOST_DIGITS: usize = 9;
+/// Statements that repeat nothing and keep nothing.
+const STATEMENTS: [&str; 4] = ["if", "elif", "else", "endif"];
+/// Filters whose result may be of any size.
+const UNBOUNDED: [&str; 5] = ["indent", "format", "slice", "batch", "replace"];
 
 /// A text that was checked. It is compiled once: a rule may find thousands, and most rules find nothing.
 #[derive(Debug)]
@@ -41,6 +49,11 @@ const ONLY: &str = "text";
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_fuel(Some(MOST_STEPS));
+    for filter in UNBOUNDED {
+        environment.remove_filter(filter);
+    }
+    environment.remove_global("range");
     figures::add_to(&mut environment);
     environment
 });
@@ -51,7 +64,7 @@ impl Text {
     /// # Errors
     /// All that is wrong with it.
     pub fn compile(source: &str, scope: &Scope<'_>, plain: bool) -> Result<Self, Vec<Wrong>> {
-        if let Some(wrong) = too_long(source) {
+        if let Some(wrong) = too_long(source, scope) {
             return Err(vec![wrong]);
         }
         let template = ENVIRONMENT.template_from_str(source).map_err(|error| {
@@ -133,7 +146,7 @@ impl Text {
 
 /// What is too long for minijinja, which reads by recursion and sets no limit to a chain of operators. Without braces
 /// in a placeholder its end is found without knowing what a text in quotes is.
-fn too_long(source: &str) -> Option<Wrong> {
+fn too_long(source: &str, scope: &Scope<'_>) -> Option<Wrong> {
     if source.len() > LONGEST {
         let message = format!("a text is at most {LONGEST} bytes long, and this is {}", source.len());
         return Some(Wrong { offset: 0, message });
@@ -155,6 +168,9 @@ fn too_long(source: &str) -> Option<Wrong> {
             return Some(Wrong { offset, message });
         }
         let inside = &rest[..length];
+        if let Some(message) = unbounded(inside, start == "{%", scope) {
+            return Some(Wrong { offset, message });
+        }
         let quotes = ['\'', '"'].map(|quote| inside.matches(quote).count());
         let is_plain =
             quotes.iter().all(|count| count % 2 == 0) && quotes.contains(&0) && !inside.contains('\\');
@@ -164,6 +180,51 @@ fn too_long(source: &str) -> Option<Wrong> {
         }
     }
     None
+}
+
+/// What in a placeholder could take any time or memory.
+fn unbounded(inside: &str, is_statement: bool, scope: &Scope<'_>) -> Option<String> {
+    let inside = inside.trim_matches(['-', '+', '%']).trim();
+    let word = inside.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+    if is_statement && !STATEMENTS.contains(&word) {
+        return Some(format!("'{{% {word} %}}' can't be used here; known are {}", STATEMENTS.join(", ")));
+    }
+    if !multiplies_numbers(inside, scope) {
+        return Some("only numbers can be multiplied; put them in parentheses".to_owned());
+    }
+    let digits = inside.split(|c: char| !c.is_ascii_digit()).map(str::len).max();
+    (digits > Some(MOST_DIGITS)).then(|| format!("a number has at most {MOST_DIGITS} digits"))
+}
+
+/// Whether there is no text in what is multiplied, if anything is. A filter on the product is none of its factors.
+fn multiplies_numbers(inside: &str, scope: &Scope<'_>) -> bool {
+    let is_text = |word: &str| {
+        let (root, name) = word.split_once('.').unwrap_or((word, ""));
+        let root = scope.roots.iter().copied().find(|known| known.as_str() == root);
+        let kind = root.and_then(|root| scope.find(root, name)).map(|(_, kind)| kind);
+        matches!(kind, Some(Kind::Text | Kind::Texts)) || PLAIN.contains(&word)
+    };
+    inside.match_indices('*').all(|(at, _)| {
+        let part = in_parentheses(inside, at);
+        let mut words = part.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '.'));
+        !part.contains(['|', '~', '[', '"', '\'']) && !words.any(is_text)
+    })
+}
+
+/// What is in the same parentheses as a place.
+fn in_parentheses(text: &str, at: usize) -> &str {
+    let edge = |step: fn(char) -> i32| {
+        let mut depth = 0;
+        move |c: char| {
+            depth += step(c);
+            depth < 0
+        }
+    };
+    let behind = |c| i32::from(c == '(') - i32::from(c == ')');
+    let before = |c| i32::from(c == ')') - i32::from(c == '(');
+    let end = text[at..].find(edge(behind)).map_or(text.len(), |end| at + end);
+    let start = text[..at].rfind(edge(before)).map_or(0, |start| start + 1);
+    &text[start..end]
 }
 
 /// A value for each placeholder, of its type.
@@ -306,12 +367,26 @@ mod tests {
                 "{% if {} %}{% endif %}".to_owned(),
                 "a placeholder holds no braces, no backslash and one kind of quotes",
             ),
+            (
+                "{{ client.kind * 999999999 }}".to_owned(),
+                "only numbers can be multiplied; put them in parentheses",
+            ),
+            (
+                "{{ 999999999 * stats.requests|count }}".to_owned(),
+                "only numbers can be multiplied; put them in parentheses",
+            ),
+            (
+                "{% set a = client.kind %}".to_owned(),
+                "'{% set %}' can't be used here; known are if, elif, else, endif",
+            ),
+            ("{{ 9999999999 }}".to_owned(), "a number has at most 9 digits"),
             ("a".repeat(LONGEST + 1), "a text is at most 16384 bytes long, and this is 16385"),
         ] {
             let wrong = compile(&source).expect_err("too long");
             assert_eq!(wrong, [Wrong { offset: 0, message: message.to_owned() }], "{source}");
         }
-        for source in ["{{ client.kind|nofilter }}", "{{ client.kind * 1000 - 1 }}"] {
+        assert!(compile("{{ (100 * stats.requests / stats.requests)|count }}").is_ok());
+        for source in ["{{ client.kind|nofilter }}", "{{ client.kind - 1 }}"] {
             let wrong = compile(source).expect_err(source);
             assert!(wrong[0].message.starts_with("the text can't be filled in: "), "{wrong:?}");
         }

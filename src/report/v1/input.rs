@@ -127,7 +127,7 @@ pub struct UnreadAt {
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Damaged {
-    /// `truncated-stream`, `corrupt-stream`, `unreadable` or `shrank-while-read`.
+    /// `truncated-stream`, `corrupt-stream`, `long-window`, `unreadable` or `shrank-while-read`.
     pub damage: String,
     pub file: String,
     /// The last line that was read, from 1.

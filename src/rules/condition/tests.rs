@@ -66,6 +66,20 @@ fn all_that_is_wrong_is_told_at_once() {
 }
 
 #[test]
+fn a_condition_that_would_take_too_long_or_too_much_memory_is_refused() {
+    let doubled = "['a'].exists(a, [a + a].exists(b, [b + b].exists(c, c != '')))";
+    let wrong = compile(doubled).expect_err("it doubles a text in each loop");
+    assert_eq!(wrong[0].message, "a list's exists() and all() can't add or join values");
+    assert_eq!(doubled.as_bytes()[wrong[0].offset], b'+', "{wrong:?}");
+    let list = format!("[{}]", vec!["1"; 20].join(","));
+    let nested = format!("{list}.all(a, {list}.all(b, {list}.all(c, a + 1 > 0 && b > 0 && c > 0)))");
+    let wrong = compile(&nested).expect_err("it runs for 8,000 combinations");
+    assert!(wrong[0].message.starts_with("the condition takes up to "), "{wrong:?}");
+    let once = format!("{list}.all(a, {list}.exists(b, a == b))");
+    assert!(compile(&once).is_ok());
+}
+
+#[test]
 fn what_is_no_cel_has_its_place() {
     for source in ["request.verb == ", "a b", "(", "1 +", "'x"] {
         let wrong = compile(source).expect_err(source);
