@@ -242,10 +242,14 @@ pub struct Span {
 
 impl std::fmt::Display for Span {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.first == self.last {
-            self.first.fmt(f)
-        } else {
-            write!(f, "{} – {}", self.first, self.last)
+        let Self { first, last, .. } = self;
+        let is_first_patch = first.patch.unwrap_or(0) == 0;
+        match (first.minor == last.minor, first.patch, last.patch) {
+            (true, _, None) if is_first_patch => write!(f, "1.{}.x", first.minor),
+            (true, _, None) => write!(f, "{first}+"),
+            (true, from, to) if from == to => first.fmt(f),
+            (false, ..) if is_first_patch => write!(f, "1.{} – {last}", first.minor),
+            _ => write!(f, "{first} – {last}"),
         }
     }
 }

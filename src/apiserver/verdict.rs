@@ -146,6 +146,8 @@ impl Verdict {
     pub fn agrees_with(&self, other: &Self) -> bool {
         (self.served_from, self.likely, self.limit, self.rejected)
             == (other.served_from, other.likely, other.limit, other.rejected)
+            // Where a deletecollection lists from, only its reason says.
+            && (self.served_from != ServedFrom::Write || self.reason == other.reason)
     }
 
     /// Where the answer came from; for one that depends, where it likely came from.

@@ -1,6 +1,9 @@
 //! `kubetoll classify`: one request, for people or for programs.
 
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+
+use anyhow::bail;
 
 use super::args::ClassifyArgs;
 use super::output::Output;
@@ -39,9 +42,13 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
         return Ok(DONE);
     }
     let text = args.request.as_deref().unwrap_or_default().trim();
-    let (method, uri) = text.split_once(char::is_whitespace).unwrap_or(("GET", text));
-    let request = Readable::new(method, uri.trim())?;
-    let mut page = render::request::render(&request, &server, super::output::width());
+    let (method, uri) = typed(text)?;
+    let request = Readable::new(&method, &uri)?;
+    let width = super::output::width();
+    let mut page = match &args.server.kube_version {
+        Some(_) => render::request::render(&request, &server, width),
+        None => render::request::render_versions(&request, &server, width),
+    };
     for note in server::notes(&server, server.version) {
         page.push_str("note: ");
         page.push_str(&note);
@@ -49,4 +56,119 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
     }
     Output::Stdout.write(&page, args.color.choice())?;
     Ok(DONE)
+}
+
+/// Method and target of what a person typed or pasted.
+fn typed(text: &str) -> anyhow::Result<(String, String)> {
+    if text.split_whitespace().next() == Some("curl") {
+        return curl(text);
+    }
+    // The request line of HTTP ends with its version.
+    let line = text.rsplit_once(char::is_whitespace).filter(|(_, last)| last.starts_with("HTTP/"));
+    let text = line.map_or(text, |(line, _)| line.trim_end());
+    let (word, uri) = text.split_once(char::is_whitespace).unwrap_or(("GET", text));
+    let uri = uri.trim();
+    Ok(match word.to_ascii_uppercase().as_str() {
+        "LIST" => ("GET".to_owned(), uri.to_owned()),
+        "WATCH" => ("GET".to_owned(), with_query(uri, "watch=true")),
+        "DELETECOLLECTION" => ("DELETE".to_owned(), uri.to_owned()),
+        _ => (word.to_owned(), uri.to_owned()),
+    })
+}
+
+fn with_query(uri: &str, pair: &str) -> String {
+    let separator = if uri.contains('?') { '&' } else { '?' };
+    format!("{uri}{separator}{pair}")
+}
+
+/// What a curl command requests. Options that do not change the request line are passed over.
+fn curl(text: &str) -> anyhow::Result<(String, String)> {
+    let Some(words) = shlex::split(&text.replace("\\\n", " ")) else {
+        bail!("the curl command has a quote without its end");
+    };
+    let (mut method, mut url, mut data) = (None, None, Vec::new());
+    let mut is_get = false;
+    let mut words = words.into_iter().skip(1);
+    while let Some(word) = words.next() {
+        let (option, attached) = match word.split_once('=') {
+            Some((option, value)) if option.starts_with("--") => (option.to_owned(), Some(value.to_owned())),
+            _ => match (word.get(..2), word.get(2..)) {
+                (Some("-X"), Some(value)) if !value.is_empty() => ("-X".to_owned(), Some(value.to_owned())),
+                _ => (word.clone(), None),
+            },
+        };
+        let mut value = || attached.clone().or_else(|| words.next());
+        match option.as_str() {
+            "-X" | "--request" => method = value(),
+            "--url" => url = value(),
+            "-G" | "--get" => is_get = true,
+            "-d" | "--data" | "--data-urlencode" | "--data-raw" | "--data-binary" | "--json" => {
+                data.extend(value());
+            }
+            "-H" | "--header" | "--cacert" | "--cert" | "--key" | "-E" | "-u" | "--user" | "-A"
+            | "--user-agent" | "-o" | "--output" | "-w" | "--write-out" | "-m" | "--max-time"
+            | "--connect-timeout" | "--resolve" | "--oauth2-bearer" | "-x" | "--proxy" | "--unix-socket" => {
+                drop(value());
+            }
+            "-I" | "--head" => method = Some("HEAD".to_owned()),
+            other if other.starts_with('-') => {}
+            _ => url = Some(word),
+        }
+    }
+    let Some(mut url) = url else {
+        bail!("the curl command names no URL, such as https://host:6443/api/v1/pods")
+    };
+    if !url.starts_with('/') && !url.contains("://") {
+        url = format!("https://{url}");
+    }
+    if is_get {
+        for pair in &data {
+            url = with_query(&url, &encoded(pair));
+        }
+        data.clear();
+    }
+    let default = if data.is_empty() { "GET" } else { "POST" };
+    Ok((method.unwrap_or_else(|| default.to_owned()), url))
+}
+
+/// `name=value` with the value as a query holds it.
+fn encoded(pair: &str) -> String {
+    let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+    let mut text = format!("{name}=");
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~%".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_person_types_or_pastes_is_one_request() {
+        for (text, method, uri) in [
+            ("/api/v1/pods", "GET", "/api/v1/pods"),
+            ("LIST /api/v1/pods", "GET", "/api/v1/pods"),
+            ("watch /api/v1/pods?limit=5", "GET", "/api/v1/pods?limit=5&watch=true"),
+            ("GET /api/v1/pods HTTP/1.1", "GET", "/api/v1/pods"),
+            ("deletecollection /api/v1/namespaces/n/pods", "DELETE", "/api/v1/namespaces/n/pods"),
+            ("curl -k 'https://h:6443/api/v1/pods?limit=5'", "GET", "https://h:6443/api/v1/pods?limit=5"),
+            ("curl -XDELETE -H 'a: b' \\\n --url=https://h/api", "DELETE", "https://h/api"),
+            (
+                "curl -sG https://h/api/v1/pods --get --data-urlencode 'labelSelector=a=b'",
+                "GET",
+                "https://h/api/v1/pods?labelSelector=a%3Db",
+            ),
+            ("curl h/api -d '{}'", "POST", "https://h/api"),
+        ] {
+            let (found_method, found_uri) = typed(text).expect("a request");
+            assert_eq!((found_method.as_str(), found_uri.as_str()), (method, uri), "{text}");
+        }
+        assert!(typed("curl 'https://h").is_err() && typed("curl -k").is_err());
+    }
 }

@@ -27,15 +27,29 @@ pub fn render(request: &Readable<'_>, server: &Server, width: usize) -> String {
         line("ignored", &format!("'{}' is no parameter that the server reads{hint}", escaped(&key)));
     }
     page.push('\n');
+    page.push_str(&versions(request, server, Some(server.version), width));
+    page
+}
+
+/// Renders what each release does, where no version is given.
+#[must_use]
+pub fn render_versions(request: &Readable<'_>, server: &Server, width: usize) -> String {
+    let name = wrapped(&format!("{:<12}", "request"), &" ".repeat(12), &asked(&request.judge(server)), width);
+    format!("{name}\n{}", versions(request, server, None, width))
+}
+
+/// The table of releases. The row of a version is marked.
+fn versions(request: &Readable<'_>, server: &Server, version: Option<KubeVersion>, width: usize) -> String {
     let spans = across_versions(server, &request.asked());
-    let rows = spans.iter().map(|span| row(span, server.version)).collect();
-    page.push_str(&table(
+    let from = |span: &Span| KubeVersion::new(span.first.minor, span.first.patch.unwrap_or(0));
+    let own = version.and_then(|version| spans.iter().rposition(|span| from(span) <= version));
+    let rows = spans.iter().enumerate().map(|(at, span)| row(span, own == Some(at))).collect();
+    table(
         &[("Kubernetes", false), ("served from", false), ("limit", false), ("reason", false)],
         rows,
         3,
         width,
-    ));
-    page
+    )
 }
 
 fn asked(judged: &crate::classify::contract::Output) -> String {
@@ -90,10 +104,8 @@ fn certainty(code: &str) -> &'static str {
     }
 }
 
-fn row(span: &Span, version: KubeVersion) -> Vec<String> {
+fn row(span: &Span, here: bool) -> Vec<String> {
     let Verdict { served_from, likely, limit, rejected, reason } = span.verdict;
-    let here = (span.first..=span.last).contains(&version)
-        || (version > KubeVersion::NEWEST && span.last == KubeVersion::NEWEST);
     vec![
         format!("{}{span}", if here { "▶ " } else { "  " }),
         source(served_from.as_str(), likely.map(crate::apiserver::ServedFrom::as_str), rejected),
