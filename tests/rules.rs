@@ -500,3 +500,11 @@ fn the_deepest_rule_that_is_taken_runs_on_any_thread() {
     assert_eq!(found(&report).len(), 2);
     assert!(event(1).contains("poller"));
 }
+
+#[test]
+fn the_first_paragraph_of_why_is_whole_sentences() {
+    for rule in RuleSet::embedded().rules {
+        let first = rule.why.split("\n\n").next().unwrap_or_default().trim().to_owned();
+        assert!(first.ends_with('.'), "{}: {first}", rule.id);
+    }
+}

@@ -209,7 +209,10 @@ pub(super) fn verdict(report: &Report) -> String {
     if counts.info > 0 {
         found.push(format!("{} for information", count(counts.info)));
     }
-    let found = if found.is_empty() { "no findings".to_owned() } else { found.join(", ") };
+    let found = match report.cases.len() as u64 {
+        0 => "no findings".to_owned(),
+        cases => format!("{} ({})", found.join(", "), counted(cases, "case")),
+    };
     let rules = counted(report.rules.len() as u64, "rule");
     format!("{found} in {}, judged by {rules}", counted(report.input.requests, "request"))
 }

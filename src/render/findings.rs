@@ -1,22 +1,26 @@
 //! Findings for a person at a terminal.
 
+use std::collections::HashMap;
+
 use anstyle::{AnsiColor, Style};
 
+use super::clients::share;
 use super::over_time::OverTime;
-use super::plain::escaped;
+use super::plain::{count, counted, escaped};
 use super::table::wrapped;
-use super::{facts, prose};
-use crate::report::v1::{Finding, Report};
+use super::{cases, facts, prose};
+use crate::report::v1::{Case, Finding, Member, Report};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const INFO: Style = AnsiColor::Cyan.on_default().bold();
 const BOLD: Style = Style::new().bold();
+pub(super) const DIM: Style = Style::new().dimmed();
 
 /// What stands in front of a finding's lines, and as many blanks.
 const INDENT: &str = "                ";
 
-fn style(severity: &str) -> Style {
+pub(super) fn style(severity: &str) -> Style {
     match severity {
         "error" => ERROR,
         "warning" => WARNING,
@@ -24,39 +28,50 @@ fn style(severity: &str) -> Style {
     }
 }
 
-/// The findings, a line each.
-#[must_use]
-pub fn overview(report: &Report, top: usize, width: usize) -> String {
-    let shown = report.findings.len().min(2 * top);
-    let mut page: String = report.findings[..shown].iter().map(|finding| line(finding, width)).collect();
-    let all = report.finding_counts.all();
-    let more = all.saturating_sub(shown as u64);
-    if more > 0 {
-        let text = format!("and {more} more; --top {all} or another --format shows them");
-        page.push_str(&wrapped("", "", &text, width));
-    }
-    page
-}
-
-/// Errors and warnings with all that is known of them, of the first clients.
+/// The first cases with an error or a warning: all that is known of the findings of their worst member.
 #[must_use]
 pub fn details(report: &Report, top: usize, width: usize) -> String {
     let mut page = String::new();
     let mut told: Vec<(&str, &str)> = Vec::new();
     let mut clients: Vec<Option<&str>> = Vec::new();
     let over_time = OverTime::of(report);
-    for finding in report.findings.iter().filter(|finding| finding.severity != "info") {
-        let client = finding.client.as_deref();
-        if clients.last() != Some(&client) {
-            if clients.len() == top {
-                break;
-            }
+    let by_print: HashMap<&str, &Finding> =
+        report.findings.iter().map(|finding| (&*finding.fingerprint, finding)).collect();
+    for case in report.cases.iter().filter(|case| case.severity != "info").take(top) {
+        let findings = case.findings.iter().filter_map(|print| by_print.get(&**print).copied());
+        let findings: Vec<&Finding> = findings.collect();
+        let Some(first) = findings.first() else { continue };
+        let heading = format!("{BOLD}{}. {}{BOLD:#}\n", case.rank, cases::name(case));
+        page.push_str(&heading);
+        let client = first.client.as_deref();
+        if !clients.contains(&client) {
             clients.push(client);
-            page.push_str(&heading(finding, &over_time, width));
+            page.push_str(&who(first, &over_time, width));
         }
-        page.push_str(&full(finding, &mut told, width));
+        if case.members.count > 1 {
+            page.push_str(&titled("Worst", &worst(case), width));
+        }
+        let of_worst = findings.into_iter().filter(|finding| finding.client.as_deref() == client);
+        for finding in of_worst.filter(|finding| finding.severity != "info") {
+            page.push_str(&full(finding, &mut told, width));
+        }
     }
     page
+}
+
+/// The worst members of a case, with their requests.
+fn worst(case: &Case) -> String {
+    let member = |member: &Member| {
+        format!(
+            "{} ({}, {})",
+            escaped(&member.name),
+            counted(member.requests, "request"),
+            share(&member.load)
+        )
+    };
+    let named: Vec<String> = case.members.worst.iter().map(member).collect();
+    let all = format!("all {}: {}", count(case.members.count), counted(case.requests, "request"));
+    format!("{}; {all}", named.join(", "))
 }
 
 /// A line that is copied as it stands, however long it is.
@@ -64,9 +79,8 @@ fn copied(title: &str, text: &str) -> String {
     format!("  {title:<14}{text}\n")
 }
 
-fn heading(finding: &Finding, over_time: &OverTime<'_>, width: usize) -> String {
-    let name = finding.who.as_ref().map_or("the log itself", |who| &who.name);
-    let mut page = format!("{BOLD}{}{BOLD:#}\n", escaped(name));
+fn who(finding: &Finding, over_time: &OverTime<'_>, width: usize) -> String {
+    let mut page = String::new();
     let room = width.saturating_sub(INDENT.len());
     for (title, line) in facts::who(finding).into_iter().chain(over_time.lines(finding, room)) {
         page.push_str(&titled(title, &line.plain(), width));

@@ -10,7 +10,7 @@ use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 
 use super::escape::write_fragment;
 use crate::report::Report;
-use crate::report::v1::{Client, Finding};
+use crate::report::v1::{Case, Client, Finding};
 
 /// Bytes of small parts that are written at once.
 const BUFFER: usize = 1 << 16;
@@ -33,6 +33,7 @@ pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
         input,
         server,
         totals,
+        cases,
         findings,
         untold: _,
         finding_counts,
@@ -57,6 +58,7 @@ pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
     object.field("input", input)?;
     object.field("server", server)?;
     object.field("totals", totals)?;
+    object.list("cases", cases, |case: &Case| case.findings.len())?;
     object.list("findings", findings, |_: &Finding| 1)?;
     object.field("findingCounts", finding_counts)?;
     object.field("rules", rules)?;

@@ -1,5 +1,6 @@
 //! One file for each format of a report.
 
+mod cases;
 mod clients;
 mod cost;
 pub mod escape;

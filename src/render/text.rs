@@ -6,7 +6,7 @@ use super::facts::on_average;
 use super::plain::{count, counted, cut, duration, escaped};
 use super::request::source;
 use super::table::{table, wrapped};
-use super::{clients, cost, etcd_log, facts, findings, input, over_time, patterns, traces};
+use super::{cases, clients, cost, etcd_log, facts, findings, input, over_time, patterns, traces};
 use crate::report::v1::{Client, EtcdLog, Finding, Report, Shape};
 
 /// How much is shown, and how wide.
@@ -29,9 +29,9 @@ const BAD: Style = AnsiColor::Red.on_default().bold();
 #[must_use]
 pub fn render(report: &Report, view: &View) -> String {
     let mut page = head(report, view);
-    if !report.findings.is_empty() {
-        page.push_str(&heading("findings, worst first"));
-        page.push_str(&findings::overview(report, view.top, view.width));
+    if !report.cases.is_empty() {
+        page.push_str(&heading("cases, worst first (findings with one cause are one case)"));
+        page.push_str(&cases::overview(report, view.top, view.width));
         page.push('\n');
         page.push_str(&findings::details(report, view.top, view.width));
     }

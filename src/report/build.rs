@@ -11,7 +11,7 @@ use super::load::Loads;
 use super::standing::{Shown, places};
 use super::sums::{Sums, latency};
 use super::words::Words;
-use super::{cost, input, load, minutes, patterns, server_log, v1, version};
+use super::{cases, cost, input, load, minutes, patterns, server_log, v1, version};
 use crate::accounts::Accounts;
 use crate::accounts::etcd::SLACK;
 use crate::apiserver::Server;
@@ -19,6 +19,7 @@ use crate::cost::Inventory;
 use crate::input::{Source, Sources};
 use crate::ledger::{Exemplar, Ledger};
 use crate::patterns::Patterns;
+use crate::rules::hits::HitRef;
 use crate::rules::{OnAccount, Policy, Rule, RuleSet, judge_some};
 use crate::version::Inferred;
 
@@ -77,14 +78,15 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let rules = &context.rules.rules;
     let (loads, measure) = (Loads::of(&accounts), accounts.measure);
     let places = places(&accounts);
-    let leave_out = |on: &[OnAccount]| context.shown.leave_out(on.to_vec(), &places);
-    let mut judged = judge_some(&accounts, &ledger.input, rules, &context.policy.suppressions, leave_out);
+    let mut cases = Vec::new();
+    let choose = |hits: &[HitRef<'_, '_>]| {
+        cases = cases::cases(hits, &accounts);
+        context.shown.told(&cases, hits.len())
+    };
+    let mut judged = judge_some(&accounts, &ledger.input, rules, &context.policy.suppressions, choose);
     let untold = std::mem::take(&mut judged.untold);
     let untold = untold.into_iter().map(|account| accounts.clients[account].identity()).collect();
-    let mut worst = vec![None; places.len()];
-    for on in &judged.on_accounts {
-        worst[on.account] = Some(on.worst.as_str());
-    }
+    let worst = worst_severities(&judged.on_accounts, places.len());
     let gates = std::mem::take(&mut judged.gates);
     let judged_failures = std::mem::take(&mut judged.failures);
     let builder = Builder { context, received_only, priced, measure, loads, words: Words::of(context) };
@@ -100,7 +102,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         texts: RuleTexts::of(rules),
         example: &example,
     }
-    .tell(judged, &places);
+    .tell(judged, &places, &cases);
     let etcd_log = context.etcd.map(|etcd| etcd.section(&accounts, ledger.input.span));
     let mut all = Sums { costs: cost::Costs::none(context.inventory), ..Sums::default() };
     let gathered = accounts.clients.into_par_iter().fold(Gathered::default, |gathered, account| {
@@ -111,11 +113,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         gathered.reduce(Gathered::default, |all, Gathered { clients, sums }| all.with(clients, &sums));
     all.add(&gathered.sums);
     let input = input::input(&ledger.input, context, &all);
-    let clients = gathered.clients.into_iter().zip(worst);
-    let clients = clients.map(|(client, worst_severity)| v1::Client { worst_severity, ..client });
-    let mut clients: Vec<(usize, v1::Client)> = places.iter().copied().zip(clients).collect();
-    clients.sort_unstable_by_key(|(place, _)| *place);
-    let clients = worth_a_row(clients.into_iter().map(|(_, client)| client), &told.findings);
+    let clients = ordered(gathered.clients, worst, &places, &told.findings);
     let totals = v1::Totals {
         counts: all.counts,
         latency: latency(&all.latency),
@@ -132,6 +130,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         input,
         server: version::server(context),
         totals,
+        cases: told.cases,
         finding_counts: told.counts,
         policy: told.policy,
         findings: told.findings,
@@ -149,10 +148,30 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     }
 }
 
-/// A client without a request is worth a row only if a finding names it.
-fn worth_a_row(clients: impl Iterator<Item = v1::Client>, findings: &[v1::Finding]) -> Vec<v1::Client> {
+/// Clients in their order, each with the severity of its worst finding.
+fn ordered(
+    clients: Vec<v1::Client>,
+    worst: Vec<Option<&'static str>>,
+    places: &[usize],
+    findings: &[v1::Finding],
+) -> Vec<v1::Client> {
+    let clients = clients.into_iter().zip(worst);
+    let clients = clients.map(|(client, worst_severity)| v1::Client { worst_severity, ..client });
+    let mut clients: Vec<(usize, v1::Client)> = places.iter().copied().zip(clients).collect();
+    clients.sort_unstable_by_key(|(place, _)| *place);
+    // A client without a request is worth a row only if a finding names it.
     let named: HashSet<&str> = findings.iter().filter_map(|finding| finding.client.as_deref()).collect();
-    clients.filter(|client| client.counts.requests > 0 || named.contains(&*client.identity)).collect()
+    let is_told = |client: &v1::Client| client.counts.requests > 0 || named.contains(&*client.identity);
+    clients.into_iter().map(|(_, client)| client).filter(is_told).collect()
+}
+
+/// The severity of the worst finding on each account.
+fn worst_severities(on_accounts: &[OnAccount], accounts: usize) -> Vec<Option<&'static str>> {
+    let mut worst = vec![None; accounts];
+    for on in on_accounts {
+        worst[on.account] = Some(on.worst.as_str());
+    }
+    worst
 }
 
 /// Clients, and the sums over them.

@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use hashbrown::HashMap;
 use rayon::prelude::*;
 
-use super::{Etcd, cost, patterns, v1};
+use super::cases::Case;
+use super::{Etcd, case_texts, cost, patterns, v1};
 use crate::accounts::{Account, Accounts};
 use crate::k8s::timestamp;
 use crate::ledger::DistinctSet;
@@ -53,6 +54,7 @@ impl RuleTexts {
 /// What the report tells of rules.
 #[derive(Debug, Default)]
 pub(super) struct Told {
+    pub(super) cases: Vec<v1::Case>,
     pub(super) findings: Vec<v1::Finding>,
     pub(super) counts: v1::FindingCounts,
     pub(super) policy: v1::Policy,
@@ -79,7 +81,7 @@ fn sorted(findings: Vec<rules::Finding>, places: &[usize]) -> Vec<rules::Finding
 }
 
 impl Findings<'_> {
-    pub(super) fn tell(&self, judged: Judged, places: &[usize]) -> Told {
+    pub(super) fn tell(&self, judged: Judged, places: &[usize], cases: &[Case]) -> Told {
         let policy = self.policy(&judged);
         let count = |severity| judged.counts.get(&severity).copied().unwrap_or(0);
         let counts = v1::FindingCounts {
@@ -87,8 +89,11 @@ impl Findings<'_> {
             warning: count(Severity::Warning),
             info: count(Severity::Info),
         };
-        let findings = sorted(judged.findings, places).into_par_iter().map(|finding| self.finding(finding));
-        Told { findings: findings.collect(), counts, policy }
+        let findings = sorted(judged.findings, places).into_par_iter();
+        let findings: Vec<_> = findings.map(|finding| (finding.hit, self.finding(finding))).collect();
+        let cases = case_texts::told(cases, &findings, self.loads);
+        let findings = findings.into_iter().map(|(_, finding)| finding).collect();
+        Told { cases, findings, counts, policy }
     }
 
     fn rule(&self, id: &str) -> &Rule {

@@ -2,6 +2,8 @@
 
 pub mod advice;
 mod build;
+mod case_texts;
+pub(crate) mod cases;
 mod cost;
 mod etcd_log;
 mod findings;

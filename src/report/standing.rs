@@ -1,22 +1,18 @@
 //! Where clients stand in the report. It is known before they are put into its form, so that no finding is put into
 //! words for which a page has no room.
 
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
-
+use super::cases::Case;
 use super::load::{Ties, rank};
 use crate::accounts::{Account, Accounts};
 use crate::apiserver::LimitVerdict;
 use crate::k8s::Verb;
-use crate::rules::OnAccount;
 
 /// Which findings and shapes are told; all others are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
     /// All of them.
     All,
-    /// Findings of the first so many clients, and of so many more that there are twice as many of them; and shapes that
-    /// are costly.
+    /// Of the first twice so many cases the findings of the worst member; and shapes that are costly.
     Clients(usize),
     /// All shapes and no client's findings: tables of rows hold none.
     Rows,
@@ -61,20 +57,17 @@ impl Shown {
         !matches!(self, Self::Clients(_))
     }
 
-    /// The accounts whose findings are not told, if the clients stand so.
-    pub(super) fn leave_out(self, mut on: Vec<OnAccount>, places: &[usize]) -> BTreeSet<usize> {
+    /// Which of so many findings are told: of the first cases those of the worst member.
+    pub(super) fn told(self, cases: &[Case], findings: usize) -> Vec<bool> {
         let wanted = match self {
-            Self::All => return BTreeSet::new(),
-            Self::Rows => return on.iter().map(|one| one.account).collect(),
-            Self::Clients(wanted) => wanted,
+            Self::All => return vec![true; findings],
+            Self::Rows => 0,
+            Self::Clients(wanted) => 2 * wanted.max(1),
         };
-        on.sort_unstable_by_key(|one| (Reverse(one.worst), places[one.account]));
-        let mut told = 0;
-        let is_left_out = |(before, one): (usize, OnAccount)| {
-            let has_room = before < wanted.max(1) || told < 2 * wanted;
-            told += one.findings;
-            (!has_room).then_some(one.account)
-        };
-        on.into_iter().enumerate().filter_map(is_left_out).collect()
+        let mut told = vec![false; findings];
+        for case in cases.iter().take(wanted) {
+            case.findings[..case.of_worst].iter().for_each(|at| told[*at] = true);
+        }
+        told
     }
 }

@@ -3,6 +3,7 @@
 //! A public contract: fields may be added, none may change its name, its type or its meaning without a new version.
 //! Durations are whole microseconds, instants RFC 3339 in UTC, counts are of requests unless they say otherwise.
 
+mod case;
 mod cost;
 mod etcd_log;
 mod example;
@@ -23,6 +24,7 @@ use serde::{Serialize, Serializer};
 use crate::ledger::histogram::Buckets;
 use crate::rules::Gates;
 
+pub use case::{Case, Member, Members};
 pub use cost::{Amount, Cost, CostMinute, Inventory, InventoryFile, Lack, Ranking, Work};
 pub use etcd_log::{EtcdAmount, EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow, EtcdSource};
 pub use example::Example;
@@ -61,6 +63,8 @@ pub struct Report {
     pub server: Server,
     /// Sums over all clients.
     pub totals: Totals,
+    /// The findings by their causes: the worst severity first, then the most load.
+    pub cases: Vec<Case>,
     /// What rules found: what can't be seen first, then a client's findings together, the client with the worst
     /// before others.
     pub findings: Vec<Finding>,

@@ -53,9 +53,13 @@ pub fn instant(text: &str) -> String {
     timestamp::parse_micros(text).map_or_else(|| text.to_owned(), timestamp::format_second)
 }
 
+/// Up to so many different targets of a row are counted exactly; see `ledger::targets`.
+const EXACT: u32 = 64;
+
 /// The filters, their form and what they make of it, for people who write rules.
 pub const FILTERS: &[(&str, &str)] = &[
     ("count", "`26093` as `26,093`; fractions are rounded, below 10 to one decimal"),
+    ("distinct", "`26093` as `≈26,093`: of more than 64 different targets the number is an estimate"),
     ("times", "`1`, `2`, `1234` as `once`, `twice`, `1,234 times`"),
     ("bytes", "`2400000000` as `2.4 GB`"),
     ("instant", "`2026-11-20T20:36:00.123456Z` as `2026-11-20 20:36:00 UTC`"),
@@ -82,6 +86,10 @@ pub(super) fn add_to(environment: &mut Environment<'_>) {
         0.05..9.95 if (number - number.round()).abs() >= 0.05 => Ok(format!("{number:.1}")),
         _ => whole(number, count),
     });
+    environment.add_filter("distinct", |number: f64| {
+        let mark = if number > f64::from(EXACT) { "≈" } else { "" };
+        whole(number, count).map(|shown| format!("{mark}{shown}"))
+    });
     environment.add_filter("times", |number: f64| whole(number, times));
     environment.add_filter("bytes", |number: f64| whole(number, bytes));
     environment.add_filter("instant", |text: String| instant(&text));
@@ -106,6 +114,7 @@ mod tests {
                 "1,000, 3.1, 0.4, 10, 2",
             ),
             ("{{ (1 - 1001)|count }}", "-1,000"),
+            ("{{ 64|distinct }}, {{ 1280|distinct }}", "64, ≈1,280"),
             (
                 "{{ 0|times }}, {{ 1|times }}, {{ 2|times }}, {{ 1234|times }}",
                 "0 times, once, twice, 1,234 times",

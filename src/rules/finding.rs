@@ -16,6 +16,8 @@ use crate::products::{By, Product};
 pub struct Finding {
     /// The rule's id.
     pub rule: String,
+    /// Its place among all findings that no suppression holds back.
+    pub hit: Option<usize>,
     /// How bad it is.
     pub severity: Severity,
     /// Index of the client among the accounts; `None` for a finding on the input.

@@ -9,6 +9,7 @@ use super::condition::{Condition, Part};
 use super::facts::{CLIENT, Facts, REQUEST, SERVER};
 use super::gates::{self, Gates, RequestGate, Worst};
 use super::group::Group;
+use super::hits::HitRef;
 use super::input::{INPUT, InputFacts};
 use super::matching::{Matching, Memo};
 use super::names::{NameRef, Root, threshold_kind};
@@ -63,10 +64,10 @@ pub fn judge(
     rules: &[Rule],
     suppressions: &[Suppression],
 ) -> Judged {
-    judge_some(accounts, input, rules, suppressions, |_| BTreeSet::new())
+    judge_some(accounts, input, rules, suppressions, |hits| vec![true; hits.len()])
 }
 
-/// As [`judge`]. `leave_out` tells which accounts' findings nobody reads: these are counted and not put into words,
+/// As [`judge`]. `choose` says of each finding whether somebody reads it: others are counted and not put into words,
 /// which takes longer than to find them. Texts of a user's own rule are tried nevertheless: they may fail on a value.
 #[must_use]
 pub fn judge_some(
@@ -74,7 +75,7 @@ pub fn judge_some(
     input: &InputCounts,
     rules: &[Rule],
     suppressions: &[Suppression],
-    leave_out: impl FnOnce(&[OnAccount]) -> BTreeSet<usize>,
+    choose: impl FnOnce(&[HitRef<'_, '_>]) -> Vec<bool>,
 ) -> Judged {
     let rows = Rows::new(accounts, rules);
     let input = InputFacts::of(input, &rows.whole);
@@ -94,20 +95,39 @@ pub fn judge_some(
     }
     all.on_accounts = on_accounts(&judged);
     all.gates = gates_of(rules, &rows, &judged);
-    all.untold = leave_out(&all.on_accounts);
+    let mut refs: Vec<HitRef<'_, '_>> = Vec::new();
+    for (rule, found) in rules.iter().zip(&judged) {
+        for Hit { severity, group, .. } in found.hits.iter().filter(|hit| hit.suppressed_by.is_none()) {
+            refs.push(HitRef { rule, severity: *severity, group: group.as_ref() });
+        }
+    }
+    let is_told = choose(&refs);
+    drop(refs);
     let mut failures: Vec<Vec<String>> = Vec::new();
-    let mut hits: Vec<(usize, Hit<'_>)> = Vec::new();
+    let mut hits: Vec<(usize, Option<usize>, Hit<'_>)> = Vec::new();
+    let mut number = 0..;
     for (at, found) in judged.into_iter().enumerate() {
         all.used.extend(found.used);
         all.runs += found.runs;
         failures.push(found.failures);
-        hits.extend(found.hits.into_iter().map(|hit| (at, hit)));
+        for hit in found.hits {
+            let own = if hit.suppressed_by.is_none() { number.next() } else { None };
+            hits.push((at, own, hit));
+        }
     }
-    let untold = &all.untold;
-    hits.retain(|(at, hit)| !rules[*at].is_embedded || hit.is_told(untold));
-    let written = hits.into_par_iter().map(|(at, hit)| {
+    let is_told = |number: Option<usize>| number.is_none_or(|number| is_told[number]);
+    let untold = |told: bool| {
+        let hits = hits.iter().filter(move |(_, number, _)| is_told(*number) == told);
+        hits.filter_map(|(_, number, hit)| hit.group.as_ref().filter(|_| number.is_some()))
+            .map(|group| group.account)
+    };
+    let told: BTreeSet<usize> = untold(true).collect();
+    all.untold = untold(false).filter(|account| !told.contains(account)).collect();
+    hits.retain(|(at, number, _)| !rules[*at].is_embedded || is_told(*number));
+    let written = hits.into_par_iter().map(|(at, number, hit)| {
         let (finding, failed) = hit.write(&rules[at], &input);
-        (at, failed, hit.is_told(untold).then_some((hit.suppressed_by, finding)))
+        let finding = Finding { hit: number, ..finding };
+        (at, failed, is_told(number).then_some((hit.suppressed_by, finding)))
     });
     let written: Vec<_> = written.collect();
     all.findings.reserve_exact(written.len());
@@ -180,11 +200,6 @@ struct Hit<'r> {
 }
 
 impl Hit<'_> {
-    fn is_told(&self, untold: &BTreeSet<usize>) -> bool {
-        let account = self.group.as_ref().map(|group| group.account);
-        self.suppressed_by.is_some() || account.is_none_or(|account| !untold.contains(&account))
-    }
-
     fn write(&self, rule: &Rule, input: &InputFacts) -> (Finding, Vec<String>) {
         match &self.group {
             Some(group) => write::on_group(rule, self.severity, group),

@@ -10,6 +10,7 @@ pub mod figures;
 mod finding;
 mod gates;
 pub mod group;
+pub mod hits;
 pub mod input;
 mod judge;
 mod matching;

@@ -164,6 +164,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
     let look_for = rule.verify.as_ref().map(|text| or(fill(text), ""));
     let finding = Finding {
         rule: rule.id.clone(),
+        hit: None,
         severity,
         account: Some(group.account),
         product,
@@ -242,6 +243,7 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
     };
     let finding = Finding {
         rule: rule.id.clone(),
+        hit: None,
         severity,
         account: None,
         product: None,

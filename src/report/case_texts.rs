@@ -1,0 +1,123 @@
+//! Cases in the form of the report: who does what how often, and the first step of what to change.
+
+use std::collections::HashMap;
+
+use super::cases::{Case, Member};
+use super::load::Loads;
+use super::v1;
+use crate::rules::figures::count;
+
+/// Cases in words. A finding that is not told has none: its case has only numbers.
+pub(super) fn told(cases: &[Case], findings: &[(Option<usize>, v1::Finding)], loads: Loads) -> Vec<v1::Case> {
+    let by_hit: HashMap<usize, &v1::Finding> =
+        findings.iter().filter_map(|(hit, finding)| Some(((*hit)?, finding))).collect();
+    (1..).zip(cases).map(|(rank, case)| one(rank, case, &by_hit, loads)).collect()
+}
+
+fn one(rank: u64, case: &Case, by_hit: &HashMap<usize, &v1::Finding>, loads: Loads) -> v1::Case {
+    let told: Vec<&v1::Finding> = case.findings.iter().filter_map(|at| by_hit.get(at).copied()).collect();
+    let lead = case.findings.first().and_then(|at| by_hit.get(at));
+    let member = |member: &Member| v1::Member {
+        client: member.client.clone(),
+        name: member.name.clone(),
+        severity: member.severity.as_str(),
+        requests: member.requests,
+        load: loads.told(member.load),
+    };
+    let fix = told.iter().map(|finding| first_step(&finding.fix)).find(|fix| !fix.is_empty());
+    v1::Case {
+        rank,
+        severity: case.severity.as_str(),
+        client: case.client.clone(),
+        members: v1::Members {
+            count: case.count as u64,
+            kind: case.members,
+            worst: case.worst.iter().map(member).collect(),
+        },
+        what: lead.map_or_else(String::new, |lead| what(case, &lead.message)),
+        fix: fix.unwrap_or_default(),
+        rules: case.rules.clone(),
+        findings: told.iter().map(|finding| finding.fingerprint.clone()).collect(),
+        resource: case.resource.clone(),
+        requests: case.requests,
+        peak_per_minute: case.peak_per_minute,
+        load: loads.told(case.load),
+    }
+}
+
+/// The message of the finding that leads; of several members it is that of the worst.
+fn what(case: &Case, message: &str) -> String {
+    let message = short(message);
+    if case.count < 2 {
+        return message;
+    }
+    let others = match (case.members, case.count - 1) {
+        ("person", 1) => "1 other person does".to_owned(),
+        ("person", others) => format!("{} other people do", count(others as u64)),
+        (noun, 1) => format!("1 other {noun} does"),
+        (noun, others) => format!("{} other {noun}s do", count(others as u64)),
+    };
+    format!("{message}; {others} the same, {} requests in all", count(case.requests))
+}
+
+/// A message without what is in parentheses, up to its first semicolon.
+fn short(message: &str) -> String {
+    let mut short = String::with_capacity(message.len());
+    let (mut depth, mut before) = (0_u32, ' ');
+    for c in message.chars() {
+        match c {
+            '(' if before == ' ' && !short.is_empty() => depth += 1,
+            ')' if depth > 0 => depth -= 1,
+            ';' if depth == 0 => break,
+            _ if depth == 0 => short.push(c),
+            _ => {}
+        }
+        before = c;
+    }
+    let short = short.split_whitespace().collect::<Vec<_>>().join(" ").replace(" ,", ",");
+    short.trim_end_matches([',', ':', ' ']).to_owned()
+}
+
+/// The first sentence of a fix.
+fn first_step(fix: &str) -> String {
+    let paragraph = fix.split("\n\n").find(|paragraph| !paragraph.trim().is_empty()).unwrap_or_default();
+    let first_item = paragraph.trim().split("\n- ").next().unwrap_or_default();
+    let text = first_item.trim_start_matches("- ").split_whitespace().collect::<Vec<_>>().join(" ");
+    // A name or an abbreviation may have a period: a sentence ends before a capital letter.
+    let ends = text.match_indices(". ").map(|(at, _)| at);
+    let is_end =
+        |at: &usize| text[at + 2..].starts_with(|c: char| c.is_uppercase()) && !text[..*at].ends_with("e.g");
+    let end = ends.into_iter().find(is_end);
+    end.map_or(text.clone(), |at| text[..=at].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_cut_to_what_happens() {
+        assert_eq!(
+            short("a/b polls pods: 33 LISTs without a WATCH, one every 5 s (spread by 6 %)"),
+            "a/b polls pods: 33 LISTs without a WATCH, one every 5 s"
+        );
+        assert_eq!(
+            short("a/b listed pods 240 times; each time etcd was scanned"),
+            "a/b listed pods 240 times"
+        );
+        assert_eq!(short("x f(y) z"), "x f(y) z");
+        assert_eq!(short("(unauthenticated) was refused"), "(unauthenticated) was refused");
+    }
+
+    #[test]
+    fn the_first_step_is_the_first_sentence() {
+        for (fix, step) in [
+            ("One LIST, then a WATCH. Where it must stay, page.", "One LIST, then a WATCH."),
+            ("- Upgrade to 1.33.3 or later.\n- Or wait.", "Upgrade to 1.33.3 or later."),
+            ("Set resourceVersion=0\nand no limit\n\nMore.", "Set resourceVersion=0 and no limit"),
+            ("", ""),
+        ] {
+            assert_eq!(first_step(fix), step);
+        }
+    }
+}
