@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use kubetoll::apiserver::Server;
 use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::ServerTimeline;
+use kubetoll::report::v1::Finding;
 use kubetoll::report::{Context, Report, Shown, build};
 use kubetoll::rules::{Policy, RuleSet};
 use kubetoll::version::Inferred;
@@ -47,16 +48,42 @@ fn report(scenario: &Scenario, nodes: usize, version: Version, rules: &RuleSet) 
     build(ledger, &context)
 }
 
+/// The most causes that the findings on a bad client may have. Findings on one resource have one cause.
+const MOST_CAUSES: usize = 2;
+
 /// What is wrong with the findings of a scenario.
 fn wrong(scenario: &Scenario, nodes: usize, version: Version, rules: &RuleSet) -> Vec<String> {
     let report = report(scenario, nodes, version, rules);
     let place = format!("{} on {}, {nodes} nodes", scenario.name, version.number());
-    let loud = report.findings.iter().filter(|finding| finding.severity != "info");
-    loud.map(|finding| {
-        let client = finding.client.as_deref().unwrap_or("the log");
-        format!("{place}: {} {} {client}: {}", finding.severity, finding.rule.id, finding.message)
-    })
-    .collect()
+    let loud: Vec<&Finding> = report.findings.iter().filter(|finding| finding.severity != "info").collect();
+    let client = |finding: &Finding| finding.client.clone().unwrap_or_default();
+    // Where a newer server serves the client well, findings on it are allowed all the same: it still polls.
+    let is_bad = |finding: &&Finding| {
+        scenario.expected.as_ref().is_some_and(|expected| {
+            let client = client(finding);
+            if expected.client.is_empty() { client.is_empty() } else { client.ends_with(expected.client) }
+        })
+    };
+    let (bad, others): (Vec<&Finding>, Vec<&Finding>) = loud.into_iter().partition(is_bad);
+    let told = |finding: &Finding| {
+        format!("{} {} {}: {}", finding.severity, finding.rule.id, client(finding), finding.message)
+    };
+    let mut wrong: Vec<String> = others.iter().map(|finding| format!("{place}: {}", told(finding))).collect();
+    let Some(expected) = scenario.expected_on(version) else { return wrong };
+    let found = bad.iter().any(|finding| expected.rules.contains(&&*finding.rule.id));
+    let error = !expected.error || bad.iter().any(|finding| finding.severity == "error");
+    let causes: BTreeSet<Option<&str>> = bad.iter().map(|finding| finding.resource.as_deref()).collect();
+    if !found || !error || causes.len() > MOST_CAUSES {
+        let all: Vec<&Finding> = report.findings.iter().filter(is_bad).collect();
+        let all: Vec<String> = all.into_iter().map(told).collect();
+        let severity = if expected.error { "an error" } else { "a warning" };
+        wrong.push(format!(
+            "{place}: {} needs {severity} of {}, and at most {MOST_CAUSES} causes; found {all:#?}",
+            expected.client,
+            expected.rules.join(" or "),
+        ));
+    }
+    wrong
 }
 
 /// Tries all scenarios, each on the releases that `versions` picks by its number in the list.

@@ -18,8 +18,6 @@ pub struct Ask {
     pub status: u16,
     /// In microseconds; drawn if absent.
     pub duration: Option<u64>,
-    /// Set if the server read the objects of a slow LIST from etcd.
-    pub decoded: bool,
     pub annotations: Vec<(&'static str, String)>,
 }
 
@@ -35,7 +33,6 @@ fn ask(verb: &'static str, kind: Kind) -> Ask {
         query: Vec::new(),
         status: 200,
         duration: None,
-        decoded: false,
         annotations: Vec::new(),
     }
 }
@@ -110,12 +107,6 @@ impl Ask {
         self
     }
 
-    /// A LIST that took as long as etcd needed, with what the server measured.
-    pub fn decoded(mut self) -> Self {
-        self.decoded = true;
-        self
-    }
-
     pub fn note(mut self, key: &'static str, value: impl Into<String>) -> Self {
         self.annotations.push((key, value.into()));
         self
@@ -124,6 +115,11 @@ impl Ask {
     /// How client-go's reflector begins: `limit` beside `resourceVersion=0`.
     pub fn first_list(self) -> Self {
         self.q("limit", "500").q("resourceVersion", "0")
+    }
+
+    /// The watch cache serves it without a question to etcd.
+    pub fn is_at_any_revision(&self) -> bool {
+        self.query.iter().any(|(key, value)| *key == "resourceVersion" && value == "0")
     }
 
     pub fn is_write(&self) -> bool {

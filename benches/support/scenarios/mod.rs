@@ -5,6 +5,7 @@
 pub mod api;
 mod ask;
 mod background;
+mod bad;
 mod benign;
 mod cluster;
 mod identity;
@@ -34,11 +35,44 @@ pub struct Scenario {
     pub summary: &'static str,
     /// Adds the cluster and what happens in it.
     pub add: fn(&mut World),
+    /// What is found; nothing if all is well.
+    pub expected: Option<Expected>,
+}
+
+/// What a report says of the one bad client.
+pub struct Expected {
+    /// The end of its identity; empty for the log itself.
+    pub client: &'static str,
+    /// Rules of which at least one finds it.
+    pub rules: &'static [&'static str],
+    /// Whether one of the findings is an error.
+    pub error: bool,
+    /// The last minor version on which it is bad.
+    pub until: u16,
+    /// Servers that stream serve it well.
+    pub unless_streams: bool,
+}
+
+impl Scenario {
+    /// Nothing is found.
+    pub const fn quiet(name: &'static str, summary: &'static str, add: fn(&mut World)) -> Self {
+        Self { name, summary, add, expected: None }
+    }
+
+    /// What is found on a cluster of this release.
+    pub fn expected_on(&self, version: Version) -> Option<&Expected> {
+        let expected = self.expected.as_ref()?;
+        let served_well =
+            expected.until < version.minor || expected.unless_streams && version.serves_streams();
+        (!served_well).then_some(expected)
+    }
 }
 
 /// All scenarios.
 pub fn all() -> Vec<Scenario> {
-    benign::all()
+    let mut all = benign::all();
+    all.extend(bad::all());
+    all
 }
 
 /// The log of a scenario.

@@ -31,6 +31,8 @@ pub struct World {
     pub cluster: Cluster,
     /// While the apiserver is down, nothing is answered and nothing is logged.
     pub down: Option<(i64, i64)>,
+    /// The audit policy drops reads.
+    pub writes_only: bool,
     /// Whether RequestReceived events are logged.
     received: bool,
     queue: BinaryHeap<Reverse<(i64, u64)>>,
@@ -60,6 +62,7 @@ impl World {
             revision: 48_000_000,
             cluster,
             down: None,
+            writes_only: false,
             received,
             queue: BinaryHeap::new(),
             steps: Vec::new(),
@@ -228,8 +231,8 @@ impl World {
             status: ask.status,
             failure: None,
             micros: u64::try_from(duration).expect("not negative"),
-            etcd: ask.decoded,
-            decoded: ask.decoded,
+            etcd: !ask.is_at_any_revision(),
+            decoded: ask.verb == "list" && self.version.lists_from_etcd() && !ask.is_at_any_revision(),
             annotations: ask.annotations.clone(),
         };
         request.failure = failure(&who.client, &request, self.revision)
@@ -240,7 +243,8 @@ impl World {
     }
 
     fn write(&mut self, who: &Who, request: &Request, id: &str, stage: &'static str, received: i64, at: i64) {
-        if at > self.end || at < self.begin {
+        let dropped = self.writes_only && matches!(request.verb, "get" | "list" | "watch");
+        if dropped || at > self.end || at < self.begin {
             return;
         }
         let event = Event { client: &who.client, request, id, stage, received, at, bodies: None };

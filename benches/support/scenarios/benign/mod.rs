@@ -13,7 +13,7 @@ use super::{Scenario, World};
 
 /// A scenario beside a cluster that has been running for weeks.
 pub const fn scenario(name: &'static str, summary: &'static str, add: fn(&mut World)) -> Scenario {
-    Scenario { name, summary, add }
+    Scenario::quiet(name, summary, add)
 }
 
 /// All of them.
