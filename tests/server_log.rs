@@ -1,5 +1,9 @@
 //! What holds for every log of the apiserver itself: the report does not depend on how its lines are shared out.
 
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
 use kubetoll::classify::Classifier;
 use kubetoll::decode::klog::{self, ClockContext, Kind};
 use kubetoll::input::Place;
@@ -8,6 +12,7 @@ use kubetoll::ledger::{Ledger, MAX_CLIENTS, Merge};
 use kubetoll::pipeline::{Pass, Settings, Shared, Worker};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 #[allow(dead_code, reason = "the properties use the rest")]
 #[path = "support/run.rs"]
@@ -169,6 +174,177 @@ proptest! {
             prop_assert!(differences.is_empty(), "{differences:#?}");
         }
     }
+}
+
+/// A request that servers of 1.25 to 1.33 logged.
+#[derive(Debug, Clone)]
+struct Logged {
+    /// Whether the client sent an audit ID that others have too.
+    has_chosen_id: bool,
+    target: (&'static str, &'static str, &'static str),
+    latency: u64,
+    /// How much later the second line is written, if there is one, in microseconds.
+    second: Option<u64>,
+    /// How much earlier the second line puts the begin, in microseconds.
+    skew: u64,
+    /// How often each of its lines is in the input.
+    times: usize,
+    is_audited: bool,
+}
+
+const TARGETS: [(&str, &str, &str); 4] = [
+    ("LIST", "list", "/api/v1/pods?limit=500&resourceVersion=0"),
+    ("GET", "get", "/api/v1/namespaces/n/pods/p"),
+    ("PUT", "update", "/api/v1/namespaces/n/pods/p"),
+    ("WATCH", "watch", "/apis/apps/v1/deployments?watch=true"),
+];
+
+prop_compose! {
+    fn logged()(
+        (has_chosen_id, is_audited) in (any::<bool>(), any::<bool>()),
+        target in select(&TARGETS[..]),
+        latency in 40_000_u64..3_000_000,
+        second in prop::option::of(1_u64..20_000_000),
+        (skew, times) in (0_u64..30_000, 1_usize..4),
+    ) -> Logged {
+        Logged { has_chosen_id, target, latency, second, skew, times, is_audited }
+    }
+}
+
+impl Logged {
+    fn id(&self, number: usize) -> String {
+        if self.has_chosen_id { "chosen".to_owned() } else { format!("id-{number}") }
+    }
+
+    /// Its lines of the access log without duplicates, and its audit event.
+    fn lines(&self, number: usize) -> (Vec<String>, Option<String>) {
+        let (method, verb, uri) = self.target;
+        let (id, began) = (self.id(number), number as u64 * 1_000_000);
+        let clock = |micros: u64| {
+            let seconds = micros / 1_000_000;
+            format!("{:02}:{:02}.{:06}", seconds / 60, seconds % 60, micros % 1_000_000)
+        };
+        let first = (began + self.latency, self.latency);
+        let second = self.second.map(|later| (first.0 + later, first.1 + later + self.skew));
+        let access = [Some(first), second].into_iter().flatten().map(|(written, latency)| {
+            format!(
+                "I1120 20:{} 1 httplog.go:134] \"HTTP\" verb=\"{method}\" URI=\"{uri}\" latency=\"{latency}µs\" \
+                 userAgent=\"curl/8.5.0\" audit-ID=\"{id}\" srcIP=\"10.0.0.7:5\" resp=200\n",
+                clock(written)
+            )
+        });
+        let audit = format!(
+            r#"{{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"{id}","stage":"ResponseComplete","requestURI":"{uri}","verb":"{verb}","user":{{"username":"u"}},"sourceIPs":["10.0.0.7"],"userAgent":"curl/8.5.0","responseStatus":{{"code":200}},"requestReceivedTimestamp":"2026-11-20T20:{}Z","stageTimestamp":"2026-11-20T20:{}Z"}}
+"#,
+            clock(began),
+            clock(first.0),
+        );
+        (access.collect(), self.is_audited.then_some(audit))
+    }
+}
+
+/// Requests, joined requests and duplicates, counted from the model: by audit ID, verb and URI.
+fn naive(requests: &[Logged]) -> [u64; 3] {
+    let mut groups: BTreeMap<(String, &str, &str), Vec<&Logged>> = BTreeMap::new();
+    for (number, request) in requests.iter().enumerate() {
+        let (method, _, uri) = request.target;
+        groups.entry((request.id(number), method, uri)).or_default().push(request);
+    }
+    let lines = |request: &Logged| 1 + u64::from(request.second.is_some());
+    let (mut all, mut joined, mut duplicates) = (0, 0, 0);
+    for ((id, _, uri), group) in &groups {
+        let different: u64 = group.iter().map(|request| lines(request)).sum();
+        let own = if different <= 2 { 1 } else { group.len() as u64 };
+        // Audit events of other verbs have the path's row, too: both logs name it by ID and path.
+        let is_audited = groups.iter().any(|(other, group)| {
+            (&other.0, other.2) == (id, uri) && group.iter().any(|request| request.is_audited)
+        });
+        let audited = group.iter().filter(|request| request.is_audited);
+        all += audited.clone().count() as u64 + if is_audited { 0 } else { own };
+        joined += if is_audited { own } else { 0 };
+        let times = |request: &&Logged| request.times as u64;
+        duplicates += group.iter().map(|request| lines(request) * times(request)).sum::<u64>() - own;
+        duplicates += audited.map(|request| times(request) - 1).sum::<u64>();
+    }
+    [all, joined, duplicates]
+}
+
+/// Requests, joined requests and duplicates of files.
+fn counts(files: &[String], threads: usize) -> [u64; 3] {
+    let directory = tempfile::tempdir().expect("a directory");
+    let paths: Vec<PathBuf> =
+        (0..files.len()).map(|number| directory.path().join(number.to_string())).collect();
+    for (path, content) in paths.iter().zip(files) {
+        fs::write(path, content).expect("a file");
+    }
+    let settings = Settings { year: Some(2026), ..run::settings(threads, &[]) };
+    let report = same::json(&run::scan(&paths, &settings));
+    let input = &report["input"];
+    ["requests", "joined", "duplicates"].map(|key| input[key].as_u64().expect("a count"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn doubled_access_lines_count_once_in_any_order_and_split(
+        requests in prop::collection::vec(logged(), 1..20),
+        seed: u64,
+        files in 1_usize..4,
+        threads in 1_usize..4,
+    ) {
+        let mut lines: Vec<(u64, String)> = Vec::new();
+        for (number, request) in requests.iter().enumerate() {
+            let (access, audit) = request.lines(number);
+            for (at, line) in access.into_iter().chain(audit).enumerate() {
+                for time in 0..request.times {
+                    lines.push((xxh3_64_with_seed(&[number, at, time].map(usize::to_le_bytes).concat(), seed), line.clone()));
+                }
+            }
+        }
+        lines.sort_unstable();
+        let mut split = vec![String::new(); files];
+        for (hash, line) in &lines {
+            split[usize::try_from(hash % files as u64).expect("small")].push_str(line);
+        }
+        prop_assert_eq!(counts(&split, threads), naive(&requests));
+    }
+}
+
+#[test]
+fn the_second_line_of_a_request_is_a_duplicate_however_many_lines_lie_between() {
+    let line = |id: usize, second: u32, latency: u32| {
+        format!(
+            "I1120 20:35:{second:02}.000000 1 httplog.go:134] \"HTTP\" verb=\"LIST\" URI=\"/api/v1/pods\" \
+             latency=\"{latency}s\" userAgent=\"curl/8.5.0\" audit-ID=\"{id}\" srcIP=\"10.0.0.7:5\" resp=200\n"
+        )
+    };
+    let others = 150_000;
+    let mut log = line(others, 10, 5);
+    (0..others).for_each(|id| log.push_str(&line(id, 20, 1)));
+    log.push_str(&line(others, 30, 25));
+    assert_eq!(counts(&[log], 1), [others as u64 + 1, 0, 1]);
+}
+
+#[test]
+fn doubled_lines_of_a_watch_that_begins_are_one_open_watch() {
+    let line = |written: &str, latency: &str| {
+        format!(
+            "I1120 20:{written} 1 httplog.go:134] \"HTTP\" verb=\"WATCH\" URI=\"/api/v1/pods?watch=true\" \
+             latency=\"{latency}\" userAgent=\"curl/8.5.0\" audit-ID=\"w\" srcIP=\"10.0.0.7:5\" resp=0\n"
+        )
+    };
+    let log = line("35:00.000500", "400µs") + &line("35:00.700500", "700400µs");
+    let input = &shared_out(log.as_bytes(), &[1, 0], 2)["input"];
+    assert_eq!((&input["requests"], &input["open"], &input["duplicates"]), (&1.into(), &1.into(), &1.into()));
+}
+
+#[test]
+fn duplicates_whose_time_zone_is_known_in_one_file_only_are_one_request() {
+    let line = "I1120 20:35:00.000000 1 httplog.go:134] \"HTTP\" verb=\"LIST\" URI=\"/api/v1/pods\" latency=\"5ms\" \
+                userAgent=\"curl/8.5.0\" audit-ID=\"w\" srcIP=\"10.0.0.7:5\" resp=200\n";
+    let in_container = format!("2026-11-20T18:35:00.000001Z stderr F {line}");
+    assert_eq!(counts(&[line.to_owned(), in_container], 1), [1, 0, 1]);
 }
 
 #[test]

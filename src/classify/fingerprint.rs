@@ -13,8 +13,7 @@ use crate::decode::klog::AccessLine;
 use crate::k8s::Event;
 use crate::k8s::event::{Caller, ObjectRef};
 
-/// How far apart the two lines of one request may be written, in microseconds: under a millisecond in the recorded logs,
-/// more where the server waits for its log.
+/// How far apart the two lines of one request may put its begin, in microseconds: 27 ms at most in the recorded logs.
 const SAME_MOMENT: i64 = 100_000;
 
 /// Makes hashes under keys that no client knows: of one that knew them, it could choose what is taken for a copy.
@@ -179,12 +178,11 @@ impl Fingerprints {
         hash.finish()
     }
 
-    /// What a line of an access log that has an ID may be known by, each with its time: its own moment, and those
-    /// beside it. Clients may send an ID again and again, and scrubbed logs repeat one: only lines of one moment are of
-    /// one request.
+    /// Hashes of an access line that has an ID, each with its time: that of the moment when the request began, and those of
+    /// the moments before and after. `request` is the hash that all lines of the request share.
     #[must_use]
-    pub fn moments(&self, request: u64, written: Option<i64>) -> [(u64, i64); 3] {
-        let moment = written.map_or(0, |written| written.div_euclid(SAME_MOMENT));
+    pub fn moments(&self, request: u64, began: Option<i64>) -> [(u64, i64); 3] {
+        let moment = began.map_or(0, |began| began.div_euclid(SAME_MOMENT));
         [0, -1, 1].map(|step| {
             let moment = moment + step;
             (self.0.hash_one((request, moment)), moment * SAME_MOMENT)
@@ -192,10 +190,10 @@ impl Fingerprints {
     }
 }
 
-/// Whether two lines of an access log that share an ID are of one request: see [`Fingerprints::moments`].
+/// Whether two requests began together, so that their access lines, which share an ID, are of one request.
 #[must_use]
 pub fn is_same_moment(one: Option<i64>, other: Option<i64>) -> bool {
-    let moment = |written: Option<i64>| written.map_or(0, |written| written.div_euclid(SAME_MOMENT));
+    let moment = |began: Option<i64>| began.map_or(0, |began| began.div_euclid(SAME_MOMENT));
     moment(one).abs_diff(moment(other)) <= 1
 }
 

@@ -1,6 +1,8 @@
 //! Lines of access logs. Those of one request wait for each other, as some servers write two that differ in their
 //! latency: the one written first counts, whichever is read first.
 
+use std::collections::HashSet;
+
 use super::{Counting, Fate, Pass, date, note, observe};
 use crate::classify::{is_same_moment, request_hash};
 use crate::decode::Layers;
@@ -13,6 +15,11 @@ use crate::ledger::{Index, Ledger, RequestResult};
 const ROOM: usize = 1 << 25;
 /// The same by worker, where there are many: the lines of some blocks, as the next worker may be so far ahead.
 const ROOM_PER_WORKER: usize = 1 << 22;
+
+/// All offsets of time zones are multiples of it, in microseconds.
+const ZONE_STEP: i64 = 15 * 60 * 1_000_000;
+/// How many lines servers of 1.25 to 1.33 write for a request.
+const LINES_PER_REQUEST: usize = 2;
 
 /// How many bytes of lines of access logs wait at most.
 pub(super) fn room(threads: usize) -> usize {
@@ -31,6 +38,18 @@ impl Held {
     /// The order in which lines count. It tells apart all whose numbers differ.
     fn rank(&self) -> (Option<i64>, Option<u64>, Place, Option<&Apf<'static>>) {
         (self.written, self.line.latency_micros, self.place, self.line.apf.as_ref())
+    }
+
+    /// When the request began, in microseconds since 1970. The two lines of a request share it: a line that the server
+    /// wrote a second later has a latency that is a second longer.
+    fn began(&self) -> Option<i64> {
+        let latency = self.line.latency_micros.and_then(|micros| i64::try_from(micros).ok()).unwrap_or(0);
+        self.written.and_then(|written| written.checked_sub(latency))
+    }
+
+    /// Equal for duplicates of one line. Their times may differ by time zones, as klog writes none.
+    fn content(&self) -> (Option<i64>, Option<u64>) {
+        (self.written.map(|written| written.rem_euclid(ZONE_STEP)), self.line.latency_micros)
     }
 }
 
@@ -61,22 +80,30 @@ impl Counting<'_> {
         }
     }
 
-    /// Counts the lines of one client's request, or of several that have the same ID.
+    /// Counts the lines that have one audit ID, client, verb, URI and status.
+    ///
+    /// At most two lines that differ are one request, as servers write two, however far apart. Of more the ID was chosen by a
+    /// client or masked by a tool: then lines are one request if their requests began together.
     pub(super) fn settle(&mut self, print: u64, mut lines: Vec<Held>) {
         lines.sort_by(|one, other| one.rank().cmp(&other.rank()));
-        // Of the two lines of a request, one may lack what API Priority and Fairness did.
-        for at in 1..lines.len() {
+        let mut contents = HashSet::new();
+        let differ: Vec<bool> = lines.iter().map(|held| contents.insert(held.content())).collect();
+        let is_one = contents.len() <= LINES_PER_REQUEST;
+        // Either of the two lines of a request may lack what API Priority and Fairness did.
+        for at in (1..lines.len()).rev() {
             let (before, after) = lines.split_at_mut(at);
             if let (Some(first), Some(second)) = (before.last_mut(), after.first_mut())
                 && first.line.apf.is_none()
-                && is_same_moment(first.written, second.written)
+                && (is_one || is_same_moment(first.began(), second.began()))
             {
                 first.line.apf = second.line.apf.take();
             }
         }
-        for Held { line, written, place } in &lines {
-            let is_new = self.shared.seen.insert_one_of(self.shared.prints.moments(print, *written));
-            self.count_access(line, *written, *place, is_new);
+        for (at, held) in lines.iter().enumerate() {
+            let is_first = at == 0 || (differ[at] && !is_one);
+            let is_new =
+                is_first && self.shared.seen.insert_one_of(self.shared.prints.moments(print, held.began()));
+            self.count_access(&held.line, held.written, held.place, is_new);
         }
     }
 
