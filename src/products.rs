@@ -40,8 +40,13 @@ pub struct Product {
     /// Patterns of its ServiceAccounts by default, `namespace/name`; for products whose user agent names none.
     #[serde(default)]
     pub service_accounts: Vec<String>,
-    /// A user agent that it sends.
-    pub example: String,
+    /// A user agent that it sends. Needed where `userAgents` has patterns.
+    #[serde(default)]
+    pub example: Option<String>,
+    /// Where the user agent, or the name of the ServiceAccount, can be checked: the source code that sets it, the file
+    /// that names the program (client-go sends its name by default), or an issue as `owner/repository#number`.
+    #[serde(default)]
+    pub seen_in: Option<String>,
     /// Its own settings, by what rules find.
     #[serde(default)]
     pub fixes: Vec<Fix>,
@@ -233,6 +238,14 @@ mod tests {
         }
     }
 
+    /// Whether it is a page or an issue.
+    fn is_source(text: &str) -> bool {
+        let is_issue = text.rsplit_once('#').is_some_and(|(repository, number)| {
+            repository.split('/').count() == 2 && number.bytes().all(|byte| byte.is_ascii_digit())
+        });
+        is_issue || text.starts_with("https://")
+    }
+
     #[test]
     fn each_product_is_recognized_and_names_rules_and_sources_that_exist() {
         let rules = RuleSet::embedded();
@@ -240,22 +253,20 @@ mod tests {
         for (product, (file, _)) in all().iter().zip(EMBEDDED) {
             assert_eq!(*file, format!("{}.yaml", product.name));
             assert!(!product.user_agents.is_empty() || !product.service_accounts.is_empty(), "{file}");
-            let senders: Vec<&str> = all()
-                .iter()
-                .filter(|other| other.sends(&product.example))
-                .map(|other| &*other.name)
-                .collect();
-            let expected: &[&str] = if product.user_agents.is_empty() { &[] } else { &[&product.name] };
-            assert_eq!(senders, expected, "{}", product.example);
+            let has_agents = !product.user_agents.is_empty();
+            assert!(!has_agents || (product.example.is_some() && product.seen_in.is_some()), "{file}");
+            if let Some(example) = &product.example {
+                let senders = all().iter().filter(|other| other.sends(example)).map(|other| &*other.name);
+                let expected: &[&str] = if has_agents { &[&product.name] } else { &[] };
+                assert_eq!(senders.collect::<Vec<_>>(), expected, "{example}");
+            }
+            assert!(product.seen_in.as_deref().is_none_or(is_source), "{file}: {:?}", product.seen_in);
             for fix in &product.fixes {
                 assert!(!fix.causes.is_empty(), "{file}");
                 for cause in &fix.causes {
                     assert!(rules.rules.iter().any(|rule| rule.name == *cause), "{file}: {cause}");
                 }
-                let is_issue = fix.source.rsplit_once('#').is_some_and(|(repository, number)| {
-                    repository.split('/').count() == 2 && number.bytes().all(|byte| byte.is_ascii_digit())
-                });
-                assert!(is_issue || fix.source.starts_with("https://"), "{file}: {}", fix.source);
+                assert!(is_source(&fix.source), "{file}: {}", fix.source);
                 assert!(fix.text.ends_with('.'), "{file}: {}", fix.text);
             }
         }

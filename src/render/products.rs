@@ -42,8 +42,9 @@ pub fn page(product: &Product) -> String {
     line("kind", product.kind.as_str());
     line("library", product.library.as_deref().unwrap_or("unknown"));
     line("user agents", &product.user_agents.join(", "));
-    line("example", &product.example);
+    line("example", product.example.as_deref().unwrap_or_default());
     line("ServiceAccounts", &product.service_accounts.join(", "));
+    line("seen in", product.seen_in.as_deref().unwrap_or("not verified"));
     for fix in &product.fixes {
         write!(page, "\n{}\n  {}\n  {}\n", fix.causes.join(", "), fix.text.trim(), fix.source)
             .expect("a String takes all");
@@ -73,14 +74,12 @@ pub fn markdown(products: &[Product]) -> String {
             write!(page, "; ServiceAccounts {}", code(&product.service_accounts))
                 .expect("a String takes all");
         }
+        if let Some(source) = &product.seen_in {
+            write!(page, " ([seen in]({}))", link(source)).expect("a String takes all");
+        }
         page.push_str("\n\n");
         for fix in &product.fixes {
-            let link = match fix.source.split_once('#') {
-                Some((repository, number)) if !fix.source.starts_with("https://") => {
-                    format!("https://github.com/{repository}/issues/{number}")
-                }
-                _ => fix.source.clone(),
-            };
+            let link = link(&fix.source);
             writeln!(page, "- {}: {} ([source]({link}))", fix.causes.join(", "), fix.text.trim())
                 .expect("a String takes all");
         }
@@ -89,4 +88,14 @@ pub fn markdown(products: &[Product]) -> String {
         }
     }
     page.trim_end().to_owned() + "\n"
+}
+
+/// The page of a source.
+fn link(source: &str) -> String {
+    match source.split_once('#') {
+        Some((repository, number)) if !source.starts_with("https://") => {
+            format!("https://github.com/{repository}/issues/{number}")
+        }
+        _ => source.to_owned(),
+    }
 }

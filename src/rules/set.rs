@@ -140,17 +140,23 @@ fn read_directory(directory: &Path, mistakes: &mut Mistakes) -> Result<Vec<Rule>
         return Err(unreadable(directory, &error));
     }
     let mut files = Vec::new();
+    let products = directory.join("products");
+    let mut has_products = false;
     for entry in walkdir::WalkDir::new(directory).follow_links(true).sort_by_file_name() {
         let entry = entry.map_err(|error| unreadable(directory, &error))?;
         let is_rule =
             entry.path().extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
-        // A directory of products may stand beside rules; its files are no rules.
-        let is_product = entry.path().parent().is_some_and(|parent| parent.ends_with("products"));
-        if is_rule && !is_product && entry.file_type().is_file() {
+        if !is_rule || !entry.file_type().is_file() {
+            continue;
+        }
+        // crate::products reads these files.
+        if entry.path().parent() == Some(&products) {
+            has_products = true;
+        } else {
             files.push(entry.into_path());
         }
     }
-    if files.is_empty() {
+    if files.is_empty() && !has_products {
         return Err(BadRules::Empty(directory.display().to_string()));
     }
     let mut rules: Vec<Rule> = Vec::new();
