@@ -130,6 +130,10 @@ fn what_cannot_be_read_is_said_and_exits_with_2() {
             "error: --http-status-code: '9' is not an HTTP status",
         ),
         (vec!["classify", "GET pods"], "error: the uri must begin with '/'"),
+        (
+            vec!["classify", "kubectl get widgets"],
+            "error: \"widgets\" is not a built-in resource; type the request",
+        ),
     ] {
         let (code, out, err) = dir.run(&args);
         assert_eq!(code, Some(2), "{args:?}: {err}");

@@ -258,12 +258,26 @@ impl std::fmt::Display for Span {
 /// `server`.
 #[must_use]
 pub fn across_versions(server: &Server, asked: &Asked<&str>) -> Vec<Span> {
-    let mut spans: Vec<Span> = Vec::new();
+    across_versions_with(server, asked, |_, _| ()).into_iter().map(|(span, ())| span).collect()
+}
+
+/// As [`across_versions`], with a detail of each range. Releases that differ in the detail are in different ranges.
+#[must_use]
+pub fn across_versions_with<T: PartialEq>(
+    server: &Server,
+    asked: &Asked<&str>,
+    detail: impl Fn(&Server, &Verdict) -> T,
+) -> Vec<(Span, T)> {
+    let mut spans: Vec<(Span, T)> = Vec::new();
     for epoch in &EPOCHS {
-        let verdict = judge(&Server { version: epoch.first, ..server.clone() }, asked, None);
+        let server = Server { version: epoch.first, ..server.clone() };
+        let verdict = judge(&server, asked, None);
+        let own = detail(&server, &verdict);
         match spans.last_mut() {
-            Some(span) if span.verdict.agrees_with(&verdict) => span.last = epoch.last,
-            _ => spans.push(Span { first: epoch.first, last: epoch.last, verdict }),
+            Some((span, last)) if span.verdict.agrees_with(&verdict) && *last == own => {
+                span.last = epoch.last;
+            }
+            _ => spans.push((Span { first: epoch.first, last: epoch.last, verdict }, own)),
         }
     }
     spans

@@ -19,7 +19,9 @@ mod watch;
 
 pub use asked::{Asked, ParsedTarget, Target};
 pub use features::{FeatureGates, Gate};
-pub use judge::{Span, across_versions, certainty, certainty_within, epochs, judge, judge_alike};
+pub use judge::{
+    Span, across_versions, across_versions_with, certainty, certainty_within, epochs, judge, judge_alike,
+};
 pub use reason::Reason;
 pub use releases::Releases;
 pub use server::Server;

@@ -244,8 +244,9 @@ pub(super) struct FilterArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ClassifyArgs {
-    /// The request, such as 'GET /api/v1/pods?limit=500&resourceVersion=0' or 'LIST /api/v1/pods', or a curl command;
-    /// without a method, GET. Without --kube-version, all releases are shown.
+    /// The request, such as 'GET /api/v1/pods?limit=500' or 'LIST /api/v1/pods', or a command that sends it: 'kubectl get
+    /// pods -A', 'curl https://…'. Without a method it is a GET. Without --kube-version the answer is a table of all
+    /// releases.
     #[arg(required_unless_present = "stdin", conflicts_with = "stdin", value_name = "REQUEST")]
     pub request: Option<String>,
     /// Judge one JSON object a line from standard input, and write one a line (see docs/classify.md).

@@ -7,7 +7,7 @@ use anyhow::bail;
 
 use super::args::ClassifyArgs;
 use super::output::Output;
-use super::{DONE, server};
+use super::{DONE, kubectl, server};
 use crate::classify::contract::{self, Readable};
 use crate::render;
 use crate::render::escape::safe_json;
@@ -42,13 +42,27 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
         return Ok(DONE);
     }
     let text = args.request.as_deref().unwrap_or_default().trim();
-    let (method, uri) = typed(text)?;
-    let request = Readable::new(&method, &uri)?;
     let width = super::output::width();
-    let mut page = match &args.server.kube_version {
-        Some(_) => render::request::render(&request, &server, width),
-        None => render::request::render_versions(&request, &server, width),
-    };
+    let mut page = String::new();
+    let sent = typed(text)?;
+    for (method, uri) in &sent.requests {
+        let request = Readable::new(method, uri)?;
+        if !page.is_empty() {
+            page.push('\n');
+        }
+        if sent.is_kubectl {
+            page.push_str(&render::request::sent(method, uri, width));
+        }
+        page.push_str(&match &args.server.kube_version {
+            Some(_) => render::request::render(&request, &server, width),
+            None => render::request::render_versions(&request, &server, width),
+        });
+    }
+    for note in sent.notes {
+        page.push_str("note: ");
+        page.push_str(&note);
+        page.push('\n');
+    }
     for note in server::notes(&server, server.version) {
         page.push_str("note: ");
         page.push_str(&note);
@@ -58,8 +72,33 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
     Ok(DONE)
 }
 
-/// Method and target of what a person typed or pasted.
-fn typed(text: &str) -> anyhow::Result<(String, String)> {
+/// The requests of what a person typed or pasted.
+struct Typed {
+    /// Methods and targets.
+    requests: Vec<(String, String)>,
+    /// What a reader should know of them.
+    notes: Vec<String>,
+    /// They are those of a kubectl command, which does not show them.
+    is_kubectl: bool,
+}
+
+fn typed(text: &str) -> anyhow::Result<Typed> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let is_command = |word: &&str| matches!(*word, "kubectl" | "oc");
+    // A prompt, sudo, or `watch -n2` may be before it.
+    if !text.contains("curl ") && words.iter().take(4).any(is_command) && !text.starts_with('/') {
+        let Some(words) = shlex::split(&text.replace("\\\n", " ")) else {
+            bail!("the kubectl command has a quote without its end");
+        };
+        let command = words.iter().position(|word| is_command(&word.as_str())).map_or(0, |at| at + 1);
+        let kubectl::Sent { requests, notes } = kubectl::sent(words.get(command..).unwrap_or_default())?;
+        return Ok(Typed { requests, notes, is_kubectl: true });
+    }
+    Ok(Typed { requests: vec![one(text)?], notes: Vec::new(), is_kubectl: false })
+}
+
+/// Method and target of one request.
+fn one(text: &str) -> anyhow::Result<(String, String)> {
     if text.split_whitespace().next() == Some("curl") {
         return curl(text);
     }
@@ -132,7 +171,7 @@ fn curl(text: &str) -> anyhow::Result<(String, String)> {
 }
 
 /// `name=value` with the value as a query holds it.
-fn encoded(pair: &str) -> String {
+pub(super) fn encoded(pair: &str) -> String {
     let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
     let mut text = format!("{name}=");
     for byte in value.bytes() {
@@ -165,10 +204,25 @@ mod tests {
                 "https://h/api/v1/pods?labelSelector=a%3Db",
             ),
             ("curl h/api -d '{}'", "POST", "https://h/api"),
+            ("kubectl get pods -A", "GET", "/api/v1/pods?limit=500"),
+            ("$ kubectl get po \\\n -A", "GET", "/api/v1/pods?limit=500"),
+            ("watch -n2 kubectl get pods -A", "GET", "/api/v1/pods?limit=500"),
+            (
+                "kubectl get no -l 'a in (b, c)'",
+                "GET",
+                "/api/v1/nodes?labelSelector=a%20in%20%28b%2C%20c%29&limit=500",
+            ),
         ] {
-            let (found_method, found_uri) = typed(text).expect("a request");
-            assert_eq!((found_method.as_str(), found_uri.as_str()), (method, uri), "{text}");
+            let found = typed(text).expect("a request").requests;
+            assert_eq!(found, [(method.to_owned(), uri.to_owned())], "{text}");
         }
-        assert!(typed("curl 'https://h").is_err() && typed("curl -k").is_err());
+        for (text, message) in [
+            ("curl 'https://h", "a quote without its end"),
+            ("curl -k", "names no URL"),
+            ("kubectl get pods -l 'a", "a quote without its end"),
+        ] {
+            let error = typed(text).err().expect(text).to_string();
+            assert!(error.contains(message), "{error}");
+        }
     }
 }

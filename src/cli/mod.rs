@@ -8,6 +8,7 @@ mod format;
 mod gates;
 mod inventory;
 mod judging;
+mod kubectl;
 mod output;
 mod outputs;
 mod paths;

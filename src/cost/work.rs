@@ -262,9 +262,7 @@ impl Pricing<'_> {
     /// Everything that the path names: the collection, or that of a namespace.
     fn whole(&self, scope: Scope) -> Amount {
         let objects = self.holding.map(|stored| stored.objects);
-        let since_1_27 = self.server.version.at_least(27, 0);
-        let in_namespace =
-            scope == Scope::Namespace || (self.options.narrows == Narrows::ToNamespace && since_1_27);
+        let in_namespace = is_in_namespace(self.server, self.options, scope);
         let namespaces = self.prices.namespaces();
         match (in_namespace, namespaces) {
             (false, _) => self.amount(objects, Bound::Exact),
@@ -304,7 +302,7 @@ impl Pricing<'_> {
     }
 
     fn list(&self, scope: Scope, from_etcd: bool) -> Work {
-        if self.is_single() {
+        if is_single(self.server, self.options) {
             return self.one(from_etcd, Bound::AtMost);
         }
         let mut whole = self.whole(scope);
@@ -337,14 +335,7 @@ impl Pricing<'_> {
     /// What the watch cache goes through: an index's objects, since 1.31 those of a namespace, else all. A limit does
     /// not shorten it.
     fn through_cache(&self, rest: Amount) -> Amount {
-        let is_snapshot = matches!(
-            self.verdict.reason,
-            Reason::ListExactSnapshot
-                | Reason::ListLimitMeansExactSnapshot
-                | Reason::ListContinueSnapshot
-                | Reason::ListContinueSnapshotIgnoresLimit
-        );
-        if let Some(of_node) = self.of_node().filter(|_| !is_snapshot) {
+        if let Some(of_node) = self.of_node().filter(|_| !is_snapshot(*self.verdict)) {
             return of_node;
         }
         if self.server.version.at_least(31, 0) {
@@ -355,26 +346,49 @@ impl Pricing<'_> {
 
     /// What a watch begins with. What it is sent later is not known.
     fn watch(&self, scope: Scope, from_etcd: bool) -> Work {
-        let from_now = !matches!(
-            self.options.resource_version,
-            ResourceVersion::Unset | ResourceVersion::Zero | ResourceVersion::ZeroAlias
-        );
-        let asks = self.options.send_initial_events == Some(true);
-        if (from_now && !asks) || self.options.send_initial_events == Some(false) {
+        if !begins_with_objects(self.options) {
             return Work::NONE;
         }
         let unlimited = Options { limit: Limit::Absent, ..*self.options };
         let verdict = Verdict { limit: LimitVerdict::Absent, ..*self.verdict };
         Pricing { options: &unlimited, verdict: &verdict, ..*self }.list(scope, from_etcd)
     }
+}
 
-    fn is_single(&self) -> bool {
-        match self.options.single {
-            Single::Key => true,
-            Single::KeyBySelectedNamespace => self.server.version.at_least(27, 0),
-            Single::No | Single::KeyIfClusterScoped => false,
-        }
+/// Whether a LIST or WATCH reads one key.
+pub(super) fn is_single(server: &Server, options: &Options) -> bool {
+    match options.single {
+        Single::Key => true,
+        Single::KeyBySelectedNamespace => server.version.at_least(27, 0),
+        Single::No | Single::KeyIfClusterScoped => false,
     }
+}
+
+/// Whether a request reads the objects of one namespace.
+pub(super) fn is_in_namespace(server: &Server, options: &Options, scope: Scope) -> bool {
+    let since_1_27 = server.version.at_least(27, 0);
+    scope == Scope::Namespace || (options.narrows == Narrows::ToNamespace && since_1_27)
+}
+
+/// Whether the watch cache answers with a snapshot, which has no indexes.
+pub(super) fn is_snapshot(verdict: Verdict) -> bool {
+    matches!(
+        verdict.reason,
+        Reason::ListExactSnapshot
+            | Reason::ListLimitMeansExactSnapshot
+            | Reason::ListContinueSnapshot
+            | Reason::ListContinueSnapshotIgnoresLimit
+    )
+}
+
+/// Whether a WATCH begins with the objects that exist.
+pub(super) fn begins_with_objects(options: &Options) -> bool {
+    let from_now = !matches!(
+        options.resource_version,
+        ResourceVersion::Unset | ResourceVersion::Zero | ResourceVersion::ZeroAlias
+    );
+    let asks = options.send_initial_events == Some(true);
+    !((from_now && !asks) || options.send_initial_events == Some(false))
 }
 
 /// Whether a request reads page after page from etcd until enough objects match its selector.

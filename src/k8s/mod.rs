@@ -1,6 +1,7 @@
 //! Kubernetes' own words: what an audit event, a request, its options and its client are, before anyone judges them.
 
 pub mod address;
+pub mod built_in;
 pub mod continue_token;
 pub mod event;
 pub mod go_duration;

@@ -2,10 +2,12 @@
 
 use super::plain::escaped;
 use super::table::{table, wrapped};
-use crate::apiserver::{Server, Span, Verdict, across_versions};
+use crate::apiserver::{Server, Span, Verdict, across_versions_with, judge};
 use crate::classify::contract::Readable;
+use crate::cost::{RANGE_READS_NOTE, needs_note, outline};
 use crate::k8s::KubeVersion;
 use crate::k8s::list_options::meant_key;
+use crate::k8s::secrets::masked_target;
 
 /// Renders the page of `kubetoll classify`.
 #[must_use]
@@ -19,6 +21,8 @@ pub fn render(request: &Readable<'_>, server: &Server, width: usize) -> String {
     line("server", &server_line(server));
     line("served from", &source(judged.served_from, judged.likely, judged.rejected));
     line("limit", judged.limit);
+    let asked_for = request.asked();
+    line("cost", &outline(server, &asked_for, &judge(server, &asked_for, None)));
     line("reason", judged.reason);
     line("certainty", certainty(judged.certainty));
     line("why", judged.explanation);
@@ -31,6 +35,13 @@ pub fn render(request: &Readable<'_>, server: &Server, width: usize) -> String {
     page
 }
 
+/// Renders the line of a request that a command sends.
+#[must_use]
+pub fn sent(method: &str, uri: &str, width: usize) -> String {
+    let text = format!("{} {}", escaped(method), escaped(&masked_target(uri)));
+    wrapped(&format!("{:<12}", "sent"), &" ".repeat(12), &text, width)
+}
+
 /// Renders what each release does, where no version is given.
 #[must_use]
 pub fn render_versions(request: &Readable<'_>, server: &Server, width: usize) -> String {
@@ -38,18 +49,52 @@ pub fn render_versions(request: &Readable<'_>, server: &Server, width: usize) ->
     format!("{name}\n{}", versions(request, server, None, width))
 }
 
-/// The table of releases. The row of a version is marked.
+/// The releases and what each does. The row of a version is marked.
 fn versions(request: &Readable<'_>, server: &Server, version: Option<KubeVersion>, width: usize) -> String {
-    let spans = across_versions(server, &request.asked());
+    let asked = request.asked();
+    let spans = across_versions_with(server, &asked, |server, verdict| outline(server, &asked, verdict));
     let from = |span: &Span| KubeVersion::new(span.first.minor, span.first.patch.unwrap_or(0));
-    let own = version.and_then(|version| spans.iter().rposition(|span| from(span) <= version));
-    let rows = spans.iter().enumerate().map(|(at, span)| row(span, own == Some(at))).collect();
-    table(
-        &[("Kubernetes", false), ("served from", false), ("limit", false), ("reason", false)],
-        rows,
-        3,
-        width,
-    )
+    let own = version.and_then(|version| spans.iter().rposition(|(span, _)| from(span) <= version));
+    let rows: Vec<Vec<String>> =
+        spans.iter().enumerate().map(|(at, (span, cost))| row(span, cost, own == Some(at))).collect();
+    let mut text =
+        if fits(&rows, width) { table(&COLUMNS, rows, REASON, width) } else { blocks(&rows, width) };
+    if spans.iter().any(|(_, cost)| needs_note(cost)) {
+        text.push('\n');
+        text.push_str(&wrapped("", "", RANGE_READS_NOTE, width));
+    }
+    text
+}
+
+const COLUMNS: [(&str, bool); 5] =
+    [("Kubernetes", false), ("served from", false), ("limit", false), ("cost", false), ("reason", false)];
+/// The column of reasons.
+const REASON: usize = 4;
+/// The most characters between two columns.
+const GAP: usize = 2;
+
+/// Whether a table of the rows needs no more than a width.
+fn fits(rows: &[Vec<String>], width: usize) -> bool {
+    let widest = |at: usize| {
+        let cells = rows.iter().map(|row| row[at].chars().count());
+        cells.chain([COLUMNS[at].0.chars().count()]).max().unwrap_or(0)
+    };
+    (0..COLUMNS.len()).map(|at| widest(at) + GAP).sum::<usize>() <= width
+}
+
+/// The same rows for a narrow terminal: some lines each, and nothing cut.
+fn blocks(rows: &[Vec<String>], width: usize) -> String {
+    let first = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0) + 1;
+    let mut text = format!("{}\n", COLUMNS[0].0);
+    for row in rows {
+        let mut label = format!("{:<first$}", row[0]);
+        for (column, cell) in COLUMNS.iter().zip(row).skip(1) {
+            let line = format!("{:<11} {cell}", column.0);
+            text.push_str(&wrapped(&label, &" ".repeat(first), &line, width));
+            label = " ".repeat(first);
+        }
+    }
+    text
 }
 
 fn asked(judged: &crate::classify::contract::Output) -> String {
@@ -104,12 +149,43 @@ fn certainty(code: &str) -> &'static str {
     }
 }
 
-fn row(span: &Span, here: bool) -> Vec<String> {
+fn row(span: &Span, cost: &str, here: bool) -> Vec<String> {
     let Verdict { served_from, likely, limit, rejected, reason } = span.verdict;
     vec![
         format!("{}{span}", if here { "▶ " } else { "  " }),
         source(served_from.as_str(), likely.map(crate::apiserver::ServedFrom::as_str), rejected),
         limit.as_str().to_owned(),
+        cost.to_owned(),
         reason.code().to_owned(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_cut_at_80_columns() {
+        for (method, uri) in [
+            ("GET", "/api/v1/pods?limit=500&labelSelector=a"),
+            ("GET", "/api/v1/pods?limit=500&resourceVersion=7"),
+            ("GET", "/apis/example.com/v1/widgets?fieldSelector=metadata.name%3Da&limit=5"),
+            ("GET", "/api/v1/events?watch=1"),
+            ("DELETE", "/api/v1/namespaces/n/pods?labelSelector=a"),
+        ] {
+            let request = Readable::new(method, uri).expect("a request");
+            let server = Server::with_defaults(KubeVersion::NEWEST);
+            let spans = across_versions_with(&server, &request.asked(), |server, verdict| {
+                outline(server, &request.asked(), verdict)
+            });
+            for width in [80, 100, 200] {
+                let page = render_versions(&request, &server, width);
+                assert!(page.lines().all(|line| line.chars().count() <= width), "{width}: {page}");
+                for (span, cost) in &spans {
+                    let parts = [&span.to_string(), cost, span.verdict.reason.code()];
+                    assert!(parts.iter().all(|part| page.contains(*part)), "{width}: {page}");
+                }
+            }
+        }
+    }
 }

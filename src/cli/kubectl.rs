@@ -1,0 +1,418 @@
+//! The requests that a kubectl command sends.
+//!
+//! Source: k8s.io/kubectl v0.34 `pkg/cmd/get/get.go`, `pkg/cmd/describe/describe.go`, `pkg/describe/describe.go`,
+//! `pkg/cmd/delete/delete.go` and `pkg/cmd/util/helpers.go` (`--chunk-size`).
+
+use anyhow::{Context, bail};
+
+use super::classify::encoded;
+use crate::apiserver::resources::is_cluster_scoped;
+use crate::k8s::built_in::BuiltIn;
+
+/// Method and target.
+type Request = (String, String);
+
+/// What a command sends, and what a reader should know of it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Sent {
+    pub requests: Vec<Request>,
+    pub notes: Vec<String>,
+}
+
+/// Options with a value; those of the second list change what is sent.
+const PASSED_OVER: [&str; 25] = [
+    "output",
+    "template",
+    "label-columns",
+    "context",
+    "cluster",
+    "user",
+    "kubeconfig",
+    "as",
+    "as-group",
+    "as-uid",
+    "server",
+    "token",
+    "request-timeout",
+    "certificate-authority",
+    "client-certificate",
+    "client-key",
+    "tls-server-name",
+    "cache-dir",
+    "profile",
+    "profile-output",
+    "v",
+    "vmodule",
+    "grace-period",
+    "timeout",
+    "kuberc",
+];
+const WITH_VALUE: [&str; 7] =
+    ["namespace", "selector", "field-selector", "chunk-size", "raw", "sort-by", "subresource"];
+/// Options without a value that change nothing here.
+const FLAGS: [&str; 20] = [
+    "no-headers",
+    "show-labels",
+    "show-kind",
+    "show-managed-fields",
+    "ignore-not-found",
+    "server-print",
+    "output-watch-events",
+    "recursive",
+    "insecure-skip-tls-verify",
+    "match-server-version",
+    "wait",
+    "now",
+    "force",
+    "interactive",
+    "allow-missing-template-keys",
+    "warnings-as-errors",
+    "disable-compression",
+    "cascade",
+    "use-openapi-print-columns",
+    "show-events",
+];
+/// Short options, and the long ones that they are.
+const SHORT: [(char, &str); 10] = [
+    ('n', "namespace"),
+    ('l', "selector"),
+    ('o', "output"),
+    ('L', "label-columns"),
+    ('s', "server"),
+    ('v', "v"),
+    ('A', "all-namespaces"),
+    ('w', "watch"),
+    ('R', "recursive"),
+    ('i', "interactive"),
+];
+/// What `kubectl get all` lists.
+const ALL: [&str; 10] = [
+    "pods",
+    "replicationcontrollers",
+    "services",
+    "daemonsets",
+    "deployments",
+    "replicasets",
+    "statefulsets",
+    "horizontalpodautoscalers",
+    "cronjobs",
+    "jobs",
+];
+/// The resourceVersion of a WATCH after a LIST, which no command shows.
+const LISTED_REVISION: &str = "123456";
+
+/// Reads a command's words behind `kubectl`.
+///
+/// # Errors
+/// Where kubetoll does not know the command, an option or a resource.
+pub(super) fn sent(words: &[String]) -> anyhow::Result<Sent> {
+    let command = Command::read(words)?;
+    if let Some(target) = command.value("raw") {
+        return command.raw(target);
+    }
+    let objects = command.objects()?;
+    let mut sent = Sent::default();
+    for (resource, names) in &objects {
+        command.requests(*resource, names, &mut sent)?;
+    }
+    command.notes(&objects, &mut sent);
+    Ok(sent)
+}
+
+#[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "they are independent options")]
+struct Command {
+    verb: String,
+    operands: Vec<String>,
+    values: Vec<(&'static str, String)>,
+    all_namespaces: bool,
+    all: bool,
+    watch: bool,
+    no_events: bool,
+    no_wait: bool,
+}
+
+impl Command {
+    fn read(words: &[String]) -> anyhow::Result<Self> {
+        let mut command = Self::default();
+        let is_end =
+            |word: &&String| matches!(word.as_str(), "|" | "||" | "&&" | "&" | ";") || word.contains('>');
+        let mut words = words.iter().take_while(|word| !is_end(word)).map(String::as_str);
+        let mut operands = Vec::new();
+        while let Some(word) = words.next() {
+            if let Some(long) = word.strip_prefix("--") {
+                let (name, attached) = long.split_once('=').map_or((long, None), |(n, v)| (n, Some(v)));
+                command.option(name, attached, &mut words)?;
+            } else if let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) {
+                command.short(letters, &mut words)?;
+            } else {
+                operands.push(word.to_owned());
+            }
+        }
+        let mut operands = operands.into_iter();
+        command.verb = operands.next().unwrap_or_default();
+        command.operands = operands.collect();
+        let is_known = matches!(command.verb.as_str(), "get" | "describe" | "delete");
+        let is_raw = command.value("raw").is_some() && matches!(command.verb.as_str(), "create" | "replace");
+        if !is_known && !is_raw {
+            bail!(
+                "kubectl {:?}: kubetoll reads get, describe, delete and --raw; type the request instead, such as \
+                 'PATCH /apis/apps/v1/namespaces/default/deployments/NAME'",
+                command.verb
+            );
+        }
+        Ok(command)
+    }
+
+    fn short<'a>(&mut self, letters: &str, words: &mut impl Iterator<Item = &'a str>) -> anyhow::Result<()> {
+        for (at, letter) in letters.char_indices() {
+            let Some((_, long)) = SHORT.iter().find(|(short, _)| *short == letter) else {
+                return Err(unknown_option(&format!("-{letter}")));
+            };
+            let rest = &letters[at + letter.len_utf8()..];
+            if PASSED_OVER.contains(long) || WITH_VALUE.contains(long) {
+                let attached = (!rest.is_empty()).then(|| rest.strip_prefix('=').unwrap_or(rest));
+                return self.option(long, attached, words);
+            }
+            if let Some(value) = rest.strip_prefix('=') {
+                return self.option(long, Some(value), words);
+            }
+            self.option(long, None, words)?;
+        }
+        Ok(())
+    }
+
+    fn option<'a>(
+        &mut self,
+        name: &str,
+        attached: Option<&str>,
+        words: &mut impl Iterator<Item = &'a str>,
+    ) -> anyhow::Result<()> {
+        let mut value = || {
+            let value = attached.or_else(|| words.next());
+            value.map(str::to_owned).with_context(|| format!("kubectl --{name} needs a value"))
+        };
+        if PASSED_OVER.contains(&name) {
+            value()?;
+            return Ok(());
+        }
+        if let Some(known) = WITH_VALUE.iter().find(|known| **known == name) {
+            self.values.push((known, value()?));
+            return Ok(());
+        }
+        let is_on = attached.is_none_or(|value| !matches!(value, "false" | "0" | "f"));
+        match name {
+            "all-namespaces" => self.all_namespaces = is_on,
+            "all" => self.all = is_on,
+            "watch" | "watch-only" => self.watch = is_on,
+            "show-events" => self.no_events = !is_on,
+            "wait" => self.no_wait = !is_on,
+            _ if FLAGS.contains(&name) => {}
+            _ => return Err(unknown_option(&format!("--{name}"))),
+        }
+        Ok(())
+    }
+
+    fn value(&self, name: &str) -> Option<&str> {
+        // The last one counts, as kubectl has it.
+        self.values.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+    }
+
+    fn raw(&self, target: &str) -> anyhow::Result<Sent> {
+        if !target.starts_with('/') {
+            bail!("kubectl --raw takes a path, such as --raw /api/v1/pods, not {target:?}");
+        }
+        let method = match self.verb.as_str() {
+            "create" => "POST",
+            "replace" => "PUT",
+            "delete" => "DELETE",
+            _ => "GET",
+        };
+        Ok(Sent { requests: vec![(method.to_owned(), target.to_owned())], notes: Vec::new() })
+    }
+
+    /// Resources with the names that the command gives for each.
+    fn objects(&self) -> anyhow::Result<Vec<(BuiltIn, Vec<String>)>> {
+        let Some((first, names)) = self.operands.split_first() else {
+            bail!("kubectl {} needs a resource, such as kubectl {} pods", self.verb, self.verb);
+        };
+        if self.operands.iter().any(|operand| operand.contains('/')) {
+            return self.operands.iter().map(|operand| self.typed_name(operand)).collect();
+        }
+        let mut objects = Vec::new();
+        for word in first.split(',') {
+            let words: &[&str] = if word == "all" { &ALL } else { &[word] };
+            for word in words {
+                objects.push((built_in(word)?, names.to_vec()));
+            }
+        }
+        Ok(objects)
+    }
+
+    fn typed_name(&self, operand: &str) -> anyhow::Result<(BuiltIn, Vec<String>)> {
+        match operand.split_once('/') {
+            Some((resource, name)) if !resource.is_empty() && !name.is_empty() && !name.contains('/') => {
+                Ok((built_in(resource)?, vec![name.to_owned()]))
+            }
+            _ => bail!("kubectl {}: {operand:?} is not TYPE/NAME, such as pods/web-1", self.verb),
+        }
+    }
+
+    /// The namespace that a resource's path names.
+    fn namespace(&self, resource: BuiltIn) -> Option<&str> {
+        let is_clusters = is_cluster_scoped(resource.group, resource.plural) == Some(true);
+        (!is_clusters).then(|| self.value("namespace").unwrap_or("default"))
+    }
+
+    fn requests(&self, resource: BuiltIn, names: &[String], sent: &mut Sent) -> anyhow::Result<()> {
+        let namespace = self.namespace(resource);
+        if names.is_empty() {
+            return self.of_collection(resource, sent);
+        }
+        if self.all_namespaces && namespace.is_some() {
+            bail!("kubectl gets no object by its name across all namespaces; leave out -A, or the name");
+        }
+        let path = resource.path(namespace);
+        let subresource = self.value("subresource").map(|name| format!("/{name}")).unwrap_or_default();
+        for name in names {
+            let target = format!("{path}/{name}{subresource}");
+            match self.verb.as_str() {
+                "delete" => sent.add("DELETE", target),
+                "describe" => self.describe(resource, namespace, name, sent),
+                _ => {
+                    sent.add("GET", target);
+                    if self.watch {
+                        let name = encoded(&format!("fieldSelector=metadata.name={name}"));
+                        sent.add("GET", format!("{path}?{name}&resourceVersion=0&watch=true"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn of_collection(&self, resource: BuiltIn, sent: &mut Sent) -> anyhow::Result<()> {
+        let namespace = self.namespace(resource);
+        let path = resource.path(namespace.filter(|_| !self.all_namespaces));
+        let mut selectors = Vec::new();
+        for (option, key) in [("field-selector", "fieldSelector"), ("selector", "labelSelector")] {
+            if let Some(value) = self.value(option) {
+                selectors.push(encoded(&format!("{key}={value}")));
+            }
+        }
+        let with = |more: Vec<String>| {
+            let pairs: Vec<String> = selectors.iter().cloned().chain(more).collect();
+            if pairs.is_empty() { path.clone() } else { format!("{path}?{}", pairs.join("&")) }
+        };
+        // kubectl lists what it deletes without a limit.
+        if self.verb == "delete" {
+            if !self.all && selectors.is_empty() {
+                bail!("kubectl delete {} needs a name, --all or a selector", resource.plural);
+            }
+            sent.add("GET", with(Vec::new()));
+            let namespace = namespace.map(|name| if self.all_namespaces { "NAMESPACE" } else { name });
+            sent.add("DELETE", format!("{}/NAME", resource.path(namespace)));
+            return Ok(());
+        }
+        let size = self.chunk_size()?;
+        sent.add("GET", with(size.map(|size| format!("limit={size}")).into_iter().collect()));
+        if self.verb == "describe" {
+            let namespace = namespace.map(|name| if self.all_namespaces { "NAMESPACE" } else { name });
+            self.describe(resource, namespace, "NAME", sent);
+        } else if self.watch {
+            sent.add(
+                "GET",
+                with(vec![format!("resourceVersion={LISTED_REVISION}"), "watch=true".to_owned()]),
+            );
+        }
+        Ok(())
+    }
+
+    /// The limit of a LIST; `None` for none.
+    fn chunk_size(&self) -> anyhow::Result<Option<u64>> {
+        let text = self.value("chunk-size").unwrap_or("500");
+        let size: u64 = text.parse().ok().with_context(|| {
+            format!("kubectl --chunk-size: {text:?} is not a number; use one such as 500")
+        })?;
+        // kubectl sorts what it has whole.
+        Ok(Some(size).filter(|size| *size > 0 && self.value("sort-by").is_none()))
+    }
+
+    /// An object, what is on a node, and the object's events.
+    fn describe(&self, resource: BuiltIn, namespace: Option<&str>, name: &str, sent: &mut Sent) {
+        sent.add("GET", format!("{}/{name}", resource.path(namespace)));
+        if resource.plural == "nodes" {
+            let fields = format!("spec.nodeName={name},status.phase!=Failed,status.phase!=Succeeded");
+            let fields = encoded(&format!("fieldSelector={fields}"));
+            sent.add("GET", format!("/api/v1/pods?{fields}&limit=500"));
+        }
+        if !self.no_events {
+            let events = BuiltIn { plural: "events", group: "", version: "v1" };
+            let of_namespace = namespace.map(|name| format!(",involvedObject.namespace={name}"));
+            let fields = format!(
+                "fieldSelector=involvedObject.name={name}{},involvedObject.uid=UID",
+                of_namespace.unwrap_or_default()
+            );
+            sent.add("GET", format!("{}?{}&limit=500", events.path(namespace), encoded(&fields)));
+        }
+    }
+
+    fn notes(&self, objects: &[(BuiltIn, Vec<String>)], sent: &mut Sent) {
+        let lacks_namespace = self.value("namespace").is_none() && !self.all_namespaces;
+        if lacks_namespace && objects.iter().any(|(resource, _)| self.namespace(*resource).is_some()) {
+            let note = "without -n kubectl takes the namespace of its context; this is the namespace default";
+            sent.notes.push(note.to_owned());
+        }
+        let is_collection = objects.iter().any(|(_, names)| names.is_empty());
+        if self.watch && is_collection {
+            let note =
+                format!("resourceVersion={LISTED_REVISION} is an example; kubectl sends the LIST's own");
+            sent.notes.push(note);
+        }
+        if self.verb == "delete" {
+            if is_collection {
+                sent.notes.push("kubectl sends one DELETE for each object of the LIST".to_owned());
+            }
+            if !self.no_wait {
+                sent.notes
+                    .push("kubectl then waits for the end of each object; --wait=false does not".to_owned());
+            }
+        }
+        if self.verb == "describe" {
+            if is_collection {
+                sent.notes
+                    .push("kubectl sends the requests with NAME for each object of the LIST".to_owned());
+            }
+            let note = "describe also reads what belongs to some kinds of objects, such as a Deployment's ReplicaSets";
+            sent.notes.push(note.to_owned());
+        }
+    }
+}
+
+impl Sent {
+    fn add(&mut self, method: &str, target: String) {
+        let request = (method.to_owned(), target);
+        if !self.requests.contains(&request) {
+            self.requests.push(request);
+        }
+    }
+}
+
+fn built_in(word: &str) -> anyhow::Result<BuiltIn> {
+    BuiltIn::named(word).with_context(|| {
+        let (plural, group) = word.split_once('.').unwrap_or((word, "GROUP"));
+        format!(
+            "{word:?} is not a built-in resource; type the request instead, such as \
+             'GET /apis/{group}/VERSION/namespaces/default/{plural}?limit=500'"
+        )
+    })
+}
+
+fn unknown_option(option: &str) -> anyhow::Error {
+    anyhow::anyhow!(
+        "kubetoll does not know kubectl's option {option:?}; leave it out, or type the request instead"
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! Tests of kubectl commands.
+
+use super::*;
+
+fn of(text: &str) -> anyhow::Result<Sent> {
+    sent(&text.split(' ').map(str::to_owned).collect::<Vec<_>>())
+}
+
+#[test]
+fn each_command_sends_its_requests() {
+    for (command, expected) in [
+        ("get pods -A", vec!["GET /api/v1/pods?limit=500"]),
+        ("get po --all-namespaces | grep x", vec!["GET /api/v1/pods?limit=500"]),
+        ("get pods", vec!["GET /api/v1/namespaces/default/pods?limit=500"]),
+        ("-n shop get pods", vec!["GET /api/v1/namespaces/shop/pods?limit=500"]),
+        ("get deploy -nshop -owide", vec!["GET /apis/apps/v1/namespaces/shop/deployments?limit=500"]),
+        (
+            "get pods -A -l app=web,tier!=db --field-selector=spec.nodeName=a",
+            vec![
+                "GET /api/v1/pods?fieldSelector=spec.nodeName%3Da&labelSelector=app%3Dweb%2Ctier%21%3Ddb&limit=500",
+            ],
+        ),
+        ("get no --chunk-size 50", vec!["GET /api/v1/nodes?limit=50"]),
+        ("get no -n shop --chunk-size=0", vec!["GET /api/v1/nodes"]),
+        ("get cm -A --sort-by=.metadata.name", vec!["GET /api/v1/configmaps"]),
+        (
+            "get pods -Aw",
+            vec!["GET /api/v1/pods?limit=500", "GET /api/v1/pods?resourceVersion=123456&watch=true"],
+        ),
+        ("get pod a b -n n", vec!["GET /api/v1/namespaces/n/pods/a", "GET /api/v1/namespaces/n/pods/b"]),
+        ("get svc/a no/b", vec!["GET /api/v1/namespaces/default/services/a", "GET /api/v1/nodes/b"]),
+        (
+            "get pod a -w",
+            vec![
+                "GET /api/v1/namespaces/default/pods/a",
+                "GET /api/v1/namespaces/default/pods?fieldSelector=metadata.name%3Da&resourceVersion=0&watch=true",
+            ],
+        ),
+        ("get svc,ns -A", vec!["GET /api/v1/services?limit=500", "GET /api/v1/namespaces?limit=500"]),
+        (
+            "get deployments.apps web --subresource scale",
+            vec!["GET /apis/apps/v1/namespaces/default/deployments/web/scale"],
+        ),
+        ("get --raw /apis/apps/v1?x=1", vec!["GET /apis/apps/v1?x=1"]),
+        ("delete --raw /api/v1/namespaces/n/pods/a", vec!["DELETE /api/v1/namespaces/n/pods/a"]),
+        ("create --raw=/api/v1/namespaces", vec!["POST /api/v1/namespaces"]),
+        (
+            "delete pods --all -n n",
+            vec!["GET /api/v1/namespaces/n/pods", "DELETE /api/v1/namespaces/n/pods/NAME"],
+        ),
+        ("delete pod a -n n --wait=false", vec!["DELETE /api/v1/namespaces/n/pods/a"]),
+        (
+            "describe pod a",
+            vec![
+                "GET /api/v1/namespaces/default/pods/a",
+                "GET /api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Da%2CinvolvedObject.namespace%3Ddefault%2CinvolvedObject.uid%3DUID&limit=500",
+            ],
+        ),
+        (
+            "describe nodes --show-events=false",
+            vec![
+                "GET /api/v1/nodes?limit=500",
+                "GET /api/v1/nodes/NAME",
+                "GET /api/v1/pods?fieldSelector=spec.nodeName%3DNAME%2Cstatus.phase%21%3DFailed%2Cstatus.phase%21%3DSucceeded&limit=500",
+            ],
+        ),
+    ] {
+        let sent = of(command).expect(command);
+        let found: Vec<String> =
+            sent.requests.iter().map(|(method, target)| format!("{method} {target}")).collect();
+        assert_eq!(found, expected, "{command}");
+    }
+    assert_eq!(of("get all -A").expect("a command").requests.len(), ALL.len());
+}
+
+#[test]
+fn the_namespace_that_is_assumed_is_said() {
+    let notes = |command| of(command).expect("a command").notes.concat();
+    assert!(notes("get pods").contains("namespace default"));
+    assert_eq!((notes("get pods -n a"), notes("get no"), notes("get po -A")), <_>::default());
+}
+
+#[test]
+fn errors_say_what_to_type() {
+    for (command, message) in [
+        ("get widgets.example.com", "GET /apis/example.com/VERSION/namespaces/default/widgets?limit=500"),
+        ("get widgets", "\"widgets\" is not a built-in resource; type the request instead"),
+        ("apply web", "type the request instead"),
+        ("get", "kubectl get needs a resource, such as kubectl get pods"),
+        ("get pods -n", "kubectl --namespace needs a value"),
+        ("get pods --chunk-size=x", "\"x\" is not a number"),
+        ("get pods a -A", "leave out -A, or the name"),
+        ("get pods --filename=x", "option \"--filename\""),
+        ("get pods -z", "option \"-z\""),
+        ("get pods/ x", "is not TYPE/NAME"),
+        ("get --raw pods", "takes a path, such as --raw /api/v1/pods"),
+        ("delete pods", "needs a name, --all or a selector"),
+    ] {
+        let error = of(command).expect_err(command).to_string();
+        assert!(error.contains(message), "{command}: {error}");
+    }
+}

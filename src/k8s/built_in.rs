@@ -1,0 +1,153 @@
+//! Built-in resources by the names that kubectl takes.
+//!
+//! Source: kubernetes `pkg/registry/*/*/storage` (`ShortNames`) and `kubectl api-resources` of 1.34.
+
+/// A built-in resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BuiltIn {
+    /// Plural, as in paths.
+    pub plural: &'static str,
+    /// API group; empty for the core group.
+    pub group: &'static str,
+    /// The version that kubectl prefers.
+    pub version: &'static str,
+}
+
+impl BuiltIn {
+    /// Finds a resource by its plural, singular or short name, with or without its group: `po`, `deployments.apps`,
+    /// `ingresses.v1.networking.k8s.io`.
+    #[must_use]
+    pub fn named(text: &str) -> Option<Self> {
+        let text = text.to_ascii_lowercase();
+        let (name, group) = text.split_once('.').map_or((&*text, None), |(name, group)| (name, Some(group)));
+        let row = ROWS.iter().find(|(plural, singular, short, own, version)| {
+            let is_in_group = group.is_none_or(|group| {
+                group == *own
+                    || group.strip_prefix(version).and_then(|rest| rest.strip_prefix('.')) == Some(own)
+            });
+            is_in_group && (name == *plural || name == *singular || short.contains(&name))
+        });
+        row.map(|(plural, _, _, group, version)| Self { plural, group, version })
+    }
+
+    /// The collection's path: in a namespace, or of the cluster.
+    #[must_use]
+    pub fn path(self, namespace: Option<&str>) -> String {
+        let Self { plural, group, version } = self;
+        let root =
+            if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
+        match namespace {
+            Some(namespace) => format!("{root}/namespaces/{namespace}/{plural}"),
+            None => format!("{root}/{plural}"),
+        }
+    }
+}
+
+const ADMISSION: &str = "admissionregistration.k8s.io";
+const FLOW: &str = "flowcontrol.apiserver.k8s.io";
+const NETWORKING: &str = "networking.k8s.io";
+const RBAC: &str = "rbac.authorization.k8s.io";
+const RESOURCE: &str = "resource.k8s.io";
+const STORAGE: &str = "storage.k8s.io";
+
+/// Plural, singular, short names, group, version. Where two groups have the name, the first is what kubectl takes.
+type Row = (&'static str, &'static str, &'static [&'static str], &'static str, &'static str);
+
+const ROWS: [Row; 60] = [
+    ("pods", "pod", &["po"], "", "v1"),
+    ("services", "service", &["svc"], "", "v1"),
+    ("nodes", "node", &["no"], "", "v1"),
+    ("namespaces", "namespace", &["ns"], "", "v1"),
+    ("configmaps", "configmap", &["cm"], "", "v1"),
+    ("secrets", "secret", &[], "", "v1"),
+    ("serviceaccounts", "serviceaccount", &["sa"], "", "v1"),
+    ("events", "event", &["ev"], "", "v1"),
+    ("endpoints", "endpoints", &["ep"], "", "v1"),
+    ("persistentvolumes", "persistentvolume", &["pv"], "", "v1"),
+    ("persistentvolumeclaims", "persistentvolumeclaim", &["pvc"], "", "v1"),
+    ("replicationcontrollers", "replicationcontroller", &["rc"], "", "v1"),
+    ("limitranges", "limitrange", &["limits"], "", "v1"),
+    ("resourcequotas", "resourcequota", &["quota"], "", "v1"),
+    ("podtemplates", "podtemplate", &[], "", "v1"),
+    ("componentstatuses", "componentstatus", &["cs"], "", "v1"),
+    ("deployments", "deployment", &["deploy"], "apps", "v1"),
+    ("replicasets", "replicaset", &["rs"], "apps", "v1"),
+    ("statefulsets", "statefulset", &["sts"], "apps", "v1"),
+    ("daemonsets", "daemonset", &["ds"], "apps", "v1"),
+    ("controllerrevisions", "controllerrevision", &[], "apps", "v1"),
+    ("jobs", "job", &[], "batch", "v1"),
+    ("cronjobs", "cronjob", &["cj"], "batch", "v1"),
+    ("horizontalpodautoscalers", "horizontalpodautoscaler", &["hpa"], "autoscaling", "v2"),
+    ("ingresses", "ingress", &["ing"], NETWORKING, "v1"),
+    ("ingressclasses", "ingressclass", &[], NETWORKING, "v1"),
+    ("networkpolicies", "networkpolicy", &["netpol"], NETWORKING, "v1"),
+    ("servicecidrs", "servicecidr", &[], NETWORKING, "v1"),
+    ("ipaddresses", "ipaddress", &["ip"], NETWORKING, "v1"),
+    ("poddisruptionbudgets", "poddisruptionbudget", &["pdb"], "policy", "v1"),
+    ("podsecuritypolicies", "podsecuritypolicy", &["psp"], "policy", "v1beta1"),
+    ("roles", "role", &[], RBAC, "v1"),
+    ("rolebindings", "rolebinding", &[], RBAC, "v1"),
+    ("clusterroles", "clusterrole", &[], RBAC, "v1"),
+    ("clusterrolebindings", "clusterrolebinding", &[], RBAC, "v1"),
+    ("storageclasses", "storageclass", &["sc"], STORAGE, "v1"),
+    ("csidrivers", "csidriver", &[], STORAGE, "v1"),
+    ("csinodes", "csinode", &[], STORAGE, "v1"),
+    ("csistoragecapacities", "csistoragecapacity", &[], STORAGE, "v1"),
+    ("volumeattachments", "volumeattachment", &[], STORAGE, "v1"),
+    ("volumeattributesclasses", "volumeattributesclass", &["vac"], STORAGE, "v1"),
+    ("leases", "lease", &[], "coordination.k8s.io", "v1"),
+    ("endpointslices", "endpointslice", &[], "discovery.k8s.io", "v1"),
+    ("events", "event", &["ev"], "events.k8s.io", "v1"),
+    ("priorityclasses", "priorityclass", &["pc"], "scheduling.k8s.io", "v1"),
+    ("runtimeclasses", "runtimeclass", &[], "node.k8s.io", "v1"),
+    ("certificatesigningrequests", "certificatesigningrequest", &["csr"], "certificates.k8s.io", "v1"),
+    ("validatingwebhookconfigurations", "validatingwebhookconfiguration", &[], ADMISSION, "v1"),
+    ("mutatingwebhookconfigurations", "mutatingwebhookconfiguration", &[], ADMISSION, "v1"),
+    ("validatingadmissionpolicies", "validatingadmissionpolicy", &[], ADMISSION, "v1"),
+    ("validatingadmissionpolicybindings", "validatingadmissionpolicybinding", &[], ADMISSION, "v1"),
+    ("customresourcedefinitions", "customresourcedefinition", &["crd", "crds"], "apiextensions.k8s.io", "v1"),
+    ("apiservices", "apiservice", &[], "apiregistration.k8s.io", "v1"),
+    ("flowschemas", "flowschema", &[], FLOW, "v1"),
+    ("prioritylevelconfigurations", "prioritylevelconfiguration", &[], FLOW, "v1"),
+    ("deviceclasses", "deviceclass", &[], RESOURCE, "v1"),
+    ("resourceclaims", "resourceclaim", &[], RESOURCE, "v1"),
+    ("resourceclaimtemplates", "resourceclaimtemplate", &[], RESOURCE, "v1"),
+    ("resourceslices", "resourceslice", &[], RESOURCE, "v1"),
+    ("storageversionmigrations", "storageversionmigration", &[], "storagemigration.k8s.io", "v1beta1"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resource_is_found_by_each_of_its_names() {
+        for (name, path) in [
+            ("po", "/api/v1/pods"),
+            ("Pod", "/api/v1/pods"),
+            ("pods", "/api/v1/pods"),
+            ("deploy", "/apis/apps/v1/deployments"),
+            ("deployments.apps", "/apis/apps/v1/deployments"),
+            ("deployments.v1.apps", "/apis/apps/v1/deployments"),
+            ("events", "/api/v1/events"),
+            ("events.events.k8s.io", "/apis/events.k8s.io/v1/events"),
+            ("hpa", "/apis/autoscaling/v2/horizontalpodautoscalers"),
+        ] {
+            assert_eq!(BuiltIn::named(name).map(|found| found.path(None)).as_deref(), Some(path), "{name}");
+        }
+        assert_eq!(BuiltIn::named("widgets.example.com"), None);
+        assert_eq!(BuiltIn::named("deployments.example.com"), None);
+    }
+
+    #[test]
+    fn no_short_name_is_another_resources_name() {
+        for (at, (_, _, short, group, _)) in ROWS.iter().enumerate() {
+            for name in *short {
+                let found = ROWS.iter().position(|(plural, singular, other, own, _)| {
+                    own == group && (plural == name || singular == name || other.contains(name))
+                });
+                assert_eq!(found, Some(at), "{name}");
+            }
+        }
+    }
+}
