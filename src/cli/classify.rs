@@ -58,15 +58,8 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
             None => render::request::render_versions(&request, &server, width),
         });
     }
-    for note in sent.notes {
-        page.push_str("note: ");
-        page.push_str(&note);
-        page.push('\n');
-    }
-    for note in server::notes(&server, server.version) {
-        page.push_str("note: ");
-        page.push_str(&note);
-        page.push('\n');
+    for note in sent.notes.iter().chain(&server::notes(&server, server.version)) {
+        page.push_str(&render::request::note(note, width));
     }
     Output::Stdout.write(&page, args.color.choice())?;
     Ok(DONE)

@@ -134,6 +134,17 @@ struct Command {
 
 impl Command {
     fn read(words: &[String]) -> anyhow::Result<Self> {
+        let is_known =
+            |word: &String| matches!(word.as_str(), "get" | "describe" | "delete" | "create" | "replace");
+        let is_raw = words.iter().any(|word| word.starts_with("--raw"));
+        let verb = words.iter().find(|word| is_known(word)).map_or("", String::as_str);
+        if !is_raw && !matches!(verb, "get" | "describe" | "delete") {
+            let verb = words.iter().find(|word| !word.starts_with('-')).map_or(verb, String::as_str);
+            bail!(
+                "kubectl {verb:?}: kubetoll reads get, describe, delete and --raw; type the request instead, such as \
+                 'PATCH /apis/apps/v1/namespaces/default/deployments/NAME'"
+            );
+        }
         let mut command = Self::default();
         let is_end =
             |word: &&String| matches!(word.as_str(), "|" | "||" | "&&" | "&" | ";") || word.contains('>');
@@ -152,14 +163,8 @@ impl Command {
         let mut operands = operands.into_iter();
         command.verb = operands.next().unwrap_or_default();
         command.operands = operands.collect();
-        let is_known = matches!(command.verb.as_str(), "get" | "describe" | "delete");
-        let is_raw = command.value("raw").is_some() && matches!(command.verb.as_str(), "create" | "replace");
-        if !is_known && !is_raw {
-            bail!(
-                "kubectl {:?}: kubetoll reads get, describe, delete and --raw; type the request instead, such as \
-                 'PATCH /apis/apps/v1/namespaces/default/deployments/NAME'",
-                command.verb
-            );
+        if !is_known(&command.verb) {
+            bail!("kubectl {:?}: type the command first, such as kubectl get pods", command.verb);
         }
         Ok(command)
     }

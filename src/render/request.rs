@@ -42,6 +42,12 @@ pub fn sent(method: &str, uri: &str, width: usize) -> String {
     wrapped(&format!("{:<12}", "sent"), &" ".repeat(12), &text, width)
 }
 
+/// Renders a note below the answers.
+#[must_use]
+pub fn note(text: &str, width: usize) -> String {
+    wrapped("note: ", "      ", text, width)
+}
+
 /// Renders what each release does, where no version is given.
 #[must_use]
 pub fn render_versions(request: &Readable<'_>, server: &Server, width: usize) -> String {

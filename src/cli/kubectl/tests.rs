@@ -85,7 +85,8 @@ fn errors_say_what_to_type() {
     for (command, message) in [
         ("get widgets.example.com", "GET /apis/example.com/VERSION/namespaces/default/widgets?limit=500"),
         ("get widgets", "\"widgets\" is not a built-in resource; type the request instead"),
-        ("apply web", "type the request instead"),
+        ("apply -f web", "kubectl \"apply\": kubetoll reads get, describe, delete and --raw"),
+        ("pods get", "kubectl \"pods\": type the command first"),
         ("get", "kubectl get needs a resource, such as kubectl get pods"),
         ("get pods -n", "kubectl --namespace needs a value"),
         ("get pods --chunk-size=x", "\"x\" is not a number"),
