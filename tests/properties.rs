@@ -90,7 +90,7 @@ fn upgrade() -> ServerTimeline {
 }
 
 /// What says in which file and line something stands.
-const PLACES: [&str; 10] = [
+const PLACES: [&str; 11] = [
     "example",
     "moreExamples",
     "evidence",
@@ -98,6 +98,7 @@ const PLACES: [&str; 10] = [
     "verify",
     "files",
     "skippedAt",
+    "unreadAt",
     "withoutEvents",
     "damaged",
     "sources",
