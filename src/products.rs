@@ -9,6 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::Account;
+use crate::files::read_up_to;
+use crate::files::yaml::LONGEST;
 
 /// The embedded files: name and text.
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/products.in"));
@@ -162,14 +164,19 @@ pub fn all() -> &'static [Product] {
 pub fn add(directories: &[PathBuf]) -> Result<(), String> {
     let mut own: Vec<Product> = Vec::new();
     for directory in directories.iter().map(|directory| directory.join("products")) {
-        let Ok(entries) = fs::read_dir(&directory) else { continue };
+        let entries = match fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(format!("{}: {error}", directory.display())),
+        };
         let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
         let is_yaml = |path: &PathBuf| path.extension().is_some_and(|end| end == "yaml" || end == "yml");
         let mut paths: Vec<PathBuf> = paths.filter(is_yaml).collect();
         paths.sort();
         for path in paths {
             let failed = |error: String| format!("{}: {error}", path.display());
-            let text = fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
+            let bytes = read_up_to(&path, LONGEST).map_err(|error| failed(error.to_string()))?;
+            let text = String::from_utf8(bytes).map_err(|error| failed(error.to_string()))?;
             let product = Product::read(&text).map_err(failed)?;
             own.retain(|known| known.name != product.name);
             own.insert(0, product);

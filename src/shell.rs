@@ -10,9 +10,11 @@ pub fn quoted(text: &str) -> String {
         return text.to_owned();
     }
     if text.contains(char::is_control) {
+        // Octal bytes, and no quote inside: a shell that does not know this form still reads one word.
         let escaped = |c: char| match c {
-            '\'' | '\\' => format!("\\{c}"),
-            _ if c.is_control() => format!("\\u{:04x}", u32::from(c)),
+            '\'' | '\\' | '\0'..='\x1f' | '\x7f'..='\u{9f}' => {
+                c.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("\\{byte:03o}")).collect()
+            }
             _ => c.to_string(),
         };
         return format!("$'{}'", text.chars().map(escaped).collect::<String>());
@@ -30,6 +32,7 @@ mod tests {
         assert_eq!(quoted("/api/v1/pods?limit=5&a=b"), "'/api/v1/pods?limit=5&a=b'");
         assert_eq!(quoted("a'; rm -rf / #"), r"'a'\''; rm -rf / #'");
         assert_eq!(quoted(""), "''");
-        assert_eq!(quoted("a\n'\\\u{7}b"), r"$'a\u000a\'\\\u0007b'");
+        assert_eq!(quoted("a\n'\\\u{7}b"), r"$'a\012\047\134\007b'");
+        assert_eq!(quoted("a\u{9b}b"), r"$'a\302\233b'");
     }
 }

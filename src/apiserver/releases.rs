@@ -295,7 +295,7 @@ pub const BUILT_IN: &[BuiltInApi] = &[
     removed(NETWORKING, "v1beta1", "ingresses", 22),
     removed(NETWORKING, "v1beta1", "ingressclasses", 22),
     removed(RBAC, "v1beta1", "", 22),
-    removed("scheduling.k8s.io", "v1beta1", "", 22),
+    removed("scheduling.k8s.io", "v1beta1", "priorityclasses", 22),
     removed(STORAGE, "v1beta1", "csidrivers", 22),
     removed(STORAGE, "v1beta1", "csinodes", 22),
     removed(STORAGE, "v1beta1", "storageclasses", 22),

@@ -45,10 +45,37 @@ pub struct Names {
     unwanted: RegexSet,
     /// The names of `wanted` as they were written.
     texts: Vec<String>,
-    /// Of each of these, whether a request matched that passed all filters.
+    /// The names that ended requests matched.
+    ended: Matches,
+    /// The names that events before the end of a request matched.
+    before_end: Matches,
+}
+
+/// The wanted names that a request matched that passed all filters.
+#[derive(Debug, Default)]
+struct Matches {
     matched: Vec<AtomicBool>,
     /// How many did not match so far.
     unmatched: AtomicUsize,
+}
+
+impl Matches {
+    fn new(names: usize) -> Self {
+        Self {
+            matched: (0..names).map(|_| AtomicBool::new(false)).collect(),
+            unmatched: AtomicUsize::new(names),
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.unmatched.load(Ordering::Relaxed) == 0
+    }
+
+    fn add(&self, at: usize) {
+        if !self.matched[at].swap(true, Ordering::Relaxed) {
+            self.unmatched.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Names {
@@ -77,10 +104,9 @@ impl Names {
         let set = |patterns: Vec<String>| {
             RegexSet::new(patterns).map_err(|source| BadFilter::TooLong { text: texts.join(","), source })
         };
-        let matched: Vec<AtomicBool> = written.iter().map(|_| AtomicBool::new(false)).collect();
-        let unmatched = AtomicUsize::new(matched.len());
+        let (ended, before_end) = (Matches::new(written.len()), Matches::new(written.len()));
         let (wanted, unwanted) = (set(wanted)?, set(unwanted)?);
-        let names = Self { wanted, unwanted, texts: written, matched, unmatched };
+        let names = Self { wanted, unwanted, texts: written, ended, before_end };
         // A star in a wanted name is matched by nothing but a star in an unwanted one.
         if !names.texts.is_empty() && names.texts.iter().all(|name| names.unwanted.is_match(name)) {
             return Err(BadFilter::Contradiction(texts.join(",")));
@@ -120,20 +146,20 @@ impl Names {
     }
 
     /// Notes which names matched a request that passed all filters.
-    fn note(&self, names: &[&str]) {
-        if self.unmatched.load(Ordering::Relaxed) == 0 {
-            return;
-        }
-        for at in names.iter().flat_map(|name| self.wanted.matches(name)) {
-            if !self.matched[at].swap(true, Ordering::Relaxed) {
-                self.unmatched.fetch_sub(1, Ordering::Relaxed);
-            }
+    fn note(&self, names: &[&str], is_before_end: bool) {
+        let matches = self.matches(is_before_end);
+        if !matches.is_complete() {
+            names.iter().flat_map(|name| self.wanted.matches(name)).for_each(|at| matches.add(at));
         }
     }
 
+    fn matches(&self, is_before_end: bool) -> &Matches {
+        if is_before_end { &self.before_end } else { &self.ended }
+    }
+
     /// The names that are wanted and that no request matched.
-    fn unmatched(&self) -> impl Iterator<Item = &str> {
-        let matched = self.texts.iter().zip(&self.matched);
+    fn unmatched(&self, received_only: bool) -> impl Iterator<Item = &str> {
+        let matched = self.texts.iter().zip(&self.matches(received_only).matched);
         matched.filter(|(_, is_matched)| !is_matched.load(Ordering::Relaxed)).map(|(name, _)| name.as_str())
     }
 
@@ -241,8 +267,7 @@ impl Filter {
     #[must_use]
     pub fn pass(&self, request: &Request<'_>) -> bool {
         let passes = self.concerns(request) && self.verb_and_status_pass(request);
-        // The user of a RequestReceived event may not be the one that the request acts as.
-        if passes && !request.is_before_end() {
+        if passes {
             self.note(request);
         }
         passes
@@ -251,25 +276,30 @@ impl Filter {
     /// Notes which names matched.
     fn note(&self, request: &Request<'_>) {
         let all = [&self.users, &self.verbs, &self.resources, &self.namespaces, &self.clients];
-        if all.into_iter().all(|names| names.unmatched.load(Ordering::Relaxed) == 0) {
+        // Apart: the user of a RequestReceived event may not be the one that the request acts as.
+        let is_before_end = request.is_before_end();
+        if all.into_iter().all(|names| names.matches(is_before_end).is_complete()) {
             return;
         }
         let client = request.asker.client();
         if client.kind != Kind::UserAgent {
-            self.users.note(&[client.identity, client.impersonator.unwrap_or(client.identity)]);
+            self.users
+                .note(&[client.identity, client.impersonator.unwrap_or(client.identity)], is_before_end);
         }
         if let Some(node) = request.asker.node().filter(|_| client.identity == crate::k8s::Identity::NODES) {
-            self.users.note(&[&format!("system:node:{node}")]);
+            self.users.note(&[&format!("system:node:{node}")], is_before_end);
         }
-        self.verbs.note(&[request.question.asked.verb.as_str()]);
-        self.namespaces.note(&[request.question.namespace]);
-        self.clients.note(&[request.asker.product().name, client.identity, client.kind.as_str()]);
-        with_resource_names(request, |names| self.resources.note(names));
+        self.verbs.note(&[request.question.asked.verb.as_str()], is_before_end);
+        self.namespaces.note(&[request.question.namespace], is_before_end);
+        self.clients
+            .note(&[request.asker.product().name, client.identity, client.kind.as_str()], is_before_end);
+        with_resource_names(request, |names| self.resources.note(names, is_before_end));
     }
 
-    /// The names that filters want and that no request matched which passed all filters, with their flags.
+    /// The wanted names that no request matched which passed all filters, with their flags. A log that holds nothing
+    /// but RequestReceived events (`received_only`) has no ended requests: then these events count.
     #[must_use]
-    pub fn unmatched(&self) -> Vec<(&'static str, &str)> {
+    pub fn unmatched(&self, received_only: bool) -> Vec<(&'static str, &str)> {
         let all = [
             ("user", &self.users),
             ("verb", &self.verbs),
@@ -277,7 +307,11 @@ impl Filter {
             ("namespace", &self.namespaces),
             ("client", &self.clients),
         ];
-        all.into_iter().flat_map(|(flag, names)| names.unmatched().map(move |name| (flag, name))).collect()
+        let mut found = Vec::new();
+        for (flag, names) in all {
+            found.extend(names.unmatched(received_only).map(|name| (flag, name)));
+        }
+        found
     }
 
     /// Whether a request is of those that are wanted, whatever its verb and its status: what comes before and after a

@@ -14,7 +14,7 @@ use crate::rules::{GateRequests, Severity, Worst};
 /// Whether enough requests were left to judge. Says what is missing.
 pub(super) fn enough_requests(report: &Report, required: Option<u64>, filter: &Filter) -> bool {
     let requests = report.totals.counts.requests;
-    let unmatched = filter.unmatched();
+    let unmatched = filter.unmatched(report.input.received_only);
     let prefix = if required.is_some() { "error" } else { "note" };
     for (flag, name) in &unmatched {
         say(&format!("{prefix}: --{flag} '{}': no request matches this", escaped(name)));

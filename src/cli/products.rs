@@ -7,6 +7,7 @@ use super::args::{ProductsCommand, ProductsFormat};
 use super::output::{Output, width};
 use crate::files::mistake::expected;
 use crate::products;
+use crate::render::escape::without_commands;
 use crate::render::products as render;
 
 pub(super) fn run(command: &ProductsCommand) -> anyhow::Result<u8> {
@@ -32,6 +33,7 @@ pub(super) fn run(command: &ProductsCommand) -> anyhow::Result<u8> {
             render::page(found)
         }
     };
-    Output::Stdout.write_whole(&anstream::adapter::strip_str(&text).to_string())?;
+    let text = anstream::adapter::strip_str(&text).to_string();
+    Output::Stdout.write_whole(&without_commands(&text))?;
     Ok(DONE)
 }

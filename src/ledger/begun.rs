@@ -49,6 +49,11 @@ impl Begun {
         }
     }
 
+    /// Events at RequestReceived.
+    pub(super) fn received(&self) -> u64 {
+        self.received
+    }
+
     /// The row of a shape without an ended request.
     fn into_row(self) -> Box<Row> {
         let mut row = self.row.unwrap_or_default();

@@ -215,6 +215,17 @@ impl Clients {
         }
     }
 
+    /// Shows each shape that is kept apart, and its RequestReceived events, in no order.
+    pub fn each_received(&mut self, mut show: impl FnMut(&Shape, u64)) {
+        for (_, client) in self.by_key.kept_mut() {
+            for (_, product) in client.products.kept_mut() {
+                for (shape, begun) in product.begun.kept_mut() {
+                    begun.count_at_home(|begun| show(shape, begun.received()));
+                }
+            }
+        }
+    }
+
     /// Whether a request is one of a client that is not kept apart.
     pub(super) fn is_folded(&self, request: &Request<'_>) -> bool {
         self.by_key.is_folded(request.asker.client_hash, || rank(&request.asker.client()))

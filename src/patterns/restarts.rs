@@ -267,7 +267,9 @@ pub(super) fn tell_replaced<'i>(
         }
     }
     for pods in sets.into_values() {
-        let replaced_pods = pods.len() as u64;
+        let mut begins: Vec<i64> = pods.iter().map(|pod| pod.from).collect();
+        begins.sort_unstable();
+        let replaced_pods = most_in_an_hour(begins.into_iter());
         let at_once = most_at_once(pods.iter().map(|pod| (pod.from, pod.to)));
         if replaced_pods >= REPLACED.max(REPLACED_EACH * at_once) {
             let ask = pods.iter().map(|pod| pod.ask).min().unwrap_or(0);

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::escape::pretty_json;
 use super::plain::escaped;
 use super::table::table;
 use crate::products::Product;
@@ -13,9 +14,9 @@ pub fn list(products: &[Product], width: usize) -> String {
         [("product", false), ("kind", false), ("library", false), ("fixes", true), ("title", false)];
     let rows = products.iter().map(|product| {
         vec![
-            product.name.clone(),
+            escaped(&product.name).into_owned(),
             product.kind.as_str().to_owned(),
-            product.library.clone().unwrap_or_default(),
+            escaped(product.library.as_deref().unwrap_or_default()).into_owned(),
             product.fixes.len().to_string(),
             escaped(&product.title).into_owned(),
         ]
@@ -23,21 +24,18 @@ pub fn list(products: &[Product], width: usize) -> String {
     table(&columns, rows.collect(), 4, width)
 }
 
-/// An array of all that they hold.
-///
-/// # Panics
-/// Never: texts can be written.
+/// All fields of each, as an array.
 #[must_use]
 pub fn json(products: &[Product]) -> String {
-    serde_json::to_string_pretty(products).expect("texts can be written") + "\n"
+    pretty_json(&products) + "\n"
 }
 
 /// All that is known of one.
 #[must_use]
 pub fn page(product: &Product) -> String {
-    let mut page = format!("{} ({})\n\n", product.title, product.name);
+    let mut page = format!("{} ({})\n\n", escaped(&product.title), escaped(&product.name));
     let mut line = |title: &str, text: &str| {
-        writeln!(page, "{title:<17} {text}").expect("a String takes all");
+        writeln!(page, "{title:<17} {}", escaped(text)).expect("a String takes all");
     };
     line("kind", product.kind.as_str());
     line("library", product.library.as_deref().unwrap_or("unknown"));
@@ -46,8 +44,9 @@ pub fn page(product: &Product) -> String {
     line("ServiceAccounts", &product.service_accounts.join(", "));
     line("seen in", product.seen_in.as_deref().unwrap_or("not verified"));
     for fix in &product.fixes {
-        write!(page, "\n{}\n  {}\n  {}\n", fix.causes.join(", "), fix.text.trim(), fix.source)
-            .expect("a String takes all");
+        let causes = fix.causes.join(", ");
+        let (causes, text, source) = (escaped(&causes), escaped(fix.text.trim()), escaped(&fix.source));
+        write!(page, "\n{causes}\n  {text}\n  {source}\n").expect("a String takes all");
     }
     page
 }

@@ -45,9 +45,14 @@ fn one(rank: u64, case: &Case, by_hit: &HashMap<usize, &v1::Finding>, loads: Loa
     }
 }
 
-/// The message of the finding that leads; of several members it is that of the worst.
+/// The message of the finding that leads; of several members it is that of the worst. On the log itself: its whole
+/// first sentence, as that compares numbers.
 fn what(case: &Case, message: &str) -> String {
-    let message = short(message);
+    let message = if case.client.is_none() && case.count == 0 {
+        first_step(message).trim_end_matches('.').to_owned()
+    } else {
+        short(message)
+    };
     if case.count < 2 {
         return message;
     }

@@ -72,9 +72,9 @@ impl EtcdWrites {
             for (key, entry) in account.entries.iter().filter(|(key, _)| is_counted(key)) {
                 for one in &entry.rows {
                     let stored = measure.etcd_writes(key, entry, &one.row);
-                    own += stored;
-                    // Where most are refused, those of a minute tell little of the writes in it.
+                    // The minutes of a row do not say which of its requests were refused.
                     if stored * 2 >= accounts.requests(&one.row) {
+                        own += stored;
                         times.merge_from(&one.row.times(accounts.received_only));
                     }
                 }

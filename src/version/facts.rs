@@ -121,7 +121,10 @@ impl Facts {
         for (sign, source) in evidence.signs() {
             signs.entry(sign).or_default().push(source);
         }
-        let is_set = server.gates.iter().any(|(name, _)| name == Gate::WatchList.name());
+        let is_set = server
+            .gates
+            .iter()
+            .any(|(name, _)| [Gate::WatchList.name(), "AllAlpha", "AllBeta"].contains(&name));
         all.extend(signs.into_iter().filter_map(|(sign, sources)| of_sign(sign, sources, is_set)));
         let mut take = |by| by_witness.remove(&by).unwrap_or_default();
         let mut facts =
@@ -221,14 +224,25 @@ fn most_frequent(
     is_of: impl Fn(u32) -> bool,
 ) -> Option<(KubeVersion, usize)> {
     let mut minors: BTreeMap<u16, (BTreeSet<u64>, Option<KubeVersion>)> = BTreeMap::new();
-    let fitting = statements.iter().filter(|(_, of, version)| is_of(*of) && set.contains(*version));
-    for (instance, _, version) in fitting {
+    for (instance, _, version) in statements.iter().filter(|(_, of, _)| is_of(*of)) {
+        let Some(version) = nearest(set, *version) else { continue };
         let (instances, newest) = minors.entry(version.minor).or_default();
         instances.insert(*instance);
-        *newest = (*newest).max(Some(*version));
+        *newest = (*newest).max(Some(version));
     }
     let best = minors.into_iter().max_by_key(|(minor, (instances, _))| (instances.len(), *minor));
     best.and_then(|(_, (instances, newest))| Some((newest?, instances.len())))
+}
+
+/// The release of a set that has the same minor and is nearest: the server's patch level may differ from a node's.
+fn nearest(set: &Releases, stated: KubeVersion) -> Option<KubeVersion> {
+    if set.contains(stated) {
+        return Some(stated);
+    }
+    let minor = Releases::exactly(KubeVersion { patch: None, ..stated });
+    let newer = Releases::between(stated, KubeVersion::new(stated.minor, u16::MAX));
+    let first_newer = set.and(&minor).and(&newer).hull().map(|(first, _)| first);
+    first_newer.or_else(|| set.and(&minor).hull().map(|(_, last)| last))
 }
 
 fn counted(count: usize, noun: &str) -> String {

@@ -7,6 +7,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use crate::apiserver::{Asked, LimitVerdict, Releases, ServedFrom, Server, epochs, judge};
+use crate::classify::Shape;
 use crate::k8s::{KubeVersion, Verb};
 use crate::ledger::Clients;
 
@@ -55,12 +56,16 @@ pub fn totals(
         return Vec::new();
     }
     let mut asked: HashMap<Question, u64, FxBuildHasher> = HashMap::default();
-    clients.each_row(|shape, row| {
-        if row.events > 0 && matches!(shape.asked.verb, Verb::List | Verb::Get) {
-            let status = shape.answer.status().filter(|_| !received_only);
-            *asked.entry((Arc::clone(&shape.asked), status)).or_default() += row.requests(received_only);
+    let mut add = |shape: &Shape, status, requests| {
+        if requests > 0 && matches!(shape.asked.verb, Verb::List | Verb::Get) {
+            *asked.entry((Arc::clone(&shape.asked), status)).or_default() += requests;
         }
-    });
+    };
+    if received_only {
+        clients.each_received(|shape, requests| add(shape, None, requests));
+    } else {
+        clients.each_row(|shape, row| add(shape, shape.answer.status(), row.requests(false)));
+    }
     let mut totals: Vec<VersionTotals> = Vec::new();
     for (first, last) in ranges {
         let server = Server { version: last, ..server.clone() };
