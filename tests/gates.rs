@@ -140,3 +140,12 @@ fn a_filter_that_matches_nothing_can_fail() {
     }
     assert_eq!(run(&dir, &["--require-requests=0"]).0, Some(2));
 }
+
+#[test]
+fn a_filter_matches_in_a_log_of_request_received_events() {
+    let received = log().replace("ResponseComplete", "RequestReceived");
+    let dir = Dir::with(&[("a.log", received.as_bytes())]);
+    assert_eq!(run(&dir, &["--require-requests", "--user", "poller"]), (Some(0), String::new()));
+    let (code, err) = run(&dir, &["--require-requests", "--user", "poller,polller"]);
+    assert_eq!((code, err.as_str()), (Some(2), "error: --user 'polller': no request matches this\n"));
+}

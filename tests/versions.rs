@@ -189,3 +189,18 @@ fn etcds_log_states_etcds_version() {
     let note = given["server"]["notes"][0].as_str().expect("a note");
     assert_eq!(note, "--etcd-version 3.6.5 contradicts etcd's log: a start line states 3.5.1");
 }
+
+#[test]
+fn totals_by_version_count_request_received_events() {
+    let log = cluster("1.30.14").replace("ResponseComplete", "RequestReceived");
+    let dir = Dir::with(&[("audit.log", log.as_bytes())]);
+    let report = dir.report(&["audit.log"]);
+    let lists: Vec<u64> = report["totals"]["byVersion"]
+        .as_array()
+        .expect("ranges")
+        .iter()
+        .map(|range| range["etcdLists"].as_u64().expect("a count"))
+        .collect();
+    assert_eq!(lists.first(), Some(&20));
+    assert!(lists.contains(&0), "{lists:?}");
+}

@@ -365,5 +365,8 @@ mod tests {
         assert_eq!(pods(&one_by_one[..7]), 0, "a few drains");
         let together: Vec<(i64, i64)> = (0..40).map(|pod| (pod, 100 + pod)).collect();
         assert_eq!(pods(&together), 0, "a rollout");
+        let one_a_day: Vec<(i64, i64)> =
+            (0..20).map(|day| (day * 86_400 * SECOND, (day + 1) * 86_400 * SECOND)).collect();
+        assert_eq!(pods(&one_a_day), 0, "nodes that come and go");
     }
 }
