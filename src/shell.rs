@@ -1,5 +1,7 @@
 //! Words of a POSIX shell, for commands that a person copies.
 
+use std::fmt::Write as _;
+
 /// A text as one word of a shell. It stays on its line, also where a client chose it.
 #[must_use]
 pub fn quoted(text: &str) -> String {
@@ -11,13 +13,18 @@ pub fn quoted(text: &str) -> String {
     }
     if text.contains(char::is_control) {
         // Octal bytes, and no quote inside: a shell that does not know this form still reads one word.
-        let escaped = |c: char| match c {
-            '\'' | '\\' | '\0'..='\x1f' | '\x7f'..='\u{9f}' => {
-                c.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("\\{byte:03o}")).collect()
+        let mut word = String::from("$'");
+        for c in text.chars() {
+            if matches!(c, '\'' | '\\') || c.is_control() {
+                for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                    write!(word, "\\{byte:03o}").expect("a String takes all");
+                }
+            } else {
+                word.push(c);
             }
-            _ => c.to_string(),
-        };
-        return format!("$'{}'", text.chars().map(escaped).collect::<String>());
+        }
+        word.push('\'');
+        return word;
     }
     format!("'{}'", text.replace('\'', r"'\''"))
 }
