@@ -289,7 +289,7 @@ pub(super) enum ProductsCommand {
         #[arg(long, value_name = "DIR", help_heading = "Rules")]
         rules: Vec<PathBuf>,
     },
-    /// Print all that is known of a product: how it is recognized, and its own settings.
+    /// Show how a product is recognized, and its own settings.
     Explain {
         /// The product's name, such as velero.
         #[arg(value_name = "PRODUCT")]

@@ -43,7 +43,7 @@ pub struct Scenario {
 pub struct Expected {
     /// The end of its identity; empty for the log itself.
     pub client: &'static str,
-    /// Rules of which at least one finds it.
+    /// At least one of these rules finds it.
     pub rules: &'static [&'static str],
     /// Whether one of the findings is an error.
     pub error: bool,

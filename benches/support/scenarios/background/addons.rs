@@ -65,7 +65,7 @@ pub fn addon(world: &mut World, account: (&str, &str), agent: &str, start: Start
     addon_with_life(world, account, agent, start, kinds).0
 }
 
-/// The same, of which the end is known.
+/// A pod as [`addon`] starts it, and the life of that pod.
 pub fn addon_with_life(
     world: &mut World,
     account: (&str, &str),

@@ -78,7 +78,7 @@ fn upgrade(world: &mut World, index: usize, admin: &Who) {
     });
 }
 
-/// Evictions, some of which a PodDisruptionBudget holds up. Who drains looks at each pod until it is gone.
+/// Evictions. A PodDisruptionBudget refuses some of them for a while. kubectl drain reads each pod until it is gone.
 fn drain(world: &mut World, index: usize, admin: &Who, pause: i64) {
     let name = world.cluster.nodes[index].name.clone();
     world.send(admin, get(NODES).name(&*name));
