@@ -554,3 +554,29 @@ fn a_line_in_parts_is_whole_wherever_the_stream_is_cut() {
         assert_eq!(report["input"]["skipped"]["truncated"], Value::Null);
     }
 }
+
+/// An event compressed by `zstd --long=28`.
+fn long_window() -> Vec<u8> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).expect("memory");
+    encoder.window_log(28).expect("a window that zstd knows");
+    encoder.include_contentsize(false).expect("a frame without its size");
+    encoder.write_all(events(0..1).as_bytes()).expect("writes to memory");
+    encoder.finish().expect("writes to memory")
+}
+
+#[test]
+fn a_long_window_names_the_command_that_reads_it_with_and_without_other_events() {
+    let dir = Dir::with(&[("a b.zst", &long_window()), ("a.log", events(1..3).as_bytes())]);
+    let help = "run: zstd -d --long=31 -c 'a b.zst' | kubetoll scan -";
+    let (code, _, message) = dir.run_with(&["scan", "a b.zst", "--no-progress"], b"");
+    assert_eq!(code, Some(2), "{message}");
+    assert!(message.contains(help), "{message}");
+    let (_, _, message) = dir.run_with(&["scan", "a b.zst", "a.log", "--no-progress"], b"");
+    assert!(message.contains(help), "{message}");
+    let (code, _, message) = dir.run_with(&["scan", "-", "--no-progress"], &long_window());
+    assert_eq!(code, Some(2), "{message}");
+    assert!(message.contains("run: zstd -d --long=31 | kubetoll scan -"), "{message}");
+    let (code, page, message) = dir.run_with(&["scan", ".", "--no-progress"], b"");
+    assert_eq!(code, Some(0), "{message}");
+    assert!(page.contains("zstd -d --long=31 -c"), "{page}");
+}

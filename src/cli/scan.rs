@@ -15,15 +15,18 @@ use super::{FAILED, etcd_log, gates, inventory, judging, paths, server};
 use crate::apiserver::{Server, judge_alike};
 use crate::classify::filter::{Filter, Names, StatusSet, instant};
 use crate::decode::Foreign;
-use crate::input::{Source, Sources, can_be_read_again};
+use crate::input::{Damage, Source, Sources, can_be_read_again};
 use crate::k8s::KubeVersion;
 use crate::ledger::{Dedup, Ledger, ServerTimeline};
 use crate::pipeline::{self, Settings};
 use crate::render;
+use crate::render::input::long_window;
 use crate::report::{self, Context, Report, Shown};
 use crate::rules::policy::FILE_NAME;
 use crate::version::Inferred;
 
+/// How many files that are compressed with a long window are named where no event was read.
+const NAMED_LONG_WINDOWS: usize = 3;
 /// What a thread of the pool has for its stack, in bytes: as much as the main thread has.
 const STACK: usize = 8 << 20;
 
@@ -291,7 +294,7 @@ impl Run<'_> {
                 counts.events == 0 && !of_server.iter().any(|kind| counts.foreign.contains_key(kind))
             })
         };
-        paths::silent(&self.args.paths, &self.sources, holds_none)
+        let mut messages: Vec<String> = paths::silent(&self.args.paths, &self.sources, holds_none)
             .map(|given| {
                 format!(
                     "{}: holds no audit event{}; kubetoll reads what kube-apiserver writes with --audit-log-path, as \
@@ -300,7 +303,15 @@ impl Run<'_> {
                     if self.args.paths.len() == 1 { skipped(ledger) } else { String::new() }
                 )
             })
-            .collect()
+            .collect();
+        if !messages.is_empty() {
+            let damaged = ledger.input.damaged.iter();
+            let long =
+                damaged.filter(|(_, (damage, _))| *damage == Damage::LongWindow).take(NAMED_LONG_WINDOWS);
+            let file = |source: u32| self.sources.list.get(usize::try_from(source).ok()?);
+            messages.extend(long.filter_map(|(source, _)| Some(long_window(&file(*source)?.name()))));
+        }
+        messages
     }
 }
 

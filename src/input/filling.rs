@@ -2,9 +2,8 @@
 
 use std::io::{ErrorKind, Read};
 
-/// The most that is read at once, in bytes, whatever there is room for: where a compressed stream turns out to be damaged,
-/// what was read at once is lost, and how much that is must not depend on what a block held before. That much is made
-/// ready at first, as of thousands of files most may be small.
+/// The most that is read at once, in bytes. That much memory is made ready at first: of thousands of files most may be
+/// small.
 const AT_ONCE: usize = 128 << 10;
 
 /// The bytes of a block while it is filled: a part of its memory, which is longer.

@@ -10,6 +10,7 @@ pub mod framing;
 mod identical;
 pub mod json;
 mod open;
+mod unpack;
 
 pub use block::{Block, Damage, Place, TooLong};
 pub use cut::Cutter;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flate2::bufread::MultiGzDecoder;
+use super::unpack::{Gzip, Unpacked, Zstd};
 
 /// What is read from the disk at once, in bytes.
 const READ_SIZE: usize = 256 << 10;
@@ -96,44 +96,15 @@ fn decompressed(mut raw: impl Read + Send + 'static) -> io::Result<Stream> {
     let zstd = magic == [0x28, 0xb5, 0x2f, 0xfd]
         || (magic.len() == 4 && (0x50..=0x5f).contains(&magic[0]) && magic[1..] == [0x2a, 0x4d, 0x18]);
     let whole = Cursor::new(magic).chain(raw);
-    let packed = |whole| BufReader::with_capacity(READ_SIZE, Steady { inner: whole, error: None });
+    let packed = |whole| BufReader::with_capacity(READ_SIZE, whole);
     let bytes: Box<dyn Read + Send> = if gzip {
-        Box::new(MultiGzDecoder::new(packed(whole)))
+        Box::new(Unpacked::new(packed(whole), Gzip::new()))
     } else if zstd {
-        Box::new(zstd::stream::read::Decoder::with_buffer(packed(whole))?)
+        Box::new(Unpacked::new(packed(whole), Zstd::new()?))
     } else {
         Box::new(whole)
     };
     Ok(Stream { bytes, is_compressed: gzip || zstd })
-}
-
-/// Gives as much as is asked for, up to the end. Pipes give what there is: how much of a damaged stream can be
-/// decompressed must not hang on that.
-struct Steady<R> {
-    inner: R,
-    /// What it failed with, once what was read before is given.
-    error: Option<io::Error>,
-}
-
-impl<R: Read> Read for Steady<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut filled = 0;
-        while filled < buffer.len() && self.error.is_none() {
-            match self.inner.read(&mut buffer[filled..]) {
-                Ok(0) => break,
-                Ok(read) => filled += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => self.error = Some(error),
-            }
-        }
-        match self.error.take() {
-            Some(error) if filled == 0 => Err(error),
-            error => {
-                self.error = error;
-                Ok(filled)
-            }
-        }
-    }
 }
 
 struct Counted<R> {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::Serializer;
-use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
+use serde_json::ser::{CharEscape, CompactFormatter, Formatter, PrettyFormatter};
 
 use crate::k8s::secrets;
 
@@ -116,14 +116,56 @@ fn push_without_marks(out: &mut String, text: &str, sign: &str) {
     out.push_str(rest);
 }
 
+/// The parts of a formatter that write strings, through its field of the type [`SafeString`].
+macro_rules! safe_strings {
+    ($field:ident) => {
+        fn begin_string<W: ?Sized + std::io::Write>(&mut self, _: &mut W) -> std::io::Result<()> {
+            self.$field.begin();
+            Ok(())
+        }
+
+        fn write_string_fragment<W: ?Sized + std::io::Write>(
+            &mut self,
+            _: &mut W,
+            text: &str,
+        ) -> std::io::Result<()> {
+            self.$field.push(text);
+            Ok(())
+        }
+
+        fn write_char_escape<W: ?Sized + std::io::Write>(
+            &mut self,
+            _: &mut W,
+            escape: serde_json::ser::CharEscape,
+        ) -> std::io::Result<()> {
+            self.$field.push_escape(&escape);
+            Ok(())
+        }
+
+        fn end_string<W: ?Sized + std::io::Write>(&mut self, out: &mut W) -> std::io::Result<()> {
+            self.$field.end(out)
+        }
+    };
+}
+pub(super) use safe_strings;
+
 /// A form of JSON in which strings hold no unsafe character, no secret and no command. Such escapes change no value.
-pub(super) struct Safe<F>(pub(super) F);
+pub(super) struct Safe<F> {
+    form: F,
+    string: SafeString,
+}
+
+impl<F> Safe<F> {
+    pub(super) fn new(form: F) -> Self {
+        Self { form, string: SafeString::default() }
+    }
+}
 
 /// Hands a part of JSON over to the form.
 macro_rules! as_before {
     ($($name:ident($($argument:ident: $type:ty)?))*) => {$(
         fn $name<W: ?Sized + Write>(&mut self, out: &mut W $(, $argument: $type)?) -> io::Result<()> {
-            self.0.$name(out $(, $argument)?)
+            self.form.$name(out $(, $argument)?)
         }
     )*};
 }
@@ -141,30 +183,70 @@ impl<F: Formatter> Formatter for Safe<F> {
         begin_object_value()
         end_object_value()
     }
+    safe_strings!(string);
+}
 
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, text: &str) -> io::Result<()> {
-        write_fragment(out, text)
+/// A JSON string while it is written. Its text is held whole: a secret may hold a character that JSON escapes.
+#[derive(Default)]
+pub(super) struct SafeString {
+    text: String,
+    has_escapes: bool,
+}
+
+impl SafeString {
+    pub(super) fn begin(&mut self) {
+        self.text.clear();
+        self.has_escapes = false;
+    }
+
+    pub(super) fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    pub(super) fn push_escape(&mut self, escape: &CharEscape) {
+        self.has_escapes = true;
+        self.text.push(match escape {
+            CharEscape::Quote => '"',
+            CharEscape::ReverseSolidus => '\\',
+            CharEscape::Solidus => '/',
+            CharEscape::Backspace => '\u{8}',
+            CharEscape::FormFeed => '\u{c}',
+            CharEscape::LineFeed => '\n',
+            CharEscape::CarriageReturn => '\r',
+            CharEscape::Tab => '\t',
+            CharEscape::AsciiControl(byte) => char::from(*byte),
+        });
+    }
+
+    pub(super) fn end<W: ?Sized + Write>(&self, out: &mut W) -> io::Result<()> {
+        out.write_all(b"\"")?;
+        // Nearly all texts are names of letters and hyphens.
+        let is_plain = !self.has_escapes
+            && self.text.bytes().fold(true, |all, byte| {
+                all & !matches!(byte, 0x7f..|b'@'| b'J' | b'?' | b'&' | b';' | b'%' | b':' | b'#')
+            });
+        if is_plain {
+            out.write_all(self.text.as_bytes())?;
+        } else {
+            write_masked(out, &self.text, self.has_escapes)?;
+        }
+        out.write_all(b"\"")
     }
 }
 
-/// Writes a part of a JSON string that needs no escape by JSON's own rules.
-pub(super) fn write_fragment<W: ?Sized + Write>(out: &mut W, text: &str) -> io::Result<()> {
-    // Nearly all texts are names of letters and hyphens.
-    let is_plain = text.bytes().fold(true, |all, byte| {
-        all & !matches!(byte, 0x7f..|b'@'| b'J' | b'?' | b'&' | b';' | b'%' | b':' | b'#')
-    });
-    if is_plain {
-        return out.write_all(text.as_bytes());
+/// Writes a text as the inside of a JSON string, with secrets masked.
+fn write_masked<W: ?Sized + Write>(out: &mut W, text: &str, has_escapes: bool) -> io::Result<()> {
+    let mut text = secrets::masked(text);
+    if has_escapes {
+        let quoted = serde_json::to_string(&*text)?;
+        text = Cow::Owned(quoted[1..quoted.len() - 1].to_owned());
     }
-    let masked = secrets::masked(text);
-    let mut unmarked = String::new();
-    let text = if masked.contains("##") {
-        push_without_marks(&mut unmarked, &masked, "\\u0023");
-        &*unmarked
-    } else {
-        &*masked
-    };
-    push_visible(out, text)
+    if text.contains("##") {
+        let mut unmarked = String::with_capacity(text.len() + 16);
+        push_without_marks(&mut unmarked, &text, "\\u0023");
+        text = Cow::Owned(unmarked);
+    }
+    push_visible(out, &text)
 }
 
 /// Writes a text with unsafe characters as JSON's escapes.
@@ -196,7 +278,7 @@ pub fn safe_json(json: &str) -> String {
 
 /// A value as JSON on one line.
 pub(crate) fn json(out: impl Write, value: &impl Serialize) -> serde_json::Result<()> {
-    value.serialize(&mut Serializer::with_formatter(out, Safe(CompactFormatter)))
+    value.serialize(&mut Serializer::with_formatter(out, Safe::new(CompactFormatter)))
 }
 
 /// A value as JSON, indented.
@@ -205,13 +287,16 @@ pub(crate) fn json(out: impl Write, value: &impl Serialize) -> serde_json::Resul
 /// Never: what is written has names for keys.
 pub(super) fn pretty_json(value: &impl Serialize) -> String {
     let mut out = Vec::new();
-    let written = value.serialize(&mut Serializer::with_formatter(&mut out, Safe(PrettyFormatter::new())));
+    let written =
+        value.serialize(&mut Serializer::with_formatter(&mut out, Safe::new(PrettyFormatter::new())));
     written.expect("keys are strings, and memory takes all bytes");
     String::from_utf8(out).expect("JSON is UTF-8")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -270,6 +355,33 @@ mod tests {
 
     fn read(written: &[u8]) -> String {
         serde_json::from_slice(written).expect("JSON")
+    }
+
+    #[test]
+    fn a_secret_with_characters_that_json_escapes_is_masked_whole() {
+        for secret in [
+            "hun\"ter2",
+            "hun\\ter2",
+            "hunter2\u{7}hunter2",
+            "\"hunter2",
+            "\u{9b}hunter2\u{202e}hunter2",
+            "ä\\\"hunter2",
+        ] {
+            let target = format!("/api/v1/pods?limit=5&token={secret}");
+            let mut written = Vec::new();
+            json(&mut written, &target).expect("JSON");
+            assert_eq!(read(&written), "/api/v1/pods?limit=5&token=…", "{secret:?}");
+            assert_eq!(
+                read(pretty_json(&[&*target]).trim_matches(['[', ']', '\n', ' ']).as_bytes()),
+                read(&written)
+            );
+            let mut written = Vec::new();
+            json(&mut written, &BTreeMap::from([(&*target, 1)])).expect("JSON");
+            assert!(!String::from_utf8_lossy(&written).contains("ter2"), "{secret:?} as a key");
+        }
+        let mut written = Vec::new();
+        json(&mut written, &"a\"b\\c\n\t\u{1}\u{9b}##[x]").expect("JSON");
+        assert_eq!(String::from_utf8_lossy(&written), r#""a\"b\\c\n\t\u0001\u009b\u0023\u0023[x]""#);
     }
 
     proptest! {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::plain::{bytes, count, counted, escaped};
 use crate::input::Damage;
 use crate::report::v1::Input;
+use crate::shell::quoted;
 
 /// Writes lines of a name and a text.
 type Line<'l> = &'l mut dyn FnMut(&str, &str);
@@ -98,9 +99,7 @@ fn lost(input: &Input, line: Line<'_>) {
     for damaged in input.damaged.iter().take(NAMED_DAMAGE) {
         let place = format!("{}:{}", escaped(&damaged.file), damaged.line);
         if damaged.damage == Damage::LongWindow.as_str() {
-            let file = escaped(&damaged.file);
-            let how = format!("zstd -d --long=31 -c {file} | kubetoll scan -");
-            line("", &format!("{file}: compressed with zstd --long, and not read; run: {how}"));
+            line("", &escaped(&long_window(&damaged.file)));
             continue;
         }
         line("", &format!("{place}: {}; read up to here", damaged.damage.replace('-', " ")));
@@ -132,6 +131,15 @@ fn lost(input: &Input, line: Line<'_>) {
             ),
         );
     }
+}
+
+/// Says how a file is read that is compressed with a long window.
+#[must_use]
+pub fn long_window(file: &str) -> String {
+    let input = if file == "<stdin>" { String::new() } else { format!(" -c {}", quoted(file)) };
+    format!(
+        "{file}: compressed with zstd --long, and not read; run: zstd -d --long=31{input} | kubetoll scan -"
+    )
 }
 
 fn by_name(counts: &BTreeMap<String, u64>) -> String {

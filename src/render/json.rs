@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 
-use super::escape::write_fragment;
+use super::escape::{SafeString, safe_strings};
 use crate::report::Report;
 use crate::report::v1::{Case, Client, Finding};
 
@@ -166,12 +166,14 @@ struct Lines {
     depth: usize,
     indented: PrettyFormatter<'static>,
     plain: CompactFormatter,
+    string: SafeString,
 }
 
 impl Lines {
     /// For what stands so deep in objects and arrays.
     fn at(depth: usize) -> Self {
-        let mut form = Self { depth: 0, indented: PrettyFormatter::new(), plain: CompactFormatter };
+        let (indented, plain, string) = (PrettyFormatter::new(), CompactFormatter, SafeString::default());
+        let mut form = Self { depth: 0, indented, plain, string };
         for _ in 0..depth {
             form.begin_array(&mut io::sink()).expect("a sink takes everything");
         }
@@ -209,9 +211,7 @@ impl Formatter for Lines {
         end_object_value() 0 0
     }
 
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, text: &str) -> io::Result<()> {
-        write_fragment(out, text)
-    }
+    safe_strings!(string);
 }
 
 #[cfg(test)]

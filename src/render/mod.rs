@@ -10,7 +10,7 @@ mod facts;
 pub(crate) mod file;
 mod findings;
 pub mod github;
-mod input;
+pub mod input;
 pub mod json;
 pub mod junit;
 pub mod markdown;
