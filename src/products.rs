@@ -8,7 +8,6 @@ use std::sync::{LazyLock, OnceLock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::Account;
 use crate::files::read_up_to;
 use crate::files::yaml::LONGEST;
 
@@ -199,14 +198,13 @@ pub fn find(name: &str) -> Option<&'static Product> {
     all().iter().find(|product| product.name == name)
 }
 
-/// The product that a client is, as its user agents of that name or its ServiceAccount tell.
+/// The product that a client is, as its user agent or its ServiceAccount (namespace and name) shows.
 #[must_use]
-pub fn of(account: &Account, product: &str) -> Option<(&'static Product, By)> {
-    let agent = account.agents.get(product).map(|(agent, _)| agent.as_str());
-    if let Some(known) = agent.and_then(|agent| all().iter().find(|known| known.sends(agent))) {
+pub fn of(user_agent: &str, service_account: Option<(&str, &str)>) -> Option<(&'static Product, By)> {
+    if let Some(known) = all().iter().find(|known| known.sends(user_agent)) {
         return Some((known, By::UserAgent));
     }
-    let (namespace, name) = account.service_account()?;
+    let (namespace, name) = service_account?;
     let name = format!("{namespace}/{name}");
     let is_own = |known: &&Product| known.service_accounts.iter().any(|pattern| matches(pattern, &name));
     all().iter().find(is_own).map(|known| (known, By::ServiceAccount))

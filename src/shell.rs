@@ -29,6 +29,19 @@ pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
+/// An option of a command with its value, which may begin with a hyphen.
+#[must_use]
+pub fn option(name: &str, value: &str) -> String {
+    let separator = if value.starts_with('-') { '=' } else { ' ' };
+    format!("--{name}{separator}{}", quoted(value))
+}
+
+/// The name of a file that a command reads: no name is taken for an option.
+#[must_use]
+pub fn operand(file: &str) -> String {
+    if file.starts_with('-') && file != "-" { quoted(&format!("./{file}")) } else { quoted(file) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,6 +52,9 @@ mod tests {
         assert_eq!(quoted("/api/v1/pods?limit=5&a=b"), "'/api/v1/pods?limit=5&a=b'");
         assert_eq!(quoted("a'; rm -rf / #"), r"'a'\''; rm -rf / #'");
         assert_eq!(quoted(""), "''");
+        assert_eq!(option("user", "a b"), "--user 'a b'");
+        assert_eq!(option("user", "--all"), "--user=--all");
+        assert_eq!((operand("-a.log").as_str(), operand("-").as_str()), ("./-a.log", "-"));
         assert_eq!(quoted("a\n'\\\u{7}b"), r"$'a\012\047\134\007b'");
         assert_eq!(quoted("a\u{9b}b"), r"$'a\302\233b'");
     }

@@ -18,7 +18,7 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
-pub use account::Account;
+pub use account::{Account, Agent, Job};
 pub use entry::{Entry, ProductRow};
 pub use fit::{Fit, compare};
 pub use key::ShapeKey;
@@ -30,10 +30,10 @@ use crate::apiserver::judge::served_against_model;
 use crate::apiserver::{Asked, Certainty, Releases, Server, Verdict, certainty_within, judge};
 use crate::classify::{Shape, stable_hash};
 use crate::cost::{Cost, Inventory, Minutes, Prices, Work, reads_on};
-use crate::k8s::{Library, Scope};
+use crate::k8s::Scope;
 use crate::ledger::lives::ask_of;
 use crate::ledger::{Client, ClientKey, Clients, Merge, NamespaceWeights, Product, ProductRows, Row};
-use crate::patterns::{AllFollowed, Listed, OfClient, Patterns};
+use crate::patterns::{AllFollowed, Listed, OfClient, Patterns, Running};
 use crate::version::Doubt;
 
 /// The name of everything beyond the number of products that are told apart.
@@ -165,7 +165,10 @@ impl Accounts {
         let opened = all.into_par_iter().map(|(key, client, mut shown)| {
             let hash = key.as_ref().map(stable_hash);
             let lists = |product, ask| hash.map(|client| patterns.lists_of((client, product, ask)).collect());
-            accounts.account(key, client, &mut shown, &lists, &measures)
+            let running = |product| hash.map_or(Running::On, |client| patterns.running(client, product));
+            let kubelets = hash.map_or(&[][..], |client| patterns.nodes(client)).to_vec();
+            let opened = accounts.account(key, client, &mut shown, &lists, &running, &measures);
+            Account { kubelets, ..opened }
         });
         let mut opened: Vec<Account> = opened.collect();
         impersonation::match_events(&mut opened);
@@ -216,11 +219,13 @@ impl Accounts {
         client: Client,
         shown: &mut OfClient,
         lists_of: &dyn Fn(u64, u32) -> Option<Vec<Listed>>,
+        running: &dyn Fn(u64) -> Running,
         measures: &Measures<'_>,
     ) -> Account {
         let mut account = Account {
             key,
             nodes: client.nodes,
+            kubelets: Vec::new(),
             pods: client.pods,
             workloads: client.workloads,
             namespaces: client.namespaces,
@@ -231,8 +236,7 @@ impl Accounts {
         let mut products: Vec<(Box<str>, Product)> = products;
         products.extend(other_products.map(|product| (OTHER_PRODUCTS.into(), product)));
         for (name, product) in products {
-            let library = Library::of(&name, &product.example);
-            account.agents.insert(String::from(name.clone()), (product.example.to_string(), library));
+            account.add_agent(&name, &product.example, running(stable_hash(&*name)));
             // What is asked alike and answered differently shows one pattern: it is told at the row with most requests.
             let ProductRows { rows, rest } = ProductRows::of(product, self.received_only);
             let rows = rows.into_iter().map(|(shape, row)| (Some(shape), row));

@@ -4,12 +4,15 @@ use super::asker::Asker;
 use super::fingerprint::Keys;
 use super::question::Question;
 use super::shape::Answer;
-use crate::apiserver::Asked;
+use crate::apiserver::{Asked, Target};
 use crate::decode::klog::Apf;
 use crate::input::Place;
 use crate::k8s::event::{Annotations, ObjectRef};
 use crate::k8s::timestamp::RecentMinute;
-use crate::k8s::{Event, Mark, Marks, Stage, go_duration, go_url};
+use crate::k8s::{Event, Kind, Mark, Marks, Stage, Verb, go_duration, go_url};
+
+/// The product of a kubelet's user agent.
+const KUBELET: &str = "kubelet";
 
 /// The server's own measurement of a slow request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +85,25 @@ impl<'e> Request<'e> {
     #[must_use]
     pub fn asked(&self) -> Asked<&'e str> {
         self.question.asked.as_borrowed()
+    }
+
+    /// A hash of what the request is for: its path and field selector. All kubelets are one client, so the Events that
+    /// they write count by the kubelet.
+    #[must_use]
+    pub fn target_hash(&self) -> u64 {
+        if !self.writes_event() {
+            return self.question.target_hash;
+        }
+        match self.asker.kind() {
+            Kind::Node => self.asker.node_hash,
+            Kind::UserAgent if self.asker.product().name == KUBELET => self.asker.instance_hash,
+            _ => self.question.target_hash,
+        }
+    }
+
+    fn writes_event(&self) -> bool {
+        matches!(self.question.asked.verb, Verb::Create | Verb::Update | Verb::Patch)
+            && matches!(self.asked().target, Target::Resource { resource: "events", .. })
     }
 
     /// What its asker is known by in this run; never 0.

@@ -8,25 +8,36 @@ fn is_generated(text: &str) -> bool {
 }
 
 /// The name of the workload that a pod belongs to, as far as the pod's name tells: without the two generated
-/// endings that a Deployment makes, the one of a `DaemonSet` or a Job, or the number of a `StatefulSet`.
+/// endings that a Deployment or a `CronJob` makes, the one of a `DaemonSet` or a Job, or the number of a `StatefulSet`.
 ///
 /// Source: k8s.io/apiserver `pkg/storage/names/generate.go` (five generated characters), kubernetes
 /// `pkg/controller/controller_utils.go:ComputeHash` (up to ten), `pkg/controller/statefulset/stateful_set_utils.go`.
 #[must_use]
 pub fn workload(pod: &str) -> &str {
     let Some((rest, last)) = pod.rsplit_once('-') else { return pod };
-    if !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()) && last.len() <= 4 {
+    if is_ordinal(last) {
         return rest;
     }
-    if last.len() != 5 || !is_generated(last) {
+    if !is_random(last) {
         return pod;
     }
     match rest.rsplit_once('-') {
-        // A CronJob's Jobs are named by the minute.
-        Some(_) if is_of_cron_job(rest) => rest,
+        Some((owner, time)) if is_scheduled_time(time) => owner,
         Some((owner, hash)) if (6..=10).contains(&hash.len()) && is_generated(hash) => owner,
+        // A Job with a generated name. A digit excludes words such as httpd.
+        Some((owner, name)) if is_random(name) && name.bytes().any(|byte| byte.is_ascii_digit()) => owner,
         _ => rest,
     }
+}
+
+/// The number of a pod of a `StatefulSet`.
+fn is_ordinal(text: &str) -> bool {
+    (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The ending that the server adds to `generateName`.
+fn is_random(text: &str) -> bool {
+    text.len() == 5 && is_generated(text)
 }
 
 /// The name of the `ReplicaSet` that made a pod, if the pod's name looks like one of a `ReplicaSet` of a Deployment.
@@ -40,13 +51,30 @@ pub fn replica_set(pod: &str) -> Option<&str> {
     (last.len() == 5 && is_generated(last) && is_hash && !is_minute).then_some(set)
 }
 
-/// Whether a workload is a Job of a `CronJob`, as far as its name tells: it ends with the scheduled time.
+/// The time at which a `CronJob` scheduled a Job: in the name of the Job, in minutes.
 ///
 /// Source: kubernetes `pkg/controller/cronjob/utils.go:getTimeHashInMinutes`; before 1.21 the time was in seconds.
+fn is_scheduled_time(text: &str) -> bool {
+    matches!(text.len(), 8 | 10) && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a `CronJob` made a pod, as far as its name tells: it ends with the scheduled time and a generated ending.
 #[must_use]
-pub fn is_of_cron_job(workload: &str) -> bool {
-    let time = workload.rsplit_once('-').map_or("", |(_, time)| time);
-    matches!(time.len(), 8 | 10) && time.bytes().all(|byte| byte.is_ascii_digit())
+pub fn is_of_cron_job(pod: &str) -> bool {
+    let Some((job, last)) = pod.rsplit_once('-') else { return false };
+    is_random(last) && job.rsplit_once('-').is_some_and(|(_, time)| is_scheduled_time(time))
+}
+
+/// Whether a pod's name shows that its controller replaces it: one of a Deployment or of a `StatefulSet`.
+#[must_use]
+pub fn runs_on(pod: &str) -> bool {
+    replica_set(pod).is_some() || pod.rsplit_once('-').is_some_and(|(_, last)| is_ordinal(last))
+}
+
+/// Whether a pod's name is one that a Job makes. Those of a `DaemonSet` look alike.
+#[must_use]
+pub fn may_be_of_job(pod: &str) -> bool {
+    !runs_on(pod) && pod.rsplit_once('-').is_some_and(|(_, last)| is_random(last))
 }
 
 #[cfg(test)]
@@ -76,8 +104,11 @@ mod tests {
             ("node-agent-zk7wp", "node-agent"),
             ("db-0", "db"),
             ("db-12", "db"),
-            ("nightly-28412345-b8xqz", "nightly-28412345"),
-            ("nightly-28445678-b8xqz", "nightly-28445678"),
+            ("nightly-28412345-b8xqz", "nightly"),
+            ("nightly-28445678-b8xqz", "nightly"),
+            ("nightly-1704740700-b8xqz", "nightly"),
+            ("backup-x7k2p-b8xqz", "backup"),
+            ("my-httpd-b8xqz", "my-httpd"),
             ("single", "single"),
             ("coredns-abcde", "coredns-abcde"),
             ("kube-proxy-node-17-x", "kube-proxy-node-17-x"),
@@ -89,16 +120,20 @@ mod tests {
     }
 
     #[test]
-    fn cron_jobs_are_known_by_the_scheduled_time() {
-        for (workload, expected) in [
-            ("nightly-28412345", true),
-            ("nightly-1704740700", true),
-            ("nightly", false),
-            ("nightly-2841234", false),
-            ("nightly-2841234x", false),
-            ("", false),
+    fn names_show_which_pods_end() {
+        for (pod, is_cron, runs_on, may_be_job) in [
+            ("nightly-28412345-b8xqz", true, false, true),
+            ("nightly-1704740700-b8xqz", true, false, true),
+            ("nightly-2841234-b8xqz", false, false, true),
+            ("nightly-28412345", false, false, false),
+            ("backup-x7k2p", false, false, true),
+            ("web-6d4cf56db6-x2x8q", false, true, false),
+            ("db-0", false, true, false),
+            ("single", false, false, false),
+            ("", false, false, false),
         ] {
-            assert_eq!(is_of_cron_job(workload), expected, "{workload}");
+            let found = (is_of_cron_job(pod), super::runs_on(pod), may_be_of_job(pod));
+            assert_eq!(found, (is_cron, runs_on, may_be_job), "{pod}");
         }
     }
 }

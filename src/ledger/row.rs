@@ -96,7 +96,7 @@ impl Row {
                 if !request.begins_again {
                     self.live.get_or_insert_default().start(request);
                 }
-                is_new_target = Some(self.targets.record(request.question.target_hash, 0));
+                is_new_target = Some(self.targets.record(request.target_hash(), 0));
             }
             Stage::ResponseComplete | Stage::Panic => is_new_target = Some(self.end(request)),
         }
@@ -161,7 +161,7 @@ impl Row {
         if request.deprecated.is_some() {
             self.rare_mut().deprecated.get_or_insert_default().requests += 1;
         }
-        self.targets.record(request.question.target_hash, 1)
+        self.targets.record(request.target_hash(), 1)
     }
 
     /// Ends counting.

@@ -122,6 +122,19 @@ impl Targets {
         (targets << sampled, requests << sampled)
     }
 
+    /// The requests for a target, by its hash; where not all targets are counted, an upper bound.
+    #[must_use]
+    pub fn requests_for(&self, hash: u64) -> u64 {
+        let hash = Self::key(hash);
+        if let Ok(at) = self.counted.binary_search_by_key(&hash, |(own, _)| *own) {
+            return u64::from(self.counted[at].1);
+        }
+        let cells = self.cells.as_ref();
+        u64::from(cells.map_or(0, |cells| {
+            places(hash).zip(cells.iter()).map(|(at, table)| table[at]).min().unwrap_or(0)
+        }))
+    }
+
     /// Whether [`Targets::distinct`] and [`Targets::busiest`] are estimates.
     #[must_use]
     pub fn is_estimate(&self) -> bool {
@@ -141,11 +154,14 @@ impl Targets {
 }
 
 fn fill(cells: &mut [Table; 2], hash: u32, requests: u32) {
-    // The highest bits choose the sample, and lower ones the cells.
-    for (table, bits) in cells.iter_mut().zip([hash, hash.wrapping_mul(0x9e37_79b1) >> 16]) {
-        let cell = &mut table[bits as usize % CELLS];
-        *cell = cell.saturating_add(requests);
+    for (table, at) in cells.iter_mut().zip(places(hash)) {
+        table[at] = table[at].saturating_add(requests);
     }
+}
+
+/// A target's cell in each table. The highest bits of its hash choose the sample, and lower ones the cells.
+fn places(hash: u32) -> impl Iterator<Item = usize> {
+    [hash, hash.wrapping_mul(0x9e37_79b1) >> 16].into_iter().map(|bits| bits as usize % CELLS)
 }
 
 /// What the fullest cell holds above what others put there, if that is more than chance does: of so many targets with
@@ -226,6 +242,9 @@ mod tests {
                 *naive.entry(*name).or_default() += 1;
             }
             let targets = of(&names);
+            for (name, requests) in &naive {
+                prop_assert_eq!(targets.requests_for(stable_hash(&name.to_string())), *requests);
+            }
             prop_assert_eq!(targets.distinct(), naive.len() as u64);
             prop_assert_eq!(Some(targets.busiest()), naive.values().copied().max());
             prop_assert!(!targets.is_estimate());

@@ -8,10 +8,12 @@ pub mod herd;
 pub mod informer;
 pub mod polling;
 pub mod restarts;
+pub mod running;
 #[cfg(test)]
 mod tests;
 pub mod watching;
 
+use compact_str::CompactString;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use rayon::prelude::*;
@@ -23,6 +25,7 @@ pub use informer::Informers;
 pub use polling::Polling;
 pub use restarts::Restarts;
 use restarts::{Process, Ran};
+pub use running::Running;
 pub use watching::Watching;
 
 use crate::ledger::lives::Lives;
@@ -94,6 +97,9 @@ pub struct Patterns {
     pub followed: AllFollowed,
     /// The LISTs, if they were asked for, those of a row together.
     lists: Vec<(RowName, Listed)>,
+    /// How long instances run, by client and product.
+    running: HashMap<(u64, u64), Running, FxBuildHasher>,
+    nodes: running::Nodes,
 }
 
 /// The patterns of one client, by product and question.
@@ -135,6 +141,7 @@ impl Patterns {
         let followed = AllFollowed { lists: of_lists, watches: of_watches, objects: of_objects };
         let mut under_way = wanted.map_or_else(Vec::new, |wanted| under_way(&mut lists, wanted));
         under_way.sort_unstable();
+        let (running, nodes) = running::of_clients([&lists, &watches, &objects]);
         let log_end = lists.iter().chain(&watches).flat_map(|life| &life.records).map(Record::end).max();
         let log_end = log_end.unwrap_or(0);
         let mut collections = Instances::joined(lists, watches, &kept.watches);
@@ -154,12 +161,24 @@ impl Patterns {
                 }
             }
         }
-        Self { clients, followed, lists: under_way }
+        Self { clients, followed, lists: under_way, running, nodes }
     }
 
     /// The patterns of a client.
     pub fn take(&mut self, client: u64) -> OfClient {
         self.clients.remove(&client).unwrap_or_default()
+    }
+
+    /// How long the instances of a product of a client run.
+    #[must_use]
+    pub fn running(&self, client: u64, product: u64) -> Running {
+        self.running.get(&(client, product)).copied().unwrap_or_default()
+    }
+
+    /// The nodes that a client's requests come from, if each has an identity of its own: those that are followed.
+    #[must_use]
+    pub fn nodes(&self, client: u64) -> &[CompactString] {
+        self.nodes.get(&client).map_or(&[], Vec::as_slice)
     }
 
     /// The LISTs of a row; none unless they were asked for.
@@ -267,8 +286,10 @@ impl Rows {
                 Entry::Vacant(free) => drop(free.insert(pattern)),
                 Entry::Occupied(mut own) => {
                     let instances = own.get().instances + pattern.instances;
+                    let polling = own.get().polling.instances + pattern.polling.instances;
                     own.get_mut().merge(*pattern);
                     own.get_mut().instances = instances;
+                    own.get_mut().polling.instances = polling;
                 }
             }
         }
@@ -313,13 +334,22 @@ fn of_one_instance(one: &mut Instances, log_end: i64, rows: &mut Rows) {
         rows.of(ask).instances += 1;
     }
     let mut process = Process::default();
+    let mut polled: Vec<u32> = Vec::new();
     for of_target in one.life.records.chunk_by(|a, b| a.target == b.target) {
-        of_one_target(one, of_target, log_end, rows, &mut process);
+        polled.extend(of_one_target(one, of_target, log_end, rows, &mut process));
     }
+    polling::tell_instance(polled, rows);
     one.ran = process.tell(&one.life.instance, rows);
 }
 
-fn of_one_target(one: &Instances, records: &[Record], log_end: i64, rows: &mut Rows, process: &mut Process) {
+/// Returns the shape in which the instance polls the target, if it does.
+fn of_one_target(
+    one: &Instances,
+    records: &[Record],
+    log_end: i64,
+    rows: &mut Rows,
+    process: &mut Process,
+) -> Option<u32> {
     let instance = &one.life.instance;
     let reads = chain::reads(records);
     let watches = watching::watches(records);
@@ -329,6 +359,6 @@ fn of_one_target(one: &Instances, records: &[Record], log_end: i64, rows: &mut R
     chain::tell(&reads, rows);
     watching::tell(instance, &watches, log_end, rows);
     informer::tell(instance, &reads, &watches, &fates, rows);
-    polling::tell(instance, &reads, &fates, rows);
     process.add(&reads, &fates, &watches, log_end);
+    polling::tell(instance, &reads, &fates, rows)
 }

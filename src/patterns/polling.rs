@@ -13,6 +13,8 @@ use crate::ledger::{Histogram, Merge};
 
 /// Fewer reads of one collection or object by one instance are no polling.
 const FEWEST: usize = 3;
+/// Of fewer reads the median interval may be chance.
+const FEWEST_FAST: usize = 5;
 /// Instances that are named.
 const NAMED: usize = 5;
 /// In per cent of the median. More tells no more: reads at one instant have a median of nothing.
@@ -38,6 +40,12 @@ pub struct Polling {
     pub reads: u64,
     /// Instances, each for each collection or object that it polls.
     pub pollers: u64,
+    /// Instances that poll, the most of one shape.
+    pub instances: u64,
+    /// The most collections or objects that one instance polls.
+    pub most_targets: u64,
+    /// The shortest median interval of a poller with some reads.
+    pub fastest: Option<u64>,
     /// All that no WATCH followed and that were served, polled or not.
     pub alone: u64,
     /// Intervals between successive reads of one poller.
@@ -67,6 +75,10 @@ impl Polling {
         self.reads += other.reads;
         self.pollers += other.pollers;
         self.alone += other.alone;
+        // An instance that polls in several shapes is one of each.
+        self.instances = self.instances.max(other.instances);
+        self.most_targets = self.most_targets.max(other.most_targets);
+        self.fastest = [self.fastest, other.fastest].into_iter().flatten().min();
         self.intervals.merge_from(&other.intervals);
         self.medians.merge_from(&other.medians);
         self.spreads.merge_from(&other.spreads);
@@ -82,8 +94,13 @@ impl Merge for Polling {
     }
 }
 
-/// Tells of an instance's reads of one target that no watch followed.
-pub(super) fn tell(instance: &Instance<CompactString>, reads: &[Read], fates: &[Fate], rows: &mut Rows) {
+/// Adds an instance's reads of one target that no watch followed. Returns the shape of those that poll.
+pub(super) fn tell(
+    instance: &Instance<CompactString>,
+    reads: &[Read],
+    fates: &[Fate],
+    rows: &mut Rows,
+) -> Option<u32> {
     let alone: Vec<&Read> = reads
         .iter()
         .zip(fates)
@@ -95,15 +112,19 @@ pub(super) fn tell(instance: &Instance<CompactString>, reads: &[Read], fates: &[
         rows.of(ask).polling.alone += reads;
     }
     if alone.len() < FEWEST {
-        return;
+        return None;
     }
     let mut intervals: Vec<u64> =
         alone.windows(2).map(|pair| u64::try_from(pair[1].at - pair[0].at).unwrap_or(0)).collect();
     intervals.sort_unstable();
     let quantile = |quarters: usize| intervals[(intervals.len() - 1) * quarters / 4];
     let (median, spread) = (quantile(2), quantile(3) - quantile(1));
-    let polling = &mut rows.of(usual_ask(&alone)).polling;
+    let usual = usual_ask(&alone);
+    let polling = &mut rows.of(usual).polling;
     polling.pollers += 1;
+    if alone.len() >= FEWEST_FAST {
+        polling.fastest = Some(polling.fastest.map_or(median, |fastest| fastest.min(median)));
+    }
     polling.medians.record(median);
     polling.spreads.record((spread.saturating_mul(100) / median.max(1)).min(WIDEST_SPREAD));
     for interval in &intervals {
@@ -112,6 +133,18 @@ pub(super) fn tell(instance: &Instance<CompactString>, reads: &[Read], fates: &[
     polling.name(alone.len() as u64, median, spread, instance);
     for (ask, reads) in asks() {
         rows.of(ask).polling.reads += reads;
+    }
+    Some(usual)
+}
+
+/// Counts an instance once for each shape that it polls in, however many targets that has. `polled` are the shapes of its
+/// targets.
+pub(super) fn tell_instance(mut polled: Vec<u32>, rows: &mut Rows) {
+    polled.sort_unstable();
+    for same in polled.chunk_by(|a, b| a == b) {
+        let polling = &mut rows.of(same[0]).polling;
+        polling.instances += 1;
+        polling.most_targets = polling.most_targets.max(same.len() as u64);
     }
 }
 

@@ -3,9 +3,10 @@
 //! The trap that every text here avoids: on servers before 1.31, dropping `resourceVersion=0` to get pages moves
 //! the load from the watch cache to etcd; from there to 1.33 it moves all pages but the first.
 
-use crate::accounts::Entry;
+use crate::accounts::{Entry, Job};
 use crate::apiserver::{Gate, Reason, Server};
 use crate::k8s::Verb;
+use crate::rules::either::for_either;
 
 const INFORMER: &str = "Keep the objects in an informer: one list, then a watch.";
 
@@ -22,19 +23,16 @@ const STALE_OR_LESS: &str = "Where a state of seconds ago will do, send resource
 pub enum Asker {
     /// It lists the pods of one node.
     NodeAgent,
-    /// It runs and ends, so that a watch is no use to it.
-    Job,
-    /// Any other.
-    Other,
+    /// It runs and ends, so that a watch is no use to it; how sure that is.
+    Client(Job),
 }
 
 impl Asker {
-    /// Who asks what an entry holds.
-    pub(super) fn of(entry: &Entry, is_job: bool) -> Self {
+    /// Who asks what an entry holds: of several products the one that least likely ends.
+    pub(super) fn of<'j>(entry: &Entry, jobs: impl Iterator<Item = &'j Job>) -> Self {
         match &entry.asked {
             Some(asked) if asked.lists_pods_of_a_node() => Self::NodeAgent,
-            _ if is_job => Self::Job,
-            _ => Self::Other,
+            _ => Self::Client(jobs.min().copied().unwrap_or_default()),
         }
     }
 }
@@ -43,13 +41,14 @@ impl Asker {
 /// the first step.
 #[must_use]
 pub fn advice(reason: Reason, verb: Verb, server: &Server, asker: Asker) -> Option<String> {
+    let for_a_job = || for_a_job(reason, verb, server).map(str::to_owned);
     match asker {
-        Asker::NodeAgent => for_a_node_agent(reason, server),
-        Asker::Job => for_a_job(reason, verb, server),
-        Asker::Other => None,
+        Asker::NodeAgent => {
+            for_a_node_agent(reason, server).map(str::to_owned).or_else(|| for_any(reason, verb, server))
+        }
+        Asker::Client(Job::Yes) => for_a_job().or_else(|| for_any(reason, verb, server)),
+        Asker::Client(job) => for_either(job, for_a_job(), for_any(reason, verb, server)),
     }
-    .map(str::to_owned)
-    .or_else(|| for_any(reason, verb, server))
 }
 
 /// What helps an agent that needs the pods of its node.
@@ -244,8 +243,8 @@ mod tests {
     fn pages_are_advised_only_where_none_is_read_from_etcd() {
         for minor in 19..=37 {
             let server = Server::with_defaults(KubeVersion::new(minor, 0));
-            let text =
-                advice(Reason::ListAnyIgnoresLimit, Verb::List, &server, Asker::Other).expect("advice");
+            let text = advice(Reason::ListAnyIgnoresLimit, Verb::List, &server, Asker::Client(Job::No))
+                .expect("advice");
             let from_etcd = [likely(&server, "limit=500"), likely(&server, &format!("limit=500&{NEXT}"))]
                 .contains(&ServedFrom::Etcd);
             assert_eq!(text.contains("Do not drop resourceVersion=0"), from_etcd, "1.{minor}");

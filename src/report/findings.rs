@@ -13,7 +13,7 @@ use crate::ledger::DistinctSet;
 use crate::rules::permission::{On, Permission};
 use crate::rules::rivals::Rival;
 use crate::rules::{self, Judged, Policy, Rule, Severity};
-use crate::shell::quoted;
+use crate::shell::{operand, option, quoted};
 
 /// What findings are made with.
 pub(super) struct Findings<'a> {
@@ -289,13 +289,14 @@ fn verify(account: Option<&Account>, finding: &rules::Finding, evidence: Option<
         }
     }
     if let (Some(account), Some(verdict)) = (account, &finding.verdict) {
-        let file = evidence.map_or("LOG".to_owned(), |evidence| quoted(&evidence.file));
+        let file = evidence.map_or("LOG".to_owned(), |evidence| operand(&evidence.file));
         let filter = match account.kind() {
-            "user-agent" => format!("--client {}", quoted(finding.product.as_deref().unwrap_or_default())),
-            _ => format!("--user {}", quoted(&account.identity())),
+            "user-agent" => option("client", finding.product.as_deref().unwrap_or_default()),
+            _ => option("user", &account.identity()),
         };
         let resource = finding.resource.as_deref().filter(|resource| !resource.starts_with('('));
-        let resource = resource.map_or(String::new(), |resource| format!(" --resource {}", quoted(resource)));
+        let resource =
+            resource.map_or(String::new(), |resource| format!(" {}", option("resource", resource)));
         commands.push(format!("kubetoll scan {file} {filter} --verb {}{resource}", verdict.verb));
     }
     commands.join("\n")

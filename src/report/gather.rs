@@ -1,7 +1,7 @@
 //! Accounts in the form of the report: clients, their shapes and their sums.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::advice::Asker;
@@ -12,7 +12,7 @@ use super::server_log::{flows, items};
 use super::sums::{Sums, Times, distinct, latency, observed, statuses, sum_observed, sum_statuses};
 use super::words::Words;
 use super::{advice, cost, patterns, v1};
-use crate::accounts::{Account, Entry, Load, Measure, ProductRow, ShapeKey};
+use crate::accounts::{Account, Agent, Entry, Job, Load, Measure, ProductRow, ShapeKey};
 use crate::apiserver::{LimitVerdict, ServedFrom};
 use crate::cost::{Known, Part};
 use crate::k8s::secrets::masked;
@@ -40,12 +40,12 @@ impl Builder<'_> {
         for one in account.entries.values().flat_map(|entry| &entry.rows) {
             *by_product.entry(&one.product).or_default() += one.row.requests(self.received_only);
         }
-        let products = account.agents.keys();
-        let jobs: BTreeSet<String> = products.filter(|product| account.is_job(product)).cloned().collect();
+        let jobs: BTreeMap<String, Job> =
+            account.agents.iter().map(|(product, agent)| (product.clone(), agent.job)).collect();
         let mut user_agents: Vec<v1::UserAgent> = account
             .agents
             .into_iter()
-            .map(|(product, (example, _))| {
+            .map(|(product, Agent { example, .. })| {
                 let requests = by_product.get(&*product).copied().unwrap_or(0);
                 v1::UserAgent { product, example, requests }
             })
@@ -100,7 +100,7 @@ impl Builder<'_> {
         mut entry: Entry,
         sums: &mut Sums,
         minutes: &mut Minutes,
-        jobs: &BTreeSet<String>,
+        jobs: &BTreeMap<String, Job>,
     ) -> Option<v1::Shape> {
         let (observed, certainty) = (observed(entry.fit), entry.certainty());
         let added = self.added(key, &mut entry);
@@ -157,7 +157,7 @@ impl Builder<'_> {
             row.rare().unknown_keys.iter().map(|key| String::from(&**key)).collect();
         let (latency, histogram) = (latency(&row.latency), v1::Histogram(row.latency.into_buckets()));
         let mut examples = row.exemplars.as_slice().iter().map(|exemplar| self.example(exemplar));
-        let asker = Asker::of(&entry, products.iter().all(|product| jobs.contains(product)));
+        let asker = Asker::of(&entry, products.iter().filter_map(|product| jobs.get(product)));
         let misspelt = advice::misspelt(&ignored_parameters, &key.misspelt);
         let advice = misspelt.map(v1::Shared::from).or_else(|| {
             self.words.advice(entry.verdict?.reason, key.verb?, key.kube_version, asker, self.context)

@@ -8,7 +8,7 @@ pub use server::SERVER;
 use super::value::Kind::{Bool, Int, Text, Texts};
 use super::value::{Name, Value};
 use crate::accounts::etcd::SlowRead;
-use crate::accounts::{Account, Accounts, Entry, Fit, ProductRow, ShapeKey};
+use crate::accounts::{Account, Accounts, Entry, Fit, Job, ProductRow, ShapeKey};
 use crate::apiserver::options::{
     Limit, Narrows, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
 };
@@ -171,9 +171,10 @@ pub const CLIENT: &[Name<Get>] = &[
     Name {
         name: "job",
         kind: Bool,
-        doc: "It runs and ends: `kubectl`, `helm`, `terraform`, a backup tool or another job of docs/products.md, or \
-              pods that a CronJob made, as their names tell. A WATCH is no use to it.",
-        get: |row| Value::Bool(row.account.is_job(row.product)),
+        doc: "It runs and ends: `kubectl`, `helm`, `terraform`, a backup tool or another job of docs/products.md, \
+              pods with the names of a CronJob, or instances that start, work for a bounded time and end while others \
+              start. A WATCH is no use to it.",
+        get: |row| Value::Bool(row.account.job(row.product) >= Job::Likely),
     },
     Name {
         name: "anonymous",

@@ -5,6 +5,7 @@
 
 mod checked;
 pub mod condition;
+pub mod either;
 pub mod facts;
 pub mod figures;
 mod finding;

@@ -101,6 +101,10 @@ pub(super) const COUNTS: &[Name<Get>] = counts! {
         |pattern| pattern.polling.reads;
     "pollers", "Instances that poll, each counted for each collection or object that it polls.",
         |pattern| pattern.polling.pollers;
+    "pollInstances", "Instances that poll, each counted once, the most of one shape.",
+        |pattern| pattern.polling.instances;
+    "pollTargets", "The most collections or objects that one instance polls.",
+        |pattern| pattern.polling.most_targets;
     "mostPolls", "The most polls of one collection or object by one instance.",
         |pattern| pattern.polling.busiest.first().map_or(0, |busiest| busiest.reads);
     "herds", "How often ten instances or more made the same LIST within seconds, four times as many as in an ordinary second.",
@@ -165,6 +169,13 @@ pub(super) const TIMES: &[Name<Get>] = &[
         doc: "Half of the pollers poll at this interval or a shorter one, in seconds: the median of their own medians. \
               Of more than five it is up to 12.5 % too long.",
         get: |group| seconds(median(group, |poller| poller.median, |polling| &polling.medians)),
+    },
+    Name {
+        name: "fastestPollSeconds",
+        kind: Double,
+        doc: "The median interval of the poller that polls most often, of those with five polls or more, in seconds; \
+              0 if there is none.",
+        get: |group| seconds(group.pattern().polling.fastest.unwrap_or(0)),
     },
     Name {
         name: "pollSpread",

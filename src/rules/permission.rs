@@ -8,13 +8,15 @@ use crate::accounts::Account;
 use crate::apiserver::{ParsedTarget, Target, resources};
 use crate::k8s::request_info::Method;
 use crate::k8s::{RequestInfo, Scope, Verb};
-use crate::shell::quoted;
+use crate::shell::{option, quoted};
 
 /// What a client is not allowed to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permission {
-    /// The verb, as RBAC names it.
+    /// The verb, as RBAC names it. Of a connection whose HTTP method the log does not show, the verb for GET.
     pub verb: &'static str,
+    /// The verb for POST, where the log does not show the HTTP method.
+    pub verb_for_post: Option<&'static str>,
     /// What it is refused on.
     pub on: On,
     /// The command that asks the server whether the permission is there.
@@ -48,7 +50,7 @@ impl Permission {
         let asked = leading.entry.asked.as_deref()?;
         let rows = group.rows.iter().filter(|facts| facts.key == leading.key);
         let exemplars = rows.flat_map(|facts| facts.row.exemplars.as_slice());
-        let (verb, on) = match &asked.target {
+        let ((verb, verb_for_post), on) = match &asked.target {
             Target::Resource { group: api_group, resource, subresource, scope, .. } => {
                 let mut namespaces = BTreeSet::new();
                 if *scope != Scope::Cluster {
@@ -59,19 +61,19 @@ impl Permission {
                     write!(resource, "/{subresource}").expect("a String takes all");
                 }
                 (
-                    rbac_verb(asked.verb, subresource)?,
+                    rbac_verbs(asked.verb, subresource)?,
                     On::Resource { group: api_group.to_string(), resource, namespaces },
                 )
             }
             Target::NonResource(_) => {
                 let path =
                     exemplars.map(|one| one.uri().split('?').next().unwrap_or_default().to_owned()).min()?;
-                (rbac_verb(asked.verb, "")?, On::Path(path))
+                (rbac_verbs(asked.verb, "")?, On::Path(path))
             }
             _ => return None,
         };
         let check = check(verb, &on, leading.account, leading.key.scope);
-        Some(Self { verb, on, check })
+        Some(Self { verb, verb_for_post, on, check })
     }
 
     /// `Role` where it is for one namespace, else `ClusterRole`.
@@ -87,15 +89,21 @@ impl Permission {
     #[must_use]
     pub fn rule(&self) -> String {
         let listed = |text: &str| format!("[{}]", serde_json::Value::from(text));
+        let verbs: Vec<String> = [Some(self.verb), self.verb_for_post]
+            .into_iter()
+            .flatten()
+            .map(|verb| serde_json::Value::from(verb).to_string())
+            .collect();
+        let verbs = format!("[{}]", verbs.join(", "));
         match &self.on {
             On::Resource { group, resource, .. } => format!(
                 "- {{apiGroups: {}, resources: {}, verbs: {}}}",
                 listed(group),
                 listed(resource),
-                listed(self.verb)
+                verbs
             ),
             On::Path(path) => {
-                format!("- {{nonResourceURLs: {}, verbs: {}}}", listed(path), listed(self.verb))
+                format!("- {{nonResourceURLs: {}, verbs: {verbs}}}", listed(path))
             }
         }
     }
@@ -122,10 +130,16 @@ impl Permission {
             "Role" => "a Role in that namespace",
             _ => "a ClusterRole",
         };
+        let (verb, method) = match self.verb_for_post {
+            None => (format!("the verb `{}`", self.verb), ""),
+            Some(post) => (
+                format!("the verb `{}` or `{post}`", self.verb),
+                "\n\nThe log does not show the HTTP method of the connection. A GET needs `get`, a POST `create`.",
+            ),
+        };
         format!(
-            "Grant {client} the verb `{}` on `{}`{place}, or stop it from asking.\n\n- The rule for {role}: `{}`\n\
-             - The check: `{}`",
-            self.verb,
+            "Grant {client} {verb} on `{}`{place}, or stop it from asking.\n\n- The rule for {role}: `{}`\n\
+             - The check: `{}`{method}",
             kept(&what),
             kept(&self.rule()),
             kept(&self.check),
@@ -133,13 +147,19 @@ impl Permission {
     }
 }
 
-/// The verb that RBAC looks for.
-fn rbac_verb(verb: Verb, subresource: &str) -> Option<&'static str> {
+/// The verb that RBAC looks for, by the HTTP method; and the one for POST, where the log shows no method.
+///
+/// Source: k8s.io/apiserver `pkg/endpoints/request/requestinfo.go`: the verb of a connection is that of its method. Access
+/// logs say CONNECT since 1.27, and kubectl opens exec, attach and portforward with POST.
+fn rbac_verbs(verb: Verb, subresource: &str) -> Option<(&'static str, Option<&'static str>)> {
     Some(match verb {
-        Verb::Connect if matches!(subresource, "exec" | "attach" | "portforward") => "create",
-        Verb::Connect => "get",
+        Verb::Connect => match subresource {
+            "exec" | "attach" | "portforward" => ("create", None),
+            "proxy" => ("get", Some("create")),
+            _ => ("get", None),
+        },
         Verb::Proxy | Verb::Other => return None,
-        verb => verb.as_str(),
+        verb => (verb.as_str(), None),
     })
 }
 
@@ -151,37 +171,71 @@ fn namespace_of(uri: &str) -> Option<String> {
     (!namespace.is_empty()).then(|| namespace.to_owned())
 }
 
-/// The command that asks the server. Words that a client chose are quoted.
+/// The command that asks the server. Words that a client chose are quoted, and none is taken for an option.
 fn check(verb: &str, on: &On, account: &Account, scope: Option<Scope>) -> String {
     let mut command = format!("kubectl auth can-i {verb}");
-    match on {
-        On::Path(path) => write!(command, " {}", quoted(path)),
-        On::Resource { group, resource, namespaces } => {
-            let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
-            let full = if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
-            let subresource = match subresource {
-                "" => String::new(),
-                name => format!(" --subresource={}", quoted(name)),
-            };
-            let place = match namespaces.iter().next() {
-                Some(namespace) => format!(" -n {}", quoted(namespace)),
-                None if scope == Some(Scope::Cluster)
-                    && resources::is_cluster_scoped(group, resource) == Some(false) =>
-                {
-                    " -A".to_owned()
-                }
-                None => String::new(),
-            };
-            write!(command, " {}{subresource}{place}", quoted(&full))
+    let mut add = |word: &str| {
+        command.push(' ');
+        command.push_str(word);
+    };
+    let what = match on {
+        On::Path(path) => path.clone(),
+        On::Resource { group, resource, .. } => {
+            let resource = resource.split_once('/').map_or(&**resource, |(resource, _)| resource);
+            if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") }
+        }
+    };
+    // What begins like an option is behind all options.
+    let is_last = what.starts_with('-');
+    if !is_last {
+        add(&quoted(&what));
+    }
+    if let On::Resource { group, resource, namespaces } = on {
+        let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+        if !subresource.is_empty() {
+            add(&format!("--subresource={}", quoted(subresource)));
+        }
+        match namespaces.iter().next() {
+            Some(namespace) if namespace.starts_with('-') => add(&option("namespace", namespace)),
+            Some(namespace) => add(&format!("-n {}", quoted(namespace))),
+            None if scope == Some(Scope::Cluster)
+                && resources::is_cluster_scoped(group, resource) == Some(false) =>
+            {
+                add("-A");
+            }
+            None => {}
         }
     }
-    .expect("a String takes all");
     match account.kind() {
         // An access log names no user.
-        "user-agent" => command.push_str(" --as=<user>"),
-        "anonymous" => command.push_str(" --as=system:anonymous --as-group=system:unauthenticated"),
-        "node" => command.push_str(" --as=system:node:<name> --as-group=system:nodes"),
-        _ => write!(command, " --as={}", quoted(&account.identity())).expect("a String takes all"),
+        "user-agent" => add("--as=<user>"),
+        "anonymous" => add("--as=system:anonymous --as-group=system:unauthenticated"),
+        "node" => add("--as=system:node:<name> --as-group=system:nodes"),
+        _ => add(&format!("--as={}", quoted(&account.identity()))),
+    }
+    if is_last {
+        add(&format!("-- {}", quoted(&what)));
     }
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_verb_of_a_connection_is_that_of_its_method() {
+        for (verb, subresource, expected) in [
+            (Verb::Create, "proxy", Some(("create", None))),
+            (Verb::Get, "proxy", Some(("get", None))),
+            (Verb::Create, "exec", Some(("create", None))),
+            (Verb::Connect, "exec", Some(("create", None))),
+            (Verb::Connect, "log", Some(("get", None))),
+            (Verb::Connect, "proxy", Some(("get", Some("create")))),
+            (Verb::Delete, "proxy", Some(("delete", None))),
+            (Verb::Proxy, "", None),
+        ] {
+            assert_eq!(rbac_verbs(verb, subresource), expected, "{verb} {subresource}");
+        }
+    }
 }

@@ -13,6 +13,7 @@ use super::text::Text;
 use super::value::Value;
 use super::written::{Reader, read};
 use super::yaml;
+use crate::accounts::Job;
 use crate::k8s::Library;
 
 /// Stack for reading a rule; what is not used is not taken.
@@ -127,15 +128,32 @@ impl Audience {
         }
     }
 
-    /// Which fixes a row's client may take, the first best. What a command can do decides before that it is a job.
-    pub(super) fn of(row: &Facts<'_>) -> impl Iterator<Item = Self> {
+    /// Which fixes a row's client may take. What a command can do decides before that it is a job.
+    pub(super) fn of(row: &Facts<'_>) -> Audiences {
         let library = row.account.library(row.product);
         let is_agent = row.entry.asked.as_ref().is_some_and(|asked| asked.lists_pods_of_a_node());
-        let job = row.account.is_job(row.product).then_some(Self::Job);
-        let own = Some(Self::Library(library));
-        let (first, second) = if library.is_command() { (own, job) } else { (job, own) };
-        is_agent.then_some(Self::NodeAgent).into_iter().chain(first).chain(second).chain([Self::Any])
+        let agent = is_agent.then_some(Self::NodeAgent);
+        let sure = agent.into_iter().chain([Self::Library(library), Self::Any]).collect();
+        match row.account.job(row.product) {
+            Job::Yes if library.is_command() || is_agent => {
+                let jobs = agent.into_iter().chain([Self::Library(library), Self::Job, Self::Any]);
+                Audiences { sure: jobs.collect(), job: Job::No, jobs: Vec::new() }
+            }
+            // What helps an agent of a node helps a job that asks for the same.
+            _ if is_agent => Audiences { sure, job: Job::No, jobs: Vec::new() },
+            job => Audiences { sure, job, jobs: vec![Self::Job] },
+        }
     }
+}
+
+/// Which fixes a client may take, the first best.
+pub(super) struct Audiences {
+    /// Those for a client that runs on.
+    pub sure: Vec<Audience>,
+    /// Whether it runs and ends.
+    pub job: Job,
+    /// Those for a client that runs and ends.
+    pub jobs: Vec<Audience>,
 }
 
 /// A fix for one kind of client: the first whose condition holds.

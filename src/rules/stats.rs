@@ -7,6 +7,7 @@ use super::group::{Companions, Group};
 use super::over_time::{COUNTS, TIMES};
 use super::value::Kind::{Bool, Double, Int, Text};
 use super::value::{Name, Value};
+use crate::classify::stable_hash;
 use crate::k8s::Scope;
 
 /// Finds a number of a group.
@@ -101,7 +102,8 @@ const OF_ROWS: &[Name<Get>] = &[
         name: "targets",
         kind: Int,
         doc: "Distinct paths with their field selectors: objects for gets, updates, patches, deletes and watches of \
-              one object; namespaces for lists in a namespace. Above 64, an estimate.",
+              one object; namespaces for lists in a namespace; kubelets for the Events that they write. Above 64, an \
+              estimate.",
         get: |group| Value::count(group.targets().distinct()),
     },
     Name {
@@ -115,6 +117,19 @@ const OF_ROWS: &[Name<Get>] = &[
         kind: Double,
         doc: "`busiestTarget` over `activeMinutes`.",
         get: |group| tenths(group.targets().busiest(), active_minutes(group)),
+    },
+    Name {
+        name: "busiestNode",
+        kind: Text,
+        doc: "Where the targets are kubelets (Events that they write): the node of the kubelet with the most requests, if \
+              the log names it; else empty.",
+        get: |group| {
+            let (kubelets, targets) = (&group.leading().account.kubelets, group.targets());
+            let requests = kubelets.iter().map(|name| (targets.requests_for(stable_hash(&**name)), name));
+            let most = requests.max_by_key(|(requests, name)| (*requests, std::cmp::Reverse(*name)));
+            let most = most.filter(|(requests, _)| *requests > 0);
+            Value::Text(most.map_or("", |(_, name)| name.as_str()).into())
+        },
     },
     Name {
         name: "unauthorized",
@@ -238,6 +253,19 @@ const OF_ROWS: &[Name<Get>] = &[
             Value::Text(
                 releases.min().map_or(String::new(), |(major, minor)| format!("{major}.{minor}")).into(),
             )
+        },
+    },
+    Name {
+        name: "minorsToRemoval",
+        kind: Int,
+        doc: "How many minor versions after the server's that release is: 1 for the next one; 0 if the server names none.",
+        get: |group| {
+            let minors = group.rows.iter().filter_map(|facts| {
+                let (major, minor) = facts.row.rare().deprecated.as_ref()?.removed_in?;
+                (major == 1)
+                    .then(|| u64::from(minor).saturating_sub(u64::from(facts.key.kube_version.minor)).max(1))
+            });
+            Value::count(minors.min().unwrap_or(0))
         },
     },
     Name {

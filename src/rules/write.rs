@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use minijinja::Value as Filled;
 
+use super::either::for_either;
 use super::facts::{CLIENT, Facts, Get, REQUEST, SERVER};
 use super::finding::{Finding, Path};
 use super::group::Group;
@@ -14,14 +15,14 @@ use super::names::Root;
 use super::permission::Permission;
 use super::rivals;
 use super::rows::fact;
-use super::rule::{Audience, Fix, Rule, Severity};
+use super::rule::{Audience, Audiences, Fix, Rule, Severity};
 use super::stats::{self, OF_FAILURES, STATS, peak_mean_minutes};
 use super::text::{Named, Text, Values};
 use super::value::{Name, Value};
-use crate::accounts::Account;
+use crate::accounts::{Account, Job};
 use crate::cost::Known;
 use crate::ledger::{Exemplar, Exemplars, Merge};
-use crate::products::{self, By, Product};
+use crate::products::{By, Product};
 
 /// Requests that are shown as evidence.
 const SHOWN: usize = 2;
@@ -159,7 +160,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
     if of_minutes > 0 && rule.message.source().contains("stats.peakPerMinute") {
         message = format!("{message}; the peak is on average of {of_minutes} minutes");
     }
-    let known_product = products::of(account, leading.product);
+    let known_product = account.known(leading.product);
     let fix = with_own_setting(rule, known_product, or(fix(rule, leading, &fill), ""));
     let look_for = rule.verify.as_ref().map(|text| or(fill(text), ""));
     let finding = Finding {
@@ -218,7 +219,7 @@ fn user_agents(group: &Group<'_>) -> Vec<(String, String)> {
     let mut shown: Vec<(String, String)> = Vec::new();
     for facts in &group.rows {
         if shown.len() < SHOWN_AGENTS && !shown.iter().any(|(product, _)| product == facts.product) {
-            let example = agents.get(facts.product).map_or(String::new(), |(example, _)| example.clone());
+            let example = agents.get(facts.product).map_or(String::new(), |agent| agent.example.clone());
             shown.push((facts.product.to_owned(), example));
         }
     }
@@ -279,10 +280,24 @@ fn fix(
     leading: &Facts<'_>,
     fill: &impl Fn(&Text) -> Result<String, String>,
 ) -> Result<String, String> {
-    let own = |audience| rule.fix.iter().find(|fix| fix.audience == audience);
-    let Some(Fix { cases, .. }) = Audience::of(leading).find_map(own) else {
-        return Ok(String::new());
+    let of = |audiences: &[Audience]| {
+        let own = |audience: &Audience| rule.fix.iter().find(|fix| fix.audience == *audience);
+        let fix = audiences.iter().find_map(own);
+        fix.map_or(Ok(None), |fix| filled(rule, fix, leading, fill))
     };
+    let Audiences { sure, job, jobs } = Audience::of(leading);
+    let own = of(&sure)?;
+    let for_jobs = if job == Job::No { None } else { of(&jobs)? };
+    Ok(for_either(job, for_jobs, own).unwrap_or_default())
+}
+
+/// The text of the first case that holds.
+fn filled(
+    rule: &Rule,
+    Fix { cases, .. }: &Fix,
+    leading: &Facts<'_>,
+    fill: &impl Fn(&Text) -> Result<String, String>,
+) -> Result<Option<String>, String> {
     for (when, text) in cases {
         let holds = match when {
             None => true,
@@ -298,10 +313,10 @@ fn fix(
             }
         };
         if holds {
-            return fill(text).map(|text| text.trim().to_owned());
+            return fill(text).map(|text| Some(text.trim().to_owned()));
         }
     }
-    Ok(String::new())
+    Ok(None)
 }
 
 fn path(leading: &Facts<'_>, group: &Group<'_>) -> Path {

@@ -1,0 +1,248 @@
+//! How long the instances of a client run: on and on, or for a bounded time, as a one-shot job does.
+
+use compact_str::CompactString;
+use hashbrown::{HashMap, HashSet};
+use rustc_hash::FxBuildHasher;
+
+use super::SECOND;
+use crate::classify::{By, Instance};
+use crate::k8s::pod_name;
+use crate::ledger::Life;
+use crate::ledger::lives::What;
+
+/// An instance that is silent for less than this may be between two reads, in microseconds.
+const SILENCE: i64 = 60 * SECOND;
+/// An instance has ended if it is silent for so many times its longest pause.
+const PAUSES: i64 = 3;
+/// So many instances that end show that all do.
+const MANY: usize = 3;
+/// So few may be one-shot jobs; a `DaemonSet` has a pod on each node.
+const FEW: usize = 2;
+/// A job that is not seen to end may take so long, in microseconds.
+const LONGEST: i64 = 3_600 * SECOND;
+
+/// How long the instances of one product of a client run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Running {
+    /// They run on, as far as the log shows.
+    #[default]
+    On,
+    /// They ended within the log, or only read at their start.
+    MayEnd,
+    /// They start, work for a bounded time and end.
+    LikelyEnds,
+    /// A `CronJob` made all their pods.
+    Ends,
+}
+
+/// One instance, and when it made requests.
+struct Seen<'l> {
+    client: (u64, u64),
+    instance: &'l Instance<CompactString>,
+    from: i64,
+    to: i64,
+    /// Its requests, by kind.
+    lives: [Option<&'l Life>; 3],
+}
+
+/// The names of instances that are nodes, by client.
+pub(super) type Nodes = HashMap<u64, Vec<CompactString>, FxBuildHasher>;
+
+/// How long the instances of each product of a client run, and which are nodes. `kinds` are LIST, WATCH and GET.
+pub(super) fn of_clients(kinds: [&[Life]; 3]) -> (HashMap<(u64, u64), Running, FxBuildHasher>, Nodes) {
+    let mut seen: Vec<Seen<'_>> = Vec::with_capacity(kinds.iter().map(|lives| lives.len()).sum());
+    for (kind, lives) in kinds.into_iter().enumerate() {
+        for life in lives.iter().filter(|life| !life.records.is_empty()) {
+            let at = life.records.iter().map(|record| (record.at(), record.end()));
+            let (from, to) = at.fold((i64::MAX, i64::MIN), |all, one| (all.0.min(one.0), all.1.max(one.1)));
+            let mut own = [None; 3];
+            own[kind] = Some(life);
+            seen.push(Seen {
+                client: (life.client, life.product),
+                instance: &life.instance,
+                from,
+                to,
+                lives: own,
+            });
+        }
+    }
+    let log = (seen.iter().map(|one| one.from).min(), seen.iter().map(|one| one.to).max());
+    let (Some(from), Some(to)) = log else { return Default::default() };
+    seen.sort_unstable_by_key(|one| (one.client, one.instance));
+    seen.dedup_by(|later, one| {
+        let is_same = (later.client, later.instance) == (one.client, one.instance);
+        if is_same {
+            (one.from, one.to) = (one.from.min(later.from), one.to.max(later.to));
+            one.lives = std::array::from_fn(|kind| one.lives[kind].or(later.lives[kind]));
+        }
+        is_same
+    });
+    let mut nodes = Nodes::default();
+    for one in seen.iter().filter(|one| one.instance.by == By::Node) {
+        nodes.entry(one.client.0).or_default().push(one.instance.name.clone());
+    }
+    let of_client = seen.chunk_by(|a, b| a.client == b.client);
+    (of_client.map(|all| (all[0].client, running(all, (from, to)))).collect(), nodes)
+}
+
+fn running(all: &[Seen<'_>], log: (i64, i64)) -> Running {
+    let is_pod = |one: &Seen<'_>| one.instance.by == By::Pod;
+    let pods = || all.iter().filter(|one| is_pod(one)).map(|one| one.instance.name.as_str());
+    if all.iter().all(is_pod) && pods().all(pod_name::is_of_cron_job) {
+        return Running::Ends;
+    }
+    if all.iter().any(|one| one.instance.by == By::Node) || pods().any(pod_name::runs_on) {
+        return Running::On;
+    }
+    let ended: Vec<&Seen<'_>> = all.iter().filter(|one| one.has_ended(log.1)).collect();
+    // Of those that ran when the log began, some may have run for long.
+    let started = ended.iter().filter(|one| one.has_started(log.0)).count();
+    let first_end = ended.iter().map(|one| one.to).min();
+    let last_start = ended.iter().map(|one| one.from).max();
+    // What starts together reads once: a fleet that runs on.
+    let is_one_by_one = first_end.zip(last_start).is_some_and(|(end, start)| start - end >= SILENCE);
+    let most_ended = started * 2 >= all.len() && ended.len() * 3 >= all.len() * 2;
+    if started >= MANY && most_ended && is_one_by_one {
+        return Running::LikelyEnds;
+    }
+    let are_few_pods = all.len() <= FEW && all.iter().all(is_pod) && pods().all(pod_name::may_be_of_job);
+    if started == all.len() {
+        return if are_few_pods { Running::LikelyEnds } else { Running::MayEnd };
+    }
+    let is_short = |one: &Seen<'_>| one.to - one.from < LONGEST && !one.lives().any(has_open_watch);
+    if are_few_pods && all.iter().all(is_short) { Running::MayEnd } else { Running::On }
+}
+
+impl Seen<'_> {
+    /// Whether it ended before the log does: it is silent for longer than between its requests.
+    fn has_ended(&self, log_end: i64) -> bool {
+        let silence = log_end - self.to;
+        silence >= SILENCE
+            && !self.lives().any(|life| life.until().is_some() || has_open_watch(life))
+            && silence >= self.longest_pause().saturating_mul(PAUSES)
+    }
+
+    /// Whether it started after the log did.
+    fn has_started(&self, log_start: i64) -> bool {
+        let silence = self.from - log_start;
+        silence >= SILENCE && silence >= self.longest_pause().saturating_mul(PAUSES)
+    }
+
+    fn longest_pause(&self) -> i64 {
+        let mut times: Vec<(i64, i64)> =
+            self.lives().flat_map(|life| &life.records).map(|record| (record.at(), record.end())).collect();
+        times.sort_unstable();
+        let (mut pause, mut until) = (0, self.from);
+        for (from, to) in times {
+            pause = pause.max(from - until);
+            until = until.max(to);
+        }
+        pause
+    }
+
+    fn lives(&self) -> impl Iterator<Item = &Life> {
+        self.lives.iter().flatten().copied()
+    }
+}
+
+/// Whether a WATCH began that was not seen to end.
+fn has_open_watch(life: &Life) -> bool {
+    let links = |what: What| life.records.iter().filter(move |record| record.what() == what);
+    let ended: HashSet<u32, FxBuildHasher> = links(What::WatchEnded).map(|record| record.link).collect();
+    links(What::WatchBegan).any(|record| !ended.contains(&record.link))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::lives::{Came, Record};
+
+    const LOG: i64 = 1_800;
+
+    /// An instance that reads at each of these seconds.
+    fn life(by: By, name: &str, seconds: &[i64]) -> Life {
+        let record = |second: &i64| Record::made_up(second * SECOND, What::List, Came::Served, (1, 1), 0, 10);
+        let records: Vec<Record> = seconds.iter().map(record).collect();
+        let seen = records.len() as u64;
+        Life { client: 1, product: 1, instance: Instance { by, name: name.into() }, records, seen }
+    }
+
+    fn running_of(lives: Vec<Life>) -> Running {
+        // Another client shows how long the log is.
+        let mut all = lives;
+        all.push(Life { client: 2, ..life(By::Node, "n", &[0, LOG]) });
+        of_clients([&all, &[], &[]]).0[&(1, 1)]
+    }
+
+    #[test]
+    fn instances_that_end_while_others_start_are_jobs() {
+        let jobs = ["backup-x7k2p", "backup-b8xqz", "backup-z9c4d"].iter().zip([200, 700, 1_200]);
+        let jobs = jobs.map(|(name, at)| life(By::Pod, name, &[at, at + 5, at + 30])).collect();
+        assert_eq!(running_of(jobs), Running::LikelyEnds);
+        let jobs = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].iter().zip([200, 700, 1_200]);
+        let jobs = jobs.map(|(name, at)| life(By::Address, name, &[at, at + 5])).collect();
+        assert_eq!(running_of(jobs), Running::LikelyEnds);
+    }
+
+    #[test]
+    fn a_pod_of_a_cron_job_ends_whenever_it_is_seen() {
+        assert_eq!(running_of(vec![life(By::Pod, "nightly-28412345-b8xqz", &[0, LOG])]), Running::Ends);
+    }
+
+    #[test]
+    fn one_pod_of_a_job_that_ends_is_a_job() {
+        assert_eq!(running_of(vec![life(By::Pod, "backup-x7k2p", &[500, 510, 520])]), Running::LikelyEnds);
+        assert_eq!(running_of(vec![life(By::Address, "10.0.0.1", &[500, 510])]), Running::MayEnd);
+    }
+
+    #[test]
+    fn what_reads_until_the_log_ends_or_is_replaced_runs_on() {
+        let until_the_end: Vec<i64> = (0..=LOG).step_by(30).collect();
+        assert_eq!(running_of(vec![life(By::Address, "10.0.0.1", &until_the_end)]), Running::On);
+        assert_eq!(running_of(vec![life(By::Address, "10.0.0.1", &[400, 800, 1_200])]), Running::On);
+        assert_eq!(running_of(vec![life(By::Pod, "web-6d4cf56db6-x2x8q", &[500, 510])]), Running::On);
+        assert_eq!(running_of(vec![life(By::Pod, "db-0", &[500, 510])]), Running::On);
+    }
+
+    #[test]
+    fn jobs_at_the_ends_of_the_log_are_jobs_too() {
+        let names = ["walk-x7k2p", "walk-b8xqz", "walk-z9c4d", "walk-f5g6h", "walk-k2m4n"];
+        let walks = names.iter().zip([0, 400, 800, 1_200, 1_700]);
+        let walks = walks.map(|(name, at)| life(By::Pod, name, &[at, at + 40, at + 80])).collect();
+        assert_eq!(running_of(walks), Running::LikelyEnds);
+    }
+
+    #[test]
+    fn a_daemon_set_that_is_rolled_out_twice_runs_on() {
+        let spans = [(0, 500), (505, 1_000), (1_005, LOG)];
+        let names = ["x7k2p", "b8xqz", "z9c4d", "f5g6h", "k2m4n", "p4q5r", "s6t7v", "w8x9z", "c4d5f"];
+        let pod = |(index, name): (usize, &&str)| {
+            let (from, to) = spans[index / 3];
+            let reads: Vec<i64> = (from..=to).step_by(20).collect();
+            life(By::Pod, &format!("agent-{name}"), &reads)
+        };
+        assert_eq!(running_of(names.iter().enumerate().map(pod).collect()), Running::On);
+    }
+
+    #[test]
+    fn one_pod_with_the_name_of_a_job_may_end() {
+        let until_the_end: Vec<i64> = (0..=LOG).step_by(30).collect();
+        assert_eq!(running_of(vec![life(By::Pod, "backup-x7k2p", &until_the_end)]), Running::MayEnd);
+    }
+
+    #[test]
+    fn pods_of_a_daemon_set_that_read_at_their_start_may_end() {
+        let names = ["agent-x7k2p", "agent-b8xqz", "agent-z9c4d", "agent-f5g6h"];
+        let agents = names.map(|name| life(By::Pod, name, &[500, 505])).to_vec();
+        assert_eq!(running_of(agents), Running::MayEnd);
+    }
+
+    #[test]
+    fn an_open_watch_runs_on() {
+        let mut watching = life(By::Pod, "backup-x7k2p", &[500]);
+        watching.records.push(Record::made_up(501 * SECOND, What::WatchBegan, Came::Served, (1, 1), 7, 0));
+        watching.seen =
+            watching.records.iter().filter(|record| record.what() != What::WatchBegan).count() as u64;
+        assert_eq!(running_of(vec![watching]), Running::On);
+    }
+}

@@ -1,0 +1,61 @@
+//! Advice for a client of which the log does not show for certain whether it runs on or ends.
+
+use crate::accounts::Job;
+
+/// The text for a client that runs on, and the one for a job where it may be one: the more likely first.
+#[must_use]
+pub fn for_either(job: Job, for_a_job: Option<String>, for_any: Option<String>) -> Option<String> {
+    match (job, for_a_job, for_any) {
+        (Job::No, _, any) | (_, None, any) => any,
+        (Job::Yes, ends, _) | (_, ends, None) => ends,
+        (_, Some(ends), Some(on)) if ends == on => Some(on),
+        (Job::Likely, Some(ends), Some(on)) => {
+            Some(format!("If it runs once and ends, {}\n\nIf it runs on, {}", inside(&ends), inside(&on)))
+        }
+        (Job::Perhaps, Some(ends), Some(on)) => {
+            Some(format!("If it runs on, {}\n\nIf it runs once and ends, {}", inside(&on), inside(&ends)))
+        }
+    }
+}
+
+/// A sentence behind a condition: its first word in lower case, unless the word is a name.
+fn inside(text: &str) -> String {
+    let first = text.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    let is_word = first.bytes().skip(1).all(|byte| byte.is_ascii_lowercase()) && first.len() > 1;
+    let mut text = text.to_owned();
+    if is_word && let Some(start) = text.get_mut(..1) {
+        start.make_ascii_lowercase();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn either(job: Job) -> String {
+        let text = |text: &str| Some(text.to_owned());
+        for_either(job, text("List once a run."), text("WATCH it.")).expect("a text")
+    }
+
+    #[test]
+    fn the_more_likely_text_is_first() {
+        assert_eq!(either(Job::Yes), "List once a run.");
+        assert_eq!(either(Job::No), "WATCH it.");
+        assert_eq!(
+            either(Job::Likely),
+            "If it runs once and ends, list once a run.\n\nIf it runs on, WATCH it."
+        );
+        assert_eq!(
+            either(Job::Perhaps),
+            "If it runs on, WATCH it.\n\nIf it runs once and ends, list once a run."
+        );
+    }
+
+    #[test]
+    fn without_a_text_for_jobs_the_other_one_is_shown() {
+        for job in [Job::No, Job::Perhaps, Job::Likely, Job::Yes] {
+            assert_eq!(for_either(job, None, Some("Page.".to_owned())).as_deref(), Some("Page."));
+        }
+    }
+}
