@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use kubetoll::apiserver::Server;
 use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::ServerTimeline;
-use kubetoll::report::v1::Finding;
+use kubetoll::report::v1::{Case, Finding};
 use kubetoll::report::{Context, Report, Shown, build};
 use kubetoll::rules::{Policy, RuleSet};
 use kubetoll::version::Inferred;
@@ -48,8 +48,8 @@ fn report(scenario: &Scenario, nodes: usize, version: Version, rules: &RuleSet) 
     build(ledger, &context)
 }
 
-/// The most causes that the findings on a bad client may have. Findings on one resource have one cause.
-const MOST_CAUSES: usize = 2;
+/// The most cases that the report may have on a bad client.
+const MOST_CASES: usize = 2;
 
 /// What is wrong with the findings of a scenario.
 fn wrong(scenario: &Scenario, nodes: usize, version: Version, rules: &RuleSet) -> Vec<String> {
@@ -72,13 +72,17 @@ fn wrong(scenario: &Scenario, nodes: usize, version: Version, rules: &RuleSet) -
     let Some(expected) = scenario.expected_on(version) else { return wrong };
     let found = bad.iter().any(|finding| expected.rules.contains(&&*finding.rule.id));
     let error = !expected.error || bad.iter().any(|finding| finding.severity == "error");
-    let causes: BTreeSet<Option<&str>> = bad.iter().map(|finding| finding.resource.as_deref()).collect();
-    if !found || !error || causes.len() > MOST_CAUSES {
+    let prints: BTreeSet<&str> =
+        report.findings.iter().filter(is_bad).map(|finding| &*finding.fingerprint).collect();
+    let is_on_it = |case: &&Case| case.findings.iter().any(|print| prints.contains(&**print));
+    let cases: Vec<&Case> = report.cases.iter().filter(is_on_it).collect();
+    if !found || !error || cases.len() > MOST_CASES {
         let all: Vec<&Finding> = report.findings.iter().filter(is_bad).collect();
         let all: Vec<String> = all.into_iter().map(told).collect();
         let severity = if expected.error { "an error" } else { "a warning" };
+        let cases: Vec<String> = cases.iter().map(|case| format!("{:?} {}", case.rules, case.what)).collect();
         wrong.push(format!(
-            "{place}: {} needs {severity} of {}, and at most {MOST_CAUSES} causes; found {all:#?}",
+            "{place}: {} needs {severity} of {}, and at most {MOST_CASES} cases; found {all:#?} in {cases:#?}",
             expected.client,
             expected.rules.join(" or "),
         ));

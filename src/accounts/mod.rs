@@ -366,7 +366,8 @@ impl Accounts {
         let entry = Entry {
             verdict: Some(verdict),
             certainty: (requests > 0, certainty),
-            long_running: is_long_running(&asked),
+            // A refused request never begins to run: its duration is work, and no lifetime.
+            long_running: is_long_running(&asked) && status.is_none_or(|status| status / 100 != 4),
             fit: Fit::default(),
             work,
             rows: Vec::new(),

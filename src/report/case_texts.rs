@@ -24,7 +24,8 @@ fn one(rank: u64, case: &Case, by_hit: &HashMap<usize, &v1::Finding>, loads: Loa
         requests: member.requests,
         load: loads.told(member.load),
     };
-    let fix = told.iter().map(|finding| first_step(&finding.fix)).find(|fix| !fix.is_empty());
+    let mut fixes = told.iter().filter(|finding| has_own_setting(finding)).chain(&told);
+    let fix = fixes.by_ref().map(|finding| first_step(&finding.fix)).find(|fix| !fix.is_empty());
     v1::Case {
         rank,
         severity: case.severity.as_str(),
@@ -45,6 +46,12 @@ fn one(rank: u64, case: &Case, by_hit: &HashMap<usize, &v1::Finding>, loads: Loa
     }
 }
 
+/// Whether a fix begins with the product's own setting.
+fn has_own_setting(finding: &v1::Finding) -> bool {
+    let product = finding.who.as_ref().and_then(|who| who.product.as_ref());
+    product.is_some_and(|product| product.source.is_some())
+}
+
 /// The message of the finding that leads; of several members it is that of the worst. On the log itself: its whole
 /// first sentence, as that compares numbers.
 fn what(case: &Case, message: &str) -> String {
@@ -53,8 +60,18 @@ fn what(case: &Case, message: &str) -> String {
     } else {
         short(message)
     };
-    if case.count < 2 {
-        return message;
+    // On all members together the message has their number and their sum.
+    if case.count < 2 || case.is_on_sum {
+        return match case.resources {
+            0 | 1 => message,
+            resources => {
+                let others = match resources - 1 {
+                    1 => "1 other resource".to_owned(),
+                    others => format!("{} other resources", count(others as u64)),
+                };
+                format!("{message}; with {others}, {} reads in all", count(case.requests))
+            }
+        };
     }
     let others = match (case.members, case.count - 1) {
         ("person", 1) => "1 other person does".to_owned(),

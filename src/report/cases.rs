@@ -7,29 +7,40 @@
 //! Findings on the log itself (KT9…), such as verdicts that the server's own measurements contradict, have nothing to do with
 //! what a client does: those of one rule are one case, whichever clients' requests show it.
 //!
-//! Cases of several clients are one if these are the same program and do the same: see [`Program`].
+//! Two causes have many effects. A crash loop repeats a client's discovery, LISTs and WATCHes, and a run of a backup tool
+//! reads resource after resource: findings on these requests of the same product are one case.
+//!
+//! Cases of several clients are one if these run the same program and do the same: see [`Program`]. A rule may judge the
+//! clients of a program together too. Its finding on their sum leads the case, and decides the case's severity if it is
+//! worse than what each of them is found for alone.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::accounts::{Account, Accounts, Load};
 use crate::apiserver::ServedFrom;
-use crate::k8s::user_agent::names_no_client;
-use crate::k8s::{Library, Scope, Verb};
+use crate::k8s::{Scope, Verb};
 use crate::rules::facts::Facts;
 use crate::rules::group::Group;
 use crate::rules::hits::HitRef;
+use crate::rules::programs::{self, ProgramName};
 use crate::rules::stats::{Get, STATS};
 use crate::rules::value::{Name, Value};
 use crate::rules::{Severity, client_name};
 
 /// Members of a case that are named.
 const WORST: usize = 3;
-/// The rule whose message says best how often a LIST is repeated, and that for a GET.
-const TELLING: [&str; 2] = ["KT307", "KT315"];
+/// The rules whose messages say best what a client does: polls, conflicts, and starts.
+const TELLING: [&str; 4] = [POLLS, "KT315", "KT402", CRASH_LOOP];
 
 /// The rule on status writes that come with a GET each.
 const READS_IN_STEP: &str = "KT410";
+/// The rule on workloads that start again and again.
+const CRASH_LOOP: &str = "KT318";
+/// The rule on requests for discovery documents, which each start makes.
+const DISCOVERY: &str = "KT302";
+/// The rule on LISTs without a WATCH, which a start has.
+const POLLS: &str = "KT307";
 
 /// A case before it is put into words. Findings are named by their place among the hits.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,8 +56,12 @@ pub(super) struct Case {
     pub worst: Vec<Member>,
     /// The findings, those of the worst member first; the first one leads.
     pub findings: Vec<usize>,
-    /// How many of them are of the worst member.
+    /// How many of them are of the worst member, or on all members together.
     pub of_worst: usize,
+    /// The finding that leads is on all members together.
+    pub is_on_sum: bool,
+    /// How many resources the findings of the worst member are on.
+    pub resources: usize,
     pub rules: Vec<String>,
     pub resource: Option<String>,
     pub requests: u64,
@@ -58,7 +73,6 @@ pub(super) struct Case {
 /// One client of a case.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Member {
-    pub account: usize,
     pub client: String,
     pub name: String,
     pub severity: Severity,
@@ -66,9 +80,11 @@ pub(super) struct Member {
     pub load: Load,
 }
 
-/// A client's findings with one cause.
+/// A client's findings with one cause, or a finding on all clients of a program together.
 struct Cause<'h, 'r> {
     account: usize,
+    /// The clients: one, but for a finding on a program.
+    members: Vec<usize>,
     hits: Vec<usize>,
     /// Its requests.
     group: Group<'r>,
@@ -77,28 +93,43 @@ struct Cause<'h, 'r> {
     /// All of its findings are of rules that judge a whole client.
     is_of_whole_client: bool,
     is_on_log: bool,
+    /// It is a run of a program that reads one resource after the other.
+    is_run: bool,
+    is_on_sum: bool,
 }
 
-/// A program: clients with the same value run it, and do the same.
+/// A program and what it does: clients with the same value run it, and do the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Program {
-    kind: &'static str,
-    /// The product of the user agent, the name of the `ServiceAccount`, or both.
-    name: (Option<String>, Option<String>),
-    verb: Option<Verb>,
-    resource: Option<String>,
-    subresource: Option<String>,
-    scope: Option<Scope>,
-    is_refused: bool,
+    name: ProgramName,
+    does: Does,
+}
+
+/// What a program does.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Does {
+    Requests {
+        verb: Option<Verb>,
+        resource: Option<String>,
+        subresource: Option<String>,
+        scope: Option<Scope>,
+        is_refused: bool,
+    },
+    /// A run of a job.
+    Run,
+    /// What a rule finds in all requests of a client.
+    Whole(String),
 }
 
 /// The cases of all hits: the worst severity first, then the most load.
 pub(super) fn cases(hits: &[HitRef<'_, '_>], accounts: &Accounts) -> Vec<Case> {
     let mut by_account: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let mut on_log: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let mut on_sums: Vec<usize> = Vec::new();
     let mut cases: Vec<(Case, Vec<&Facts<'_>>)> = Vec::new();
     for (at, hit) in hits.iter().enumerate() {
         match hit.group {
+            Some(group) if group.program.is_some() => on_sums.push(at),
             Some(_) if is_on_log(hit) => on_log.entry(hit.rule.id.as_str()).or_default().push(at),
             Some(group) => by_account.entry(group.account).or_default().push(at),
             None => cases.push((on_input(at, hit), Vec::new())),
@@ -110,12 +141,13 @@ pub(super) fn cases(hits: &[HitRef<'_, '_>], accounts: &Accounts) -> Vec<Case> {
     let mut programs: BTreeMap<Program, Vec<Cause<'_, '_>>> = BTreeMap::new();
     for (account, own) in by_account {
         for cause in causes(&own, hits, account) {
-            match program(&accounts.clients[account], &cause) {
+            match program(&accounts.clients[account], &cause, hits) {
                 Some(program) => programs.entry(program).or_default().push(cause),
                 None => alone.push(vec![cause]),
             }
         }
     }
+    join_sums(&on_sums, hits, accounts, &mut programs);
     for causes in alone.into_iter().chain(programs.into_values()) {
         cases.push(case(causes, hits, accounts));
     }
@@ -164,11 +196,54 @@ fn on_input(at: usize, hit: &HitRef<'_, '_>) -> Case {
         worst: Vec::new(),
         findings: vec![at],
         of_worst: 1,
+        is_on_sum: false,
+        resources: 0,
         rules: vec![hit.rule.id.clone()],
         resource: None,
         requests: 0,
         peak_per_minute: 0.0,
         load: Load::default(),
+    }
+}
+
+/// Adds findings on all clients of a program to the cases of these clients: to the one that has most of their requests.
+fn join_sums<'h, 'r>(
+    on_sums: &[usize],
+    hits: &'h [HitRef<'h, 'r>],
+    accounts: &Accounts,
+    programs: &mut BTreeMap<Program, Vec<Cause<'h, 'r>>>,
+) {
+    let mut by_row: HashMap<*const Facts<'r>, &Program> = HashMap::new();
+    for (program, causes) in programs.iter() {
+        for facts in causes.iter().flat_map(|cause| &cause.group.rows) {
+            by_row.entry(std::ptr::from_ref(*facts)).or_insert(program);
+        }
+    }
+    let mut joined: Vec<(Program, Cause<'h, 'r>)> = Vec::new();
+    for at in on_sums {
+        let hit = &hits[*at];
+        let Some((group, (program, members))) = hit.group.zip(hit.group.and_then(|one| one.program.as_ref()))
+        else {
+            continue;
+        };
+        let sum =
+            Cause { members: members.clone(), is_on_sum: true, ..cause(&[0], &[*at], hits, group.account) };
+        let mut shared: BTreeMap<&Program, u64> = BTreeMap::new();
+        for facts in &group.rows {
+            if let Some(program) = by_row.get(&std::ptr::from_ref(*facts)) {
+                *shared.entry(program).or_default() += facts.requests;
+            }
+        }
+        let most = shared.into_iter().max_by_key(|(_, requests)| *requests);
+        let account = &accounts.clients[group.account];
+        let known = most.filter(|(_, requests)| requests * 2 > group.requests() && !sum.is_of_whole_client);
+        let key = known.map(|(known, _)| known.clone());
+        let key = key.or_else(|| self::program(account, &sum, hits));
+        let alone = || Program { name: program.name.clone(), does: Does::Whole(hit.rule.id.clone()) };
+        joined.push((key.unwrap_or_else(alone), sum));
+    }
+    for (program, sum) in joined {
+        programs.entry(program).or_default().push(sum);
     }
 }
 
@@ -188,6 +263,13 @@ fn causes<'h, 'r>(own: &[usize], hits: &'h [HitRef<'h, 'r>], account: usize) -> 
             let key = (lead.key.resource.as_deref(), lead.product, Kind::of(lead));
             let first = *by_kind.entry(key).or_insert(index);
             sets.join(first, index);
+        }
+    }
+    for (product, with) in effects(own, hits) {
+        let of_product = |index: &usize| groups[*index].leading().product == product;
+        let mut with = with.into_iter().filter(of_product);
+        if let Some(first) = with.next() {
+            with.for_each(|index| sets.join(first, index));
         }
     }
     for (index, group) in groups.iter().enumerate() {
@@ -223,6 +305,35 @@ fn causes<'h, 'r>(own: &[usize], hits: &'h [HitRef<'h, 'r>], account: usize) -> 
     members.into_values().map(|members| cause(&members, own, hits, account)).collect()
 }
 
+/// Findings that are effects of one cause, with the product that makes the requests: by their places among a client's.
+fn effects<'r>(own: &[usize], hits: &[HitRef<'_, 'r>]) -> Vec<(&'r str, Vec<usize>)> {
+    let mut effects: Vec<(&'r str, Vec<usize>)> = Vec::new();
+    let all = || own.iter().enumerate().filter_map(|(index, at)| Some((index, &hits[*at], hits[*at].group?)));
+    for (index, hit, group) in all() {
+        let lead = group.leading();
+        if hit.rule.id == CRASH_LOOP {
+            let repeated = all().filter(|(_, other, others)| {
+                let is_start = other.rule.id == DISCOVERY || Kind::of(others.leading()) == Kind::ReadsMany;
+                is_start && other.rule.id != POLLS && other.severity <= hit.severity
+            });
+            let repeated = repeated.map(|(index, ..)| index);
+            effects.push((lead.product, std::iter::once(index).chain(repeated).collect()));
+        } else if is_run(hit, group) && !effects.iter().any(|(product, _)| *product == lead.product) {
+            let reads = all().filter(|(_, hit, group)| is_run(hit, group)).map(|(index, ..)| index);
+            effects.push((lead.product, reads.collect()));
+        }
+    }
+    effects
+}
+
+/// Whether requests are reads of a program that runs, reads one resource after the other, and ends. Commands are left
+/// out: a person or a script runs each for a reason of its own.
+fn is_run(hit: &HitRef<'_, '_>, group: &Group<'_>) -> bool {
+    let lead = group.leading();
+    let reads = matches!(Kind::of(lead), Kind::ReadsMany | Kind::ReadsOne) && !is_of_whole_client(hit);
+    reads && lead.account.is_job(lead.product) && !lead.account.library(lead.product).is_command()
+}
+
 fn cause<'h, 'r>(
     members: &[usize],
     own: &[usize],
@@ -247,10 +358,25 @@ fn cause<'h, 'r>(
     rows.sort_by_key(|facts| facts.key);
     let lead = groups[0];
     let resource = has_one_resource(lead).then(|| lead.leading().key.resource.as_deref()).flatten();
+    let resources: BTreeSet<Option<&str>> = rows.iter().map(|facts| facts.key.resource.as_deref()).collect();
+    let is_run =
+        resources.len() > 1 && groups.iter().zip(&of_cause).all(|(group, at)| is_run(&hits[*at], group));
+    let resource = resource.filter(|_| !is_run);
     let group = Group::new(rows, account, lead.whole);
     let is_of_whole_client = of_cause.iter().all(|at| is_of_whole_client(&hits[*at]));
     let is_on_log = of_cause.iter().all(|at| is_on_log(&hits[*at]));
-    Cause { account, hits: of_cause, group, severity, resource, is_of_whole_client, is_on_log }
+    Cause {
+        account,
+        members: vec![account],
+        hits: of_cause,
+        group,
+        severity,
+        resource,
+        is_of_whole_client,
+        is_on_log,
+        is_run,
+        is_on_sum: false,
+    }
 }
 
 fn has_one_resource(group: &Group<'_>) -> bool {
@@ -323,54 +449,24 @@ impl Sets {
     }
 }
 
-/// The program that makes a client's requests, if others may run it too.
-fn program(account: &Account, cause: &Cause<'_, '_>) -> Option<Program> {
-    if cause.is_of_whole_client {
-        return None;
-    }
+/// The program that makes a client's requests and what it does, if others may run it too.
+fn program(account: &Account, cause: &Cause<'_, '_>, hits: &[HitRef<'_, '_>]) -> Option<Program> {
     let lead = cause.group.leading();
-    let library = account.library(lead.product);
-    let product = Some(lead.product.to_owned()).filter(|product| !product.starts_with('('));
-    let name = match account.kind() {
-        "service-account" => {
-            let (_, name) = account.service_account()?;
-            // A tool or a library's default name is that of many programs: then the ServiceAccount's must be the same.
-            let is_named = !names_many_programs(lead.product, library) && library != Library::ControlPlane;
-            (product, (!is_named).then(|| name.to_owned()))
+    let name = ProgramName::of(account, lead.product)?;
+    let does = if cause.is_of_whole_client {
+        Does::Whole(hits[cause.hits[0]].rule.id.clone())
+    } else if cause.is_run {
+        Does::Run
+    } else {
+        Does::Requests {
+            verb: lead.key.verb,
+            resource: lead.key.resource.as_deref().map(str::to_owned),
+            subresource: lead.key.subresource.as_deref().map(str::to_owned),
+            scope: lead.key.scope,
+            is_refused: lead.key.served_from == ServedFrom::Rejected,
         }
-        "user" if account.key.is_some() && !is_library_default(lead.product) => (Some(product?), None),
-        _ => return None,
     };
-    Some(Program {
-        kind: account.kind(),
-        name,
-        verb: lead.key.verb,
-        resource: lead.key.resource.as_deref().map(str::to_owned),
-        subresource: lead.key.subresource.as_deref().map(str::to_owned),
-        scope: lead.key.scope,
-        is_refused: lead.key.served_from == ServedFrom::Rejected,
-    })
-}
-
-/// Whether a product is what a library calls each client that does not name itself.
-fn is_library_default(product: &str) -> bool {
-    const DEFAULTS: [&str; 6] =
-        ["OpenAPI-Generator", "Swagger-Codegen", "kubernetes-client", "kube-rs", "client-go", "curl"];
-    names_no_client(product) || DEFAULTS.contains(&product)
-}
-
-/// Whether different programs are likely to have this product: a library's default, or a tool that scripts call.
-fn names_many_programs(product: &str, library: Library) -> bool {
-    let is_tool = matches!(
-        library,
-        Library::Kubectl | Library::Helm | Library::Terraform | Library::Curl | Library::Browser
-    );
-    // These libraries put their own name into the user agent, and programs hardly ever change it.
-    let is_default = matches!(
-        library,
-        Library::Python | Library::Java | Library::JavaScript | Library::DotNet | Library::GoHttp
-    );
-    is_tool || is_default || is_library_default(product)
+    Some(Program { name, does })
 }
 
 /// One case of causes with one program; of a program that one client runs, its own.
@@ -385,12 +481,16 @@ fn case<'r>(
         let lead = cause.group.leading().key.name();
         (Reverse((cause.severity, cause.group.load().amount, cause.group.requests())), name, lead)
     });
-    let members: BTreeSet<usize> = causes.iter().map(|cause| cause.account).collect();
+    let members: BTreeSet<usize> = causes.iter().flat_map(|cause| cause.members.iter().copied()).collect();
     let first = &causes[0];
     let findings: Vec<usize> = causes.iter().flat_map(|cause| cause.hits.iter().copied()).collect();
     let severity = first.severity;
     let resource = first.resource.map(str::to_owned);
     let of_worst = first.hits.len();
+    let is_on_sum = first.is_on_sum;
+    let resources: BTreeSet<Option<&str>> =
+        first.group.rows.iter().filter(|_| first.is_run).map(|facts| facts.key.resource.as_deref()).collect();
+    let resources = resources.len().max(1);
     let (client, noun) = named(&members, first, accounts);
     let worst = worst(&causes, accounts);
     let rules: BTreeMap<&str, Severity> = findings.iter().fold(BTreeMap::new(), |mut rules, at| {
@@ -402,7 +502,10 @@ fn case<'r>(
     rules.sort_by_key(|(_, severity)| Reverse(*severity));
     let rules = rules.into_iter().map(|(rule, _)| rule.to_owned()).collect();
     let whole = first.group.whole;
-    let all = Group::new(causes.into_iter().flat_map(|cause| cause.group.rows).collect(), 0, whole);
+    let mut seen = HashSet::new();
+    let rows = causes.into_iter().flat_map(|cause| cause.group.rows);
+    let rows = rows.filter(|facts| seen.insert(std::ptr::from_ref(*facts)));
+    let all = Group::new(rows.collect(), 0, whole);
     let case = Case {
         severity,
         client: Some(client),
@@ -411,6 +514,8 @@ fn case<'r>(
         worst,
         findings,
         of_worst,
+        is_on_sum,
+        resources,
         rules,
         resource,
         requests: all.requests(),
@@ -432,38 +537,42 @@ fn named(members: &BTreeSet<usize>, first: &Cause<'_, '_>, accounts: &Accounts) 
     if members.len() == 1 {
         return (client_name(account), "client");
     }
-    let of = |index: &usize| accounts.clients[*index].service_account();
-    let accounts_of: Option<Vec<(&str, &str)>> = members.iter().map(of).collect();
     let product = first.group.leading().product.to_owned();
     if first.is_on_log {
         return ("several clients".to_owned(), "client");
     }
-    let Some(named) = accounts_of else { return (product, "person") };
-    let namespaces: BTreeSet<&str> = named.iter().map(|(namespace, _)| *namespace).collect();
-    let noun = if namespaces.len() == named.len() { "namespace" } else { "client" };
-    let (_, name) = named[0];
-    let has_one_name = named.iter().all(|(_, other)| *other == name);
-    (if has_one_name && name != "default" { name.to_owned() } else { product }, noun)
+    let all = || members.iter().map(|index| &accounts.clients[*index]);
+    let noun = programs::noun(all());
+    let mut names = all().filter_map(Account::service_account).map(|(_, name)| name);
+    let name = names.next().filter(|first| *first != "default" && names.all(|name| name == *first));
+    (name.filter(|_| noun != "person").map_or(product, str::to_owned), noun)
 }
 
 fn worst(causes: &[Cause<'_, '_>], accounts: &Accounts) -> Vec<Member> {
-    let mut worst: Vec<Member> = Vec::new();
+    let mut by_account: BTreeMap<usize, Member> = BTreeMap::new();
+    let mut seen = HashSet::new();
     for cause in causes {
-        if let Some(own) = worst.iter_mut().find(|member| member.account == cause.account) {
-            own.requests += cause.group.requests();
-            own.load.add(cause.group.load());
-            continue;
+        let index: HashMap<*const Account, usize> =
+            cause.members.iter().map(|at| (std::ptr::from_ref(&accounts.clients[*at]), *at)).collect();
+        for facts in &cause.group.rows {
+            let Some(account) = index.get(&std::ptr::from_ref(facts.account)) else { continue };
+            let member = by_account.entry(*account).or_insert_with(|| Member {
+                client: facts.account.identity(),
+                name: client_name(facts.account),
+                severity: cause.severity,
+                requests: 0,
+                load: Load::default(),
+            });
+            member.severity = member.severity.max(cause.severity);
+            if seen.insert(std::ptr::from_ref(*facts)) {
+                member.requests += facts.requests;
+                member.load.add(load_of(facts, accounts));
+            }
         }
-        let account = &accounts.clients[cause.account];
-        worst.push(Member {
-            account: cause.account,
-            client: account.identity(),
-            name: client_name(account),
-            severity: cause.severity,
-            requests: cause.group.requests(),
-            load: cause.group.load(),
-        });
     }
+    let mut worst: Vec<Member> = by_account.into_values().collect();
+    let key = |member: &Member| Reverse((member.severity, member.load.amount, member.requests));
+    worst.sort_by(|a, b| (key(a), &a.client, &a.name).cmp(&(key(b), &b.client, &b.name)));
     worst.truncate(WORST);
     worst
 }

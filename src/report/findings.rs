@@ -198,8 +198,9 @@ fn who(account: &Account, finding: &rules::Finding, rule: &str) -> v1::Who {
     let product =
         finding.product.as_deref().or(finding.user_agents.first().map(|(product, _)| product.as_str()));
     let at = |micros: fn((i64, i64)) -> i64| finding.span.map(|span| timestamp::format_micros(micros(span)));
+    let program = finding.program.as_ref().map(|(_, shown)| shown.clone());
     v1::Who {
-        name: rules::client_name(account),
+        name: program.unwrap_or_else(|| rules::client_name(account)),
         kind: account.kind(),
         service_account: account
             .service_account()
@@ -266,8 +267,17 @@ fn path(path: &rules::Path) -> v1::Path {
 
 fn fingerprint(account: Option<&Account>, finding: &rules::Finding) -> String {
     let mut text = finding.rule.clone();
-    let client = account.map(|account| (account.identity(), account.impersonated_by().map(str::to_owned)));
-    let parts = client.into_iter().flat_map(|(identity, real)| [Some(identity), real]).flatten();
+    // A program's members come and go, and one of them may have a finding of its own.
+    let client = match &finding.program {
+        Some((program, _)) => {
+            let name = [program.product.clone(), program.service_account.clone()];
+            vec![Some(format!("program {}", program.kind)), name[0].clone(), name[1].clone()]
+        }
+        None => account.map_or_else(Vec::new, |account| {
+            vec![Some(account.identity()), account.impersonated_by().map(str::to_owned)]
+        }),
+    };
+    let parts = client.into_iter().flatten();
     for part in parts.chain(finding.key.iter().cloned()) {
         text.push('\0');
         text.push_str(&part);
@@ -291,6 +301,10 @@ fn verify(account: Option<&Account>, finding: &rules::Finding, evidence: Option<
     if let (Some(account), Some(verdict)) = (account, &finding.verdict) {
         let file = evidence.map_or("LOG".to_owned(), |evidence| operand(&evidence.file));
         let filter = match account.kind() {
+            _ if finding.program.is_some() => match finding.product.as_deref() {
+                Some(product) if !product.starts_with('(') => option("client", product),
+                _ => option("client", account.kind()),
+            },
             "user-agent" => option("client", finding.product.as_deref().unwrap_or_default()),
             _ => option("user", &account.identity()),
         };

@@ -132,6 +132,7 @@ impl Checker<'_> {
                 "product" => group_by.product = true,
                 "resource" => group_by.resource = true,
                 "shape" => group_by.shape = true,
+                "program" => group_by.program = true,
                 "input" => group_by.input = true,
                 other => {
                     let hint = expected(other, GroupBy::WORDS);

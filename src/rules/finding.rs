@@ -1,6 +1,7 @@
 //! What a rule finds.
 
 use super::permission::Permission;
+use super::programs::ProgramName;
 use super::rivals::Rival;
 use super::rule::Severity;
 use super::value::Value;
@@ -22,6 +23,8 @@ pub struct Finding {
     pub severity: Severity,
     /// Index of the client among the accounts; `None` for a finding on the input.
     pub account: Option<usize>,
+    /// The program, where clients that run it are judged together, and its name in a sentence.
+    pub program: Option<(ProgramName, String)>,
     /// The product, where the rule tells products apart, or there is one.
     pub product: Option<String>,
     /// The resource, where the rule tells resources apart, or there is one.

@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::facts::Facts;
+use super::programs::Program;
 use crate::accounts::etcd::SlowReads;
 use crate::accounts::{self, Account, Accounts, ShapeKey};
 use crate::cost::{Cost, Known, Part};
@@ -147,13 +148,17 @@ impl<'a> Whole<'a> {
     }
 }
 
-/// Rows that a rule judges together; all are of one client.
+/// Rows that a rule judges together; all are of one client, or of clients that run one program.
 #[derive(Debug)]
 pub struct Group<'a> {
     /// The rows, those with the most requests first. There is one at least.
     pub rows: Vec<&'a Facts<'a>>,
-    /// Index of the client.
+    /// Index of the client; of a program's clients that of the row with the most requests.
     pub account: usize,
+    /// The program, and which of its clients have rows here.
+    pub program: Option<(&'a Program, Vec<usize>)>,
+    /// The leading row as one of all clients of the program.
+    of_all: Option<Facts<'a>>,
     /// What it is a part of.
     pub whole: &'a Whole<'a>,
     rate: OnceCell<Option<Rate>>,
@@ -172,6 +177,8 @@ impl<'a> Group<'a> {
         Self {
             rows,
             account,
+            program: None,
+            of_all: None,
             whole,
             rate: OnceCell::new(),
             latency: OnceCell::new(),
@@ -182,10 +189,36 @@ impl<'a> Group<'a> {
         }
     }
 
+    /// Rows of clients that run a program, each with the index of its client.
+    #[must_use]
+    pub fn of_program(rows: &[(&'a Facts<'a>, usize)], program: &'a Program, whole: &'a Whole<'a>) -> Self {
+        let mut members: Vec<usize> = rows.iter().map(|(_, account)| *account).collect();
+        members.sort_unstable();
+        members.dedup();
+        let group = Self::new(rows.iter().map(|(facts, _)| *facts).collect(), members[0], whole);
+        let leading = group.leading();
+        let of_leading = rows.iter().find(|(facts, _)| std::ptr::eq(*facts, leading));
+        let account = of_leading.map_or(members[0], |(_, account)| *account);
+        let of_all = Some(Facts { account: &program.account, ..*leading });
+        Self { account, program: Some((program, members)), of_all, ..group }
+    }
+
     /// The row with the most requests.
     #[must_use]
     pub fn leading(&self) -> &'a Facts<'a> {
         self.rows[0]
+    }
+
+    /// The row with the most requests, with the facts of all clients of the program.
+    #[must_use]
+    pub fn speaking(&self) -> &Facts<'a> {
+        self.of_all.as_ref().unwrap_or(self.rows[0])
+    }
+
+    /// The clients, by index.
+    #[must_use]
+    pub fn members(&self) -> &[usize] {
+        self.program.as_ref().map_or(std::slice::from_ref(&self.account), |(_, members)| members)
     }
 
     /// A sum over the rows.
@@ -233,7 +266,9 @@ impl<'a> Group<'a> {
             }
             let (own, requests) = (own.windows(), own.total());
             let mut reads: BTreeMap<&'a str, Timeline> = BTreeMap::new();
-            for (key, entry) in &self.leading().account.entries {
+            let entries =
+                self.members().iter().flat_map(|index| &self.whole.accounts.clients[*index].entries);
+            for (key, entry) in entries {
                 let (Some(Verb::Get), true, Some(resource)) = (key.verb, key.reads_etcd(), &key.resource)
                 else {
                     continue;
@@ -304,7 +339,15 @@ impl<'a> Group<'a> {
     /// What the client does with the resource of the leading row.
     #[must_use]
     pub fn companions(&self) -> Companions {
-        self.whole.companions(self.account, self.leading().key.resource.as_deref().unwrap_or_default())
+        let resource = self.leading().key.resource.as_deref().unwrap_or_default();
+        self.members().iter().fold(Companions::default(), |all, account| {
+            let own = self.whole.companions(*account, resource);
+            Companions {
+                watches: all.watches + own.watches,
+                lists: all.lists + own.lists,
+                writes: all.writes + own.writes,
+            }
+        })
     }
 
     /// The slow reads in etcd's own log during which LISTs of the group were under way.
@@ -350,8 +393,8 @@ impl<'a> Group<'a> {
     /// so arrivals and ends are compared over all answers.
     #[must_use]
     pub fn unfinished(&self) -> u64 {
-        let unfinished = &self.whole.unfinished[self.account];
-        if unfinished.is_empty() || self.whole.accounts.received_only {
+        let unfinished = |account: &usize| &self.whole.unfinished[*account];
+        if self.whole.accounts.received_only || self.members().iter().all(|one| unfinished(one).is_empty()) {
             return 0;
         }
         let mut asked: Vec<Question<'_>> = self
@@ -362,7 +405,8 @@ impl<'a> Group<'a> {
             .collect();
         asked.sort_unstable();
         asked.dedup();
-        asked.into_iter().filter_map(|asked| unfinished.get(&asked)).sum()
+        let of = |account| asked.iter().filter_map(|asked| unfinished(account).get(asked)).sum::<u64>();
+        self.members().iter().map(of).sum()
     }
 }
 

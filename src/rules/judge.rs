@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hashbrown::HashMap;
 use rayon::prelude::*;
+use rustc_hash::FxBuildHasher;
 
 use super::condition::{Condition, Part};
 use super::facts::{CLIENT, Facts, REQUEST, SERVER};
@@ -13,6 +15,7 @@ use super::hits::HitRef;
 use super::input::{INPUT, InputFacts};
 use super::matching::{Matching, Memo};
 use super::names::{NameRef, Root, threshold_kind};
+use super::programs::ProgramRow;
 use super::rows::{Rows, fact};
 use super::rule::{Rule, Severity};
 use super::stats::STATS;
@@ -171,11 +174,12 @@ fn gates_of(rules: &[Rule], rows: &Rows<'_>, judged: &[Found<'_>]) -> Gates {
 fn on_accounts(judged: &[Found<'_>]) -> Vec<OnAccount> {
     let mut on: BTreeMap<usize, OnAccount> = BTreeMap::new();
     for hit in judged.iter().flat_map(|found| &found.hits).filter(|hit| hit.suppressed_by.is_none()) {
-        let Some(group) = &hit.group else { continue };
-        let (account, worst) = (group.account, hit.severity);
-        let one = on.entry(account).or_insert(OnAccount { account, worst, findings: 0 });
-        one.worst = one.worst.max(worst);
-        one.findings += 1;
+        let worst = hit.severity;
+        for account in hit.group.iter().flat_map(|group| group.members()).copied() {
+            let one = on.entry(account).or_insert(OnAccount { account, worst, findings: 0 });
+            one.worst = one.worst.max(worst);
+            one.findings += 1;
+        }
     }
     on.into_values().collect()
 }
@@ -279,6 +283,51 @@ impl<'r> OneRule<'r, '_> {
             let Some(severity) = self.level(&group, &mut levels) else { continue };
             self.found(group, severity, &mut levels);
         }
+        if self.rule.group_by.program {
+            self.judge_programs(&is_matched, &mut levels);
+        }
+    }
+
+    /// Judges clients that run one program together. What each of them is found for alone is not found again, unless
+    /// their sum makes it worse. Rows that a suppression covers take no part.
+    fn judge_programs(&mut self, is_matched: &[bool], levels: &mut Levels) {
+        let (all, by) = (self.rows, self.rule.group_by);
+        let is_covered =
+            |row: u32| self.suppressions.iter().any(|one| one.covers(self.rule, &all.facts[row as usize]));
+        let rows = all.programs.rows.iter().filter(|one| is_matched[one.row as usize]);
+        let rows = rows.filter(|one| !is_covered(one.row));
+        let what = |one: &ProgramRow| {
+            if by.shape {
+                one.shape
+            } else if by.resource {
+                all.forms[all.places[one.row as usize].form as usize].1
+            } else {
+                0
+            }
+        };
+        let mut rows: Vec<(u32, u32, u32)> = rows.map(|one| (one.program, what(one), one.row)).collect();
+        rows.sort_unstable();
+        let mut alone: HashMap<*const Facts<'_>, Severity, FxBuildHasher> = HashMap::default();
+        for hit in self.found.hits.iter().filter(|hit| hit.suppressed_by.is_none()) {
+            for facts in hit.group.iter().flat_map(|group| &group.rows) {
+                alone.insert(std::ptr::from_ref(*facts), hit.severity);
+            }
+        }
+        for of_group in rows.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let facts = |row: u32| (&all.facts[row as usize], all.places[row as usize].account as usize);
+            let own: Vec<(&Facts<'_>, usize)> = of_group.iter().map(|(.., row)| facts(*row)).collect();
+            if own.iter().all(|(_, account)| *account == own[0].1) {
+                continue;
+            }
+            let program = &all.programs.all[of_group[0].0 as usize];
+            let group = Group::of_program(&own, program, &all.whole);
+            let Some(severity) = self.level(&group, levels) else { continue };
+            let severity = self.rule.fixed_severity.unwrap_or(severity);
+            let of_members = own.iter().filter_map(|(facts, _)| alone.get(&std::ptr::from_ref(*facts))).max();
+            if of_members.is_none_or(|worst| severity > *worst) {
+                self.keep(Some(group), severity, None);
+            }
+        }
     }
 
     /// Notes which rows a suppression takes out of the gates on requests.
@@ -377,7 +426,7 @@ impl<'r> OneRule<'r, '_> {
             let value = |name: NameRef| match name.root {
                 Root::Stats => (stats[name.index].get)(group),
                 Root::Threshold => thresholds[name.index].as_borrowed(),
-                _ => fact(name, group.leading()),
+                _ => fact(name, group.speaking()),
             };
             let holds = condition.tell(value).unwrap_or_else(|| {
                 let values: Vec<Value<'static>> =

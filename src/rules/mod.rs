@@ -20,6 +20,7 @@ mod over_time;
 pub mod permission;
 mod plan;
 pub mod policy;
+pub mod programs;
 pub mod rivals;
 mod rows;
 pub mod rule;

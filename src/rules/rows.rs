@@ -8,6 +8,7 @@ use rustc_hash::FxBuildHasher;
 use super::facts::{CLIENT, Facts, REQUEST, SERVER};
 use super::group::Whole;
 use super::names::{NameRef, Root};
+use super::programs::Programs;
 use super::rule::{GroupBy, Rule};
 use super::value::Value;
 use crate::accounts::Accounts;
@@ -22,6 +23,7 @@ pub(super) struct Rows<'a> {
     pub(super) forms: Vec<(u32, u32)>,
     /// A row of each asker.
     pub(super) askers: Vec<u32>,
+    pub(super) programs: Programs,
     columns: HashMap<NameRef, Column, FxBuildHasher>,
     orders: Vec<(GroupBy, Order)>,
 }
@@ -91,16 +93,19 @@ impl<'a> Rows<'a> {
         let columns = columns.into_iter().collect();
         let mut groupings: Vec<GroupBy> = Vec::new();
         for rule in rules.iter().filter(|rule| !rule.group_by.input) {
-            if !groupings.contains(&rule.group_by) {
-                groupings.push(rule.group_by);
+            let by = of_clients(rule.group_by);
+            if !groupings.contains(&by) {
+                groupings.push(by);
             }
         }
         let orders = groupings.into_par_iter().map(|by| (by, order(by, &places, &forms))).collect();
-        Self { whole, facts, places, forms, askers, columns, orders }
+        let programs = Programs::of(accounts, &facts, &places, &askers);
+        Self { whole, facts, places, forms, askers, programs, columns, orders }
     }
 
     /// All rows by what is judged together.
     pub(super) fn order(&self, by: GroupBy) -> &Order {
+        let by = of_clients(by);
         let order = self.orders.iter().find(|(known, _)| *known == by);
         &order.expect("there is one for each rule").1
     }
@@ -109,6 +114,11 @@ impl<'a> Rows<'a> {
     pub(super) fn column(&self, name: NameRef) -> &Column {
         &self.columns[&name]
     }
+}
+
+/// How the rows of each client are grouped, whether or not a rule judges programs too.
+fn of_clients(by: GroupBy) -> GroupBy {
+    GroupBy { program: false, ..by }
 }
 
 fn order(by: GroupBy, places: &[Place], forms: &[(u32, u32)]) -> Order {

@@ -72,16 +72,18 @@ pub struct GroupBy {
     pub resource: bool,
     /// Each shape apart.
     pub shape: bool,
+    /// Clients that run one program, after each of them alone.
+    pub program: bool,
 }
 
 impl GroupBy {
     /// The words of `groupBy`.
-    pub const WORDS: [&str; 5] = ["client", "product", "resource", "shape", "input"];
+    pub const WORDS: [&str; 6] = ["client", "product", "resource", "shape", "program", "input"];
 
     /// The words that stand for it.
     pub fn words(self) -> impl Iterator<Item = &'static str> {
-        let Self { input, product, resource, shape } = self;
-        let meant = [!input, product, resource, shape, input];
+        let Self { input, product, resource, shape, program } = self;
+        let meant = [!input, product, resource, shape, program, input];
         Self::WORDS.into_iter().zip(meant).filter(|(_, meant)| *meant).map(|(word, _)| word)
     }
 }

@@ -427,13 +427,13 @@ const OF_ROWS: &[Name<Get>] = &[
         name: "discovery",
         kind: Int,
         doc: "Requests for discovery and OpenAPI documents by the same client.",
-        get: |group| Value::count(group.whole.discovery_of(group.account)),
+        get: |group| Value::count(group.members().iter().map(|one| group.whole.discovery_of(*one)).sum()),
     },
     Name {
         name: "allRequests",
         kind: Int,
         doc: "All requests of the same client.",
-        get: |group| Value::count(group.whole.requests_of(group.account)),
+        get: |group| Value::count(group.members().iter().map(|one| group.whole.requests_of(*one)).sum()),
     },
     Name {
         name: "inNamespace",
@@ -443,6 +443,12 @@ const OF_ROWS: &[Name<Get>] = &[
             let in_namespace = |facts: &Facts<'_>| facts.key.scope == Some(Scope::Namespace);
             Value::count(group.rows.iter().filter(|row| in_namespace(row)).map(|row| row.requests).sum())
         },
+    },
+    Name {
+        name: "clients",
+        kind: Int,
+        doc: "Clients in the group: more than one where clients of a program are judged together (`groupBy: program`).",
+        get: |group| Value::count(group.members().len() as u64),
     },
     Name {
         name: "shapes",

@@ -98,7 +98,8 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
     let product = group.rows.iter().all(|row| row.product == leading.product);
     let product = product.then(|| leading.product.to_owned());
     let shape = leading.key.name();
-    let name = client_name(account);
+    let program = group.program.as_ref().map(|(program, _)| *program);
+    let name = program.map_or_else(|| client_name(account), |program| program.shown.clone());
     let resource_or = resource.as_deref().or(leading.key.resource.as_deref()).unwrap_or("(other)");
     let stats = Arc::new(found(&BY_NAME, |get| get(group)));
     let permission = Permission::of(group);
@@ -109,7 +110,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
     let placeholders = |text: &Text, kept: fn(&str) -> String| {
         let named = |root: Root| text.names(root.as_str());
         let facts = |values: &OnceCell<Arc<Values>>, root: Root, names: &[Name<Get>], name: &str| {
-            let facts = values.get_or_init(|| Arc::new(found(names, |get| get(leading)))).clone();
+            let facts = values.get_or_init(|| Arc::new(found(names, |get| get(group.speaking())))).clone();
             Filled::from_object(Named { name: kept(name), root, facts, kept })
         };
         let plain = [("resource", resource_or), ("product", leading.product), ("shape", &shape)];
@@ -168,6 +169,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
         hit: None,
         severity,
         account: Some(group.account),
+        program: program.map(|program| (program.name.clone(), program.shown.clone())),
         product,
         resource,
         shape: Some(shape),
@@ -247,6 +249,7 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
         hit: None,
         severity,
         account: None,
+        program: None,
         product: None,
         resource: None,
         shape: None,

@@ -74,7 +74,7 @@ pub const KEYS: [Key; 14] = [
     key(
         "groupBy",
         true,
-        "What is judged together: client, and with it product, resource and shape; or input alone.",
+        "What is judged together: client, and with it product, resource and shape; or input alone. With program, clients that run one program are judged together too, by the same conditions on their sums.",
     ),
     key(
         "thresholds",

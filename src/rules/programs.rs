@@ -1,0 +1,201 @@
+//! Clients that run the same program, which rules judge together too.
+//!
+//! A CronJob template in 40 namespaces and a dashboard that 15 people use are many clients. Each of them may stay under
+//! the thresholds of a rule, and their sum decides what the control plane has to carry. A rule whose `groupBy` has
+//! `program` is evaluated twice: for each client, and for all clients of a program together, by the same conditions on
+//! the summed numbers. The second result is a finding only if it is worse than that of each member.
+//!
+//! Clients run one program if they are ServiceAccounts with the same user agent product, or people with the same one.
+//! A product that many programs share (kubectl, a library's default) needs the same ServiceAccount name too.
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use super::facts::Facts;
+use super::figures::count;
+use super::rows::Place;
+use crate::accounts::{Account, Accounts};
+use crate::k8s::Library;
+use crate::k8s::user_agent::names_no_client;
+use crate::ledger::Merge;
+
+/// What clients of one program have in common.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProgramName {
+    /// The kind of client: `service-account` or `user`.
+    pub kind: &'static str,
+    /// The product of the user agent; `None` if it names none.
+    pub product: Option<String>,
+    /// The name of the `ServiceAccount`, where the product alone does not tell the program.
+    pub service_account: Option<String>,
+}
+
+impl ProgramName {
+    /// The program of a client's requests with a product; `None` for a client whose program others hardly run.
+    #[must_use]
+    pub fn of(account: &Account, product: &str) -> Option<Self> {
+        let library = account.library(product);
+        let named = Some(product.to_owned()).filter(|product| !product.starts_with('('));
+        match account.kind() {
+            kind @ "service-account" => {
+                let (_, name) = account.service_account()?;
+                let is_named = !names_many_programs(product, library) && library != Library::ControlPlane;
+                let service_account = (!is_named || named.is_none()).then(|| name.to_owned());
+                Some(Self { kind, product: named, service_account })
+            }
+            kind @ "user" if account.key.is_some() && !is_library_default(product) => {
+                Some(Self { kind, product: Some(named?), service_account: None })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether a product is what a library calls each client that does not name itself.
+fn is_library_default(product: &str) -> bool {
+    const DEFAULTS: [&str; 6] =
+        ["OpenAPI-Generator", "Swagger-Codegen", "kubernetes-client", "kube-rs", "client-go", "curl"];
+    names_no_client(product) || DEFAULTS.contains(&product)
+}
+
+/// Whether different programs are likely to have this product: a library's default, or a tool that scripts call.
+fn names_many_programs(product: &str, library: Library) -> bool {
+    let is_tool = matches!(
+        library,
+        Library::Kubectl | Library::Helm | Library::Terraform | Library::Curl | Library::Browser
+    );
+    // These libraries put their own name into the user agent, and programs hardly ever change it.
+    let is_default = matches!(
+        library,
+        Library::Python | Library::Java | Library::JavaScript | Library::DotNet | Library::GoHttp
+    );
+    is_tool || is_default || is_library_default(product)
+}
+
+/// What the members of a program are, in the singular.
+#[must_use]
+pub fn noun<'a>(members: impl Iterator<Item = &'a Account>) -> &'static str {
+    let mut namespaces: Vec<&str> = Vec::new();
+    for account in members {
+        match account.service_account() {
+            Some((namespace, _)) => namespaces.push(namespace),
+            None => return "person",
+        }
+    }
+    let all = namespaces.len();
+    namespaces.sort_unstable();
+    namespaces.dedup();
+    if namespaces.len() == all { "namespace" } else { "client" }
+}
+
+/// Clients that run one program.
+#[derive(Debug)]
+pub struct Program {
+    /// What they have in common.
+    pub name: ProgramName,
+    /// The clients, by index.
+    pub members: Vec<usize>,
+    /// The program in a sentence: `backup in 40 namespaces`.
+    pub shown: String,
+    /// All of them as one client, without requests: its nodes, pods and user agents are those of all.
+    pub account: Account,
+}
+
+/// The programs that several clients run.
+#[derive(Debug, Default)]
+pub(super) struct Programs {
+    pub(super) all: Vec<Program>,
+    /// The program of each row that has one, with the number of its shape among those of all such rows.
+    pub(super) rows: Vec<ProgramRow>,
+}
+
+/// A row of a program.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ProgramRow {
+    pub(super) program: u32,
+    /// Equal for rows of the same shape, whichever client made the requests.
+    pub(super) shape: u32,
+    pub(super) row: u32,
+}
+
+impl Programs {
+    pub(super) fn of(accounts: &Accounts, facts: &[Facts<'_>], places: &[Place], askers: &[u32]) -> Self {
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let mut named: BTreeMap<ProgramName, Vec<(usize, u32)>> = BTreeMap::new();
+        for (asker, row) in (0..).zip(askers) {
+            let one = &facts[*row as usize];
+            if let Some(name) = ProgramName::of(one.account, one.product) {
+                named.entry(name).or_default().push((places[*row as usize].account as usize, asker));
+            }
+        }
+        let mut all = Vec::new();
+        let mut by_asker: HashMap<u32, u32, FxBuildHasher> = HashMap::default();
+        for (name, askers) in named {
+            let mut members: Vec<usize> = askers.iter().map(|(account, _)| *account).collect();
+            members.sort_unstable();
+            members.dedup();
+            if members.len() > 1 {
+                by_asker.extend(askers.iter().map(|(_, asker)| (*asker, number(all.len()))));
+                let shown = shown(&name, &members, accounts);
+                let account = together(&name, &members, accounts);
+                all.push(Program { name, members, shown, account });
+            }
+        }
+        let mut shapes: BTreeMap<_, u32> = BTreeMap::new();
+        let mut rows = Vec::new();
+        for ((row, place), one) in (0..).zip(places).zip(facts) {
+            if let Some(program) = by_asker.get(&place.asker) {
+                let next = number(shapes.len());
+                let shape = *shapes.entry(one.key).or_insert(next);
+                rows.push(ProgramRow { program: *program, shape, row });
+            }
+        }
+        Self { all, rows }
+    }
+}
+
+/// A program that clients run, in words.
+fn shown(name: &ProgramName, members: &[usize], accounts: &Accounts) -> String {
+    let all = || members.iter().map(|index| &accounts.clients[*index]);
+    let product = name.product.clone().or_else(|| name.service_account.clone()).unwrap_or_default();
+    let accounts_named = || all().filter_map(Account::service_account).map(|(_, name)| name);
+    let same = accounts_named().next().filter(|first| accounts_named().all(|name| name == *first));
+    let same = same.filter(|name| *name != "default").map(str::to_owned);
+    let counted = count(members.len() as u64);
+    match noun(all()) {
+        "person" => format!("{product} used by {counted} people"),
+        "namespace" => format!("{} in {counted} namespaces", same.unwrap_or(product)),
+        _ => format!("{product} under {counted} names"),
+    }
+}
+
+/// Several clients as one.
+fn together(name: &ProgramName, members: &[usize], accounts: &Accounts) -> Account {
+    let all = || members.iter().map(|index| &accounts.clients[*index]);
+    let first = &accounts.clients[members[0]];
+    let mut account = Account {
+        key: first.key.clone(),
+        nodes: first.nodes.clone(),
+        pods: first.pods.clone(),
+        workloads: first.workloads.clone(),
+        namespaces: first.namespaces.clone(),
+        agents: BTreeMap::new(),
+        entries: BTreeMap::new(),
+    };
+    for member in all() {
+        for (product, agent) in &member.agents {
+            if name.product.as_ref().is_none_or(|named| named == product) {
+                account.agents.entry(product.clone()).or_insert_with(|| agent.clone());
+            }
+        }
+    }
+    for member in all().skip(1) {
+        account.nodes.merge(member.nodes.clone());
+        account.pods.merge(member.pods.clone());
+        account.workloads.merge(member.workloads.clone());
+        account.namespaces.merge(member.namespaces.clone());
+    }
+    account
+}
