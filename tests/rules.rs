@@ -29,7 +29,7 @@ fix:
 
 /// Lists of pods by two clients, which etcd answers on 1.30.
 fn log() -> Dir {
-    let other = events(40..80).replace("monitoring:poller", "velero:backup");
+    let other = events(40..80).replace("monitoring:poller", "velero:backup").replace("poller/", "backup/");
     let log = events(0..40) + &other;
     Dir::with(&[("audit.log", log.as_bytes())])
 }
@@ -93,7 +93,7 @@ fn the_list_as_json_has_all_keys() {
     }
     assert_eq!(list[0]["thresholds"]["warning"], 77, "as the policy sets it");
     assert!(list[0]["fix"]["helm"][0]["when"].is_string());
-    assert_eq!(list[0]["groupBy"], json!(["client", "resource"]));
+    assert_eq!(list[0]["groupBy"], json!(["client", "resource", "program"]));
 }
 
 #[test]
