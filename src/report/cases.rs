@@ -7,7 +7,7 @@
 //! Findings on the log itself (KT9…), such as verdicts that the server's own measurements contradict, have nothing to do with
 //! what a client does: those of one rule are one case, whichever clients' requests show it.
 //!
-//! Two causes have many effects. A crash loop repeats a client's discovery, LISTs and WATCHes, and a run of a backup tool
+//! Two causes have many effects. A crash loop repeats a client's discovery, LISTs and watches, and a run of a backup tool
 //! reads resource after resource: findings on these requests of the same product are one case.
 //!
 //! Cases of several clients are one if these run the same program and do the same: see [`Program`]. A rule may judge the
@@ -81,6 +81,7 @@ pub(super) struct Member {
 }
 
 /// A client's findings with one cause, or a finding on all clients of a program together.
+#[allow(clippy::struct_excessive_bools, reason = "they are independent facts")]
 struct Cause<'h, 'r> {
     account: usize,
     /// The clients: one, but for a finding on a program.

@@ -175,7 +175,7 @@ fn on_accounts(judged: &[Found<'_>]) -> Vec<OnAccount> {
     let mut on: BTreeMap<usize, OnAccount> = BTreeMap::new();
     for hit in judged.iter().flat_map(|found| &found.hits).filter(|hit| hit.suppressed_by.is_none()) {
         let worst = hit.severity;
-        for account in hit.group.iter().flat_map(|group| group.members()).copied() {
+        for account in hit.group.iter().flat_map(Group::members).copied() {
             let one = on.entry(account).or_insert(OnAccount { account, worst, findings: 0 });
             one.worst = one.worst.max(worst);
             one.findings += 1;
