@@ -31,7 +31,7 @@ pub enum Job {
 }
 
 /// A product of a client's user agents.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Agent {
     /// One of the user agents.
     pub example: String,

@@ -17,7 +17,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use crate::accounts::{Account, Accounts, Load};
+use crate::accounts::{Account, Accounts, Job, Load};
 use crate::apiserver::ServedFrom;
 use crate::k8s::{Scope, Verb};
 use crate::rules::facts::Facts;
@@ -332,7 +332,7 @@ fn effects<'r>(own: &[usize], hits: &[HitRef<'_, 'r>]) -> Vec<(&'r str, Vec<usiz
 fn is_run(hit: &HitRef<'_, '_>, group: &Group<'_>) -> bool {
     let lead = group.leading();
     let reads = matches!(Kind::of(lead), Kind::ReadsMany | Kind::ReadsOne) && !is_of_whole_client(hit);
-    reads && lead.account.is_job(lead.product) && !lead.account.library(lead.product).is_command()
+    reads && lead.account.job(lead.product) >= Job::Likely && !lead.account.library(lead.product).is_command()
 }
 
 fn cause<'h, 'r>(

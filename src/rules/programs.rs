@@ -178,6 +178,7 @@ fn together(name: &ProgramName, members: &[usize], accounts: &Accounts) -> Accou
     let mut account = Account {
         key: first.key.clone(),
         nodes: first.nodes.clone(),
+        kubelets: Vec::new(),
         pods: first.pods.clone(),
         workloads: first.workloads.clone(),
         namespaces: first.namespaces.clone(),
