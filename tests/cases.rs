@@ -306,7 +306,8 @@ fn a_crash_loop_is_one_case_with_the_lists_that_it_repeats() {
             "responseStatus": {"code": 200},
             "requestReceivedTimestamp": stamp(second), "stageTimestamp": stamp(second + lasts),
         });
-        log.push_str(&format!("{event}\n"));
+        log += &event.to_string();
+        log.push('\n');
     };
     for node in 0..20 {
         let mut second = 10 + node % 3;
