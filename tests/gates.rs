@@ -125,6 +125,26 @@ fn a_gate_takes_rules_by_id_name_and_family() {
 }
 
 #[test]
+fn a_list_right_before_the_end_of_the_time_range_is_an_informers() {
+    let dir = dir();
+    for before in ["2026-03-02T10:00:02Z", "2026-03-02T10:00:01Z"] {
+        let (code, err) = run(&dir, &["--fail-on", "etcd-list", "--user", "informer", "--before", before]);
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{before}");
+    }
+}
+
+#[test]
+fn gates_that_need_patterns_refuse_a_scan_without_them() {
+    let dir = dir();
+    for word in ["etcd-list", "limit-ignored"] {
+        let (code, err) = run(&dir, &["--fail-on", word, "--no-patterns"]);
+        assert_eq!(code, Some(2), "{err}");
+        assert!(err.contains("leave out --no-patterns"), "{err}");
+    }
+    assert_eq!(run(&dir, &["--fail-on", "etcd-get", "--no-patterns"]).0, Some(1));
+}
+
+#[test]
 fn a_filter_that_matches_nothing_can_fail() {
     let dir = dir();
     let (code, err) =
@@ -133,7 +153,7 @@ fn a_filter_that_matches_nothing_can_fail() {
     let (code, err) = run(&dir, &["--user", "poller", "--user", "polller", "--require-requests"]);
     assert_eq!((code, err.as_str()), (Some(2), "error: --user 'polller': no request matches this\n"));
     let (code, err) = run(&dir, &["--user", "poller", "--require-requests=7"]);
-    let few = "error: the filters leave 6 requests, and --require-requests=7 wants more\n";
+    let few = "error: the filters leave 6 requests; --require-requests=7 needs at least 7 requests\n";
     assert_eq!((code, err.as_str()), (Some(2), few));
     for args in [["--require-requests=6", "--user=poller"], ["--require-requests", "--verb=-delete"]] {
         assert_eq!(run(&dir, &args), (Some(0), String::new()), "{args:?}");

@@ -8,6 +8,9 @@ use super::event::Request;
 use crate::apiserver::Target;
 use crate::k8s::{Kind, Verb, timestamp};
 
+/// An informer's WATCH begins at most this long after its LIST, in microseconds. A later WATCH behind `before` explains no LIST.
+const WATCH_AFTER_LIST: i64 = 60_000_000;
+
 /// A text that is no filter.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
@@ -314,8 +317,8 @@ impl Filter {
         found
     }
 
-    /// Whether a request is of those that are wanted, whatever its verb and its status: what comes before and after a
-    /// LIST tells what it is for.
+    /// Whether a filtered request explains a request that passes: another verb or status of the same client, or the WATCH
+    /// of an informer whose LIST is the last before `before`.
     #[must_use]
     pub fn concerns(&self, request: &Request<'_>) -> bool {
         let client = request.asker.client();
@@ -328,7 +331,11 @@ impl Filter {
             && (self.clients.is_empty()
                 || self.clients.pass(&[request.asker.product().name, client.identity, client.kind.as_str()]))
             && self.after.is_none_or(|after| request.received.is_some_and(|at| at >= after))
-            && self.before.is_none_or(|before| request.received.is_some_and(|at| at < before))
+            && self.before.is_none_or(|before| {
+                let is_watch = request.question.asked.verb == Verb::Watch;
+                let end = if is_watch { before.saturating_add(WATCH_AFTER_LIST) } else { before };
+                request.received.is_some_and(|at| at < end)
+            })
     }
 
     /// Whether a request that is wanted by everything else is wanted by its verb and its status.

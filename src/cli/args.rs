@@ -245,10 +245,10 @@ pub(super) struct FilterArgs {
 #[derive(Debug, Args)]
 pub(super) struct ClassifyArgs {
     /// The request, such as 'GET /api/v1/pods?limit=500' or 'LIST /api/v1/pods', or a command that sends it: 'kubectl get
-    /// pods -A', 'curl https://…'. Without a method it is a GET. Without --kube-version the answer is a table of all
-    /// releases.
+    /// pods -A', 'curl https://…'. Quote a command that has options. Without a method it is a GET. Without
+    /// --kube-version the output is a table of all releases.
     #[arg(required_unless_present = "stdin", conflicts_with = "stdin", value_name = "REQUEST")]
-    pub request: Option<String>,
+    pub request: Vec<String>,
     /// Judge one JSON object a line from standard input, and write one a line (see docs/classify.md).
     #[arg(long)]
     pub stdin: bool,

@@ -32,7 +32,7 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
                 let answer = contract::answer(&server, line.strip_suffix(b"\n").unwrap_or(&line));
                 writeln!(out, "{}", safe_json(&answer))?;
                 line.clear();
-                // Nothing more is at hand: whoever asks may be waiting for this answer before the next question.
+                // The buffer is empty: the sender may wait for this answer before it sends the next line.
                 if lines.buffer().is_empty() {
                     out.flush()?;
                 }
@@ -41,10 +41,9 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
         })?;
         return Ok(DONE);
     }
-    let text = args.request.as_deref().unwrap_or_default().trim();
     let width = super::output::width();
     let mut page = String::new();
-    let sent = typed(text)?;
+    let sent = typed(joined(&args.request)?.trim())?;
     for (method, uri) in &sent.requests {
         let request = Readable::new(method, uri)?;
         if !page.is_empty() {
@@ -65,6 +64,26 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
     Ok(DONE)
 }
 
+/// One text from the words of the command line. Words of a command keep the quotes that the shell removed.
+fn joined(words: &[String]) -> anyhow::Result<String> {
+    if words.len() > 1 && words.first().is_some_and(|word| is_command(word) || word == "curl") {
+        return Ok(shlex::try_join(words.iter().map(String::as_str))?);
+    }
+    Ok(words.join(" "))
+}
+
+fn is_command(word: &str) -> bool {
+    matches!(word, "kubectl" | "oc")
+}
+
+/// What to type in place of an unquoted command, whose options clap takes for ours.
+pub(super) fn quoted_command(arguments: &[String]) -> Option<String> {
+    let words = arguments.strip_prefix(&["classify".to_owned()])?;
+    let is_quotable = words.first().is_some_and(|word| is_command(word) || word == "curl");
+    let command = shlex::try_join(words.iter().map(String::as_str)).ok().filter(|_| is_quotable)?;
+    Some(format!("kubetoll classify {}", shlex::try_quote(&command).ok()?))
+}
+
 /// The requests of what a person typed or pasted.
 struct Typed {
     /// Methods and targets.
@@ -77,13 +96,13 @@ struct Typed {
 
 fn typed(text: &str) -> anyhow::Result<Typed> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let is_command = |word: &&str| matches!(*word, "kubectl" | "oc");
     // A prompt, sudo, or `watch -n2` may be before it.
-    if !text.contains("curl ") && words.iter().take(4).any(is_command) && !text.starts_with('/') {
+    if !text.contains("curl ") && words.iter().take(4).any(|word| is_command(word)) && !text.starts_with('/')
+    {
         let Some(words) = shlex::split(&text.replace("\\\n", " ")) else {
             bail!("the kubectl command has a quote without its end");
         };
-        let command = words.iter().position(|word| is_command(&word.as_str())).map_or(0, |at| at + 1);
+        let command = words.iter().position(|word| is_command(word)).map_or(0, |at| at + 1);
         let kubectl::Sent { requests, notes } = kubectl::sent(words.get(command..).unwrap_or_default())?;
         return Ok(Typed { requests, notes, is_kubectl: true });
     }
@@ -166,20 +185,41 @@ fn curl(text: &str) -> anyhow::Result<(String, String)> {
 /// `name=value` with the value as a query holds it.
 pub(super) fn encoded(pair: &str) -> String {
     let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-    let mut text = format!("{name}=");
-    for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~%".contains(&byte) {
-            text.push(char::from(byte));
+    format!("{name}={}", percent_encoded(value, b"-._~%"))
+}
+
+/// The text with all bytes but ASCII letters, digits and `kept` percent-encoded.
+pub(super) fn percent_encoded(text: &str, kept: &[u8]) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || kept.contains(&byte) {
+            encoded.push(char::from(byte));
         } else {
-            let _ = write!(text, "%{byte:02X}");
+            let _ = write!(encoded, "%{byte:02X}");
         }
     }
-    text
+    encoded
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn unquoted_commands_are_joined_or_get_a_hint() {
+        let words = |text: &str| shlex::split(text).expect("words");
+        for (line, text) in [
+            ("'kubectl get po -A'", "kubectl get po -A"),
+            ("LIST /api/v1/pods", "LIST /api/v1/pods"),
+            ("kubectl get po -l 'a in (b)'", "kubectl get po -l 'a in (b)'"),
+        ] {
+            assert_eq!(joined(&words(line)).expect("text"), text);
+        }
+        let hint = quoted_command(&words("classify kubectl get pods -A"));
+        assert_eq!(hint.as_deref(), Some("kubetoll classify 'kubectl get pods -A'"));
+        assert_eq!(quoted_command(&words("classify /api/v1/pods -A")), None);
+        assert_eq!(quoted_command(&words("scan kubectl -A")), None);
+    }
 
     #[test]
     fn what_a_person_types_or_pastes_is_one_request() {

@@ -29,9 +29,10 @@ pub(super) fn enough_requests(report: &Report, required: Option<u64>, filter: &F
         return true;
     };
     if requests < required {
-        let by = if report.input.filtered > 0 { " the filters leave" } else { " the log holds" };
+        let by = if report.input.filtered > 0 { "the filters leave" } else { "the log holds" };
         let left = counted(requests, "request");
-        say(&format!("error:{by} {left}, and --require-requests={required} wants more"));
+        let least = counted(required, "request");
+        say(&format!("error: {by} {left}; --require-requests={required} needs at least {least}"));
     }
     unmatched.is_empty() && requests >= required
 }

@@ -5,9 +5,10 @@
 
 use anyhow::{Context, bail};
 
-use super::classify::encoded;
+use super::classify::{encoded, percent_encoded};
 use crate::apiserver::resources::is_cluster_scoped;
 use crate::k8s::built_in::BuiltIn;
+use crate::render::plain::escaped;
 
 /// Method and target.
 type Request = (String, String);
@@ -50,7 +51,7 @@ const PASSED_OVER: [&str; 25] = [
 const WITH_VALUE: [&str; 7] =
     ["namespace", "selector", "field-selector", "chunk-size", "raw", "sort-by", "subresource"];
 /// Options without a value that change nothing here.
-const FLAGS: [&str; 20] = [
+const FLAGS: [&str; 18] = [
     "no-headers",
     "show-labels",
     "show-kind",
@@ -61,7 +62,6 @@ const FLAGS: [&str; 20] = [
     "recursive",
     "insecure-skip-tls-verify",
     "match-server-version",
-    "wait",
     "now",
     "force",
     "interactive",
@@ -70,7 +70,6 @@ const FLAGS: [&str; 20] = [
     "disable-compression",
     "cascade",
     "use-openapi-print-columns",
-    "show-events",
 ];
 /// Short options, and the long ones that they are.
 const SHORT: [(char, &str); 10] = [
@@ -100,6 +99,25 @@ const ALL: [&str; 10] = [
 ];
 /// The resourceVersion of a WATCH after a LIST, which no command shows.
 const LISTED_REVISION: &str = "123456";
+
+/// A request that a command sends, for commands that [`sent`] does not read.
+fn example(verb: &str) -> &'static str {
+    match verb {
+        "logs" => "GET /api/v1/namespaces/default/pods/NAME/log",
+        "exec" => "POST /api/v1/namespaces/default/pods/NAME/exec",
+        "attach" => "POST /api/v1/namespaces/default/pods/NAME/attach",
+        "port-forward" => "POST /api/v1/namespaces/default/pods/NAME/portforward",
+        "top" => "LIST /apis/metrics.k8s.io/v1beta1/pods",
+        "create" | "run" | "expose" => "POST /api/v1/namespaces/default/pods",
+        "scale" => "PATCH /apis/apps/v1/namespaces/default/deployments/NAME/scale",
+        "drain" => "POST /api/v1/namespaces/default/pods/NAME/eviction",
+        "auth" => "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+        "wait" => "WATCH /api/v1/namespaces/default/pods?fieldSelector=metadata.name%3DNAME",
+        "api-resources" | "api-versions" => "GET /apis",
+        "version" => "GET /version",
+        _ => "PATCH /apis/apps/v1/namespaces/default/deployments/NAME",
+    }
+}
 
 /// Reads a command's words behind `kubectl`.
 ///
@@ -141,8 +159,10 @@ impl Command {
         if !is_raw && !matches!(verb, "get" | "describe" | "delete") {
             let verb = words.iter().find(|word| !word.starts_with('-')).map_or(verb, String::as_str);
             bail!(
-                "kubectl {verb:?}: kubetoll reads get, describe, delete and --raw; type the request instead, such as \
-                 'PATCH /apis/apps/v1/namespaces/default/deployments/NAME'"
+                "kubectl {verb}: kubetoll reads get, describe, delete and --raw; type the request instead, such as \
+                 '{}'",
+                example(verb),
+                verb = escaped(verb),
             );
         }
         let mut command = Self::default();
@@ -277,13 +297,15 @@ impl Command {
         if self.all_namespaces && namespace.is_some() {
             bail!("kubectl gets no object by its name across all namespaces; leave out -A, or the name");
         }
-        let path = resource.path(namespace);
-        let subresource = self.value("subresource").map(|name| format!("/{name}")).unwrap_or_default();
+        let path = collection(resource, namespace)?;
+        let subresource = self.value("subresource").map(segment).transpose()?;
+        let subresource = subresource.map(|name| format!("/{name}")).unwrap_or_default();
         for name in names {
-            let target = format!("{path}/{name}{subresource}");
+            let encoded_name = segment(name)?;
+            let target = format!("{path}/{encoded_name}{subresource}");
             match self.verb.as_str() {
                 "delete" => sent.add("DELETE", target),
-                "describe" => self.describe(resource, namespace, name, sent),
+                "describe" => self.describe(resource, namespace, name, sent)?,
                 _ => {
                     sent.add("GET", target);
                     if self.watch {
@@ -298,7 +320,7 @@ impl Command {
 
     fn of_collection(&self, resource: BuiltIn, sent: &mut Sent) -> anyhow::Result<()> {
         let namespace = self.namespace(resource);
-        let path = resource.path(namespace.filter(|_| !self.all_namespaces));
+        let path = collection(resource, namespace.filter(|_| !self.all_namespaces))?;
         let mut selectors = Vec::new();
         for (option, key) in [("field-selector", "fieldSelector"), ("selector", "labelSelector")] {
             if let Some(value) = self.value(option) {
@@ -316,14 +338,14 @@ impl Command {
             }
             sent.add("GET", with(Vec::new()));
             let namespace = namespace.map(|name| if self.all_namespaces { "NAMESPACE" } else { name });
-            sent.add("DELETE", format!("{}/NAME", resource.path(namespace)));
+            sent.add("DELETE", format!("{}/NAME", collection(resource, namespace)?));
             return Ok(());
         }
         let size = self.chunk_size()?;
         sent.add("GET", with(size.map(|size| format!("limit={size}")).into_iter().collect()));
         if self.verb == "describe" {
             let namespace = namespace.map(|name| if self.all_namespaces { "NAMESPACE" } else { name });
-            self.describe(resource, namespace, "NAME", sent);
+            self.describe(resource, namespace, "NAME", sent)?;
         } else if self.watch {
             sent.add(
                 "GET",
@@ -344,8 +366,14 @@ impl Command {
     }
 
     /// An object, what is on a node, and the object's events.
-    fn describe(&self, resource: BuiltIn, namespace: Option<&str>, name: &str, sent: &mut Sent) {
-        sent.add("GET", format!("{}/{name}", resource.path(namespace)));
+    fn describe(
+        &self,
+        resource: BuiltIn,
+        namespace: Option<&str>,
+        name: &str,
+        sent: &mut Sent,
+    ) -> anyhow::Result<()> {
+        sent.add("GET", format!("{}/{}", collection(resource, namespace)?, segment(name)?));
         if resource.plural == "nodes" {
             let fields = format!("spec.nodeName={name},status.phase!=Failed,status.phase!=Succeeded");
             let fields = encoded(&format!("fieldSelector={fields}"));
@@ -358,8 +386,9 @@ impl Command {
                 "fieldSelector=involvedObject.name={name}{},involvedObject.uid=UID",
                 of_namespace.unwrap_or_default()
             );
-            sent.add("GET", format!("{}?{}&limit=500", events.path(namespace), encoded(&fields)));
+            sent.add("GET", format!("{}?{}&limit=500", collection(events, namespace)?, encoded(&fields)));
         }
+        Ok(())
     }
 
     fn notes(&self, objects: &[(BuiltIn, Vec<String>)], sent: &mut Sent) {
@@ -401,6 +430,22 @@ impl Sent {
             self.requests.push(request);
         }
     }
+}
+
+/// The path of a resource's collection.
+fn collection(resource: BuiltIn, namespace: Option<&str>) -> anyhow::Result<String> {
+    Ok(resource.path(namespace.map(segment).transpose()?.as_deref()))
+}
+
+/// A name in a path.
+///
+/// # Errors
+/// For a name that kubectl refuses to send. Source: `IsValidPathSegmentName` of k8s.io/apimachinery.
+fn segment(name: &str) -> anyhow::Result<String> {
+    if matches!(name, "" | "." | "..") || name.contains(['/', '%']) {
+        bail!("'{}' is not a name that kubectl sends; a name has no / and no %", escaped(name));
+    }
+    Ok(percent_encoded(name, b"-._~:"))
 }
 
 fn built_in(word: &str) -> anyhow::Result<BuiltIn> {

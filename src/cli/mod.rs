@@ -21,6 +21,7 @@ mod server;
 
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
 pub use args::Cli;
@@ -28,6 +29,7 @@ use args::Command;
 use say::say;
 
 use crate::files::partial;
+use crate::render::plain::escaped;
 
 /// The work was done.
 const DONE: u8 = 0;
@@ -39,7 +41,17 @@ const FAILED: u8 = 2;
 /// Runs the command that was asked for.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| {
+        let arguments: Vec<String> =
+            std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
+        match classify::quoted_command(&arguments).filter(|_| error.kind() == ErrorKind::UnknownArgument) {
+            Some(command) => {
+                say(&format!("error: the command has options; quote it: {}", escaped(&command)));
+                std::process::exit(FAILED.into())
+            }
+            None => error.exit(),
+        }
+    });
     if let Err(error) = partial::remove_on_signals() {
         say(&format!("note: a signal may leave partial files behind: {error}"));
     }

@@ -39,6 +39,7 @@ pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
 
 fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     let judging = judging::load(&args.rules, &args.fail_on)?;
+    check_patterns(args, &judging.fail_on)?;
     let server_args = judging::server_args(&args.server, &judging.policy);
     let mut server = server::server(&server_args)?;
     let inventory = inventory::load(&args.inventory)?;
@@ -91,6 +92,22 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     // The process ends: what it holds is not taken apart piece by piece first.
     std::mem::forget((report, judging));
     Ok(code)
+}
+
+/// Refuses gates that `--no-patterns` would make count the first LISTs of informers.
+fn check_patterns(args: &ScanArgs, fail_on: &[FailOn]) -> anyhow::Result<()> {
+    let word = fail_on.iter().find_map(|what| match what {
+        FailOn::EtcdList => Some("etcd-list"),
+        FailOn::LimitIgnored => Some("limit-ignored"),
+        FailOn::EtcdGet | FailOn::Severity(_) | FailOn::Rule(_) => None,
+    });
+    match word.filter(|_| args.no_patterns) {
+        Some(word) => bail!(
+            "--fail-on {word} leaves out the LISTs of informers, and --no-patterns does not look for informers; \
+             leave out --no-patterns"
+        ),
+        None => Ok(()),
+    }
 }
 
 /// Where etcd's version comes from.

@@ -1,6 +1,7 @@
 //! Built-in resources by the names that kubectl takes.
 //!
-//! Source: kubernetes `pkg/registry/*/*/storage` (`ShortNames`) and `kubectl api-resources` of 1.34.
+//! Source: kubernetes v1.34, `ShortNames` in `pkg/registry/GROUP/RESOURCE/storage/storage.go`; the groups' preferred versions
+//! are those that `kubectl api-resources` of 1.34 prints.
 
 /// A built-in resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

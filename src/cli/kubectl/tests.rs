@@ -28,6 +28,7 @@ fn each_command_sends_its_requests() {
             vec!["GET /api/v1/pods?limit=500", "GET /api/v1/pods?resourceVersion=123456&watch=true"],
         ),
         ("get pod a b -n n", vec!["GET /api/v1/namespaces/n/pods/a", "GET /api/v1/namespaces/n/pods/b"]),
+        ("get pod a?b=c", vec!["GET /api/v1/namespaces/default/pods/a%3Fb%3Dc"]),
         ("get svc/a no/b", vec!["GET /api/v1/namespaces/default/services/a", "GET /api/v1/nodes/b"]),
         (
             "get pod a -w",
@@ -85,7 +86,10 @@ fn errors_say_what_to_type() {
     for (command, message) in [
         ("get widgets.example.com", "GET /apis/example.com/VERSION/namespaces/default/widgets?limit=500"),
         ("get widgets", "\"widgets\" is not a built-in resource; type the request instead"),
-        ("apply -f web", "kubectl \"apply\": kubetoll reads get, describe, delete and --raw"),
+        ("logs web", "such as 'GET /api/v1/namespaces/default/pods/NAME/log'"),
+        ("get pod a/../b", "is not TYPE/NAME"),
+        ("get pod a%2e", "a name has no / and no %"),
+        ("apply -f web", "kubectl apply: kubetoll reads get, describe, delete and --raw"),
         ("pods get", "kubectl \"pods\": type the command first"),
         ("get", "kubectl get needs a resource, such as kubectl get pods"),
         ("get pods -n", "kubectl --namespace needs a value"),
