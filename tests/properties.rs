@@ -1,16 +1,18 @@
 //! What holds for every log: the report does not depend on how the log is read, and it adds up.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use kubetoll::classify::Witness;
+use kubetoll::apiserver::Server;
 use kubetoll::input::Block;
 use kubetoll::input::framing::count_lines;
 use kubetoll::k8s::KubeVersion;
-use kubetoll::ledger::{Ledger, MAX_PRODUCTS, MAX_SHAPES, ServerTimeline, VersionEvidence};
+use kubetoll::ledger::{Ledger, MAX_PRODUCTS, MAX_SHAPES, ServerTimeline};
 use kubetoll::pipeline::{Pass, Shared, Worker};
 use kubetoll::render::{self, text::View};
 use kubetoll::report::{Report, Shown};
+use kubetoll::version::Inferred;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::FileFailurePersistence;
@@ -81,12 +83,9 @@ fn cut<'a>(log: &'a [u8], places: &[Index]) -> Vec<&'a [u8]> {
 
 /// A server that was upgraded while the log was written.
 fn upgrade() -> ServerTimeline {
-    let mut evidence = VersionEvidence::default();
-    for (minor, seconds) in [(30, 0), (34, 5)] {
-        let version = KubeVersion::new(minor, 1);
-        evidence.note(Witness::Loopback, version, 0, synth::BEGIN + seconds * 1_000_000);
-    }
-    evidence.timeline().expect("evidence")
+    let versions = [30, 34].map(|minor| KubeVersion::new(minor, 1));
+    let starts = vec![(synth::BEGIN, versions[0]), (synth::BEGIN + 5_000_000, versions[1])];
+    ServerTimeline::new(&versions, &BTreeMap::from([(0, starts.clone())]), &starts)
 }
 
 /// What says in which file and line something stands.
@@ -391,7 +390,9 @@ fn a_flood_of_versions_drowns_no_witness() {
             .replace("system:node:n", "system:apiserver")
             .replace("kubelet/v1.12.0", "kube-apiserver/v1.34.2"),
     );
-    let (ledger, _) = both_ways(&lines);
-    let timeline = ledger.versions.timeline().expect("the server's own client states its version");
-    assert_eq!(timeline.versions, vec![KubeVersion::new(34, 2)]);
+    let (mut ledger, _) = both_ways(&lines);
+    let version =
+        Inferred::of(&mut ledger, &Server::with_defaults(KubeVersion::NEWEST), None, &|_| String::new())
+            .version;
+    assert_eq!(version, KubeVersion::new(34, 2), "the server's own client states it");
 }

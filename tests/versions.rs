@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 mod command;
 
 use command::Dir;
+use proptest::prelude::*;
 
 /// An audit event.
 fn event(id: u32, user: &str, agent: &str, verb: &str, uri: &str, code: u16) -> String {
@@ -108,12 +109,12 @@ fn logs_of_two_servers_are_judged_each_by_its_own_version() {
     let report = dir.report(&["old.log", "new.log"]);
     assert_eq!(report["server"]["kubeVersions"], json!(["1.27.3", "1.34.1"]));
     assert_eq!(report["totals"]["etcdLists"], 20, "those of the old server");
+    assert_eq!(report["server"]["versionsDiffer"], "by-file");
     let note = report["server"]["notes"][0].as_str().expect("a note");
-    assert!(
-        note.contains("old.log fits 1.27 to 1.30, and new.log fits 1.34 to 1.37")
-            || note.contains("new.log fits 1.34 to 1.37, and old.log fits 1.27 to 1.30"),
-        "{note}"
-    );
+    assert!(note.ends_with("each file is judged by its own: new.log: 1.34.1; old.log: 1.27.3"), "{note}");
+    let (_, text, _) = dir.run_with(&["scan", "old.log", "new.log", "--no-progress"], b"");
+    assert!(text.contains("Kubernetes 1.27.3 (old.log) and 1.34.1 (new.log)"), "{text}");
+    assert!(!text.contains("spans an upgrade"), "{text}");
 }
 
 /// Access lines of 1.19, and what the server wrote when it started.
@@ -203,4 +204,161 @@ fn totals_by_version_count_request_received_events() {
         .collect();
     assert_eq!(lists.first(), Some(&20));
     assert!(lists.contains(&0), "{lists:?}");
+}
+
+/// The lines of one server of a cluster, each with its second: nodes, the server's own client if `with_loopback`, a
+/// client with sendInitialEvents, and one that lists all pods every second.
+fn server_log(
+    version: &str,
+    name: &str,
+    seconds: std::ops::Range<u32>,
+    with_loopback: bool,
+) -> Vec<(u32, String)> {
+    let agent = |product: &str| format!("{product}/v{version} (linux/amd64) kubernetes/0123456");
+    let is_new = version.starts_with("1.34");
+    let mut lines = Vec::new();
+    for second in seconds {
+        let mut line = |kind: &str, user: &str, agent: &str, verb: &str, uri: &str, code: u16| {
+            let line = json!({
+                "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata",
+                "auditID": format!("{name}-{second}-{kind}"), "stage": "ResponseComplete", "requestURI": uri,
+                "verb": verb, "user": {"username": user}, "sourceIPs": ["10.0.0.7"], "userAgent": agent,
+                "responseStatus": {"metadata": {}, "code": code},
+                "requestReceivedTimestamp":
+                    format!("2026-01-01T00:{:02}:{:02}.000000Z", second / 60, second % 60),
+                "stageTimestamp": format!("2026-01-01T00:{:02}:{:02}.100000Z", second / 60, second % 60),
+            });
+            lines.push((second, format!("{line}\n")));
+        };
+        let node = second % 7;
+        let lease = format!("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n{node}");
+        line("lease", &format!("system:node:n{node}"), &agent("kubelet"), "update", &lease, 200);
+        line("list", "alice", "tool/1.0", "list", "/api/v1/pods", 200);
+        let watch = "/api/v1/pods?allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&\
+                     sendInitialEvents=true&watch=true";
+        line("watch", "bob", "tool/1.0", "watch", watch, if is_new { 200 } else { 422 });
+        if with_loopback {
+            line(
+                "ready",
+                "system:apiserver",
+                &agent("kube-apiserver"),
+                "get",
+                "/api/v1/namespaces/default",
+                200,
+            );
+        }
+    }
+    lines
+}
+
+fn joined(mut lines: Vec<(u32, String)>) -> String {
+    lines.sort_by_key(|(second, _)| *second);
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+#[test]
+fn a_log_of_two_servers_gives_the_totals_of_both() {
+    for with_loopback in [true, false] {
+        let mut lines = server_log("1.30.14", "a", 0..120, with_loopback);
+        lines.extend(server_log("1.34.2", "b", 0..120, with_loopback));
+        let dir = Dir::with(&[("audit.log", joined(lines).as_bytes())]);
+        let report = dir.report(&["audit.log"]);
+        let server = &report["server"];
+        assert_eq!(server["versionsDiffer"], "at-the-same-time");
+        assert_eq!(server["kubeVersions"], json!(["1.30.14", "1.34.2"]));
+        let ranges = report["totals"]["byVersion"].as_array().expect("ranges");
+        let lists: Vec<u64> = ranges.iter().filter_map(|range| range["etcdLists"].as_u64()).collect();
+        assert_eq!((lists.first(), lists.last()), (Some(&240), Some(&0)), "{ranges:?}");
+        for (one, version) in server["servers"].as_array().expect("servers").iter().zip(["1.30.14", "1.34.2"])
+        {
+            let evidence = one["evidence"].to_string();
+            assert!(evidence.contains(&format!("7 kubelets state {version}")), "{evidence}");
+            assert_eq!(one["source"], "audit.log");
+        }
+        let message = finding(&report, "KT903").expect("a finding")["message"].as_str().expect("text");
+        assert!(message.ends_with("Scan the servers' logs separately."), "{message}");
+        assert!(message.contains("--kube-version"), "{message}");
+        let (_, text, _) = dir.run_with(&["scan", "audit.log", "--no-progress"], b"");
+        assert!(text.contains("Kubernetes 1.30.14 and 1.34.2 (in the same log"), "{text}");
+        assert!(!text.contains("spans an upgrade"), "{text}");
+    }
+}
+
+#[test]
+fn an_upgrade_is_a_change_in_time() {
+    for with_loopback in [true, false] {
+        let mut lines = server_log("1.30.14", "a", 0..120, with_loopback);
+        lines.extend(server_log("1.34.2", "b", 120..300, with_loopback));
+        let dir = Dir::with(&[("audit.log", joined(lines).as_bytes())]);
+        let report = dir.report(&["audit.log"]);
+        assert_eq!(report["server"]["versionsDiffer"], "over-time");
+        assert_eq!(report["totals"]["etcdLists"], 120, "those of the old server");
+        let note = report["server"]["notes"][0].as_str().expect("a note");
+        assert!(note.starts_with("the log spans an upgrade, 1.30.14, then 1.34.2"), "{note}");
+    }
+}
+
+#[test]
+fn files_of_two_servers_at_the_same_time_are_no_upgrade() {
+    for with_loopback in [true, false] {
+        let old = joined(server_log("1.30.14", "a", 0..120, with_loopback));
+        let new = joined(server_log("1.34.2", "b", 0..120, with_loopback));
+        let dir = Dir::with(&[("old.log", old.as_bytes()), ("new.log", new.as_bytes())]);
+        for files in [["old.log", "new.log"], ["new.log", "old.log"]] {
+            let report = dir.report(&files);
+            assert_eq!(report["server"]["versionsDiffer"], "by-file");
+            assert_eq!(report["totals"]["etcdLists"], 120, "those of the old server");
+            assert_eq!(finding(&report, "KT903").is_none(), with_loopback, "a stated version is certain");
+            let note = report["server"]["notes"][0].as_str().expect("a note");
+            assert!(note.ends_with("new.log: 1.34.2; old.log: 1.30.14"), "{note}");
+        }
+    }
+}
+
+#[test]
+fn hostile_names_of_files_are_escaped() {
+    let old = joined(server_log("1.30.14", "a", 0..9, true));
+    let new = joined(server_log("1.34.2", "b", 0..9, true));
+    let dir = Dir::with(&[("a\u{1b}[31m.log", old.as_bytes()), ("b\u{202e}.log", new.as_bytes())]);
+    let (_, text, _) = dir.run_with(&["scan", ".", "--no-progress", "--color", "never"], b"");
+    assert!(text.contains("a\\u{1b}[31m.log: 1.30.14; ./b\\u{202e}.log: 1.34.2"), "{text}");
+    assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    #[test]
+    fn any_order_of_the_lines_of_two_servers_gives_the_same_report(
+        keys in prop::collection::vec(any::<u32>(), 240),
+        cut in 1_usize..239,
+        threads in 1_u8..4,
+        with_loopback: bool,
+    ) {
+        let mut lines = server_log("1.30.14", "a", 0..60, with_loopback);
+        lines.extend(server_log("1.34.2", "b", 0..60, with_loopback));
+        let ordered = joined(lines.clone());
+        let mut shuffled: Vec<(u32, String)> =
+            keys.iter().cycle().copied().zip(lines.into_iter().map(|(_, line)| line)).collect();
+        shuffled.sort_unstable();
+        let shuffled: Vec<String> = shuffled.into_iter().map(|(_, line)| line).collect();
+        let dir = Dir::with(&[
+            ("ordered.log", ordered.as_bytes()),
+            ("shuffled.log", shuffled.concat().as_bytes()),
+        ]);
+        let threads = threads.to_string();
+        let of = |file: &str| {
+            let mut report = dir.report(&[file, "--threads", &threads]);
+            let text = report["server"].take().to_string().replace(file, "LOG");
+            (text, report["totals"]["byVersion"].take(), report["totals"]["etcdLists"].take())
+        };
+        prop_assert_eq!(of("ordered.log"), of("shuffled.log"));
+        // Files that are parts of the log are each of two servers, too.
+        let (left, right) = shuffled.split_at(cut.clamp(60, 180));
+        let parts = Dir::with(&[("a.log", left.concat().as_bytes()), ("b.log", right.concat().as_bytes())]);
+        let one = parts.report(&["a.log", "b.log", "--threads", &threads]);
+        let other = parts.report(&["b.log", "a.log"]);
+        prop_assert_eq!(&one["server"], &other["server"]);
+        prop_assert_eq!(&one["totals"], &other["totals"]);
+        prop_assert_eq!(&one["server"]["versionsDiffer"], "at-the-same-time");
+    }
 }

@@ -27,7 +27,7 @@ use walks::Walks;
 
 use crate::apiserver::asked::is_long_running;
 use crate::apiserver::judge::served_against_model;
-use crate::apiserver::{Asked, Certainty, Releases, Server, Verdict, certainty_within, judge};
+use crate::apiserver::{Asked, Certainty, Server, Verdict, certainty_within, judge};
 use crate::classify::{Shape, stable_hash};
 use crate::cost::{Cost, Inventory, Minutes, Prices, Work, reads_on};
 use crate::k8s::Scope;
@@ -69,7 +69,7 @@ struct Measures<'a> {
     /// The servers of the eras that rows name.
     servers: &'a [Server],
     /// The releases that the log leaves possible.
-    candidates: Releases,
+    version: Doubt,
     prices: Option<Prices<'a>>,
     /// How many objects of each namespace the log names.
     namespaces: NamespaceWeights,
@@ -107,7 +107,7 @@ impl Measures<'_> {
         let judgement = Judgement {
             key: Arc::new(ShapeKey::of(&shape.asked, verdict, server.version)),
             verdict,
-            certainty: certainty_within(&self.candidates, server, &asked, status),
+            certainty: certainty_within(self.version.possible_in(era), server, &asked, status),
             against_model: served_against_model(server, &asked, status),
         };
         let mut known = known();
@@ -137,7 +137,7 @@ impl Accounts {
         let measures = Measures {
             servers,
             namespaces: namespaces.unwrap_or_default(),
-            candidates: version.possible.clone(),
+            version: version.clone(),
             prices: inventory.map(|inventory| Prices { inventory, nodes_in_log: nodes }),
             known: Mutex::default(),
         };

@@ -269,28 +269,23 @@ impl Run<'_> {
             source.map(Source::name).unwrap_or_default()
         };
         let mut version = Inferred::of(&mut ledger, &self.server, known, &file);
-        let newest = *version.timeline.versions.last().expect("a timeline has a version");
-        let mut notes = server::notes(&self.server, newest);
+        let best = version.version;
+        let mut notes = server::notes(&self.server, best);
         notes.append(&mut version.notes);
-        if newest < KubeVersion::OLDEST {
-            notes.push(format!("Kubernetes {newest} is older than 1.19; it is judged as 1.19"));
+        if best < KubeVersion::OLDEST {
+            notes.push(format!("Kubernetes {best} is older than 1.19; it is judged as 1.19"));
         }
-        if version.timeline.versions.iter().all(|version| judge_alike(*version, newest)) {
-            version.timeline = ServerTimeline::always(newest);
+        if version.timeline.versions.iter().all(|version| judge_alike(*version, best)) {
+            version.judge_as_one();
             return Ok((ledger, Found { version, notes }));
         }
         if !can_be_read_again(list) {
             notes.push(format!(
-                "the log shows several versions, but a pipe can't be read twice: all of it is judged as {newest}; \
-                 name files to have each request judged by the version of its time"
+                "a pipe can't be read twice, so that all requests are judged as {best}; name files to have each \
+                 request judged by the version of its time or of its file"
             ));
-            version.timeline = ServerTimeline::always(newest);
+            version.judge_as_one();
             return Ok((ledger, Found { version, notes }));
-        }
-        if version.source.is_stated() {
-            notes.push(
-                "the log spans an upgrade; each request is judged by the version of its time".to_owned(),
-            );
         }
         // Both ledgers at once would take twice the memory.
         drop(ledger);

@@ -1,12 +1,12 @@
 //! What a log shows of the server's version: versions that user agents and start lines state, and signs such as an API
 //! that only some releases serve. What they say together is another module's part.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 
 use rustc_hash::FxBuildHasher;
 
-use super::{Bounded, Merge};
+use super::{Bounded, Merge, Presence};
 use crate::classify::{Statement, Witness};
 use crate::k8s::{KubeVersion, Mark};
 
@@ -36,27 +36,33 @@ pub enum Sign {
     ServersOwnLog,
 }
 
-/// An instance that states a version: its hash, its source and what it is.
-type InstanceKey = (u64, u32, Witness);
+/// An instance that states a version: its hash, its source, what it is and the version.
+type InstanceKey = (u64, u32, Witness, KubeVersion);
 
-/// The newest version that an instance stated.
+/// An instance that stated a version at least once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Newest(Option<KubeVersion>);
+struct Stated;
 
-impl Merge for Newest {
-    fn merge(&mut self, other: Self) {
-        self.0 = self.0.max(other.0);
-    }
+impl Merge for Stated {
+    fn merge(&mut self, _: Self) {}
+}
+
+/// What records show, and when they show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Shown {
+    Version(Witness, u32, KubeVersion),
+    Sign(Sign, u32),
 }
 
 /// What a log shows of the server's version.
 #[derive(Debug, Clone)]
 pub struct VersionEvidence {
-    /// By witness, source and version: when it was stated first and last, in microseconds since 1970.
-    stated: BTreeMap<(Witness, u32, KubeVersion), (i64, i64)>,
-    instances: Bounded<InstanceKey, Newest>,
-    signs: BTreeSet<(Sign, u32)>,
+    /// By witness, source and version: when it was stated.
+    stated: BTreeMap<(Witness, u32, KubeVersion), Presence>,
+    instances: Bounded<InstanceKey, Stated>,
+    signs: BTreeMap<(Sign, u32), Presence>,
     recent: Recent,
+    recent_instances: RecentInstances,
 }
 
 impl Default for VersionEvidence {
@@ -64,17 +70,41 @@ impl Default for VersionEvidence {
         Self {
             stated: BTreeMap::new(),
             instances: Bounded::new(MAX_INSTANCES),
-            signs: BTreeSet::new(),
-            recent: Recent([0; Recent::SLOTS]),
+            signs: BTreeMap::new(),
+            recent: Recent([None; Recent::SLOTS]),
+            recent_instances: RecentInstances([0; RecentInstances::SLOTS]),
         }
     }
 }
 
-/// Hashes of what was noted last, so that what a log repeats costs one comparison.
+/// What was noted last and when, so that what a log repeats costs one comparison.
 #[derive(Debug, Clone)]
-struct Recent([u64; Self::SLOTS]);
+struct Recent([Option<(Shown, Presence)>; Self::SLOTS]);
 
 impl Recent {
+    const SLOTS: usize = 64;
+
+    /// Notes a time. Returns what has to leave for it.
+    #[allow(clippy::cast_possible_truncation, reason = "the upper bits choose a slot")]
+    fn note(&mut self, shown: Shown, at: Option<i64>) -> Option<(Shown, Presence)> {
+        let slot = &mut self.0[(FxBuildHasher.hash_one(shown) >> 58) as usize];
+        if let Some((known, presence)) = slot
+            && *known == shown
+        {
+            if let Some(at) = at {
+                presence.add(at);
+            }
+            return None;
+        }
+        slot.replace((shown, at.map(Presence::at).unwrap_or_default()))
+    }
+}
+
+/// Hashes of the instances that were noted last.
+#[derive(Debug, Clone)]
+struct RecentInstances([u64; Self::SLOTS]);
+
+impl RecentInstances {
     const SLOTS: usize = 256;
 
     /// Whether this was noted before; notes it.
@@ -88,144 +118,125 @@ impl Recent {
 
 impl VersionEvidence {
     /// Notes what a request's user agent states.
-    pub fn state(&mut self, statement: Statement, source: u32, received: i64) {
+    pub fn state(&mut self, statement: Statement, source: u32, received: Option<i64>) {
         let Statement { by, version, instance, .. } = statement;
-        if by == Witness::Loopback {
-            return self.note(by, version, source, received);
-        }
-        if self.recent.was_noted((by, source, version, instance)) {
-            return;
-        }
+        self.note(by, version, source, received);
         let rank = match by {
             Witness::Kubelet => 0,
             Witness::KubeProxy => 1,
             Witness::Unconfirmed => 2,
-            _ => return self.note(by, version, source, received),
+            _ => return,
         };
-        let key = (instance, source, by);
-        let hash = FxBuildHasher.hash_one(key);
-        self.instances.entry_of(hash, &key, || rank, || key).merge(Newest(Some(version)));
+        let key = (instance, source, by, version);
+        if !self.recent_instances.was_noted(key) {
+            let hash = FxBuildHasher.hash_one(key);
+            self.instances.entry_of(hash, &key, || rank, || key).merge(Stated);
+        }
     }
 
     /// Notes a version that was stated at a time.
-    pub fn note(&mut self, by: Witness, version: KubeVersion, source: u32, at: i64) {
-        // The times of others decide nothing, and who is noted at which of them depends on the order.
-        let at = if by <= Witness::StartLine { at } else { 0 };
-        self.widen((by, source, version), (at, at));
-    }
-
-    fn widen(&mut self, key: (Witness, u32, KubeVersion), (first, last): (i64, i64)) {
-        if let Some(span) = self.stated.get_mut(&key) {
-            *span = (span.0.min(first), span.1.max(last));
-        } else {
-            self.stated.insert(key, (first, last));
-            // What goes depends on the keys alone, and is of the least trusted witness first.
-            if self.stated.len() > MAX_STATEMENTS {
-                self.stated.pop_last();
-            }
+    pub fn note(&mut self, by: Witness, version: KubeVersion, source: u32, at: Option<i64>) {
+        if let Some((shown, presence)) = self.recent.note(Shown::Version(by, source, version), at) {
+            self.add(shown, &presence);
         }
     }
 
     /// Notes a sign.
-    pub fn show(&mut self, sign: Sign, source: u32) {
-        if self.recent.was_noted((sign, source)) {
-            return;
+    pub fn show(&mut self, sign: Sign, source: u32, at: Option<i64>) {
+        if let Some((shown, presence)) = self.recent.note(Shown::Sign(sign, source), at) {
+            self.add(shown, &presence);
         }
-        self.add_sign((sign, source));
     }
 
-    fn add_sign(&mut self, key: (Sign, u32)) {
-        self.signs.insert(key);
-        if self.signs.len() > MAX_SIGNS {
-            self.signs.pop_last();
+    /// What has to go for what is added depends on the keys alone. Statements of the least trusted witness go first.
+    fn add(&mut self, shown: Shown, presence: &Presence) {
+        match shown {
+            Shown::Version(by, source, version) => {
+                self.stated.entry((by, source, version)).or_default().merge(presence);
+                if self.stated.len() > MAX_STATEMENTS {
+                    self.stated.pop_last();
+                }
+            }
+            Shown::Sign(sign, source) => {
+                self.signs.entry((sign, source)).or_default().merge(presence);
+                if self.signs.len() > MAX_SIGNS {
+                    self.signs.pop_last();
+                }
+            }
+        }
+    }
+
+    /// Takes what was noted last into the rest.
+    fn settle(&mut self) {
+        for at in 0..Recent::SLOTS {
+            if let Some((shown, presence)) = self.recent.0[at].take() {
+                self.add(shown, &presence);
+            }
         }
     }
 
     /// Takes away the start lines of sources that are not an apiserver's log: kubelets and kube-proxies of 1.20 and
     /// before write the same line. `has_requests` says of a source whether it holds requests or traces of a server.
     pub fn drop_start_lines_of_others(&mut self, has_requests: impl Fn(u32) -> bool) {
+        self.settle();
         let signs = &self.signs;
-        let is_servers = |source| has_requests(source) || signs.contains(&(Sign::ServersOwnLog, source));
+        let is_servers = |source| has_requests(source) || signs.contains_key(&(Sign::ServersOwnLog, source));
         self.stated.retain(|(by, source, _), _| *by != Witness::StartLine || is_servers(*source));
     }
 
-    /// All versions that the control plane stated, by witness and source.
-    pub fn stated(&self) -> impl Iterator<Item = (Witness, u32, KubeVersion)> {
-        self.stated.keys().copied()
+    /// All versions that were stated, by witness and source, and when.
+    pub fn stated(&mut self) -> impl Iterator<Item = (Witness, u32, KubeVersion, Presence)> {
+        self.settle();
+        self.stated.iter().map(|((by, source, version), presence)| (*by, *source, *version, *presence))
     }
 
-    /// All signs, by source.
-    pub fn signs(&self) -> impl Iterator<Item = (Sign, u32)> {
-        self.signs.iter().copied()
+    /// All signs, by source, and when they were seen.
+    pub fn signs(&mut self) -> impl Iterator<Item = (Sign, u32, Presence)> {
+        self.settle();
+        self.signs.iter().map(|((sign, source), presence)| (*sign, *source, *presence))
     }
 
     /// The kubelets, kube-proxies and unconfirmed clients that stated a version, each with its hash, its source, and the
-    /// newest version that it stated; of very many, a sample.
+    /// version; one that stated several is there several times. Of very many, a sample.
     pub fn instances(&mut self) -> impl Iterator<Item = (Witness, u64, u32, KubeVersion)> {
-        let version = |newest: &Newest| newest.0.unwrap_or(KubeVersion::OLDEST);
-        self.instances
-            .kept()
-            .map(move |((instance, source, by), newest)| (*by, *instance, *source, version(newest)))
+        self.instances.kept().map(|((instance, source, by, version), _)| (*by, *instance, *source, *version))
     }
 
     /// Everything that it holds, in an order of its own.
     pub fn in_order(&mut self) -> impl PartialEq + std::fmt::Debug + use<> {
+        self.settle();
         let mut instances: Vec<_> = self.instances().collect();
         instances.sort_unstable();
         (self.stated.clone(), self.signs.clone(), instances)
     }
-
-    /// The versions over time that the server itself states, if it does.
-    #[must_use]
-    pub fn timeline(&self) -> Option<ServerTimeline> {
-        let mut by_source: BTreeMap<u32, BTreeMap<KubeVersion, (i64, i64)>> = BTreeMap::new();
-        let mut all: BTreeMap<KubeVersion, (i64, i64)> = BTreeMap::new();
-        let exact = self.stated.iter().filter(|((by, ..), _)| *by <= Witness::StartLine);
-        for ((_, source, version), span) in exact {
-            let own = by_source.entry(*source).or_default();
-            for whole in [own.entry(*version).or_insert(*span), all.entry(*version).or_insert(*span)] {
-                *whole = (whole.0.min(span.0), whole.1.max(span.1));
-            }
-        }
-        (!all.is_empty()).then(|| ServerTimeline::new(&all, &by_source))
-    }
-
-    /// Two versions that one source states by turns, if there are any: two servers wrote it.
-    #[must_use]
-    pub fn mixed(&self) -> Option<(u32, KubeVersion, KubeVersion)> {
-        let own: Vec<_> = self.stated.iter().filter(|((by, ..), _)| *by == Witness::Loopback).collect();
-        let is_after = |one: &(i64, i64), other: &(i64, i64)| other.0 > one.1;
-        own.iter().enumerate().find_map(|(at, ((_, source, version), span))| {
-            let others = own[at + 1..].iter().filter(|((_, of, _), _)| of == source);
-            let mixed =
-                others.into_iter().find(|(_, other)| !is_after(span, other) && !is_after(other, span));
-            mixed.map(|((.., other), _)| (*source, *version, *other))
-        })
-    }
 }
 
 impl Merge for VersionEvidence {
-    fn merge(&mut self, other: Self) {
-        for (key, span) in other.stated {
-            self.widen(key, span);
+    fn merge(&mut self, mut other: Self) {
+        other.settle();
+        for ((by, source, version), presence) in other.stated {
+            self.add(Shown::Version(by, source, version), &presence);
         }
-        for key in other.signs {
-            self.add_sign(key);
+        for ((sign, source), presence) in other.signs {
+            self.add(Shown::Sign(sign, source), &presence);
         }
         self.instances.merge(other.instances);
     }
 }
 
-/// Which version answered when. An index into [`ServerTimeline::versions`] is an era.
+/// Which version judges requests when. An index into [`ServerTimeline::versions`] is an era.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerTimeline {
-    /// All versions, in the order in which they were first seen.
+    /// All versions, in the order in which they were given.
     pub versions: Vec<KubeVersion>,
-    /// Instants from which an era holds, for sources that say nothing of their own server.
+    /// Times from which an era holds, for sources that say nothing of their own server.
     whole: Vec<(i64, u8)>,
     /// The same by source.
     by_source: BTreeMap<u32, Vec<(i64, u8)>>,
 }
+
+/// Versions, and the times from which they hold.
+pub type Starts = Vec<(i64, KubeVersion)>;
 
 impl ServerTimeline {
     /// One version at all times.
@@ -234,46 +245,34 @@ impl ServerTimeline {
         Self { versions: vec![version], whole: vec![(i64::MIN, 0)], by_source: BTreeMap::new() }
     }
 
-    /// One version for each source; a source that is not named has the last one.
+    /// The versions in their order, those of each source, and those of sources that are not named.
     #[must_use]
-    pub fn by_source(stated: &BTreeMap<u32, KubeVersion>) -> Self {
-        let always = (i64::MIN, i64::MIN);
-        let all = stated.values().map(|version| (*version, always)).collect();
-        let by_source =
-            stated.iter().map(|(source, version)| (*source, BTreeMap::from([(*version, always)])));
-        Self::new(&all, &by_source.collect())
-    }
-
-    fn new(
-        all: &BTreeMap<KubeVersion, (i64, i64)>,
-        by_source: &BTreeMap<u32, BTreeMap<KubeVersion, (i64, i64)>>,
-    ) -> Self {
-        let mut order: Vec<(i64, KubeVersion)> =
-            all.iter().map(|(version, span)| (span.0, *version)).collect();
-        order.sort_unstable();
-        // An era is a byte; a log with more versions is a hostile one.
-        order.truncate(usize::from(u8::MAX));
-        let versions: Vec<KubeVersion> = order.iter().map(|(_, version)| *version).collect();
-        let starts = |stated: &BTreeMap<KubeVersion, (i64, i64)>| {
+    pub fn new(order: &[KubeVersion], by_source: &BTreeMap<u32, Starts>, whole: &Starts) -> Self {
+        let mut versions: Vec<KubeVersion> = Vec::new();
+        for version in order {
+            // An era is a byte; a log with more versions is a hostile one.
+            if !versions.contains(version) && versions.len() < usize::from(u8::MAX) {
+                versions.push(*version);
+            }
+        }
+        let starts = |stated: &Starts| {
+            let era = |version: &KubeVersion| versions.iter().position(|known| known == version);
             let mut starts: Vec<(i64, u8)> = stated
                 .iter()
-                .filter_map(|(version, span)| {
-                    let era = versions.iter().position(|known| known == version)?;
-                    Some((span.0, u8::try_from(era).ok()?))
-                })
+                .filter_map(|(start, version)| Some((*start, u8::try_from(era(version)?).ok()?)))
                 .collect();
             starts.sort_unstable();
             starts
         };
         Self {
-            whole: starts(all),
+            whole: starts(whole),
             by_source: by_source.iter().map(|(source, stated)| (*source, starts(stated))).collect(),
             versions,
         }
     }
 
-    /// The era of a request of a source at an instant: what the source's own server stated last; before its first
-    /// statement, what any did; before all, the first era.
+    /// The era of a request of a source at a time: that of the source's own server; if the source says nothing of it,
+    /// that of all sources; before the first, the first era.
     #[must_use]
     pub fn era(&self, source: u32, received: Option<i64>) -> u8 {
         if self.versions.len() < 2 {
@@ -297,47 +296,29 @@ mod tests {
     const NEW: KubeVersion = KubeVersion::new(31, 0);
 
     #[test]
-    fn an_upgrade_is_seen_by_each_server_at_its_own_time() {
-        let mut evidence = VersionEvidence::default();
-        for (source, version, at) in [(1, OLD, 10), (1, NEW, 100), (2, OLD, 5), (2, OLD, 150), (2, NEW, 200)]
-        {
-            evidence.note(Witness::Loopback, version, source, at);
-        }
-        evidence.note(Witness::Scheduler, KubeVersion::new(29, 0), 1, 1);
-        let timeline = evidence.timeline().expect("evidence");
-        assert_eq!(&*timeline.versions, [OLD, NEW].as_slice());
+    fn a_source_has_a_timeline_of_its_own() {
+        let by_source = BTreeMap::from([
+            (1, vec![(i64::MIN, OLD), (100, NEW)]),
+            (2, vec![(i64::MIN, OLD), (200, NEW)]),
+            (4, vec![(i64::MIN, OLD)]),
+        ]);
+        let timeline = ServerTimeline::new(&[OLD, NEW], &by_source, &vec![(5, OLD), (100, NEW)]);
         let version = |source, at| timeline.versions[usize::from(timeline.era(source, Some(at)))];
-        assert_eq!(version(1, 0), OLD);
-        assert_eq!(version(1, 99), OLD);
-        assert_eq!(version(1, 100), NEW);
-        assert_eq!(version(2, 199), OLD);
-        assert_eq!(version(2, 200), NEW);
-        assert_eq!(version(2, 4), OLD);
-        assert_eq!(version(3, 120), NEW, "a source without a statement follows the first that was upgraded");
-        assert_eq!(evidence.mixed(), None, "one after the other");
+        assert_eq!([version(1, 0), version(1, 99), version(1, 100)], [OLD, OLD, NEW]);
+        assert_eq!([version(2, 199), version(2, 200)], [OLD, NEW]);
+        assert_eq!([version(3, 0), version(3, 120)], [OLD, NEW], "as all sources together");
+        assert_eq!(version(4, 900), OLD);
     }
 
     #[test]
-    fn two_servers_in_one_source_are_no_upgrade() {
+    fn a_node_with_two_versions_states_both() {
         let mut evidence = VersionEvidence::default();
-        for (version, at) in [(OLD, 10), (NEW, 20), (OLD, 30)] {
-            evidence.note(Witness::Loopback, version, 1, at);
+        for version in [OLD, NEW, OLD] {
+            evidence.state(Statement::with(Witness::Kubelet, version, 7), 0, Some(1));
         }
-        assert_eq!(evidence.mixed(), Some((1, OLD, NEW)));
-    }
-
-    #[test]
-    fn kubelets_state_nothing_of_the_server() {
-        let mut evidence = VersionEvidence::default();
-        evidence.note(Witness::Kubelet, OLD, 0, 1);
-        assert_eq!(evidence.timeline(), None);
-    }
-
-    #[test]
-    fn sources_have_versions_of_their_own() {
-        let timeline = ServerTimeline::by_source(&BTreeMap::from([(0, NEW), (1, OLD)]));
-        let version = |source| timeline.versions[usize::from(timeline.era(source, Some(7)))];
-        assert_eq!([version(0), version(1), version(2)], [NEW, OLD, NEW]);
+        let mut versions: Vec<KubeVersion> = evidence.instances().map(|(.., version)| version).collect();
+        versions.sort_unstable();
+        assert_eq!(versions, [OLD, NEW]);
     }
 
     fn noted(notes: &[(u8, u8, u32, u16, i64)]) -> VersionEvidence {
@@ -345,11 +326,11 @@ mod tests {
         for (kind, instance, source, patch, at) in notes {
             let version = KubeVersion::new(30, *patch);
             match kind {
-                0 => evidence.note(Witness::Loopback, version, *source, *at),
-                1 => evidence.show(Sign::ApiServed(*instance), *source),
+                0 => evidence.note(Witness::Loopback, version, *source, Some(*at)),
+                1 => evidence.show(Sign::ApiServed(*instance), *source, Some(*at)),
                 _ => {
                     let by = if *kind == 2 { Witness::Kubelet } else { Witness::Unconfirmed };
-                    evidence.state(Statement::with(by, version, u64::from(*instance)), *source, *at);
+                    evidence.state(Statement::with(by, version, u64::from(*instance)), *source, Some(*at));
                 }
             }
         }

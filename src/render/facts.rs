@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::plain::{count, counted, duration};
+use super::plain::{count, counted, duration, escaped};
 use super::prose::Line;
 use super::request::source;
 use super::{clients, cost, etcd_log, input, patterns};
-use crate::report::v1::{Evidence, Finding, Named, Path, Report, Server, Who};
+use crate::report::v1::{Evidence, Finding, Named, Path, Report, Server, ServerVersion, Who};
 
 /// How many user agents are named.
 const NAMED_AGENTS: usize = 3;
@@ -217,6 +217,9 @@ pub(super) fn verdict(report: &Report) -> String {
     format!("{found} in {}, judged by {rules}", counted(report.input.requests, "request"))
 }
 
+/// How many versions of servers the head names.
+const NAMED_SERVERS: usize = 4;
+
 /// The server that requests are judged for, and how it is known.
 pub(super) fn server(server: &Server) -> String {
     let etcd = server
@@ -225,8 +228,25 @@ pub(super) fn server(server: &Server) -> String {
         .map_or("etcd 3.4.31, 3.5.13 or later (assumed)".to_owned(), |version| {
             format!("etcd {version} ({})", server.etcd_from)
         });
-    let (versions, from) = (server.kube_versions.join(", then "), &server.version_from);
-    format!("Kubernetes {versions} ({from}), {etcd}")
+    let versions = match server.versions_differ.as_deref() {
+        Some("by-file") => {
+            let own = |one: &ServerVersion| format!("{} ({})", one.kube_version, one.source);
+            let mut all: Vec<String> = server.servers.iter().take(NAMED_SERVERS).map(own).collect();
+            match server.servers.len().saturating_sub(NAMED_SERVERS) {
+                0 => {}
+                more => all.push(counted(more as u64, "more version")),
+            }
+            all.join(" and ")
+        }
+        Some("at-the-same-time") => server.kube_versions.join(" and "),
+        _ => server.kube_versions.join(", then "),
+    };
+    escaped(&format!("Kubernetes {versions} ({}), {etcd}", server.version_from)).into_owned()
+}
+
+/// What a reader should know of how the server was found. Notes name files.
+pub(super) fn notes(server: &Server) -> impl Iterator<Item = String> {
+    server.notes.iter().map(|note| escaped(note).into_owned())
 }
 
 /// What the log shows of the version.
@@ -243,7 +263,7 @@ pub(super) fn read(report: &Report) -> Vec<String> {
     lines.extend(version_evidence(&report.server));
     lines.extend(cost::totals(report));
     lines.extend(report.inventory.iter().flat_map(cost::inventory));
-    lines.extend(report.server.notes.iter().cloned());
+    lines.extend(notes(&report.server));
     lines.extend(patterns::left_out(report));
     lines
 }

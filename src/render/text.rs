@@ -87,8 +87,8 @@ fn head(report: &Report, view: &View) -> String {
     if let Some(evidence) = facts::version_evidence(&report.server) {
         line("", &evidence);
     }
-    for note in report.server.notes.iter().chain(&patterns::left_out(report)) {
-        line("", note);
+    for note in facts::notes(&report.server).chain(patterns::left_out(report)) {
+        line("", &note);
     }
     let totals = &report.totals.counts;
     line(

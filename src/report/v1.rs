@@ -102,7 +102,7 @@ pub struct Report {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Server {
-    /// Kubernetes' version, the last one where the log spans an upgrade.
+    /// Kubernetes' version: the best estimate, and after an upgrade the last one.
     pub kube_version: String,
     /// Where `kubeVersion` comes from: `flag`, `loopback-user-agent` or `start-line` (the server states it),
     /// `apiserver-user-agent`, `control-plane-user-agent`, `kubelet-user-agent`, `unconfirmed-user-agent` (of an access
@@ -111,8 +111,14 @@ pub struct Server {
     /// The same in words, with the other versions that are possible.
     #[serde(skip)]
     pub version_from: String,
-    /// All versions that the log shows, in their order; requests are judged by the one of their time.
+    /// All versions that the log shows: in the order of time after an upgrade, else ascending.
     pub kube_versions: Vec<String>,
+    /// How several versions are related: `over-time` (an upgrade; each request is judged by the version of its time),
+    /// `by-file` (each file is judged by its own version) or `at-the-same-time` (one file holds the requests of several
+    /// servers; all of them are judged by `kubeVersion`). Null for one version.
+    pub versions_differ: Option<String>,
+    /// What the log shows of each version, if it shows several.
+    pub servers: Vec<ServerVersion>,
     /// The oldest and the newest version that fit the evidence. A version between them may be excluded.
     pub candidates: VersionRange,
     /// What the log shows of the version, the most trusted first.
@@ -134,6 +140,26 @@ pub struct Server {
     pub aggregated: Vec<String>,
     /// What a reader should know about how the server was found.
     pub notes: Vec<String>,
+}
+
+/// One of several versions that a log shows.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerVersion {
+    /// The best estimate.
+    pub kube_version: String,
+    /// Where it comes from, as in `versionSource` of the server.
+    pub version_source: String,
+    /// The oldest and the newest version that fit its evidence.
+    pub candidates: VersionRange,
+    /// Facts that fit this version and exclude another one of the log.
+    pub evidence: Vec<String>,
+    /// The files that show it; of many, the first ones and how many more.
+    pub source: String,
+    /// When the evidence was seen first.
+    pub first_timestamp: Option<String>,
+    /// When it was seen last.
+    pub last_timestamp: Option<String>,
 }
 
 /// Counts of requests that a client and all clients have alike.

@@ -5,9 +5,10 @@ use super::v1;
 use crate::apiserver::Server;
 use crate::apiserver::releases::short;
 use crate::k8s::KubeVersion;
+use crate::k8s::timestamp::format_micros;
 use crate::ledger::Clients;
 use crate::rules::figures::count;
-use crate::version::{Doubt, Fact, Inferred, VersionSource, VersionTotals};
+use crate::version::{Doubt, Fact, Inferred, Relation, ServerVersion, VersionSource, VersionTotals};
 
 /// How many files of a fact are named.
 const NAMED_FILES: usize = 3;
@@ -19,10 +20,8 @@ pub(super) fn totals(
     received_only: bool,
 ) -> Vec<VersionTotals> {
     let version = context.version;
-    if version.source.is_stated() || version.timeline.versions.len() > 1 {
-        return Vec::new();
-    }
-    crate::version::totals(clients, &context.server, &version.candidates, received_only)
+    let eras: Vec<_> = version.timeline.versions.iter().copied().zip(&version.by_era).collect();
+    crate::version::totals(clients, &context.server, &eras, received_only)
 }
 
 /// What rules may ask of the version.
@@ -30,7 +29,9 @@ pub(super) fn doubt(version: &Inferred, totals: &[VersionTotals]) -> Doubt {
     let lists = || totals.iter().map(|totals| totals.etcd_lists);
     Doubt {
         is_settled: version.is_settled(),
+        is_mixed: version.relation == Relation::Mixed,
         possible: version.candidates.clone(),
+        by_era: version.by_era.clone(),
         totals: in_words(totals),
         etcd_lists_apart: lists().max().unwrap_or(0) - lists().min().unwrap_or(0),
     }
@@ -80,24 +81,42 @@ pub(super) fn by_version(totals: &[VersionTotals]) -> Vec<v1::VersionTotals> {
 
 pub(super) fn server(context: &Context<'_>) -> v1::Server {
     let version = context.version;
-    let versions = &version.timeline.versions;
     let range = |(min, max): (_, _)| {
         let (min, max) = short(min, max);
         v1::VersionRange { min: min.to_string(), max: max.to_string() }
     };
     let evidence = |fact: &Fact| v1::VersionEvidence {
         fact: fact.text.clone(),
-        source: files(context, &fact.sources),
+        source: files(context, fact.sources.iter()),
         excludes: fact.excludes().to_string(),
     };
+    let own = |one: &ServerVersion| v1::ServerVersion {
+        kube_version: one.version.to_string(),
+        version_source: one.source.as_str().to_owned(),
+        candidates: one.set.hull().map(range).unwrap_or_default(),
+        evidence: one.facts.clone(),
+        source: files(context, one.sources.iter()),
+        first_timestamp: one.span.map(|span| format_micros(span.0)),
+        last_timestamp: one.span.map(|span| format_micros(span.1)),
+    };
+    let versions = match &*version.servers {
+        [] => vec![version.version.to_string()],
+        servers => servers.iter().map(|one| one.version.to_string()).collect(),
+    };
     v1::Server {
-        kube_version: versions.last().map(ToString::to_string).unwrap_or_default(),
+        kube_version: version.version.to_string(),
         version_source: version.source.as_str().to_owned(),
         version_from: from(version),
-        kube_versions: versions.iter().map(ToString::to_string).collect(),
+        kube_versions: versions,
+        versions_differ: version.relation.as_str().map(ToOwned::to_owned),
+        servers: version.servers.iter().map(own).collect(),
         candidates: version.candidates.hull().map(range).unwrap_or_default(),
         evidence: version.facts.iter().map(evidence).collect(),
-        decisive: version.decisive().into_iter().map(in_short).collect(),
+        decisive: match version.relation {
+            Relation::One => version.decisive().into_iter().map(in_short).collect(),
+            // The notes list the evidence of each version.
+            _ => Vec::new(),
+        },
         etcd_version: context.server.etcd.map(|version| version.to_string()),
         etcd_from: context.etcd_from,
         feature_gates: context.server.gates.iter().map(|(name, value)| (name.to_owned(), value)).collect(),
@@ -109,8 +128,15 @@ pub(super) fn server(context: &Context<'_>) -> v1::Server {
 
 /// Where the version comes from, and which others are possible.
 fn from(version: &Inferred) -> String {
-    if version.source.is_stated() || version.timeline.versions.len() > 1 || version.candidates.is_one_minor()
-    {
+    match version.relation {
+        Relation::One => {}
+        Relation::OverTime => return version.from.clone(),
+        Relation::BySource => return "each file by its own".to_owned(),
+        Relation::Mixed => {
+            return format!("in the same log; judged as {}; pass --kube-version to set", version.version);
+        }
+    }
+    if version.source.is_stated() || version.candidates.is_one_minor() {
         return version.from.clone();
     }
     let possible = match version.source {
@@ -125,10 +151,13 @@ fn in_short(fact: &Fact) -> String {
     format!("{} ({})", fact.text, fact.fits())
 }
 
-fn files(context: &Context<'_>, sources: &[u32]) -> String {
-    let name = |source: &u32| file_name(&context.sources.list, *source);
-    let mut names: Vec<String> = sources.iter().take(NAMED_FILES).map(name).collect();
-    match sources.len().saturating_sub(names.len()) {
+fn files<'a>(context: &Context<'_>, sources: impl Iterator<Item = &'a u32>) -> String {
+    let mut names: Vec<String> = sources.map(|source| file_name(&context.sources.list, *source)).collect();
+    // Not in the order in which files were named.
+    names.sort_unstable();
+    let more = names.len().saturating_sub(NAMED_FILES);
+    names.truncate(NAMED_FILES);
+    match more {
         0 => {}
         1 => names.push("1 more file".to_owned()),
         more => names.push(format!("{more} more files")),

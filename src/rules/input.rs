@@ -266,6 +266,12 @@ pub const INPUT: &[Name<Get>] = &[
         get: |input| Value::Bool(input.access_only),
     },
     Name {
+        name: "mixedServers",
+        kind: Bool,
+        doc: "A file holds the requests of servers of different versions at the same time.",
+        get: |input| Value::Bool(input.version.is_mixed),
+    },
+    Name {
         name: "possibleVersions",
         kind: Text,
         doc: "The server's versions that fit the log: `1.30 to 1.33`.",

@@ -1,4 +1,4 @@
-//! The facts of a log, the set of releases that they leave, and the estimate within it.
+//! The facts of a log, and the best estimate within a set of releases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use crate::apiserver::releases::{self, BUILT_IN};
 use crate::apiserver::{Gate, Releases, Server};
 use crate::classify::Witness;
 use crate::k8s::{KubeVersion, Mark};
-use crate::ledger::{Sign, VersionEvidence};
+use crate::ledger::{Presence, Sign, VersionEvidence};
 
 /// How far a fact is trusted, the most first: one that contradicts those before it is said and not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,6 +37,8 @@ pub struct Fact {
     /// The releases that fit it.
     pub allows: Releases,
     pub(super) trust: Trust,
+    /// When the log shows it.
+    pub(super) presence: Presence,
 }
 
 impl Fact {
@@ -52,83 +54,107 @@ impl Fact {
     pub fn excludes(&self) -> Releases {
         self.allows.others().and(&Releases::modeled())
     }
-}
 
-/// What is left when facts are put together.
-#[derive(Debug)]
-pub(super) struct Narrowed<'a> {
-    pub set: Releases,
-    /// Facts that contradict more trusted ones.
-    pub conflicts: Vec<&'a Fact>,
-    used: Vec<&'a Fact>,
-}
-
-impl Narrowed<'_> {
-    /// What a reader should know of the facts that exclude each other.
-    pub fn notes(&self) -> Vec<String> {
-        let note = |fact: &&Fact| {
-            let other = self.used.iter().find(|used| used.allows.and(&fact.allows).is_empty());
-            let rest = other.map_or_else(
-                || format!("all other evidence together fits {}", self.set),
-                |other| format!("{} ({})", other.text, other.fits()),
-            );
-            format!(
-                "evidence of the version contradicts itself: {} ({}), but {rest}; the log may be of two servers or \
-                 of an upgrade, or a setting of the server is not at its default",
-                fact.text,
-                fact.fits()
-            )
-        };
-        self.conflicts.iter().take(3).map(note).collect()
+    /// Whether a server of this set may show it.
+    pub(super) fn fits_any(&self, set: &Releases) -> bool {
+        !self.allows.and(set).is_empty()
     }
 }
 
-/// Who states which version: the instance's hash, its source and the version.
-type Statements = Vec<(u64, u32, KubeVersion)>;
+/// Who states which version: the instance's hash and the version.
+type Statements = Vec<(u64, KubeVersion)>;
+
+/// What is known of the version, of all sources or of one.
+#[derive(Debug, Default)]
+pub(super) struct Evidence {
+    stated: Vec<(Witness, u32, KubeVersion, Presence)>,
+    instances: Vec<(Witness, u64, u32, KubeVersion)>,
+    signs: Vec<(Sign, u32, Presence)>,
+}
+
+impl Evidence {
+    pub fn of(evidence: &mut VersionEvidence) -> Self {
+        let mut instances: Vec<_> = evidence.instances().collect();
+        instances.sort_unstable();
+        Self { stated: evidence.stated().collect(), instances, signs: evidence.signs().collect() }
+    }
+
+    /// The evidence of each source.
+    pub fn by_source(&self) -> BTreeMap<u32, Self> {
+        let mut sources: BTreeMap<u32, Self> = BTreeMap::new();
+        for stated in &self.stated {
+            sources.entry(stated.1).or_default().stated.push(*stated);
+        }
+        for instance in &self.instances {
+            sources.entry(instance.2).or_default().instances.push(*instance);
+        }
+        for sign in &self.signs {
+            sources.entry(sign.1).or_default().signs.push(*sign);
+        }
+        sources
+    }
+
+    /// When this witness stated versions of a minor.
+    fn presence(&self, wanted: Witness, minor: u16) -> Presence {
+        let of_minor =
+            self.stated.iter().filter(|(by, _, version, _)| *by == wanted && version.minor == minor);
+        sum(of_minor.map(|(.., presence)| presence))
+    }
+}
+
+fn sum<'a>(presences: impl Iterator<Item = &'a Presence>) -> Presence {
+    presences.fold(Presence::default(), |mut all, one| {
+        all.merge(one);
+        all
+    })
+}
 
 /// All facts of a log.
 #[derive(Debug)]
 pub(super) struct Facts {
     /// The most trusted first.
     pub all: Vec<Fact>,
-    stated: BTreeMap<Witness, BTreeSet<(KubeVersion, u32)>>,
+    stated: BTreeMap<Witness, BTreeSet<KubeVersion>>,
     kubelets: Statements,
     unconfirmed: Statements,
 }
 
 impl Facts {
     /// The facts that the evidence holds. Gates that the user sets say nothing.
-    pub fn of(evidence: &mut VersionEvidence, server: &Server) -> Self {
-        let mut by_witness: BTreeMap<Witness, Statements> = BTreeMap::new();
-        for (by, instance, source, version) in evidence.instances() {
-            by_witness.entry(by).or_default().push((instance, source, version));
+    pub fn of(evidence: &Evidence, server: &Server) -> Self {
+        let mut stated: BTreeMap<Witness, BTreeSet<KubeVersion>> = BTreeMap::new();
+        let mut exact: BTreeMap<(Witness, KubeVersion), (Vec<u32>, Presence)> = BTreeMap::new();
+        for (by, source, version, presence) in &evidence.stated {
+            stated.entry(*by).or_default().insert(*version);
+            let (sources, all) = exact.entry((*by, *version)).or_default();
+            sources.push(*source);
+            all.merge(presence);
         }
-        for statements in by_witness.values_mut() {
-            statements.sort_unstable();
-        }
-        let mut stated: BTreeMap<Witness, BTreeSet<(KubeVersion, u32)>> = BTreeMap::new();
-        for (by, source, version) in evidence.stated() {
-            stated.entry(by).or_default().insert((version, source));
-        }
-        let mut all = Vec::new();
-        for (by, versions) in &stated {
-            all.extend(of_statements(*by, versions));
-        }
+        let mut all: Vec<Fact> = exact
+            .into_iter()
+            .filter_map(|((by, version), (sources, presence))| of_statement(by, version, sources, presence))
+            .collect();
         for by in [Witness::Kubelet, Witness::KubeProxy] {
-            all.extend(of_nodes(by, by_witness.get(&by).map_or(&[], |statements| statements)));
+            all.extend(of_nodes(by, evidence));
         }
-        let mut signs: BTreeMap<Sign, Vec<u32>> = BTreeMap::new();
-        for (sign, source) in evidence.signs() {
-            signs.entry(sign).or_default().push(source);
+        let mut signs: BTreeMap<Sign, (Vec<u32>, Presence)> = BTreeMap::new();
+        for (sign, source, presence) in &evidence.signs {
+            let (sources, all) = signs.entry(*sign).or_default();
+            sources.push(*source);
+            all.merge(presence);
         }
         let is_set = server
             .gates
             .iter()
             .any(|(name, _)| [Gate::WatchList.name(), "AllAlpha", "AllBeta"].contains(&name));
-        all.extend(signs.into_iter().filter_map(|(sign, sources)| of_sign(sign, sources, is_set)));
-        let mut take = |by| by_witness.remove(&by).unwrap_or_default();
-        let mut facts =
-            Self { all, stated, kubelets: take(Witness::Kubelet), unconfirmed: take(Witness::Unconfirmed) };
+        let of_signs = |(sign, (sources, presence))| of_sign(sign, sources, presence, is_set);
+        all.extend(signs.into_iter().filter_map(of_signs));
+        let of = |wanted| {
+            let own = evidence.instances.iter().filter(|(by, ..)| *by == wanted);
+            own.map(|(_, instance, _, version)| (*instance, *version)).collect()
+        };
+        let (kubelets, unconfirmed) = (of(Witness::Kubelet), of(Witness::Unconfirmed));
+        let mut facts = Self { all, stated, kubelets, unconfirmed };
         facts.sort();
         facts
     }
@@ -147,43 +173,22 @@ impl Facts {
         });
     }
 
-    /// Puts facts together: those of all sources, or of one.
-    pub fn narrow(&self, source: Option<u32>) -> Narrowed<'_> {
-        let mut narrowed = Narrowed { set: Releases::all(), conflicts: Vec::new(), used: Vec::new() };
-        let is_of = |fact: &&Fact| source.is_none_or(|source| fact.sources.contains(&source));
-        for fact in self.all.iter().filter(is_of) {
-            let left = narrowed.set.and(&fact.allows);
-            if left.is_empty() {
-                narrowed.conflicts.push(fact);
-            } else {
-                narrowed.set = left;
-                narrowed.used.push(fact);
-            }
-        }
-        let modeled = narrowed.set.and(&Releases::modeled());
-        if !modeled.is_empty() {
-            narrowed.set = modeled;
-        }
-        narrowed
-    }
-
-    /// The facts against what the server states.
-    pub fn against(&self, stated: &Releases) -> Narrowed<'_> {
-        let (used, others): (Vec<&Fact>, Vec<&Fact>) =
-            self.all.iter().partition(|fact| fact.trust == Trust::Stated);
-        let conflicts = others.into_iter().filter(|fact| fact.allows.and(stated).is_empty()).collect();
-        Narrowed { set: stated.clone(), conflicts, used }
-    }
-
     /// The facts that narrow the set.
     pub fn listed(&self) -> Vec<Fact> {
         self.all.iter().filter(|fact| !fact.excludes().is_empty()).cloned().collect()
     }
 
+    /// How many kubelets state a version of this minor.
+    pub fn kubelets_of(&self, minor: u16) -> usize {
+        let own = self.kubelets.iter().filter(|(_, version)| version.minor == minor);
+        own.map(|(instance, _)| instance).collect::<BTreeSet<_>>().len()
+    }
+
     /// The best estimate within a set, where it comes from, and that in words.
-    pub fn estimate(&self, set: &Releases, source: Option<u32>) -> (KubeVersion, VersionSource, String) {
-        let is_of = |of: u32| source.is_none_or(|source| source == of);
+    pub fn estimate(&self, set: &Releases) -> (KubeVersion, VersionSource, String) {
         for (by, from, words) in [
+            (Witness::Loopback, VersionSource::LoopbackUserAgent, "the server's own client states it"),
+            (Witness::StartLine, VersionSource::StartLine, "a start line of the server states it"),
             (Witness::ApiServer, VersionSource::ApiserverUserAgent, "from an apiserver's user agent"),
             (
                 Witness::ControllerManager,
@@ -193,17 +198,16 @@ impl Facts {
             (Witness::Scheduler, VersionSource::ControlPlaneUserAgent, "from kube-scheduler"),
         ] {
             let stated = self.stated.get(&by).into_iter().flatten();
-            let newest = stated.filter(|(version, of)| is_of(*of) && set.contains(*version)).max();
-            if let Some((version, _)) = newest {
-                return (*version, from, words.to_owned());
+            if let Some(newest) = stated.filter(|version| set.contains(**version)).max() {
+                return (*newest, from, words.to_owned());
             }
         }
-        if let Some((version, count)) = most_frequent(&self.kubelets, set, is_of) {
+        if let Some((version, count)) = most_frequent(&self.kubelets, set) {
             return (version, VersionSource::KubeletUserAgent, format!("from {}", counted(count, "kubelet")));
         }
         let (first, last) = set.hull().unwrap_or((KubeVersion::OLDEST, KubeVersion::NEWEST));
         if last.minor - first.minor < MAX_UNCONFIRMED_MINORS
-            && let Some((version, count)) = most_frequent(&self.unconfirmed, set, is_of)
+            && let Some((version, count)) = most_frequent(&self.unconfirmed, set)
         {
             let from = format!("from the user agents of {}", counted(count, "address"));
             return (version, VersionSource::UnconfirmedUserAgent, from);
@@ -218,13 +222,9 @@ impl Facts {
 
 /// The most frequent minor that the set holds, by its newest patch level there, and how many instances state it. Of
 /// equally frequent ones the newest.
-fn most_frequent(
-    statements: &Statements,
-    set: &Releases,
-    is_of: impl Fn(u32) -> bool,
-) -> Option<(KubeVersion, usize)> {
+fn most_frequent(statements: &Statements, set: &Releases) -> Option<(KubeVersion, usize)> {
     let mut minors: BTreeMap<u16, (BTreeSet<u64>, Option<KubeVersion>)> = BTreeMap::new();
-    for (instance, _, version) in statements.iter().filter(|(_, of, _)| is_of(*of)) {
+    for (instance, version) in statements {
         let Some(version) = nearest(set, *version) else { continue };
         let (instances, newest) = minors.entry(version.minor).or_default();
         instances.insert(*instance);
@@ -253,43 +253,34 @@ fn counted(count: usize, noun: &str) -> String {
     }
 }
 
-/// The facts of versions that the control plane states.
-fn of_statements(by: Witness, versions: &BTreeSet<(KubeVersion, u32)>) -> Vec<Fact> {
-    let mut sources: BTreeMap<KubeVersion, Vec<u32>> = BTreeMap::new();
-    for (version, source) in versions {
-        sources.entry(*version).or_default().push(*source);
-    }
-    let fact = |(version, sources): (KubeVersion, Vec<u32>)| {
-        let (who, allows, trust) = match by {
-            Witness::Loopback => {
-                ("the server's own client states", Releases::exactly(version), Trust::Stated)
-            }
-            Witness::StartLine => {
-                ("a start line of the server states", Releases::exactly(version), Trust::Stated)
-            }
-            Witness::ApiServer => {
-                ("an apiserver states", releases::of_other_server(version), Trust::ControlPlane)
-            }
-            Witness::ControllerManager => {
-                ("kube-controller-manager states", releases::of_control_plane(version), Trust::ControlPlane)
-            }
-            Witness::Scheduler => {
-                ("kube-scheduler states", releases::of_control_plane(version), Trust::ControlPlane)
-            }
-            Witness::Kubelet | Witness::KubeProxy | Witness::Unconfirmed => return None,
-        };
-        Some(Fact { text: format!("{who} {version}"), sources, allows, trust })
+/// The fact of a version that the control plane states.
+fn of_statement(by: Witness, version: KubeVersion, sources: Vec<u32>, presence: Presence) -> Option<Fact> {
+    let (who, allows, trust) = match by {
+        Witness::Loopback => ("the server's own client states", Releases::exactly(version), Trust::Stated),
+        Witness::StartLine => {
+            ("a start line of the server states", Releases::exactly(version), Trust::Stated)
+        }
+        Witness::ApiServer => {
+            ("an apiserver states", releases::of_other_server(version), Trust::ControlPlane)
+        }
+        Witness::ControllerManager => {
+            ("kube-controller-manager states", releases::of_control_plane(version), Trust::ControlPlane)
+        }
+        Witness::Scheduler => {
+            ("kube-scheduler states", releases::of_control_plane(version), Trust::ControlPlane)
+        }
+        Witness::Kubelet | Witness::KubeProxy | Witness::Unconfirmed => return None,
     };
-    sources.into_iter().filter_map(fact).collect()
+    Some(Fact { text: format!("{who} {version}"), sources, allows, trust, presence })
 }
 
 /// The facts of kubelets or kube-proxies: one for each minor.
-fn of_nodes(by: Witness, statements: &[(u64, u32, KubeVersion)]) -> Vec<Fact> {
+fn of_nodes(by: Witness, evidence: &Evidence) -> Vec<Fact> {
     let mut minors: BTreeMap<u16, Vec<(u64, u32, KubeVersion)>> = BTreeMap::new();
-    for statement in statements {
-        minors.entry(statement.2.minor).or_default().push(*statement);
+    for (_, instance, source, version) in evidence.instances.iter().filter(|(of, ..)| *of == by) {
+        minors.entry(version.minor).or_default().push((*instance, *source, *version));
     }
-    let fact = |statements: Vec<(u64, u32, KubeVersion)>| {
+    let fact = |(minor, statements): (u16, Vec<(u64, u32, KubeVersion)>)| {
         let instances: BTreeSet<u64> = statements.iter().map(|(instance, ..)| *instance).collect();
         let sources: BTreeSet<u32> = statements.iter().map(|(_, source, _)| *source).collect();
         let oldest = statements.iter().map(|(.., version)| *version).min()?;
@@ -301,13 +292,18 @@ fn of_nodes(by: Witness, statements: &[(u64, u32, KubeVersion)]) -> Vec<Fact> {
             _ if instances.len() == 1 => format!("1 kubelet states {versions}"),
             _ => format!("{} kubelets state {versions}", instances.len()),
         };
-        let allows = releases::of_node_component(newest);
-        Some(Fact { text, sources: sources.into_iter().collect(), allows, trust: Trust::Nodes })
+        Some(Fact {
+            text,
+            sources: sources.into_iter().collect(),
+            allows: releases::of_node_component(newest),
+            trust: Trust::Nodes,
+            presence: evidence.presence(by, minor),
+        })
     };
-    minors.into_values().filter_map(fact).collect()
+    minors.into_iter().filter_map(fact).collect()
 }
 
-fn of_sign(sign: Sign, sources: Vec<u32>, watch_list_is_set: bool) -> Option<Fact> {
+fn of_sign(sign: Sign, sources: Vec<u32>, presence: Presence, watch_list_is_set: bool) -> Option<Fact> {
     let (text, allows, trust) = match sign {
         Sign::ApiServed(api) => {
             let api = BUILT_IN.get(usize::from(api))?;
@@ -340,19 +336,22 @@ fn of_sign(sign: Sign, sources: Vec<u32>, watch_list_is_set: bool) -> Option<Fac
         ),
         Sign::ServersOwnLog => return None,
     };
-    Some(Fact { text, sources, allows, trust })
+    Some(Fact { text, sources, allows, trust, presence })
 }
 
-/// The releases whose default for the gate `WatchList` this is.
+/// The releases whose default for the gate `WatchList` this is. Releases that are not known yet have that of the newest.
 fn watch_list(is_on: bool) -> Releases {
     let newest = KubeVersion::NEWEST.minor;
-    let minors = (0..=newest).filter(|minor| {
+    let has_it = |minor: &u16| {
         let state = Gate::WatchList.state(KubeVersion { minor: *minor, patch: None });
         let (State::Default(default) | State::Locked(default) | State::Absent(default)) = state;
         default == is_on
+    };
+    let minors = (0..=newest).filter(has_it).map(|minor| match minor {
+        minor if minor == newest => Releases::since(newest),
+        minor => Releases::minors(minor, minor),
     });
-    let known = minors.map(|minor| Releases::minors(minor, minor));
-    known.fold(Releases::since(newest + 1), |all, one| all.or(&one))
+    minors.reduce(|all, one| all.or(&one)).unwrap_or_else(Releases::all)
 }
 
 /// What a mark shows, and the releases that write it.

@@ -8,7 +8,7 @@ use compact_str::CompactString;
 use super::facts::{Fact, Trust};
 use crate::apiserver::{Asked, Releases, ServedFrom, Server, epochs, judge};
 use crate::k8s::{EtcdVersion, Verb};
-use crate::ledger::{Clients, Observed, ServerTimeline};
+use crate::ledger::{Clients, Observed, Presence, ServerTimeline};
 
 /// Fewer contradictions say nothing: a watch cache that was not filled yet makes some.
 const LEAST: u64 = 5;
@@ -90,7 +90,8 @@ pub(super) fn contradictions(rows: &[Row], server: &Server, set: &Releases) -> O
         .map(|((first, last), _)| Releases::between(*first, *last).others())
         .fold(Releases::all(), |all, one| all.and(&one));
     let text = format!("latency annotations of {against} reads contradict these releases' verdicts");
-    Some(Fact { text, sources: Vec::new(), allows, trust: Trust::Measured })
+    let presence = Presence::default();
+    Some(Fact { text, sources: Vec::new(), allows, trust: Trust::Measured, presence })
 }
 
 /// A note, if LISTs were read from etcd that the version serves from its watch cache with a new etcd.

@@ -2,29 +2,34 @@
 //! best estimate within that set.
 
 mod facts;
+mod groups;
 mod measured;
+mod several;
 mod totals;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 pub use facts::Fact;
 pub use totals::{VersionTotals, totals};
 
-use facts::Facts;
+use facts::{Evidence, Facts};
+use several::Several;
 
 use crate::apiserver::{Releases, Server, epochs};
-use crate::classify::Witness;
 use crate::k8s::KubeVersion;
 use crate::ledger::{Ledger, ServerTimeline};
 
 /// How many facts a report lists.
 const MAX_FACTS: usize = 64;
 
+/// How many facts are listed for each of several versions.
+const MAX_OWN_FACTS: usize = 8;
+
 /// An access log's user agents choose among so many minors at most: nothing confirms them.
 const MAX_UNCONFIRMED_MINORS: u16 = 3;
 
 /// Where the version that requests are judged by comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum VersionSource {
     Flag,
@@ -65,19 +70,89 @@ impl VersionSource {
     }
 }
 
+/// How the versions that a log shows are related.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    /// It shows one.
+    One,
+    /// One after the other, as after an upgrade.
+    OverTime,
+    /// Each source shows its own.
+    BySource,
+    /// One source shows several at the same time.
+    Mixed,
+}
+
+impl Relation {
+    /// The value in the public JSON contract; none for one version.
+    #[must_use]
+    pub fn as_str(self) -> Option<&'static str> {
+        match self {
+            Self::One => None,
+            Self::OverTime => Some("over-time"),
+            Self::BySource => Some("by-file"),
+            Self::Mixed => Some("at-the-same-time"),
+        }
+    }
+}
+
+/// One of the versions that a log shows.
+#[derive(Debug, Clone)]
+pub struct ServerVersion {
+    /// The best estimate.
+    pub version: KubeVersion,
+    /// Where it comes from.
+    pub source: VersionSource,
+    /// The same in words.
+    pub from: String,
+    /// The releases that the facts leave.
+    pub set: Releases,
+    /// The sources that show it.
+    pub sources: BTreeSet<u32>,
+    /// What shows it: facts that other versions do not fit.
+    pub facts: Vec<String>,
+    /// When they were seen first and last, in microseconds since 1970.
+    pub span: Option<(i64, i64)>,
+}
+
+impl ServerVersion {
+    fn merge(&mut self, other: Self) {
+        if other.source < self.source {
+            (self.source, self.from) = (other.source, other.from);
+        }
+        self.set = self.set.or(&other.set);
+        self.sources.extend(other.sources);
+        for fact in other.facts {
+            if !self.facts.contains(&fact) && self.facts.len() < MAX_OWN_FACTS {
+                self.facts.push(fact);
+            }
+        }
+        let widest = |(a, b): ((i64, i64), (i64, i64))| (a.0.min(b.0), a.1.max(b.1));
+        self.span = self.span.zip(other.span).map(widest).or(self.span).or(other.span);
+    }
+}
+
 /// The release of a log's server.
 #[derive(Debug, Clone)]
 pub struct Inferred {
+    /// The best estimate: the last one of an upgrade.
+    pub version: KubeVersion,
     /// The releases that the facts leave.
     pub candidates: Releases,
     /// Which release is judged by when.
     pub timeline: ServerTimeline,
+    /// The releases that are possible for each version of the timeline.
+    pub by_era: Vec<Releases>,
     /// Where the estimate comes from.
     pub source: VersionSource,
     /// The same in words, such as `from 40 kubelets`.
     pub from: String,
     /// What the log shows, the most trusted first.
     pub facts: Vec<Fact>,
+    /// How the versions in `servers` are related.
+    pub relation: Relation,
+    /// The versions that the log shows, if it shows several: in the order of time, or ascending.
+    pub servers: Vec<ServerVersion>,
     /// What a reader should know of facts that exclude each other.
     pub notes: Vec<String>,
 }
@@ -86,12 +161,21 @@ impl Inferred {
     /// A release that was given; the log is not asked.
     #[must_use]
     pub fn given(version: KubeVersion) -> Self {
+        let candidates = Releases::exactly(version);
+        Self::one(version, candidates, VersionSource::Flag, "as given".to_owned())
+    }
+
+    fn one(version: KubeVersion, candidates: Releases, source: VersionSource, from: String) -> Self {
         Self {
-            candidates: Releases::exactly(version),
+            version,
             timeline: ServerTimeline::always(version),
-            source: VersionSource::Flag,
-            from: "as given".to_owned(),
+            by_era: vec![candidates.clone()],
+            candidates,
+            source,
+            from,
             facts: Vec::new(),
+            relation: Relation::One,
+            servers: Vec::new(),
             notes: Vec::new(),
         }
     }
@@ -111,13 +195,19 @@ impl Inferred {
             })
         };
         ledger.versions.drop_start_lines_of_others(has_requests);
-        let mut facts = Facts::of(&mut ledger.versions, server);
+        let read = input.sources.iter().filter(|(_, counts)| counts.events > 0);
+        let read: BTreeSet<u32> = read.map(|(source, _)| *source).collect();
+        let evidence = Evidence::of(&mut ledger.versions);
+        let mut facts = Facts::of(&evidence, server);
         let rows = measured::rows(&mut ledger.clients);
-        let narrowed = facts.narrow(None);
-        facts.add(measured::contradictions(&rows, server, &narrowed.set));
+        let groups = facts.groups();
+        let possible = union(groups.servers.iter().map(|group| &group.set));
+        let measured = measured::contradictions(&rows, server, &possible);
+        drop(groups);
+        facts.add(measured);
         let mut inferred = match given {
             Some(version) => against(&facts, version),
-            None => from_log(&facts, ledger, file),
+            None => from_log(&facts, &evidence, server, &read, file),
         };
         inferred.notes.extend(measured::old_etcd(&rows, server, &inferred.timeline));
         inferred.facts = facts.listed();
@@ -125,10 +215,16 @@ impl Inferred {
         inferred
     }
 
+    /// Judges everything by the best estimate, where requests of several versions can't be separated.
+    pub fn judge_as_one(&mut self) {
+        self.timeline = ServerTimeline::always(self.version);
+        self.by_era = vec![self.candidates.clone()];
+    }
+
     /// Whether all releases of the set judge every request alike.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.source.is_stated() || epochs(&self.candidates).count() < 2
+        self.by_era.iter().all(|set| epochs(set).count() < 2)
     }
 
     /// The fewest facts that exclude what all of them exclude, those that exclude most first.
@@ -151,12 +247,24 @@ impl Inferred {
 pub struct Doubt {
     /// It was given, the log states it, or all that are possible judge alike.
     pub is_settled: bool,
+    /// A file holds the requests of several servers.
+    pub is_mixed: bool,
     /// The possible releases.
     pub possible: Releases,
+    /// Those for each version that judges.
+    pub by_era: Vec<Releases>,
     /// What the totals are for each range of releases, such as `1.30: 1,595 LISTs from etcd`; empty if they are equal.
     pub totals: Vec<String>,
     /// The most LISTs from etcd of one range less the fewest.
     pub etcd_lists_apart: u64,
+}
+
+impl Doubt {
+    /// The releases that are possible for an era.
+    #[must_use]
+    pub fn possible_in(&self, era: u8) -> &Releases {
+        self.by_era.get(usize::from(era)).unwrap_or(&self.possible)
+    }
 }
 
 /// A release that was given, and the facts that exclude it.
@@ -169,78 +277,31 @@ fn against(facts: &Facts, version: KubeVersion) -> Inferred {
     Inferred { notes: notes.collect(), ..Inferred::given(version) }
 }
 
-/// The release that a log shows.
-fn from_log(facts: &Facts, ledger: &mut Ledger, file: &dyn Fn(u32) -> String) -> Inferred {
-    let narrowed = facts.narrow(None);
-    let mut notes = Vec::new();
-    if let Some(timeline) = ledger.versions.timeline() {
-        notes.extend(ledger.versions.mixed().map(|(source, one, other)| {
-            format!(
-                "{} holds the requests of two servers, {one} and {other}, mixed: each request is judged by the \
-                 version that was stated last, which may be the other server's; scan one server's log at a time",
-                file(source)
-            )
-        }));
-        let is_loopback = ledger.versions.stated().any(|(by, ..)| by == Witness::Loopback);
-        let (source, from) = if is_loopback {
-            (VersionSource::LoopbackUserAgent, "the server's own client states it")
-        } else {
-            (VersionSource::StartLine, "a start line of the server states it")
-        };
-        let stated = timeline.versions.iter().map(|version| Releases::exactly(*version));
-        let candidates = stated.reduce(|all, one| all.or(&one)).unwrap_or_else(Releases::modeled);
-        notes.extend(facts.against(&candidates).notes());
-        return Inferred { candidates, timeline, source, from: from.to_owned(), facts: Vec::new(), notes };
-    }
-    if !narrowed.conflicts.is_empty()
-        && let Some(inferred) = by_source(facts, file)
-    {
-        return inferred;
-    }
-    notes.extend(narrowed.notes());
-    let (version, source, from) = facts.estimate(&narrowed.set, None);
-    Inferred {
-        candidates: narrowed.set,
-        timeline: ServerTimeline::always(version),
-        source,
-        from,
-        facts: Vec::new(),
-        notes,
-    }
+/// All releases of several sets.
+fn union<'a>(sets: impl Iterator<Item = &'a Releases>) -> Releases {
+    sets.cloned().reduce(|all, one| all.or(&one)).unwrap_or_else(Releases::modeled)
 }
 
-/// The releases of several servers, if each source fits one and they do not fit together.
-fn by_source(facts: &Facts, file: &dyn Fn(u32) -> String) -> Option<Inferred> {
-    let sources: BTreeSet<u32> = facts.all.iter().flat_map(|fact| fact.sources.iter().copied()).collect();
-    let sets: BTreeMap<u32, Releases> = sources
-        .into_iter()
-        .map(|source| (source, facts.narrow(Some(source))))
-        .filter(|(_, narrowed)| narrowed.conflicts.is_empty())
-        .map(|(source, narrowed)| (source, narrowed.set))
-        .collect();
-    let (first, second) = sets.iter().enumerate().find_map(|(at, one)| {
-        sets.iter().skip(at + 1).find(|other| one.1.and(other.1).is_empty()).map(|other| (one, other))
-    })?;
-    let mut estimates: BTreeMap<u32, KubeVersion> = BTreeMap::new();
-    let mut best: Option<(KubeVersion, VersionSource, String)> = None;
-    for (source, set) in &sets {
-        let (version, from_where, from) = facts.estimate(set, Some(*source));
-        estimates.insert(*source, version);
-        if best.as_ref().is_none_or(|(newest, ..)| version > *newest) {
-            best = Some((version, from_where, from));
-        }
-    }
-    let (_, source, from) = best?;
-    let candidates = sets.values().cloned().reduce(|all, one| all.or(&one))?;
-    let note = format!(
-        "the logs are of servers of different versions: {} fits {}, and {} fits {}; each is judged by its own",
-        file(*first.0),
-        first.1,
-        file(*second.0),
-        second.1
+/// The release that a log shows, or several.
+fn from_log(
+    facts: &Facts,
+    evidence: &Evidence,
+    server: &Server,
+    read: &BTreeSet<u32>,
+    file: &dyn Fn(u32) -> String,
+) -> Inferred {
+    let groups = facts.groups();
+    let several = if groups.servers.len() > 1 { Several::of(facts, evidence, server) } else { None };
+    let mut inferred = several.map_or_else(
+        || {
+            let set = union(groups.servers.iter().map(|group| &group.set));
+            let (version, source, from) = facts.estimate(&set);
+            Inferred::one(version, set, source, from)
+        },
+        |several| several.inferred(read, file),
     );
-    let timeline = ServerTimeline::by_source(&estimates);
-    Some(Inferred { candidates, timeline, source, from, facts: Vec::new(), notes: vec![note] })
+    inferred.notes.extend(groups.notes());
+    inferred
 }
 
 #[cfg(test)]

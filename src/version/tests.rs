@@ -3,7 +3,7 @@
 use super::*;
 use crate::apiserver::releases::BUILT_IN;
 use crate::apiserver::{FeatureGates, Gate};
-use crate::classify::Statement;
+use crate::classify::{Statement, Witness};
 use crate::ledger::Sign;
 
 const fn v(minor: u16, patch: u16) -> KubeVersion {
@@ -25,13 +25,13 @@ fn kubelets(evidence: &mut crate::ledger::VersionEvidence, source: u32, versions
     for (version, count) in versions {
         for _ in 0..*count {
             node += 1;
-            evidence.state(Statement::with(Witness::Kubelet, *version, node), source, 0);
+            evidence.state(Statement::with(Witness::Kubelet, *version, node), source, Some(0));
         }
     }
 }
 
 fn told(inferred: &Inferred) -> (String, String, &'static str) {
-    let version = inferred.timeline.versions.last().expect("a version").to_string();
+    let version = inferred.version.to_string();
     (version, inferred.candidates.to_string(), inferred.source.as_str())
 }
 
@@ -39,7 +39,7 @@ fn told(inferred: &Inferred) -> (String, String, &'static str) {
 fn kubelets_and_a_refused_watch_list_give_the_kubelets_version() {
     let inferred = inferred(|evidence| {
         kubelets(evidence, 0, &[(v(30, 14), 40)]);
-        evidence.show(Sign::InitialEventsRefused, 0);
+        evidence.show(Sign::InitialEventsRefused, 0, Some(5));
     });
     let expected = ("1.30.14".to_owned(), "1.30 to 1.31 and 1.33".to_owned(), "kubelet-user-agent");
     assert_eq!(told(&inferred), expected);
@@ -71,8 +71,8 @@ fn the_most_frequent_minor_counts_by_its_newest_patch() {
 #[test]
 fn what_the_server_states_beats_everything_and_contradictions_are_said() {
     let inferred = inferred(|evidence| {
-        evidence.note(Witness::Loopback, v(34, 7), 0, 5);
-        evidence.show(Sign::InitialEventsRefused, 0);
+        evidence.note(Witness::Loopback, v(34, 7), 0, Some(5));
+        evidence.show(Sign::InitialEventsRefused, 0, Some(5));
     });
     let expected = ("1.34.7".to_owned(), "1.34.7".to_owned(), "loopback-user-agent");
     assert_eq!(told(&inferred), expected);
@@ -84,7 +84,7 @@ fn what_the_server_states_beats_everything_and_contradictions_are_said() {
 #[test]
 fn the_control_plane_is_the_servers_minor_or_one_before() {
     let inferred = inferred(|evidence| {
-        evidence.state(Statement::with(Witness::Scheduler, v(30, 2), 1), 0, 0);
+        evidence.state(Statement::with(Witness::Scheduler, v(30, 2), 1), 0, Some(0));
         kubelets(evidence, 0, &[(v(29, 1), 9)]);
     });
     let expected = ("1.30.2".to_owned(), "1.30 to 1.31".to_owned(), "control-plane-user-agent");
@@ -96,7 +96,7 @@ fn without_a_statement_the_newest_that_fits_is_used() {
     let flow_control =
         BUILT_IN.iter().position(|api| api.version == "v1beta2" && api.group.starts_with("flow"));
     let api = u8::try_from(flow_control.expect("an API")).expect("a small table");
-    let inferred = inferred(|evidence| evidence.show(Sign::ApiServed(api), 0));
+    let inferred = inferred(|evidence| evidence.show(Sign::ApiServed(api), 0, Some(5)));
     assert_eq!(told(&inferred), ("1.28".to_owned(), "1.23 to 1.28".to_owned(), "newest-possible"));
     let nothing = super::tests::inferred(|_| {});
     assert_eq!(told(&nothing), ("1.37".to_owned(), "1.19 to 1.37".to_owned(), "newest-known"));
@@ -105,7 +105,7 @@ fn without_a_statement_the_newest_that_fits_is_used() {
 #[test]
 fn a_gate_that_the_user_sets_says_nothing() {
     let mut ledger = Ledger::default();
-    ledger.versions.show(Sign::InitialEventsRefused, 0);
+    ledger.versions.show(Sign::InitialEventsRefused, 0, Some(5));
     let mut gates = FeatureGates::default();
     gates.set(Gate::WatchList, false);
     let server = Server { gates, ..server() };
@@ -123,7 +123,7 @@ fn logs_of_two_servers_are_judged_each_by_its_own_version() {
     let era = |source| inferred.timeline.versions[usize::from(inferred.timeline.era(source, Some(1)))];
     assert_eq!([era(0), era(1)], [v(27, 3), v(34, 1)]);
     assert!(
-        inferred.notes[0].contains("0.log fits 1.27 to 1.30, and 1.log fits 1.34 to 1.37"),
+        inferred.notes[0].ends_with("each file is judged by its own: 0.log: 1.27.3; 1.log: 1.34.1"),
         "{:?}",
         inferred.notes
     );
@@ -147,9 +147,9 @@ fn a_version_that_the_log_excludes_is_said() {
 #[test]
 fn start_lines_count_where_the_source_is_an_apiservers_log() {
     let inferred = inferred(|evidence| {
-        evidence.note(Witness::StartLine, v(19, 4), 0, 5);
-        evidence.show(Sign::ServersOwnLog, 0);
-        evidence.note(Witness::StartLine, v(20, 1), 1, 5);
+        evidence.note(Witness::StartLine, v(19, 4), 0, Some(5));
+        evidence.show(Sign::ServersOwnLog, 0, Some(5));
+        evidence.note(Witness::StartLine, v(20, 1), 1, Some(5));
     });
     assert_eq!(told(&inferred), ("1.19.4".to_owned(), "1.19.4".to_owned(), "start-line"));
 }
@@ -157,12 +157,105 @@ fn start_lines_count_where_the_source_is_an_apiservers_log() {
 #[test]
 fn unconfirmed_user_agents_choose_only_among_few_minors() {
     let claim = |evidence: &mut crate::ledger::VersionEvidence| {
-        evidence.state(Statement::with(Witness::Unconfirmed, v(19, 4), 1), 0, 0);
+        evidence.state(Statement::with(Witness::Unconfirmed, v(19, 4), 1), 0, Some(0));
     };
     assert_eq!(told(&inferred(claim)).2, "newest-known");
     let old_lines = inferred(|evidence| {
         claim(evidence);
-        evidence.show(Sign::Mark(crate::k8s::Mark::AccessLineWithoutAuditId), 0);
+        evidence.show(Sign::Mark(crate::k8s::Mark::AccessLineWithoutAuditId), 0, Some(5));
     });
     assert_eq!(told(&old_lines), ("1.19.4".to_owned(), "1.19 to 1.21".to_owned(), "unconfirmed-user-agent"));
+}
+
+/// A log of two servers: the statements and answers of each, and at which second.
+fn two_servers(at: impl Fn(i64, u16) -> i64, source: impl Fn(u16) -> u32, with_loopback: bool) -> Inferred {
+    inferred(|evidence| {
+        for step in 0..200 {
+            for version in [v(30, 14), v(34, 2)] {
+                let time = Some(at(step, version.minor) * 1_000_000);
+                let source = source(version.minor);
+                // Both clusters name their nodes alike.
+                let node = u64::try_from(step % 9).expect("not negative");
+                evidence.state(Statement::with(Witness::Kubelet, version, node), source, time);
+                evidence.state(Statement::with(Witness::Scheduler, version, 1), source, time);
+                let is_new = version.minor == 34;
+                let sign = if is_new { Sign::InitialEventsServed } else { Sign::InitialEventsRefused };
+                evidence.show(sign, source, time);
+                if with_loopback {
+                    evidence.note(Witness::Loopback, version, source, time);
+                }
+            }
+        }
+    })
+}
+
+#[test]
+fn evidence_at_the_same_time_is_of_two_servers() {
+    for with_loopback in [true, false] {
+        let mixed = two_servers(|step, _| step, |_| 0, with_loopback);
+        assert_eq!(mixed.relation, Relation::Mixed);
+        let versions: Vec<KubeVersion> = mixed.servers.iter().map(|one| one.version).collect();
+        assert_eq!(versions, [v(30, 14), v(34, 2)]);
+        assert_eq!(mixed.timeline.versions, [v(34, 2)], "equally frequent, so the newer");
+        assert!(mixed.candidates.contains(v(30, 14)) && mixed.candidates.contains(v(34, 2)));
+        assert!(!mixed.is_settled());
+        assert!(mixed.notes[0].starts_with("0.log shows Kubernetes 1.30.14 and 1.34.2 at the same time"));
+        for (one, fact) in mixed.servers.iter().zip(["9 kubelets state 1.30.14", "9 kubelets state 1.34.2"]) {
+            assert!(one.facts.iter().any(|known| known == fact), "{one:?}");
+        }
+        assert!(!mixed.notes.iter().any(|note| note.contains("upgrade,")), "{:?}", mixed.notes);
+    }
+}
+
+#[test]
+fn evidence_one_after_the_other_is_an_upgrade() {
+    for with_loopback in [true, false] {
+        let upgrade =
+            two_servers(|step, minor| step + if minor == 34 { 1_000 } else { 0 }, |_| 0, with_loopback);
+        assert_eq!(upgrade.relation, Relation::OverTime);
+        assert_eq!(upgrade.timeline.versions, [v(30, 14), v(34, 2)]);
+        let version = |at: i64| {
+            let era = upgrade.timeline.era(0, Some(at * 1_000_000));
+            upgrade.timeline.versions[usize::from(era)]
+        };
+        assert_eq!([version(-5), version(999), version(1_000)], [v(30, 14), v(30, 14), v(34, 2)]);
+        assert!(upgrade.notes[0].contains("an upgrade, 1.30.14, then 1.34.2"), "{:?}", upgrade.notes);
+        assert_eq!(upgrade.version, v(34, 2));
+    }
+}
+
+#[test]
+fn files_of_two_servers_are_no_upgrade() {
+    for with_loopback in [true, false] {
+        let files = two_servers(|step, _| step, |minor| u32::from(minor == 30), with_loopback);
+        assert_eq!(files.relation, Relation::BySource);
+        let era = |source| files.timeline.versions[usize::from(files.timeline.era(source, Some(7)))];
+        assert_eq!([era(0), era(1), era(2)], [v(34, 2), v(30, 14), v(34, 2)]);
+        assert!(files.notes[0].ends_with("0.log: 1.34.2; 1.log: 1.30.14"), "{:?}", files.notes);
+    }
+}
+
+#[test]
+fn the_more_frequent_kubelets_choose_among_two_servers() {
+    let mixed = inferred(|evidence| {
+        for (version, nodes) in [(v(30, 14), 5), (v(34, 2), 2)] {
+            for node in 0..nodes {
+                for at in [0, 9] {
+                    evidence.state(Statement::with(Witness::Kubelet, version, node), 0, Some(at));
+                }
+            }
+        }
+    });
+    assert_eq!((mixed.relation, mixed.version), (Relation::Mixed, v(30, 14)));
+}
+
+#[test]
+fn old_nodes_and_settings_are_no_other_server() {
+    let inferred = inferred(|evidence| {
+        evidence.note(Witness::Loopback, v(34, 7), 0, Some(5));
+        kubelets(evidence, 0, &[(v(27, 1), 3)]);
+        evidence.show(Sign::InitialEventsRefused, 0, Some(5));
+    });
+    assert_eq!((inferred.relation, inferred.version), (Relation::One, v(34, 7)));
+    assert_eq!(inferred.notes.len(), 2, "{:?}", inferred.notes);
 }

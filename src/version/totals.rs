@@ -40,25 +40,25 @@ impl VersionTotals {
     }
 }
 
-/// What was asked, and the status of the answer.
-type Question = (Arc<Asked<CompactString>>, Option<u16>);
+/// What was asked, the status of the answer, and the era of the request.
+type Question = (Arc<Asked<CompactString>>, Option<u16>, u8);
 
-/// The totals of each range of releases of a set, ascending; none if they are equal for all.
+/// The totals of each range of releases that are possible for an era, ascending; none if they are equal for all. `eras`
+/// are the versions that judge, and the releases that are possible for each.
 #[must_use]
 pub fn totals(
     clients: &mut Clients,
     server: &Server,
-    set: &Releases,
+    eras: &[(KubeVersion, &Releases)],
     received_only: bool,
 ) -> Vec<VersionTotals> {
-    let ranges: Vec<(KubeVersion, KubeVersion)> = epochs(set).collect();
-    if ranges.len() < 2 {
+    if eras.iter().all(|(_, set)| epochs(set).count() < 2) {
         return Vec::new();
     }
     let mut asked: HashMap<Question, u64, FxBuildHasher> = HashMap::default();
     let mut add = |shape: &Shape, status, requests| {
         if requests > 0 && matches!(shape.asked.verb, Verb::List | Verb::Get) {
-            *asked.entry((Arc::clone(&shape.asked), status)).or_default() += requests;
+            *asked.entry((Arc::clone(&shape.asked), status, shape.era)).or_default() += requests;
         }
     };
     if received_only {
@@ -66,23 +66,45 @@ pub fn totals(
     } else {
         clients.each_row(|shape, row| add(shape, shape.answer.status(), row.requests(false)));
     }
-    let mut totals: Vec<VersionTotals> = Vec::new();
-    for (first, last) in ranges {
-        let server = Server { version: last, ..server.clone() };
-        let mut own = VersionTotals { min: first, max: last, etcd_lists: 0, etcd_gets: 0, limit_ignored: 0 };
-        for ((asked, status), requests) in &asked {
+    let counts = |version: KubeVersion, is_of: &dyn Fn(u8) -> bool| {
+        let server = Server { version, ..server.clone() };
+        let mut own = [0; 3];
+        for ((asked, status, _), requests) in asked.iter().filter(|((.., era), _)| is_of(*era)) {
             let verdict = judge(&server, &asked.as_borrowed(), *status);
             let is_from_etcd = verdict.likely_served_from() == ServedFrom::Etcd;
             let is_list = asked.verb == Verb::List;
-            own.etcd_lists += if is_list && is_from_etcd { *requests } else { 0 };
-            own.etcd_gets += if !is_list && is_from_etcd { *requests } else { 0 };
-            own.limit_ignored +=
-                if is_list && verdict.limit == LimitVerdict::Ignored { *requests } else { 0 };
+            let is_ignored = is_list && verdict.limit == LimitVerdict::Ignored;
+            for (count, is_counted) in
+                own.iter_mut().zip([is_list && is_from_etcd, !is_list && is_from_etcd, is_ignored])
+            {
+                *count += if is_counted { *requests } else { 0 };
+            }
         }
-        match totals.last_mut() {
-            Some(before) if before.counts() == own.counts() => before.max = own.max,
-            _ => totals.push(own),
+        own
+    };
+    let mut all = Vec::new();
+    for (era, (_, set)) in (0_u8..).zip(eras) {
+        let ranges: Vec<(KubeVersion, KubeVersion)> = epochs(set).collect();
+        if ranges.len() < 2 {
+            continue;
+        }
+        let others = (0_u8..).zip(eras).filter(|(other, _)| *other != era);
+        let others = others
+            .map(|(other, (version, _))| counts(*version, &|of| of == other))
+            .fold([0; 3], |all: [u64; 3], one| std::array::from_fn(|at| all[at] + one[at]));
+        let mut totals: Vec<VersionTotals> = Vec::new();
+        for (min, max) in ranges {
+            let own = counts(max, &|of| of == era);
+            let [etcd_lists, etcd_gets, limit_ignored] = std::array::from_fn(|at| own[at] + others[at]);
+            let own = VersionTotals { min, max, etcd_lists, etcd_gets, limit_ignored };
+            match totals.last_mut() {
+                Some(before) if before.counts() == own.counts() => before.max = own.max,
+                _ => totals.push(own),
+            }
+        }
+        if totals.len() > 1 {
+            all.append(&mut totals);
         }
     }
-    if totals.len() < 2 { Vec::new() } else { totals }
+    all
 }

@@ -15,22 +15,22 @@ pub(super) fn note_start(
     evidence: &mut VersionEvidence,
 ) {
     match version {
-        Some(version) => evidence.note(Witness::StartLine, version, source, written.unwrap_or(0)),
-        None => evidence.show(Sign::ServersOwnLog, source),
+        Some(version) => evidence.note(Witness::StartLine, version, source, written),
+        None => evidence.show(Sign::ServersOwnLog, source, written),
     }
 }
 
 /// Notes what a request shows.
 pub(super) fn note(request: &Request<'_>, evidence: &mut VersionEvidence) {
-    let source = request.place.source;
+    let (source, at) = (request.place.source, request.received);
     if let Some(statement) = request.asker.statement {
-        evidence.state(statement.confirmed_by(request), source, request.received.unwrap_or(0));
+        evidence.state(statement.confirmed_by(request), source, at);
     }
     if !request.marks.is_empty() {
-        request.marks.iter().for_each(|mark| evidence.show(Sign::Mark(mark), source));
+        request.marks.iter().for_each(|mark| evidence.show(Sign::Mark(mark), source, at));
     }
     if let Some((_, minor)) = request.deprecated.and_then(|deprecation| deprecation.removed_in) {
-        evidence.show(Sign::RemovedIn(minor), source);
+        evidence.show(Sign::RemovedIn(minor), source, at);
     }
     let Some(status) = request.status else { return };
     let asks_for_initial_events = request.question.asked.options.send_initial_events.is_some();
@@ -42,13 +42,13 @@ pub(super) fn note(request: &Request<'_>, evidence: &mut VersionEvidence) {
         let is_collection =
             matches!(asked.verb, Verb::List | Verb::Watch) || matches!(asked.target, Target::NonResource(_));
         match status {
-            200..=299 => evidence.show(Sign::ApiServed(api), source),
-            404 if is_collection => evidence.show(Sign::ApiAbsent(api), source),
+            200..=299 => evidence.show(Sign::ApiServed(api), source, at),
+            404 if is_collection => evidence.show(Sign::ApiAbsent(api), source, at),
             _ => {}
         }
     }
     if asks_for_initial_events && let Some(sign) = initial_events(request, status) {
-        evidence.show(sign, source);
+        evidence.show(sign, source, at);
     }
 }
 

@@ -1,0 +1,157 @@
+//! When something was seen: bounded, and independent of the order in which it was noted.
+
+/// Slots of time of one [`Presence`]; a bit of a `u64` each.
+const SLOTS: u64 = 64;
+
+/// The times at which something was seen: the first, the last, and the slots of time between them that hold any. A slot
+/// is `2^shift` microseconds wide. The width is the smallest that covers the time from the first to the last, so that
+/// neither the order of notes nor a second note of the same time changes anything.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Presence {
+    first: i64,
+    last: i64,
+    shift: u8,
+    /// Empty if no time is known.
+    slots: u64,
+}
+
+impl Presence {
+    /// One time, in microseconds since 1970.
+    #[must_use]
+    pub fn at(time: i64) -> Self {
+        Self { first: time, last: time, shift: 0, slots: 1 }
+    }
+
+    /// The first and the last time, if any time is known.
+    #[must_use]
+    pub fn span(&self) -> Option<(i64, i64)> {
+        (self.slots != 0).then_some((self.first, self.last))
+    }
+
+    /// Adds a time.
+    pub fn add(&mut self, time: i64) {
+        if self.slots == 0 {
+            *self = Self::at(time);
+            return;
+        }
+        if time < self.first || time > self.last {
+            self.widen(self.first.min(time), self.last.max(time));
+        }
+        self.slots |= 1 << (time >> self.shift).abs_diff(self.first >> self.shift);
+    }
+
+    /// Adds all times of another.
+    pub fn merge(&mut self, other: &Self) {
+        let Some((first, last)) = other.span() else { return };
+        if self.slots == 0 {
+            *self = *other;
+            return;
+        }
+        let mut other = *other;
+        let (first, last) = (self.first.min(first), self.last.max(last));
+        self.widen(first, last);
+        other.widen(first, last);
+        self.slots |= other.slots;
+    }
+
+    fn widen(&mut self, first: i64, last: i64) {
+        let covers = |shift: &u8| (last >> shift).abs_diff(first >> shift) < SLOTS;
+        // The last shift leaves two values at most.
+        let shift = (self.shift..=63).find(covers).unwrap_or(63);
+        let start = first >> shift;
+        let slots = self.numbers(shift).fold(0, |slots, number| slots | 1 << number.abs_diff(start));
+        *self = Self { first, last, shift, slots };
+    }
+
+    /// The numbers of its slots, ascending, as if a slot were `2^shift` wide; some may be there twice.
+    fn numbers(&self, shift: u8) -> impl Iterator<Item = i64> + use<> {
+        let Self { first, slots, shift: own, .. } = *self;
+        let start = first >> own;
+        let numbers = (0..64_u8).filter(move |at| slots & 1 << at != 0);
+        numbers.map(move |at| (start + i64::from(at)) >> (shift - own))
+    }
+
+    /// The time from which the later one holds, if all or nearly all of this is before nearly all of it: an upgrade of
+    /// several servers takes some minutes. Up to one slot in 16 may be on the wrong side.
+    #[must_use]
+    pub fn precedes(&self, later: &Self) -> Option<i64> {
+        let (own, other) = (self.span()?, later.span()?);
+        if own.1 <= other.0 {
+            return (own.0 < other.1).then_some(other.0);
+        }
+        let shift = self.shift.max(later.shift);
+        let numbers = |presence: &Self| {
+            let mut numbers: Vec<i64> = presence.numbers(shift).collect();
+            numbers.dedup();
+            numbers
+        };
+        let (old, new) = (numbers(self), numbers(later));
+        let misplaced =
+            |cut: i64| (old.len() - old.partition_point(|at| *at < cut), new.partition_point(|at| *at < cut));
+        let cut = new.iter().copied().min_by_key(|cut| {
+            let (old, new) = misplaced(*cut);
+            (old + new, *cut)
+        })?;
+        let (wrong_old, wrong_new) = misplaced(cut);
+        let are_few = (wrong_old + wrong_new) * 16 <= old.len() + new.len();
+        let are_minorities = wrong_old * 4 <= new.len() && wrong_new * 4 <= old.len();
+        (are_few && are_minorities).then_some((cut << shift).max(other.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(times: impl IntoIterator<Item = i64>) -> Presence {
+        let mut presence = Presence::default();
+        times.into_iter().for_each(|time| presence.add(time));
+        presence
+    }
+
+    #[test]
+    fn one_after_the_other_is_a_change_at_the_first_time_of_the_later() {
+        let (old, new) = (of([10, 20, 30]), of([31, 50]));
+        assert_eq!(old.precedes(&new), Some(31));
+        assert_eq!(new.precedes(&old), None);
+        assert_eq!(of([5]).precedes(&of([5])), None, "the same time");
+        assert_eq!(of([]).precedes(&new), None);
+    }
+
+    #[test]
+    fn a_short_overlap_is_still_a_change() {
+        let minute = 60_000_000;
+        let old = of((0..600).map(|at| at * minute));
+        let new = of((595..1_200).map(|at| at * minute));
+        let cut = old.precedes(&new).expect("a change");
+        assert!((570..=620).contains(&(cut / minute)), "{}", cut / minute);
+        let straggler = of((0..600).chain([1_100]).map(|at| at * minute));
+        assert!(straggler.precedes(&new).is_some());
+    }
+
+    #[test]
+    fn an_overlap_that_is_the_whole_of_one_is_no_change() {
+        let (old, new) = (of(0..6_400), of(6_300..6_400));
+        assert_eq!(old.precedes(&new), None);
+        assert_eq!(of((0..100).map(|at| at * 2)).precedes(&of((0..100).map(|at| at * 2 + 1))), None);
+        assert_eq!(of([10, 30]).precedes(&of([20])), None);
+    }
+
+    proptest! {
+        #[test]
+        fn neither_order_nor_repetition_matters(
+            times in prop::collection::vec(prop_oneof![any::<i64>(), 0_i64..1_000, 0_i64..10_000_000], 1..40),
+            cut in 0_usize..40,
+        ) {
+            let whole = of(times.iter().copied());
+            prop_assert_eq!(of(times.iter().rev().chain(&times).copied()), whole);
+            let (left, right) = times.split_at(cut.min(times.len()));
+            let mut merged = of(right.iter().copied());
+            merged.merge(&of(left.iter().copied()));
+            prop_assert_eq!(merged, whole);
+            prop_assert_eq!(whole.span(), times.iter().min().copied().zip(times.iter().max().copied()));
+            prop_assert!(times.iter().all(|time| whole.numbers(whole.shift).any(|at| at == time >> whole.shift)));
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Logs of several versions: an upgrade, files of different servers, or two servers in one file.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::facts::{Evidence, Fact, Facts};
+use super::groups::Group;
+use super::{Inferred, MAX_OWN_FACTS, Relation, ServerVersion, VersionSource, union};
+use crate::apiserver::{Releases, Server};
+use crate::k8s::KubeVersion;
+use crate::ledger::{Presence, ServerTimeline, Starts};
+
+/// How many files a note names.
+const NAMED_FILES: usize = 4;
+
+/// The versions of one source.
+#[derive(Debug)]
+enum Own {
+    /// One server at all times.
+    One(ServerVersion),
+    /// One after the other, and from when each holds.
+    OverTime(Vec<(i64, ServerVersion)>),
+    /// Several at the same time.
+    Mixed(Vec<ServerVersion>),
+}
+
+impl Own {
+    fn versions(&self) -> Vec<&ServerVersion> {
+        match self {
+            Self::One(version) => vec![version],
+            Self::OverTime(versions) => versions.iter().map(|(_, version)| version).collect(),
+            Self::Mixed(versions) => versions.iter().collect(),
+        }
+    }
+}
+
+/// What the sources of a log show, if it is more than one version.
+#[derive(Debug)]
+pub(super) struct Several<'a> {
+    facts: &'a Facts,
+    sources: BTreeMap<u32, Own>,
+    /// When each version holds, if the log as a whole changes over time.
+    whole: Option<Starts>,
+}
+
+impl<'a> Several<'a> {
+    /// The versions of each source; `None` if they are one version.
+    pub fn of(facts: &'a Facts, evidence: &Evidence, server: &Server) -> Option<Self> {
+        let all = facts.groups();
+        let sets: Vec<Releases> = all.servers.iter().map(|group| group.set.clone()).collect();
+        let mut sources = BTreeMap::new();
+        for (source, evidence) in evidence.by_source() {
+            let own = Facts::of(&evidence, server);
+            let groups = own.groups().servers;
+            let of = |group: &Group<'_>| version(&own, facts, &group.set, &sets, source);
+            let is_unknown = matches!(&*groups, [only] if only.set == Releases::modeled());
+            if is_unknown {
+                continue;
+            }
+            let versions = match (&*groups, own.in_time(&groups)) {
+                ([only], _) => Own::One(of(only)),
+                (_, Some(order)) => {
+                    Own::OverTime(order.into_iter().map(|(start, at)| (start, of(&groups[at]))).collect())
+                }
+                (several, None) => Own::Mixed(several.iter().map(of).collect()),
+            };
+            sources.insert(source, versions);
+        }
+        let distinct: BTreeSet<KubeVersion> =
+            sources.values().flat_map(Own::versions).map(|one| one.version).collect();
+        if distinct.len() < 2 {
+            return None;
+        }
+        let order = facts.in_time(&all.servers);
+        let of_order = |order: Vec<(i64, usize)>| -> Starts {
+            let estimate = |at: usize| facts.estimate(&all.servers[at].set).0;
+            order.into_iter().map(|(start, at)| (start, estimate(at))).collect()
+        };
+        let mut several = Self { facts, sources, whole: order.map(of_order) };
+        // Each of several servers has its own time.
+        several.whole = several.changes().or(several.whole);
+        Some(several)
+    }
+
+    /// When each version holds first, if there are sources that change over time.
+    fn changes(&self) -> Option<Starts> {
+        let mut starts: BTreeMap<KubeVersion, i64> = BTreeMap::new();
+        for own in self.sources.values() {
+            let Own::OverTime(versions) = own else { continue };
+            for (start, one) in versions {
+                let first = starts.entry(one.version).or_insert(*start);
+                *first = (*first).min(*start);
+            }
+        }
+        let starts: Starts = starts.into_iter().map(|(version, start)| (start, version)).collect();
+        (!starts.is_empty()).then_some(starts)
+    }
+
+    fn relation(&self) -> Relation {
+        let is_mixed = self.sources.values().any(|own| matches!(own, Own::Mixed(_)));
+        let changes: BTreeSet<KubeVersion> =
+            self.whole.iter().flatten().map(|(_, version)| *version).collect();
+        let mut versions = self.sources.values().flat_map(Own::versions);
+        match (is_mixed, versions.all(|one| changes.contains(&one.version))) {
+            (true, _) => Relation::Mixed,
+            (false, true) => Relation::OverTime,
+            (false, false) => Relation::BySource,
+        }
+    }
+
+    /// The versions, each once: in the order of time, or ascending.
+    fn versions(&self, relation: Relation) -> Vec<ServerVersion> {
+        let mut versions: BTreeMap<KubeVersion, ServerVersion> = BTreeMap::new();
+        for one in self.sources.values().flat_map(Own::versions) {
+            match versions.get_mut(&one.version) {
+                Some(known) => known.merge(one.clone()),
+                None => _ = versions.insert(one.version, one.clone()),
+            }
+        }
+        let mut versions: Vec<ServerVersion> = versions.into_values().collect();
+        if let (Relation::OverTime, Some(starts)) = (relation, &self.whole) {
+            let start = |one: &ServerVersion| starts.iter().find(|(_, of)| *of == one.version);
+            versions.sort_by_key(|one| start(one).copied());
+        }
+        versions
+    }
+
+    /// What the sources show together. `read` are the sources with requests.
+    pub fn inferred(self, read: &BTreeSet<u32>, file: &dyn Fn(u32) -> String) -> Inferred {
+        let relation = self.relation();
+        let servers = self.versions(relation);
+        let candidates = union(servers.iter().map(|one| &one.set));
+        let best = match relation {
+            Relation::OverTime => servers.last(),
+            _ => servers.iter().max_by_key(|one| self.rank(one)),
+        };
+        let best = best.expect("there are several");
+        let order: Vec<KubeVersion> = servers.iter().map(|one| one.version).collect();
+        let starts = |own: &Own| match own {
+            // A file of a log that was rotated during an upgrade: its first requests may be of the server before.
+            Own::One(_) if relation == Relation::OverTime && self.changes().is_none() => {
+                self.whole.clone().unwrap_or_default()
+            }
+            Own::One(one) => vec![(i64::MIN, one.version)],
+            Own::OverTime(versions) => versions.iter().map(|(start, one)| (*start, one.version)).collect(),
+            Own::Mixed(versions) => {
+                let best = versions.iter().max_by_key(|one| self.rank(one));
+                best.map(|best| (i64::MIN, best.version)).into_iter().collect()
+            }
+        };
+        let by_source: BTreeMap<u32, Starts> =
+            self.sources.iter().map(|(source, own)| (*source, starts(own))).collect();
+        let whole = self.whole.clone().unwrap_or_else(|| vec![(i64::MIN, best.version)]);
+        let judges: BTreeSet<KubeVersion> =
+            by_source.values().chain([&whole]).flatten().map(|(_, version)| *version).collect();
+        let order: Vec<KubeVersion> = order.into_iter().filter(|version| judges.contains(version)).collect();
+        let timeline = ServerTimeline::new(&order, &by_source, &whole);
+        let possible = |version: &KubeVersion| {
+            let mixed = self.sources.values().filter_map(|own| match own {
+                Own::Mixed(versions) if starts(own).iter().any(|(_, judge)| judge == version) => {
+                    Some(versions.iter())
+                }
+                _ => None,
+            });
+            let own = servers.iter().filter(|one| one.version == *version);
+            union(own.chain(mixed.flatten()).map(|one| &one.set))
+        };
+        let by_era = timeline.versions.iter().map(possible).collect();
+        let notes = self.notes(relation, &servers, best, read, file);
+        Inferred {
+            version: best.version,
+            candidates,
+            timeline,
+            by_era,
+            source: best.source,
+            from: best.from.clone(),
+            facts: Vec::new(),
+            relation,
+            notes,
+            servers,
+        }
+    }
+
+    /// The best of several: one that the server states, else the kubelets' most frequent minor, else the newest.
+    fn rank(&self, one: &ServerVersion) -> (bool, usize, KubeVersion) {
+        (one.source.is_stated(), self.facts.kubelets_of(one.version.minor), one.version)
+    }
+
+    fn notes(
+        &self,
+        relation: Relation,
+        servers: &[ServerVersion],
+        best: &ServerVersion,
+        read: &BTreeSet<u32>,
+        file: &dyn Fn(u32) -> String,
+    ) -> Vec<String> {
+        let words = |versions: &[&ServerVersion], between: &str| {
+            versions.iter().map(|one| one.version.to_string()).collect::<Vec<_>>().join(between)
+        };
+        let mut notes = Vec::new();
+        match relation {
+            Relation::One => {}
+            Relation::OverTime => {
+                let all: Vec<&ServerVersion> = servers.iter().collect();
+                let is_upgrade = servers.is_sorted_by_key(|one| one.version);
+                let what = if is_upgrade { "an upgrade" } else { "a change of version" };
+                notes.push(format!(
+                    "the log spans {what}, {}: each request is judged by the version of its time",
+                    words(&all, ", then ")
+                ));
+            }
+            Relation::BySource | Relation::Mixed => {
+                for (source, own) in &self.sources {
+                    let Own::Mixed(versions) = own else { continue };
+                    if notes.len() == NAMED_FILES {
+                        break;
+                    }
+                    let versions: Vec<&ServerVersion> = versions.iter().collect();
+                    let judge = versions.iter().max_by_key(|one| self.rank(one));
+                    notes.push(format!(
+                        "{} shows Kubernetes {} at the same time: it holds the requests of several servers, or of a \
+                         cluster during an upgrade of its apiservers. A request does not name its server, so all of \
+                         them are judged as {}; scan each server's log on its own",
+                        file(*source),
+                        words(&versions, " and "),
+                        judge.map(|one| one.version.to_string()).unwrap_or_default()
+                    ));
+                }
+                let mut each: Vec<String> = self
+                    .sources
+                    .iter()
+                    .filter(|(_, own)| !matches!(own, Own::Mixed(_)))
+                    .map(|(source, own)| format!("{}: {}", file(*source), words(&own.versions(), ", then ")))
+                    .collect();
+                // Not in the order in which files were named.
+                each.sort_unstable();
+                if !each.is_empty() {
+                    let more = match each.len().saturating_sub(NAMED_FILES) {
+                        0 => String::new(),
+                        1 => "; and 1 more file".to_owned(),
+                        more => format!("; and {more} more files"),
+                    };
+                    notes.push(format!(
+                        "the files are of servers of different versions, and each file is judged by its own: {}{more}",
+                        each[..each.len().min(NAMED_FILES)].join("; ")
+                    ));
+                }
+                if self.whole.is_none() && read.iter().any(|source| !self.sources.contains_key(source)) {
+                    notes.push(format!("files that show no version are judged as {}", best.version));
+                }
+            }
+        }
+        notes.extend(servers.iter().filter(|_| relation != Relation::One).map(|one| {
+            let shown = if one.facts.is_empty() { &one.from } else { &one.facts.join("; ") };
+            format!("evidence of {}: {shown}", one.version)
+        }));
+        notes
+    }
+}
+
+/// The version of a source's server within a set. `all` are the facts of all sources, and `sets` the sets of the log's
+/// servers.
+fn version(own: &Facts, all: &Facts, set: &Releases, sets: &[Releases], source: u32) -> ServerVersion {
+    let (mut version, mut from, mut words) = own.estimate(set);
+    let is_guess = matches!(
+        from,
+        VersionSource::NewestPossible | VersionSource::NewestKnown | VersionSource::UnconfirmedUserAgent
+    );
+    if is_guess {
+        (version, from, words) = all.estimate(set);
+    }
+    let others: Vec<Releases> = sets.iter().filter(|other| other.and(set).is_empty()).cloned().collect();
+    let shown: Vec<&Fact> = own.that_show(set, &others).collect();
+    let mut presence = Presence::default();
+    for fact in &shown {
+        presence.merge(&fact.presence);
+    }
+    ServerVersion {
+        version,
+        source: from,
+        from: words,
+        set: set.clone(),
+        sources: BTreeSet::from([source]),
+        facts: shown.iter().take(MAX_OWN_FACTS).map(|fact| fact.text.clone()).collect(),
+        span: presence.span(),
+    }
+}
