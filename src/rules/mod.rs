@@ -5,6 +5,7 @@
 
 mod checked;
 pub mod condition;
+mod deprecations;
 pub mod either;
 pub mod facts;
 pub mod figures;

@@ -218,6 +218,27 @@ mod tests {
         }
     }
 
+    /// Words that a fix begins with: what to do.
+    const STEPS: &str = "Add Ask Begin Call Change Compare Correct Delete Do Drop Exclude Find Give Grant Keep Leave \
+                         Lengthen Let List Log Look Make Move Name Pass Pause Process Put Raise Read Record Reduce \
+                         Register Remove Renew Replace Return Run See Send Set Share Spread Start Stop Switch Take Treat \
+                         Upgrade Use WATCH Wait Watch Work Write";
+
+    #[test]
+    fn each_fix_begins_with_a_step() {
+        for (file, text) in EMBEDDED {
+            let rule = Rule::parse_embedded(file, text);
+            for (_, text) in rule.fix.iter().flat_map(|fix| &fix.cases) {
+                let mut step = text.source().trim_start_matches("{{ permission }}");
+                while let Some((_, rest)) = step.split_once("%}").filter(|_| step.starts_with("{%")) {
+                    step = rest.trim_start();
+                }
+                let word = step.split([' ', ',', ':', '\n']).next().unwrap_or_default();
+                assert!(STEPS.split_whitespace().any(|step| step == word), "{file}: {word:?} in {step}");
+            }
+        }
+    }
+
     /// All conditions and texts of a rule. A parser numbers the parts of a condition as it likes.
     fn parts(rule: &Rule) -> Vec<String> {
         let id = regex::Regex::new(r"\bid: [0-9]+").expect("a pattern");

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use super::deprecations::DEPRECATIONS;
 use super::facts::Facts;
 use super::group::{Companions, Group};
 use super::over_time::{COUNTS, TIMES};
@@ -43,7 +44,8 @@ fn active_minutes(group: &Group<'_>) -> u64 {
 }
 
 /// `stats.*`
-pub static STATS: LazyLock<Vec<Name<Get>>> = LazyLock::new(|| [OF_ROWS, COUNTS, TIMES].concat());
+pub static STATS: LazyLock<Vec<Name<Get>>> =
+    LazyLock::new(|| [OF_ROWS, DEPRECATIONS, COUNTS, TIMES].concat());
 
 const OF_ROWS: &[Name<Get>] = &[
     Name { name: "requests", kind: Int, doc: "Requests.", get: |group| Value::count(group.requests()) },
@@ -232,41 +234,6 @@ const OF_ROWS: &[Name<Get>] = &[
         kind: Int,
         doc: "The longest request, in milliseconds.",
         get: |group| millis(group.latency().max()),
-    },
-    Name {
-        name: "deprecated",
-        kind: Int,
-        doc: "Requests of an API version that the server calls deprecated.",
-        get: |group| {
-            Value::count(
-                group.sum(|row| row.rare().deprecated.as_ref().map_or(0, |deprecated| deprecated.requests)),
-            )
-        },
-    },
-    Name {
-        name: "removedRelease",
-        kind: Text,
-        doc: "The first release that removes such an API version, such as `1.25`; empty if the server names none.",
-        get: |group| {
-            let releases =
-                group.rows.iter().filter_map(|facts| facts.row.rare().deprecated.as_ref()?.removed_in);
-            Value::Text(
-                releases.min().map_or(String::new(), |(major, minor)| format!("{major}.{minor}")).into(),
-            )
-        },
-    },
-    Name {
-        name: "minorsToRemoval",
-        kind: Int,
-        doc: "How many minor versions after the server's that release is: 1 for the next one; 0 if the server names none.",
-        get: |group| {
-            let minors = group.rows.iter().filter_map(|facts| {
-                let (major, minor) = facts.row.rare().deprecated.as_ref()?.removed_in?;
-                (major == 1)
-                    .then(|| u64::from(minor).saturating_sub(u64::from(facts.key.kube_version.minor)).max(1))
-            });
-            Value::count(minors.min().unwrap_or(0))
-        },
     },
     Name {
         name: "maxItems",

@@ -1,0 +1,46 @@
+//! The statistics of deprecated API versions.
+
+use super::group::Group;
+use super::stats::Get;
+use super::value::Kind::{Int, Text};
+use super::value::{Name, Value};
+use crate::ledger::Deprecated;
+
+fn of_rows<'g>(group: &'g Group<'_>) -> impl Iterator<Item = (&'g Deprecated, u16)> {
+    group
+        .rows
+        .iter()
+        .filter_map(|facts| Some((facts.row.rare().deprecated.as_deref()?, facts.key.kube_version.minor)))
+}
+
+pub(super) const DEPRECATIONS: &[Name<Get>] = &[
+    Name {
+        name: "deprecated",
+        kind: Int,
+        doc: "Requests of an API version that the server calls deprecated.",
+        get: |group| Value::count(of_rows(group).map(|(deprecated, _)| deprecated.requests).sum()),
+    },
+    Name {
+        name: "removedRelease",
+        kind: Text,
+        doc: "The first release that removes such an API version, such as `1.25`; empty if the server names none.",
+        get: |group| {
+            let releases = of_rows(group).filter_map(|(deprecated, _)| deprecated.removed_in);
+            Value::Text(
+                releases.min().map_or(String::new(), |(major, minor)| format!("{major}.{minor}")).into(),
+            )
+        },
+    },
+    Name {
+        name: "minorsToRemoval",
+        kind: Int,
+        doc: "How many minor versions after the server's that release is: 1 for the next one; 0 if the server names none.",
+        get: |group| {
+            let minors = of_rows(group).filter_map(|(deprecated, own)| {
+                let (major, minor) = deprecated.removed_in?;
+                (major == 1).then(|| u64::from(minor).saturating_sub(u64::from(own)).max(1))
+            });
+            Value::count(minors.min().unwrap_or(0))
+        },
+    },
+];
