@@ -1,6 +1,6 @@
 //! Blocks of whole records, and what is known of the place where one was read.
 
-use super::framing::{Framing, Part, Record, Span, count_feeds, noted_lines};
+use super::framing::{Again, Framing, Part, Record, Run, Span, count_feeds, noted_runs};
 
 /// Some whole records of one source.
 #[derive(Debug, Default)]
@@ -30,14 +30,22 @@ pub struct Block {
 impl Block {
     /// The records, in their order.
     pub fn records(&self) -> impl Iterator<Item = Record<'_>> {
+        self.runs().flat_map(Run::records)
+    }
+
+    /// The records, in their order, those that repeat with how often they do.
+    pub fn runs(&self) -> impl Iterator<Item = Run<'_>> {
         let by_line = matches!(self.framing, Framing::Lines | Framing::Joined(_));
         let text: &[u8] = if by_line { &self.bytes } else { &[] };
-        let lines = noted_lines(text, &self.feeds, self.first_line, self.offset);
-        let spans = self.spans.iter().map(|span| Record {
-            line: span.line,
-            offset: self.offset + span.start as u64,
-            bytes: &self.bytes[span.start..span.end],
-            part: span.part,
+        let lines = noted_runs(text, &self.feeds, self.first_line, self.offset);
+        let spans = self.spans.iter().map(|span| {
+            let record = Record {
+                line: span.line,
+                offset: self.offset + span.start as u64,
+                bytes: &self.bytes[span.start..span.end],
+                part: span.part,
+            };
+            Run { record, again: span.again }
         });
         lines.chain(spans)
     }
@@ -104,7 +112,7 @@ pub fn yaml_spans(bytes: &[u8], first_line: u64, spans: &mut Vec<Span>) {
         let text = &bytes[start..end];
         // What stands before the first mark may be nothing.
         if !text.trim_ascii().is_empty() && text.trim_ascii() != b"---" {
-            spans.push(Span { start, end, line, part: Part::Yaml });
+            spans.push(Span { start, end, line, part: Part::Yaml, again: Again::default() });
         }
         line += count_feeds(text);
         start = end;

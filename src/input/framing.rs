@@ -67,20 +67,86 @@ pub struct Span {
     pub line: u64,
     /// What it is a part of.
     pub part: Part,
+    /// Its repetitions.
+    pub again: Again,
+}
+
+impl Span {
+    /// Offset behind the last byte of the last repetition.
+    pub(super) fn end_of_last(&self) -> usize {
+        self.end + self.again.times * self.again.bytes
+    }
+}
+
+/// How often a record follows itself. Gigabytes of `{` or of blank lines are read as one record with repetitions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Again {
+    /// Further records with the same bytes.
+    pub times: usize,
+    /// From one to the next, in bytes.
+    pub bytes: usize,
+    /// From one to the next, in lines.
+    pub lines: u64,
+}
+
+/// A record and its repetitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run<'a> {
+    /// The first.
+    pub record: Record<'a>,
+    /// The others.
+    pub again: Again,
+}
+
+impl<'a> Run<'a> {
+    /// The record after so many repetitions.
+    #[must_use]
+    pub fn nth(&self, nth: usize) -> Record<'a> {
+        let Self { record, again } = *self;
+        Record {
+            line: record.line + nth as u64 * again.lines,
+            offset: record.offset + (nth * again.bytes) as u64,
+            ..record
+        }
+    }
+
+    /// All records.
+    pub fn records(self) -> impl Iterator<Item = Record<'a>> {
+        (0..=self.again.times).map(move |nth| self.nth(nth))
+    }
+}
+
+/// The longest text whose repetitions are counted, in bytes.
+pub(super) const LONGEST_REPEATED: usize = 1_024;
+
+/// How many bytes two texts have in common at their start.
+pub(super) fn common_start(one: &[u8], other: &[u8]) -> usize {
+    const STEP: usize = 64;
+    let steps = one.chunks_exact(STEP).zip(other.chunks_exact(STEP)).take_while(|(one, other)| one == other);
+    let same = steps.count() * STEP;
+    same + one[same..].iter().zip(&other[same..]).take_while(|(one, other)| one == other).count()
+}
+
+/// How often the first bytes of a text follow themselves.
+fn repetitions(text: &[u8], period: usize) -> usize {
+    if period > LONGEST_REPEATED || text.len() < 2 * period || text[..period] != text[period..2 * period] {
+        return 0;
+    }
+    common_start(text, &text[period..]) / period
 }
 
 /// The lines of a text that begins with the given line at the given offset of its source.
 pub fn lines(bytes: &[u8], first_line: u64, offset: u64) -> impl Iterator<Item = Record<'_>> {
-    noted_lines(bytes, &[], first_line, offset)
+    noted_runs(bytes, &[], first_line, offset).flat_map(Run::records)
 }
 
-/// The same, where the offsets of the first line feeds are known.
-pub(super) fn noted_lines<'a>(
+/// The same with repetitions, where the offsets of the first line feeds are known.
+pub(super) fn noted_runs<'a>(
     bytes: &'a [u8],
     feeds: &'a [usize],
     first_line: u64,
     offset: u64,
-) -> impl Iterator<Item = Record<'a>> {
+) -> impl Iterator<Item = Run<'a>> {
     let mut feeds = feeds.iter();
     let mut start = 0;
     let mut line = first_line;
@@ -94,9 +160,15 @@ pub(super) fn noted_lines<'a>(
         });
         let offset = offset + start as u64;
         let record = Record { line, offset, bytes: &bytes[start..end], part: Part::Line };
-        start = end + 1;
-        line += 1;
-        Some(record)
+        let period = end + 1 - start;
+        let times = repetitions(&bytes[start..], period);
+        if times > 0 {
+            // Their line feeds.
+            feeds.nth(times - 1);
+        }
+        start += (1 + times) * period;
+        line += 1 + times as u64;
+        Some(Run { record, again: Again { times, bytes: period, lines: 1 } })
     })
 }
 
@@ -136,14 +208,42 @@ mod tests {
 
     #[test]
     fn lines_are_the_same_however_many_are_noted() {
-        for text in ["", "a", "a\n", "\n\nbc\n\nd", &"\n".repeat(FEEDS_NOTED), &"x\n\n".repeat(FEEDS_NOTED)] {
+        let (blank, mixed) = ("\n".repeat(FEEDS_NOTED), "x\n\n".repeat(FEEDS_NOTED));
+        let runs = format!("{blank}x{blank}{{\n{{\n{{\n{{\ny\ny");
+        for text in ["", "a", "a\n", "a\na", "a\na\n", "\n\nbc\n\nd", &*blank, &*mixed, &*runs] {
             let text = text.as_bytes();
             let mut feeds = Vec::new();
             assert_eq!(note_lines(text, &mut feeds), count_lines(text));
             assert!(feeds.len() <= FEEDS_NOTED);
-            let want: Vec<_> = lines(text, 3, 70).collect();
-            assert_eq!(noted_lines(text, &feeds, 3, 70).collect::<Vec<_>>(), want);
-            assert_eq!(noted_lines(text, &feeds[..feeds.len() / 2], 3, 70).collect::<Vec<_>>(), want);
+            let want = split(text);
+            let noted = |feeds| noted_runs(text, feeds, 3, 70).flat_map(Run::records).collect::<Vec<_>>();
+            assert!(lines(text, 3, 70).eq(want.iter().copied()));
+            assert!(noted(&feeds) == want);
+            assert!(noted(&feeds[..feeds.len() / 2]) == want);
         }
+    }
+
+    /// The lines by the standard library.
+    fn split(text: &[u8]) -> Vec<Record<'_>> {
+        let mut offset = 70;
+        let lines = (3..).zip(text.split_inclusive(|byte| *byte == b'\n')).map(|(line, with_feed)| {
+            let bytes = with_feed.strip_suffix(b"\n").unwrap_or(with_feed);
+            let record = Record { line, offset, bytes, part: Part::Line };
+            offset += with_feed.len() as u64;
+            record
+        });
+        lines.collect()
+    }
+
+    #[test]
+    fn repeated_lines_are_one_run() {
+        for (line, times) in [("\n", 10_000), ("{\n", 500), ("\r\n", 3), ("{\"kind\":\"Event\"\n", 70)] {
+            let text = format!("a\n{}b", line.repeat(times));
+            let runs: Vec<_> =
+                noted_runs(text.as_bytes(), &[], 1, 0).map(|run| run.again.times + 1).collect();
+            assert_eq!(runs, [1, times, 1], "{line:?}");
+        }
+        let long = format!("{}\n", "x".repeat(LONGEST_REPEATED));
+        assert_eq!(noted_runs(long.repeat(3).as_bytes(), &[], 1, 0).count(), 3);
     }
 }

@@ -4,7 +4,7 @@
 //! Only the structure is followed, so that each byte is looked at once. Damage ends a record where the structure
 //! becomes impossible: the next record begins at the next line, document or element.
 
-use super::framing::{Part, Span};
+use super::framing::{Again, LONGEST_REPEATED, Part, Span, common_start};
 
 /// How deep a document may be. What is deeper is no log, and its record ends there.
 const MAX_DEPTH: usize = 256;
@@ -45,6 +45,16 @@ pub struct JsonScanner {
     at: usize,
     line: u64,
     found: Vec<Span>,
+    /// Where the last record ended.
+    last: Option<Ended>,
+}
+
+/// A place where a record ended. What follows depends on nothing else.
+#[derive(Debug, Clone, Copy)]
+struct Ended {
+    at: usize,
+    line: u64,
+    in_array: bool,
 }
 
 impl Default for JsonScanner {
@@ -59,6 +69,7 @@ impl Default for JsonScanner {
             at: 0,
             line: 1,
             found: Vec::new(),
+            last: None,
         }
     }
 }
@@ -68,7 +79,13 @@ impl JsonScanner {
     pub fn scan(&mut self, bytes: &[u8], ended: bool) {
         while self.at < bytes.len() {
             let before = (self.at, self.state);
+            let found = self.found.len();
             match self.state {
+                State::Between if bytes[self.at] == b'\n' => {
+                    let feeds = bytes[self.at..].iter().take_while(|byte| **byte == b'\n').count();
+                    self.at += feeds;
+                    self.line += feeds as u64;
+                }
                 State::String => self.string(bytes, ended),
                 State::Garbage => self.garbage(bytes, ended),
                 State::Between | State::Structure => self.structure(bytes[self.at]),
@@ -77,11 +94,36 @@ impl JsonScanner {
                 // What stands here depends on a byte that is not read yet.
                 break;
             }
+            if self.found.len() > found {
+                self.repeat(bytes);
+            }
         }
         if ended && self.state != State::Between {
             self.at = bytes.len();
             self.end(bytes.len());
         }
+    }
+
+    /// Takes repetitions of the record that has just ended, without looking at each.
+    fn repeat(&mut self, bytes: &[u8]) {
+        let before = self.last.replace(Ended { at: self.at, line: self.line, in_array: self.in_array });
+        let (Some(before), Some(span)) = (before, self.found.last().copied()) else { return };
+        let period = self.at - before.at;
+        if period > LONGEST_REPEATED || before.in_array != self.in_array || span.end != self.at {
+            return;
+        }
+        let same = common_start(&bytes[before.at..], &bytes[self.at..]);
+        let times = same.saturating_sub(LOOKAHEAD) / period;
+        if times == 0 {
+            return;
+        }
+        let lines = self.line - before.line;
+        let again = Again { times: times - 1, bytes: period, lines };
+        let (start, end) = (span.start + period, span.end + period);
+        self.found.push(Span { start, end, line: span.line + lines, again, ..span });
+        self.at += times * period;
+        self.line += times as u64 * lines;
+        self.last = Some(Ended { at: self.at, line: self.line, in_array: self.in_array });
     }
 
     fn structure(&mut self, byte: u8) {
@@ -97,8 +139,9 @@ impl JsonScanner {
             b'{' | b'[' => {
                 if self.state == State::Structure && !self.value_may_begin() {
                     self.end(self.at);
+                } else {
+                    self.open(byte);
                 }
-                self.open(byte);
                 return;
             }
             b'}' | b']' => {
@@ -241,7 +284,8 @@ impl JsonScanner {
 
     fn end(&mut self, end: usize) {
         let part = if self.in_array { Part::Element } else { Part::Document };
-        self.found.push(Span { start: self.start, end, line: self.start_line, part });
+        let again = Again::default();
+        self.found.push(Span { start: self.start, end, line: self.start_line, part, again });
         self.stack.clear();
         self.state = State::Between;
         self.previous = 0;
@@ -252,7 +296,7 @@ impl JsonScanner {
     pub fn cut(&self) -> Option<usize> {
         match self.state {
             State::Between => Some(self.at).filter(|at| *at > 0),
-            _ => self.found.last().map(|span| span.end),
+            _ => self.found.last().map(Span::end_of_last),
         }
     }
 
@@ -264,8 +308,7 @@ impl JsonScanner {
 
     /// Hands over the records found, all before `cut`; what follows becomes the start of the next block.
     pub fn take(&mut self, cut: usize) -> Vec<Span> {
-        self.at -= cut;
-        self.start = self.start.saturating_sub(cut);
+        self.move_by(cut);
         std::mem::take(&mut self.found)
     }
 
@@ -278,13 +321,18 @@ impl JsonScanner {
     /// Forgets the first bytes: of a record that is too long to be held. Where it ends, it is forgotten too.
     pub fn forget(&mut self, bytes: usize) {
         self.found.retain_mut(|span| {
-            let keep = span.end > bytes;
+            let keep = span.end_of_last() > bytes;
             span.start = span.start.saturating_sub(bytes);
             span.end = span.end.saturating_sub(bytes);
             keep
         });
+        self.move_by(bytes);
+    }
+
+    fn move_by(&mut self, bytes: usize) {
         self.at -= bytes;
         self.start = self.start.saturating_sub(bytes);
+        self.last = self.last.and_then(|last| Some(Ended { at: last.at.checked_sub(bytes)?, ..last }));
     }
 
     /// The line on which the last record began, and where in the bytes.
@@ -294,6 +342,8 @@ impl JsonScanner {
     }
 }
 
+/// How far behind a record's end its end may depend on, in bytes: a brace, spaces and a quote.
+const LOOKAHEAD: usize = SPACES + 4;
 /// How many spaces may be between two tokens where an element is looked for.
 const SPACES: usize = 4;
 
@@ -337,8 +387,15 @@ mod tests {
             scanner.scan(&bytes[from..to], to == bytes.len());
             if let Some(cut) = scanner.cut() {
                 for span in scanner.take(cut) {
-                    let text = String::from_utf8_lossy(&bytes[from..][span.start..span.end]).into_owned();
-                    found.push((text.trim().to_owned(), span.line, span.part));
+                    for nth in 0..=span.again.times {
+                        let from = from + nth * span.again.bytes;
+                        let text = String::from_utf8_lossy(&bytes[from..][span.start..span.end]).into_owned();
+                        found.push((
+                            text.trim().to_owned(),
+                            span.line + nth as u64 * span.again.lines,
+                            span.part,
+                        ));
+                    }
                 }
                 from += cut;
             }
@@ -379,7 +436,32 @@ mod tests {
         assert_eq!(texts(&format!("{}\n{{}}", "[".repeat(400))).len(), 2, "deeper than any log");
     }
 
+    #[test]
+    fn repeated_records_are_one_span() {
+        for text in ["{\n", "{}", "}\n", "{\"kind\":\"Event\"", "x\n\n", "[]\n{}\r\n", "\"a\" "] {
+            let mut scanner = JsonScanner::default();
+            scanner.scan(text.repeat(10_000).as_bytes(), true);
+            let spans = scanner.take(text.len() * 10_000);
+            assert!(spans.len() < 30, "{text:?}: {} spans", spans.len());
+        }
+    }
+
     proptest! {
+        #[test]
+        fn repeated_text_is_read_as_any_other(
+            pieces in prop::collection::vec(
+                prop::sample::select(vec!["{\"a\":1}", "[", "]", "{", "}", "\"", "\\", "\n", ",", ":", "x", " ", "    ", "1"]),
+                1..7,
+            ),
+            times in 1_usize..40,
+            end in "[\\[\\]{}\":,x \\n]{0,6}",
+            step in 1_usize..300,
+        ) {
+            let text = pieces.concat().repeat(times) + &end;
+            // Byte by byte there is never a whole repetition ahead.
+            prop_assert_eq!(&records(&text, step), &records(&text, 1));
+        }
+
         #[test]
         fn how_the_text_is_read_does_not_matter(
             pieces in prop::collection::vec(

@@ -16,5 +16,5 @@ pub use block::{Block, Damage, Place, TooLong};
 pub use cut::Cutter;
 pub use discover::{InputError, Source, Sources, can_be_read_again};
 pub use feed::Feed;
-pub use framing::{Framing, Part, Record, Span};
+pub use framing::{Again, Framing, Part, Record, Run, Span};
 pub use open::read_whole;

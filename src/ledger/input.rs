@@ -8,7 +8,7 @@ use crate::input::block::Damage;
 use crate::k8s::Stage;
 
 /// How many places are kept per reason.
-const KEPT_PLACES: usize = 5;
+pub const KEPT_PLACES: usize = 5;
 
 /// A record that was skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,8 +119,24 @@ impl SourceCounts {
 
     /// Counts an entry of another log.
     pub fn foreign(&mut self, kind: Foreign, totals: &mut InputCounts) {
-        *self.foreign.entry(kind).or_default() += 1;
-        *totals.foreign.entry(kind).or_default() += 1;
+        self.foreign_times(kind, 1, totals);
+    }
+
+    /// Counts so many entries of another log.
+    pub fn foreign_times(&mut self, kind: Foreign, times: u64, totals: &mut InputCounts) {
+        *self.foreign.entry(kind).or_default() += times;
+        *totals.foreign.entry(kind).or_default() += times;
+    }
+
+    /// Counts so many entries that are lost, and their bytes, behind [`KEPT_PLACES`] others that were lost for the same
+    /// reason.
+    pub fn skip_times(&mut self, reason: SkipReason, times: u64, unread: u64, totals: &mut InputCounts) {
+        if times > 0 {
+            *self.skipped.entry(reason).or_default() += times;
+            totals.skipped.entry(reason).or_default().0 += times;
+            self.unread += unread;
+            totals.unread.0 += unread;
+        }
     }
 
     /// Counts an entry that is lost.

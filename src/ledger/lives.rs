@@ -36,22 +36,26 @@ pub(super) struct Bounds {
     free: usize,
     /// Requests that are kept beyond these, of all instances together.
     budget: usize,
+    /// Requests that are kept of all instances together.
+    records: usize,
     /// How often the number of requests that are kept of one instance can be halved before no more than `free` are.
     halvings: u32,
 }
 
-/// At most 2 MB for each kind of requests, beyond what is kept of every instance.
-const BOUNDS: Bounds = Bounds { lives: 1 << 17, free: 128, budget: 1 << 16, halvings: 8 };
+/// At most 24 MB for each kind of requests.
+const BOUNDS: Bounds = Bounds { lives: 1 << 17, free: 128, budget: 1 << 16, records: 1 << 20, halvings: 8 };
 
 impl Bounds {
     fn fit(&self, size: Size) -> bool {
-        size.followed <= self.lives && size.excess <= self.budget
+        size.followed <= self.lives && size.excess <= self.budget && size.records <= self.records
     }
 
     /// Whether it is time to step down: that looks at everything, so that it waits for a quarter more than may be kept.
     pub fn are_exceeded(&self, size: Size) -> bool {
         let more = |bound: usize| bound + bound / 4;
-        size.followed > more(self.lives) || size.excess > more(self.budget)
+        size.followed > more(self.lives)
+            || size.excess > more(self.budget)
+            || size.records > more(self.records)
     }
 
     /// The earliest so many requests of each instance are kept.
@@ -72,6 +76,8 @@ pub(super) struct Size {
     pub followed: usize,
     /// Requests beyond those that are kept of every instance.
     pub excess: usize,
+    /// Requests.
+    pub records: usize,
 }
 
 impl std::iter::Sum for Size {
@@ -79,6 +85,7 @@ impl std::iter::Sum for Size {
         let add = |all: Self, one: Self| Self {
             followed: all.followed + one.followed,
             excess: all.excess + one.excess,
+            records: all.records + one.records,
         };
         sizes.fold(Self::default(), add)
     }
@@ -145,8 +152,9 @@ pub struct Lives {
     paired: bool,
     /// How far down the ladder.
     step: u32,
-    /// See [`Size::excess`].
+    /// See [`Size`].
     excess: usize,
+    records: usize,
     /// Requests of instances that are not followed.
     left_out: u64,
 }
@@ -211,7 +219,7 @@ pub struct Followed {
 
 impl Lives {
     pub(super) fn within(bounds: Bounds, paired: bool) -> Self {
-        Self { followed: HashMap::default(), bounds, paired, step: 0, excess: 0, left_out: 0 }
+        Self { followed: HashMap::default(), bounds, paired, step: 0, excess: 0, records: 0, left_out: 0 }
     }
 
     /// Whether an instance is among those that are followed, if it did anything.
@@ -230,7 +238,7 @@ impl Lives {
     }
 
     pub(super) fn size(&self) -> Size {
-        Size { followed: self.followed.len(), excess: self.excess }
+        Size { followed: self.followed.len(), excess: self.excess, records: self.records }
     }
 
     /// Adds what one request was; who does it goes down the ladder in time. `key` is the hash of the row's client and
@@ -259,10 +267,12 @@ impl Lives {
         make_room(&mut life.records);
         life.records.push(record);
         self.excess += usize::from(life.records.len() > free);
+        self.records += 1;
         if life.records.len() >= 2 * each {
-            let before = life.excess(free);
+            let before = (life.excess(free), life.records.len());
             life.keep_earliest(each, self.paired);
-            self.excess -= before - life.excess(free);
+            self.excess -= before.0 - life.excess(free);
+            self.records -= before.1 - life.records.len();
         }
     }
 
@@ -277,10 +287,11 @@ impl Lives {
         for (_, life) in self.followed.extract_if(|key, _| key.leading_zeros() < zeros) {
             self.left_out += life.seen;
         }
-        self.excess = 0;
+        (self.excess, self.records) = (0, 0);
         for life in self.followed.values_mut() {
             life.keep_earliest(each, self.paired);
             self.excess += life.excess(self.bounds.free);
+            self.records += life.records.len();
         }
         self.size()
     }
@@ -328,12 +339,14 @@ impl Merge for Lives {
             match self.followed.entry(key) {
                 Entry::Vacant(vacant) => {
                     self.excess += life.excess(free);
+                    self.records += life.records.len();
                     vacant.insert(life);
                 }
                 Entry::Occupied(own) => {
                     let own = own.into_mut();
                     let before = own.excess(free);
                     own.seen += life.seen;
+                    self.records += life.records.len();
                     own.records.extend(life.records);
                     self.excess += own.excess(free) - before;
                 }

@@ -46,7 +46,7 @@ pub use etcd::{EtcdLines, EtcdLog};
 pub use exemplar::{Exemplar, Exemplars};
 pub use histogram::Histogram;
 pub use index::{Additions, Index, RequestResult};
-pub use input::{InputCounts, SkipAt, SourceCounts, UnreadAt};
+pub use input::{InputCounts, KEPT_PLACES, SkipAt, SourceCounts, UnreadAt};
 pub use lives::{Followed, Kept, Life};
 pub use load::{Busiest, Load, Step};
 pub use namespaces::{NamespacePart, NamespaceWeights, Namespaces};

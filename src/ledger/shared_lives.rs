@@ -50,13 +50,15 @@ pub(super) struct SharedLives {
     /// See [`Size`].
     followed: AtomicUsize,
     excess: AtomicUsize,
+    records: AtomicUsize,
 }
 
 impl SharedLives {
     /// None yet, within the same bounds as these.
     pub fn like(lives: &Lives) -> Self {
         let parts = Parts::new(|| lives.none_alike());
-        Self { parts, bounds: lives.bounds(), followed: AtomicUsize::new(0), excess: AtomicUsize::new(0) }
+        let [followed, excess, records] = std::array::from_fn(|_| AtomicUsize::new(0));
+        Self { parts, bounds: lives.bounds(), followed, excess, records }
     }
 
     /// Adds what one request was; see [`Lives::add`].
@@ -81,7 +83,8 @@ impl SharedLives {
         };
         let followed = add(&self.followed, before.followed, after.followed);
         let excess = add(&self.excess, before.excess, after.excess);
-        if self.bounds.are_exceeded(Size { followed, excess }) {
+        let records = add(&self.records, before.records, after.records);
+        if self.bounds.are_exceeded(Size { followed, excess, records }) {
             drop(part);
             self.step_down();
         }
@@ -102,14 +105,15 @@ impl SharedLives {
     fn set_size(&self, size: Size) {
         self.followed.store(size.followed, Ordering::Relaxed);
         self.excess.store(size.excess, Ordering::Relaxed);
+        self.records.store(size.records, Ordering::Relaxed);
     }
 
     /// Whether what is added up is what all parts hold.
     #[cfg(test)]
     pub fn knows_its_size(&self) -> bool {
-        let held = [&self.followed, &self.excess].map(|sum| sum.load(Ordering::Relaxed));
+        let held = [&self.followed, &self.excess, &self.records].map(|sum| sum.load(Ordering::Relaxed));
         let size: Size = self.parts.all().iter().map(|part| part.size()).sum();
-        held == [size.followed, size.excess]
+        held == [size.followed, size.excess, size.records]
     }
 
     /// All of them, which are not here any more.

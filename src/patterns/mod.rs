@@ -128,22 +128,30 @@ impl Patterns {
     /// Rebuilds the patterns. `keep_lists` keeps when each LIST was under way.
     #[must_use]
     pub fn of(kept: Kept, keep_lists: bool) -> Self {
-        Self::with_lists(kept, keep_lists.then_some(&|_, _| true))
+        Self::with_lists(kept, &|_| true, keep_lists.then_some(&|_, _| true))
     }
 
-    /// Rebuilds the patterns, and keeps when LISTs were under way that are wanted, if any are, by when they were received
-    /// and ended.
+    /// Rebuilds the patterns of some clients, by their hashes, and keeps when LISTs were under way that are wanted, if any
+    /// are, by when they were received and ended.
     #[must_use]
-    pub fn with_lists(mut kept: Kept, wanted: Option<&dyn Fn(i64, i64) -> bool>) -> Self {
+    pub fn with_lists(
+        mut kept: Kept,
+        is_known: &dyn Fn(u64) -> bool,
+        wanted: Option<&dyn Fn(i64, i64) -> bool>,
+    ) -> Self {
         let Kept { lists, watches, objects } = &mut kept;
-        let ((mut lists, of_lists), ((watches, of_watches), (objects, of_objects))) =
+        let ((mut lists, of_lists), ((mut watches, of_watches), (mut objects, of_objects))) =
             rayon::join(|| lists.settled(), || rayon::join(|| watches.settled(), || objects.settled()));
         let followed = AllFollowed { lists: of_lists, watches: of_watches, objects: of_objects };
-        let mut under_way = wanted.map_or_else(Vec::new, |wanted| under_way(&mut lists, wanted));
-        under_way.sort_unstable();
-        let (running, nodes) = running::of_clients([&lists, &watches, &objects]);
+let (running, nodes) = running::of_clients([&lists, &watches, &objects]);
         let log_end = lists.iter().chain(&watches).flat_map(|life| &life.records).map(Record::end).max();
         let log_end = log_end.unwrap_or(0);
+        // Clients that are counted together have no patterns, however many they are.
+        for lives in [&mut lists, &mut watches, &mut objects] {
+            lives.retain(|life| is_known(life.client));
+        }
+        let mut under_way = wanted.map_or_else(Vec::new, |wanted| under_way(&mut lists, wanted));
+        under_way.sort_unstable();
         let mut collections = Instances::joined(lists, watches, &kept.watches);
         let mut objects: Vec<Instances> = objects.into_iter().map(Instances::of).collect();
         // Instances of one product of a client stand together.

@@ -14,11 +14,11 @@ use crate::classify::{Classifier, Fingerprints, Request, request_hash};
 use crate::decode::etcd::EtcdLine;
 use crate::decode::on_demand::{Answered, Arrivals};
 use crate::decode::{Decoder, Envelope, Extent, Foreign, Layers, Outcome, SkipReason};
-use crate::input::{Block, Place, Record, Source};
+use crate::input::{Block, Place, Record, Run, Source};
 use crate::k8s::{Event, Stage};
 use crate::ledger::{
-    Additions, Counter, Dedup, EtcdLines, Index, Ledger, Merge, RequestResult, Seen, ServerTimeline,
-    SharedLedger, SkipAt, SourceCounts, UnreadAt, Waiting,
+    Additions, Counter, Dedup, EtcdLines, Index, KEPT_PLACES, Ledger, Merge, RequestResult, Seen,
+    ServerTimeline, SharedLedger, SkipAt, SourceCounts, UnreadAt, Waiting,
 };
 
 /// What is done with what is read.
@@ -193,8 +193,8 @@ impl<'a> Worker<'a> {
         let Self { decoder, counting } = self;
         counting.begin(block);
         let mut reading = Reading::new(decoder, counting, block);
-        for record in block.records() {
-            reading.record(record);
+        for run in block.runs() {
+            reading.run(&run);
         }
         reading.finish();
         counting.end(block.source);
@@ -259,6 +259,31 @@ impl Counting<'_> {
                 }
             }
             Outcome::Skip(reason, extent) => self.skip(reason, extent, place),
+        }
+    }
+
+    /// Takes what each record of a run but the first two is.
+    fn repeat(&mut self, lost: Lost, run: &Run<'_>, source: u32) {
+        let lost = if matches!(self.pass, Pass::Etcd) { lost.beside_etcd() } else { lost };
+        let times = run.again.times as u64 - 1;
+        match lost {
+            Lost::Foreign(kind) if self.is_count() => {
+                self.source.foreign_times(kind, times, &mut self.counted.ledger.input);
+            }
+            Lost::Foreign(_) => {}
+            Lost::Skip(reason, extent) => {
+                // The first of them have the places that may be kept.
+                let own = run.again.times.min(1 + KEPT_PLACES);
+                for record in (2..=own).map(|nth| run.nth(nth)) {
+                    let Record { offset, line, .. } = record;
+                    self.skip(reason, extent, Place { source, offset, line });
+                }
+                if self.is_count() {
+                    let others = times - (own as u64 - 1);
+                    let unread = if reason.is_unread() { others * extent.bytes } else { 0 };
+                    self.source.skip_times(reason, others, unread, &mut self.counted.ledger.input);
+                }
+            }
         }
     }
 
@@ -363,6 +388,30 @@ fn date(request: &mut Request<'_>, shared: &Shared<'_>, ledger: &mut Ledger) {
     }
     version::note(request, &mut ledger.versions);
     request.era = shared.timeline.era(source, request.received);
+}
+
+/// What a record is that changes nothing but counts.
+#[derive(Debug, Clone, Copy)]
+enum Lost {
+    Skip(SkipReason, Extent),
+    Foreign(Foreign),
+}
+
+impl Lost {
+    fn of(outcome: &Outcome<'_>) -> Option<Self> {
+        match outcome {
+            Outcome::Skip(reason, extent) => Some(Self::Skip(*reason, *extent)),
+            Outcome::Foreign(kind) => Some(Self::Foreign(*kind)),
+            _ => None,
+        }
+    }
+
+    fn beside_etcd(self) -> Self {
+        match self {
+            Self::Skip(SkipReason::NotAnEvent, _) => Self::Foreign(Foreign::Json),
+            lost => lost,
+        }
+    }
 }
 
 /// What the lines of other programs are that stand in etcd's log.

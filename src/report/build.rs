@@ -15,6 +15,7 @@ use super::{cases, cost, input, load, minutes, patterns, server_log, v1, version
 use crate::accounts::Accounts;
 use crate::accounts::etcd::SLACK;
 use crate::apiserver::Server;
+use crate::classify::stable_hash;
 use crate::cost::Inventory;
 use crate::input::{Source, Sources};
 use crate::ledger::{Exemplar, Ledger};
@@ -59,7 +60,9 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let slow = context.etcd.map(|etcd| etcd.log.lines.ranges.spans(SLACK));
     let overlaps = slow.as_ref().map(|slow| |from, to| slow.overlap(from, to));
     let wanted = overlaps.as_ref().map(|overlaps| overlaps as &dyn Fn(i64, i64) -> bool);
-    let patterns = Patterns::with_lists(ledger.kept, wanted);
+    let known: HashSet<u64> = ledger.clients.kept().map(|(key, _)| stable_hash(key)).collect();
+    let patterns = Patterns::with_lists(ledger.kept, &|client| known.contains(&client), wanted);
+    drop(known);
     let mut accounts = Accounts::open(
         ledger.clients,
         patterns,
@@ -79,9 +82,12 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let (loads, measure) = (Loads::of(&accounts), accounts.measure);
     let places = places(&accounts);
     let mut cases = Vec::new();
+    let mut not_told = None;
     let choose = |hits: &[HitRef<'_, '_>]| {
         cases = cases::cases(hits, &accounts);
-        context.shown.told(&cases, hits.len())
+        let told = context.shown.told(&cases, hits.len());
+        not_told = context.shown.note(&told);
+        told
     };
     let mut judged = judge_some(&accounts, &ledger.input, rules, &context.policy.suppressions, choose);
     let untold = std::mem::take(&mut judged.untold);
@@ -112,7 +118,8 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let gathered =
         gathered.reduce(Gathered::default, |all, Gathered { clients, sums }| all.with(clients, &sums));
     all.add(&gathered.sums);
-    let input = input::input(&ledger.input, context, &all);
+    let mut input = input::input(&ledger.input, context, &all);
+    input.notes.extend(not_told);
     let clients = ordered(gathered.clients, worst, &places, &told.findings);
     let totals = v1::Totals {
         counts: all.counts,

@@ -148,6 +148,12 @@ impl Decoder {
         replaced
     }
 
+    /// Whether parts of a line wait for its end.
+    #[must_use]
+    pub fn has_parts(&self) -> bool {
+        (0..2).any(|stream| self.parts.is_open(stream) || self.carry.is_open(stream))
+    }
+
     /// Takes note of a record that is an event and is read elsewhere.
     pub fn pass(&mut self, record: &Record<'_>, out: Out<'_>) {
         let only = self.only;

@@ -6,7 +6,7 @@ use crate::classify::By;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-const SMALL: Bounds = Bounds { lives: 12, free: 4, budget: 24, halvings: 2 };
+const SMALL: Bounds = Bounds { lives: 12, free: 4, budget: 24, records: 40, halvings: 2 };
 
 fn record(at: i64) -> Record {
     Record::made_up(at, What::List, Came::Served, (1, 2), 0, 3)
@@ -70,7 +70,10 @@ fn naive(events: &[(u8, i64)]) -> Told {
         let followed =
             || all.iter().filter(|(name, _)| zeros(name) >= SMALL.zeros(*step)).map(|(_, own)| own);
         let beyond = |own: &Vec<Record>| own.len().min(SMALL.each(*step)).saturating_sub(SMALL.free);
-        followed().count() <= SMALL.lives && followed().map(beyond).sum::<usize>() <= SMALL.budget
+        let records = followed().map(|own| own.len().min(SMALL.each(*step))).sum::<usize>();
+        followed().count() <= SMALL.lives
+            && followed().map(beyond).sum::<usize>() <= SMALL.budget
+            && records <= SMALL.records
     };
     let step = (0..=64).find(fits).expect("with no instance nothing is kept");
     let cap = SMALL.each(step);
