@@ -581,3 +581,27 @@ fn a_long_window_names_the_command_that_reads_it_with_and_without_other_events()
     let words: Vec<&str> = page.split_whitespace().collect();
     assert!(words.join(" ").contains("run: zstd -d --long=31 -c './a b.zst' |"), "{page}");
 }
+
+#[test]
+fn limits_that_memory_cannot_hold_are_refused_before_work_starts() {
+    let dir = Dir::with(&[("a.log", events(0..2).as_bytes())]);
+    let run = |limits: &str| {
+        let command = format!("ulimit -v 8000000; exec \"$0\" scan a.log --no-progress -o page.txt {limits}");
+        let output = Command::new("sh")
+            .args(["-c", &command, env!("CARGO_BIN_EXE_kubetoll")])
+            .current_dir(dir.path())
+            .output()
+            .expect("sh runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for limits in ["--max-line 1024 --threads 80", "--threads 200", "--max-line 1024 --threads 64"] {
+        let (code, message) = run(limits);
+        assert_eq!(code, Some(2), "{limits}: {message}");
+        for word in ["--max-line", "--threads", "MiB of memory", "7812 MiB"] {
+            assert!(message.contains(word), "{limits}: {message}");
+        }
+        assert!(!dir.path().join("page.txt").exists(), "{limits}");
+    }
+    let (code, message) = run("--max-line 256 --threads 2");
+    assert_eq!(code, Some(0), "{message}");
+}

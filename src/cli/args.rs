@@ -125,10 +125,10 @@ pub(super) struct ScanArgs {
     /// The year of lines of the apiserver's own log, which has none; without it the envelope's or the file's.
     #[arg(long, value_name = "YEAR", value_parser = clap::value_parser!(i32).range(1970..=9999), help_heading = "Reading")]
     pub year: Option<i32>,
-    /// Longest line or document that is read; longer ones are counted as skipped.
-    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024),
-          help_heading = "Reading")]
-    pub max_line: u16,
+    /// Longest line or document that is read; longer ones are counted as skipped. Default: 64. Four times as much, and
+    /// 64 MiB for each thread, must fit into the memory.
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Reading")]
+    pub max_line: Option<u16>,
 }
 
 /// What judges.

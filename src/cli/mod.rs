@@ -9,6 +9,7 @@ mod gates;
 mod inventory;
 mod judging;
 mod kubectl;
+mod memory;
 mod output;
 mod outputs;
 mod paths;

@@ -11,7 +11,7 @@ use super::output::{Output, append, is_stdout, width};
 use super::outputs::{self, Inputs};
 use super::progress::Progress;
 use super::say::say;
-use super::{FAILED, etcd_log, gates, inventory, judging, paths, server};
+use super::{FAILED, etcd_log, gates, inventory, judging, memory, paths, server};
 use crate::apiserver::{Server, judge_alike};
 use crate::classify::filter::{Filter, Names, StatusSet, instant};
 use crate::decode::Foreign;
@@ -32,6 +32,7 @@ const STACK: usize = 8 << 20;
 
 pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
     let threads = args.threads.map_or_else(all_cores, usize::from);
+    memory::check(args, threads)?;
     // All of it in one pool: those who read build the report too.
     let pool = ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build()?;
     pool.install(|| scan(args, threads))
@@ -45,7 +46,7 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     let inventory = inventory::load(&args.inventory)?;
     let settings = Settings {
         threads,
-        max_record: usize::from(args.max_line) << 20,
+        max_record: usize::from(args.max_line.unwrap_or(memory::MAX_LINE)) << 20,
         filter: filter(&args.filter)?,
         format: args.input_format.map(|format| format.0),
         dedup: args.dedup.into(),

@@ -1,6 +1,7 @@
 //! Blocks of whole records, and what is known of the place where one was read.
 
 use super::framing::{Again, Framing, Part, Record, Run, Span, count_feeds, noted_runs};
+use super::long::Permit;
 
 /// Some whole records of one source.
 #[derive(Debug, Default)]
@@ -25,9 +26,22 @@ pub struct Block {
     pub too_long: Vec<TooLong>,
     /// The stream ends here because it is damaged: at this line.
     pub damage: Option<(Damage, u64)>,
+    /// It holds a record that is longer than [`KEPT`].
+    pub permit: Option<Permit>,
 }
 
+/// What of its memory a block keeps that held a long record, in bytes.
+pub(super) const KEPT: usize = 8 << 20;
+
 impl Block {
+    /// Lets go of a long record that was read.
+    pub(super) fn release(&mut self) {
+        if self.bytes.capacity() > KEPT {
+            self.bytes = Vec::new();
+        }
+        self.permit = None;
+    }
+
     /// The records, in their order.
     pub fn records(&self) -> impl Iterator<Item = Record<'_>> {
         self.runs().flat_map(Run::records)

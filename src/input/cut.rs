@@ -5,10 +5,11 @@
 
 use std::io::{ErrorKind, Read};
 
-use super::block::{Block, Damage, TooLong, yaml_spans};
+use super::block::{Block, Damage, KEPT, TooLong, yaml_spans};
 use super::filling::Filling;
 use super::framing::{Framing, count_feeds, count_lines, note_lines};
 use super::json::JsonScanner;
+use super::long::LongRecords;
 use super::open::Shrunk;
 
 /// The size at which a block is handed on, in bytes; a longer record makes a longer block.
@@ -17,8 +18,6 @@ pub const BLOCK_SIZE: usize = 1 << 19;
 const READ_SIZE: usize = 256 << 10;
 /// How far a line feed is looked for before the framing is told without one, in bytes.
 const TOLD_BY: usize = 4 << 20;
-/// What of its memory a block keeps that held a long record, in bytes.
-const KEPT: usize = 8 << 20;
 /// How many places a cut is looked for at, from the end of what was read.
 const CUTS_TRIED: usize = 256;
 /// How far lines that belong together are read for their end, in bytes: damage may leave some that never come to one.
@@ -40,6 +39,7 @@ pub struct Cutter<R, T> {
     /// Of what was handed over last; a line feed before anything was.
     last_byte: u8,
     ended: bool,
+    long: LongRecords,
 }
 
 impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
@@ -59,7 +59,14 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
             offset: 0,
             last_byte: b'\n',
             ended: false,
+            long: LongRecords::default(),
         }
+    }
+
+    /// Takes turns with other cutters at holding a long record.
+    #[must_use]
+    pub fn with_long_records(self, long: LongRecords) -> Self {
+        Self { long, ..self }
     }
 
     /// Makes blocks of another size, in bytes. What is in all of them does not depend on it, once the stream's framing
@@ -78,10 +85,8 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         block.feeds.clear();
         block.damage = None;
         block.lines = 0;
+        block.release();
         let mut memory = std::mem::take(&mut block.bytes);
-        if memory.capacity() > KEPT {
-            memory = Vec::new();
-        }
         let mut filling = Filling { memory: &mut memory, length: 0 };
         filling.append(&self.carry);
         self.carry.clear();
@@ -166,13 +171,17 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         }
     }
 
-    /// Appends what the stream gives next. Doubling keeps the reading of a long record linear.
+    /// Appends what the stream gives next: as much as there is, and of a long record a part.
     fn read_more(&mut self, filling: &mut Filling<'_>, block: &mut Block) {
         let old = filling.length;
+        if old >= KEPT && block.permit.is_none() {
+            block.permit = Some(self.long.permit());
+            filling.reserve(self.max_record + READ_SIZE);
+        }
         let more = if old < self.block_size {
             self.block_size - old
         } else {
-            old.min((self.max_record + READ_SIZE).saturating_sub(old)).max(READ_SIZE)
+            old.min(KEPT).min((self.max_record + READ_SIZE).saturating_sub(old)).max(READ_SIZE)
         };
         match filling.read(&mut self.reader, more) {
             Ok(all) => self.ended = !all,
@@ -380,7 +389,7 @@ mod tests {
         for (length, framing) in [(3 * BLOCK_SIZE, Framing::Lines), (2 * TOLD_BY, Framing::Yaml)] {
             let text = [vec![b'x'; length], b"\ny\n".to_vec()].concat();
             let mut block = Block::default();
-            assert!(Cutter::new(&*text, 0, usize::MAX >> 1, tell).fill(&mut block));
+            assert!(Cutter::new(&*text, 0, 64 << 20, tell).fill(&mut block));
             assert_eq!(block.framing.as_str(), framing.as_str(), "{length}");
         }
     }

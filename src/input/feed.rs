@@ -10,6 +10,7 @@ use super::block::{Block, Damage};
 use super::cut::Cutter;
 use super::discover::Source;
 use super::framing::Framing;
+use super::long::LongRecords;
 use super::open::{Stream, open};
 
 /// By how many workers a stream is shared that is decompressed no faster than they work: inflating takes half of the time
@@ -32,6 +33,7 @@ pub struct Feed<'a, T> {
     /// Threads that can run at once.
     cores: usize,
     progress: Arc<AtomicU64>,
+    long: LongRecords,
 }
 
 /// A source that is being read.
@@ -73,6 +75,7 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
             slots: (0..workers).map(|_| Mutex::default()).collect(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             progress,
+            long: LongRecords::default(),
         }
     }
 
@@ -81,6 +84,8 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
     /// Reading, and decompression where no thread does it ahead, are done under the lock of their source, everything
     /// else outside of it.
     pub fn next_block(&self, worker: usize, block: &mut Block) -> bool {
+        // Before it waits for anyone who waits for this.
+        block.release();
         loop {
             if self.take(worker, block) {
                 return true;
@@ -163,7 +168,8 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
         let left = self.wanted.len() - self.done.load(Ordering::Acquire);
         let has_room = workers + left.min(workers) <= self.cores;
         let is_ahead = stream.is_compressed() && (has_room || workers >= SHARED_BY * left);
-        let cutter = Box::new(Cutter::new(stream, source, self.max_record, self.tell.clone()));
+        let cutter = Cutter::new(stream, source, self.max_record, self.tell.clone());
+        let cutter = Box::new(cutter.with_long_records(self.long.clone()));
         if is_ahead {
             // Where the operating system gives no thread, it goes on as it would without one.
             Ahead::start(cutter, |cutter, block| cutter.fill(block))

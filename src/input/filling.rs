@@ -27,6 +27,11 @@ impl Filling<'_> {
         }
     }
 
+    /// Makes sure that so many bytes fit without moving those that are there. Memory is taken as it is filled.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.memory.reserve_exact(bytes.saturating_sub(self.memory.len()));
+    }
+
     pub fn append(&mut self, bytes: &[u8]) {
         self.make_room(bytes.len());
         self.memory[self.length..][..bytes.len()].copy_from_slice(bytes);

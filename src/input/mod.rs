@@ -9,6 +9,7 @@ mod filling;
 pub mod framing;
 mod identical;
 pub mod json;
+mod long;
 mod open;
 mod unpack;
 

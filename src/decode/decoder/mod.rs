@@ -27,6 +27,9 @@ pub type Out<'o> = &'o mut dyn FnMut(Outcome<'_>, Layers);
 /// Source: Amazon CloudWatch Logs quotas, "Event size".
 const CLOUDWATCH_CUT: usize = 262_144 - 26;
 
+/// The longest record whose texts leave their memory to the next one, in bytes.
+const KEPT: usize = 1 << 20;
+
 /// What is known of a source beside its bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SourceFacts {
@@ -145,6 +148,9 @@ impl Decoder {
         let out: Out<'_> = &mut |outcome, layers| out(checked(only, outcome, layers), layers);
         let replaced = self.whole(record, facts, out);
         self.settle(record, out);
+        if record.bytes.len() > KEPT {
+            (self.buffers, self.meant) = Default::default();
+        }
         replaced
     }
 
@@ -200,7 +206,7 @@ impl Decoder {
             return false;
         }
         let (only, mut replaced) = (self.only, false);
-        let text = String::from_utf8_lossy(bytes);
+        let text = lossy(bytes);
         self.enter(record.part, &text, at, &mut |outcome, layers| {
             let outcome = checked(only, outcome, layers);
             replaced |= matches!(outcome, Outcome::Event(_) | Outcome::Access { .. } | Outcome::Etcd { .. });
@@ -302,8 +308,41 @@ fn is_headless(text: &str) -> bool {
     text.starts_with("\"HTTP\" ")
 }
 
+/// As [`String::from_utf8_lossy`], which moves a long text several times while it grows.
+fn lossy(bytes: &[u8]) -> String {
+    const REPLACEMENT: &str = "\u{fffd}";
+    let length = |chunk: std::str::Utf8Chunk<'_>| {
+        chunk.valid().len() + if chunk.invalid().is_empty() { 0 } else { REPLACEMENT.len() }
+    };
+    let mut text = String::with_capacity(bytes.utf8_chunks().map(length).sum());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        if !chunk.invalid().is_empty() {
+            text.push_str(REPLACEMENT);
+        }
+    }
+    text
+}
+
 /// Without NUL bytes (a file system's filling after a crash) and line ends at its end.
 fn trim_end(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().rposition(|b| !matches!(*b, 0 | b'\r' | b'\n')).map_or(0, |at| at + 1);
     &bytes[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn replaced_bytes_are_those_of_the_standard_library(
+            bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(0xe2), Just(0x82), Just(b'a')], 0..60),
+        ) {
+            let text = lossy(&bytes);
+            prop_assert_eq!(&text, &String::from_utf8_lossy(&bytes));
+            prop_assert_eq!(text.capacity(), text.len());
+        }
+    }
 }

@@ -1,0 +1,118 @@
+//! Whether the machine holds what the limits of a run allow.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::bail;
+
+use super::args::ScanArgs;
+
+/// What a thread takes at most, in bytes: blocks, and the texts in them. docs/inputs.md names it.
+const THREAD: u64 = 64 << 20;
+/// What the longest line takes at most, in its own length: the line, and its text with each byte replaced by three. One
+/// line of more than 8 MiB is in memory at a time.
+const LINE: u64 = 4;
+
+/// The default of `--max-line`, in MiB.
+pub(super) const MAX_LINE: u16 = 64;
+
+/// Refuses limits that the user chose and the machine can't hold.
+pub(super) fn check(args: &ScanArgs, threads: usize) -> anyhow::Result<()> {
+    if args.threads.is_none() && args.max_line.is_none() {
+        return Ok(());
+    }
+    let max_line = args.max_line.unwrap_or(MAX_LINE);
+    let needed = needed(u64::from(max_line), threads as u64);
+    match available() {
+        Some(available) if needed > available => bail!(
+            "--max-line {max_line} and --threads {threads} can take {} of memory, and this process may have {}; choose \
+             lower numbers",
+            megabytes(needed),
+            megabytes(available)
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn needed(max_line: u64, threads: u64) -> u64 {
+    LINE * (max_line << 20) + threads * THREAD
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{} MiB", bytes >> 20)
+}
+
+/// The memory that this process may have, in bytes: the machine's, or a lower limit of its control group or of the shell
+/// that started it. `None` where the system does not say.
+fn available() -> Option<u64> {
+    let read = |path: &Path| fs::read_to_string(path).ok();
+    let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
+    let of_groups =
+        group_files(&groups).into_iter().filter_map(|path| read(Path::new(&path))?.trim().parse().ok());
+    let of_machine = read(Path::new("/proc/meminfo")).and_then(|text| total(&text));
+    let of_shell = read(Path::new("/proc/self/limits")).and_then(|text| address_space(&text));
+    of_groups.chain(of_machine).chain(of_shell).min()
+}
+
+/// The files that hold the limits of control groups, in both versions: of each group and of those around it.
+fn group_files(groups: &str) -> Vec<String> {
+    let mut files = Vec::new();
+    for line in groups.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
+        let (root, name) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max"),
+            _ if controllers.split(',').any(|one| one == "memory") => {
+                ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+            }
+            _ => continue,
+        };
+        let around = Path::new(path).ancestors().filter_map(Path::to_str);
+        files.extend(around.map(|group| format!("{root}{}/{name}", group.trim_end_matches('/'))));
+    }
+    files
+}
+
+/// The memory of the machine, by `/proc/meminfo`.
+fn total(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
+}
+
+/// The soft limit on the address space, by `/proc/self/limits`.
+fn address_space(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_line_and_two_threads_take_less_than_500_mb() {
+        assert!(needed(u64::from(MAX_LINE), 2) < 500_000_000);
+    }
+
+    #[test]
+    fn limits_are_read_as_linux_writes_them() {
+        assert_eq!(total("MemTotal:       24576 kB\nMemFree: 1 kB\n"), Some(24 << 20));
+        let limits = "Limit  Soft Limit  Hard Limit  Units\nMax address space         4096000              unlimited            bytes\n";
+        assert_eq!(address_space(limits), Some(4_096_000));
+        assert_eq!(
+            address_space("Max address space         unlimited            unlimited            bytes\n"),
+            None
+        );
+        let files = group_files("0::/kubepods/pod1\n4:cpu,memory:/a\n5:pids:/b\n");
+        assert_eq!(
+            files,
+            [
+                "/sys/fs/cgroup/kubepods/pod1/memory.max",
+                "/sys/fs/cgroup/kubepods/memory.max",
+                "/sys/fs/cgroup/memory.max",
+                "/sys/fs/cgroup/memory/a/memory.limit_in_bytes",
+                "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+            ]
+        );
+    }
+}

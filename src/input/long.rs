@@ -1,0 +1,66 @@
+//! Blocks of long records: one at a time, however many threads read, so that memory does not grow with threads.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Whether a long record is in memory.
+#[derive(Debug, Default)]
+struct Held {
+    is_held: Mutex<bool>,
+    is_free: Condvar,
+}
+
+impl Held {
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.is_held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Gives out the permit to hold a long record.
+#[derive(Debug, Clone, Default)]
+pub struct LongRecords(Arc<Held>);
+
+impl LongRecords {
+    /// Waits until no other block holds a long record. Whoever holds one needs no lock to finish its work.
+    pub(super) fn permit(&self) -> Permit {
+        let mut is_held = self.0.lock();
+        while *is_held {
+            is_held = self.0.is_free.wait(is_held).unwrap_or_else(PoisonError::into_inner);
+        }
+        *is_held = true;
+        Permit(Arc::clone(&self.0))
+    }
+}
+
+/// Allows a block to hold a long record, until it is dropped.
+#[derive(Debug)]
+pub struct Permit(Arc<Held>);
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        *self.0.lock() = false;
+        self.0.is_free.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn one_long_record_is_held_at_a_time() {
+        let (records, held) = (LongRecords::default(), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let _permit = records.permit();
+                        assert_eq!(held.fetch_add(1, Ordering::SeqCst), 0);
+                        std::thread::yield_now();
+                        held.fetch_sub(1, Ordering::SeqCst);
+                    }
+                });
+            }
+        });
+    }
+}
