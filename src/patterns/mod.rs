@@ -143,13 +143,13 @@ impl Patterns {
         let ((mut lists, of_lists), ((mut watches, of_watches), (mut objects, of_objects))) =
             rayon::join(|| lists.settled(), || rayon::join(|| watches.settled(), || objects.settled()));
         let followed = AllFollowed { lists: of_lists, watches: of_watches, objects: of_objects };
-let (running, nodes) = running::of_clients([&lists, &watches, &objects]);
         let log_end = lists.iter().chain(&watches).flat_map(|life| &life.records).map(Record::end).max();
         let log_end = log_end.unwrap_or(0);
         // Clients that are counted together have no patterns, however many they are.
         for lives in [&mut lists, &mut watches, &mut objects] {
             lives.retain(|life| is_known(life.client));
         }
+        let (running, nodes) = running::of_clients([&lists, &watches, &objects]);
         let mut under_way = wanted.map_or_else(Vec::new, |wanted| under_way(&mut lists, wanted));
         under_way.sort_unstable();
         let mut collections = Instances::joined(lists, watches, &kept.watches);
