@@ -332,6 +332,30 @@ fn a_crash_loop_is_one_case_with_the_lists_that_it_repeats() {
 }
 
 #[test]
+fn across_an_upgrade_a_case_counts_what_its_sentence_counts() {
+    let stated = |version: &str, minute: u32| {
+        let event = json!({
+            "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": version,
+            "stage": "ResponseComplete", "requestURI": "/readyz", "verb": "get", "user": {"username": "system:apiserver"},
+            "userAgent": format!("kube-apiserver/{version} (linux/amd64) kubernetes/abcdef0"),
+            "responseStatus": {"code": 200}, "requestReceivedTimestamp": format!("2026-07-23T10:{minute:02}:00.000500Z"),
+            "stageTimestamp": format!("2026-07-23T10:{minute:02}:00.000600Z"),
+        });
+        format!("{event}\n")
+    };
+    let polls = lines(&[list("system:serviceaccount:a:poller", "poller/v1.2", "/api/v1/pods")]);
+    let log =
+        [stated("v1.30.4", 0), polls[..24].concat(), stated("v1.31.1", 2), polls[24..].concat()].concat();
+    let dir = Dir::with(&[("audit.log", log.as_bytes())]);
+    let told = dir.report(&["audit.log"]);
+    assert_eq!(told["server"]["kubeVersions"], json!(["1.30.4", "1.31.1"]));
+    let cases = of_clients(&told);
+    let [case] = cases[..] else { panic!("{} cases: {:?}", cases.len(), told["cases"]) };
+    assert_eq!(case["requests"], 60);
+    assert!(text(&case["what"]).starts_with("a/poller polls pods: 60 LISTs"), "{}", case["what"]);
+}
+
+#[test]
 fn different_programs_are_not_one_case() {
     let script = "OpenAPI-Generator/29.0.0/python";
     for (all, expected) in [

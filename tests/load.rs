@@ -202,3 +202,59 @@ fn an_estimate_is_printed_as_one() {
     let row = text.lines().find(|line| line.starts_with("user lister")).expect("the client's row");
     assert!(row.contains("≈96 obj.") && row.contains("≈99.0 %"), "{row}");
 }
+
+#[test]
+fn totals_are_exact_where_shapes_are_folded() {
+    let uris: Vec<String> = (0..1_500)
+        .flat_map(|number| {
+            let list = format!("/apis/g{number}.example.com/v1/things");
+            [list.clone(), format!("{list}?resourceVersion=0&limit=5"), format!("{list}/t")]
+        })
+        .collect();
+    let verb = |uri: &str| if uri.ends_with("/t") { "get" } else { "list" };
+    let all = || uris.iter().map(|uri| request("crawler", verb(uri), uri));
+    let told = report(&log(all()), None, &[]);
+    for counts in [&told["totals"], &told["clients"][0]] {
+        let names = ["requests", "etcdLists", "etcdGets", "limitIgnored"];
+        assert_eq!(
+            names.map(|name| counts[name].as_u64()),
+            [4_500, 1_500, 1_500, 1_500].map(Some),
+            "{names:?}"
+        );
+        assert_eq!(counts["byVerb"], json!({"get": 1_500, "list": 3_000}));
+    }
+    let shapes = told["clients"][0]["shapes"].as_array().expect("shapes");
+    assert_eq!(shapes.len(), 1_024 + 3);
+    let folded = shapes.iter().filter(|shape| shape["resource"] == "(other resources)");
+    assert_eq!(folded.count(), 3, "LISTs from etcd, LISTs from the cache, and GETs");
+    let backwards = report(&log(all().rev()), None, &["--threads", "3"]);
+    assert_eq!(backwards["totals"]["byServedFrom"], told["totals"]["byServedFrom"]);
+    let versions = report(&log(all()), None, &["--threads", "2"]);
+    assert_eq!(versions["totals"], told["totals"]);
+}
+
+#[test]
+fn totals_by_version_are_exact_where_shapes_are_folded() {
+    let uris: Vec<String> =
+        (0..1_500).map(|number| format!("/apis/g{number}.example.com/v1/things")).collect();
+    let log = log(uris.iter().map(|uri| request("crawler", "list", uri)));
+    let dir = Dir::with(&[("audit.log", log.as_bytes())]);
+    let told = dir.report(&["audit.log"]);
+    let by_version = told["totals"]["byVersion"].as_array().expect("totals by version");
+    assert!(by_version.iter().any(|totals| totals["etcdLists"] == 1_500), "{by_version:?}");
+}
+
+#[test]
+fn a_refused_request_for_logs_has_a_load() {
+    let logs = "/api/v1/namespaces/team/pods/web-0/log?follow=true";
+    let told = report(
+        &log([
+            Request { status: 403, millis: 50, ..request("refused", "get", logs) },
+            Request { millis: 5_000, ..request("served", "get", logs) },
+        ]),
+        None,
+        &[],
+    );
+    assert_eq!(clients(&told), [("refused", 50_000), ("served", 0)]);
+    assert_eq!(told["clients"][0]["shapes"][0]["longRunning"], false);
+}

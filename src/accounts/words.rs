@@ -3,6 +3,7 @@
 use crate::apiserver::options::{
     Limit, Narrows, Options, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
 };
+use crate::apiserver::resources::OTHER;
 use crate::apiserver::{Asked, Target};
 use crate::k8s::list_options::LIST_OPTION_KEYS;
 use crate::k8s::secrets::masked;
@@ -13,6 +14,9 @@ use compact_str::CompactString;
 pub(crate) fn resource(target: &Target<CompactString>) -> String {
     match target {
         Target::Unknown { resource, .. } if resource.is_empty() => "(unknown)".to_owned(),
+        Target::Resource { resource, .. } | Target::Unknown { resource, .. } if resource == OTHER => {
+            OTHER.to_owned()
+        }
         Target::Resource { group, resource, .. } | Target::Unknown { group, resource, .. } => {
             masked(&qualified(resource, group)).into_owned()
         }

@@ -2,6 +2,7 @@
 //! `Asked` always gets the same verdict from the same server.
 
 use super::options::{Narrows, Options};
+use super::resources;
 use crate::k8s::continue_token::TOKEN_START;
 use crate::k8s::list_options::ListOptions;
 use crate::k8s::request_info::{Method, NoResource};
@@ -162,6 +163,42 @@ impl Asked<CompactString> {
         self.verb == Verb::List && self.options.narrows == Narrows::ToNode
     }
 
+    /// The same without the names that clients choose and no verdict depends on. A verdict may depend on a name only where
+    /// the server's configuration names a resource without a watch cache, or an aggregated group.
+    #[must_use]
+    pub fn without_names(&self) -> Self {
+        /// Subresources by which the server decides, and those that most requests are for.
+        const KEPT: [&str; 10] =
+            ["", "status", "scale", "log", "exec", "attach", "portforward", "proxy", "eviction", "token"];
+        let is_kept = |group: &str, resource: &str, subresource: &str| {
+            resources::is_named_by_model(group, resource, subresource)
+        };
+        let renamed = |group: &str| {
+            let is_built_in = resources::is_built_in_group(group);
+            let group = if is_built_in { "" } else { resources::OTHER_GROUP };
+            (CompactString::const_new(group), CompactString::const_new(resources::OTHER))
+        };
+        let mut asked = self.clone();
+        match &mut asked.target {
+            Target::Resource { group, resource, subresource, .. }
+                if !is_kept(group, resource, subresource) =>
+            {
+                (*group, *resource) = renamed(group);
+                if !KEPT.contains(&&**subresource) {
+                    *subresource = CompactString::const_new(resources::OTHER);
+                }
+            }
+            Target::Unknown { group, resource, .. }
+                if !resource.is_empty() && !is_kept(group, resource, "") =>
+            {
+                (*group, *resource) = renamed(group);
+            }
+            _ => {}
+        }
+        (asked.options.misspelt, asked.options.other_unknown_keys) = (0, false);
+        asked
+    }
+
     /// The same with borrowed strings.
     #[must_use]
     pub fn as_borrowed(&self) -> Asked<&str> {
@@ -232,5 +269,72 @@ impl<'a> ParsedTarget<'a> {
     pub fn parse(target: &'a str) -> Option<Self> {
         let (path, query) = go_url::split_target(target);
         Some(Self { path: go_url::unescape_path(path)?, options: ListOptions::parse(query) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::apiserver::{Server, judge};
+    use crate::k8s::KubeVersion;
+
+    #[test]
+    fn requests_without_names_get_the_same_verdict() {
+        let paths = [
+            "/api/v1/pods",
+            "/api/v1/namespaces/a/pods",
+            "/api/v1/namespaces/a/pods/p",
+            "/api/v1/namespaces/a/pods/p/log",
+            "/api/v1/namespaces/a/pods/p/status",
+            "/api/v1/namespaces/a/pods/p/eviction",
+            "/api/v1/nodes/n/proxy/metrics",
+            "/api/v1/namespaces/a/serviceaccounts/s/token",
+            "/api/v1/componentstatuses",
+            "/api/v1/events",
+            "/apis/events.k8s.io/v1/namespaces/a/events",
+            "/apis/apps/v1/deployments",
+            "/apis/apps/v1/namespaces/a/deployments/d/scale",
+            "/apis/example.com/v1/things",
+            "/apis/example.com/v1/namespaces/a/things/t/log",
+            "/apis/metrics.k8s.io/v1beta1/pods",
+            "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+            "/apis",
+            "/healthz",
+        ];
+        let queries = [
+            "",
+            "resourceVersion=0",
+            "resourceVersion=0&limit=500",
+            "resourceVersion=7&limit=500",
+            "resourceVersion=7&resourceVersionMatch=Exact",
+            "limit=500",
+            "limit=500&continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NzcsInN0YXJ0IjoiYS9iXFx1MDAwMCJ9",
+            "watch=true",
+            "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
+            "fieldSelector=metadata.name%3Da",
+            "fieldSelector=spec.nodeName%3Dn",
+            "labelSelector=a%3Db",
+            "limt=5",
+        ];
+        let mut renamed = 0;
+        for method in [Method::Get, Method::Head, Method::Post, Method::Delete] {
+            for (path, query) in paths.iter().flat_map(|path| queries.map(|query| (path, query))) {
+                let asked = Asked::new(method, path, &ListOptions::parse(query)).to_owned();
+                let folded = asked.without_names();
+                renamed += u32::from(folded.target != asked.target);
+                assert_eq!(folded.without_names(), folded);
+                for minor in 19..38 {
+                    let server = Server::with_defaults(KubeVersion::new(minor, 0));
+                    for status in [None, Some(200), Some(403), Some(404), Some(410), Some(429)] {
+                        assert_eq!(
+                            judge(&server, &asked.as_borrowed(), status),
+                            judge(&server, &folded.as_borrowed(), status),
+                            "{path}?{query} on 1.{minor}, answered {status:?}"
+                        );
+                    }
+                }
+            }
+        }
+        assert!(renamed > 400, "{renamed}");
     }
 }

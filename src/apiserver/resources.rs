@@ -69,6 +69,20 @@ const CLUSTER_SCOPED: [&str; 35] = [
     "volumeattributesclasses",
 ];
 
+/// What all resources are called that are not told apart.
+pub const OTHER: &str = "(other resources)";
+/// What their groups are called that kube-apiserver does not serve itself.
+pub const OTHER_GROUP: &str = "(other groups)";
+
+/// Whether a verdict depends on the resource's own name, whatever the server's configuration.
+#[must_use]
+pub fn is_named_by_model(group: &str, resource: &str, subresource: &str) -> bool {
+    (matches!(group, "" | "events.k8s.io") && resource == "events")
+        || matches!(group, "metrics.k8s.io" | "custom.metrics.k8s.io" | "external.metrics.k8s.io")
+        || is_never_stored(group, resource, subresource)
+        || is_connection(group, resource, subresource)
+}
+
 /// Whether kube-apiserver serves the group itself; any other group is a custom resource's or an aggregated server's.
 #[must_use]
 pub fn is_built_in_group(group: &str) -> bool {

@@ -3,6 +3,7 @@
 use compact_str::CompactString;
 use hashbrown::Equivalent;
 
+use super::bounded::Key;
 use super::{Bounded, Merge};
 use crate::decode::klog::Apf;
 use crate::k8s::text::prefix;
@@ -25,6 +26,8 @@ pub struct FlowKey {
     /// The `FlowSchema`'s name.
     pub flow_schema: CompactString,
 }
+
+impl Key for FlowKey {}
 
 #[derive(Hash)]
 struct FlowRef<'a> {

@@ -133,7 +133,8 @@ impl ProductRows {
         for (shape, begun) in begun {
             let begun = begun.into_inner();
             let hash = begun_hash(&shape);
-            match (by_shape.get(&hash), &mut rest) {
+            let folded = || by_shape.get(&begun_hash(&shape.without_names()));
+            match (by_shape.get(&hash).or_else(folded), &mut rest) {
                 (Some(of_shape), _) => begun.give(&mut rows[..known], of_shape),
                 // The requests of the shape may be among those that are folded.
                 (None, Some(rest)) => begun.give_to(rest),

@@ -3,6 +3,9 @@
 //! Of more keys than the bound, those with the least (rank, hash) are kept and all others are folded into one. A
 //! key that is kept at the end was never folded on the way, so its value is whole; a key that was folded once can
 //! never come back, as the bar only sinks. So the result is the same for every order and every split of the input.
+//!
+//! A key may name another key for what is folded: see [`Key::folded`]. Values that are folded are then told apart by these
+//! keys, which are bounded in the same way.
 
 use std::collections::BTreeSet;
 use std::hash::Hash;
@@ -15,6 +18,23 @@ use crate::k8s::text::prefix;
 
 /// What decides whether a key is kept: its rank, then its hash.
 pub(super) type Weight = (u8, u64);
+
+/// What values are kept by.
+pub trait Key: Eq + Sized {
+    /// The key that a value goes to when this key is folded, and its hash. It is a function of this key; `None` if all that
+    /// is folded goes together.
+    fn folded(&self) -> Option<(u64, Self)> {
+        None
+    }
+}
+
+impl Key for Box<str> {}
+impl Key for u32 {}
+impl<A: Eq, B: Eq> Key for (A, B) {}
+impl<A: Eq, B: Eq, C: Eq> Key for (A, B, C) {}
+
+/// How many keys are told apart among those that are folded.
+pub const MAX_FOLDED: usize = 128;
 
 #[derive(Debug, Clone)]
 struct Slot<K, V> {
@@ -35,18 +55,22 @@ pub struct Bounded<K, V> {
     bound: usize,
     /// Keys above it are folded; `None` as long as none had to be.
     bar: Option<Weight>,
+    /// What is folded, by [`Key::folded`].
+    folded: Option<Box<Self>>,
     rest: Option<Box<V>>,
+    /// The keys are those of folded keys.
+    is_of_folded: bool,
 }
 
 /// Where a key's value is, as long as no key comes or goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seat(usize);
 
-impl<K: Eq, V: Default + Merge> Bounded<K, V> {
+impl<K: Key, V: Default + Merge> Bounded<K, V> {
     /// An empty map that keeps at most `bound` keys apart.
     #[must_use]
     pub fn new(bound: usize) -> Self {
-        Self { table: HashTable::new(), bound, bar: None, rest: None }
+        Self { table: HashTable::new(), bound, bar: None, folded: None, rest: None, is_of_folded: false }
     }
 
     /// The value of a key with this hash, or of all that are folded if the key is one of those. `rank` must be a function
@@ -92,12 +116,41 @@ impl<K: Eq, V: Default + Merge> Bounded<K, V> {
         &mut self.table.get_bucket_mut(at).expect("it was just found there").value
     }
 
+    /// As [`Bounded::at`]. Without a seat, what the key goes to when it is folded.
+    pub fn at_folded(&mut self, seat: Option<Seat>, key: impl FnOnce() -> K) -> &mut V {
+        if seat.is_some() {
+            return self.at(seat);
+        }
+        self.rest_of(&key())
+    }
+
+    /// What a key goes to when it is folded.
+    fn rest_of(&mut self, key: &K) -> &mut V {
+        match key.folded() {
+            Some((hash, key)) if !self.is_of_folded => self.folded().own(hash, key),
+            _ => self.rest.get_or_insert_default(),
+        }
+    }
+
+    fn folded(&mut self) -> &mut Self {
+        self.folded.get_or_insert_with(|| Box::new(Self { is_of_folded: true, ..Self::new(MAX_FOLDED) }))
+    }
+
+    /// The value of a key without a rank.
+    fn own(&mut self, hash: u64, key: K) -> &mut V {
+        let seat = match self.table.find_bucket_index(hash, |slot| slot.weight.1 == hash && key == slot.key) {
+            Some(at) => Some(Seat(at)),
+            None => self.insert(Slot { weight: (0, hash), key, value: V::default() }),
+        };
+        self.at(seat)
+    }
+
     fn insert(&mut self, slot: Slot<K, V>) -> Option<Seat> {
         if self.table.len() >= 2 * self.bound {
             self.fold();
         }
         if self.bar.is_some_and(|bar| slot.weight > bar) {
-            self.rest.get_or_insert_default().merge(slot.value);
+            self.rest_of(&slot.key).merge(slot.value);
             return None;
         }
         let hash = slot.weight.1;
@@ -133,44 +186,69 @@ impl<K: Eq, V: Default + Merge> Bounded<K, V> {
         if let Some(rest) = self.rest.take() {
             to.rest.get_or_insert_default().merge(*rest);
         }
+        if let Some(folded) = self.folded.take() {
+            to.folded().merge(*folded);
+        }
     }
 
     /// Folds what is above a bar, now and from now on.
     pub(super) fn lower(&mut self, bar: Weight) {
         let bar = self.bar.map_or(bar, |own| own.min(bar));
         self.bar = Some(bar);
-        for slot in self.table.extract_if(|slot| slot.weight > bar) {
-            self.rest.get_or_insert_default().merge(slot.value);
+        let folded: Vec<Slot<K, V>> = self.table.extract_if(|slot| slot.weight > bar).collect();
+        for slot in folded {
+            self.rest_of(&slot.key).merge(slot.value);
         }
     }
 
-    /// The keys and values that are kept, in no order, and what all others are folded into.
+    /// The keys and values that are kept, and those of [`Key::folded`], in no order, and what all others are folded into.
     #[must_use]
     pub fn into_parts(mut self) -> (Vec<(K, V)>, Option<V>) {
         self.fold();
-        (self.table.into_iter().map(|slot| (slot.key, slot.value)).collect(), self.rest.map(|rest| *rest))
+        let mut parts: Vec<(K, V)> = self.table.into_iter().map(|slot| (slot.key, slot.value)).collect();
+        let mut rest = self.rest.map(|rest| *rest);
+        if let Some(folded) = self.folded {
+            let (folded, others) = folded.into_parts();
+            parts.extend(folded);
+            if let Some(others) = others {
+                match &mut rest {
+                    Some(rest) => rest.merge(others),
+                    None => rest = Some(others),
+                }
+            }
+        }
+        (parts, rest)
     }
 
-    /// The keys and values that are kept, in no order.
+    /// The keys and values that are kept, and those of [`Key::folded`], in no order.
     pub fn kept(&mut self) -> impl Iterator<Item = (&K, &V)> {
         self.fold();
-        self.table.iter().map(|slot| (&slot.key, &slot.value))
+        self.slots().map(|slot| (&slot.key, &slot.value))
     }
 
-    /// All keys that are kept and their values, in no order.
+    /// As [`Bounded::kept`].
     pub fn kept_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
         self.fold();
-        self.table.iter_mut().map(|slot| (&slot.key, &mut slot.value))
+        let folded = self.folded.iter_mut().flat_map(|folded| folded.table.iter_mut());
+        self.table.iter_mut().chain(folded).map(|slot| (&slot.key, &mut slot.value))
+    }
+
+    fn slots(&self) -> impl Iterator<Item = &Slot<K, V>> {
+        self.table.iter().chain(self.folded.iter().flat_map(|folded| folded.table.iter()))
     }
 
     /// All values, that of what is folded too, in no order.
     pub(super) fn values(&self) -> impl Iterator<Item = &V> {
-        self.table.iter().map(|slot| &slot.value).chain(self.rest.as_deref())
+        let rest = self.folded.as_ref().and_then(|folded| folded.rest.as_deref());
+        self.slots().map(|slot| &slot.value).chain(rest).chain(self.rest.as_deref())
     }
 
     /// As [`Bounded::values`].
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
-        self.table.iter_mut().map(|slot| &mut slot.value).chain(self.rest.as_deref_mut())
+        let folded = self.folded.iter_mut().flat_map(|folded| {
+            folded.table.iter_mut().map(|slot| &mut slot.value).chain(folded.rest.as_deref_mut())
+        });
+        self.table.iter_mut().map(|slot| &mut slot.value).chain(folded).chain(self.rest.as_deref_mut())
     }
 
     /// The number of keys that are held apart at this moment.
@@ -182,11 +260,11 @@ impl<K: Eq, V: Default + Merge> Bounded<K, V> {
     /// Whether nothing was counted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.table.is_empty() && self.rest.is_none()
+        self.table.is_empty() && self.folded.is_none() && self.rest.is_none()
     }
 }
 
-impl<K: Hash + Eq, V: Default + Merge> Bounded<K, V> {
+impl<K: Hash + Key, V: Default + Merge> Bounded<K, V> {
     /// As [`Bounded::entry_of`], of a key that is not hashed yet.
     pub fn entry<Q>(&mut self, key: &Q, rank: u8, owned: impl FnOnce() -> K) -> &mut V
     where
@@ -196,7 +274,7 @@ impl<K: Hash + Eq, V: Default + Merge> Bounded<K, V> {
     }
 }
 
-impl<K: Eq, V: Default + Merge> Merge for Bounded<K, V> {
+impl<K: Key, V: Default + Merge> Merge for Bounded<K, V> {
     fn merge(&mut self, mut other: Self) {
         if self.table.is_empty() {
             std::mem::swap(&mut self.table, &mut other.table);
@@ -215,6 +293,9 @@ impl<K: Eq, V: Default + Merge> Merge for Bounded<K, V> {
         }
         if let Some(rest) = other.rest {
             self.rest.get_or_insert_default().merge(*rest);
+        }
+        if let Some(folded) = other.folded {
+            self.folded().merge(*folded);
         }
         if self.bar.is_some() {
             self.fold();
@@ -329,7 +410,63 @@ mod tests {
         (kept.into_iter().map(|(key, sum)| (key, sum.0)).collect(), rest.map_or(0, |sum| sum.0))
     }
 
+    impl Key for u16 {}
+
+    /// A number that is folded with those of the same remainder.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    enum Number {
+        Own(u16),
+        Remainder(u16),
+    }
+
+    impl Key for Number {
+        fn folded(&self) -> Option<(u64, Self)> {
+            let Self::Own(number) = self else { return None };
+            let folded = Self::Remainder(number % 5);
+            Some((stable_hash(&folded), folded))
+        }
+    }
+
+    fn count_numbers(numbers: &[u16]) -> Bounded<Number, Sum> {
+        let mut map: Bounded<Number, Sum> = Bounded::new(8);
+        for number in numbers {
+            let own = Number::Own(*number);
+            let seat = map.seat_of(stable_hash(&own), &own, || 0, || own);
+            map.at_folded(seat, || own).0 += 1;
+        }
+        map
+    }
+
     proptest! {
+        #[test]
+        fn what_is_folded_is_told_apart_by_folded_keys(
+            numbers in prop::collection::vec(0_u16..60, 0..300),
+            cut in 0_usize..300,
+        ) {
+            let by_key = |map: Bounded<Number, Sum>| -> BTreeMap<Number, u64> {
+                let (kept, rest) = map.into_parts();
+                assert_eq!(rest, None);
+                kept.into_iter().map(|(key, sum)| (key, sum.0)).filter(|(_, sum)| *sum > 0).collect()
+            };
+            let whole = by_key(count_numbers(&numbers));
+            let (left, right) = numbers.split_at(cut.min(numbers.len()));
+            let mut merged = count_numbers(right);
+            merged.merge(count_numbers(left));
+            prop_assert_eq!(&by_key(merged), &whole);
+            let mut backwards = numbers.clone();
+            backwards.reverse();
+            prop_assert_eq!(&by_key(count_numbers(&backwards)), &whole);
+            let remainder = |key: &Number| match key {
+                Number::Own(number) => number % 5,
+                Number::Remainder(remainder) => *remainder,
+            };
+            for wanted in 0..5 {
+                let sum: u64 =
+                    whole.iter().filter(|(key, _)| remainder(key) == wanted).map(|(_, sum)| sum).sum();
+                prop_assert_eq!(sum, numbers.iter().filter(|number| *number % 5 == wanted).count() as u64);
+            }
+        }
+
         #[test]
         fn neither_order_nor_split_matters_and_nothing_is_lost(
             keys in prop::collection::vec(0_u16..60, 0..300),

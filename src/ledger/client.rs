@@ -2,6 +2,7 @@
 
 use hashbrown::Equivalent;
 
+use super::bounded::Key;
 use super::{Begun, Bounded, DistinctSet, Merge, SharedRow};
 use crate::apiserver::Target;
 use crate::classify::{ClientRef, Request, Shape, stable_hash};
@@ -47,6 +48,16 @@ impl Equivalent<ClientKey> for ClientRef<'_> {
             && self.impersonator == key.impersonator.as_deref()
             && self.kind == key.kind
             && self.address == key.address
+    }
+}
+
+impl Key for ClientKey {}
+
+/// Beyond the number of shapes, requests are told apart by what their verdict depends on.
+impl Key for Shape {
+    fn folded(&self) -> Option<(u64, Self)> {
+        let folded = self.without_names();
+        Some((folded.stable_hash(), folded))
     }
 }
 

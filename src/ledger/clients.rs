@@ -110,7 +110,7 @@ impl Clients {
         let owned =
             || Shape { asked: request.question.asked.clone(), answer: Answer::Served, era: request.era };
         let seat = begun.seat_of(name.shape, &shape, || 0, owned);
-        let own = begun.at(seat);
+        let own = begun.at_folded(seat, owned);
         own.count_at_home(count);
         (client_seat.is_some() && product_seat.is_some() && seat.is_some()).then(|| own.remembered())
     }
@@ -139,18 +139,15 @@ impl Clients {
         let client = self.by_key.at(client_seat);
         let rows = &mut client.products.at(product_seat).rows;
         let before = rows.len();
-        let seat = rows.seat_of(
-            name.shape,
-            &ShapeRef::of(request),
-            || 0,
-            || Shape { asked: request.question.asked.clone(), answer: request.answer, era: request.era },
-        );
+        let owned =
+            || Shape { asked: request.question.asked.clone(), answer: request.answer, era: request.era };
+        let seat = rows.seat_of(name.shape, &ShapeRef::of(request), || 0, owned);
         if seat.is_none() || rows.len() != before {
             let is_new = client.row_names.insert_hash(stable_hash(&(name.product, name.shape)));
             self.added += usize::from(is_new && client_seat.is_some() && !client.row_names.count().1);
         }
         let is_mixed = client_seat.is_none() || product_seat.is_none() || seat.is_none();
-        (rows.at(seat), &mut client.namespaces, is_mixed)
+        (rows.at_folded(seat, owned), &mut client.namespaces, is_mixed)
     }
 
     /// Enters a request's client and its product.
@@ -204,10 +201,16 @@ impl Clients {
         }
     }
 
-    /// Shows each row that is kept apart, in no order.
+    /// All clients, that of all that are not kept apart too.
+    fn each_client(&mut self) -> impl Iterator<Item = &mut Client> {
+        self.fold_rows();
+        self.by_key.values_mut()
+    }
+
+    /// Shows each row that has a shape, in no order.
     pub fn each_row(&mut self, mut show: impl FnMut(&Shape, &Row)) {
-        for (_, client) in self.by_key.kept_mut() {
-            for (_, product) in client.products.kept_mut() {
+        for client in self.each_client() {
+            for product in client.products.values_mut() {
                 for (shape, row) in product.rows.kept_mut() {
                     row.count_at_home(|row| show(shape, row));
                 }
@@ -215,10 +218,10 @@ impl Clients {
         }
     }
 
-    /// Shows each shape that is kept apart, and its RequestReceived events, in no order.
+    /// Shows each shape, and its RequestReceived events, in no order.
     pub fn each_received(&mut self, mut show: impl FnMut(&Shape, u64)) {
-        for (_, client) in self.by_key.kept_mut() {
-            for (_, product) in client.products.kept_mut() {
+        for client in self.each_client() {
+            for product in client.products.values_mut() {
                 for (shape, begun) in product.begun.kept_mut() {
                     begun.count_at_home(|begun| show(shape, begun.received()));
                 }

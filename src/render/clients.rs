@@ -1,5 +1,7 @@
 //! The clients as a table for a terminal.
 
+use std::collections::HashSet;
+
 use super::cost;
 use super::plain::{count, cut, duration, per_cent, short_count, short_duration};
 use super::table::{NARROW, table as laid_out};
@@ -49,7 +51,8 @@ pub fn table(report: &Report, view: &View) -> String {
         }
         row
     };
-    let (shown, others) = shown(&report.clients, view.top);
+    let named = named_in_errors(report);
+    let (shown, others) = shown(&report.clients, view.top, |client| named.contains(&*client.identity));
     let agents = |client: &Client| {
         let agents: Vec<&str> = client.user_agents.iter().map(|agent| &*agent.product).take(2).collect();
         cut(&agents.join(", "), 30).into()
@@ -96,16 +99,22 @@ fn columns(wide: bool, narrow: bool, priced: bool) -> Vec<(&'static str, bool)> 
     columns
 }
 
-/// The clients that have rows of their own, in their order, and the others. Clients with errors go before all others,
-/// then come the first `top`, then clients with warnings and those whose costs are not all known, as they may stand too
+/// The clients that cases with an error name: a case of many clients names the worst three.
+fn named_in_errors(report: &Report) -> HashSet<&str> {
+    let errors = report.cases.iter().filter(|case| case.severity == "error");
+    errors.flat_map(|case| &case.members.worst).map(|member| &*member.client).collect()
+}
+
+/// The clients that have rows of their own, and the others. Clients that a case with an error names are above all others,
+/// then come the first `top`, then clients with warnings and those whose costs are not all known, as they may be too
 /// low: twice `top` in all.
-fn shown(clients: &[Client], top: usize) -> (Vec<&Client>, Vec<&Client>) {
+fn shown(clients: &[Client], top: usize, is_named: impl Fn(&Client) -> bool) -> (Vec<&Client>, Vec<&Client>) {
     let mut is_shown = vec![false; clients.len()];
     let mut left = 2 * top;
     let precedence = |at: usize, client: &Client| match client.worst_severity {
-        Some("error") => 0,
+        Some("error") if is_named(client) => 0,
         _ if at < top => 1,
-        Some("warning") => 2,
+        Some("error" | "warning") => 2,
         _ if client.cost.lower_bound => 3,
         _ => 4,
     };
@@ -117,11 +126,13 @@ fn shown(clients: &[Client], top: usize) -> (Vec<&Client>, Vec<&Client>) {
             }
         }
     }
-    let part = |wanted: bool| {
+    let part = |wanted: bool| -> Vec<&Client> {
         let marked = clients.iter().zip(&is_shown);
         marked.filter(|(_, is_shown)| **is_shown == wanted).map(|(client, _)| client).collect()
     };
-    (part(true), part(false))
+    let (named, rest): (Vec<&Client>, Vec<&Client>) =
+        part(true).into_iter().partition(|client| precedence(usize::MAX, client) == 0);
+    (named.into_iter().chain(rest).collect(), part(false))
 }
 
 fn named_others(others: &[&Client]) -> String {
@@ -210,16 +221,25 @@ mod tests {
         let mut clients: Vec<Client> = (0..30).map(|at| client(at, None)).collect();
         clients[29].worst_severity = Some("error");
         clients[28].worst_severity = Some("warning");
-        let (rows, others) = shown(&clients, 3);
-        assert_eq!(names(&rows), ["0", "1", "2", "28", "29"]);
+        let (rows, others) = shown(&clients, 3, |_| true);
+        assert_eq!(names(&rows), ["29", "0", "1", "2", "28"]);
         assert_eq!(named_others(&others), "(25 others)");
+    }
+
+    #[test]
+    fn of_a_case_with_many_clients_the_named_ones_have_rows() {
+        let mut clients: Vec<Client> = (0..30).map(|at| client(at, None)).collect();
+        clients[20..].iter_mut().for_each(|client| client.worst_severity = Some("error"));
+        let (rows, others) = shown(&clients, 3, |client| client.identity.starts_with("20"));
+        assert_eq!(names(&rows), ["20", "0", "1", "2", "21", "22"]);
+        assert_eq!(named_others(&others), "(24 others, 7 with errors)");
     }
 
     #[test]
     fn what_has_no_room_is_counted_with_its_severity() {
         let clients: Vec<Client> =
             (0..9).map(|at| client(at, Some(if at < 5 { "error" } else { "warning" }))).collect();
-        let (rows, others) = shown(&clients, 2);
+        let (rows, others) = shown(&clients, 2, |_| true);
         assert_eq!(names(&rows), ["0", "1", "2", "3"]);
         assert_eq!(named_others(&others), "(5 others, 1 with errors)");
     }

@@ -23,6 +23,7 @@ use super::value::{Kind, Value};
 use super::write;
 use super::{Finding, Suppression};
 use crate::accounts::Accounts;
+use crate::apiserver::resources::OTHER;
 use crate::ledger::InputCounts;
 
 /// What rules found.
@@ -381,12 +382,16 @@ impl<'r> OneRule<'r, '_> {
     /// Whether the rule is about a row, by row.
     fn matched(&mut self) -> Vec<bool> {
         let (rule, rows) = (self.rule, self.rows);
-        let Some(condition) = &rule.matches else { return vec![true; rows.facts.len()] };
+        // Requests for resources that are not told apart are no requests for one resource.
+        let is_mixed = |facts: &Facts<'_>| facts.key.resource.as_deref() == Some(OTHER);
+        let by_resource = rule.group_by.resource || rule.group_by.shape;
+        let is_judged: Vec<bool> = rows.facts.iter().map(|facts| !(by_resource && is_mixed(facts))).collect();
+        let Some(condition) = &rule.matches else { return is_judged };
         let mut matching = Matching::new(condition, rows);
         let mut is_matched = vec![false; rows.facts.len()];
         for (row, is_matched) in (0..).zip(&mut is_matched) {
             match matching.holds(row, rows, &mut |part, values| self.run_part(part, values)) {
-                Ok(holds) => *is_matched = holds,
+                Ok(holds) => *is_matched = holds && is_judged[row as usize],
                 Err(error) => self.fail(&condition.source, &error),
             }
         }

@@ -11,7 +11,8 @@ use super::names::{NameRef, Root};
 use super::programs::Programs;
 use super::rule::{GroupBy, Rule};
 use super::value::Value;
-use crate::accounts::Accounts;
+use crate::accounts::{Account, Accounts, ShapeKey};
+use crate::apiserver::ServedFrom;
 
 /// What rules judge.
 pub(super) struct Rows<'a> {
@@ -168,7 +169,10 @@ impl<'a> Placed<'a> {
         let mut shape = 0;
         for (account_at, account) in accounts.clients.iter().enumerate() {
             askers.clear();
+            let mut shapes = Shapes { alike: Vec::new(), next: shape };
+            let upgraded = has_versions(account);
             for (key, entry) in &account.entries {
+                let shape = shapes.number(key, upgraded);
                 let question = entry.asked.as_deref().map(std::ptr::from_ref);
                 // Names and questions that are held once are known by where they are held.
                 let form = (std::ptr::from_ref(&**key), question, entry.certainty(), entry.long_running);
@@ -187,11 +191,55 @@ impl<'a> Placed<'a> {
                     placed.facts.push(Facts::of(accounts, account, (key, entry), one));
                     placed.places.push(Place { account: number(account_at), shape, form, asker });
                 }
-                shape += 1;
             }
+            shape = shapes.next;
         }
         placed
     }
+}
+
+/// Whether servers of several versions served a client's requests.
+fn has_versions(account: &Account) -> bool {
+    let mut versions = account.entries.keys().map(|key| key.kube_version);
+    versions.next().is_some_and(|first| versions.any(|other| other != first))
+}
+
+/// Numbers for the shapes of a client, in their order.
+struct Shapes<'a> {
+    /// The shapes before with the same verb, resource and parameters, and their numbers.
+    alike: Vec<(&'a ShapeKey, u32)>,
+    next: u32,
+}
+
+impl<'a> Shapes<'a> {
+    /// The number of the next shape. Across an upgrade, the same requests have a shape for each version of the server, and
+    /// these have one number: rules judge the requests of both together.
+    fn number(&mut self, key: &'a ShapeKey, upgraded: bool) -> u32 {
+        if !upgraded {
+            self.next += 1;
+            return self.next - 1;
+        }
+        if self.alike.last().is_some_and(|(before, _)| !asks_same(before, key)) {
+            self.alike.clear();
+        }
+        let end = |key: &ShapeKey| (key.served_from == ServedFrom::Rejected, key.rejected);
+        let mut same = self
+            .alike
+            .iter()
+            .filter(|(before, _)| before.kube_version != key.kube_version && end(before) == end(key));
+        let number = same.next().map_or(self.next, |(_, number)| *number);
+        self.next = self.next.max(number + 1);
+        self.alike.push((key, number));
+        number
+    }
+}
+
+fn asks_same(one: &ShapeKey, other: &ShapeKey) -> bool {
+    (one.verb, one.scope) == (other.verb, other.scope)
+        && one.resource == other.resource
+        && one.subresource == other.subresource
+        && one.parameters == other.parameters
+        && one.misspelt == other.misspelt
 }
 
 impl Column {

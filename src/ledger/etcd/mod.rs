@@ -13,6 +13,7 @@ pub use kind::EtcdKind;
 use kind::kind;
 pub use ranges::{MAX_RANGES, Ranges, SlowRange, Spans};
 
+use super::bounded::Key;
 use super::input::widened;
 use super::{Bounded, Histogram, InputCounts, Merge};
 use crate::apiserver::stored;
@@ -93,6 +94,8 @@ pub struct SlowKey {
     /// What is asked of it.
     pub kind: EtcdKind,
 }
+
+impl Key for SlowKey {}
 
 /// Sums over slow requests.
 #[derive(Debug, Clone)]
