@@ -32,6 +32,7 @@ impl Key for Box<str> {}
 impl Key for u32 {}
 impl<A: Eq, B: Eq> Key for (A, B) {}
 impl<A: Eq, B: Eq, C: Eq> Key for (A, B, C) {}
+impl<A: Eq, B: Eq, C: Eq, D: Eq> Key for (A, B, C, D) {}
 
 /// How many keys are told apart among those that are folded.
 pub const MAX_FOLDED: usize = 128;
