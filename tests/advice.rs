@@ -128,7 +128,7 @@ fn advised(sentence: &str, own: &str) -> Vec<String> {
             "resourceVersion=0"
         }));
     } else if sentence.contains("NotOlderThan") {
-        let limit = if has(&["honours", "may stay"]) { "&limit=500" } else { "" };
+        let limit = if has(&["honors", "may stay"]) { "&limit=500" } else { "" };
         queries.push(with(&format!("resourceVersion=7&resourceVersionMatch=NotOlderThan{limit}")));
     } else if unpaged {
         let kept = own.split('&').filter(|pair| pair.starts_with("resourceVersion=0"));

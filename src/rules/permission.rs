@@ -48,6 +48,8 @@ impl Permission {
             return None;
         }
         let asked = leading.entry.asked.as_deref()?;
+        // Access logs say CONNECT in place of the method since 1.27.
+        let hides_method = leading.account.kind() == "user-agent" && leading.key.kube_version.at_least(27, 0);
         let rows = group.rows.iter().filter(|facts| facts.key == leading.key);
         let exemplars = rows.flat_map(|facts| facts.row.exemplars.as_slice());
         let ((verb, verb_for_post), on) = match &asked.target {
@@ -61,14 +63,14 @@ impl Permission {
                     write!(resource, "/{subresource}").expect("a String takes all");
                 }
                 (
-                    rbac_verbs(asked.verb, subresource)?,
+                    rbac_verbs(asked.verb, subresource, hides_method)?,
                     On::Resource { group: api_group.to_string(), resource, namespaces },
                 )
             }
             Target::NonResource(_) => {
                 let path =
                     exemplars.map(|one| one.uri().split('?').next().unwrap_or_default().to_owned()).min()?;
-                (rbac_verbs(asked.verb, "")?, On::Path(path))
+                (rbac_verbs(asked.verb, "", false)?, On::Path(path))
             }
             _ => return None,
         };
@@ -147,19 +149,23 @@ impl Permission {
     }
 }
 
-/// The verb that RBAC looks for, by the HTTP method; and the one for POST, where the log shows no method.
+/// The verb that RBAC looks for, by the HTTP method; and the one for POST, where the log does not show the method of a
+/// connection.
 ///
-/// Source: k8s.io/apiserver `pkg/endpoints/request/requestinfo.go`: the verb of a connection is that of its method. Access
-/// logs say CONNECT since 1.27, and kubectl opens exec, attach and portforward with POST.
-fn rbac_verbs(verb: Verb, subresource: &str) -> Option<(&'static str, Option<&'static str>)> {
-    Some(match verb {
-        Verb::Connect => match subresource {
-            "exec" | "attach" | "portforward" => ("create", None),
-            "proxy" => ("get", Some("create")),
-            _ => ("get", None),
-        },
-        Verb::Proxy | Verb::Other => return None,
-        verb => (verb.as_str(), None),
+/// Source: k8s.io/apiserver `pkg/endpoints/request/requestinfo.go`: the verb of a connection is that of its method.
+fn rbac_verbs(
+    verb: Verb,
+    subresource: &str,
+    hides_method: bool,
+) -> Option<(&'static str, Option<&'static str>)> {
+    Some(match (verb, subresource) {
+        // kubectl opens these with POST.
+        (Verb::Connect, "exec" | "attach" | "portforward") => ("create", None),
+        (Verb::Connect, "proxy") => ("get", Some("create")),
+        (Verb::Get, "proxy") if hides_method => ("get", Some("create")),
+        (Verb::Connect, _) => ("get", None),
+        (Verb::Proxy | Verb::Other, _) => return None,
+        (verb, _) => (verb.as_str(), None),
     })
 }
 
@@ -225,17 +231,18 @@ mod tests {
 
     #[test]
     fn the_verb_of_a_connection_is_that_of_its_method() {
-        for (verb, subresource, expected) in [
-            (Verb::Create, "proxy", Some(("create", None))),
-            (Verb::Get, "proxy", Some(("get", None))),
-            (Verb::Create, "exec", Some(("create", None))),
-            (Verb::Connect, "exec", Some(("create", None))),
-            (Verb::Connect, "log", Some(("get", None))),
-            (Verb::Connect, "proxy", Some(("get", Some("create")))),
-            (Verb::Delete, "proxy", Some(("delete", None))),
-            (Verb::Proxy, "", None),
+        for (verb, subresource, hides_method, expected) in [
+            (Verb::Create, "proxy", false, Some(("create", None))),
+            (Verb::Get, "proxy", false, Some(("get", None))),
+            (Verb::Get, "proxy", true, Some(("get", Some("create")))),
+            (Verb::Create, "exec", true, Some(("create", None))),
+            (Verb::Connect, "exec", false, Some(("create", None))),
+            (Verb::Connect, "log", false, Some(("get", None))),
+            (Verb::Connect, "proxy", false, Some(("get", Some("create")))),
+            (Verb::Delete, "proxy", true, Some(("delete", None))),
+            (Verb::Proxy, "", false, None),
         ] {
-            assert_eq!(rbac_verbs(verb, subresource), expected, "{verb} {subresource}");
+            assert_eq!(rbac_verbs(verb, subresource, hides_method), expected, "{verb} {subresource}");
         }
     }
 }
