@@ -36,7 +36,7 @@ pub fn render(report: &Report, view: &View) -> String {
         page.push_str(&findings::details(report, view.top, view.width));
     }
     if !report.clients.is_empty() {
-        let first = if report.finding_counts.error > 0 { ", those with errors and then" } else { "," };
+        let first = if report.finding_counts.error > 0 { ", errors first, then" } else { "," };
         page.push_str(&heading(&format!("clients{first} most load first ({})", cost::order(report))));
         page.push_str(&clients::table(report, view));
     }
