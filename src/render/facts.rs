@@ -21,8 +21,7 @@ pub(super) fn of(finding: &Finding) -> Vec<(&'static str, Line)> {
 /// Who it is.
 pub(super) fn who(finding: &Finding) -> Vec<(&'static str, Line)> {
     let Some(who) = &finding.who else { return Vec::new() };
-    let mut facts =
-        vec![("Who", identity(who, finding.client.as_deref())), ("User agents", user_agents(who))];
+    let mut facts = vec![("Who", identity(who, finding)), ("User agents", user_agents(who))];
     facts.extend(seen(who).map(|line| ("Seen", line)));
     facts
 }
@@ -54,14 +53,18 @@ pub(super) fn client(finding: &Finding) -> &str {
     finding.who.as_ref().map_or("input", |who| who.name.as_str())
 }
 
-fn identity(who: &Who, client: Option<&str>) -> Line {
+fn identity(who: &Who, finding: &Finding) -> Line {
+    let client = finding.client.as_deref();
+    let is_program = finding.stats.get("clients").and_then(Value::as_u64).is_some_and(|clients| clients > 1);
+    let line = Line::default();
+    let line = if is_program { line.code(who.name.as_str()).text("; most requests by ") } else { line };
     let line = match (&who.service_account, who.kind) {
         (Some(account), _) => {
-            Line::default().text("ServiceAccount ").code(format!("{}/{}", account.namespace, account.name))
+            line.text("ServiceAccount ").code(format!("{}/{}", account.namespace, account.name))
         }
-        (None, kind) => Line::default()
-            .text(format!("{} ", kind.replace('-', " ")))
-            .code(client.unwrap_or(who.name.as_str())),
+        (None, kind) => {
+            line.text(format!("{} ", kind.replace('-', " "))).code(client.unwrap_or(who.name.as_str()))
+        }
     };
     let line = match &who.impersonated_by {
         Some(real) => line.text(", impersonated by ").code(real),

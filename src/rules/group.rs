@@ -195,7 +195,10 @@ impl<'a> Group<'a> {
         let mut members: Vec<usize> = rows.iter().map(|(_, account)| *account).collect();
         members.sort_unstable();
         members.dedup();
-        let group = Self::new(rows.iter().map(|(facts, _)| *facts).collect(), members[0], whole);
+        // Accounts have no order of their own.
+        let mut facts: Vec<&'a Facts<'a>> = rows.iter().map(|(facts, _)| *facts).collect();
+        facts.sort_by(|a, b| (&a.account.key, a.key, a.product).cmp(&(&b.account.key, b.key, b.product)));
+        let group = Self::new(facts, members[0], whole);
         let leading = group.leading();
         let of_leading = rows.iter().find(|(facts, _)| std::ptr::eq(*facts, leading));
         let account = of_leading.map_or(members[0], |(_, account)| *account);

@@ -134,7 +134,7 @@ impl Programs {
         let mut by_asker: HashMap<u32, u32, FxBuildHasher> = HashMap::default();
         for (name, askers) in named {
             let mut members: Vec<usize> = askers.iter().map(|(account, _)| *account).collect();
-            members.sort_unstable();
+            members.sort_by_key(|account| &accounts.clients[*account].key);
             members.dedup();
             if members.len() > 1 {
                 by_asker.extend(askers.iter().map(|(_, asker)| (*asker, number(all.len()))));

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use super::figures;
 use super::group::Group;
 use super::write::client_name;
 
@@ -83,5 +84,5 @@ pub(super) fn prose(rivals: &[Rival], resource: &str, kept: fn(&str) -> String) 
 }
 
 fn counted(count: u64, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+    if count == 1 { format!("1 {what}") } else { format!("{} {what}s", figures::count(count)) }
 }

@@ -86,11 +86,14 @@ fn grouped(rule: &Rule) -> String {
         Some(title) => format!("Family {}: {}. ", rule.family(), title.to_lowercase()),
         None => String::new(),
     };
-    let words: Vec<&str> = rule.group_by.words().collect();
+    let words: Vec<&str> = rule.group_by.words().filter(|word| *word != "program").collect();
+    let sums = if rule.group_by.program { ", and for all clients of a program together" } else { "" };
     let together = match (words.as_slice(), &rule.matches) {
         (["input"], _) => "It judges what was read as a whole.".to_owned(),
-        (words, None) => format!("It judges all requests, for each {}.", words.join(" and ")),
-        (words, Some(_)) => format!("It judges the requests that match, for each {}.", words.join(" and ")),
+        (words, None) => format!("It judges all requests, for each {}{sums}.", words.join(" and ")),
+        (words, Some(_)) => {
+            format!("It judges the requests that match, for each {}{sums}.", words.join(" and "))
+        }
     };
     family + &together
 }
