@@ -102,6 +102,7 @@ fn report_for(server: Server, directory: &Path, events: &[Value]) -> Report {
             server,
             version: &version,
             etcd_from: "as given",
+            etcd_stated: Vec::new(),
             notes: vec![],
             etcd: None,
             rules: &RuleSet::embedded(),

@@ -38,6 +38,7 @@ fn report(scenario: &Scenario, nodes: usize, version: Version, rules: &RuleSet) 
         server: Server::with_defaults(kube),
         version: &Inferred::given(kube),
         etcd_from: "as given",
+        etcd_stated: Vec::new(),
         notes: Vec::new(),
         etcd: None,
         rules,

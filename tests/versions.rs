@@ -192,6 +192,118 @@ fn etcds_log_states_etcds_version() {
 }
 
 #[test]
+fn etcds_log_among_the_audit_logs_states_etcds_version() {
+    let log = event(
+        1,
+        "system:apiserver",
+        "kube-apiserver/v1.34.2 (linux/amd64) kubernetes/1",
+        "get",
+        "/readyz",
+        200,
+    ) + &event(2, "alice", "tool/1.0", "list", "/api/v1/pods", 200);
+    let zap = r#"{"level":"info","ts":"2026-01-01T00:00:00.000Z","caller":"embed/etcd.go:308","msg":"starting an etcd server","etcd-version":"3.5.1","git-sha":"e8732fb5f"}"#;
+    let console = "2026-01-01T00:00:00.000Z\tINFO\tembed/etcd.go:1\tstarting an etcd server\t{\"etcd-version\":\"3.5.1\"}";
+    let capnslog = "2026-01-01 00:00:00.000000 I | etcdmain: etcd Version: 3.5.1";
+    let cri = format!("2026-01-01T00:00:00.000000000Z stderr F {zap}");
+    for line in [zap, console, capnslog, &cri] {
+        let dir = Dir::with(&[
+            ("logs/audit.log", log.as_bytes()),
+            ("logs/etcd.log", format!("{line}\n").as_bytes()),
+        ]);
+        for paths in [&["logs"][..], &["logs/audit.log", "logs/etcd.log"]] {
+            let report = dir.report(paths);
+            let server = &report["server"];
+            assert_eq!(server["etcdVersion"], "3.5.1", "{line}");
+            assert_eq!(server["etcdEvidence"][0]["fact"], "a start line of etcd states 3.5.1");
+            assert_eq!(server["etcdEvidence"][0]["source"], "logs/etcd.log");
+            assert_eq!(
+                report["totals"]["etcdLists"], 1,
+                "etcd is too old for consistent reads from the cache"
+            );
+            assert_eq!(report["input"]["foreign"], json!({"etcd-start-line": 1}));
+        }
+    }
+    let newer = zap.replace("3.5.1", "3.6.5");
+    let dir = Dir::with(&[
+        ("audit.log", log.as_bytes()),
+        ("a.log", format!("{zap}\n").as_bytes()),
+        ("b.log", format!("{newer}\n").as_bytes()),
+    ]);
+    for given in [&["audit.log", "a.log", "b.log"][..], &["audit.log", "b.log", "--etcd-log", "a.log"]] {
+        let server = dir.report(given)["server"].take();
+        let facts: Vec<&Value> = server["etcdEvidence"].as_array().expect("facts").iter().collect();
+        assert_eq!(facts.len(), 2, "{facts:?}");
+        let note = server["notes"][0].as_str().expect("a note");
+        assert!(note.starts_with("etcd's log states 3.5.1 (a.log) and 3.6.5 (b.log)"), "{note}");
+        assert_eq!(server["etcdVersion"], "3.5.1");
+    }
+}
+
+#[test]
+fn contradictions_without_a_finding_have_a_note() {
+    let watch = |id| {
+        let uri = "/api/v1/pods?resourceVersionMatch=NotOlderThan&sendInitialEvents=true&watch=true";
+        event(id, "bob", "tool/1.0", "watch", uri, 200)
+    };
+    let dir = Dir::with(&[("audit.log", (watch(1) + &watch(2)).as_bytes())]);
+    let report = dir.report(&["audit.log", "--kube-version", "1.30.14"]);
+    assert_eq!(report["totals"]["observed"]["contradict"], 2);
+    let notes = report["server"]["notes"].to_string();
+    assert!(notes.contains("2 requests contradict their verdicts: watch /api/v1/pods?"), "{notes}");
+    assert!(notes.contains("(2: served, although Kubernetes 1.30.14 refuses it)"), "{notes}");
+    let (_, text, _) =
+        dir.run_with(&["scan", "audit.log", "--no-progress", "--kube-version", "1.30.14"], b"");
+    assert!(text.contains("2 requests contradict their verdicts"), "{text}");
+    let right = dir.report(&["audit.log", "--kube-version", "1.34.2"]);
+    assert_eq!(right["server"]["notes"], json!([]));
+}
+
+#[test]
+fn sparse_evidence_leaves_a_set_that_holds_the_version() {
+    let agent = |product: &str| format!("{product}/v1.29.3 (linux/amd64) kubernetes/0123456");
+    let lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1";
+    let list = event(9, "alice", "tool/1.0", "list", "/api/v1/pods", 200);
+    let ignored = "/api/v1/pods?sendInitialEvents=true&watch=true";
+    for (line, version, source, min, max) in [
+        (
+            event(1, "system:node:n1", &agent("kubelet"), "update", lease, 200),
+            "1.29.3",
+            "kubelet-user-agent",
+            "1.29",
+            "1.32",
+        ),
+        (
+            event(
+                1,
+                "system:kube-controller-manager",
+                &agent("kube-controller-manager"),
+                "list",
+                "/api/v1/pods",
+                200,
+            ),
+            "1.29.3",
+            "control-plane-user-agent",
+            "1.29",
+            "1.30",
+        ),
+        (refused_watch(), "1.33", "newest-possible", "1.19", "1.33"),
+        (event(1, "bob", "tool/1.0", "watch", ignored, 200), "1.26", "newest-possible", "1.19", "1.26"),
+        (String::new(), "1.37", "newest-known", "1.19", "1.37"),
+    ] {
+        let dir = Dir::with(&[("audit.log", (line + &list).as_bytes())]);
+        let report = dir.report(&["audit.log"]);
+        let server = &report["server"];
+        assert_eq!([&server["kubeVersion"], &server["versionSource"]], [version, source]);
+        assert_eq!(server["candidates"], json!({"min": min, "max": max}));
+        let totals = report["totals"]["byVersion"].as_array().expect("ranges");
+        // Up to 1.30 all versions read the LIST from etcd.
+        let is_certain = ["1.26", "1.30"].contains(&max);
+        assert_eq!(totals.is_empty(), is_certain, "{totals:?}");
+        assert_eq!(finding(&report, "KT903").is_none(), is_certain);
+    }
+}
+
+#[test]
 fn totals_by_version_count_request_received_events() {
     let log = cluster("1.30.14").replace("ResponseComplete", "RequestReceived");
     let dir = Dir::with(&[("audit.log", log.as_bytes())]);

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use super::args::ScanArgs;
 use super::paths;
 use super::progress::Progress;
-use crate::input::Sources;
+use crate::input::{Source, Sources};
 use crate::k8s::EtcdVersion;
 use crate::ledger::{Dedup, EtcdLog};
 use crate::pipeline::{self, Settings};
@@ -33,17 +33,14 @@ pub(super) struct Read {
 }
 
 impl Read {
-    /// etcd's version as its log states it, and a note if it states several. The apiserver asks all members, so that the
-    /// oldest one counts.
-    pub(super) fn version(&self) -> Option<(EtcdVersion, Option<String>)> {
-        let versions = &self.log.as_ref()?.lines.versions;
-        let (oldest, newest) = (*versions.first()?, *versions.last()?);
-        let note = (oldest != newest).then(|| {
-            format!(
-                "etcd's log states {oldest} and {newest}: members of two versions, or an upgrade; judged as {oldest}"
-            )
-        });
-        Some((oldest, note))
+    /// The versions that etcd's log states, each with the file that shows it.
+    pub(super) fn versions(&self, sources: &Sources) -> Vec<(EtcdVersion, String)> {
+        let stated = self.log.iter().flat_map(|log| &log.lines.versions);
+        let file = |source: u32| {
+            let source = usize::try_from(source).ok().and_then(|source| sources.list.get(source));
+            source.map(Source::name).unwrap_or_default()
+        };
+        stated.map(|(version, source)| (*version, file(*source))).collect()
     }
 
     /// The log for the report.

@@ -16,7 +16,7 @@ use crate::apiserver::{Server, judge_alike};
 use crate::classify::filter::{Filter, Names, StatusSet, instant};
 use crate::decode::Foreign;
 use crate::input::{Damage, Source, Sources, can_be_read_again};
-use crate::k8s::KubeVersion;
+use crate::k8s::{EtcdVersion, KubeVersion};
 use crate::ledger::{Dedup, Ledger, ServerTimeline};
 use crate::pipeline::{self, Settings};
 use crate::render;
@@ -42,7 +42,7 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     let judging = judging::load(&args.rules, &args.fail_on)?;
     check_patterns(args, &judging.fail_on)?;
     let server_args = judging::server_args(&args.server, &judging.policy);
-    let mut server = server::server(&server_args)?;
+    let server = server::server(&server_args)?;
     let inventory = inventory::load(&args.inventory)?;
     let settings = Settings {
         threads,
@@ -61,14 +61,13 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     let etcd_sources = etcd_log::sources(args, settings.dedup)?;
     check_outputs(args, &pages, [&sources, &etcd_sources])?;
     let etcd = etcd_log::read(args, &etcd_sources, &settings)?;
-    let etcd_from = etcd_version(&mut server, &etcd);
     let known = server_args.kube_version.is_some().then_some(server.version);
-    let run = Run { args, settings, sources, server };
-    let (ledger, mut found) = run.read(known)?;
+    let mut run = Run { args, settings, sources, server };
+    let (ledger, mut found) = run.read(known, etcd.versions(&etcd_sources))?;
     if args.no_patterns {
         found.notes.push("patterns over time were not looked for (--no-patterns)".to_owned());
     }
-    found.notes.extend(etcd_from.notes);
+    found.notes.append(&mut found.etcd.notes);
     let mut empty = run.paths_without_events(&ledger);
     empty.extend(etcd.empty.iter().cloned());
     // Traces of slow requests are worth a report by themselves.
@@ -77,7 +76,8 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
         sources: &run.sources,
         server: run.server.clone(),
         version: &found.version,
-        etcd_from: etcd_from.from,
+        etcd_from: found.etcd.from,
+        etcd_stated: found.etcd.stated,
         notes: found.notes,
         etcd: etcd.etcd(&etcd_sources),
         rules: &judging.rules,
@@ -114,19 +114,37 @@ fn check_patterns(args: &ScanArgs, fail_on: &[FailOn]) -> anyhow::Result<()> {
 /// Where etcd's version comes from.
 struct EtcdFrom {
     from: &'static str,
+    /// What etcd's start lines state, and the files that show it.
+    stated: Vec<(EtcdVersion, String)>,
     notes: Vec<String>,
 }
 
-/// Takes etcd's version from its log, unless the user names it.
-fn etcd_version(server: &mut Server, etcd: &etcd_log::Read) -> EtcdFrom {
-    let Some((stated, note)) = etcd.version() else { return EtcdFrom { from: "as given", notes: vec![] } };
-    let Some(given) = server.etcd else {
-        server.etcd = Some(stated);
-        return EtcdFrom { from: "a start line in its log states it", notes: note.into_iter().collect() };
+/// Takes etcd's version from its start lines, unless the user names it. The apiserver asks all members, so that the oldest
+/// one counts.
+fn etcd_version(server: &mut Server, mut stated: Vec<(EtcdVersion, String)>) -> EtcdFrom {
+    stated.sort_unstable();
+    stated.dedup();
+    let mut notes = Vec::new();
+    let (Some((oldest, first)), Some((newest, last))) = (stated.first(), stated.last()) else {
+        return EtcdFrom { from: "as given", stated, notes };
     };
-    let differs = given.supports_request_watch_progress() != stated.supports_request_watch_progress();
-    let note = format!("--etcd-version {given} contradicts etcd's log: a start line states {stated}");
-    EtcdFrom { from: "as given", notes: if differs { vec![note] } else { vec![] } }
+    let from = if let Some(given) = server.etcd {
+        if given.supports_request_watch_progress() != oldest.supports_request_watch_progress() {
+            notes
+                .push(format!("--etcd-version {given} contradicts etcd's log: a start line states {oldest}"));
+        }
+        "as given"
+    } else {
+        if oldest != newest {
+            notes.push(format!(
+                "etcd's log states {oldest} ({first}) and {newest} ({last}): members of two versions, or an upgrade; \
+                 judged as {oldest}"
+            ));
+        }
+        server.etcd = Some(*oldest);
+        "a start line in its log states it"
+    };
+    EtcdFrom { from, stated, notes }
 }
 
 /// Which findings the pages that are asked for have room for: of thousands, a terminal's has some, and rows have none.
@@ -257,18 +275,26 @@ struct Run<'a> {
 /// What was found out about the server.
 struct Found {
     version: Inferred,
+    etcd: EtcdFrom,
     notes: Vec<String>,
 }
 
 impl Run<'_> {
     /// Reads the log; a second time where it shows several versions, each request then by the version of its time.
-    fn read(&self, known: Option<KubeVersion>) -> anyhow::Result<(Ledger, Found)> {
+    /// `etcd` are the versions that etcd's own log states.
+    fn read(
+        &mut self,
+        known: Option<KubeVersion>,
+        mut etcd: Vec<(EtcdVersion, String)>,
+    ) -> anyhow::Result<(Ledger, Found)> {
         let mut ledger = self.pass(&ServerTimeline::always(self.server.version))?;
         let list = &self.sources.list;
         let file = |source: u32| {
             let source = usize::try_from(source).ok().and_then(|source| list.get(source));
             source.map(Source::name).unwrap_or_default()
         };
+        etcd.extend(ledger.versions.etcd().map(|(version, source)| (version, file(source))));
+        let etcd = etcd_version(&mut self.server, etcd);
         let mut version = Inferred::of(&mut ledger, &self.server, known, &file);
         let best = version.version;
         let mut notes = server::notes(&self.server, best);
@@ -278,7 +304,7 @@ impl Run<'_> {
         }
         if version.timeline.versions.iter().all(|version| judge_alike(*version, best)) {
             version.judge_as_one();
-            return Ok((ledger, Found { version, notes }));
+            return Ok((ledger, Found { version, etcd, notes }));
         }
         if !can_be_read_again(list) {
             notes.push(format!(
@@ -286,11 +312,11 @@ impl Run<'_> {
                  request judged by the version of its time or of its file"
             ));
             version.judge_as_one();
-            return Ok((ledger, Found { version, notes }));
+            return Ok((ledger, Found { version, etcd, notes }));
         }
         // Both ledgers at once would take twice the memory.
         drop(ledger);
-        Ok((self.pass(&version.timeline)?, Found { version, notes }))
+        Ok((self.pass(&version.timeline)?, Found { version, etcd, notes }))
     }
 
     fn pass(&self, timeline: &ServerTimeline) -> anyhow::Result<Ledger> {
@@ -300,9 +326,15 @@ impl Run<'_> {
 
     /// A message for each path that was given and holds no event.
     fn paths_without_events(&self, ledger: &Ledger) -> Vec<String> {
+        let holds_any = ledger.input.all_events() > 0;
         let holds_none = |index: u32| {
             let counts = ledger.input.sources.get(&index);
-            let of_server = [Foreign::Trace, Foreign::Start];
+            // A file of etcd's log is read beside audit logs, and says nothing alone.
+            let of_server = if holds_any {
+                &[Foreign::Trace, Foreign::Start, Foreign::EtcdStart][..]
+            } else {
+                &[Foreign::Trace, Foreign::Start]
+            };
             counts.is_none_or(|counts| {
                 counts.events == 0 && !of_server.iter().any(|kind| counts.foreign.contains_key(kind))
             })

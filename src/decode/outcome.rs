@@ -27,7 +27,8 @@ pub enum Outcome<'a> {
         /// When the line was written, in microseconds since 1970, as well as it can be known.
         written: Option<i64>,
     },
-    /// A line of etcd's log, which only a [`Decoder::of_etcd`](super::Decoder::of_etcd) looks for.
+    /// A line of etcd's log. All but those that state its version only a
+    /// [`Decoder::of_etcd`](super::Decoder::of_etcd) looks for.
     Etcd {
         /// The line.
         line: &'a EtcdLine<'a>,
@@ -72,6 +73,8 @@ pub enum Foreign {
     Trace,
     /// What an apiserver writes into its own log when it starts.
     Start,
+    /// A line in which etcd states its version.
+    EtcdStart,
     /// A part of a line that was counted with its last part, or a line that goes on with the one before.
     Part,
 }
@@ -90,6 +93,7 @@ impl Foreign {
             Self::Empty => "empty-envelope",
             Self::Trace => "trace-line",
             Self::Start => "start-line",
+            Self::EtcdStart => "etcd-start-line",
             Self::Part => "part-of-a-line",
         }
     }

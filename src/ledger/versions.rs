@@ -1,19 +1,21 @@
 //! What a log shows of the server's version: versions that user agents and start lines state, and signs such as an API
 //! that only some releases serve. What they say together is another module's part.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
 
 use rustc_hash::FxBuildHasher;
 
 use super::{Bounded, Merge, Presence};
 use crate::classify::{Statement, Witness};
-use crate::k8s::{KubeVersion, Mark};
+use crate::k8s::{EtcdVersion, KubeVersion, Mark};
 
 /// How many different statements are kept. Honest logs hold a few.
 const MAX_STATEMENTS: usize = 4_096;
 /// How many signs are kept: there are some hundred of each source.
 const MAX_SIGNS: usize = 1 << 16;
+/// How many versions of etcd are kept, each by source.
+const MAX_ETCD_VERSIONS: usize = 1_024;
 /// How many instances are kept: the nodes of a large cluster, twice as many while they are counted.
 const MAX_INSTANCES: usize = 8_192;
 
@@ -32,6 +34,8 @@ pub enum Sign {
     InitialEventsRefused,
     /// One was served.
     InitialEventsServed,
+    /// One was served without resourceVersionMatch, which a server that knows sendInitialEvents requires.
+    InitialEventsIgnored,
     /// The source is an apiserver's own log, by a start line that only an apiserver writes.
     ServersOwnLog,
 }
@@ -61,6 +65,8 @@ pub struct VersionEvidence {
     stated: BTreeMap<(Witness, u32, KubeVersion), Presence>,
     instances: Bounded<InstanceKey, Stated>,
     signs: BTreeMap<(Sign, u32), Presence>,
+    /// Versions that etcd states in its start lines, by source.
+    etcd: BTreeSet<(EtcdVersion, u32)>,
     recent: Recent,
     recent_instances: RecentInstances,
 }
@@ -71,6 +77,7 @@ impl Default for VersionEvidence {
             stated: BTreeMap::new(),
             instances: Bounded::new(MAX_INSTANCES),
             signs: BTreeMap::new(),
+            etcd: BTreeSet::new(),
             recent: Recent([None; Recent::SLOTS]),
             recent_instances: RecentInstances([0; RecentInstances::SLOTS]),
         }
@@ -148,6 +155,19 @@ impl VersionEvidence {
         }
     }
 
+    /// Notes a version that etcd states. Of very many, the oldest are kept: they decide what the apiserver may do.
+    pub fn note_etcd(&mut self, version: EtcdVersion, source: u32) {
+        self.etcd.insert((version, source));
+        if self.etcd.len() > MAX_ETCD_VERSIONS {
+            self.etcd.pop_last();
+        }
+    }
+
+    /// The versions that etcd states, and the sources that show them.
+    pub fn etcd(&self) -> impl Iterator<Item = (EtcdVersion, u32)> {
+        self.etcd.iter().copied()
+    }
+
     /// What has to go for what is added depends on the keys alone. Statements of the least trusted witness go first.
     fn add(&mut self, shown: Shown, presence: &Presence) {
         match shown {
@@ -207,7 +227,7 @@ impl VersionEvidence {
         self.settle();
         let mut instances: Vec<_> = self.instances().collect();
         instances.sort_unstable();
-        (self.stated.clone(), self.signs.clone(), instances)
+        (self.stated.clone(), self.signs.clone(), self.etcd.clone(), instances)
     }
 }
 
@@ -221,6 +241,9 @@ impl Merge for VersionEvidence {
             self.add(Shown::Sign(sign, source), &presence);
         }
         self.instances.merge(other.instances);
+        for (version, source) in other.etcd {
+            self.note_etcd(version, source);
+        }
     }
 }
 

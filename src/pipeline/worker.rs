@@ -249,6 +249,14 @@ impl Counting<'_> {
                     version::note_start(version, written, place.source, evidence);
                 }
             }
+            Outcome::Etcd { line, .. } if !matches!(self.pass, Pass::Etcd) => {
+                if self.is_count() {
+                    self.source.foreign(Foreign::EtcdStart, &mut self.counted.ledger.input);
+                    if let Some(version) = line.version {
+                        self.counted.ledger.versions.note_etcd(version, place.source);
+                    }
+                }
+            }
             Outcome::Etcd { line, written, is_zoneless } => {
                 self.counted.etcd.zoneless += u64::from(is_zoneless && line.slow.is_some());
                 self.etcd(line, written, place);

@@ -11,13 +11,14 @@ use super::load::Loads;
 use super::standing::{Shown, places};
 use super::sums::{Sums, latency};
 use super::words::Words;
-use super::{cases, cost, input, load, minutes, patterns, server_log, v1, version};
+use super::{cases, contradictions, cost, input, load, minutes, patterns, server_log, v1, version};
 use crate::accounts::Accounts;
 use crate::accounts::etcd::SLACK;
 use crate::apiserver::Server;
 use crate::classify::stable_hash;
 use crate::cost::Inventory;
 use crate::input::{Source, Sources};
+use crate::k8s::EtcdVersion;
 use crate::ledger::{Exemplar, Ledger};
 use crate::patterns::Patterns;
 use crate::rules::hits::HitRef;
@@ -35,6 +36,8 @@ pub struct Context<'a> {
     pub version: &'a Inferred,
     /// Where etcd's version comes from, in words.
     pub etcd_from: &'static str,
+    /// The versions that etcd states, each with the file that shows it.
+    pub etcd_stated: Vec<(EtcdVersion, String)>,
     /// What a reader should know about how the server was found.
     pub notes: Vec<String>,
     /// etcd's own log, if there is one.
@@ -131,11 +134,13 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         cost: all.costs.told(priced),
         by_version: version::by_version(&by_version),
     };
+    let mut server = version::server(context);
+    server.notes.extend(contradictions::note(&clients, &told.findings));
     v1::Report {
         schema_version: v1::SCHEMA_VERSION,
         kubetoll_version: env!("CARGO_PKG_VERSION").to_owned(),
         input,
-        server: version::server(context),
+        server,
         totals,
         cases: told.cases,
         finding_counts: told.counts,

@@ -141,7 +141,7 @@ impl Builder<'_> {
         let rate = times.rate();
         minutes.add(key, requests, times);
         let is_costly = requests > 0 && !entry.long_running && key.is_costly();
-        if !is_costly && !self.context.shown.has_all_shapes() {
+        if !is_costly && observed.contradict == 0 && !self.context.shown.has_all_shapes() {
             return None;
         }
         let (flows, told) = (flows(row.rare().flows.as_deref()), row.rare().items);

@@ -4,6 +4,7 @@ pub mod advice;
 mod build;
 mod case_texts;
 pub(crate) mod cases;
+mod contradictions;
 mod cost;
 mod etcd_log;
 mod findings;

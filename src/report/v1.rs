@@ -129,6 +129,8 @@ pub struct Server {
     /// etcd's version, as it was given or as a start line in its log states it. If it is null, etcd is taken for 3.4.31,
     /// 3.5.13 or later.
     pub etcd_version: Option<String>,
+    /// What start lines of etcd state, in `--etcd-log` or among the audit logs, the oldest version first.
+    pub etcd_evidence: Vec<EtcdEvidence>,
     /// Where etcd's version comes from, in words.
     #[serde(skip)]
     pub etcd_from: &'static str,
@@ -140,6 +142,16 @@ pub struct Server {
     pub aggregated: Vec<String>,
     /// What a reader should know about how the server was found.
     pub notes: Vec<String>,
+}
+
+/// A fact of etcd's version.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EtcdEvidence {
+    /// The fact.
+    pub fact: String,
+    /// The file that shows it.
+    pub source: String,
 }
 
 /// One of several versions that a log shows.

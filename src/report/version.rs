@@ -99,6 +99,10 @@ pub(super) fn server(context: &Context<'_>) -> v1::Server {
         first_timestamp: one.span.map(|span| format_micros(span.0)),
         last_timestamp: one.span.map(|span| format_micros(span.1)),
     };
+    let etcd = context.etcd_stated.iter().map(|(version, file)| v1::EtcdEvidence {
+        fact: format!("a start line of etcd states {version}"),
+        source: file.clone(),
+    });
     let versions = match &*version.servers {
         [] => vec![version.version.to_string()],
         servers => servers.iter().map(|one| one.version.to_string()).collect(),
@@ -118,6 +122,7 @@ pub(super) fn server(context: &Context<'_>) -> v1::Server {
             _ => Vec::new(),
         },
         etcd_version: context.server.etcd.map(|version| version.to_string()),
+        etcd_evidence: etcd.collect(),
         etcd_from: context.etcd_from,
         feature_gates: context.server.gates.iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         uncached: context.server.uncached.clone(),

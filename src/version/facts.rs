@@ -334,6 +334,12 @@ fn of_sign(sign: Sign, sources: Vec<u32>, presence: Presence, watch_list_is_set:
             watch_list(true),
             Trust::Settings,
         ),
+        // Source: k8s.io/apimachinery `pkg/apis/meta/internalversion/validation/validation.go:validateWatchOptions`.
+        Sign::InitialEventsIgnored => (
+            "WATCHes with sendInitialEvents and without resourceVersionMatch were served".to_owned(),
+            Releases::before(27),
+            Trust::Shown,
+        ),
         Sign::ServersOwnLog => return None,
     };
     Some(Fact { text, sources, allows, trust, presence })

@@ -68,7 +68,8 @@ fn with_each_etcd(server: &Server) -> Vec<Server> {
     all.into_iter().map(|etcd| Server { etcd, ..server.clone() }).collect()
 }
 
-/// A fact, if the measurements contradict some releases of the set and fit others.
+/// A fact, if the measurements contradict the verdicts of some releases in the set and fit those of others. The fact
+/// excludes the releases that they contradict.
 pub(super) fn contradictions(rows: &[Row], server: &Server, set: &Releases) -> Option<Fact> {
     if rows.is_empty() {
         return None;
@@ -89,7 +90,8 @@ pub(super) fn contradictions(rows: &[Row], server: &Server, set: &Releases) -> O
         .iter()
         .map(|((first, last), _)| Releases::between(*first, *last).others())
         .fold(Releases::all(), |all, one| all.and(&one));
-    let text = format!("latency annotations of {against} reads contradict these releases' verdicts");
+    let text =
+        format!("{against} reads have latency annotations that contradict the verdicts of other versions");
     let presence = Presence::default();
     Some(Fact { text, sources: Vec::new(), allows, trust: Trust::Measured, presence })
 }
@@ -116,4 +118,44 @@ pub(super) fn old_etcd(rows: &[Row], server: &Server, timeline: &ServerTimeline)
              or the watch cache lags; set etcd's version with --etcd-version"
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::apiserver::ParsedTarget;
+    use crate::k8s::KubeVersion;
+    use crate::k8s::request_info::Method;
+
+    /// A LIST that 1.30 reads from etcd and 1.31 serves from its watch cache alone.
+    fn row(observed: Observed) -> Row {
+        let uri = "/api/v1/pods?limit=5&resourceVersion=100&resourceVersionMatch=NotOlderThan";
+        let target = ParsedTarget::parse(uri).expect("a target");
+        let asked = Asked::new(Method::Get, &target.path, &target.options);
+        Row { asked: Arc::new(asked.to_owned()), observed }
+    }
+
+    fn allowed(observed: Observed) -> Option<String> {
+        let server = Server::with_defaults(KubeVersion::NEWEST);
+        let set = Releases::minors(29, 33);
+        let fact = contradictions(&[row(observed)], &server, &set)?;
+        Some(fact.allows.and(&set).to_string())
+    }
+
+    #[test]
+    fn reads_without_an_etcd_annotation_exclude_versions_that_read_from_etcd() {
+        let observed = Observed { without_etcd: 8, ..Observed::default() };
+        assert_eq!(allowed(observed).as_deref(), Some("1.31 to 1.33"));
+    }
+
+    #[test]
+    fn reads_with_an_etcd_annotation_exclude_versions_that_read_from_the_cache() {
+        let observed = Observed { etcd_only: 3, decoded: 5, ..Observed::default() };
+        assert_eq!(allowed(observed).as_deref(), Some("1.29 to 1.30"));
+    }
+
+    #[test]
+    fn few_contradictions_exclude_nothing() {
+        assert_eq!(allowed(Observed { without_etcd: LEAST - 1, ..Observed::default() }), None);
+    }
 }

@@ -93,6 +93,7 @@ pub fn report_of(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline, s
         server: Server::with_defaults(VERSION),
         version: &version,
         etcd_from: "as given",
+        etcd_stated: Vec::new(),
         notes: Vec::new(),
         etcd: None,
         rules: &RULES,

@@ -38,6 +38,19 @@ impl Decoder {
         }
     }
 
+    /// Hands over a start line of etcd's in which it states its version, among the lines of other programs; false for any
+    /// other text.
+    pub(super) fn etcd_start(text: &str, at: At<'_>, out: Out<'_>) -> bool {
+        let may_be = memchr::memmem::find(text.as_bytes(), b"etcd").is_some();
+        match may_be.then(|| etcd::read(text)).flatten() {
+            Some(Ok(line)) if line.version.is_some() => {
+                etcd_line(Ok(line), text, at, out);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// An entry that holds etcd's warning. In an envelope that is not known the warning is looked for; what is not found
     /// is lost, and no line of another program.
     pub(super) fn warning(&mut self, text: &str, at: At<'_>, out: Out<'_>) {

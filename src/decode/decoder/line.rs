@@ -21,6 +21,9 @@ impl Decoder {
             let form = if trimmed.contains("verb=\"") { Envelope::HttpLog } else { Envelope::HttpLogOlder };
             return Self::klog(&line, form, at, out);
         }
+        if is_dated && !self.of_etcd && may_be_etcds(trimmed) && Self::etcd_start(trimmed, at, out) {
+            return;
+        }
         if at.layers.len() < Layers::MAX {
             match prefix::strip(trimmed) {
                 Some(Prefixed::Line(envelope, line)) => {
@@ -121,6 +124,13 @@ impl Decoder {
             }
         }
     }
+}
+
+/// Whether a text begins with a time as etcd writes it: with a space before the clock, or a tab behind it. Containers'
+/// lines have neither.
+fn may_be_etcds(text: &str) -> bool {
+    text.as_bytes().iter().take(40).find(|byte| byte.is_ascii_whitespace()).is_some_and(|byte| *byte == b'\t')
+        || text.as_bytes().get(10) == Some(&b' ')
 }
 
 /// Whether a part can't go on with another: a line of klog or an event begins there.

@@ -134,6 +134,7 @@ impl Decoder {
                 at.skip(SkipReason::WrongType, text, out);
             }
             (true, _) => at.skip(SkipReason::NotAnEvent, text, out),
+            (false, _) if !self.of_etcd && Self::etcd_start(text, at, out) => {}
             (false, is_shared) => {
                 let is_salvaged = self.salvage_elements(text, at, out);
                 match is_shared {

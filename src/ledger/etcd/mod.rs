@@ -65,8 +65,8 @@ pub struct EtcdLines {
     pub requests: Bounded<SlowKey, Slow>,
     /// The reads of collections.
     pub ranges: Ranges,
-    /// Versions that start lines state.
-    pub versions: BTreeSet<EtcdVersion>,
+    /// Versions that start lines state, and the sources that show them.
+    pub versions: BTreeSet<(EtcdVersion, u32)>,
 }
 
 impl Default for EtcdLines {
@@ -206,14 +206,14 @@ impl EtcdLines {
     pub fn observe_other(&mut self, version: Option<EtcdVersion>, place: Place, written: Option<i64>) {
         self.other += 1;
         if let Some(version) = version {
-            self.add_version(version);
+            self.add_version((version, place.source));
         }
         self.by_source.entry(place.source).or_default().1 += 1;
         self.note(written);
     }
 
     /// The oldest are kept: they decide what the apiserver may do.
-    fn add_version(&mut self, version: EtcdVersion) {
+    fn add_version(&mut self, version: (EtcdVersion, u32)) {
         self.versions.insert(version);
         if self.versions.len() > MAX_VERSIONS {
             self.versions.pop_last();

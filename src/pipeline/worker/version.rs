@@ -56,16 +56,15 @@ pub(super) fn note(request: &Request<'_>, evidence: &mut VersionEvidence) {
 fn initial_events(request: &Request<'_>, status: u16) -> Option<Sign> {
     let asked = request.asked();
     let options = &asked.options;
-    let is_valid = asked.verb == Verb::Watch
-        && options.resource_version_match == ResourceVersionMatch::NotOlderThan
-        && options.page == Page::First;
+    let is_valid = asked.verb == Verb::Watch && options.page == Page::First;
     let Target::Resource { group, watch_prefix: false, .. } = asked.target else { return None };
     if !is_valid || !is_built_in_group(group) {
         return None;
     }
-    match status {
-        200..=299 => Some(Sign::InitialEventsServed),
-        422 => Some(Sign::InitialEventsRefused),
+    match (&options.resource_version_match, status) {
+        (ResourceVersionMatch::NotOlderThan, 200..=299) => Some(Sign::InitialEventsServed),
+        (ResourceVersionMatch::NotOlderThan, 422) => Some(Sign::InitialEventsRefused),
+        (ResourceVersionMatch::Unset, 200..=299) => Some(Sign::InitialEventsIgnored),
         _ => None,
     }
 }
