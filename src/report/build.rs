@@ -134,13 +134,11 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         cost: all.costs.told(priced),
         by_version: version::by_version(&by_version),
     };
-    let mut server = version::server(context);
-    server.notes.extend(contradictions::note(&clients, &told.findings));
     v1::Report {
         schema_version: v1::SCHEMA_VERSION,
         kubetoll_version: env!("CARGO_PKG_VERSION").to_owned(),
         input,
-        server,
+        server: version::server(context, contradictions::note(&clients, &told.findings)),
         totals,
         cases: told.cases,
         finding_counts: told.counts,

@@ -79,7 +79,8 @@ pub(super) fn by_version(totals: &[VersionTotals]) -> Vec<v1::VersionTotals> {
     totals.iter().map(range).collect()
 }
 
-pub(super) fn server(context: &Context<'_>) -> v1::Server {
+/// The server in the report. `note` is one more beside those of the context.
+pub(super) fn server(context: &Context<'_>, note: Option<String>) -> v1::Server {
     let version = context.version;
     let range = |(min, max): (_, _)| {
         let (min, max) = short(min, max);
@@ -127,7 +128,7 @@ pub(super) fn server(context: &Context<'_>) -> v1::Server {
         feature_gates: context.server.gates.iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         uncached: context.server.uncached.clone(),
         aggregated: context.server.aggregated.clone(),
-        notes: context.notes.clone(),
+        notes: context.notes.iter().cloned().chain(note).collect(),
     }
 }
 
