@@ -263,3 +263,77 @@ fn no_format_shows_a_secret() {
         }
     }
 }
+
+#[test]
+fn answers_of_classify_hold_no_unsafe_character() {
+    use std::io::Write;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_kubetoll"))
+        .args(["classify", "--stdin"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    let mut stdin = child.stdin.take().expect("piped");
+    let line = |text: &&str| {
+        let encoded: String = text.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let uris = [format!("/api/v1/{text}?{text}=1"), format!("/api/v1/pods?{encoded}=1&limt={encoded}")];
+        let [plain, encoded] = uris.map(|uri| json!({"id": text, "method": text, "uri": uri}).to_string());
+        format!("{plain}\n{encoded}\n{}\n", json!({"method": "GET", "uri": "/api/v1/pods", (*text): text}))
+    };
+    let lines: String = HOSTILE.iter().map(line).collect();
+    stdin.write_all(lines.as_bytes()).expect("it reads");
+    drop(stdin);
+    let output = child.wait_with_output().expect("it ends");
+    let answers = String::from_utf8(output.stdout).expect("UTF-8");
+    assert_eq!(answers.lines().count(), 3 * HOSTILE.len());
+    for answer in answers.lines() {
+        assert!(serde_json::from_str::<Value>(answer).is_ok(), "{answer}");
+        assert!(
+            !answer.chars().any(|c| c.is_control() || "\u{202e}\u{2066}\u{200b}\u{3164}\u{2800}".contains(c)),
+            "{answer:?}"
+        );
+        assert!(!answer.contains("##[") && !answer.contains("##vso["), "{answer}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn endless_files_are_read_up_to_their_limit() {
+    use std::process::Stdio;
+    use std::time::{Duration, Instant};
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::write(directory.path().join("a.log"), event(1, "alice", "a/v1", "/api/v1/pods").to_string())
+        .expect("a file");
+    fs::create_dir(directory.path().join("rules")).expect("a directory");
+    std::os::unix::fs::symlink("/dev/zero", directory.path().join("rules/a.yaml")).expect("a link");
+    let commands: [(&[&str], i32); 6] = [
+        (&["scan", "a.log", "--config", "/dev/zero", "--no-progress"], 2),
+        (&["scan", "a.log", "--inventory", "/dev/zero", "--no-progress"], 2),
+        (&["scan", "a.log", "--rules", "rules", "--no-progress"], 2),
+        (&["rules", "check", "rules"], 2),
+        (&["rules", "list", "--config", "/dev/zero"], 2),
+        (&["classify", "--stdin"], 2),
+    ];
+    for (args, code) in commands {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_kubetoll"))
+            .args(args)
+            .current_dir(directory.path())
+            .stdin(fs::File::open("/dev/zero").expect("it is there"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary runs");
+        let started = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait().expect("it is ours") {
+                break status;
+            }
+            if started.elapsed() > Duration::from_mins(1) {
+                child.kill().expect("it is ours");
+                panic!("{args:?} goes on reading");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        assert_eq!(status.code(), Some(code), "{args:?}");
+    }
+}

@@ -14,6 +14,8 @@ use crate::render::escape::safe_json;
 
 /// The longest line of `--stdin`, in bytes: some hundred times the longest URI that a server takes.
 const LONGEST_LINE: u64 = 1 << 20;
+/// How far the end of a longer line is looked for, in bytes.
+const LONGEST_SKIPPED: u64 = 64 << 20;
 
 pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
     let server = server::server(&args.server)?;
@@ -24,9 +26,15 @@ pub(super) fn run(args: &ClassifyArgs) -> anyhow::Result<u8> {
             let mut out = BufWriter::new(out);
             while lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? > 0 {
                 if line.len() as u64 == LONGEST_LINE && line.last() != Some(&b'\n') {
-                    lines.skip_until(b'\n')?;
                     writeln!(out, "{}", contract::too_long(LONGEST_LINE))?;
+                    out.flush()?;
                     line.clear();
+                    if lines.by_ref().take(LONGEST_SKIPPED).skip_until(b'\n')? as u64 == LONGEST_SKIPPED {
+                        return Err(std::io::Error::other(format!(
+                            "standard input: a line does not end within {} MiB",
+                            LONGEST_SKIPPED >> 20
+                        )));
+                    }
                     continue;
                 }
                 let answer = contract::answer(&server, line.strip_suffix(b"\n").unwrap_or(&line));

@@ -106,11 +106,11 @@ impl File {
         let has_path = !self.path.as_os_str().is_empty();
         (is_there(self) && self.identity == other.identity)
             || (has_path && self.path == other.path)
-            || (has_path && !is_there(self) && !is_there(other) && self.may_be_by_case(other))
+            || (has_path && !is_there(self) && !is_there(other) && self.may_be_by_case(other, ignores_case))
     }
 
     /// Whether two files that are not there yet have names that differ in case alone, where that makes no difference.
-    fn may_be_by_case(&self, other: &Self) -> bool {
+    fn may_be_by_case(&self, other: &Self, ignores_case: impl FnOnce(&Path) -> bool) -> bool {
         let directory = self.path.parent().filter(|own| other.path.parent() == Some(own));
         let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().to_lowercase());
         name(&self.path) == name(&other.path) && directory.is_some_and(ignores_case)
@@ -178,4 +178,30 @@ fn stream_size<S>(_: &S) -> Option<u64> {
 #[cfg(not(unix))]
 fn identity(_: &Metadata) -> Option<(u64, u64)> {
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_differ_in_case_alone_are_one_file_where_the_file_system_says_so() {
+        let file = |path: &str| File { path: path.into(), identity: None };
+        let (one, other) = (file("/d/Größe.json"), file("/d/GRÖSSE.json"));
+        assert!(!one.may_be_by_case(&other, |_| true), "no file system takes ß for SS");
+        let other = file("/d/GRÖße.JSON");
+        assert!(one.may_be_by_case(&other, |directory| directory == Path::new("/d")));
+        assert!(!one.may_be_by_case(&other, |_| false));
+        assert!(!one.may_be_by_case(&file("/e/größe.json"), |_| true), "another directory");
+        assert!(!one.may_be_by_case(&file("/d/b.json"), |_| true), "another name");
+    }
+
+    #[test]
+    fn the_probe_finds_what_the_file_system_does_and_leaves_no_file() {
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::write(directory.path().join("probe"), "").expect("a file");
+        assert_eq!(ignores_case(directory.path()), directory.path().join("PROBE").exists());
+        assert_eq!(fs::read_dir(directory.path()).expect("it is there").count(), 1);
+        assert!(!ignores_case(&directory.path().join("gone")));
+    }
 }

@@ -1,5 +1,6 @@
 //! Rows as a polars table, and from there to Parquet.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use polars::prelude::{
@@ -9,6 +10,7 @@ use polars::prelude::{
 
 use super::columns::COLUMNS;
 use super::rows::{Column, Row, SCHEMA_VERSION, Value, signed};
+use crate::render::escape::escaped;
 
 /// Writes the rows as Parquet. The versions stand in the file's metadata too.
 pub(super) fn write_parquet(rows: &[Row<'_>], kubetoll: &str, out: impl Write) -> io::Result<()> {
@@ -33,8 +35,14 @@ fn table(rows: &[Row<'_>]) -> DataFrame {
 fn cells(column: &Column, rows: &[Row<'_>]) -> Cells {
     let name = column.name;
     match column.value {
-        Value::Text(get) => Cells::new(name.into(), rows.iter().map(get).collect::<Vec<&str>>()),
-        Value::MaybeText(get) => Cells::new(name.into(), rows.iter().map(get).collect::<Vec<Option<&str>>>()),
+        Value::Text(get) => {
+            let texts = rows.iter().map(|row| escaped(get(row)).into_owned());
+            Cells::new(name.into(), texts.collect::<Vec<String>>())
+        }
+        Value::MaybeText(get) => {
+            let texts = rows.iter().map(|row| get(row).map(|text| escaped(text).into_owned()));
+            Cells::new(name.into(), texts.collect::<Vec<Option<String>>>())
+        }
         Value::MaybeInstant(get) => {
             let instants = rows.iter().map(|row| get(row).map(|at| at.to_string()));
             Cells::new(name.into(), instants.collect::<Vec<Option<String>>>())
@@ -55,7 +63,8 @@ fn lists<'a>(name: &str, values: impl ExactSizeIterator<Item = &'a [String]>) ->
     // The type is named and not found from the values, of which there may be none.
     let mut builder = ListStringChunkedBuilder::new(name.into(), values.len(), values.len());
     for list in values {
-        builder.append_values_iter(list.iter().map(String::as_str));
+        let texts: Vec<Cow<'_, str>> = list.iter().map(|text| escaped(text)).collect();
+        builder.append_values_iter(texts.iter().map(|text| &**text));
     }
     builder.finish().into_column()
 }
