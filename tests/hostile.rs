@@ -275,7 +275,7 @@ fn answers_of_classify_hold_no_unsafe_character() {
         .expect("the binary runs");
     let mut stdin = child.stdin.take().expect("piped");
     let line = |text: &&str| {
-        let encoded: String = text.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let encoded = text.bytes().fold(String::new(), |all, byte| all + &format!("%{byte:02x}"));
         let uris = [format!("/api/v1/{text}?{text}=1"), format!("/api/v1/pods?{encoded}=1&limt={encoded}")];
         let [plain, encoded] = uris.map(|uri| json!({"id": text, "method": text, "uri": uri}).to_string());
         format!("{plain}\n{encoded}\n{}\n", json!({"method": "GET", "uri": "/api/v1/pods", (*text): text}))

@@ -205,8 +205,13 @@ impl Decoder {
             }
             return false;
         }
+        if is_binary(bytes) {
+            let extent = Extent { bytes: bytes.len() as u64, ..Extent::default() };
+            out(Outcome::Skip(SkipReason::NotUtf8, extent), at.layers);
+            return false;
+        }
         let (only, mut replaced) = (self.only, false);
-        let text = lossy(bytes);
+        let text = if bytes.len() > KEPT { lossy(bytes).into() } else { String::from_utf8_lossy(bytes) };
         self.enter(record.part, &text, at, &mut |outcome, layers| {
             let outcome = checked(only, outcome, layers);
             replaced |= matches!(outcome, Outcome::Event(_) | Outcome::Access { .. } | Outcome::Etcd { .. });
@@ -308,6 +313,13 @@ fn is_headless(text: &str) -> bool {
     text.starts_with("\"HTTP\" ")
 }
 
+/// Whether what is not UTF-8 is no damaged text either: one byte in 16 is a control character. NUL bytes are a file
+/// system's filling.
+fn is_binary(bytes: &[u8]) -> bool {
+    let is_control = |byte: &&u8| matches!(**byte, 1..=8 | 11 | 12 | 14..=31 | 127);
+    bytes.iter().filter(is_control).count() > bytes.len() / 16
+}
+
 /// As [`String::from_utf8_lossy`], which moves a long text several times while it grows.
 fn lossy(bytes: &[u8]) -> String {
     const REPLACEMENT: &str = "\u{fffd}";
@@ -334,6 +346,14 @@ fn trim_end(bytes: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn binary_is_no_text_with_damage() {
+        let noise: Vec<u8> = (0..1_000_u32).map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()[0]).collect();
+        assert!(is_binary(&noise));
+        assert!(!is_binary("größe\t名前\r".repeat(9).as_bytes()));
+        assert!(!is_binary(&[&[0; 400][..], b"{\"kind\":\"Event\",\xff\x01}"].concat()));
+    }
 
     proptest! {
         #[test]
