@@ -61,7 +61,11 @@ impl<'a> Several<'a> {
                 (_, Some(order)) => {
                     Own::OverTime(order.into_iter().map(|(start, at)| (start, of(&groups[at]))).collect())
                 }
-                (several, None) => Own::Mixed(several.iter().map(of).collect()),
+                (several, None) => {
+                    let mut versions: Vec<ServerVersion> = several.iter().map(of).collect();
+                    versions.sort_by_key(|one| one.version);
+                    Own::Mixed(versions)
+                }
             };
             sources.insert(source, versions);
         }
