@@ -1,0 +1,134 @@
+//! Documents, elements and damage, however the text is read.
+
+use super::*;
+use proptest::prelude::*;
+
+/// The records of a text that comes in pieces.
+fn records(text: &str, step: usize) -> Vec<(String, u64, Part)> {
+    let bytes = text.as_bytes();
+    let mut scanner = JsonScanner::default();
+    let (mut from, mut to, mut found) = (0, 0, Vec::new());
+    while to < bytes.len() {
+        to = (to + step).min(bytes.len());
+        scanner.scan(&bytes[from..to], to == bytes.len());
+        if let Some(cut) = scanner.cut() {
+            for span in scanner.take(cut) {
+                for nth in 0..=span.again.times {
+                    let from = from + nth * span.again.bytes;
+                    let text = String::from_utf8_lossy(&bytes[from..][span.start..span.end]).into_owned();
+                    found.push((
+                        text.trim().to_owned(),
+                        span.line + nth as u64 * span.again.lines,
+                        span.part,
+                    ));
+                }
+            }
+            from += cut;
+        }
+    }
+    found
+}
+
+fn texts(text: &str) -> Vec<String> {
+    records(text, 7).into_iter().map(|(text, ..)| text).collect()
+}
+
+#[test]
+fn documents_and_elements() {
+    assert_eq!(texts(r#"{"a":[1,{}]}{"b":"}{"}"#), [r#"{"a":[1,{}]}"#, r#"{"b":"}{"}"#]);
+    assert_eq!(texts("\u{feff}{\n \"a\": \"\\\"{\"\n}\n"), ["{\n \"a\": \"\\\"{\"\n}"]);
+    assert_eq!(
+        records("[{\"a\":1},\n {\"b\":2}]\n{\"c\":3}", 3),
+        [
+            ("{\"a\":1}".to_owned(), 1, Part::Element),
+            ("{\"b\":2}".to_owned(), 2, Part::Element),
+            ("{\"c\":3}".to_owned(), 3, Part::Document)
+        ]
+    );
+    assert_eq!(texts(r#"["x","y"]"#), [r#""x""#, r#""y""#]);
+    assert_eq!(texts(r#"[[{"a":1}],[]]"#), [r#"[{"a":1}]"#, "[]"]);
+}
+
+#[test]
+fn after_damage_the_next_document_is_found() {
+    assert_eq!(texts("{\"a\": \"to\n{\"b\":2}"), ["{\"a\": \"to", "{\"b\":2}"], "torn in a string");
+    assert_eq!(texts("{\"a\": 1\n{\"b\":2}\n{\"c\":3}"), ["{\"a\": 1", "{\"b\":2}", "{\"c\":3}"]);
+    assert_eq!(texts("{\"a\": 1,\n{\"b\":2}"), ["{\"a\": 1,", "{\"b\":2}"], "torn behind a comma");
+    assert_eq!(texts("{\"a\": #}{\"b\":2}"), ["{\"a\": #}", "{\"b\":2}"]);
+    assert_eq!(texts("hello\n{\"b\":2}"), ["hello", "{\"b\":2}"]);
+    assert_eq!(texts("}\n{\"b\":2}"), ["}", "{\"b\":2}"]);
+    assert_eq!(texts("{\"a\":]\n{\"b\":2}"), ["{\"a\":]", "{\"b\":2}"]);
+    assert_eq!(texts("{\"a\":\"\\"), ["{\"a\":\"\\"], "an escape at the end");
+    assert_eq!(texts(&format!("{}\n{{}}", "[".repeat(400))).len(), 2, "deeper than any log");
+}
+
+#[test]
+fn repeated_records_are_one_span() {
+    for text in ["{\n", "{}", "}\n", "{\"kind\":\"Event\"", "x\n\n", "[]\n{}\r\n", "\"a\" "] {
+        let mut scanner = JsonScanner::default();
+        scanner.scan(text.repeat(10_000).as_bytes(), true);
+        let spans = scanner.take(text.len() * 10_000);
+        assert!(spans.len() < 30, "{text:?}: {} spans", spans.len());
+    }
+}
+
+proptest! {
+    #[test]
+    fn repeated_text_is_read_as_any_other(
+        pieces in prop::collection::vec(
+            prop::sample::select(vec!["{\"a\":1}", "[", "]", "{", "}", "\"", "\\", "\n", ",", ":", "x", " ", "    ", "1"]),
+            1..7,
+        ),
+        times in 1_usize..40,
+        end in "[\\[\\]{}\":,x \\n]{0,6}",
+        step in 1_usize..300,
+    ) {
+        let text = pieces.concat().repeat(times) + &end;
+        // Byte by byte there is never a whole repetition ahead.
+        prop_assert_eq!(&records(&text, step), &records(&text, 1));
+    }
+
+    #[test]
+    fn how_the_text_is_read_does_not_matter(
+        pieces in prop::collection::vec(
+            prop::sample::select(vec![
+                "{\"a\":1}", "[", "]", "{", "}", "\"", "\\", "\n", ",", ":", "x", "{\"b\":\"\\\"\"}", " ", "\\\"", "1",
+            ]),
+            0..40,
+        ),
+        step in 1_usize..9,
+    ) {
+        let text = pieces.concat();
+        let whole = records(&text, text.len().max(1));
+        prop_assert_eq!(&records(&text, step), &whole);
+        // Nothing but what separates records is outside of them.
+        let inside: usize = whole.iter().map(|(text, ..)| text.split_whitespace().map(str::len).sum::<usize>()).sum();
+        let outside = text.bytes().filter(|b| !b.is_ascii_whitespace()).count() - inside;
+        let separators = text.bytes().filter(|b| matches!(b, b',' | b'[' | b']')).count();
+        prop_assert!(outside <= separators, "{outside} bytes of {text:?} are in no record");
+    }
+
+    #[test]
+    fn documents_come_back_however_they_are_joined(
+        numbers in prop::collection::vec(0_u32..1000, 1..12),
+        pretty: bool,
+        array: bool,
+        step in 1_usize..40,
+    ) {
+        let document = |n: &u32| serde_json::json!({"n": n, "s": "{[\"\\]}", "l": [[], {}, {"x": null}]});
+        let write = |value: &serde_json::Value| {
+            if pretty { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) }.expect("JSON")
+        };
+        let values: Vec<_> = numbers.iter().map(document).collect();
+        let text = if array {
+            write(&serde_json::Value::Array(values.clone()))
+        } else {
+            values.iter().map(write).collect()
+        };
+        let found: Vec<serde_json::Value> = records(&text, step)
+            .iter()
+            .map(|(text, ..)| serde_json::from_str(text).expect("a document"))
+            .collect();
+        prop_assert_eq!(found, values);
+    }
+}
