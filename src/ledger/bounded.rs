@@ -7,14 +7,12 @@
 //! A key may name another key for what is folded: see [`Key::folded`]. Values that are folded are then told apart by these
 //! keys, which are bounded in the same way.
 
-use std::collections::BTreeSet;
 use std::hash::Hash;
 
 use hashbrown::{Equivalent, HashTable};
 
 use super::Merge;
 use crate::classify::stable_hash;
-use crate::k8s::text::prefix;
 
 /// What decides whether a key is kept: its rank, then its hash.
 pub(super) type Weight = (u8, u64);
@@ -304,85 +302,6 @@ impl<K: Key, V: Default + Merge> Merge for Bounded<K, V> {
     }
 }
 
-/// How many texts of a set are kept as they are, and how much of each, in bytes.
-const KEPT_TEXTS: usize = 3;
-const MAX_TEXT: usize = 253;
-
-/// A set of texts, of which at most so many are told apart, and the first few in the order of bytes are kept.
-#[derive(Debug, Clone)]
-pub struct DistinctSet {
-    hashes: HashTable<u64>,
-    bound: usize,
-    full: bool,
-    examples: BTreeSet<Box<str>>,
-}
-
-impl DistinctSet {
-    /// An empty set that tells at most `bound` texts apart.
-    #[must_use]
-    pub fn new(bound: usize) -> Self {
-        Self { hashes: HashTable::new(), bound, full: false, examples: BTreeSet::new() }
-    }
-
-    /// Adds a text. Tells whether it is not known to have been there.
-    pub fn insert(&mut self, text: &str) -> bool {
-        self.insert_of(stable_hash(text), text)
-    }
-
-    /// As [`DistinctSet::insert`], of a text whose hash is known.
-    pub fn insert_of(&mut self, hash: u64, text: &str) -> bool {
-        let is_new = self.insert_hash(hash);
-        if is_new {
-            self.keep(prefix(text, MAX_TEXT));
-        }
-        is_new
-    }
-
-    /// Adds a text by its hash, and keeps no example.
-    pub fn insert_hash(&mut self, hash: u64) -> bool {
-        if self.hashes.find(hash, |own| *own == hash).is_some() {
-            return false;
-        }
-        if self.hashes.len() == self.bound {
-            self.full = true;
-        } else {
-            self.hashes.insert_unique(hash, hash, |hash| *hash);
-        }
-        true
-    }
-
-    fn keep(&mut self, text: &str) {
-        let wanted =
-            self.examples.len() < KEPT_TEXTS || self.examples.last().is_some_and(|last| *text < **last);
-        if wanted && self.examples.insert(text.into()) && self.examples.len() > KEPT_TEXTS {
-            self.examples.pop_last();
-        }
-    }
-
-    /// The first few texts in the order of bytes.
-    pub fn examples(&self) -> impl Iterator<Item = &str> {
-        self.examples.iter().map(|text| &**text)
-    }
-
-    /// How many different texts there were, and whether there were more than could be told apart.
-    #[must_use]
-    pub fn count(&self) -> (u64, bool) {
-        (self.hashes.len() as u64, self.full)
-    }
-}
-
-impl Merge for DistinctSet {
-    fn merge(&mut self, other: Self) {
-        self.full |= other.full;
-        for hash in other.hashes {
-            self.insert_hash(hash);
-        }
-        for text in &other.examples {
-            self.keep(text);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -490,24 +409,6 @@ mod tests {
                 prop_assert_eq!(sum, &naive[key], "a key that is kept is whole");
             }
             prop_assert_eq!(whole.0.values().sum::<u64>() + whole.1, keys.len() as u64);
-        }
-
-        #[test]
-        fn sets_say_when_they_are_full(keys in prop::collection::vec(0_u16..40, 0..80), cut in 0_usize..80) {
-            let (left, right) = keys.split_at(cut.min(keys.len()));
-            let fill = |keys: &[u16]| {
-                let mut set = DistinctSet::new(16);
-                for key in keys {
-                    set.insert(&key.to_string());
-                }
-                set
-            };
-            let mut set = fill(left);
-            set.merge(fill(right));
-            let texts: BTreeSet<String> = keys.iter().map(ToString::to_string).collect();
-            let distinct = texts.len() as u64;
-            prop_assert_eq!(set.count(), (distinct.min(16), distinct > 16));
-            prop_assert!(set.examples().eq(texts.iter().take(KEPT_TEXTS)), "the first ones in any order");
         }
     }
 }

@@ -14,34 +14,23 @@
 //! clients of a program together too. Its finding on their sum leads the case, and decides the case's severity if it is
 //! worse than what each of them is found for alone.
 
+mod causes;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use crate::accounts::{Account, Accounts, Job, Load};
+use self::causes::{Cause, cause, causes, is_on_log};
+use crate::accounts::{Account, Accounts, Load};
 use crate::apiserver::ServedFrom;
 use crate::k8s::{Scope, Verb};
 use crate::rules::facts::Facts;
 use crate::rules::group::Group;
 use crate::rules::hits::HitRef;
 use crate::rules::programs::{self, ProgramName};
-use crate::rules::stats::{Get, STATS};
-use crate::rules::value::{Name, Value};
 use crate::rules::{Severity, client_name};
 
 /// Members of a case that are named.
 const WORST: usize = 3;
-/// The rules whose messages say best what a client does: polls, conflicts, and starts.
-const TELLING: [&str; 4] = [POLLS, "KT315", "KT402", CRASH_LOOP];
-
-/// The rule on status writes that come with a GET each.
-const READS_IN_STEP: &str = "KT410";
-/// The rule on workloads that start again and again.
-const CRASH_LOOP: &str = "KT318";
-/// The rule on requests for discovery documents, which each start makes.
-const DISCOVERY: &str = "KT302";
-/// The rule on LISTs without a WATCH, which a start has.
-const POLLS: &str = "KT307";
-
 /// A case before it is put into words. Findings are named by their place among the hits.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Case {
@@ -78,25 +67,6 @@ pub(super) struct Member {
     pub severity: Severity,
     pub requests: u64,
     pub load: Load,
-}
-
-/// A client's findings with one cause, or a finding on all clients of a program together.
-#[allow(clippy::struct_excessive_bools, reason = "they are independent facts")]
-struct Cause<'h, 'r> {
-    account: usize,
-    /// The clients: one, but for a finding on a program.
-    members: Vec<usize>,
-    hits: Vec<usize>,
-    /// Its requests.
-    group: Group<'r>,
-    severity: Severity,
-    resource: Option<&'h str>,
-    /// All of its findings are of rules that judge a whole client.
-    is_of_whole_client: bool,
-    is_on_log: bool,
-    /// It is a run of a program that reads one resource after the other.
-    is_run: bool,
-    is_on_sum: bool,
 }
 
 /// A program and what it does: clients with the same value run it, and do the same.
@@ -245,208 +215,6 @@ fn join_sums<'h, 'r>(
     }
     for (program, sum) in joined {
         programs.entry(program).or_default().push(sum);
-    }
-}
-
-/// A client's hits by their causes.
-fn causes<'h, 'r>(own: &[usize], hits: &'h [HitRef<'h, 'r>], account: usize) -> Vec<Cause<'h, 'r>> {
-    let groups: Vec<&Group<'r>> = own.iter().filter_map(|at| hits[*at].group).collect();
-    let mut sets = Sets::new(own.len());
-    // Hits by the rows that they have, so that only those with a row in common are compared.
-    let mut by_row: HashMap<*const Facts<'r>, Vec<usize>> = HashMap::new();
-    let mut by_kind: HashMap<(Option<&str>, &str, Kind), usize> = HashMap::new();
-    for (index, group) in groups.iter().enumerate() {
-        for facts in &group.rows {
-            by_row.entry(std::ptr::from_ref(*facts)).or_default().push(index);
-        }
-        let lead = group.leading();
-        if !is_of_whole_client(&hits[own[index]]) && has_one_resource(group) {
-            let key = (lead.key.resource.as_deref(), lead.product, Kind::of(lead));
-            let first = *by_kind.entry(key).or_insert(index);
-            sets.join(first, index);
-        }
-    }
-    for (product, with) in effects(own, hits) {
-        let of_product = |index: &usize| groups[*index].leading().product == product;
-        let mut with = with.into_iter().filter(of_product);
-        if let Some(first) = with.next() {
-            with.for_each(|index| sets.join(first, index));
-        }
-    }
-    for (index, group) in groups.iter().enumerate() {
-        if let Some(resource) = reads_in_step(&hits[own[index]], group)
-            && let Some(reads) =
-                by_kind.get(&(Some(resource.as_str()), group.leading().product, Kind::ReadsOne))
-        {
-            sets.join(index, *reads);
-        }
-    }
-    let mut shared: HashMap<(usize, usize), u64> = HashMap::new();
-    for (row, with) in &by_row {
-        let facts = groups[with[0]].rows.iter().find(|facts| std::ptr::from_ref(**facts) == *row);
-        let requests = facts.map_or(0, |facts| facts.requests);
-        for (at, one) in with.iter().enumerate() {
-            for other in &with[at + 1..] {
-                *shared.entry((*one, *other)).or_default() += requests;
-            }
-        }
-    }
-    for ((one, other), shared) in shared {
-        let sizes = [groups[one].requests(), groups[other].requests()];
-        let is_whole = [one, other].iter().any(|index| is_of_whole_client(&hits[own[*index]]));
-        let size = if is_whole { sizes[0].max(sizes[1]) } else { sizes[0].min(sizes[1]) };
-        if shared * 2 > size {
-            sets.join(one, other);
-        }
-    }
-    let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for index in 0..own.len() {
-        members.entry(sets.find(index)).or_default().push(index);
-    }
-    members.into_values().map(|members| cause(&members, own, hits, account)).collect()
-}
-
-/// Findings that are effects of one cause, with the product that makes the requests: by their places among a client's.
-fn effects<'r>(own: &[usize], hits: &[HitRef<'_, 'r>]) -> Vec<(&'r str, Vec<usize>)> {
-    let mut effects: Vec<(&'r str, Vec<usize>)> = Vec::new();
-    let all = || own.iter().enumerate().filter_map(|(index, at)| Some((index, &hits[*at], hits[*at].group?)));
-    for (index, hit, group) in all() {
-        let lead = group.leading();
-        if hit.rule.id == CRASH_LOOP {
-            let repeated = all().filter(|(_, other, others)| {
-                let is_start = other.rule.id == DISCOVERY || Kind::of(others.leading()) == Kind::ReadsMany;
-                is_start && other.rule.id != POLLS && other.severity <= hit.severity
-            });
-            let repeated = repeated.map(|(index, ..)| index);
-            effects.push((lead.product, std::iter::once(index).chain(repeated).collect()));
-        } else if is_run(hit, group) && !effects.iter().any(|(product, _)| *product == lead.product) {
-            let reads = all().filter(|(_, hit, group)| is_run(hit, group)).map(|(index, ..)| index);
-            effects.push((lead.product, reads.collect()));
-        }
-    }
-    effects
-}
-
-/// Whether requests are reads of a program that runs, reads one resource after the other, and ends. Commands are left
-/// out: a person or a script runs each for a reason of its own.
-fn is_run(hit: &HitRef<'_, '_>, group: &Group<'_>) -> bool {
-    let lead = group.leading();
-    let reads = matches!(Kind::of(lead), Kind::ReadsMany | Kind::ReadsOne) && !is_of_whole_client(hit);
-    reads && lead.account.job(lead.product) >= Job::Likely && !lead.account.library(lead.product).is_command()
-}
-
-fn cause<'h, 'r>(
-    members: &[usize],
-    own: &[usize],
-    hits: &'h [HitRef<'h, 'r>],
-    account: usize,
-) -> Cause<'h, 'r> {
-    let mut of_cause: Vec<usize> = members.iter().map(|member| own[*member]).collect();
-    let severity = of_cause.iter().map(|at| hits[*at].severity).max().unwrap_or(Severity::Info);
-    // The finding that leads is one of the worst: one that tells how often, or the one with the most requests.
-    of_cause.sort_by_cached_key(|at| {
-        let hit = &hits[*at];
-        let is_telling = TELLING.contains(&hit.rule.id.as_str());
-        let requests = hit.group.map_or(0, Group::requests);
-        let shape = hit.group.map(|group| group.leading().key.name());
-        (Reverse((hit.severity, is_telling, requests)), hit.rule.id.clone(), shape)
-    });
-    let mut seen = HashSet::new();
-    let groups: Vec<&'h Group<'r>> = of_cause.iter().filter_map(|at| hits[*at].group).collect();
-    let mut rows: Vec<&'r Facts<'r>> = groups.iter().flat_map(|group| group.rows.iter().copied()).collect();
-    rows.retain(|facts| seen.insert(std::ptr::from_ref(*facts)));
-    // In the account's order, which decides between rows with equal requests.
-    rows.sort_by_key(|facts| facts.key);
-    let lead = groups[0];
-    let resource = has_one_resource(lead).then(|| lead.leading().key.resource.as_deref()).flatten();
-    let resources: BTreeSet<Option<&str>> = rows.iter().map(|facts| facts.key.resource.as_deref()).collect();
-    let is_run =
-        resources.len() > 1 && groups.iter().zip(&of_cause).all(|(group, at)| is_run(&hits[*at], group));
-    let resource = resource.filter(|_| !is_run);
-    let group = Group::new(rows, account, lead.whole);
-    let is_of_whole_client = of_cause.iter().all(|at| is_of_whole_client(&hits[*at]));
-    let is_on_log = of_cause.iter().all(|at| is_on_log(&hits[*at]));
-    Cause {
-        account,
-        members: vec![account],
-        hits: of_cause,
-        group,
-        severity,
-        resource,
-        is_of_whole_client,
-        is_on_log,
-        is_run,
-        is_on_sum: false,
-    }
-}
-
-fn has_one_resource(group: &Group<'_>) -> bool {
-    let resource = &group.leading().key.resource;
-    group.rows.iter().all(|facts| facts.key.resource == *resource)
-}
-
-/// The resource of the GETs that writes come with, if the finding is on such writes: they are one loop.
-fn reads_in_step(hit: &HitRef<'_, '_>, group: &Group<'_>) -> Option<String> {
-    let is_it = |name: &&Name<Get>| name.name == "readsInStepResource" && hit.rule.id == READS_IN_STEP;
-    match (STATS.iter().find(is_it)?.get)(group) {
-        Value::Text(resource) if !resource.is_empty() => Some(resource.into_owned()),
-        _ => None,
-    }
-}
-
-/// Whether a finding is on the log, and not on what a client does.
-fn is_on_log(hit: &HitRef<'_, '_>) -> bool {
-    hit.rule.id.starts_with("KT9")
-}
-
-/// Whether a rule judges all requests of a client together, whatever they are for.
-fn is_of_whole_client(hit: &HitRef<'_, '_>) -> bool {
-    !hit.rule.group_by.resource && !hit.rule.group_by.shape
-}
-
-/// What requests do with a resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
-    ReadsMany,
-    ReadsOne,
-    Writes,
-    Refused,
-    Other,
-}
-
-impl Kind {
-    fn of(facts: &Facts<'_>) -> Self {
-        match facts.key.verb {
-            _ if facts.key.served_from == ServedFrom::Rejected => Self::Refused,
-            Some(Verb::List | Verb::Watch) => Self::ReadsMany,
-            Some(Verb::Get) => Self::ReadsOne,
-            Some(Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection) => {
-                Self::Writes
-            }
-            _ => Self::Other,
-        }
-    }
-}
-
-/// Sets that are joined.
-struct Sets(Vec<usize>);
-
-impl Sets {
-    fn new(count: usize) -> Self {
-        Self((0..count).collect())
-    }
-
-    fn find(&mut self, mut at: usize) -> usize {
-        while self.0[at] != at {
-            self.0[at] = self.0[self.0[at]];
-            at = self.0[at];
-        }
-        at
-    }
-
-    fn join(&mut self, one: usize, other: usize) {
-        let (one, other) = (self.find(one), self.find(other));
-        self.0[one.max(other)] = one.min(other);
     }
 }
 

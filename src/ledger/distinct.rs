@@ -1,0 +1,114 @@
+//! Sets of texts with a bound, and a few of the texts as examples.
+
+use std::collections::BTreeSet;
+
+use hashbrown::HashTable;
+
+use super::Merge;
+use crate::classify::stable_hash;
+use crate::k8s::text::prefix;
+
+/// How many texts of a set are kept as they are, and how much of each, in bytes.
+const KEPT_TEXTS: usize = 3;
+const MAX_TEXT: usize = 253;
+
+/// A set of texts, of which at most so many are told apart, and the first few in the order of bytes are kept.
+#[derive(Debug, Clone)]
+pub struct DistinctSet {
+    hashes: HashTable<u64>,
+    bound: usize,
+    full: bool,
+    examples: BTreeSet<Box<str>>,
+}
+
+impl DistinctSet {
+    /// An empty set that tells at most `bound` texts apart.
+    #[must_use]
+    pub fn new(bound: usize) -> Self {
+        Self { hashes: HashTable::new(), bound, full: false, examples: BTreeSet::new() }
+    }
+
+    /// Adds a text. Tells whether it is not known to have been there.
+    pub fn insert(&mut self, text: &str) -> bool {
+        self.insert_of(stable_hash(text), text)
+    }
+
+    /// As [`DistinctSet::insert`], of a text whose hash is known.
+    pub fn insert_of(&mut self, hash: u64, text: &str) -> bool {
+        let is_new = self.insert_hash(hash);
+        if is_new {
+            self.keep(prefix(text, MAX_TEXT));
+        }
+        is_new
+    }
+
+    /// Adds a text by its hash, and keeps no example.
+    pub fn insert_hash(&mut self, hash: u64) -> bool {
+        if self.hashes.find(hash, |own| *own == hash).is_some() {
+            return false;
+        }
+        if self.hashes.len() == self.bound {
+            self.full = true;
+        } else {
+            self.hashes.insert_unique(hash, hash, |hash| *hash);
+        }
+        true
+    }
+
+    fn keep(&mut self, text: &str) {
+        let wanted =
+            self.examples.len() < KEPT_TEXTS || self.examples.last().is_some_and(|last| *text < **last);
+        if wanted && self.examples.insert(text.into()) && self.examples.len() > KEPT_TEXTS {
+            self.examples.pop_last();
+        }
+    }
+
+    /// The first few texts in the order of bytes.
+    pub fn examples(&self) -> impl Iterator<Item = &str> {
+        self.examples.iter().map(|text| &**text)
+    }
+
+    /// How many different texts there were, and whether there were more than could be told apart.
+    #[must_use]
+    pub fn count(&self) -> (u64, bool) {
+        (self.hashes.len() as u64, self.full)
+    }
+}
+
+impl Merge for DistinctSet {
+    fn merge(&mut self, other: Self) {
+        self.full |= other.full;
+        for hash in other.hashes {
+            self.insert_hash(hash);
+        }
+        for text in &other.examples {
+            self.keep(text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn sets_say_when_they_are_full(keys in prop::collection::vec(0_u16..40, 0..80), cut in 0_usize..80) {
+            let (left, right) = keys.split_at(cut.min(keys.len()));
+            let fill = |keys: &[u16]| {
+                let mut set = DistinctSet::new(16);
+                for key in keys {
+                    set.insert(&key.to_string());
+                }
+                set
+            };
+            let mut set = fill(left);
+            set.merge(fill(right));
+            let texts: BTreeSet<String> = keys.iter().map(ToString::to_string).collect();
+            let distinct = texts.len() as u64;
+            prop_assert_eq!(set.count(), (distinct.min(16), distinct > 16));
+            prop_assert!(set.examples().eq(texts.iter().take(KEPT_TEXTS)), "the first ones in any order");
+        }
+    }
+}
