@@ -31,6 +31,7 @@ use crate::rules::{Severity, client_name};
 
 /// Members of a case that are named.
 const WORST: usize = 3;
+
 /// A case before it is put into words. Findings are named by their place among the hits.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Case {
