@@ -7,10 +7,10 @@
 //! Findings on the log itself (KT9…), such as verdicts that the server's own measurements contradict, have nothing to do with
 //! what a client does: those of one rule are one case, whichever clients' requests show it.
 //!
-//! Two causes have many effects. A crash loop repeats a client's discovery, LISTs and watches, and a run of a backup tool
-//! reads resource after resource: findings on these requests of the same product are one case.
+//! Crash loops and backup runs cause many findings. These are one case. A crash loop repeats a client's discovery, LISTs
+//! and watches. A run of a backup tool reads one resource after the other. The findings must be on the same product.
 //!
-//! Cases of several clients are one if these run the same program and do the same: see [`Program`]. A rule may judge the
+//! Cases of several clients are one if these run the same program and do the same: see [`ProgramActivity`]. A rule may judge the
 //! clients of a program together too. Its finding on their sum leads the case, and decides the case's severity if it is
 //! worse than what each of them is found for alone.
 
@@ -72,7 +72,7 @@ pub(super) struct Member {
 
 /// A program and what it does: clients with the same value run it, and do the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Program {
+struct ProgramActivity {
     name: ProgramName,
     does: Does,
 }
@@ -110,7 +110,7 @@ pub(super) fn cases(hits: &[HitRef<'_, '_>], accounts: &Accounts) -> Vec<Case> {
     let alone = |at: &usize| hits[*at].group.map(|group| cause(&[0], &[*at], hits, group.account));
     let mut alone: Vec<Vec<Cause<'_, '_>>> =
         on_log.values().map(|hits| hits.iter().filter_map(alone).collect()).collect();
-    let mut programs: BTreeMap<Program, Vec<Cause<'_, '_>>> = BTreeMap::new();
+    let mut programs: BTreeMap<ProgramActivity, Vec<Cause<'_, '_>>> = BTreeMap::new();
     for (account, own) in by_account {
         for cause in causes(&own, hits, account) {
             match program(&accounts.clients[account], &cause, hits) {
@@ -183,15 +183,15 @@ fn join_sums<'h, 'r>(
     on_sums: &[usize],
     hits: &'h [HitRef<'h, 'r>],
     accounts: &Accounts,
-    programs: &mut BTreeMap<Program, Vec<Cause<'h, 'r>>>,
+    programs: &mut BTreeMap<ProgramActivity, Vec<Cause<'h, 'r>>>,
 ) {
-    let mut by_row: HashMap<*const Facts<'r>, &Program> = HashMap::new();
+    let mut by_row: HashMap<*const Facts<'r>, &ProgramActivity> = HashMap::new();
     for (program, causes) in programs.iter() {
         for facts in causes.iter().flat_map(|cause| &cause.group.rows) {
             by_row.entry(std::ptr::from_ref(*facts)).or_insert(program);
         }
     }
-    let mut joined: Vec<(Program, Cause<'h, 'r>)> = Vec::new();
+    let mut joined: Vec<(ProgramActivity, Cause<'h, 'r>)> = Vec::new();
     for at in on_sums {
         let hit = &hits[*at];
         let Some((group, (program, members))) = hit.group.zip(hit.group.and_then(|one| one.program.as_ref()))
@@ -200,7 +200,7 @@ fn join_sums<'h, 'r>(
         };
         let sum =
             Cause { members: members.clone(), is_on_sum: true, ..cause(&[0], &[*at], hits, group.account) };
-        let mut shared: BTreeMap<&Program, u64> = BTreeMap::new();
+        let mut shared: BTreeMap<&ProgramActivity, u64> = BTreeMap::new();
         for facts in &group.rows {
             if let Some(program) = by_row.get(&std::ptr::from_ref(*facts)) {
                 *shared.entry(program).or_default() += facts.requests;
@@ -211,7 +211,7 @@ fn join_sums<'h, 'r>(
         let known = most.filter(|(_, requests)| requests * 2 > group.requests() && !sum.is_of_whole_client);
         let key = known.map(|(known, _)| known.clone());
         let key = key.or_else(|| self::program(account, &sum, hits));
-        let alone = || Program { name: program.name.clone(), does: Does::Whole(hit.rule.id.clone()) };
+        let alone = || ProgramActivity { name: program.name.clone(), does: Does::Whole(hit.rule.id.clone()) };
         joined.push((key.unwrap_or_else(alone), sum));
     }
     for (program, sum) in joined {
@@ -220,7 +220,7 @@ fn join_sums<'h, 'r>(
 }
 
 /// The program that makes a client's requests and what it does, if others may run it too.
-fn program(account: &Account, cause: &Cause<'_, '_>, hits: &[HitRef<'_, '_>]) -> Option<Program> {
+fn program(account: &Account, cause: &Cause<'_, '_>, hits: &[HitRef<'_, '_>]) -> Option<ProgramActivity> {
     let lead = cause.group.leading();
     let name = ProgramName::of(account, lead.product)?;
     let does = if cause.is_of_whole_client {
@@ -236,7 +236,7 @@ fn program(account: &Account, cause: &Cause<'_, '_>, hits: &[HitRef<'_, '_>]) ->
             is_refused: lead.key.served_from == ServedFrom::Rejected,
         }
     };
-    Some(Program { name, does })
+    Some(ProgramActivity { name, does })
 }
 
 /// One case of causes with one program; of a program that one client runs, its own.
@@ -307,15 +307,14 @@ fn named(members: &BTreeSet<usize>, first: &Cause<'_, '_>, accounts: &Accounts) 
     if members.len() == 1 {
         return (client_name(account), "client");
     }
-    let product = first.group.leading().product.to_owned();
+    let product = first.group.leading().product;
     if first.is_on_log {
         return ("several clients".to_owned(), "client");
     }
     let all = || members.iter().map(|index| &accounts.clients[*index]);
     let noun = programs::noun(all());
-    let mut names = all().filter_map(Account::service_account).map(|(_, name)| name);
-    let name = names.next().filter(|first| *first != "default" && names.all(|name| name == *first));
-    (name.filter(|_| noun != "person").map_or(product, str::to_owned), noun)
+    let name = ProgramName::of(account, product);
+    (name.as_ref().map_or(product, |name| name.short(all())).to_owned(), noun)
 }
 
 fn worst(causes: &[Cause<'_, '_>], accounts: &Accounts) -> Vec<Member> {

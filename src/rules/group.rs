@@ -157,8 +157,8 @@ pub struct Group<'a> {
     pub account: usize,
     /// The program, and which of its clients have rows here.
     pub program: Option<(&'a Program, Vec<usize>)>,
-    /// The leading row as one of all clients of the program.
-    of_all: Option<Facts<'a>>,
+    /// The leading row, with the facts of all clients of the program.
+    merged_lead: Option<Facts<'a>>,
     /// What it is a part of.
     pub whole: &'a Whole<'a>,
     rate: OnceCell<Option<Rate>>,
@@ -178,7 +178,7 @@ impl<'a> Group<'a> {
             rows,
             account,
             program: None,
-            of_all: None,
+            merged_lead: None,
             whole,
             rate: OnceCell::new(),
             latency: OnceCell::new(),
@@ -202,8 +202,8 @@ impl<'a> Group<'a> {
         let leading = group.leading();
         let of_leading = rows.iter().find(|(facts, _)| std::ptr::eq(*facts, leading));
         let account = of_leading.map_or(members[0], |(_, account)| *account);
-        let of_all = Some(Facts { account: &program.account, ..*leading });
-        Self { account, program: Some((program, members)), of_all, ..group }
+        let merged_lead = Some(Facts { account: &program.account, ..*leading });
+        Self { account, program: Some((program, members)), merged_lead, ..group }
     }
 
     /// The row with the most requests.
@@ -214,8 +214,8 @@ impl<'a> Group<'a> {
 
     /// The row with the most requests, with the facts of all clients of the program.
     #[must_use]
-    pub fn speaking(&self) -> &Facts<'a> {
-        self.of_all.as_ref().unwrap_or(self.rows[0])
+    pub fn representative(&self) -> &Facts<'a> {
+        self.merged_lead.as_ref().unwrap_or(self.rows[0])
     }
 
     /// The clients, by index.

@@ -185,6 +185,9 @@ fn on_accounts(judged: &[Found<'_>]) -> Vec<OnAccount> {
     on.into_values().collect()
 }
 
+/// A client with fewer matching requests repeats nothing: it takes no part in the sum of its program.
+const REPEATS: u64 = 3;
+
 /// What one rule found.
 #[derive(Default)]
 struct Found<'r> {
@@ -289,8 +292,8 @@ impl<'r> OneRule<'r, '_> {
         }
     }
 
-    /// Judges clients that run one program together. What each of them is found for alone is not found again, unless
-    /// their sum makes it worse. Rows that a suppression covers take no part.
+    /// Judges clients that run one program together. Reports the sum only if it is worse than each client's own
+    /// finding. Rows that a suppression covers take no part, nor do clients with fewer than [`REPEATS`] requests.
     fn judge_programs(&mut self, is_matched: &[bool], levels: &mut Levels) {
         let (all, by) = (self.rows, self.rule.group_by);
         let is_covered =
@@ -316,7 +319,12 @@ impl<'r> OneRule<'r, '_> {
         }
         for of_group in rows.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
             let facts = |row: u32| (&all.facts[row as usize], all.places[row as usize].account as usize);
-            let own: Vec<(&Facts<'_>, usize)> = of_group.iter().map(|(.., row)| facts(*row)).collect();
+            let mut own: Vec<(&Facts<'_>, usize)> = of_group.iter().map(|(.., row)| facts(*row)).collect();
+            let mut requests: HashMap<usize, u64, FxBuildHasher> = HashMap::default();
+            for (facts, account) in &own {
+                *requests.entry(*account).or_default() += facts.requests;
+            }
+            own.retain(|(_, account)| requests[account] >= REPEATS);
             if own.iter().all(|(_, account)| *account == own[0].1) {
                 continue;
             }
@@ -382,7 +390,7 @@ impl<'r> OneRule<'r, '_> {
     /// Whether the rule is about a row, by row.
     fn matched(&mut self) -> Vec<bool> {
         let (rule, rows) = (self.rule, self.rows);
-        // Requests for resources that are not told apart are no requests for one resource.
+        // The row `(other resources)` mixes resources, so rules that group by resource skip it.
         let is_mixed = |facts: &Facts<'_>| facts.key.resource.as_deref() == Some(OTHER);
         let by_resource = rule.group_by.resource || rule.group_by.shape;
         let is_judged: Vec<bool> = rows.facts.iter().map(|facts| !(by_resource && is_mixed(facts))).collect();
@@ -431,7 +439,7 @@ impl<'r> OneRule<'r, '_> {
             let value = |name: NameRef| match name.root {
                 Root::Stats => (stats[name.index].get)(group),
                 Root::Threshold => thresholds[name.index].as_borrowed(),
-                _ => fact(name, group.speaking()),
+                _ => fact(name, group.representative()),
             };
             let holds = condition.tell(value).unwrap_or_else(|| {
                 let values: Vec<Value<'static>> =

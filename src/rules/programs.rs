@@ -6,7 +6,8 @@
 //! the summed numbers. The second result is a finding only if it is worse than that of each member.
 //!
 //! Clients run one program if they are ServiceAccounts with the same user agent product, or people with the same one.
-//! A product that many programs share (kubectl, a library's default) needs the same ServiceAccount name too.
+//! A product that many programs share (kubectl, a library's default) needs the same ServiceAccount name too. Pods under
+//! the ServiceAccount `default` may run anything, so a shared product under it is never summed.
 
 use std::collections::BTreeMap;
 
@@ -28,12 +29,12 @@ pub struct ProgramName {
     pub kind: &'static str,
     /// The product of the user agent; `None` if it names none.
     pub product: Option<String>,
-    /// The name of the `ServiceAccount`, where the product alone does not tell the program.
+    /// The name of the `ServiceAccount`. Set if many programs share the product.
     pub service_account: Option<String>,
 }
 
 impl ProgramName {
-    /// The program of a client's requests with a product; `None` for a client whose program others hardly run.
+    /// The program of a client's requests with a product. `None` for clients that are neither ServiceAccounts nor people.
     #[must_use]
     pub fn of(account: &Account, product: &str) -> Option<Self> {
         let library = account.library(product);
@@ -45,19 +46,56 @@ impl ProgramName {
                 let service_account = (!is_named || named.is_none()).then(|| name.to_owned());
                 Some(Self { kind, product: named, service_account })
             }
-            kind @ "user" if account.key.is_some() && !is_library_default(product) => {
+            kind @ "user" if account.key.is_some() && !names_kind_or_library(product) => {
                 Some(Self { kind, product: Some(named?), service_account: None })
             }
             _ => None,
         }
     }
+
+    /// Whether different programs may have this name, so that a sum over its clients means nothing.
+    #[must_use]
+    pub fn is_ambiguous(&self) -> bool {
+        self.service_account.as_deref() == Some(DEFAULT)
+    }
+
+    /// The program of several clients in one word: their `ServiceAccount`'s name if all have the same one, else the product.
+    #[must_use]
+    pub fn short<'a>(&'a self, members: impl Iterator<Item = &'a Account>) -> &'a str {
+        let mut names = members.map(|account| account.service_account().map(|(_, name)| name));
+        let first = names.next().flatten().filter(|first| *first != DEFAULT);
+        let same = first.filter(|first| names.all(|name| name == Some(*first)));
+        same.or(self.product.as_deref()).or(self.service_account.as_deref()).unwrap_or_default()
+    }
 }
+
+/// The `ServiceAccount` of pods that name no other one.
+const DEFAULT: &str = "default";
 
 /// Whether a product is what a library calls each client that does not name itself.
 fn is_library_default(product: &str) -> bool {
     const DEFAULTS: [&str; 6] =
         ["OpenAPI-Generator", "Swagger-Codegen", "kubernetes-client", "kube-rs", "client-go", "curl"];
     names_no_client(product) || DEFAULTS.contains(&product)
+}
+
+/// Whether a product names a library or a kind of program, and not which one.
+fn names_kind_or_library(product: &str) -> bool {
+    const KINDS: [&str; 12] = [
+        "agent",
+        "cli",
+        "client",
+        "controller",
+        "controller-manager",
+        "daemon",
+        "default",
+        "operator",
+        "server",
+        "service",
+        "webhook",
+        "worker",
+    ];
+    is_library_default(product) || KINDS.contains(&product)
 }
 
 /// Whether different programs are likely to have this product: a library's default, or a tool that scripts call.
@@ -71,7 +109,7 @@ fn names_many_programs(product: &str, library: Library) -> bool {
         library,
         Library::Python | Library::Java | Library::JavaScript | Library::DotNet | Library::GoHttp
     );
-    is_tool || is_default || is_library_default(product)
+    is_tool || is_default || names_kind_or_library(product)
 }
 
 /// What the members of a program are, in the singular.
@@ -126,7 +164,8 @@ impl Programs {
         let mut named: BTreeMap<ProgramName, Vec<(usize, u32)>> = BTreeMap::new();
         for (asker, row) in (0..).zip(askers) {
             let one = &facts[*row as usize];
-            if let Some(name) = ProgramName::of(one.account, one.product) {
+            let name = ProgramName::of(one.account, one.product).filter(|name| !name.is_ambiguous());
+            if let Some(name) = name {
                 named.entry(name).or_default().push((places[*row as usize].account as usize, asker));
             }
         }
@@ -159,15 +198,12 @@ impl Programs {
 /// A program that clients run, in words.
 fn shown(name: &ProgramName, members: &[usize], accounts: &Accounts) -> String {
     let all = || members.iter().map(|index| &accounts.clients[*index]);
-    let product = name.product.clone().or_else(|| name.service_account.clone()).unwrap_or_default();
-    let accounts_named = || all().filter_map(Account::service_account).map(|(_, name)| name);
-    let same = accounts_named().next().filter(|first| accounts_named().all(|name| name == *first));
-    let same = same.filter(|name| *name != "default").map(str::to_owned);
+    let short = name.short(all());
     let counted = count(members.len() as u64);
     match noun(all()) {
-        "person" => format!("{product} used by {counted} people"),
-        "namespace" => format!("{} in {counted} namespaces", same.unwrap_or(product)),
-        _ => format!("{product} under {counted} names"),
+        "person" => format!("{short} used by {counted} people"),
+        "namespace" => format!("{short} in {counted} namespaces"),
+        _ => format!("{short} under {counted} names"),
     }
 }
 

@@ -110,7 +110,8 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
     let placeholders = |text: &Text, kept: fn(&str) -> String| {
         let named = |root: Root| text.names(root.as_str());
         let facts = |values: &OnceCell<Arc<Values>>, root: Root, names: &[Name<Get>], name: &str| {
-            let facts = values.get_or_init(|| Arc::new(found(names, |get| get(group.speaking())))).clone();
+            let facts =
+                values.get_or_init(|| Arc::new(found(names, |get| get(group.representative())))).clone();
             Filled::from_object(Named { name: kept(name), root, facts, kept })
         };
         let plain = [("resource", resource_or), ("product", leading.product), ("shape", &shape)];

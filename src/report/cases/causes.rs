@@ -106,7 +106,7 @@ pub(super) fn causes<'h, 'r>(
     members.into_values().map(|members| cause(&members, own, hits, account)).collect()
 }
 
-/// Findings that are effects of one cause, with the product that makes the requests: by their places among a client's.
+/// Groups of findings with one cause. Each has the product and the indexes into `own`.
 fn effects<'r>(own: &[usize], hits: &[HitRef<'_, 'r>]) -> Vec<(&'r str, Vec<usize>)> {
     let mut effects: Vec<(&'r str, Vec<usize>)> = Vec::new();
     let all = || own.iter().enumerate().filter_map(|(index, at)| Some((index, &hits[*at], hits[*at].group?)));
