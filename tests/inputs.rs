@@ -217,6 +217,22 @@ fn an_array_may_be_longer_than_the_memory() {
 }
 
 #[test]
+fn a_long_query_takes_a_few_times_its_length() {
+    let length = 8 << 20;
+    for pair in ["a&", "fieldSelector=a&"] {
+        let selector = format!("fieldSelector={}", "a=b,".repeat(length / 4));
+        let query =
+            if pair.starts_with("fieldSelector") { selector } else { pair.repeat(length / pair.len()) };
+        let log = event(1).replacen("/api/v1/pods", &format!("/api/v1/pods?{query}"), 1);
+        assert!(log.len() >= length, "{pair}");
+        let dir = Dir::with(&[("a.log", log.as_bytes())]);
+        let (report, peak) = measured(&dir, &["a.log"]);
+        assert_eq!(report["input"]["requests"], 1, "{pair}");
+        assert!(peak < 80, "{pair}: {peak} MiB");
+    }
+}
+
+#[test]
 fn bytes_that_can_not_be_read_are_counted_and_named() {
     let head = r#"{"kind":"EventList","items":["#;
     let list = format!("{head}{},{},{}]}}", event(1), event(2).replace("\"stage\":", "\"stage:"), event(3));
@@ -585,8 +601,8 @@ fn a_long_window_names_the_command_that_reads_it_with_and_without_other_events()
 #[test]
 fn limits_that_memory_cannot_hold_are_refused_before_work_starts() {
     let dir = Dir::with(&[("a.log", events(0..2).as_bytes())]);
-    let run = |limits: &str| {
-        let command = format!("ulimit -v 8000000; exec \"$0\" scan a.log --no-progress -o page.txt {limits}");
+    let run_in = |kib: u32, limits: &str| {
+        let command = format!("ulimit -v {kib}; exec \"$0\" scan a.log --no-progress -o page.txt {limits}");
         let output = Command::new("sh")
             .args(["-c", &command, env!("CARGO_BIN_EXE_kubetoll")])
             .current_dir(dir.path())
@@ -594,6 +610,7 @@ fn limits_that_memory_cannot_hold_are_refused_before_work_starts() {
             .expect("sh runs");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
+    let run = |limits: &str| run_in(8_000_000, limits);
     for limits in ["--max-line 1024 --threads 80", "--threads 200", "--max-line 1024 --threads 64"] {
         let (code, message) = run(limits);
         assert_eq!(code, Some(2), "{limits}: {message}");
@@ -604,4 +621,12 @@ fn limits_that_memory_cannot_hold_are_refused_before_work_starts() {
     }
     let (code, message) = run("--max-line 256 --threads 2");
     assert_eq!(code, Some(0), "{message}");
+    // What needs no more than the defaults is not refused where these are not.
+    for limits in ["", "--threads 1", "--max-line 64", "--max-line 1"] {
+        let (code, message) = run_in(300_000, limits);
+        assert_eq!(code, Some(0), "{limits}: {message}");
+    }
+    let (code, message) = run_in(300_000, "--max-line 128 --threads 1");
+    assert_eq!(code, Some(2), "{message}");
+    assert!(message.trim_end().ends_with("lower --max-line"), "{message}");
 }

@@ -168,7 +168,7 @@ impl Asked<CompactString> {
     #[must_use]
     pub fn without_names(&self) -> Self {
         /// Subresources by which the server decides, and those that most requests are for.
-        const KEPT: [&str; 10] =
+        const KEPT_SUBRESOURCES: [&str; 10] =
             ["", "status", "scale", "log", "exec", "attach", "portforward", "proxy", "eviction", "token"];
         let is_kept = |group: &str, resource: &str, subresource: &str| {
             resources::is_named_by_model(group, resource, subresource)
@@ -184,7 +184,7 @@ impl Asked<CompactString> {
                 if !is_kept(group, resource, subresource) =>
             {
                 (*group, *resource) = renamed(group);
-                if !KEPT.contains(&&**subresource) {
+                if !KEPT_SUBRESOURCES.contains(&&**subresource) {
                     *subresource = CompactString::const_new(resources::OTHER);
                 }
             }

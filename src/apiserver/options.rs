@@ -262,11 +262,11 @@ impl Options {
             self.field_selector = Selector::Invalid;
             return;
         };
-        if terms.is_empty() {
+        if terms.clone().next().is_none() {
             return;
         }
         self.field_selector = Selector::Some;
-        for term in &terms {
+        for term in terms.clone() {
             if !matches!(term.label, "metadata.name" | "metadata.namespace") {
                 self.selects_other_fields = true;
             }
@@ -279,10 +279,9 @@ impl Options {
                 FieldLabel::IfDeclared => {}
             }
         }
-        let selects =
-            |label| terms.iter().find(|term| term.label == label).and_then(|term| term.equals.as_deref());
+        let selects = |label| terms.clone().find(|term| term.label == label).and_then(|term| term.equals);
         let selected_name = selects("metadata.name");
-        self.selects_name = selected_name.is_some_and(|name| !name.is_empty());
+        self.selects_name = selected_name.as_deref().is_some_and(|name| !name.is_empty());
         let names = |label| selects(label).is_some_and(|value| !value.is_empty());
         self.narrows = if (path.group, path.resource) == ("", "pods") && names("spec.nodeName") {
             Narrows::ToNode
@@ -291,7 +290,7 @@ impl Options {
         } else {
             Narrows::Nothing
         };
-        self.name_conflict = !path.name.is_empty() && selected_name != Some(path.name);
+        self.name_conflict = !path.name.is_empty() && selected_name.as_deref() != Some(path.name);
         // A page never is a single key: MatchesSingle is false with a token.
         if self.selects_name && self.page == Page::First {
             self.single = if path.namespace.is_empty() {

@@ -69,9 +69,9 @@ const CLUSTER_SCOPED: [&str; 35] = [
     "volumeattributesclasses",
 ];
 
-/// What all resources are called that are not told apart.
+/// Name of the overflow resource.
 pub const OTHER: &str = "(other resources)";
-/// What their groups are called that kube-apiserver does not serve itself.
+/// Group of overflow resources that are not built in.
 pub const OTHER_GROUP: &str = "(other groups)";
 
 /// Whether a verdict depends on the resource's own name, whatever the server's configuration.

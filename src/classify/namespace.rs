@@ -34,8 +34,8 @@ pub fn asked_for<'t>(in_path: &'t str, selector: &'t str) -> Cow<'t, str> {
     if !in_path.is_empty() || selector.is_empty() || !selector.contains(FIELD) {
         return Cow::Borrowed(in_path);
     }
-    let terms = field_terms(selector).unwrap_or_default();
-    terms.into_iter().find(|term| term.label == FIELD).and_then(|term| term.equals).unwrap_or_default()
+    let mut terms = field_terms(selector).into_iter().flatten();
+    terms.find(|term| term.label == FIELD).and_then(|term| term.equals).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -16,22 +16,27 @@ const LINE: u64 = 4;
 /// The default of `--max-line`, in MiB.
 pub(super) const MAX_LINE: u16 = 64;
 
-/// Refuses limits that the user chose and the machine can't hold.
-pub(super) fn check(args: &ScanArgs, threads: usize) -> anyhow::Result<()> {
-    if args.threads.is_none() && args.max_line.is_none() {
+/// Refuses limits that the machine can't hold, if they need more than the defaults.
+pub(super) fn check(args: &ScanArgs, threads: usize, default_threads: usize) -> anyhow::Result<()> {
+    let max_line = u64::from(args.max_line.unwrap_or(MAX_LINE));
+    let needed_by = needed(max_line, threads as u64);
+    if needed_by <= needed(u64::from(MAX_LINE), default_threads as u64) {
         return Ok(());
     }
-    let max_line = args.max_line.unwrap_or(MAX_LINE);
-    let needed = needed(u64::from(max_line), threads as u64);
     match available() {
-        Some(available) if needed > available => bail!(
-            "--max-line {max_line} and --threads {threads} can take {} of memory, and this process may have {}; choose \
-             lower numbers",
-            megabytes(needed),
-            megabytes(available)
+        Some(available) if needed_by > available => bail!(
+            "--max-line {max_line} and --threads {threads} can take {} of memory, and this process may have {}; {}",
+            megabytes(needed_by),
+            megabytes(available),
+            advice(max_line, available),
         ),
         _ => Ok(()),
     }
+}
+
+/// Which flags to lower. `--threads` helps only if the longest line leaves room for a thread.
+fn advice(max_line: u64, available: u64) -> &'static str {
+    if needed(max_line, 1) > available { "lower --max-line" } else { "lower --max-line or --threads" }
 }
 
 fn needed(max_line: u64, threads: u64) -> u64 {
@@ -92,6 +97,12 @@ mod tests {
     #[test]
     fn the_default_line_and_two_threads_take_less_than_500_mb() {
         assert!(needed(u64::from(MAX_LINE), 2) < 500_000_000);
+    }
+
+    #[test]
+    fn only_a_flag_that_helps_is_named() {
+        assert_eq!(advice(64, needed(64, 1)), "lower --max-line or --threads");
+        assert_eq!(advice(64, needed(64, 1) - 1), "lower --max-line");
     }
 
     #[test]

@@ -31,8 +31,9 @@ const NAMED_LONG_WINDOWS: usize = 3;
 const STACK: usize = 8 << 20;
 
 pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
-    let threads = args.threads.map_or_else(all_cores, usize::from);
-    memory::check(args, threads)?;
+    let cores = all_cores();
+    let threads = args.threads.map_or(cores, usize::from);
+    memory::check(args, threads, cores)?;
     // All of it in one pool: those who read build the report too.
     let pool = ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build()?;
     pool.install(|| scan(args, threads))

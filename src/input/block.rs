@@ -26,17 +26,17 @@ pub struct Block {
     pub too_long: Vec<TooLong>,
     /// The stream ends here because it is damaged: at this line.
     pub damage: Option<(Damage, u64)>,
-    /// It holds a record that is longer than [`KEPT`].
+    /// It holds a record that is longer than [`LONG_RECORD`].
     pub permit: Option<Permit>,
 }
 
-/// What of its memory a block keeps that held a long record, in bytes.
-pub(super) const KEPT: usize = 8 << 20;
+/// A longer record is a long one, in bytes: one is in memory at a time, and its memory is not reused.
+pub(super) const LONG_RECORD: usize = 8 << 20;
 
 impl Block {
     /// Lets go of a long record that was read.
     pub(super) fn release(&mut self) {
-        if self.bytes.capacity() > KEPT {
+        if self.bytes.capacity() > LONG_RECORD {
             self.bytes = Vec::new();
         }
         self.permit = None;

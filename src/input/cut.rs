@@ -5,7 +5,7 @@
 
 use std::io::{ErrorKind, Read};
 
-use super::block::{Block, Damage, KEPT, TooLong, yaml_spans};
+use super::block::{Block, Damage, LONG_RECORD, TooLong, yaml_spans};
 use super::filling::Filling;
 use super::framing::{Framing, count_feeds, count_lines, note_lines};
 use super::json::JsonScanner;
@@ -90,7 +90,7 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         let mut filling = Filling { memory: &mut memory, length: 0 };
         filling.append(&self.carry);
         self.carry.clear();
-        self.carry.shrink_to(KEPT);
+        self.carry.shrink_to(LONG_RECORD);
         while !self.ended {
             self.read_more(&mut filling, block);
             if filling.length < self.block_size.max(self.undecided(filling.bytes())) && !self.ended {
@@ -174,14 +174,14 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
     /// Appends what the stream gives next: as much as there is, and of a long record a part.
     fn read_more(&mut self, filling: &mut Filling<'_>, block: &mut Block) {
         let old = filling.length;
-        if old >= KEPT && block.permit.is_none() {
+        if old >= LONG_RECORD && block.permit.is_none() {
             block.permit = Some(self.long.permit());
             filling.reserve(self.max_record + READ_SIZE);
         }
         let more = if old < self.block_size {
             self.block_size - old
         } else {
-            old.min(KEPT).min((self.max_record + READ_SIZE).saturating_sub(old)).max(READ_SIZE)
+            old.min(LONG_RECORD).min((self.max_record + READ_SIZE).saturating_sub(old)).max(READ_SIZE)
         };
         match filling.read(&mut self.reader, more) {
             Ok(all) => self.ended = !all,

@@ -84,7 +84,7 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
     /// Reading, and decompression where no thread does it ahead, are done under the lock of their source, everything
     /// else outside of it.
     pub fn next_block(&self, worker: usize, block: &mut Block) -> bool {
-        // Before it waits for anyone who waits for this.
+        // Release the permit first: another worker may wait for it.
         block.release();
         loop {
             if self.take(worker, block) {
@@ -244,6 +244,36 @@ mod tests {
         records.sort_unstable();
         damaged.sort_unstable();
         (records, damaged)
+    }
+
+    #[test]
+    fn long_lines_of_two_sources_are_never_in_memory_together() {
+        use super::super::block::LONG_RECORD;
+        let dir = tempfile::tempdir().expect("a directory");
+        // Shorter lines may be read without a permit.
+        let long = [&*vec![b'x'; 2 * LONG_RECORD + 1], b"\n"].concat();
+        for name in ["a", "b"] {
+            std::fs::write(dir.path().join(name), long.repeat(2)).expect("a file");
+        }
+        let sources = Sources::discover(&[dir.path().to_owned()]).expect("sources").list;
+        let feed = Feed::new(&sources, vec![0, 1], 2, 1 << 25, |_: &[u8]| Framing::Lines, Arc::default());
+        let (held, lines) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for worker in 0..2 {
+                let (feed, held, lines) = (&feed, &held, &lines);
+                scope.spawn(move || {
+                    let mut block = Block::default();
+                    while feed.next_block(worker, &mut block) {
+                        assert!(block.permit.is_some(), "a block of {} bytes", block.bytes.len());
+                        assert_eq!(held.fetch_add(1, Ordering::SeqCst), 0);
+                        std::thread::sleep(Duration::from_millis(5));
+                        lines.fetch_add(block.records().count(), Ordering::SeqCst);
+                        held.fetch_sub(1, Ordering::SeqCst);
+                    }
+                });
+            }
+        });
+        assert_eq!(lines.into_inner(), 4);
     }
 
     #[test]

@@ -20,7 +20,7 @@ impl Held {
 pub struct LongRecords(Arc<Held>);
 
 impl LongRecords {
-    /// Waits until no other block holds a long record. Whoever holds one needs no lock to finish its work.
+    /// Waits until no other block holds a long record. The holder takes no lock, so it cannot deadlock.
     pub(super) fn permit(&self) -> Permit {
         let mut is_held = self.0.lock();
         while *is_held {

@@ -40,6 +40,9 @@ const OTHER_KNOWN_KEYS: [&str; 13] = [
     "includeUninitialized",
 ];
 
+/// Ignored keys that are kept of one query. A client may send millions, and more than a few are no slip.
+pub const MAX_UNKNOWN_KEYS: usize = 256;
+
 /// A query as the server decodes it: the first value of each key it knows; a key is known only in its exact case.
 ///
 /// An absent string and an empty one are the same to the server, so both are empty here.
@@ -70,7 +73,7 @@ pub struct ListOptions<'a> {
     pub timeout: Option<Cow<'a, str>>,
     /// `dryRun=All`: a write is checked and not stored.
     pub dry_run: bool,
-    /// Keys that the server ignores without a word, in the order of the query.
+    /// The first [`MAX_UNKNOWN_KEYS`] keys that the server ignores without a word, in the order of the query.
     pub unknown_keys: Vec<Cow<'a, str>>,
 }
 
@@ -101,7 +104,9 @@ impl<'a> ListOptions<'a> {
                     options.timeout.get_or_insert(value);
                 } else if key == "dryRun" {
                     options.dry_run |= value == "All";
-                } else if !OTHER_KNOWN_KEYS.contains(&key.as_ref()) {
+                } else if !OTHER_KNOWN_KEYS.contains(&key.as_ref())
+                    && options.unknown_keys.len() < MAX_UNKNOWN_KEYS
+                {
                     options.unknown_keys.push(key);
                 }
                 continue;
@@ -214,6 +219,14 @@ mod tests {
         ] {
             assert_eq!(ListOptions::parse(query).limit, limit, "{query}");
         }
+    }
+
+    #[test]
+    fn unknown_keys_of_one_query_have_a_bound() {
+        let query = format!("{}limit=5", "x&".repeat(2 * MAX_UNKNOWN_KEYS));
+        let options = ListOptions::parse(&query);
+        assert_eq!(options.unknown_keys.len(), MAX_UNKNOWN_KEYS);
+        assert_eq!(options.limit, Limit::Of(5), "known keys are read to the end");
     }
 
     #[test]

@@ -168,8 +168,8 @@ fn selected_name(options: &ListOptions<'_>) -> Option<String> {
     if !options.field_selector.contains("metadata.name") || !options.is_decodable() {
         return None;
     }
-    let terms = field_terms(&options.field_selector)?;
-    let named = terms.into_iter().find(|term| term.label == "metadata.name" && term.equals.is_some())?;
+    let mut terms = field_terms(&options.field_selector)?;
+    let named = terms.find(|term| term.label == "metadata.name" && term.equals.is_some())?;
     let name = named.equals?.into_owned();
     is_path_segment(&name).then_some(name)
 }

@@ -232,11 +232,13 @@ pub struct FieldTerm<'a> {
 ///
 /// Source: k8s.io/apimachinery `pkg/fields/selector.go`: `splitTerms`, `splitTerm`, `UnescapeValue`.
 #[must_use]
-pub fn field_terms(text: &str) -> Option<Vec<FieldTerm<'_>>> {
-    split_terms(text).filter(|term| !term.is_empty()).map(field_term).collect()
+pub fn field_terms(text: &str) -> Option<impl Iterator<Item = FieldTerm<'_>> + Clone> {
+    // Read once more each time, and not held: a client may send millions.
+    let terms = split_terms(text).filter(|term| !term.is_empty()).map(field_term);
+    terms.clone().all(|term| term.is_some()).then(|| terms.flatten())
 }
 
-fn split_terms(text: &str) -> impl Iterator<Item = &str> {
+fn split_terms(text: &str) -> impl Iterator<Item = &str> + Clone {
     let mut escaped = false;
     text.split(move |c| {
         let splits = c == ',' && !escaped;
@@ -322,7 +324,7 @@ mod tests {
 
     fn terms(text: &str) -> Option<Vec<(String, Option<String>)>> {
         let owned = |t: FieldTerm<'_>| (t.label.to_owned(), t.equals.map(Cow::into_owned));
-        field_terms(text).map(|terms| terms.into_iter().map(owned).collect())
+        field_terms(text).map(|terms| terms.map(owned).collect())
     }
 
     fn term(label: &str, equals: Option<&str>) -> (String, Option<String>) {

@@ -18,7 +18,7 @@ pub struct Begun {
     events: u64,
     /// Events at RequestReceived.
     received: u64,
-    /// A request of the shape ended, and its RequestReceived event was next to it.
+    /// A request of the shape ended, and its RequestReceived event was next to it or the shape has a row.
     has_ended: bool,
     /// Evidence, which is needed only if no request of the shape ended. `None` once one did.
     row: Option<Box<Row>>,
@@ -29,6 +29,11 @@ impl Begun {
     pub(super) fn add_of_ended(&mut self) {
         self.events += 1;
         self.received += 1;
+        self.end();
+    }
+
+    /// Takes note that a row of the shape holds evidence.
+    pub(super) fn end(&mut self) {
         self.has_ended = true;
         self.row = None;
     }
@@ -47,6 +52,12 @@ impl Begun {
         if !self.has_ended {
             self.row.get_or_insert_default().show(request);
         }
+    }
+
+    /// Whether it holds evidence of its own.
+    #[cfg(test)]
+    pub(super) fn has_evidence(&self) -> bool {
+        self.row.is_some()
     }
 
     /// Events at RequestReceived.

@@ -57,8 +57,8 @@ pub struct Bounded<K, V> {
     /// What is folded, by [`Key::folded`].
     folded: Option<Box<Self>>,
     rest: Option<Box<V>>,
-    /// The keys are those of folded keys.
-    is_of_folded: bool,
+    /// This map holds folded keys.
+    is_folded_map: bool,
 }
 
 /// Where a key's value is, as long as no key comes or goes.
@@ -69,7 +69,7 @@ impl<K: Key, V: Default + Merge> Bounded<K, V> {
     /// An empty map that keeps at most `bound` keys apart.
     #[must_use]
     pub fn new(bound: usize) -> Self {
-        Self { table: HashTable::new(), bound, bar: None, folded: None, rest: None, is_of_folded: false }
+        Self { table: HashTable::new(), bound, bar: None, folded: None, rest: None, is_folded_map: false }
     }
 
     /// The value of a key with this hash, or of all that are folded if the key is one of those. `rank` must be a function
@@ -106,6 +106,23 @@ impl<K: Key, V: Default + Merge> Bounded<K, V> {
         }
     }
 
+    /// The value of a key that is held apart at this moment.
+    pub(super) fn held<Q>(&mut self, hash: u64, key: &Q) -> Option<&mut V>
+    where
+        Q: Equivalent<K> + ?Sized,
+    {
+        let slot = self.table.find_mut(hash, |slot| slot.weight.1 == hash && key.equivalent(&slot.key))?;
+        Some(&mut slot.value)
+    }
+
+    /// Whether a key is held apart at this moment.
+    pub(super) fn holds<Q>(&self, hash: u64, key: &Q) -> bool
+    where
+        Q: Equivalent<K> + ?Sized,
+    {
+        self.table.find(hash, |slot| slot.weight.1 == hash && key.equivalent(&slot.key)).is_some()
+    }
+
     /// What has a seat that was just found; without one, what all others are folded into.
     ///
     /// # Panics
@@ -126,13 +143,13 @@ impl<K: Key, V: Default + Merge> Bounded<K, V> {
     /// What a key goes to when it is folded.
     fn rest_of(&mut self, key: &K) -> &mut V {
         match key.folded() {
-            Some((hash, key)) if !self.is_of_folded => self.folded().own(hash, key),
+            Some((hash, key)) if !self.is_folded_map => self.folded().own(hash, key),
             _ => self.rest.get_or_insert_default(),
         }
     }
 
     fn folded(&mut self) -> &mut Self {
-        self.folded.get_or_insert_with(|| Box::new(Self { is_of_folded: true, ..Self::new(MAX_FOLDED) }))
+        self.folded.get_or_insert_with(|| Box::new(Self { is_folded_map: true, ..Self::new(MAX_FOLDED) }))
     }
 
     /// The value of a key without a rank.
@@ -200,7 +217,7 @@ impl<K: Key, V: Default + Merge> Bounded<K, V> {
         }
     }
 
-    /// The keys and values that are kept, and those of [`Key::folded`], in no order, and what all others are folded into.
+    /// All (key, value) pairs, folded keys included, and the remaining sum.
     #[must_use]
     pub fn into_parts(mut self) -> (Vec<(K, V)>, Option<V>) {
         self.fold();

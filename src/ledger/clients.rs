@@ -3,7 +3,7 @@
 use super::bounded::Weight;
 use super::client::{namespace_of, rank};
 use super::{
-    Additions, Begun, Bounded, Client, ClientKey, DistinctSet, Merge, Row, RowName, Seat, SharedRow,
+    Additions, Begun, Bounded, Client, ClientKey, DistinctSet, Merge, Product, Row, RowName, Seat, SharedRow,
 };
 use crate::classify::{Answer, Request, Shape, ShapeRef, stable_hash};
 use crate::k8s::pod_name;
@@ -13,7 +13,7 @@ use crate::k8s::user_agent::Form;
 /// as many as the cluster has users.
 pub const MAX_CLIENTS: usize = 20_000;
 
-/// Rows of all clients together. A row takes up to 3 KB.
+/// Rows of all clients together, and shapes of events before the end that have no row. Each takes up to 3 KB.
 pub const MAX_ROWS: usize = 80_000;
 
 /// All clients.
@@ -105,12 +105,22 @@ impl Clients {
         count: impl FnOnce(&mut Begun),
     ) -> Option<SharedRow<Begun>> {
         let (client_seat, product_seat) = self.enter(request, name);
-        let begun = &mut self.by_key.at(client_seat).products.at(product_seat).begun;
+        let client = self.by_key.at(client_seat);
+        let Product { rows, begun, .. } = client.products.at(product_seat);
+        let before = begun.len();
         let shape = ShapeRef { answer: Answer::Served, ..ShapeRef::of(request) };
         let owned =
             || Shape { asked: request.question.asked.clone(), answer: Answer::Served, era: request.era };
         let seat = begun.seat_of(name.shape, &shape, || 0, owned);
+        let is_entered = seat.is_none() || begun.len() != before;
         let own = begun.at_folded(seat, owned);
+        if is_entered {
+            if seat.is_some() && rows.holds(name.shape, &shape) {
+                own.count_at_home(Begun::end);
+            }
+            let is_new = client.row_names.insert_hash(stable_hash(&(name.product, name.shape)));
+            self.added += usize::from(is_new && client_seat.is_some() && !client.row_names.count().1);
+        }
         own.count_at_home(count);
         (client_seat.is_some() && product_seat.is_some() && seat.is_some()).then(|| own.remembered())
     }
@@ -137,12 +147,17 @@ impl Clients {
     fn row(&mut self, request: &Request<'_>, name: RowName) -> (&mut SharedRow, &mut DistinctSet, bool) {
         let (client_seat, product_seat) = self.enter(request, name);
         let client = self.by_key.at(client_seat);
-        let rows = &mut client.products.at(product_seat).rows;
+        let Product { rows, begun, .. } = client.products.at(product_seat);
         let before = rows.len();
         let owned =
             || Shape { asked: request.question.asked.clone(), answer: request.answer, era: request.era };
-        let seat = rows.seat_of(name.shape, &ShapeRef::of(request), || 0, owned);
+        let shape = ShapeRef::of(request);
+        let seat = rows.seat_of(name.shape, &shape, || 0, owned);
         if seat.is_none() || rows.len() != before {
+            // Its events before the end need no evidence of their own: the two together are one row.
+            if let Some(begun) = begun.held(name.shape, &shape) {
+                begun.count_at_home(Begun::end);
+            }
             let is_new = client.row_names.insert_hash(stable_hash(&(name.product, name.shape)));
             self.added += usize::from(is_new && client_seat.is_some() && !client.row_names.count().1);
         }

@@ -10,7 +10,7 @@ use crate::k8s::secrets::masked_target;
 use crate::k8s::text::prefix;
 
 /// How many requests are kept per row.
-const KEPT: usize = 2;
+const MAX_EXEMPLARS: usize = 2;
 /// The longest URI that is kept and shown, in bytes.
 const MAX_URI: usize = 400;
 /// How much of a URI is looked at for secrets, in bytes. More than is shown: a secret must not hide behind a cut.
@@ -119,11 +119,11 @@ impl Exemplars {
             self.kept.remove(at);
         }
         let at = self.kept.partition_point(|own| own.order() < exemplar.order());
-        if at < KEPT {
-            self.kept.truncate(KEPT - 1);
+        if at < MAX_EXEMPLARS {
+            self.kept.truncate(MAX_EXEMPLARS - 1);
             self.kept.reserve_exact(1);
             self.kept.insert(at, exemplar);
-            self.bar = self.kept.get(KEPT - 1).map(Exemplar::rank);
+            self.bar = self.kept.get(MAX_EXEMPLARS - 1).map(Exemplar::rank);
         }
     }
 
@@ -221,7 +221,7 @@ mod tests {
             requests.sort_by_key(|((micros, received, id), _)| {
                 (Reverse(*micros), received.is_none(), *received, *id)
             });
-            let want: Vec<_> = requests.into_iter().take(KEPT).map(|(one, place)| exemplar(one, place)).collect();
+            let want: Vec<_> = requests.into_iter().take(MAX_EXEMPLARS).map(|(one, place)| exemplar(one, place)).collect();
             prop_assert_eq!(kept.as_slice(), &want);
         }
 

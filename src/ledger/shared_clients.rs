@@ -166,37 +166,81 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// Counts a request of a ServiceAccount for what is in a namespace, its own or another's, at `by`.
-    fn request(classifier: &mut Classifier, (user, of): (u8, u8), by: impl FnOnce(&Request<'_>)) {
+    /// Counts an event of a ServiceAccount's request for what is in a namespace, its own or another's, at `by`.
+    fn request(
+        classifier: &mut Classifier,
+        (user, of, stage): (u8, u8, Stage),
+        by: impl FnOnce(&Request<'_>),
+    ) {
         let json = format!(
-            r#"{{"auditID":"a","stage":"Panic","verb":"get","requestURI":"/api/v1/namespaces/n{of}/configmaps/c",
+            r#"{{"auditID":"a","stage":"{stage:?}","verb":"get","requestURI":"/api/v1/namespaces/n{of}/configmaps{}/c",
+            "responseStatus":{{"code":200}},
             "user":{{"username":"system:serviceaccount:n{}:s{user}","extra":{{
             "authentication.kubernetes.io/pod-name":["p{}"]}}}},"userAgent":"{}/1"}}"#,
+            of % 4,
             user,
             user % 9,
             user % 3
         );
         let event: Event<'_> = serde_json::from_str(&json).expect("an event");
-        by(&classifier.event(&event, Stage::Panic, Place { source: 0, offset: 0, line: 1 }));
+        by(&classifier.event(&event, stage, Place { source: 0, offset: 0, line: 1 }));
+    }
+
+    fn stage() -> impl Strategy<Value = Stage> {
+        prop::sample::select(vec![Stage::Panic, Stage::RequestReceived])
+    }
+
+    /// Rows and events before the end that hold evidence, of all clients that are kept apart.
+    fn evidence(clients: Clients) -> usize {
+        let products =
+            clients.into_parts().0.into_iter().flat_map(|(_, client)| client.products.into_parts().0);
+        let of = |(_, product): (_, Product)| {
+            let begun = product.begun.into_parts().0.into_iter().map(|(_, begun)| begun.into_inner());
+            product.rows.into_parts().0.len() + begun.filter(Begun::has_evidence).count()
+        };
+        products.map(of).sum()
+    }
+
+    #[test]
+    fn events_before_the_end_take_part_in_the_bound_of_rows() {
+        let alike = |user, stage| (0..4).map(move |of| (user, of, stage));
+        let each = |stage| (0..60).flat_map(move |user| alike(user, stage));
+        let received = each(Stage::RequestReceived);
+        let logs: [Vec<_>; 3] = [
+            received.clone().collect(),
+            received.clone().chain(each(Stage::Panic)).collect(),
+            each(Stage::Panic).chain(received).collect(),
+        ];
+        for log in logs {
+            let (mut alone, shared) = (Clients::new(80).with_max_rows(100), SharedLedger::default());
+            let clients = SharedClients::new(80).with_max_rows(100);
+            let shared = SharedLedger { clients, ..shared };
+            let (mut classifier, mut counter) = (Classifier::default(), Counter::new(&shared));
+            for one in log {
+                request(&mut classifier, one, |request| {
+                    alone.observe(request);
+                    counter.observe(request);
+                });
+            }
+            assert!(shared.clients.rows.load(Ordering::Relaxed) < 125, "nor was there more on the way");
+            assert_eq!([evidence(alone), evidence(shared.clients.take())], [100, 100]);
+        }
     }
 
     /// By name, and without one of all that are not kept apart.
     type Named<T> = BTreeMap<Option<Box<str>>, T>;
 
-    /// The requests of each client's products, and how many namespaces and pods it names.
-    fn requests(clients: Clients) -> Named<(Named<u64>, [u64; 2])> {
+    /// The ended requests and RequestReceived events of each client's products, and how many namespaces and pods it names.
+    fn requests(clients: Clients) -> Named<(Named<[u64; 2]>, [u64; 2])> {
         let of = |client: Client| {
             let named = [&client.namespaces, &client.pods].map(|names| names.count().0);
             let (products, rest) = client.products.into_parts();
             let ended = |product: Product| {
-                product
-                    .rows
-                    .into_parts()
-                    .0
-                    .into_iter()
-                    .map(|(_, row)| row.into_inner())
-                    .map(|row| row.ended)
-                    .sum()
+                let (rows, begun) = (product.rows.into_parts().0, product.begun.into_parts().0);
+                [
+                    rows.into_iter().map(|(_, row)| row.into_inner().ended).sum(),
+                    begun.into_iter().map(|(_, begun)| begun.into_inner().received()).sum(),
+                ]
             };
             let products = products.into_iter().map(|(name, product)| (Some(name), product));
             let products = products.chain(rest.map(|rest| (None, rest)));
@@ -211,8 +255,8 @@ mod tests {
         #[test]
         fn workers_count_what_one_counts(
             asked in prop_oneof![
-                prop::collection::vec((0_u8..6, 0_u8..6), 0..30),
-                prop::collection::vec((0_u8..60, 0_u8..60), 0..300),
+                prop::collection::vec((0_u8..6, 0_u8..6, stage()), 0..30),
+                prop::collection::vec((0_u8..60, 0_u8..60, stage()), 0..300),
             ],
             bound in prop_oneof![1_usize..5, 1_usize..80],
             rows in prop_oneof![Just(MAX_ROWS), 1_usize..100],

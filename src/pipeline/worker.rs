@@ -271,15 +271,15 @@ impl Counting<'_> {
     }
 
     /// Takes what each record of a run but the first two is.
-    fn repeat(&mut self, lost: Lost, run: &Run<'_>, source: u32) {
+    fn repeat(&mut self, lost: Uncounted, run: &Run<'_>, source: u32) {
         let lost = if matches!(self.pass, Pass::Etcd) { lost.beside_etcd() } else { lost };
         let times = run.again.times as u64 - 1;
         match lost {
-            Lost::Foreign(kind) if self.is_count() => {
+            Uncounted::Foreign(kind) if self.is_count() => {
                 self.source.foreign_times(kind, times, &mut self.counted.ledger.input);
             }
-            Lost::Foreign(_) => {}
-            Lost::Skip(reason, extent) => {
+            Uncounted::Foreign(_) => {}
+            Uncounted::Skip(reason, extent) => {
                 // The first of them have the places that may be kept.
                 let own = run.again.times.min(1 + KEPT_PLACES);
                 for record in (2..=own).map(|nth| run.nth(nth)) {
@@ -398,14 +398,14 @@ fn date(request: &mut Request<'_>, shared: &Shared<'_>, ledger: &mut Ledger) {
     request.era = shared.timeline.era(source, request.received);
 }
 
-/// What a record is that changes nothing but counts.
+/// A skipped or foreign record.
 #[derive(Debug, Clone, Copy)]
-enum Lost {
+enum Uncounted {
     Skip(SkipReason, Extent),
     Foreign(Foreign),
 }
 
-impl Lost {
+impl Uncounted {
     fn of(outcome: &Outcome<'_>) -> Option<Self> {
         match outcome {
             Outcome::Skip(reason, extent) => Some(Self::Skip(*reason, *extent)),

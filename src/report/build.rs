@@ -85,12 +85,12 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let (loads, measure) = (Loads::of(&accounts), accounts.measure);
     let places = places(&accounts);
     let mut cases = Vec::new();
-    let mut not_told = None;
+    let mut omitted_note = None;
     let choose = |hits: &[HitRef<'_, '_>]| {
         cases = cases::cases(hits, &accounts);
-        let told = context.shown.told(&cases, hits.len());
-        not_told = context.shown.note(&told);
-        told
+        let is_shown = context.shown.is_shown(&cases, hits.len());
+        omitted_note = context.shown.note(&is_shown);
+        is_shown
     };
     let mut judged = judge_some(&accounts, &ledger.input, rules, &context.policy.suppressions, choose);
     let untold = std::mem::take(&mut judged.untold);
@@ -122,7 +122,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         gathered.reduce(Gathered::default, |all, Gathered { clients, sums }| all.with(clients, &sums));
     all.add(&gathered.sums);
     let mut input = input::input(&ledger.input, context, &all);
-    input.notes.extend(not_told);
+    input.notes.extend(omitted_note);
     let clients = ordered(gathered.clients, worst, &places, &told.findings);
     let totals = v1::Totals {
         counts: all.counts,

@@ -11,7 +11,7 @@ use crate::rules::figures::count;
 /// Findings that a report holds; all others are counted. One takes up to 8 KB.
 pub const MAX_FINDINGS: usize = 10_000;
 
-/// Which findings and shapes are told; all others are counted.
+/// Which findings and shapes are shown; all others are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
     /// All of them.
@@ -56,63 +56,101 @@ fn ties(accounts: &Accounts, account: &Account) -> Ties {
 }
 
 impl Shown {
-    /// Whether shapes that are not costly are told too.
+    /// Whether shapes that are not costly are shown too.
     pub(super) fn has_all_shapes(self) -> bool {
         !matches!(self, Self::Clients(_))
     }
 
-    /// Which of so many findings are told: of the first cases those of the worst member.
-    pub(super) fn told(self, cases: &[Case], findings: usize) -> Vec<bool> {
+    /// Which of so many findings are shown: of the first cases those of the worst member.
+    pub(super) fn is_shown(self, cases: &[Case], findings: usize) -> Vec<bool> {
         let wanted = match self {
             Self::All if findings <= MAX_FINDINGS => return vec![true; findings],
             Self::All => return first_findings(cases, findings, MAX_FINDINGS),
             Self::Rows => 0,
             Self::Clients(wanted) => 2 * wanted.max(1),
         };
-        let mut told = vec![false; findings];
+        let mut is_shown = vec![false; findings];
         for case in cases.iter().take(wanted) {
-            case.findings[..case.of_worst].iter().for_each(|at| told[*at] = true);
+            case.findings[..case.of_worst].iter().for_each(|at| is_shown[*at] = true);
         }
-        told
+        is_shown
     }
 
-    /// Says that a report that is meant to hold all findings does not.
-    pub(super) fn note(self, told: &[bool]) -> Option<String> {
-        let held = told.iter().filter(|told| **told).count();
-        (self == Self::All && held < told.len()).then(|| {
+    /// A note, if findings were left out.
+    pub(super) fn note(self, is_shown: &[bool]) -> Option<String> {
+        let held = is_shown.iter().filter(|is_shown| **is_shown).count();
+        (self == Self::All && held < is_shown.len()).then(|| {
             format!(
                 "the report holds the first {} of {} findings in the order of cases; select rules (--select) or filter \
                  clients (--client, --user) to see the others",
                 count(held as u64),
-                count(told.len() as u64)
+                count(is_shown.len() as u64)
             )
         })
     }
 }
 
-/// So many findings: those of the worst member of each case, then the others.
+/// The first `most` findings: those of the worst member of each case, then the others.
 fn first_findings(cases: &[Case], findings: usize, most: usize) -> Vec<bool> {
-    let mut told = vec![true; findings];
+    let mut is_shown = vec![true; findings];
     let mut left = most;
     let of_worst = cases.iter().flat_map(|case| &case.findings[..case.of_worst]);
     for at in of_worst.chain(cases.iter().flat_map(|case| &case.findings[case.of_worst..])) {
-        told[*at] = left > 0;
+        is_shown[*at] = left > 0;
         left = left.saturating_sub(1);
     }
-    told
+    is_shown
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::accounts::Load;
+    use crate::rules::Severity;
+
+    /// A case whose first finding is the worst member's.
+    fn case(findings: Vec<usize>) -> Case {
+        Case {
+            severity: Severity::Warning,
+            client: None,
+            members: "client",
+            count: 2,
+            worst: Vec::new(),
+            findings,
+            of_worst: 1,
+            is_on_sum: false,
+            resources: 1,
+            rules: Vec::new(),
+            resource: None,
+            requests: 1,
+            peak_per_minute: 1.0,
+            load: Load::default(),
+        }
+    }
 
     #[test]
-    fn a_report_of_too_many_findings_holds_the_first_and_says_so() {
-        let shown = |told: &[bool]| told.iter().filter(|told| **told).count();
+    fn a_report_that_leaves_findings_out_has_a_note() {
         assert!(Shown::All.note(&[true; 3]).is_none());
         let note = Shown::All.note(&[true, false, true]).expect("one is left out");
         assert!(note.starts_with("the report holds the first 2 of 3 findings"), "{note}");
         assert!(Shown::Rows.note(&[false]).is_none(), "a table never has findings");
-        assert_eq!(shown(&Shown::All.told(&[], MAX_FINDINGS)), MAX_FINDINGS);
+    }
+
+    #[test]
+    fn the_first_findings_are_those_of_the_worst_members_in_the_order_of_cases() {
+        let cases = [case(vec![2, 0]), case(vec![1, 3])];
+        let shown = |most| -> Vec<usize> {
+            let is_shown = first_findings(&cases, 4, most);
+            (0..4).filter(|at| is_shown[*at]).collect()
+        };
+        assert_eq!(
+            [0, 1, 2, 3, 4].map(shown),
+            [vec![], vec![2], vec![1, 2], vec![0, 1, 2], vec![0, 1, 2, 3]]
+        );
+        let too_many = MAX_FINDINGS + 1;
+        let all = [case((0..too_many).rev().collect())];
+        let is_shown = Shown::All.is_shown(&all, too_many);
+        assert_eq!(is_shown.iter().position(|is_shown| !is_shown), Some(0), "the last one of the case");
+        assert_eq!(is_shown.iter().filter(|is_shown| **is_shown).count(), MAX_FINDINGS);
     }
 }

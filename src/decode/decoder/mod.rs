@@ -27,8 +27,8 @@ pub type Out<'o> = &'o mut dyn FnMut(Outcome<'_>, Layers);
 /// Source: Amazon CloudWatch Logs quotas, "Event size".
 const CLOUDWATCH_CUT: usize = 262_144 - 26;
 
-/// The longest record whose texts leave their memory to the next one, in bytes.
-const KEPT: usize = 1 << 20;
+/// Buffers of longer records are freed, not reused. In bytes.
+const MAX_REUSED_TEXT: usize = 1 << 20;
 
 /// What is known of a source beside its bytes.
 #[derive(Debug, Clone, Copy, Default)]
@@ -148,7 +148,7 @@ impl Decoder {
         let out: Out<'_> = &mut |outcome, layers| out(checked(only, outcome, layers), layers);
         let replaced = self.whole(record, facts, out);
         self.settle(record, out);
-        if record.bytes.len() > KEPT {
+        if record.bytes.len() > MAX_REUSED_TEXT {
             (self.buffers, self.meant) = Default::default();
         }
         replaced
@@ -211,7 +211,8 @@ impl Decoder {
             return false;
         }
         let (only, mut replaced) = (self.only, false);
-        let text = if bytes.len() > KEPT { lossy(bytes).into() } else { String::from_utf8_lossy(bytes) };
+        let text =
+            if bytes.len() > MAX_REUSED_TEXT { lossy(bytes).into() } else { String::from_utf8_lossy(bytes) };
         self.enter(record.part, &text, at, &mut |outcome, layers| {
             let outcome = checked(only, outcome, layers);
             replaced |= matches!(outcome, Outcome::Event(_) | Outcome::Access { .. } | Outcome::Etcd { .. });
@@ -313,7 +314,7 @@ fn is_headless(text: &str) -> bool {
     text.starts_with("\"HTTP\" ")
 }
 
-/// Whether what is not UTF-8 is no damaged text either: one byte in 16 is a control character. NUL bytes are a file
+/// Whether the bytes are binary, not damaged text: more than one in 16 is a control character. NUL bytes are a file
 /// system's filling.
 fn is_binary(bytes: &[u8]) -> bool {
     let is_control = |byte: &&u8| matches!(**byte, 1..=8 | 11 | 12 | 14..=31 | 127);

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Counting, Lost, Pass};
+use super::{Counting, Pass, Uncounted};
 use crate::decode::on_demand::Arrivals;
 use crate::decode::{Decoder, Extent, Found, SkipReason, SourceFacts};
 use crate::input::{Block, Part, Place, Record, Run};
@@ -54,7 +54,7 @@ impl<'w, 'c, 'b> Reading<'w, 'c, 'b> {
         // The first may have ended what was open before it.
         let mut outcomes = self.outcomes_of(&run.nth(1));
         match outcomes.pop().filter(|_| outcomes.is_empty()).flatten() {
-            // No part waits that records would give up one by one.
+            // Only if no partial line is open: each record would change it.
             Some(lost) if times > 1 && !self.decoder.has_parts() => {
                 self.counting.repeat(lost, run, self.block.source);
             }
@@ -65,7 +65,7 @@ impl<'w, 'c, 'b> Reading<'w, 'c, 'b> {
     }
 
     /// Takes a record. What came of it, at most the first two.
-    fn outcomes_of(&mut self, record: &Record<'b>) -> SmallVec<[Option<Lost>; 2]> {
+    fn outcomes_of(&mut self, record: &Record<'b>) -> SmallVec<[Option<Uncounted>; 2]> {
         let mut outcomes = SmallVec::new();
         if record.bytes.len() > self.counting.shared.settings.max_record {
             self.skip_long(record);
@@ -76,7 +76,7 @@ impl<'w, 'c, 'b> Reading<'w, 'c, 'b> {
         let Self { decoder, counting, facts, place, arrivals, .. } = self;
         let replaced = decoder.record(record, *facts, &mut |outcome, layers| {
             if outcomes.len() < 2 {
-                outcomes.push(Lost::of(&outcome));
+                outcomes.push(Uncounted::of(&outcome));
             }
             counting.take(outcome, layers, *place, arrivals);
         });
