@@ -332,6 +332,32 @@ fn a_403_names_the_permission_the_rbac_rule_and_the_check() {
 }
 
 #[test]
+fn a_403_of_admission_or_without_credentials_asks_for_no_permission() {
+    let refused = |user: &str| {
+        let create = |number| event(user, number, "create", "/api/v1/namespaces/team-b/pods", 403);
+        (0..60).map(create).collect::<String>()
+    };
+    let by_admission: String = refused("system:serviceaccount:a:b")
+        .lines()
+        .map(|line| {
+            let mut event: Value = serde_json::from_str(line).expect("an event");
+            event["annotations"] = serde_json::json!({ "authorization.k8s.io/decision": "allow" });
+            format!("{event}\n")
+        })
+        .collect();
+    for (log, step) in [
+        (by_admission, "Read responseStatus.message of the event"),
+        (refused("system:anonymous"), "Send credentials with each request"),
+    ] {
+        let found = findings(&log, "error-retry-loop");
+        assert_eq!(found.len(), 1, "{found:?}");
+        let fix = found[0]["fix"].as_str().expect("a fix");
+        assert!(fix.starts_with(step) && !fix.contains("Grant "), "{fix}");
+        assert!(found[0]["permission"].is_null(), "{fix}");
+    }
+}
+
+#[test]
 fn conflicts_name_the_other_writer_of_the_same_objects() {
     let uri = "/apis/apps/v1/namespaces/team-a/deployments/web";
     let write = |user: &str, number: usize, uri: &str| {

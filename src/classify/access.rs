@@ -53,6 +53,7 @@ pub(super) fn request<'e>(
         measured: None,
         marks: line.marks,
         deprecated: None,
+        refused_by_admission: false,
         place,
         audit_id: &line.audit_id,
         uri: &line.uri,

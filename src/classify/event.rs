@@ -70,6 +70,8 @@ pub struct Request<'e> {
     pub marks: Marks,
     /// That the server calls the API deprecated.
     pub deprecated: Option<Deprecation>,
+    /// Answered with 403 although authorization allowed the request: admission refused it.
+    pub refused_by_admission: bool,
     /// Where the event stands.
     pub place: Place,
     /// The request's ID.
@@ -145,6 +147,7 @@ impl<'e> Request<'e> {
             measured: None,
             marks: Marks::default(),
             deprecated: None,
+            refused_by_admission: false,
             place,
             apf: None,
             ..*self
@@ -219,6 +222,7 @@ pub(super) fn request<'e>(
             .map_or_else(Marks::default, |annotations| marks(annotations, question.long_running))
             .with(Mark::AuthenticationMetadata, event.has_authentication_metadata),
         deprecated: annotations.and_then(deprecated),
+        refused_by_admission: annotations.is_some_and(|annotations| &*annotations.decision == "allow"),
         place,
         audit_id: &event.audit_id,
         uri: &event.request_uri,

@@ -107,6 +107,12 @@ struct Written<'a> {
 impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let own = Written::deserialize(deserializer)?;
+        let code = own.response_status.as_ref().and_then(|status| status.code);
+        let mut annotations = own.annotations;
+        if let Some(own) = annotations.as_mut().filter(|_| code != Some(FORBIDDEN)) {
+            own.decision = Text::default();
+        }
+        let annotations = annotations.filter(|own| *own != Annotations::default());
         Ok(Self {
             kind: own.kind,
             api_version: own.api_version,
@@ -127,12 +133,15 @@ impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
             response_status: own.response_status,
             request_received_timestamp: own.request_received_timestamp,
             stage_timestamp: own.stage_timestamp,
-            annotations: own.annotations.filter(|own| *own != Annotations::default()),
+            annotations,
             has_authentication_metadata: own.authentication_metadata.is_some(),
             asked_as_written: None,
         })
     }
 }
+
+/// The HTTP status of requests that authorization or admission refuses.
+pub const FORBIDDEN: i32 = 403;
 
 /// The answer's status.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
@@ -184,6 +193,11 @@ pub struct Annotations<'a> {
     /// The release that removes it, such as `1.25`.
     #[serde(borrow, default, rename = "k8s.io/removed-release")]
     pub removed_release: Text<'a>,
+    /// What authorization decided on a request that was answered with 403: `allow` or `forbid`; empty for others.
+    ///
+    /// Source: k8s.io/apiserver `pkg/endpoints/filters/authorization.go:decisionAnnotationKey`.
+    #[serde(borrow, default, rename = "authorization.k8s.io/decision")]
+    pub decision: Text<'a>,
 }
 
 /// What an event without a `requestURI` still says about its request.

@@ -64,6 +64,8 @@ pub struct Rare {
     pub items: Items,
     /// Requests of deprecated APIs.
     pub deprecated: Option<Box<Deprecated>>,
+    /// Requests that authorization allowed and admission refused with 403.
+    pub refused_by_admission: u64,
 }
 
 impl Row {
@@ -160,6 +162,9 @@ impl Row {
         }
         if request.deprecated.is_some() {
             self.rare_mut().deprecated.get_or_insert_default().requests += 1;
+        }
+        if request.refused_by_admission {
+            self.rare_mut().refused_by_admission += 1;
         }
         self.targets.record(request.target_hash(), 1)
     }
@@ -309,5 +314,6 @@ impl Merge for Rare {
         if let Some(deprecated) = other.deprecated {
             self.deprecated.get_or_insert_default().merge(*deprecated);
         }
+        self.refused_by_admission += other.refused_by_admission;
     }
 }

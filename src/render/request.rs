@@ -2,7 +2,7 @@
 
 use super::plain::escaped;
 use super::table::{table, wrapped};
-use crate::apiserver::{Server, Span, Verdict, across_versions_with, judge};
+use crate::apiserver::{Reason, Server, Span, Verdict, across_versions_with, judge};
 use crate::classify::contract::Readable;
 use crate::cost::{RANGE_READS_NOTE, needs_note, outline};
 use crate::k8s::KubeVersion;
@@ -61,8 +61,13 @@ fn versions(request: &Readable<'_>, server: &Server, version: Option<KubeVersion
     let spans = across_versions_with(server, &asked, |server, verdict| outline(server, &asked, verdict));
     let from = |span: &Span| KubeVersion::new(span.first.minor, span.first.patch.unwrap_or(0));
     let own = version.and_then(|version| spans.iter().rposition(|(span, _)| from(span) <= version));
-    let rows: Vec<Vec<String>> =
-        spans.iter().enumerate().map(|(at, (span, cost))| row(span, cost, own == Some(at))).collect();
+    let own_reason = judge(server, &asked, None).reason;
+    let rows = spans.iter().enumerate().map(|(at, (span, cost))| {
+        let is_own = own == Some(at);
+        // Versions of one row may differ in their reasons.
+        row(span, cost, if is_own { own_reason } else { span.verdict.reason }, is_own)
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
     let mut text =
         if fits(&rows, width) { table(&COLUMNS, rows, REASON, width) } else { blocks(&rows, width) };
     if spans.iter().any(|(_, cost)| needs_note(cost)) {
@@ -155,8 +160,8 @@ fn certainty(code: &str) -> &'static str {
     }
 }
 
-fn row(span: &Span, cost: &str, here: bool) -> Vec<String> {
-    let Verdict { served_from, likely, limit, rejected, reason } = span.verdict;
+fn row(span: &Span, cost: &str, reason: Reason, here: bool) -> Vec<String> {
+    let Verdict { served_from, likely, limit, rejected, .. } = span.verdict;
     vec![
         format!("{}{span}", if here { "▶ " } else { "  " }),
         source(served_from.as_str(), likely.map(crate::apiserver::ServedFrom::as_str), rejected),
@@ -169,6 +174,15 @@ fn row(span: &Span, cost: &str, here: bool) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_marked_row_has_the_reason_of_the_head() {
+        let uri = "/api/v1/pods?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+        let request = Readable::new("GET", uri).expect("a request");
+        let page = render(&request, &Server::with_defaults(KubeVersion::new(29, 3)), 160);
+        let marked = page.lines().find(|line| line.starts_with('▶')).expect("a marked row");
+        assert!(marked.ends_with("send-initial-events-gate-off"), "{page}");
+    }
 
     #[test]
     fn nothing_is_cut_at_80_columns() {

@@ -44,7 +44,11 @@ impl Permission {
     #[must_use]
     pub fn of(group: &Group<'_>) -> Option<Self> {
         let leading = group.leading();
-        if leading.key.reason != "answered-forbidden" {
+        // Rights of system:anonymous are everybody's.
+        if leading.key.reason != "answered-forbidden" || leading.account.kind() == "anonymous" {
+            return None;
+        }
+        if group.sum(|row| row.rare().refused_by_admission) * 2 > group.requests() {
             return None;
         }
         let asked = leading.entry.asked.as_deref()?;

@@ -146,6 +146,13 @@ const OF_ROWS: &[Name<Get>] = &[
         get: |group| answers(group, |status| status == 403),
     },
     Name {
+        name: "refusedByAdmission",
+        kind: Int,
+        doc: "Answers 403 to requests that authorization allowed: admission refused them (a quota, Pod Security, a webhook, a \
+              namespace that is being terminated).",
+        get: |group| Value::count(group.sum(|row| row.rare().refused_by_admission)),
+    },
+    Name {
         name: "notFound",
         kind: Int,
         doc: "Answers 404.",

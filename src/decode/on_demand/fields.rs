@@ -8,7 +8,7 @@ use super::recent::{Passed, RecentClients, Slot};
 use super::scan::{Scan, Span};
 use crate::decode::unescape::append;
 use crate::k8s::Event;
-use crate::k8s::event::{Annotations, Raw, ResponseStatus, Told};
+use crate::k8s::event::{Annotations, FORBIDDEN, Raw, ResponseStatus, Told};
 
 /// How the log backend begins an event.
 pub(in crate::decode) const START: &[u8] = br#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":""#;
@@ -87,12 +87,16 @@ impl Fields {
         }
         self.received = scan.string_behind(br#","requestReceivedTimestamp":""#)?;
         self.ended = scan.string_behind(br#","stageTimestamp":""#)?;
-        if scan.has(br#","annotations":"#) && !recent.passes_annotations(self.met, &mut scan) {
+        let is_forbidden = self.is_forbidden();
+        if scan.has(br#","annotations":"#)
+            && (is_forbidden || !recent.passes_annotations(self.met, &mut scan))
+        {
             let start = scan.mark();
-            match annotations_in_server_order(&mut scan) {
+            match (!is_forbidden).then(|| annotations_in_server_order(&mut scan)).flatten() {
                 Some(()) => recent.keep_annotations(self.met, scan.since(start)),
                 None => self.annotations = annotations(&mut scan)?,
             }
+            self.drop_unneeded_decision();
         }
         (scan.has(b"}") && scan.at() == text.len()).then_some(())
     }
@@ -103,6 +107,7 @@ impl Fields {
         let mut fields = Self::default();
         let mut met = Met::default();
         scan.object(|scan, key| fields.take(scan, key, &mut met))?;
+        fields.drop_unneeded_decision();
         scan.space();
         (scan.at() == text.len()).then_some(fields)
     }
@@ -176,6 +181,18 @@ impl Fields {
         Some(())
     }
 
+    /// Most annotations hold nothing else that is needed, and are passed over.
+    fn drop_unneeded_decision(&mut self) {
+        if !self.is_forbidden() {
+            self.annotations.decision = Span::default();
+        }
+    }
+
+    /// Whether the server answered 403. Only then the decision of authorization is needed.
+    fn is_forbidden(&self) -> bool {
+        self.response_status.is_some_and(|status| status.code == Some(FORBIDDEN))
+    }
+
     /// Whether a field may hold escapes beside the target, in which servers write `&` as one.
     fn has_other_escapes(&self) -> bool {
         let names = self.kind.escaped | self.api_version.escaped | self.audit_id.escaped;
@@ -223,6 +240,7 @@ impl Fields {
                 removed_release: of(own.removed_release),
                 authentication: of(own.authentication),
                 impersonation: of(own.impersonation),
+                decision: of(own.decision),
             }),
             has_authentication_metadata: self
                 .authentication_metadata

@@ -120,6 +120,7 @@ pub(super) struct AnnotationFields {
     pub removed_release: Span,
     pub authentication: Span,
     pub impersonation: Span,
+    pub decision: Span,
 }
 
 impl AnnotationFields {
@@ -129,7 +130,7 @@ impl AnnotationFields {
     }
 
     /// All of them.
-    pub fn each_mut(&mut self) -> [&mut Span; 11] {
+    pub fn each_mut(&mut self) -> [&mut Span; 12] {
         let Self {
             total,
             etcd,
@@ -142,6 +143,7 @@ impl AnnotationFields {
             deprecated,
             truncated,
             removed_release,
+            decision,
         } = self;
         [
             total,
@@ -155,6 +157,7 @@ impl AnnotationFields {
             deprecated,
             truncated,
             removed_release,
+            decision,
         ]
     }
 }
@@ -376,6 +379,7 @@ pub(super) fn annotations(scan: &mut Scan<'_>) -> Option<AnnotationFields> {
             b"apiserver.latency.k8s.io/apf-queue-wait" => (8, &mut annotations.queue_wait),
             b"apiserver.latency.k8s.io/authentication" => (9, &mut annotations.authentication),
             b"apiserver.latency.k8s.io/impersonation" => (10, &mut annotations.impersonation),
+            b"authorization.k8s.io/decision" => (11, &mut annotations.decision),
             _ => return scan.skip(),
         };
         met.once(number)?;

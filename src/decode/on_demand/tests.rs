@@ -44,6 +44,8 @@ const EVENT: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"R
 fn an_event_as_a_server_writes_it_is_read_on_demand() {
     assert!(check(EVENT));
     assert!(Fields::default().find_in_server_order(EVENT, &mut RecentClients::default()).is_some());
+    let refused = EVENT.replacen("\"code\":200", "\"code\":403", 1);
+    assert!(check(&refused), "the decision of authorization is needed");
     let indented = serde_json::to_string_pretty(&serde_json::from_str::<Value>(EVENT).expect("JSON"));
     assert!(check(&indented.expect("JSON")), "with spaces, in another order");
 }
