@@ -337,14 +337,15 @@ fn a_403_of_admission_or_without_credentials_asks_for_no_permission() {
         let create = |number| event(user, number, "create", "/api/v1/namespaces/team-b/pods", 403);
         (0..60).map(create).collect::<String>()
     };
-    let by_admission: String = refused("system:serviceaccount:a:b")
+    let lines: Vec<String> = refused("system:serviceaccount:a:b")
         .lines()
         .map(|line| {
             let mut event: Value = serde_json::from_str(line).expect("an event");
             event["annotations"] = serde_json::json!({ "authorization.k8s.io/decision": "allow" });
-            format!("{event}\n")
+            event.to_string()
         })
         .collect();
+    let by_admission = lines.join("\n");
     for (log, step) in [
         (by_admission, "Read responseStatus.message of the event"),
         (refused("system:anonymous"), "Send credentials with each request"),
