@@ -5,6 +5,7 @@ use crate::scenarios::Scenario;
 use crate::scenarios::World;
 use crate::scenarios::api::{ACCESS_REVIEWS, CONFIG_MAPS, EVENTS, PODS, SECRETS};
 use crate::scenarios::ask::{create, get, list, path};
+use crate::scenarios::background::{self, Start, daemon_pod};
 use crate::scenarios::world::{MINUTE, SECOND};
 
 pub fn all() -> Vec<Scenario> {
@@ -31,6 +32,13 @@ pub fn all() -> Vec<Scenario> {
             get_sweep,
         ),
         bad(
+            "r08-agents-get",
+            "The agent of each node reads its 60 pods one by one, over and over.",
+            "logging:log-agent",
+            &["KT315", "KT102"],
+            agents_get,
+        ),
+        bad(
             "r20-review-flood",
             "A policy engine asks for a review for each request that it sees.",
             "kyverno:background",
@@ -50,6 +58,13 @@ pub fn all() -> Vec<Scenario> {
             "team-a:reader",
             &["KT303"],
             retry_loop,
+        ),
+        bad(
+            "r22-missing-object",
+            "A client asks twice a second for an object that does not exist.",
+            "team-a:waiter",
+            &["KT303"],
+            missing_object,
         ),
         bad(
             "r23-throttled",
@@ -86,6 +101,20 @@ fn get_sweep(world: &mut World) {
     });
 }
 
+fn agents_get(world: &mut World) {
+    background::add(world, Start::Running);
+    for node in world.cluster.nodes.clone().into_iter().take(40) {
+        let agent = "Fluent-Bit";
+        let who = daemon_pod(world.version, ("logging", "log-agent"), &node.name, agent, &mut world.rng);
+        let mut next = 0;
+        let first = world.up_to(2 * SECOND);
+        world.clock(first, 2 * SECOND, move |world| {
+            next = (next + 1) % 60;
+            world.send(&who, get(PODS).ns("shop").name(format!("{}-{next}", node.name)));
+        });
+    }
+}
+
 fn review_flood(world: &mut World) {
     let agent = "kyverno/v1.12.5 (linux/amd64) kubernetes/$Format";
     let who = cluster_with(world, ("kyverno", "background"), agent);
@@ -116,6 +145,12 @@ fn discovery_storm(world: &mut World) {
 fn retry_loop(world: &mut World) {
     let who = cluster_with(world, ("team-a", "reader"), "OpenAPI-Generator/28.1.0/python");
     again_and_again(world, who, SECOND, |_| list(PODS).ns("team-b").status(403).millis(1));
+}
+
+fn missing_object(world: &mut World) {
+    let agent = "waiter/v1.0.0 (linux/amd64) kubernetes/$Format";
+    let who = cluster_with(world, ("team-a", "waiter"), agent);
+    again_and_again(world, who, SECOND / 2, |_| get(CONFIG_MAPS).ns("team-a").name("ready").status(404));
 }
 
 fn throttled(world: &mut World) {

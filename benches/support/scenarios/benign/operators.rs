@@ -8,7 +8,7 @@ use crate::scenarios::api::{
     SERVICES, STATEFUL_SETS,
 };
 use crate::scenarios::ask::{create, get, patch, path, update};
-use crate::scenarios::background::{Start, addon_with_life, elect_while};
+use crate::scenarios::background::{Start, addon_with_life, daemon_pod, elect_while};
 use crate::scenarios::identity::{Who, kubectl, person};
 use crate::scenarios::informer::Informer;
 use crate::scenarios::life::Life;
@@ -22,6 +22,7 @@ pub fn all() -> Vec<Scenario> {
             "The leader of three replicas dies, and another takes over.",
             leader_election,
         ),
+        scenario("agents-rollout", "The agents of all nodes are rolled out, four at a time.", agents_rollout),
         scenario("crd-installation", "40 CustomResourceDefinitions are applied.", crd_installation),
     ]
 }
@@ -102,6 +103,28 @@ fn leader_election(world: &mut World) {
             }
         });
     });
+}
+
+/// Each pod reads discovery once, at its start.
+fn agents_rollout(world: &mut World) {
+    normal(world);
+    let agent = "node-driver/v2.1.0 (linux/amd64) kubernetes/$Format";
+    for (number, node) in (0..).zip(world.cluster.nodes.clone()) {
+        let who = daemon_pod(world.version, ("storage", "node-driver"), &node.name, agent, &mut world.rng);
+        let at = 3 * MINUTE + number / 4 * 25 * SECOND + world.up_to(5 * SECOND);
+        world.after(at, move |world| {
+            for document in ["/api", "/apis", "/api/v1", "/apis/storage.k8s.io/v1"] {
+                for part in ["", "?timeout=32s"] {
+                    world.send(&who, path(format!("{document}{part}")));
+                }
+            }
+            drop(
+                Informer::new(&who, NODES)
+                    .fields(format!("metadata.name={}", node.name))
+                    .start(world, SECOND),
+            );
+        });
+    }
 }
 
 fn crd_installation(world: &mut World) {
