@@ -452,3 +452,59 @@ fn a_user_adds_products_beside_rules() {
     let list: Value = serde_json::from_str(&out).expect("JSON");
     assert!(code == Some(0) && list.as_array().is_some_and(|list| list.len() >= 40));
 }
+
+#[test]
+fn tenants_that_ask_in_their_own_namespace_need_a_role_in_each() {
+    let tenant = |number: usize, namespace: usize| {
+        let uri = format!("/api/v1/namespaces/team-{namespace}/secrets");
+        let user = format!("system:serviceaccount:team-{number}:op");
+        (0..12).map(|second| event(&user, second * 5, "list", &uri, 403)).collect::<String>()
+    };
+    let log: String = (0..40).map(|number| tenant(number, number)).collect();
+    let found = findings(&log, "error-retry-loop");
+    assert_eq!(found.len(), 1, "{found:?}");
+    let (permission, fix) = (&found[0]["permission"], found[0]["fix"].as_str().expect("a fix"));
+    assert_eq!(permission["role"], "Role");
+    assert_eq!(permission["namespaces"].as_array().map(Vec::len), Some(40));
+    assert!(fix.contains("a Role in each of these namespaces") && !fix.contains("ClusterRole"), "{fix}");
+    let check = permission["check"].as_str().expect("a command");
+    let tenant_of = |before: &str| {
+        let rest = check.split(before).nth(1).expect("a name");
+        rest.split([' ', ':']).next().map(str::to_owned)
+    };
+    assert_eq!(
+        tenant_of("-n "),
+        tenant_of("system:serviceaccount:"),
+        "a client in its own namespace: {check}"
+    );
+    // One of them asks in the namespace of another, too.
+    let log = log + &tenant(3, 7);
+    let found = findings(&log, "error-retry-loop");
+    assert_eq!(found[0]["permission"]["role"], "ClusterRole", "{found:?}");
+}
+
+#[test]
+fn a_refused_exec_in_an_access_log_names_the_verbs_of_both_methods() {
+    let log: String = (0..60)
+        .map(|second| {
+            format!(
+                "I0302 10:00:{second:02}.000000       1 httplog.go:132] \"HTTP\" verb=\"CONNECT\" \
+                 URI=\"/api/v1/namespaces/n/pods/p/exec?command=x\" latency=\"2ms\" \
+                 userAgent=\"kubectl/v1.32.1 (linux/amd64) kubernetes/abc\" audit-ID=\"{second}\" \
+                 srcIP=\"10.0.0.1:5\" resp=403\n"
+            )
+        })
+        .collect();
+    for (version, words) in
+        [("1.30.4", "the verb `get` or `create`"), ("1.35.0", "the verbs `get` and `create`")]
+    {
+        let dir = Dir::with(&[("apiserver.log", log.as_bytes())]);
+        let report =
+            dir.report(&["apiserver.log", "--kube-version", version, "--select", "error-retry-loop"]);
+        let finding = &report["findings"][0];
+        let rule = r#"- {apiGroups: [""], resources: ["pods/exec"], verbs: ["get", "create"]}"#;
+        assert_eq!(finding["permission"]["rule"], rule, "{version}");
+        let fix = finding["fix"].as_str().expect("a fix");
+        assert!(fix.contains(words), "{version}: {fix}");
+    }
+}

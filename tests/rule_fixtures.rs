@@ -285,3 +285,85 @@ fn an_inventory_tells_a_herds_sum_and_decides_what_a_poll_is_worth() {
     // 120 times 20 MB.
     assert!(message.contains("for the herd etcd read 2.4 GB"), "{message}");
 }
+
+/// The message of the one finding of a rule on events: at which second, who, the user agent, verb, URI and annotations.
+fn message(rule: &str, events: &[(u64, &str, &str, &str, &str, Value)]) -> (String, Value) {
+    let mut log = tempfile::Builder::new().suffix(".log").tempfile().expect("a file");
+    for (number, (second, user, agent, verb, uri, annotations)) in events.iter().enumerate() {
+        let time =
+            |millis: u64| format!("2026-03-02T10:{:02}:{:02}.{millis:03}000Z", second / 60, second % 60);
+        let event = json!({
+            "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": number.to_string(),
+            "stage": "ResponseComplete", "requestURI": uri, "verb": verb, "user": {"username": user},
+            "sourceIPs": ["10.0.0.7"], "userAgent": agent, "responseStatus": {"metadata": {}, "code": 200},
+            "requestReceivedTimestamp": time(0), "stageTimestamp": time(20), "annotations": annotations,
+        });
+        writeln!(log, "{event}").expect("it can be written");
+    }
+    let path = log.path().to_str().expect("UTF-8");
+    let report = scan(&[path, "--select", rule, "--kube-version", "1.26.3"]);
+    let found = findings(&report);
+    assert_eq!(found.len(), 1, "{rule}: {found:?}");
+    (found[0]["message"].as_str().expect("text").to_owned(), found[0].clone())
+}
+
+#[test]
+fn a_flood_of_events_names_the_kubelets_node() {
+    let kubelet = "kubelet/v1.26.3 (linux/amd64) kubernetes/0123456";
+    let mut events = Vec::new();
+    for second in 0..600 {
+        for _ in 0..3 {
+            events.push((
+                second,
+                "system:node:worker-7",
+                kubelet,
+                "create",
+                "/api/v1/namespaces/a/events",
+                json!({}),
+            ));
+        }
+    }
+    events.push((9, "system:node:worker-1", kubelet, "create", "/api/v1/namespaces/a/events", json!({})));
+    let (text, finding) = message("event-flood", &events);
+    assert_eq!(finding["stats"]["busiestNode"], "worker-7");
+    assert!(text.contains("1,800 of them by the kubelet of worker-7"), "{text}");
+}
+
+#[test]
+fn polls_name_the_fastest_poller() {
+    let user = |name| format!("system:serviceaccount:a:{name}");
+    let (fast, slow) = (user("p"), "/api/v1/namespaces/slow/pods");
+    let mut events = Vec::new();
+    for second in (0..1_200).step_by(5) {
+        events.push((second, &*fast, "poller/1.0", "list", "/api/v1/namespaces/fast/pods", json!({})));
+    }
+    for second in (0..1_200).step_by(60) {
+        for uri in [slow, "/api/v1/namespaces/slower/pods"] {
+            events.push((second, &*fast, "poller/1.0", "list", uri, json!({})));
+        }
+    }
+    let (text, finding) = message("poll-list", &events);
+    assert_eq!(finding["stats"]["fastestPollSeconds"], 5.0);
+    assert!(text.contains("the fastest every 5 s (median 60 s)"), "{text}");
+}
+
+#[test]
+fn a_deprecated_api_says_how_far_its_removal_is() {
+    let told = |release: &str| {
+        let annotations = json!({"k8s.io/deprecated": "true", "k8s.io/removed-release": release});
+        let uri = "/apis/flowcontrol.apiserver.k8s.io/v1beta2/flowschemas";
+        let (text, finding) = message("deprecated-api", &[(1, "ann", "tool/1.0", "list", uri, annotations)]);
+        (text, finding["stats"]["minorsToRemoval"].as_u64().unwrap_or_default(), finding["severity"].clone())
+    };
+    let (text, minors, severity) = told("1.27");
+    assert!(text.ends_with(", which Kubernetes 1.27 removes, the next release"), "{text}");
+    assert_eq!((minors, severity), (1, json!("warning")));
+    let (text, minors, severity) = told("1.29");
+    assert!(text.ends_with(", which Kubernetes 1.29 removes"), "{text}");
+    assert_eq!((minors, severity), (3, json!("info")));
+    for release in ["1.25", "1.26"] {
+        let (text, minors, _) = told(release);
+        assert!(text.ends_with(&format!(", which Kubernetes {release} removes")), "{text}");
+        assert_eq!(minors, 0, "{release} is not newer than the server");
+    }
+}

@@ -259,6 +259,32 @@ fn contradictions_without_a_finding_have_a_note() {
 }
 
 #[test]
+fn contradictions_of_a_finding_have_no_note_in_any_format() {
+    let uri = "/api/v1/pods?resourceVersionMatch=NotOlderThan&sendInitialEvents=true&watch=true";
+    let mut log = String::new();
+    for id in 0..300 {
+        log += &event(id, &format!("client-{}", id % 60), "tool/1.0", "watch", uri, 200);
+    }
+    let policy = "suppressions:\n  - {rule: KT902, client: 'client-*', reason: known, expires: 2999-01-01}\n";
+    for policy in ["", policy] {
+        let dir = Dir::with(&[("audit.log", log.as_bytes()), ("kubetoll.yaml", policy.as_bytes())]);
+        let args = ["audit.log", "--kube-version", "1.30.14"];
+        let report = dir.report(&args);
+        assert_eq!(report["totals"]["observed"]["contradict"], 300);
+        let suppressed = report["policy"]["suppressed"].as_array().expect("a list").len();
+        assert_eq!(suppressed, if policy.is_empty() { 0 } else { 60 });
+        let notes = report["server"]["notes"].to_string();
+        assert!(!notes.contains("contradict their verdicts"), "{notes}");
+        for format in ["text", "markdown"] {
+            let (_, text, errors) =
+                dir.run_with(&[&["scan", "--no-progress", "--format", format][..], &args[..]].concat(), b"");
+            assert!(text.len() > 200, "{format}: {errors}");
+            assert!(!text.contains("contradict their verdicts"), "{format}: {text}");
+        }
+    }
+}
+
+#[test]
 fn sparse_evidence_leaves_a_set_that_holds_the_version() {
     let agent = |product: &str| format!("{product}/v1.29.3 (linux/amd64) kubernetes/0123456");
     let lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1";
@@ -391,7 +417,7 @@ fn a_log_of_two_servers_gives_the_totals_of_both() {
         assert!(message.ends_with("Scan the servers' logs separately."), "{message}");
         assert!(message.contains("--kube-version"), "{message}");
         let (_, text, _) = dir.run_with(&["scan", "audit.log", "--no-progress"], b"");
-        assert!(text.contains("Kubernetes 1.30.14 and 1.34.2 (in the same log"), "{text}");
+        assert!(text.contains("Kubernetes 1.30.14 and 1.34.2 (both in one log"), "{text}");
         assert!(!text.contains("spans an upgrade"), "{text}");
     }
 }
@@ -407,6 +433,30 @@ fn an_upgrade_is_a_change_in_time() {
         assert_eq!(report["totals"]["etcdLists"], 120, "those of the old server");
         let note = report["server"]["notes"][0].as_str().expect("a note");
         assert!(note.starts_with("the log spans an upgrade, 1.30.14, then 1.34.2"), "{note}");
+    }
+}
+
+#[test]
+fn a_gradual_upgrade_is_judged_by_time_outside_of_the_overlap() {
+    let mut lines = server_log("1.30.14", "a", 0..140, true);
+    lines.extend(server_log("1.34.2", "b", 120..300, true));
+    for is_backwards in [false, true] {
+        let mut log: Vec<String> = joined(lines.clone()).split_inclusive('\n').map(str::to_owned).collect();
+        if is_backwards {
+            log.reverse();
+        }
+        let dir = Dir::with(&[("audit.log", log.concat().as_bytes())]);
+        let report = dir.report(&["audit.log"]);
+        assert_eq!(report["server"]["versionsDiffer"], "over-time");
+        assert_eq!(report["totals"]["etcdLists"], 120, "those before the overlap");
+        let notes = report["server"]["notes"].to_string();
+        let note =
+            "an upgrade from 1.30.14 to 1.34.2 between 2026-01-01 00:02:00 UTC and 2026-01-01 00:02:19 UTC";
+        assert!(notes.contains(note), "{notes}");
+        // The 40 LISTs of the overlap may have been read from etcd.
+        let ranges = report["totals"]["byVersion"].as_array().expect("ranges");
+        let lists: Vec<u64> = ranges.iter().filter_map(|range| range["etcdLists"].as_u64()).collect();
+        assert_eq!((lists.first(), lists.last()), (Some(&160), Some(&120)), "{ranges:?}");
     }
 }
 

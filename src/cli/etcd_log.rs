@@ -35,12 +35,12 @@ pub(super) struct Read {
 impl Read {
     /// The versions that etcd's log states, each with the file that shows it.
     pub(super) fn versions(&self, sources: &Sources) -> Vec<(EtcdVersion, String)> {
-        let stated = self.log.iter().flat_map(|log| &log.lines.versions);
+        let stated = self.log.iter().flat_map(|log| log.lines.versions.iter());
         let file = |source: u32| {
             let source = usize::try_from(source).ok().and_then(|source| sources.list.get(source));
             source.map(Source::name).unwrap_or_default()
         };
-        stated.map(|(version, source)| (*version, file(*source))).collect()
+        stated.map(|(version, source)| (version, file(source))).collect()
     }
 
     /// The log for the report.

@@ -100,23 +100,31 @@ const ALL: [&str; 10] = [
 /// The resourceVersion of a WATCH after a LIST, which no command shows.
 const LISTED_REVISION: &str = "123456";
 
-/// A request that a command sends, for commands that [`sent`] does not read.
-fn example(verb: &str) -> &'static str {
-    match verb {
+/// A request that a command sends, for commands that [`sent`] does not read; `None` where it sends none or kubetoll does
+/// not know it.
+fn example(verb: &str) -> Option<&'static str> {
+    Some(match verb {
         "logs" => "GET /api/v1/namespaces/default/pods/NAME/log",
         "exec" => "POST /api/v1/namespaces/default/pods/NAME/exec",
         "attach" => "POST /api/v1/namespaces/default/pods/NAME/attach",
         "port-forward" => "POST /api/v1/namespaces/default/pods/NAME/portforward",
         "top" => "LIST /apis/metrics.k8s.io/v1beta1/pods",
-        "create" | "run" | "expose" => "POST /api/v1/namespaces/default/pods",
+        "create" | "run" => "POST /api/v1/namespaces/default/pods",
+        "expose" => "POST /api/v1/namespaces/default/services",
+        "autoscale" => "POST /apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers",
+        "replace" => "PUT /apis/apps/v1/namespaces/default/deployments/NAME",
+        "apply" | "patch" | "edit" | "label" | "annotate" | "set" | "rollout" => {
+            "PATCH /apis/apps/v1/namespaces/default/deployments/NAME"
+        }
         "scale" => "PATCH /apis/apps/v1/namespaces/default/deployments/NAME/scale",
+        "cordon" | "uncordon" | "taint" => "PATCH /api/v1/nodes/NAME",
         "drain" => "POST /api/v1/namespaces/default/pods/NAME/eviction",
         "auth" => "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
         "wait" => "WATCH /api/v1/namespaces/default/pods?fieldSelector=metadata.name%3DNAME",
         "api-resources" | "api-versions" => "GET /apis",
         "version" => "GET /version",
-        _ => "PATCH /apis/apps/v1/namespaces/default/deployments/NAME",
-    }
+        _ => return None,
+    })
 }
 
 /// Reads a command's words behind `kubectl`.
@@ -158,11 +166,10 @@ impl Command {
         let verb = words.iter().find(|word| is_known(word)).map_or("", String::as_str);
         if !is_raw && !matches!(verb, "get" | "describe" | "delete") {
             let verb = words.iter().find(|word| !word.starts_with('-')).map_or(verb, String::as_str);
+            let such_as = example(verb).map_or(String::new(), |request| format!(", such as '{request}'"));
             bail!(
-                "kubectl {verb}: kubetoll reads get, describe, delete and --raw; type the request instead, such as \
-                 '{}'",
-                example(verb),
-                verb = escaped(verb),
+                "kubectl {}: kubetoll reads get, describe, delete and --raw; type the request instead{such_as}",
+                escaped(verb)
             );
         }
         let mut command = Self::default();

@@ -303,7 +303,7 @@ impl Run<'_> {
         if best < KubeVersion::OLDEST {
             notes.push(format!("Kubernetes {best} is older than 1.19; it is judged as 1.19"));
         }
-        if version.timeline.versions.iter().all(|version| judge_alike(*version, best)) {
+        if version.timeline.versions().all(|version| judge_alike(version, best)) {
             version.judge_as_one();
             return Ok((ledger, Found { version, etcd, notes }));
         }

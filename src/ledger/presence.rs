@@ -34,10 +34,14 @@ impl Presence {
             *self = Self::at(time);
             return;
         }
-        if time < self.first || time > self.last {
+        let slot = |presence: &Self| (time >> presence.shift).abs_diff(presence.first >> presence.shift);
+        // Records are mostly in the order of time. Then the slots keep their width and their numbers.
+        if time < self.first || slot(self) >= SLOTS {
             self.widen(self.first.min(time), self.last.max(time));
+        } else {
+            self.last = self.last.max(time);
         }
-        self.slots |= 1 << (time >> self.shift).abs_diff(self.first >> self.shift);
+        self.slots |= 1 << slot(self);
     }
 
     /// Adds all times of another.
@@ -71,14 +75,27 @@ impl Presence {
         numbers.map(move |at| (start + i64::from(at)) >> (shift - own))
     }
 
-    /// The time from which the later one holds, if all or nearly all of this is before nearly all of it: an upgrade of
-    /// several servers takes some minutes. Up to one slot in 16 may be on the wrong side.
+    /// When the later one takes over, if this begins and ends before it and both are seen together only for a short part
+    /// of the time. An upgrade of several servers takes a while.
     #[must_use]
-    pub fn precedes(&self, later: &Self) -> Option<i64> {
+    pub fn precedes(&self, later: &Self) -> Option<Change> {
         let (own, other) = (self.span()?, later.span()?);
         if own.1 <= other.0 {
-            return (own.0 < other.1).then_some(other.0);
+            return (own.0 < other.1).then_some(Change { from: other.0, until: other.0 });
         }
+        let (both, whole) = (own.1.abs_diff(other.0), own.0.abs_diff(other.1));
+        let gradual = |most: u64| {
+            let is_change = own.0 < other.0 && own.1 < other.1 && both <= most;
+            is_change.then(|| Change { from: other.0, until: own.1.saturating_add(1) })
+        };
+        // A single record can make a long overlap.
+        gradual(whole / 4).or_else(|| self.cut(later)).or_else(|| gradual(whole / 2))
+    }
+
+    /// The time from which the later one holds, if nearly all of this is before nearly all of it. Up to one slot in 16
+    /// may be on the wrong side.
+    fn cut(&self, later: &Self) -> Option<Change> {
+        let first = later.span()?.0;
         let shift = self.shift.max(later.shift);
         let numbers = |presence: &Self| {
             let mut numbers: Vec<i64> = presence.numbers(shift).collect();
@@ -95,7 +112,28 @@ impl Presence {
         let (wrong_old, wrong_new) = misplaced(cut);
         let are_few = (wrong_old + wrong_new) * 16 <= old.len() + new.len();
         let are_minorities = wrong_old * 4 <= new.len() && wrong_new * 4 <= old.len();
-        (are_few && are_minorities).then_some((cut << shift).max(other.0))
+        let from = (cut << shift).max(first);
+        (are_few && are_minorities).then_some(Change { from, until: from })
+    }
+}
+
+/// When one takes over from another: before `from` the old one is seen alone, from `until` on the new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Change {
+    /// The first time of the new one, in microseconds since 1970.
+    pub from: i64,
+    /// The end of the time in which both are seen; `from` if they are never seen together.
+    pub until: i64,
+}
+
+impl Change {
+    /// What holds from the beginning.
+    pub const BEGINNING: Self = Self { from: i64::MIN, until: i64::MIN };
+
+    /// Whether both are seen for some time.
+    #[must_use]
+    pub fn is_gradual(self) -> bool {
+        self.from < self.until
     }
 }
 
@@ -113,7 +151,7 @@ mod tests {
     #[test]
     fn one_after_the_other_is_a_change_at_the_first_time_of_the_later() {
         let (old, new) = (of([10, 20, 30]), of([31, 50]));
-        assert_eq!(old.precedes(&new), Some(31));
+        assert_eq!(old.precedes(&new), Some(Change { from: 31, until: 31 }));
         assert_eq!(new.precedes(&old), None);
         assert_eq!(of([5]).precedes(&of([5])), None, "the same time");
         assert_eq!(of([]).precedes(&new), None);
@@ -124,10 +162,22 @@ mod tests {
         let minute = 60_000_000;
         let old = of((0..600).map(|at| at * minute));
         let new = of((595..1_200).map(|at| at * minute));
-        let cut = old.precedes(&new).expect("a change");
-        assert!((570..=620).contains(&(cut / minute)), "{}", cut / minute);
+        let change = Change { from: 595 * minute, until: 599 * minute + 1 };
+        assert_eq!(old.precedes(&new), Some(change));
         let straggler = of((0..600).chain([1_100]).map(|at| at * minute));
-        assert!(straggler.precedes(&new).is_some());
+        let change = straggler.precedes(&new).expect("a change");
+        assert!((570..=620).contains(&(change.from / minute)) && !change.is_gradual(), "{change:?}");
+    }
+
+    #[test]
+    fn a_long_overlap_is_a_gradual_change() {
+        let minute = 60_000_000;
+        let (old, new) = (of((0..40).map(|at| at * minute)), of((20..=60).map(|at| at * minute)));
+        let change = Change { from: 20 * minute, until: 39 * minute + 1 };
+        assert_eq!(old.precedes(&new), Some(change));
+        assert_eq!(new.precedes(&old), None);
+        let most_of_it = of((5..=60).map(|at| at * minute));
+        assert_eq!(old.precedes(&most_of_it), None);
     }
 
     #[test]

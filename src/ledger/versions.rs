@@ -1,12 +1,12 @@
 //! What a log shows of the server's version: versions that user agents and start lines state, and signs such as an API
 //! that only some releases serve. What they say together is another module's part.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 
 use rustc_hash::FxBuildHasher;
 
-use super::{Bounded, Merge, Presence};
+use super::{Bounded, EtcdVersions, Merge, Presence};
 use crate::classify::{Statement, Witness};
 use crate::k8s::{EtcdVersion, KubeVersion, Mark};
 
@@ -14,8 +14,6 @@ use crate::k8s::{EtcdVersion, KubeVersion, Mark};
 const MAX_STATEMENTS: usize = 4_096;
 /// How many signs are kept: there are some hundred of each source.
 const MAX_SIGNS: usize = 1 << 16;
-/// How many versions of etcd are kept, each by source.
-const MAX_ETCD_VERSIONS: usize = 1_024;
 /// How many instances are kept: the nodes of a large cluster, twice as many while they are counted.
 const MAX_INSTANCES: usize = 8_192;
 
@@ -65,8 +63,7 @@ pub struct VersionEvidence {
     stated: BTreeMap<(Witness, u32, KubeVersion), Presence>,
     instances: Bounded<InstanceKey, Stated>,
     signs: BTreeMap<(Sign, u32), Presence>,
-    /// Versions that etcd states in its start lines, by source.
-    etcd: BTreeSet<(EtcdVersion, u32)>,
+    etcd: EtcdVersions,
     recent: Recent,
     recent_instances: RecentInstances,
 }
@@ -77,7 +74,7 @@ impl Default for VersionEvidence {
             stated: BTreeMap::new(),
             instances: Bounded::new(MAX_INSTANCES),
             signs: BTreeMap::new(),
-            etcd: BTreeSet::new(),
+            etcd: EtcdVersions::default(),
             recent: Recent([None; Recent::SLOTS]),
             recent_instances: RecentInstances([0; RecentInstances::SLOTS]),
         }
@@ -155,17 +152,14 @@ impl VersionEvidence {
         }
     }
 
-    /// Notes a version that etcd states. Of very many, the oldest are kept: they decide what the apiserver may do.
+    /// Notes a version that etcd states.
     pub fn note_etcd(&mut self, version: EtcdVersion, source: u32) {
-        self.etcd.insert((version, source));
-        if self.etcd.len() > MAX_ETCD_VERSIONS {
-            self.etcd.pop_last();
-        }
+        self.etcd.note(version, source);
     }
 
     /// The versions that etcd states, and the sources that show them.
     pub fn etcd(&self) -> impl Iterator<Item = (EtcdVersion, u32)> {
-        self.etcd.iter().copied()
+        self.etcd.iter()
     }
 
     /// What has to go for what is added depends on the keys alone. Statements of the least trusted witness go first.
@@ -241,48 +235,61 @@ impl Merge for VersionEvidence {
             self.add(Shown::Sign(sign, source), &presence);
         }
         self.instances.merge(other.instances);
-        for (version, source) in other.etcd {
-            self.note_etcd(version, source);
-        }
+        self.etcd.merge(other.etcd);
     }
 }
 
-/// Which version judges requests when. An index into [`ServerTimeline::versions`] is an era.
+/// The version that judges requests for a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Judge {
+    /// The version.
+    pub version: KubeVersion,
+    /// The version of other servers that answer at the same time, as during an upgrade.
+    pub beside: Option<KubeVersion>,
+}
+
+impl From<KubeVersion> for Judge {
+    fn from(version: KubeVersion) -> Self {
+        Self { version, beside: None }
+    }
+}
+
+/// Which version judges requests when. An index into [`ServerTimeline::judges`] is an era.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerTimeline {
-    /// All versions, in the order in which they were given.
-    pub versions: Vec<KubeVersion>,
+    /// All that judge, in the order in which they were given.
+    pub judges: Vec<Judge>,
     /// Times from which an era holds, for sources that say nothing of their own server.
     whole: Vec<(i64, u8)>,
     /// The same by source.
     by_source: BTreeMap<u32, Vec<(i64, u8)>>,
 }
 
-/// Versions, and the times from which they hold.
-pub type Starts = Vec<(i64, KubeVersion)>;
+/// What judges, and from when.
+pub type Starts = Vec<(i64, Judge)>;
 
 impl ServerTimeline {
     /// One version at all times.
     #[must_use]
     pub fn always(version: KubeVersion) -> Self {
-        Self { versions: vec![version], whole: vec![(i64::MIN, 0)], by_source: BTreeMap::new() }
+        Self { judges: vec![version.into()], whole: vec![(i64::MIN, 0)], by_source: BTreeMap::new() }
     }
 
-    /// The versions in their order, those of each source, and those of sources that are not named.
+    /// What judges in its order, that of each source, and that of sources that are not named.
     #[must_use]
-    pub fn new(order: &[KubeVersion], by_source: &BTreeMap<u32, Starts>, whole: &Starts) -> Self {
-        let mut versions: Vec<KubeVersion> = Vec::new();
-        for version in order {
+    pub fn new(order: &[Judge], by_source: &BTreeMap<u32, Starts>, whole: &Starts) -> Self {
+        let mut judges: Vec<Judge> = Vec::new();
+        for judge in order {
             // An era is a byte; a log with more versions is a hostile one.
-            if !versions.contains(version) && versions.len() < usize::from(u8::MAX) {
-                versions.push(*version);
+            if !judges.contains(judge) && judges.len() < usize::from(u8::MAX) {
+                judges.push(*judge);
             }
         }
         let starts = |stated: &Starts| {
-            let era = |version: &KubeVersion| versions.iter().position(|known| known == version);
+            let era = |judge: &Judge| judges.iter().position(|known| known == judge);
             let mut starts: Vec<(i64, u8)> = stated
                 .iter()
-                .filter_map(|(start, version)| Some((*start, u8::try_from(era(version)?).ok()?)))
+                .filter_map(|(start, judge)| Some((*start, u8::try_from(era(judge)?).ok()?)))
                 .collect();
             starts.sort_unstable();
             starts
@@ -290,15 +297,20 @@ impl ServerTimeline {
         Self {
             whole: starts(whole),
             by_source: by_source.iter().map(|(source, stated)| (*source, starts(stated))).collect(),
-            versions,
+            judges,
         }
+    }
+
+    /// The version of each era.
+    pub fn versions(&self) -> impl Iterator<Item = KubeVersion> {
+        self.judges.iter().map(|judge| judge.version)
     }
 
     /// The era of a request of a source at a time: that of the source's own server; if the source says nothing of it,
     /// that of all sources; before the first, the first era.
     #[must_use]
     pub fn era(&self, source: u32, received: Option<i64>) -> u8 {
-        if self.versions.len() < 2 {
+        if self.judges.len() < 2 {
             return 0;
         }
         let last_of = |starts: &[(i64, u8)]| {
@@ -321,12 +333,13 @@ mod tests {
     #[test]
     fn a_source_has_a_timeline_of_its_own() {
         let by_source = BTreeMap::from([
-            (1, vec![(i64::MIN, OLD), (100, NEW)]),
-            (2, vec![(i64::MIN, OLD), (200, NEW)]),
-            (4, vec![(i64::MIN, OLD)]),
+            (1, vec![(i64::MIN, OLD.into()), (100, NEW.into())]),
+            (2, vec![(i64::MIN, OLD.into()), (200, NEW.into())]),
+            (4, vec![(i64::MIN, OLD.into())]),
         ]);
-        let timeline = ServerTimeline::new(&[OLD, NEW], &by_source, &vec![(5, OLD), (100, NEW)]);
-        let version = |source, at| timeline.versions[usize::from(timeline.era(source, Some(at)))];
+        let whole = vec![(5, OLD.into()), (100, NEW.into())];
+        let timeline = ServerTimeline::new(&[OLD.into(), NEW.into()], &by_source, &whole);
+        let version = |source, at| timeline.judges[usize::from(timeline.era(source, Some(at)))].version;
         assert_eq!([version(1, 0), version(1, 99), version(1, 100)], [OLD, OLD, NEW]);
         assert_eq!([version(2, 199), version(2, 200)], [OLD, NEW]);
         assert_eq!([version(3, 0), version(3, 120)], [OLD, NEW], "as all sources together");

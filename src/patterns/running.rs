@@ -12,11 +12,11 @@ use crate::ledger::lives::What;
 
 /// An instance that is silent for less than this may be between two reads, in microseconds.
 const SILENCE: i64 = 60 * SECOND;
-/// An instance has ended if it is silent for so many times its longest pause.
+/// An instance has ended if it is silent for 3 times its longest pause.
 const PAUSES: i64 = 3;
 /// So many instances that end show that all do.
 const MANY: usize = 3;
-/// So few may be one-shot jobs; a `DaemonSet` has a pod on each node.
+/// At most this many pods may be one-shot jobs.
 const FEW: usize = 2;
 /// A job that is not seen to end may take so long, in microseconds.
 const LONGEST: i64 = 3_600 * SECOND;

@@ -6,7 +6,7 @@
 use crate::accounts::{Entry, Job};
 use crate::apiserver::{Gate, Reason, Server};
 use crate::k8s::Verb;
-use crate::rules::either::for_either;
+use crate::rules::job_advice::job_advice;
 
 const INFORMER: &str = "Keep the objects in an informer: one list, then a watch.";
 
@@ -23,7 +23,7 @@ const STALE_OR_LESS: &str = "Where a state of seconds ago will do, send resource
 pub enum Asker {
     /// It lists the pods of one node.
     NodeAgent,
-    /// It runs and ends, so that a watch is no use to it; how sure that is.
+    /// How likely the client is a one-shot job, which gains nothing from a WATCH.
     Client(Job),
 }
 
@@ -47,7 +47,7 @@ pub fn advice(reason: Reason, verb: Verb, server: &Server, asker: Asker) -> Opti
             for_a_node_agent(reason, server).map(str::to_owned).or_else(|| for_any(reason, verb, server))
         }
         Asker::Client(Job::Yes) => for_a_job().or_else(|| for_any(reason, verb, server)),
-        Asker::Client(job) => for_either(job, for_a_job(), for_any(reason, verb, server)),
+        Asker::Client(job) => job_advice(job, for_a_job(), for_any(reason, verb, server)),
     }
 }
 

@@ -94,6 +94,8 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     };
     let mut judged = judge_some(&accounts, &ledger.input, rules, &context.policy.suppressions, choose);
     let untold = std::mem::take(&mut judged.untold);
+    let contradicted: HashSet<String> =
+        judged.contradicted.iter().map(|account| accounts.clients[*account].identity()).collect();
     let untold = untold.into_iter().map(|account| accounts.clients[account].identity()).collect();
     let worst = worst_severities(&judged.on_accounts, places.len());
     let gates = std::mem::take(&mut judged.gates);
@@ -138,7 +140,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         schema_version: v1::SCHEMA_VERSION,
         kubetoll_version: env!("CARGO_PKG_VERSION").to_owned(),
         input,
-        server: version::server(context, contradictions::note(&clients, &told.findings)),
+        server: version::server(context, contradictions::note(&clients, &contradicted)),
         totals,
         cases: told.cases,
         finding_counts: told.counts,

@@ -1,25 +1,21 @@
 //! Requests that contradict their verdicts, and that no finding explains.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 
 use super::v1;
 use crate::k8s::text::prefix;
-use crate::rules::figures::count;
+use crate::rules::figures::{count, more};
 
 /// How many requests a note names.
 const NAMED: usize = 3;
 /// The longest URL of a note, in bytes.
 const MAX_URI: usize = 120;
-/// The rule whose findings explain contradictions.
-const RULE: &str = "KT902";
 
-/// A note on contradictions that no finding is about: which requests they are, and what they may mean.
-pub(super) fn note(clients: &[v1::Client], findings: &[v1::Finding]) -> Option<String> {
-    let is_explained = |client: &v1::Client| {
-        let mut own = findings.iter().filter(|finding| finding.client.as_deref() == Some(&*client.identity));
-        own.any(|finding| *finding.rule.id == *RULE)
-    };
-    let unexplained = clients.iter().filter(|client| !is_explained(client));
+/// A note on contradictions that no finding is about: which requests they are, and what they may mean. `found` are the
+/// clients that KT902 finds, suppressed or not, and shown or not.
+pub(super) fn note(clients: &[v1::Client], found: &HashSet<String>) -> Option<String> {
+    let unexplained = clients.iter().filter(|client| !found.contains(&client.identity));
     let mut shapes: Vec<(&v1::Client, &v1::Shape)> = unexplained
         .flat_map(|client| client.shapes.iter().map(move |shape| (client, shape)))
         .filter(|(_, shape)| shape.observed.contradict > 0)
@@ -36,11 +32,8 @@ pub(super) fn note(clients: &[v1::Client], findings: &[v1::Finding]) -> Option<S
     let all: u64 = shapes.iter().map(|(_, shape)| shape.observed.contradict).sum();
     let named: Vec<String> =
         shapes.iter().take(NAMED).map(|(client, shape)| in_words(client, shape)).collect();
-    let more = match shapes.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        1 => "; and 1 more kind of request".to_owned(),
-        more => format!("; and {} more kinds of requests", count(more as u64)),
-    };
+    let more = more(shapes.len().saturating_sub(NAMED), "kind of request", "kinds of requests");
+    let more = more.map_or_else(String::new, |more| format!("; and {more}"));
     let requests =
         if all == 1 { "1 request contradicts its verdict" } else { "requests contradict their verdicts" };
     let requests = if all == 1 { requests.to_owned() } else { format!("{} {requests}", count(all)) };

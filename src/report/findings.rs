@@ -225,7 +225,7 @@ fn who(account: &Account, finding: &rules::Finding, rule: &str) -> v1::Who {
 fn permission(missing: &Permission) -> v1::Permission {
     let (api_group, resource, subresource, path, namespaces) = match &missing.on {
         On::Path(path) => (None, None, None, Some(path.clone()), Vec::new()),
-        On::Resource { group, resource, namespaces } => {
+        On::Resource { group, resource, namespaces, .. } => {
             let (resource, subresource) = resource
                 .split_once('/')
                 .map_or((&**resource, None), |(name, sub)| (name, Some(sub.to_owned())));
@@ -266,23 +266,31 @@ fn path(path: &rules::Path) -> v1::Path {
 }
 
 fn fingerprint(account: Option<&Account>, finding: &rules::Finding) -> String {
-    let mut text = finding.rule.clone();
-    // A program's members come and go, and one of them may have a finding of its own.
+    let identity = account.map(Account::identity);
     let client = match &finding.program {
+        // A program's members come and go, and one of them may have a finding of its own.
         Some((program, _)) => {
-            let name = [program.product.clone(), program.service_account.clone()];
-            vec![Some(format!("program {}", program.kind)), name[0].clone(), name[1].clone()]
+            program_parts(program.kind, program.product.as_deref(), program.service_account.as_deref())
         }
-        None => account.map_or_else(Vec::new, |account| {
-            vec![Some(account.identity()), account.impersonated_by().map(str::to_owned)]
-        }),
+        None => identity
+            .iter()
+            .map(String::as_str)
+            .chain(account.and_then(Account::impersonated_by))
+            .map(str::to_owned)
+            .collect(),
     };
-    let parts = client.into_iter().flatten();
-    for part in parts.chain(finding.key.iter().cloned()) {
+    let mut text = finding.rule.clone();
+    for part in client.iter().chain(&finding.key) {
         text.push('\0');
-        text.push_str(&part);
+        text.push_str(part);
     }
     format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()))
+}
+
+/// What tells programs apart. An absent part is empty, so that a product is not taken for a ServiceAccount.
+fn program_parts(kind: &str, product: Option<&str>, service_account: Option<&str>) -> Vec<String> {
+    let part = |part: Option<&str>| part.unwrap_or_default().to_owned();
+    vec![format!("program {kind}"), part(product), part(service_account)]
 }
 
 /// The commands that show a finding. What clients chose stands in single quotes.
@@ -326,6 +334,17 @@ fn without_token(uri: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_product_and_a_service_account_of_one_name_are_different_programs() {
+        let parts = [
+            program_parts("user", Some("lister"), None),
+            program_parts("user", None, Some("lister")),
+            program_parts("user", Some("lister"), Some("lister")),
+        ];
+        assert!(parts[0] != parts[1] && parts[1] != parts[2] && parts[0] != parts[2], "{parts:?}");
+        assert!(parts.iter().all(|parts| parts.len() == 3), "{parts:?}");
+    }
 
     #[test]
     fn a_page_is_shown_by_the_first_one() {

@@ -7,7 +7,7 @@ use crate::apiserver::releases::short;
 use crate::k8s::KubeVersion;
 use crate::k8s::timestamp::format_micros;
 use crate::ledger::Clients;
-use crate::rules::figures::count;
+use crate::rules::figures::{count, more};
 use crate::version::{Doubt, Fact, Inferred, Relation, ServerVersion, VersionSource, VersionTotals};
 
 /// How many files of a fact are named.
@@ -20,7 +20,7 @@ pub(super) fn totals(
     received_only: bool,
 ) -> Vec<VersionTotals> {
     let version = context.version;
-    let eras: Vec<_> = version.timeline.versions.iter().copied().zip(&version.by_era).collect();
+    let eras: Vec<_> = version.timeline.versions().zip(&version.by_era).collect();
     crate::version::totals(clients, &context.server, &eras, received_only)
 }
 
@@ -61,8 +61,8 @@ fn in_words(totals: &[VersionTotals]) -> Vec<String> {
 
 /// The servers of the versions that judge.
 pub(super) fn servers(context: &Context<'_>) -> Vec<Server> {
-    let of = |version: &KubeVersion| Server { version: *version, ..context.server.clone() };
-    context.version.timeline.versions.iter().map(of).collect()
+    let of = |version: KubeVersion| Server { version, ..context.server.clone() };
+    context.version.timeline.versions().map(of).collect()
 }
 
 pub(super) fn by_version(totals: &[VersionTotals]) -> Vec<v1::VersionTotals> {
@@ -139,7 +139,7 @@ fn from(version: &Inferred) -> String {
         Relation::OverTime => return version.from.clone(),
         Relation::BySource => return "each file by its own".to_owned(),
         Relation::Mixed => {
-            return format!("in the same log; judged as {}; pass --kube-version to set", version.version);
+            return format!("both in one log; judged as {}; --kube-version overrides it", version.version);
         }
     }
     if version.source.is_stated() || version.candidates.is_one_minor() {
@@ -161,12 +161,8 @@ fn files<'a>(context: &Context<'_>, sources: impl Iterator<Item = &'a u32>) -> S
     let mut names: Vec<String> = sources.map(|source| file_name(&context.sources.list, *source)).collect();
     // Not in the order in which files were named.
     names.sort_unstable();
-    let more = names.len().saturating_sub(NAMED_FILES);
+    let more = more(names.len().saturating_sub(NAMED_FILES), "file", "files");
     names.truncate(NAMED_FILES);
-    match more {
-        0 => {}
-        1 => names.push("1 more file".to_owned()),
-        more => names.push(format!("{more} more files")),
-    }
+    names.extend(more);
     names.join(", ")
 }

@@ -34,11 +34,11 @@ pub(super) const DEPRECATIONS: &[Name<Get>] = &[
     Name {
         name: "minorsToRemoval",
         kind: Int,
-        doc: "How many minor versions after the server's that release is: 1 for the next one; 0 if the server names none.",
+        doc: "How many minor versions after the server's that release is: 1 for the next one; 0 if that release is not newer than the server's, or if the server names none.",
         get: |group| {
             let minors = of_rows(group).filter_map(|(deprecated, own)| {
                 let (major, minor) = deprecated.removed_in?;
-                (major == 1).then(|| u64::from(minor).saturating_sub(u64::from(own)).max(1))
+                (major == 1).then(|| u64::from(minor).saturating_sub(u64::from(own)))
             });
             Value::count(minors.min().unwrap_or(0))
         },

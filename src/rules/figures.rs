@@ -18,6 +18,16 @@ pub fn count(number: u64) -> String {
     out
 }
 
+/// What a list leaves out: `1 more file`, `1,234 more files`; nothing for none.
+#[must_use]
+pub fn more(left: usize, one: &str, many: &str) -> Option<String> {
+    match left {
+        0 => None,
+        1 => Some(format!("1 more {one}")),
+        left => Some(format!("{} more {many}", count(left as u64))),
+    }
+}
+
 /// Bytes with three figures at most: `45.2 MB`.
 #[must_use]
 pub fn bytes(number: u64) -> String {
@@ -98,6 +108,14 @@ pub(super) fn add_to(environment: &mut Environment<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_list_leaves_out_is_counted() {
+        let files = |left| more(left, "file", "files");
+        assert_eq!(files(0), None);
+        assert_eq!(files(1).as_deref(), Some("1 more file"));
+        assert_eq!(files(1_234).as_deref(), Some("1,234 more files"));
+    }
 
     fn filled(text: &str) -> String {
         let mut environment = Environment::new();

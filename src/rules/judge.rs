@@ -47,7 +47,12 @@ pub struct Judged {
     pub untold: BTreeSet<usize>,
     /// What CI gates count.
     pub gates: Gates,
+    /// Accounts with a finding of [`CONTRADICTED`], suppressed ones included.
+    pub contradicted: BTreeSet<usize>,
 }
+
+/// The rule that finds requests that contradict their verdicts.
+const CONTRADICTED: &str = "KT902";
 
 /// The findings on one account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +103,9 @@ pub fn judge_some(
         *all.counts.entry(hit.severity).or_default() += 1;
     }
     all.on_accounts = on_accounts(&judged);
+    let contradicted = rules.iter().zip(&judged).filter(|(rule, _)| rule.id == CONTRADICTED);
+    let contradicted = contradicted.flat_map(|(_, found)| &found.hits).filter_map(|hit| hit.group.as_ref());
+    all.contradicted = contradicted.flat_map(Group::members).copied().collect();
     all.gates = gates_of(rules, &rows, &judged);
     let mut refs: Vec<HitRef<'_, '_>> = Vec::new();
     for (rule, found) in rules.iter().zip(&judged) {

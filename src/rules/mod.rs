@@ -6,7 +6,6 @@
 mod checked;
 pub mod condition;
 mod deprecations;
-pub mod either;
 pub mod facts;
 pub mod figures;
 mod finding;
@@ -14,6 +13,7 @@ mod gates;
 pub mod group;
 pub mod hits;
 pub mod input;
+pub mod job_advice;
 mod judge;
 mod matching;
 pub mod names;

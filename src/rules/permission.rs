@@ -3,6 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use hashbrown::HashMap;
+
+use super::figures::more;
 use super::group::Group;
 use crate::accounts::Account;
 use crate::apiserver::{ParsedTarget, Target, resources};
@@ -15,12 +18,45 @@ use crate::shell::{option, quoted};
 pub struct Permission {
     /// The verb, as RBAC names it. Of a connection whose HTTP method the log does not show, the verb for GET.
     pub verb: &'static str,
-    /// The verb for POST, where the log does not show the HTTP method.
-    pub verb_for_post: Option<&'static str>,
+    /// Whether the verb `create` is needed, too.
+    pub create: Create,
     /// What it is refused on.
     pub on: On,
     /// The command that asks the server whether the permission is there.
     pub check: String,
+}
+
+/// Whether a connection needs the verb `create` beside another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Create {
+    /// It does not.
+    No,
+    /// The log does not show the HTTP method: a POST needs it in place of `get`.
+    ForPost,
+    /// It does.
+    Too,
+    /// The log does not show the HTTP method: a GET needs both verbs, a POST only this one.
+    ForAnyMethod,
+}
+
+impl Create {
+    /// What a reader should know of it.
+    fn note(self) -> &'static str {
+        match self {
+            Self::No => "",
+            Self::ForPost => {
+                "\n\nThe log does not show the HTTP method of the connection. A GET needs `get`, a POST `create`."
+            }
+            Self::Too => {
+                "\n\nFrom Kubernetes 1.35 a GET that opens such a connection needs `create`, too (feature gate \
+                 AuthorizePodWebsocketUpgradeCreatePermission)."
+            }
+            Self::ForAnyMethod => {
+                "\n\nThe log does not show the HTTP method of the connection. A POST needs `create`. From Kubernetes \
+                 1.35 a GET needs both (feature gate AuthorizePodWebsocketUpgradeCreatePermission)."
+            }
+        }
+    }
 }
 
 /// What a permission is on.
@@ -34,6 +70,8 @@ pub enum On {
         resource: String,
         /// Namespaces of requests that were kept; none for the whole cluster.
         namespaces: BTreeSet<String>,
+        /// Each client asks in one namespace only.
+        is_one_each: bool,
     },
     /// Another path, such as `/metrics`.
     Path(String),
@@ -55,38 +93,53 @@ impl Permission {
         // Access logs say CONNECT in place of the method since 1.27.
         let hides_method = leading.account.kind() == "user-agent" && leading.key.kube_version.at_least(27, 0);
         let rows = group.rows.iter().filter(|facts| facts.key == leading.key);
-        let exemplars = rows.flat_map(|facts| facts.row.exemplars.as_slice());
-        let ((verb, verb_for_post), on) = match &asked.target {
+        let mut own_namespace = None;
+        let ((verb, create), on) = match &asked.target {
             Target::Resource { group: api_group, resource, subresource, scope, .. } => {
-                let mut namespaces = BTreeSet::new();
+                let mut by_client: HashMap<*const Account, BTreeSet<String>> = HashMap::new();
                 if *scope != Scope::Cluster {
-                    namespaces.extend(exemplars.filter_map(|one| namespace_of(one.uri())));
+                    for facts in rows {
+                        let exemplars = facts.row.exemplars.as_slice().iter();
+                        let namespaces = exemplars.filter_map(|one| namespace_of(one.uri()));
+                        by_client.entry(std::ptr::from_ref(facts.account)).or_default().extend(namespaces);
+                    }
                 }
+                let own = by_client.get(&std::ptr::from_ref(leading.account));
+                own_namespace = own.and_then(BTreeSet::first).cloned();
+                let is_one_each = by_client.values().any(|own| !own.is_empty())
+                    && by_client.values().all(|own| own.len() <= 1);
+                let namespaces = by_client.into_values().flatten().collect();
+                let websockets_need_create =
+                    api_group.is_empty() && &**resource == "pods" && leading.key.kube_version.at_least(35, 0);
+                let verbs = rbac_verbs(asked.verb, subresource, hides_method, websockets_need_create)?;
                 let mut resource = resource.to_string();
                 if !subresource.is_empty() {
                     write!(resource, "/{subresource}").expect("a String takes all");
                 }
-                (
-                    rbac_verbs(asked.verb, subresource, hides_method)?,
-                    On::Resource { group: api_group.to_string(), resource, namespaces },
-                )
+                (verbs, On::Resource { group: api_group.to_string(), resource, namespaces, is_one_each })
             }
             Target::NonResource(_) => {
+                let exemplars = rows.flat_map(|facts| facts.row.exemplars.as_slice());
                 let path =
                     exemplars.map(|one| one.uri().split('?').next().unwrap_or_default().to_owned()).min()?;
-                (rbac_verbs(asked.verb, "", false)?, On::Path(path))
+                (rbac_verbs(asked.verb, "", false, false)?, On::Path(path))
             }
             _ => return None,
         };
-        let check = check(verb, &on, leading.account, leading.key.scope);
-        Some(Self { verb, verb_for_post, on, check })
+        let namespace = own_namespace.as_deref();
+        let check = |verb| check(verb, &on, namespace, leading.account, leading.key.scope);
+        let check = match create {
+            Create::No | Create::ForPost => check(verb),
+            Create::Too | Create::ForAnyMethod => format!("{} && {}", check(verb), check("create")),
+        };
+        Some(Self { verb, create, on, check })
     }
 
-    /// `Role` where it is for one namespace, else `ClusterRole`.
+    /// `Role` where each client needs it in one namespace, else `ClusterRole`.
     #[must_use]
     pub fn role(&self) -> &'static str {
         match &self.on {
-            On::Resource { namespaces, .. } if namespaces.len() == 1 => "Role",
+            On::Resource { is_one_each: true, .. } => "Role",
             _ => "ClusterRole",
         }
     }
@@ -95,9 +148,9 @@ impl Permission {
     #[must_use]
     pub fn rule(&self) -> String {
         let listed = |text: &str| format!("[{}]", serde_json::Value::from(text));
-        let verbs: Vec<String> = [Some(self.verb), self.verb_for_post]
-            .into_iter()
-            .flatten()
+        let create = (self.create != Create::No).then_some("create");
+        let verbs: Vec<String> = std::iter::once(self.verb)
+            .chain(create)
             .map(|verb| serde_json::Value::from(verb).to_string())
             .collect();
         let verbs = format!("[{}]", verbs.join(", "));
@@ -118,59 +171,76 @@ impl Permission {
     pub(super) fn prose(&self, client: &str, kept: fn(&str) -> String) -> String {
         let (what, place) = match &self.on {
             On::Path(path) => (path.clone(), String::new()),
-            On::Resource { group, resource, namespaces } => {
+            On::Resource { group, resource, namespaces, is_one_each } => {
                 let group = if group.is_empty() { String::new() } else { format!(".{group}") };
                 let (resource, subresource) =
                     resource.split_once('/').map_or((resource.as_str(), String::new()), |(resource, sub)| {
                         (resource, format!("/{sub}"))
                     });
-                let place = match namespaces.iter().next() {
+                let others = namespaces.len().saturating_sub(1);
+                let place = match namespaces.first() {
                     None => " for the whole cluster".to_owned(),
-                    Some(only) if namespaces.len() == 1 => format!(" in namespace `{}`", kept(only)),
+                    Some(only) if others == 0 => format!(" in namespace `{}`", kept(only)),
+                    Some(first) if *is_one_each => {
+                        let more = more(others, "namespace", "namespaces").unwrap_or_default();
+                        format!(" in `{}` and {more}, each client in its own", kept(first))
+                    }
                     Some(first) => format!(" in `{}` and other namespaces", kept(first)),
                 };
                 (format!("{resource}{group}{subresource}"), place)
             }
         };
-        let role = match self.role() {
-            "Role" => "a Role in that namespace",
+        let role = match &self.on {
+            On::Resource { is_one_each: true, namespaces, .. } if namespaces.len() > 1 => {
+                "a Role in each of these namespaces"
+            }
+            On::Resource { is_one_each: true, .. } => "a Role in that namespace",
             _ => "a ClusterRole",
         };
-        let (verb, method) = match self.verb_for_post {
-            None => (format!("the verb `{}`", self.verb), ""),
-            Some(post) => (
-                format!("the verb `{}` or `{post}`", self.verb),
-                "\n\nThe log does not show the HTTP method of the connection. A GET needs `get`, a POST `create`.",
-            ),
+        let verb = match self.create {
+            Create::No => format!("the verb `{}`", self.verb),
+            Create::ForPost => format!("the verb `{}` or `create`", self.verb),
+            Create::Too | Create::ForAnyMethod => format!("the verbs `{}` and `create`", self.verb),
         };
         format!(
             "Grant {client} {verb} on `{}`{place}, or stop it from asking.\n\n- The rule for {role}: `{}`\n\
-             - The check: `{}`{method}",
+             - The check: `{}`{}",
             kept(&what),
             kept(&self.rule()),
             kept(&self.check),
+            self.create.note(),
         )
     }
 }
 
-/// The verb that RBAC looks for, by the HTTP method; and the one for POST, where the log does not show the method of a
-/// connection.
+/// The verb that RBAC looks for, by the HTTP method; and whether `create` is needed.
 ///
-/// Source: k8s.io/apiserver `pkg/endpoints/request/requestinfo.go`: the verb of a connection is that of its method.
+/// Sources: k8s.io/apiserver `pkg/endpoints/request/requestinfo.go`: the verb of a connection is that of its method.
+/// kubectl opens exec, attach and portforward with POST before 1.31, and with GET (WebSocket) from then on
+/// (kubernetes/kubernetes#133515). `websockets_need_create`: from 1.35 such a GET needs `create`, too.
 fn rbac_verbs(
     verb: Verb,
     subresource: &str,
     hides_method: bool,
-) -> Option<(&'static str, Option<&'static str>)> {
+    websockets_need_create: bool,
+) -> Option<(&'static str, Create)> {
+    let opens_websocket = matches!(subresource, "exec" | "attach" | "portforward");
     Some(match (verb, subresource) {
-        // kubectl opens these with POST.
-        (Verb::Connect, "exec" | "attach" | "portforward") => ("create", None),
-        (Verb::Connect, "proxy") => ("get", Some("create")),
-        (Verb::Get, "proxy") if hides_method => ("get", Some("create")),
-        (Verb::Connect, _) => ("get", None),
+        (Verb::Connect, _) if opens_websocket => ("get", connection(websockets_need_create)),
+        (Verb::Get | Verb::Create, _) if opens_websocket && hides_method => {
+            ("get", connection(websockets_need_create))
+        }
+        (Verb::Get, _) if opens_websocket && websockets_need_create => ("get", Create::Too),
+        (Verb::Connect, "proxy") => ("get", Create::ForPost),
+        (Verb::Get, "proxy") if hides_method => ("get", Create::ForPost),
+        (Verb::Connect, _) => ("get", Create::No),
         (Verb::Proxy | Verb::Other, _) => return None,
-        (verb, _) => (verb.as_str(), None),
+        (verb, _) => (verb.as_str(), Create::No),
     })
+}
+
+fn connection(websockets_need_create: bool) -> Create {
+    if websockets_need_create { Create::ForAnyMethod } else { Create::ForPost }
 }
 
 /// The namespace in the path of a request.
@@ -182,7 +252,7 @@ fn namespace_of(uri: &str) -> Option<String> {
 }
 
 /// The command that asks the server. Words that a client chose are quoted, and none is taken for an option.
-fn check(verb: &str, on: &On, account: &Account, scope: Option<Scope>) -> String {
+fn check(verb: &str, on: &On, namespace: Option<&str>, account: &Account, scope: Option<Scope>) -> String {
     let mut command = format!("kubectl auth can-i {verb}");
     let mut add = |word: &str| {
         command.push(' ');
@@ -200,12 +270,12 @@ fn check(verb: &str, on: &On, account: &Account, scope: Option<Scope>) -> String
     if !is_last {
         add(&quoted(&what));
     }
-    if let On::Resource { group, resource, namespaces } = on {
+    if let On::Resource { group, resource, .. } = on {
         let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
         if !subresource.is_empty() {
             add(&format!("--subresource={}", quoted(subresource)));
         }
-        match namespaces.iter().next() {
+        match namespace {
             Some(namespace) if namespace.starts_with('-') => add(&option("namespace", namespace)),
             Some(namespace) => add(&format!("-n {}", quoted(namespace))),
             None if scope == Some(Scope::Cluster)
@@ -235,18 +305,23 @@ mod tests {
 
     #[test]
     fn the_verb_of_a_connection_is_that_of_its_method() {
-        for (verb, subresource, hides_method, expected) in [
-            (Verb::Create, "proxy", false, Some(("create", None))),
-            (Verb::Get, "proxy", false, Some(("get", None))),
-            (Verb::Get, "proxy", true, Some(("get", Some("create")))),
-            (Verb::Create, "exec", true, Some(("create", None))),
-            (Verb::Connect, "exec", false, Some(("create", None))),
-            (Verb::Connect, "log", false, Some(("get", None))),
-            (Verb::Connect, "proxy", false, Some(("get", Some("create")))),
-            (Verb::Delete, "proxy", true, Some(("delete", None))),
-            (Verb::Proxy, "", false, None),
+        for (verb, subresource, hides_method, is_new, expected) in [
+            (Verb::Create, "proxy", false, false, Some(("create", Create::No))),
+            (Verb::Get, "proxy", false, true, Some(("get", Create::No))),
+            (Verb::Get, "proxy", true, false, Some(("get", Create::ForPost))),
+            (Verb::Create, "exec", true, false, Some(("get", Create::ForPost))),
+            (Verb::Create, "exec", false, true, Some(("create", Create::No))),
+            (Verb::Connect, "exec", false, false, Some(("get", Create::ForPost))),
+            (Verb::Create, "attach", true, true, Some(("get", Create::ForAnyMethod))),
+            (Verb::Get, "portforward", false, true, Some(("get", Create::Too))),
+            (Verb::Get, "portforward", false, false, Some(("get", Create::No))),
+            (Verb::Connect, "log", false, false, Some(("get", Create::No))),
+            (Verb::Connect, "proxy", false, false, Some(("get", Create::ForPost))),
+            (Verb::Delete, "proxy", true, false, Some(("delete", Create::No))),
+            (Verb::Proxy, "", false, false, None),
         ] {
-            assert_eq!(rbac_verbs(verb, subresource, hides_method), expected, "{verb} {subresource}");
+            let found = rbac_verbs(verb, subresource, hides_method, is_new);
+            assert_eq!(found, expected, "{verb} {subresource}, {hides_method}, {is_new}");
         }
     }
 }

@@ -5,11 +5,11 @@ use std::sync::{Arc, LazyLock};
 
 use minijinja::Value as Filled;
 
-use super::either::for_either;
 use super::facts::{CLIENT, Facts, Get, REQUEST, SERVER};
 use super::finding::{Finding, Path};
 use super::group::Group;
 use super::input::{INPUT, InputFacts};
+use super::job_advice::job_advice;
 use super::judge::{threshold, word};
 use super::names::Root;
 use super::permission::Permission;
@@ -292,7 +292,7 @@ fn fix(
     let Audiences { sure, job, jobs } = Audience::of(leading);
     let own = of(&sure)?;
     let for_jobs = if job == Job::No { None } else { of(&jobs)? };
-    Ok(for_either(job, for_jobs, own).unwrap_or_default())
+    Ok(job_advice(job, for_jobs, own).unwrap_or_default())
 }
 
 /// The text of the first case that holds.

@@ -37,6 +37,8 @@ pub struct Fact {
     /// The releases that fit it.
     pub allows: Releases,
     pub(super) trust: Trust,
+    /// Only a few nodes state it.
+    pub(super) is_rare: bool,
     /// When the log shows it.
     pub(super) presence: Presence,
 }
@@ -60,6 +62,9 @@ impl Fact {
         !self.allows.and(set).is_empty()
     }
 }
+
+/// At most one kubelet in so many is one of a few.
+const RARE: usize = 10;
 
 /// Who states which version: the instance's hash and the version.
 type Statements = Vec<(u64, KubeVersion)>;
@@ -166,10 +171,10 @@ impl Facts {
     }
 
     fn sort(&mut self) {
-        // Among facts of nodes the newest first: a node is never newer than the server, and may be older than supported.
+        // Among facts of most nodes the newest first: a node is never newer than the server, and may be older than supported.
         self.all.sort_by(|a, b| {
             let oldest = |fact: &Fact| std::cmp::Reverse(fact.allows.hull().map(|(first, _)| first));
-            (a.trust, oldest(a), &a.text).cmp(&(b.trust, oldest(b), &b.text))
+            (a.trust, a.is_rare, oldest(a), &a.text).cmp(&(b.trust, b.is_rare, oldest(b), &b.text))
         });
     }
 
@@ -271,7 +276,7 @@ fn of_statement(by: Witness, version: KubeVersion, sources: Vec<u32>, presence: 
         }
         Witness::Kubelet | Witness::KubeProxy | Witness::Unconfirmed => return None,
     };
-    Some(Fact { text: format!("{who} {version}"), sources, allows, trust, presence })
+    Some(Fact { text: format!("{who} {version}"), sources, allows, trust, is_rare: false, presence })
 }
 
 /// The facts of kubelets or kube-proxies: one for each minor.
@@ -280,6 +285,15 @@ fn of_nodes(by: Witness, evidence: &Evidence) -> Vec<Fact> {
     for (_, instance, source, version) in evidence.instances.iter().filter(|(of, ..)| *of == by) {
         minors.entry(version.minor).or_default().push((*instance, *source, *version));
     }
+    let kubelets = |minor: Option<u16>| -> usize {
+        let own = evidence.instances.iter().filter(|(of, .., version)| {
+            *of == Witness::Kubelet && minor.is_none_or(|minor| version.minor == minor)
+        });
+        own.map(|(_, instance, ..)| instance).collect::<BTreeSet<_>>().len()
+    };
+    let all = kubelets(None);
+    // All kube-proxies may have one user, and each is of its node's version.
+    let is_rare = |minor: u16| (1..=all / RARE).contains(&kubelets(Some(minor)));
     let fact = |(minor, statements): (u16, Vec<(u64, u32, KubeVersion)>)| {
         let instances: BTreeSet<u64> = statements.iter().map(|(instance, ..)| *instance).collect();
         let sources: BTreeSet<u32> = statements.iter().map(|(_, source, _)| *source).collect();
@@ -297,6 +311,7 @@ fn of_nodes(by: Witness, evidence: &Evidence) -> Vec<Fact> {
             sources: sources.into_iter().collect(),
             allows: releases::of_node_component(newest),
             trust: Trust::Nodes,
+            is_rare: is_rare(minor),
             presence: evidence.presence(by, minor),
         })
     };
@@ -342,7 +357,7 @@ fn of_sign(sign: Sign, sources: Vec<u32>, presence: Presence, watch_list_is_set:
         ),
         Sign::ServersOwnLog => return None,
     };
-    Some(Fact { text, sources, allows, trust, presence })
+    Some(Fact { text, sources, allows, trust, is_rare: false, presence })
 }
 
 /// The releases whose default for the gate `WatchList` this is. Releases that are not known yet have that of the newest.

@@ -2,7 +2,7 @@
 
 use super::facts::{Fact, Facts, Trust};
 use crate::apiserver::Releases;
-use crate::ledger::Presence;
+use crate::ledger::{Change, Presence};
 
 /// How many servers are told apart in one log.
 const MAX_SERVERS: usize = 8;
@@ -47,13 +47,13 @@ impl<'a> Group<'a> {
 pub(super) struct Groups<'a> {
     /// At least one; no two have a release in common.
     pub servers: Vec<Group<'a>>,
-    /// Facts that contradict more trusted ones, and that something else than another server explains.
+    /// Facts that contradict more trusted ones, and that a setting or an unsupported node explains.
     contradictions: Vec<&'a Fact>,
 }
 
 impl Facts {
-    /// Which facts are of one server. A fact that excludes those that are more trusted is of another server, unless a
-    /// setting or an unsupported node explains it.
+    /// Which facts are of one server. A fact that excludes the more trusted ones is of another server, unless a setting
+    /// or an unsupported node explains it.
     pub fn groups(&self) -> Groups<'_> {
         let mut rest: Vec<&Fact> = self.all.iter().collect();
         let Some(seed) = rest.first().copied() else {
@@ -69,13 +69,15 @@ impl Facts {
         Groups { servers, contradictions: rest }
     }
 
-    /// Whether only another server explains a fact that the first server's facts exclude. What a server states of
-    /// itself is wrong for no reason; all other facts may have one: nodes that are older than supported, a setting.
+    /// Whether the fact needs a second server. A server's own statement is reliable. An unsupported node or a setting can
+    /// explain other facts.
     fn is_of_another(&self, fact: &Fact, first: &Group<'_>) -> bool {
         match fact.trust {
             Trust::Stated => true,
             _ if first.is_stated() => false,
-            Trust::Shown | Trust::ControlPlane | Trust::Nodes => true,
+            Trust::Shown | Trust::ControlPlane => true,
+            // A few nodes may be out of support.
+            Trust::Nodes => !fact.is_rare,
             // The same was answered in both ways.
             Trust::Settings => self.all.iter().any(|other| other.allows == fact.allows.others()),
             Trust::Measured => false,
@@ -91,23 +93,23 @@ impl Facts {
         presence
     }
 
-    /// The servers in the order of time and from when each holds, if all or nearly all evidence of each is before that of
-    /// the next.
-    pub fn in_time(&self, servers: &[Group<'_>]) -> Option<Vec<(i64, usize)>> {
+    /// The servers in the order of time, each with its change from the one before, if most evidence of each is before that
+    /// of the next.
+    pub fn in_time(&self, servers: &[Group<'_>]) -> Option<Vec<(Change, usize)>> {
         let presence = |one: usize, other: usize| self.presence_of(&servers[one].set, &servers[other].set);
         let others = |one: usize| (0..servers.len()).filter(move |other| *other != one);
         let first = |one: usize| others(one).filter_map(|other| presence(one, other).span()).min();
         let mut order: Vec<usize> = (0..servers.len()).collect();
         order.sort_by_cached_key(|one| first(*one));
-        let mut starts = vec![(i64::MIN, order[0])];
+        let mut changes = vec![(Change::BEGINNING, order[0])];
         for (at, later) in order.iter().enumerate().skip(1) {
-            let mut start = i64::MIN;
+            let mut change = Change::BEGINNING;
             for earlier in &order[..at] {
-                start = presence(*earlier, *later).precedes(&presence(*later, *earlier))?;
+                change = presence(*earlier, *later).precedes(&presence(*later, *earlier))?;
             }
-            starts.push((start, *later));
+            changes.push((change, *later));
         }
-        Some(starts)
+        Some(changes)
     }
 
     /// What shows that a server is of a set and not of the others, the most trusted first.
@@ -131,9 +133,13 @@ impl Groups<'_> {
                 || format!("all other evidence together fits {}", self.servers[0].set),
                 |other| format!("{} ({})", other.text, other.fits()),
             );
+            let reason = match fact.trust {
+                Trust::Nodes => "these nodes may be of a version that the server does not support",
+                _ => "a setting of the server is not at its default",
+            };
             format!(
                 "evidence of the version contradicts itself: {} ({}), but {rest}; the log may be of two servers or \
-                 of an upgrade, or a setting of the server is not at its default",
+                 of an upgrade, or {reason}",
                 fact.text,
                 fact.fits()
             )

@@ -8,7 +8,7 @@ use compact_str::CompactString;
 use super::facts::{Fact, Trust};
 use crate::apiserver::{Asked, Releases, ServedFrom, Server, epochs, judge};
 use crate::k8s::{EtcdVersion, Verb};
-use crate::ledger::{Clients, Observed, Presence, ServerTimeline};
+use crate::ledger::{Clients, Judge, Observed, Presence, ServerTimeline};
 
 /// Fewer contradictions say nothing: a watch cache that was not filled yet makes some.
 const LEAST: u64 = 5;
@@ -93,12 +93,12 @@ pub(super) fn contradictions(rows: &[Row], server: &Server, set: &Releases) -> O
     let text =
         format!("{against} reads have latency annotations that contradict the verdicts of other versions");
     let presence = Presence::default();
-    Some(Fact { text, sources: Vec::new(), allows, trust: Trust::Measured, presence })
+    Some(Fact { text, sources: Vec::new(), allows, trust: Trust::Measured, is_rare: false, presence })
 }
 
 /// A note, if LISTs were read from etcd that the version serves from its watch cache with a new etcd.
 pub(super) fn old_etcd(rows: &[Row], server: &Server, timeline: &ServerTimeline) -> Option<String> {
-    let [version] = *timeline.versions else { return None };
+    let [Judge { version, .. }] = *timeline.judges else { return None };
     if server.etcd.is_some() || !version.at_least(31, 0) {
         return None;
     }

@@ -7,7 +7,9 @@ use super::groups::Group;
 use super::{Inferred, MAX_OWN_FACTS, Relation, ServerVersion, VersionSource, union};
 use crate::apiserver::{Releases, Server};
 use crate::k8s::KubeVersion;
-use crate::ledger::{Presence, ServerTimeline, Starts};
+use crate::k8s::timestamp::format_second;
+use crate::ledger::{Change, Judge, Presence, ServerTimeline, Starts};
+use crate::rules::figures::more;
 
 /// How many files a note names.
 const NAMED_FILES: usize = 4;
@@ -17,8 +19,8 @@ const NAMED_FILES: usize = 4;
 enum Own {
     /// One server at all times.
     One(ServerVersion),
-    /// One after the other, and from when each holds.
-    OverTime(Vec<(i64, ServerVersion)>),
+    /// One after the other, each with its change from the one before.
+    OverTime(Vec<(Change, ServerVersion)>),
     /// Several at the same time.
     Mixed(Vec<ServerVersion>),
 }
@@ -33,13 +35,33 @@ impl Own {
     }
 }
 
+/// Versions one after the other.
+type Changes = Vec<(Change, KubeVersion)>;
+
+/// What judges at which time. While one version takes over from another, the new one judges beside the old one.
+fn starts(changes: &[(Change, KubeVersion)]) -> Starts {
+    let mut starts = Starts::new();
+    let mut before: Option<KubeVersion> = None;
+    for (change, version) in changes {
+        while starts.last().is_some_and(|(start, _)| *start >= change.from) {
+            starts.pop();
+        }
+        if change.is_gradual() {
+            starts.push((change.from, Judge { version: *version, beside: before }));
+        }
+        starts.push((change.until, (*version).into()));
+        before = Some(*version);
+    }
+    starts
+}
+
 /// What the sources of a log show, if it is more than one version.
 #[derive(Debug)]
 pub(super) struct Several<'a> {
     facts: &'a Facts,
     sources: BTreeMap<u32, Own>,
-    /// When each version holds, if the log as a whole changes over time.
-    whole: Option<Starts>,
+    /// The versions and their changes, if the log as a whole changes over time.
+    whole: Option<Changes>,
 }
 
 impl<'a> Several<'a> {
@@ -59,7 +81,7 @@ impl<'a> Several<'a> {
             let versions = match (&*groups, own.in_time(&groups)) {
                 ([only], _) => Own::One(of(only)),
                 (_, Some(order)) => {
-                    Own::OverTime(order.into_iter().map(|(start, at)| (start, of(&groups[at]))).collect())
+                    Own::OverTime(order.into_iter().map(|(change, at)| (change, of(&groups[at]))).collect())
                 }
                 (several, None) => {
                     let mut versions: Vec<ServerVersion> = several.iter().map(of).collect();
@@ -75,9 +97,9 @@ impl<'a> Several<'a> {
             return None;
         }
         let order = facts.in_time(&all.servers);
-        let of_order = |order: Vec<(i64, usize)>| -> Starts {
+        let of_order = |order: Vec<(Change, usize)>| -> Changes {
             let estimate = |at: usize| facts.estimate(&all.servers[at].set).0;
-            order.into_iter().map(|(start, at)| (start, estimate(at))).collect()
+            order.into_iter().map(|(change, at)| (change, estimate(at))).collect()
         };
         let mut several = Self { facts, sources, whole: order.map(of_order) };
         // Each of several servers has its own time.
@@ -85,18 +107,19 @@ impl<'a> Several<'a> {
         Some(several)
     }
 
-    /// When each version holds first, if there are sources that change over time.
-    fn changes(&self) -> Option<Starts> {
-        let mut starts: BTreeMap<KubeVersion, i64> = BTreeMap::new();
+    /// From the first change of any source to the last, if there are sources that change over time.
+    fn changes(&self) -> Option<Changes> {
+        let mut changes: BTreeMap<KubeVersion, Change> = BTreeMap::new();
         for own in self.sources.values() {
             let Own::OverTime(versions) = own else { continue };
-            for (start, one) in versions {
-                let first = starts.entry(one.version).or_insert(*start);
-                *first = (*first).min(*start);
+            for (change, one) in versions {
+                let all = changes.entry(one.version).or_insert(*change);
+                *all = Change { from: all.from.min(change.from), until: all.until.max(change.until) };
             }
         }
-        let starts: Starts = starts.into_iter().map(|(version, start)| (start, version)).collect();
-        (!starts.is_empty()).then_some(starts)
+        let mut changes: Changes = changes.into_iter().map(|(version, change)| (change, version)).collect();
+        changes.sort_unstable();
+        (!changes.is_empty()).then_some(changes)
     }
 
     fn relation(&self) -> Relation {
@@ -122,7 +145,7 @@ impl<'a> Several<'a> {
         }
         let mut versions: Vec<ServerVersion> = versions.into_values().collect();
         if let (Relation::OverTime, Some(starts)) = (relation, &self.whole) {
-            let start = |one: &ServerVersion| starts.iter().find(|(_, of)| *of == one.version);
+            let start = |one: &ServerVersion| starts.iter().find(|(_, version)| *version == one.version);
             versions.sort_by_key(|one| start(one).copied());
         }
         versions
@@ -139,36 +162,41 @@ impl<'a> Several<'a> {
         };
         let best = best.expect("there are several");
         let order: Vec<KubeVersion> = servers.iter().map(|one| one.version).collect();
-        let starts = |own: &Own| match own {
+        let of_own = |own: &Own| match own {
             // A file of a log that was rotated during an upgrade: its first requests may be of the server before.
             Own::One(_) if relation == Relation::OverTime && self.changes().is_none() => {
-                self.whole.clone().unwrap_or_default()
+                starts(self.whole.as_deref().unwrap_or_default())
             }
-            Own::One(one) => vec![(i64::MIN, one.version)],
-            Own::OverTime(versions) => versions.iter().map(|(start, one)| (*start, one.version)).collect(),
+            Own::One(one) => vec![(i64::MIN, one.version.into())],
+            Own::OverTime(versions) => {
+                starts(&versions.iter().map(|(change, one)| (*change, one.version)).collect::<Changes>())
+            }
             Own::Mixed(versions) => {
                 let best = versions.iter().max_by_key(|one| self.rank(one));
-                best.map(|best| (i64::MIN, best.version)).into_iter().collect()
+                best.map(|best| (i64::MIN, best.version.into())).into_iter().collect()
             }
         };
         let by_source: BTreeMap<u32, Starts> =
-            self.sources.iter().map(|(source, own)| (*source, starts(own))).collect();
-        let whole = self.whole.clone().unwrap_or_else(|| vec![(i64::MIN, best.version)]);
-        let judges: BTreeSet<KubeVersion> =
-            by_source.values().chain([&whole]).flatten().map(|(_, version)| *version).collect();
-        let order: Vec<KubeVersion> = order.into_iter().filter(|version| judges.contains(version)).collect();
-        let timeline = ServerTimeline::new(&order, &by_source, &whole);
-        let possible = |version: &KubeVersion| {
+            self.sources.iter().map(|(source, own)| (*source, of_own(own))).collect();
+        let whole = self.whole.as_deref().map_or_else(|| vec![(i64::MIN, best.version.into())], starts);
+        let judges: BTreeSet<Judge> =
+            by_source.values().chain([&whole]).flatten().map(|(_, judge)| *judge).collect();
+        let place = |judge: &Judge| order.iter().position(|version| *version == judge.version);
+        let mut judges: Vec<Judge> = judges.into_iter().collect();
+        judges.sort_by_key(place);
+        let timeline = ServerTimeline::new(&judges, &by_source, &whole);
+        let possible = |judge: &Judge| {
             let mixed = self.sources.values().filter_map(|own| match own {
-                Own::Mixed(versions) if starts(own).iter().any(|(_, judge)| judge == version) => {
+                Own::Mixed(versions) if of_own(own).iter().any(|(_, other)| other == judge) => {
                     Some(versions.iter())
                 }
                 _ => None,
             });
-            let own = servers.iter().filter(|one| one.version == *version);
-            union(own.chain(mixed.flatten()).map(|one| &one.set))
+            let is_of =
+                |one: &&ServerVersion| one.version == judge.version || Some(one.version) == judge.beside;
+            union(servers.iter().filter(is_of).chain(mixed.flatten()).map(|one| &one.set))
         };
-        let by_era = timeline.versions.iter().map(possible).collect();
+        let by_era = timeline.judges.iter().map(possible).collect();
         let notes = self.notes(relation, &servers, best, read, file);
         Inferred {
             version: best.version,
@@ -211,6 +239,18 @@ impl<'a> Several<'a> {
                     "the log spans {what}, {}: each request is judged by the version of its time",
                     words(&all, ", then ")
                 ));
+                let changes = self.whole.as_deref().unwrap_or_default();
+                let gradual = changes.windows(2).filter_map(|pair| match pair {
+                    [(_, old), (change, new)] if change.is_gradual() => Some(format!(
+                        "{} from {old} to {new} between {} and {}: in this time servers of both versions answer, and \
+                         the requests are judged as {new}",
+                        if old < new { "an upgrade" } else { "a change of version" },
+                        format_second(change.from),
+                        format_second(change.until),
+                    )),
+                    _ => None,
+                });
+                notes.extend(gradual);
             }
             Relation::BySource | Relation::Mixed => {
                 for (source, own) in &self.sources {
@@ -238,11 +278,8 @@ impl<'a> Several<'a> {
                 // Not in the order in which files were named.
                 each.sort_unstable();
                 if !each.is_empty() {
-                    let more = match each.len().saturating_sub(NAMED_FILES) {
-                        0 => String::new(),
-                        1 => "; and 1 more file".to_owned(),
-                        more => format!("; and {more} more files"),
-                    };
+                    let more = more(each.len().saturating_sub(NAMED_FILES), "file", "files");
+                    let more = more.map_or_else(String::new, |more| format!("; and {more}"));
                     notes.push(format!(
                         "the files are of servers of different versions, and each file is judged by its own: {}{more}",
                         each[..each.len().min(NAMED_FILES)].join("; ")

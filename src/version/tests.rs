@@ -35,6 +35,10 @@ fn told(inferred: &Inferred) -> (String, String, &'static str) {
     (version, inferred.candidates.to_string(), inferred.source.as_str())
 }
 
+fn versions_of(inferred: &Inferred) -> Vec<KubeVersion> {
+    inferred.timeline.versions().collect()
+}
+
 #[test]
 fn kubelets_and_a_refused_watch_list_give_the_kubelets_version() {
     let inferred = inferred(|evidence| {
@@ -119,8 +123,8 @@ fn logs_of_two_servers_are_judged_each_by_its_own_version() {
         kubelets(evidence, 0, &[(v(27, 3), 5)]);
         kubelets(evidence, 1, &[(v(34, 1), 5)]);
     });
-    assert_eq!(inferred.timeline.versions, [v(27, 3), v(34, 1)]);
-    let era = |source| inferred.timeline.versions[usize::from(inferred.timeline.era(source, Some(1)))];
+    assert_eq!(versions_of(&inferred), [v(27, 3), v(34, 1)]);
+    let era = |source| inferred.timeline.judges[usize::from(inferred.timeline.era(source, Some(1)))].version;
     assert_eq!([era(0), era(1)], [v(27, 3), v(34, 1)]);
     assert!(
         inferred.notes[0].ends_with("each file is judged by its own: 0.log: 1.27.3; 1.log: 1.34.1"),
@@ -135,7 +139,7 @@ fn a_version_that_the_log_excludes_is_said() {
     kubelets(&mut ledger.versions, 0, &[(v(30, 14), 2)]);
     let of = |ledger: &mut Ledger, given| Inferred::of(ledger, &server(), Some(given), &|_| String::new());
     let wrong = of(&mut ledger, v(36, 2));
-    assert_eq!(wrong.timeline.versions, [v(36, 2)]);
+    assert_eq!(versions_of(&wrong), [v(36, 2)]);
     assert_eq!(
         wrong.notes,
         ["--kube-version 1.36.2 contradicts the log: 2 kubelets state 1.30.14; that fits 1.30 to 1.33"]
@@ -196,7 +200,7 @@ fn evidence_at_the_same_time_is_of_two_servers() {
         assert_eq!(mixed.relation, Relation::Mixed);
         let versions: Vec<KubeVersion> = mixed.servers.iter().map(|one| one.version).collect();
         assert_eq!(versions, [v(30, 14), v(34, 2)]);
-        assert_eq!(mixed.timeline.versions, [v(34, 2)], "equally frequent, so the newer");
+        assert_eq!(versions_of(&mixed), [v(34, 2)], "equally frequent, so the newer");
         assert!(mixed.candidates.contains(v(30, 14)) && mixed.candidates.contains(v(34, 2)));
         assert!(!mixed.is_settled());
         assert!(mixed.notes[0].starts_with("0.log shows Kubernetes 1.30.14 and 1.34.2 at the same time"));
@@ -213,10 +217,10 @@ fn evidence_one_after_the_other_is_an_upgrade() {
         let upgrade =
             two_servers(|step, minor| step + if minor == 34 { 1_000 } else { 0 }, |_| 0, with_loopback);
         assert_eq!(upgrade.relation, Relation::OverTime);
-        assert_eq!(upgrade.timeline.versions, [v(30, 14), v(34, 2)]);
+        assert_eq!(versions_of(&upgrade), [v(30, 14), v(34, 2)]);
         let version = |at: i64| {
             let era = upgrade.timeline.era(0, Some(at * 1_000_000));
-            upgrade.timeline.versions[usize::from(era)]
+            upgrade.timeline.judges[usize::from(era)].version
         };
         assert_eq!([version(-5), version(999), version(1_000)], [v(30, 14), v(30, 14), v(34, 2)]);
         assert!(upgrade.notes[0].contains("an upgrade, 1.30.14, then 1.34.2"), "{:?}", upgrade.notes);
@@ -229,7 +233,7 @@ fn files_of_two_servers_are_no_upgrade() {
     for with_loopback in [true, false] {
         let files = two_servers(|step, _| step, |minor| u32::from(minor == 30), with_loopback);
         assert_eq!(files.relation, Relation::BySource);
-        let era = |source| files.timeline.versions[usize::from(files.timeline.era(source, Some(7)))];
+        let era = |source| files.timeline.judges[usize::from(files.timeline.era(source, Some(7)))].version;
         assert_eq!([era(0), era(1), era(2)], [v(34, 2), v(30, 14), v(34, 2)]);
         assert!(files.notes[0].ends_with("0.log: 1.34.2; 1.log: 1.30.14"), "{:?}", files.notes);
     }
@@ -258,4 +262,53 @@ fn old_nodes_and_settings_are_no_other_server() {
     });
     assert_eq!((inferred.relation, inferred.version), (Relation::One, v(34, 7)));
     assert_eq!(inferred.notes.len(), 2, "{:?}", inferred.notes);
+}
+
+#[test]
+fn a_few_unsupported_kubelets_are_no_other_server() {
+    for old in [v(27, 3), v(35, 1)] {
+        let few = inferred(|evidence| kubelets(evidence, 0, &[(v(31, 2), 99), (old, 1)]));
+        assert_eq!((few.relation, few.version), (Relation::One, v(31, 2)));
+        assert_eq!(few.candidates.to_string(), "1.31 to 1.34");
+        assert_eq!(few.notes.len(), 1, "{:?}", few.notes);
+        assert!(few.notes[0].contains("a version that the server does not support"), "{:?}", few.notes);
+        let many = inferred(|evidence| kubelets(evidence, 0, &[(v(31, 2), 60), (old, 40)]));
+        assert_eq!(many.relation, Relation::Mixed);
+        let with_scheduler = inferred(|evidence| {
+            kubelets(evidence, 0, &[(v(31, 2), 99), (old, 1)]);
+            evidence.state(Statement::with(Witness::Scheduler, old, 1), 0, Some(0));
+            evidence.state(Statement::with(Witness::Scheduler, v(31, 2), 2), 0, Some(0));
+        });
+        assert_eq!(with_scheduler.relation, Relation::Mixed, "there is other evidence");
+    }
+}
+
+#[test]
+fn only_the_overlap_of_a_gradual_upgrade_is_mixed() {
+    let minute = 60_000_000;
+    let times: Vec<(i64, KubeVersion)> = (0..=33)
+        .map(|at| (at * minute, v(30, 4)))
+        .chain((25..60).map(|at| (at * minute, v(31, 1))))
+        .collect();
+    for is_backwards in [false, true] {
+        let upgrade = inferred(|evidence| {
+            let mut times = times.clone();
+            if is_backwards {
+                times.reverse();
+            }
+            for (at, version) in times {
+                evidence.note(Witness::Loopback, version, 0, Some(at));
+            }
+        });
+        assert_eq!(upgrade.relation, Relation::OverTime);
+        let era = |at: i64| usize::from(upgrade.timeline.era(0, Some(at * minute)));
+        let judged = |at| (upgrade.timeline.judges[era(at)].version, upgrade.by_era[era(at)].to_string());
+        assert_eq!(judged(24), (v(30, 4), "1.30.4".to_owned()));
+        assert_eq!(judged(30).0, v(31, 1));
+        assert!([v(30, 4), v(31, 1)].iter().all(|one| upgrade.by_era[era(30)].contains(*one)));
+        assert_eq!(judged(34), (v(31, 1), "1.31.1".to_owned()));
+        let note =
+            "an upgrade from 1.30.4 to 1.31.1 between 1970-01-01 00:25:00 UTC and 1970-01-01 00:33:00 UTC";
+        assert!(upgrade.notes.iter().any(|known| known.starts_with(note)), "{:?}", upgrade.notes);
+    }
 }

@@ -90,6 +90,10 @@ fn errors_say_what_to_type() {
         ("get pod a/../b", "is not TYPE/NAME"),
         ("get pod a%2e", "a name has no / and no %"),
         ("apply -f web", "kubectl apply: kubetoll reads get, describe, delete and --raw"),
+        ("expose deploy web", "such as 'POST /api/v1/namespaces/default/services'"),
+        ("cordon n1", "such as 'PATCH /api/v1/nodes/NAME'"),
+        ("uncordon n1", "such as 'PATCH /api/v1/nodes/NAME'"),
+        ("taint nodes n1 a=b:NoSchedule", "such as 'PATCH /api/v1/nodes/NAME'"),
         ("pods get", "kubectl \"pods\": type the command first"),
         ("get", "kubectl get needs a resource, such as kubectl get pods"),
         ("get pods -n", "kubectl --namespace needs a value"),
@@ -103,5 +107,13 @@ fn errors_say_what_to_type() {
     ] {
         let error = of(command).expect_err(command).to_string();
         assert!(error.contains(message), "{command}: {error}");
+    }
+}
+
+#[test]
+fn commands_without_a_known_request_have_no_example() {
+    for command in ["explain pods", "config view", "cluster-info", "plugin list"] {
+        let error = of(command).expect_err(command).to_string();
+        assert!(error.ends_with("type the request instead"), "{command}: {error}");
     }
 }

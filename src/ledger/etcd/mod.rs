@@ -5,7 +5,7 @@ mod kind;
 mod ranges;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use compact_str::CompactString;
 
@@ -15,7 +15,7 @@ pub use ranges::{MAX_RANGES, Ranges, SlowRange, Spans};
 
 use super::bounded::Key;
 use super::input::widened;
-use super::{Bounded, Histogram, InputCounts, Merge};
+use super::{Bounded, EtcdVersions, Histogram, InputCounts, Merge};
 use crate::apiserver::stored;
 use crate::classify::namespace_hash;
 use crate::decode::etcd::{Request, SlowRequest};
@@ -27,8 +27,6 @@ use crate::k8s::text::prefix;
 pub const MAX_RESOURCES: usize = 1_024;
 /// The longest name of a resource that is kept, in bytes: a plural and a group of the greatest lengths.
 const MAX_NAME: usize = 320;
-/// Versions that are kept: a member is upgraded now and then.
-const MAX_VERSIONS: usize = 16;
 /// The longest key that is kept of a request as the worst one, in bytes.
 const MAX_KEY: usize = 400;
 /// Texts of errors that are told apart, and how much of each is kept, in bytes.
@@ -66,7 +64,7 @@ pub struct EtcdLines {
     /// The reads of collections.
     pub ranges: Ranges,
     /// Versions that start lines state, and the sources that show them.
-    pub versions: BTreeSet<(EtcdVersion, u32)>,
+    pub versions: EtcdVersions,
 }
 
 impl Default for EtcdLines {
@@ -81,7 +79,7 @@ impl Default for EtcdLines {
             span: None,
             requests: Bounded::new(MAX_RESOURCES),
             ranges: Ranges::default(),
-            versions: BTreeSet::new(),
+            versions: EtcdVersions::default(),
         }
     }
 }
@@ -206,18 +204,10 @@ impl EtcdLines {
     pub fn observe_other(&mut self, version: Option<EtcdVersion>, place: Place, written: Option<i64>) {
         self.other += 1;
         if let Some(version) = version {
-            self.add_version((version, place.source));
+            self.versions.note(version, place.source);
         }
         self.by_source.entry(place.source).or_default().1 += 1;
         self.note(written);
-    }
-
-    /// The oldest are kept: they decide what the apiserver may do.
-    fn add_version(&mut self, version: (EtcdVersion, u32)) {
-        self.versions.insert(version);
-        if self.versions.len() > MAX_VERSIONS {
-            self.versions.pop_last();
-        }
     }
 
     /// Counts a slow request, which ended when its line was written. One that was read already (`is_new` is false) only
@@ -357,7 +347,7 @@ impl Merge for EtcdLines {
         }
         self.requests.merge(other.requests);
         self.ranges.merge(other.ranges);
-        other.versions.into_iter().for_each(|version| self.add_version(version));
+        self.versions.merge(other.versions);
     }
 }
 

@@ -1,10 +1,10 @@
-//! Advice for a client of which the log does not show for certain whether it runs on or ends.
+//! Advice for clients that may be one-shot jobs.
 
 use crate::accounts::Job;
 
 /// The text for a client that runs on, and the one for a job where it may be one: the more likely first.
 #[must_use]
-pub fn for_either(job: Job, for_a_job: Option<String>, for_any: Option<String>) -> Option<String> {
+pub fn job_advice(job: Job, for_a_job: Option<String>, for_any: Option<String>) -> Option<String> {
     match (job, for_a_job, for_any) {
         (Job::No, _, any) | (_, None, any) => any,
         (Job::Yes, ends, _) | (_, ends, None) => ends,
@@ -35,7 +35,7 @@ mod tests {
 
     fn either(job: Job) -> String {
         let text = |text: &str| Some(text.to_owned());
-        for_either(job, text("List once a run."), text("WATCH it.")).expect("a text")
+        job_advice(job, text("List once a run."), text("WATCH it.")).expect("a text")
     }
 
     #[test]
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn without_a_text_for_jobs_the_other_one_is_shown() {
         for job in [Job::No, Job::Perhaps, Job::Likely, Job::Yes] {
-            assert_eq!(for_either(job, None, Some("Page.".to_owned())).as_deref(), Some("Page."));
+            assert_eq!(job_advice(job, None, Some("Page.".to_owned())).as_deref(), Some("Page."));
         }
     }
 }
