@@ -323,6 +323,9 @@ fn a_flood_of_events_names_the_kubelets_node() {
             ));
         }
     }
+    // The log names the node of a kubelet that reads.
+    let own = "/api/v1/nodes/worker-7?resourceVersion=0";
+    events.push((1, "system:node:worker-7", kubelet, "get", own, json!({})));
     events.push((9, "system:node:worker-1", kubelet, "create", "/api/v1/namespaces/a/events", json!({})));
     let (text, finding) = message("event-flood", &events);
     assert_eq!(finding["stats"]["busiestNode"], "worker-7");

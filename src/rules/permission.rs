@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use hashbrown::HashMap;
 
+use super::facts::Facts;
 use super::figures::more;
 use super::group::Group;
 use crate::accounts::Account;
@@ -92,22 +93,29 @@ impl Permission {
         let asked = leading.entry.asked.as_deref()?;
         // Access logs say CONNECT in place of the method since 1.27.
         let hides_method = leading.account.kind() == "user-agent" && leading.key.kube_version.at_least(27, 0);
-        let rows = group.rows.iter().filter(|facts| facts.key == leading.key);
+        let rows = || group.rows.iter().copied().filter(|facts| facts.key == leading.key);
         let mut own_namespace = None;
         let ((verb, create), on) = match &asked.target {
             Target::Resource { group: api_group, resource, subresource, scope, .. } => {
                 let mut by_client: HashMap<*const Account, BTreeSet<String>> = HashMap::new();
                 if *scope != Scope::Cluster {
-                    for facts in rows {
+                    for facts in rows() {
                         let exemplars = facts.row.exemplars.as_slice().iter();
                         let namespaces = exemplars.filter_map(|one| namespace_of(one.uri()));
                         by_client.entry(std::ptr::from_ref(facts.account)).or_default().extend(namespaces);
                     }
                 }
+                // Of many requests only a few are kept.
+                let asks_in_one = |facts: &Facts<'_>| {
+                    let targets_are_namespaces =
+                        *scope == Scope::Namespace && matches!(asked.verb, Verb::List | Verb::Watch);
+                    !targets_are_namespaces || facts.row.targets.distinct() <= 1
+                };
                 let own = by_client.get(&std::ptr::from_ref(leading.account));
                 own_namespace = own.and_then(BTreeSet::first).cloned();
                 let is_one_each = by_client.values().any(|own| !own.is_empty())
-                    && by_client.values().all(|own| own.len() <= 1);
+                    && by_client.values().all(|own| own.len() <= 1)
+                    && rows().all(asks_in_one);
                 let namespaces = by_client.into_values().flatten().collect();
                 let websockets_need_create =
                     api_group.is_empty() && &**resource == "pods" && leading.key.kube_version.at_least(35, 0);
@@ -119,7 +127,7 @@ impl Permission {
                 (verbs, On::Resource { group: api_group.to_string(), resource, namespaces, is_one_each })
             }
             Target::NonResource(_) => {
-                let exemplars = rows.flat_map(|facts| facts.row.exemplars.as_slice());
+                let exemplars = rows().flat_map(|facts| facts.row.exemplars.as_slice());
                 let path =
                     exemplars.map(|one| one.uri().split('?').next().unwrap_or_default().to_owned()).min()?;
                 (rbac_verbs(asked.verb, "", false, false)?, On::Path(path))
