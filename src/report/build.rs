@@ -1,6 +1,6 @@
 //! From a ledger to a report: verdicts, sums, order.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use rayon::prelude::*;
 
@@ -93,10 +93,8 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         is_shown
     };
     let mut judged = judge_some(&accounts, &ledger.input, rules, &context.policy.suppressions, choose);
-    let untold = std::mem::take(&mut judged.untold);
-    let contradicted: HashSet<String> =
-        judged.contradicted.iter().map(|account| accounts.clients[*account].identity()).collect();
-    let untold = untold.into_iter().map(|account| accounts.clients[account].identity()).collect();
+    let untold = identities(&accounts, &judged.untold);
+    let contradicted: HashSet<String> = identities(&accounts, &judged.contradicted);
     let worst = worst_severities(&judged.on_accounts, places.len());
     let gates = std::mem::take(&mut judged.gates);
     let judged_failures = std::mem::take(&mut judged.failures);
@@ -158,6 +156,11 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         traces_left_out: ledger.traces.left_out(),
         etcd_log,
     }
+}
+
+/// What accounts are called, by their indices.
+fn identities<All: FromIterator<String>>(accounts: &Accounts, indices: &BTreeSet<usize>) -> All {
+    indices.iter().map(|account| accounts.clients[*account].identity()).collect()
 }
 
 /// Clients in their order, each with the severity of its worst finding.
