@@ -492,16 +492,15 @@ fn tenants_that_ask_in_their_own_namespace_need_a_role_in_each() {
 
 #[test]
 fn a_refused_exec_in_an_access_log_names_the_verbs_of_both_methods() {
-    let log: String = (0..60)
-        .map(|second| {
-            format!(
-                "I0302 10:00:{second:02}.000000       1 httplog.go:132] \"HTTP\" verb=\"CONNECT\" \
-                 URI=\"/api/v1/namespaces/n/pods/p/exec?command=x\" latency=\"2ms\" \
-                 userAgent=\"kubectl/v1.32.1 (linux/amd64) kubernetes/abc\" audit-ID=\"{second}\" \
-                 srcIP=\"10.0.0.1:5\" resp=403\n"
-            )
-        })
-        .collect();
+    let line = |second: usize| {
+        format!(
+            "I0302 10:00:{second:02}.000000       1 httplog.go:132] \"HTTP\" verb=\"CONNECT\" \
+             URI=\"/api/v1/namespaces/n/pods/p/exec?command=x\" latency=\"2ms\" \
+             userAgent=\"kubectl/v1.32.1 (linux/amd64) kubernetes/abc\" audit-ID=\"{second}\" \
+             srcIP=\"10.0.0.1:5\" resp=403\n"
+        )
+    };
+    let log: String = (0..60).map(line).collect();
     for (version, words) in
         [("1.30.4", "the verb `get` or `create`"), ("1.35.0", "the verbs `get` and `create`")]
     {
