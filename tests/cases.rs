@@ -126,14 +126,56 @@ fn one_program_in_many_namespaces_is_one_case() {
     let (sums, own): (Vec<&Value>, Vec<&Value>) =
         findings.into_iter().partition(|finding| finding["severity"] == "error");
     let [sum] = sums[..] else { panic!("{} sums", sums.len()) };
-    assert_eq!(
-        (&sum["who"]["name"], &sum["stats"]["clients"]),
-        (&json!("cleanup in 40 namespaces"), &json!(40))
+    let who = &sum["who"];
+    assert_eq!((&who["name"], &sum["stats"]["clients"]), (&json!("cleanup in 40 namespaces"), &json!(40)));
+    assert_eq!(who["program"], json!({"name": "cleanup", "clients": 40}));
+    assert_eq!(who["serviceAccount"], Value::Null);
+    assert!(own.iter().all(|finding| finding["who"]["program"].is_null()));
+    let check = text(&sum["verify"]);
+    assert!(
+        check.contains("--user 'system:serviceaccount:*:cleanup'") && check.contains("--client"),
+        "{check}"
     );
     assert_eq!(own.iter().filter(|finding| finding["severity"] == "info").count(), 40);
     let dir = Dir::with(&[("audit.log", lines(&jobs).concat().as_bytes())]);
     let page = dir.text(&["audit.log", "--kube-version", "1.30.4"]);
     assert!(page.contains("cleanup (40 namespaces)"), "{page}");
+}
+
+#[test]
+fn a_finding_on_a_sum_shows_the_facts_of_all_clients() {
+    let log: Vec<String> = (0..480_u32)
+        .map(|number| {
+            let (tenant, second) = (number % 40, number);
+            let stamp = |micros: u32| format!("2026-07-23T10:{:02}:{:02}.{micros:06}Z", second / 60, second % 60);
+            let event = json!({
+                "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": format!("{number}"),
+                "stage": "ResponseComplete", "requestURI": "/api/v1/nodes", "verb": "list",
+                "user": {"username": format!("system:serviceaccount:team-{tenant}:lister"), "extra": {
+                    "authentication.kubernetes.io/pod-name": [format!("lister-6d4cf56db6-x2x{tenant}")]}},
+                "responseStatus": {"code": 200},
+                "requestReceivedTimestamp": stamp(1_000), "stageTimestamp": stamp(2_000),
+            });
+            format!("{event}\n")
+        })
+        .collect();
+    let log = log.concat();
+    let told = report_of(&log);
+    let findings = told["findings"].as_array().expect("findings");
+    let is_sum = |finding: &&Value| !finding["who"]["program"].is_null() && finding["rule"]["id"] == "KT101";
+    let sums: Vec<&Value> = findings.iter().filter(is_sum).collect();
+    let [sum] = sums[..] else { panic!("{findings:?}") };
+    assert_eq!((&sum["stats"]["peakPerMinute"], &sum["who"]["pods"]["count"]), (&json!(60), &json!(40)));
+    let check = text(&sum["verify"]);
+    assert!(
+        check.contains("--user 'system:serviceaccount:*:lister'") && !check.contains("--client"),
+        "{check}"
+    );
+    // The series of one client is not that of all.
+    let dir = Dir::with(&[("audit.log", log.as_bytes())]);
+    let page = dir.text(&["audit.log", "--kube-version", "1.30.4"]);
+    assert!(page.contains("lister in 40 namespaces") && page.contains("40 pods"), "{page}");
+    assert!(!page.contains("peak 1 a minute"), "{page}");
 }
 
 #[test]

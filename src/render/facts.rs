@@ -55,9 +55,12 @@ pub(super) fn client(finding: &Finding) -> &str {
 
 fn identity(who: &Who, finding: &Finding) -> Line {
     let client = finding.client.as_deref();
-    let is_program = finding.stats.get("clients").and_then(Value::as_u64).is_some_and(|clients| clients > 1);
+    if who.program.is_some() {
+        let line = named(Line::default().code(who.name.as_str()), &who.pods, "pod");
+        let line = named(line, &who.nodes, "node");
+        return line.text("; most requests by ").code(client.unwrap_or_default());
+    }
     let line = Line::default();
-    let line = if is_program { line.code(who.name.as_str()).text("; most requests by ") } else { line };
     let line = match (&who.service_account, who.kind) {
         (Some(account), _) => {
             line.text("ServiceAccount ").code(format!("{}/{}", account.namespace, account.name))

@@ -63,7 +63,8 @@ impl<'r> OverTime<'r> {
     }
 
     fn client(&self, finding: &Finding) -> Option<&'r Client> {
-        let who = finding.who.as_ref()?;
+        // The report has the series of each client, and none of a program's sum.
+        let who = finding.who.as_ref().filter(|who| who.program.is_none())?;
         let key = (finding.client.as_deref()?, who.kind, who.impersonated_by.as_deref());
         self.clients.get(&key).copied()
     }

@@ -11,8 +11,9 @@ use crate::accounts::{Account, Accounts};
 use crate::k8s::timestamp;
 use crate::ledger::DistinctSet;
 use crate::rules::permission::{On, Permission};
+use crate::rules::programs::ProgramName;
 use crate::rules::rivals::Rival;
-use crate::rules::{self, Judged, Policy, Rule, Severity};
+use crate::rules::{self, Judged, OnProgram, Policy, Rule, Severity};
 use crate::shell::{operand, option, quoted};
 
 /// What findings are made with.
@@ -198,14 +199,17 @@ fn who(account: &Account, finding: &rules::Finding, rule: &str) -> v1::Who {
     let product =
         finding.product.as_deref().or(finding.user_agents.first().map(|(product, _)| product.as_str()));
     let at = |micros: fn((i64, i64)) -> i64| finding.span.map(|span| timestamp::format_micros(micros(span)));
-    let program = finding.program.as_ref().map(|(_, shown)| shown.clone());
+    // The clients of a program have many ServiceAccounts.
+    let program = finding.program.as_ref();
+    let service_account = account.service_account().filter(|_| program.is_none());
+    let impersonated_by = account.impersonated_by().filter(|_| program.is_none());
     v1::Who {
-        name: program.unwrap_or_else(|| rules::client_name(account)),
+        name: program.map_or_else(|| rules::client_name(account), |program| program.sentence.clone()),
+        program: program.map(|program| v1::Program { name: program.short.clone(), clients: program.clients }),
         kind: account.kind(),
-        service_account: account
-            .service_account()
+        service_account: service_account
             .map(|(namespace, name)| v1::ServiceAccount { namespace: namespace.into(), name: name.into() }),
-        impersonated_by: account.impersonated_by().map(str::to_owned),
+        impersonated_by: impersonated_by.map(str::to_owned),
         library: product.map_or("unknown", |product| account.library(product).as_str()),
         product: finding.known_product.map(|(product, by)| v1::KnownProduct {
             name: &product.name,
@@ -215,8 +219,8 @@ fn who(account: &Account, finding: &rules::Finding, rule: &str) -> v1::Who {
             source: product.fix(rule).map(|fix| &*fix.source),
         }),
         user_agents: finding.user_agents.iter().cloned().collect(),
-        pods: named(&account.pods),
-        nodes: named(&account.nodes),
+        pods: named(program.map_or(&account.pods, |program| &program.pods)),
+        nodes: named(program.map_or(&account.nodes, |program| &program.nodes)),
         first_timestamp: at(|span| span.0),
         last_timestamp: at(|span| span.1),
     }
@@ -269,8 +273,8 @@ fn fingerprint(account: Option<&Account>, finding: &rules::Finding) -> String {
     let identity = account.map(Account::identity);
     let client = match &finding.program {
         // A program's members come and go, and one of them may have a finding of its own.
-        Some((program, _)) => {
-            program_parts(program.kind, program.product.as_deref(), program.service_account.as_deref())
+        Some(OnProgram { name, .. }) => {
+            program_parts(name.kind, name.product.as_deref(), name.service_account.as_deref())
         }
         None => identity
             .iter()
@@ -309,10 +313,7 @@ fn verify(account: Option<&Account>, finding: &rules::Finding, evidence: Option<
     if let (Some(account), Some(verdict)) = (account, &finding.verdict) {
         let file = evidence.map_or("LOG".to_owned(), |evidence| operand(&evidence.file));
         let filter = match account.kind() {
-            _ if finding.program.is_some() => match finding.product.as_deref() {
-                Some(product) if !product.starts_with('(') => option("client", product),
-                _ => option("client", account.kind()),
-            },
+            _ if let Some(OnProgram { name, .. }) = &finding.program => of_program(name),
             "user-agent" => option("client", finding.product.as_deref().unwrap_or_default()),
             _ => option("user", &account.identity()),
         };
@@ -322,6 +323,14 @@ fn verify(account: Option<&Account>, finding: &rules::Finding, evidence: Option<
         commands.push(format!("kubetoll scan {file} {filter} --verb {}{resource}", verdict.verb));
     }
     commands.join("\n")
+}
+
+/// The options that select the clients of a program.
+fn of_program(name: &ProgramName) -> String {
+    let service_account =
+        name.service_account.as_ref().map(|name| option("user", &format!("system:serviceaccount:*:{name}")));
+    let product = name.product.as_ref().map(|product| option("client", product));
+    service_account.into_iter().chain(product).collect::<Vec<_>>().join(" ")
 }
 
 /// A request target without the parameters of which the value was left out.

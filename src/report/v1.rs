@@ -29,8 +29,8 @@ pub use cost::{Amount, Cost, CostMinute, Inventory, InventoryFile, Lack, Ranking
 pub use etcd_log::{EtcdAmount, EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow, EtcdSource};
 pub use example::Example;
 pub use finding::{
-    Evidence, Finding, FindingCounts, KnownProduct, Named, Path, Permission, Policy, Rival, RuleInfo,
-    RuleRef, Stats, Suppressed, SuppressionInfo, Who,
+    Evidence, Finding, FindingCounts, KnownProduct, Named, Path, Permission, Policy, Program, Rival,
+    RuleInfo, RuleRef, Stats, Suppressed, SuppressionInfo, Who,
 };
 pub use input::{
     Copy, Damaged, Input, NotRead, NotReadFile, SkippedAt, SourceInput, UnreadAt, WithoutEvents,

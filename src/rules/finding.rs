@@ -1,14 +1,15 @@
 //! What a rule finds.
 
+use super::group::Group;
 use super::permission::Permission;
-use super::programs::ProgramName;
+use super::programs::{self, ProgramName};
 use super::rivals::Rival;
 use super::rule::Severity;
 use super::value::Value;
 use crate::accounts::Load;
 use crate::accounts::etcd::SlowReads;
 use crate::cost::Known;
-use crate::ledger::Exemplar;
+use crate::ledger::{DistinctSet, Exemplar};
 use crate::patterns::Pattern;
 use crate::products::{By, Product};
 
@@ -23,8 +24,8 @@ pub struct Finding {
     pub severity: Severity,
     /// Index of the client among the accounts; `None` for a finding on the input.
     pub account: Option<usize>,
-    /// The program, where clients that run it are judged together, and its name in a sentence.
-    pub program: Option<(ProgramName, String)>,
+    /// The program, where clients that run it are judged together.
+    pub program: Option<OnProgram>,
     /// The product, where the rule tells products apart, or there is one.
     pub product: Option<String>,
     /// The resource, where the rule tells resources apart, or there is one.
@@ -63,6 +64,39 @@ pub struct Finding {
     pub rivals: Vec<Rival>,
     /// What the requests show when they are put in order, if they show anything.
     pub pattern: Option<Box<Pattern>>,
+}
+
+/// The clients of a program that a finding is on together.
+#[derive(Debug, Clone)]
+pub struct OnProgram {
+    /// What they have in common.
+    pub name: ProgramName,
+    /// The program in one word.
+    pub short: String,
+    /// The program in a sentence: `backup in 40 namespaces`.
+    pub sentence: String,
+    /// Number of clients.
+    pub clients: u64,
+    /// Their pods.
+    pub pods: DistinctSet,
+    /// Their nodes.
+    pub nodes: DistinctSet,
+}
+
+impl OnProgram {
+    /// The program of a group; `None` for a group of one client.
+    pub(super) fn of(group: &Group<'_>) -> Option<Self> {
+        let (program, members) = group.program.as_ref()?;
+        let members = members.iter().map(|index| &group.whole.accounts.clients[*index]);
+        Some(Self {
+            name: program.name.clone(),
+            short: program.name.short(members.clone()).to_owned(),
+            sentence: programs::in_a_sentence(&program.name, members.clone()),
+            clients: members.count() as u64,
+            pods: program.account.pods.clone(),
+            nodes: program.account.nodes.clone(),
+        })
+    }
 }
 
 /// Where the requests were answered from, and why that is known.

@@ -36,7 +36,7 @@ pub mod written;
 
 pub use crate::files::mistake::{self, Mistake, Mistakes};
 use crate::files::yaml;
-pub use finding::{Finding, Path};
+pub use finding::{Finding, OnProgram, Path};
 pub use gates::{GateRequests, Gates, RuleFindings, Worst};
 pub use judge::{Judged, OnAccount, judge, judge_some};
 pub use policy::{Policy, Suppression};

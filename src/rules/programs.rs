@@ -135,8 +135,6 @@ pub struct Program {
     pub name: ProgramName,
     /// The clients, by index.
     pub members: Vec<usize>,
-    /// The program in a sentence: `backup in 40 namespaces`.
-    pub shown: String,
     /// All of them as one client, without requests: its nodes, pods and user agents are those of all.
     pub account: Account,
 }
@@ -177,9 +175,8 @@ impl Programs {
             members.dedup();
             if members.len() > 1 {
                 by_asker.extend(askers.iter().map(|(_, asker)| (*asker, number(all.len()))));
-                let shown = shown(&name, &members, accounts);
                 let account = together(&name, &members, accounts);
-                all.push(Program { name, members, shown, account });
+                all.push(Program { name, members, account });
             }
         }
         let mut shapes: BTreeMap<_, u32> = BTreeMap::new();
@@ -195,12 +192,15 @@ impl Programs {
     }
 }
 
-/// A program that clients run, in words.
-fn shown(name: &ProgramName, members: &[usize], accounts: &Accounts) -> String {
-    let all = || members.iter().map(|index| &accounts.clients[*index]);
-    let short = name.short(all());
-    let counted = count(members.len() as u64);
-    match noun(all()) {
+/// The program of several clients in a sentence: `backup in 40 namespaces`.
+#[must_use]
+pub fn in_a_sentence<'a>(
+    name: &'a ProgramName,
+    members: impl Iterator<Item = &'a Account> + Clone,
+) -> String {
+    let short = name.short(members.clone());
+    let counted = count(members.clone().count() as u64);
+    match noun(members) {
         "person" => format!("{short} used by {counted} people"),
         "namespace" => format!("{short} in {counted} namespaces"),
         _ => format!("{short} under {counted} names"),

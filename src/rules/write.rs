@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use minijinja::Value as Filled;
 
 use super::facts::{CLIENT, Facts, Get, REQUEST, SERVER};
-use super::finding::{Finding, Path};
+use super::finding::{Finding, OnProgram, Path};
 use super::group::Group;
 use super::input::{INPUT, InputFacts};
 use super::job_advice::job_advice;
@@ -98,8 +98,8 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
     let product = group.rows.iter().all(|row| row.product == leading.product);
     let product = product.then(|| leading.product.to_owned());
     let shape = leading.key.name();
-    let program = group.program.as_ref().map(|(program, _)| *program);
-    let name = program.map_or_else(|| client_name(account), |program| program.shown.clone());
+    let program = OnProgram::of(group);
+    let name = program.as_ref().map_or_else(|| client_name(account), |program| program.sentence.clone());
     let resource_or = resource.as_deref().or(leading.key.resource.as_deref()).unwrap_or("(other)");
     let stats = Arc::new(found(&BY_NAME, |get| get(group)));
     let permission = Permission::of(group);
@@ -170,7 +170,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
         hit: None,
         severity,
         account: Some(group.account),
-        program: program.map(|program| (program.name.clone(), program.shown.clone())),
+        program,
         product,
         resource,
         shape: Some(shape),
@@ -218,7 +218,7 @@ fn with_own_setting(rule: &Rule, product: Option<(&'static Product, By)>, fix: S
 
 /// Products of user agents, and one user agent of each.
 fn user_agents(group: &Group<'_>) -> Vec<(String, String)> {
-    let agents = &group.leading().account.agents;
+    let agents = &group.representative().account.agents;
     let mut shown: Vec<(String, String)> = Vec::new();
     for facts in &group.rows {
         if shown.len() < SHOWN_AGENTS && !shown.iter().any(|(product, _)| product == facts.product) {

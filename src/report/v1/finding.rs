@@ -15,7 +15,8 @@ pub struct Finding {
     pub rule: RuleRef,
     /// `info`, `warning` or `error`.
     pub severity: &'static str,
-    /// The client's identity, as in `clients[]`; null for a finding on the input.
+    /// The client's identity, as in `clients[]`; of a program's clients the one with the most requests. Null for a finding
+    /// on the input.
     pub client: Option<String>,
     /// The resource, if it is one.
     pub resource: Option<String>,
@@ -107,9 +108,11 @@ pub struct RuleRef {
 pub struct Who {
     /// A short name: `namespace/name` for a ServiceAccount.
     pub name: String,
+    /// The program, if the finding is on the sum of several clients that run it; else null.
+    pub program: Option<Program>,
     /// `service-account`, `node`, `control-plane`, `user`, `anonymous` or `user-agent`.
     pub kind: &'static str,
-    /// The ServiceAccount, if it is one.
+    /// The ServiceAccount; null for a program, which has several.
     pub service_account: Option<ServiceAccount>,
     /// Who asked, where the requests impersonate.
     pub impersonated_by: Option<String>,
@@ -119,14 +122,24 @@ pub struct Who {
     pub product: Option<KnownProduct>,
     /// Products of user agents, and one user agent of each, as the client sent it.
     pub user_agents: BTreeMap<String, String>,
-    /// The client's pods.
+    /// The pods of the client, or of all clients of the program.
     pub pods: Named,
-    /// The client's nodes.
+    /// The nodes of the client, or of all clients of the program.
     pub nodes: Named,
     /// Received of the first event.
     pub first_timestamp: Option<String>,
     /// Received of the last event.
     pub last_timestamp: Option<String>,
+}
+
+/// A program that several clients run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Program {
+    /// The name of their ServiceAccounts if all have the same one, else the product of their user agents.
+    pub name: String,
+    /// Number of clients in the sum.
+    pub clients: u64,
 }
 
 /// A product that a client was recognized as: a hint, as a user agent is the client's to choose.
