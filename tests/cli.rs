@@ -242,6 +242,35 @@ fn long_running_requests_of_any_group_count_once_and_cost_nothing() {
 }
 
 #[test]
+fn resources_beyond_the_bound_get_the_verdict_that_the_configuration_demands() {
+    use std::fmt::Write as _;
+    let (mut log, mut policy) = (String::new(), String::from("aggregated: ["));
+    for n in 0..1_500 {
+        let uri = format!("/apis/g{n}.example.com/v1/things?resourceVersion=0");
+        let at = format!("2026-01-01T00:{:02}:{:02}.000000Z", n / 60, n % 60);
+        writeln!(
+            log,
+            r#"{{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"{n}","stage":"ResponseComplete","requestURI":"{uri}","verb":"list","user":{{"username":"u"}},"userAgent":"a","responseStatus":{{"code":200}},"requestReceivedTimestamp":"{at}","stageTimestamp":"{at}"}}"#
+        )
+        .expect("writes to memory");
+        write!(policy, "g{n}.example.com,").expect("writes to memory");
+    }
+    let resources: Vec<String> = (0..1_500).map(|n| format!("\n- things.g{n}.example.com")).collect();
+    let aggregated = policy + "]\n";
+    let uncached = format!("uncached:{}\n", resources.concat());
+    let dir = Dir::with(&[("a.log", log.as_bytes())]);
+    let lists = |policy: &str, from: &str| {
+        fs::write(dir.path().join("kubetoll.yaml"), policy).expect("a policy");
+        let report = dir.json(&["scan", "--format", "json", "--threads", "2", "a.log"]);
+        let lists = report["totals"]["byServedFrom"][from].as_u64().unwrap_or(0);
+        (lists, report.to_string().contains("uncached resources"))
+    };
+    assert_eq!(lists(&aggregated, "aggregated"), (1_500, false));
+    assert_eq!(lists(&uncached, "etcd"), (1_500, false));
+    assert_eq!(lists("{}\n", "etcd"), (0, false));
+}
+
+#[test]
 fn a_rotated_log_of_an_upgrade_is_judged_as_the_whole_one_is() {
     let stated = |version: &str, second| {
         let agent = format!("kube-apiserver/{version} (linux/amd64) kubernetes/abcdef0");

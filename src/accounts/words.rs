@@ -3,7 +3,7 @@
 use crate::apiserver::options::{
     Limit, Narrows, Options, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
 };
-use crate::apiserver::resources::OTHER;
+use crate::apiserver::resources::{OTHER, is_overflow};
 use crate::apiserver::{Asked, Target};
 use crate::k8s::list_options::LIST_OPTION_KEYS;
 use crate::k8s::secrets::masked;
@@ -14,7 +14,7 @@ use compact_str::CompactString;
 pub(crate) fn resource(target: &Target<CompactString>) -> String {
     match target {
         Target::Unknown { resource, .. } if resource.is_empty() => "(unknown)".to_owned(),
-        Target::Resource { resource, .. } | Target::Unknown { resource, .. } if resource == OTHER => {
+        Target::Resource { resource, .. } | Target::Unknown { resource, .. } if is_overflow(resource) => {
             OTHER.to_owned()
         }
         Target::Resource { group, resource, .. } | Target::Unknown { group, resource, .. } => {

@@ -1,6 +1,7 @@
 //! What a request asks of the server, with everything folded that does not change the answer's path: the same
 //! `Asked` always gets the same verdict from the same server.
 
+use super::configured::Configured;
 use super::options::{Narrows, Options};
 use super::resources;
 use crate::k8s::continue_token::TOKEN_START;
@@ -163,10 +164,10 @@ impl Asked<CompactString> {
         self.verb == Verb::List && self.options.narrows == Narrows::ToNode
     }
 
-    /// The same without the names that clients choose and no verdict depends on. A verdict may depend on a name only where
-    /// the server's configuration names a resource without a watch cache, or an aggregated group.
+    /// The same without the names that clients choose and no verdict depends on. `configured` is what the server's
+    /// configuration says of the resource, which gets the same verdict without its name.
     #[must_use]
-    pub fn without_names(&self) -> Self {
+    pub fn without_names(&self, configured: Configured) -> Self {
         /// Subresources by which the server decides, and those that most requests are for.
         const KEPT_SUBRESOURCES: [&str; 10] =
             ["", "status", "scale", "log", "exec", "attach", "portforward", "proxy", "eviction", "token"];
@@ -174,9 +175,14 @@ impl Asked<CompactString> {
             resources::is_named_by_model(group, resource, subresource)
         };
         let renamed = |group: &str| {
-            let is_built_in = resources::is_built_in_group(group);
-            let group = if is_built_in { "" } else { resources::OTHER_GROUP };
-            (CompactString::const_new(group), CompactString::const_new(resources::OTHER))
+            let group = match configured {
+                Configured::Aggregated => resources::AGGREGATED_GROUP,
+                _ if resources::is_built_in_group(group) => "",
+                _ => resources::OTHER_GROUP,
+            };
+            let is_uncached = configured == Configured::Uncached;
+            let resource = if is_uncached { resources::OTHER_UNCACHED } else { resources::OTHER };
+            (CompactString::const_new(group), CompactString::const_new(resource))
         };
         let mut asked = self.clone();
         match &mut asked.target {
@@ -275,7 +281,7 @@ impl<'a> ParsedTarget<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::apiserver::{Server, judge};
+    use crate::apiserver::{ConfiguredNames, Server, judge};
     use crate::k8s::KubeVersion;
 
     #[test]
@@ -296,6 +302,7 @@ mod tests {
             "/apis/apps/v1/namespaces/a/deployments/d/scale",
             "/apis/example.com/v1/things",
             "/apis/example.com/v1/namespaces/a/things/t/log",
+            "/apis/log.example.com/v1/things",
             "/apis/metrics.k8s.io/v1beta1/pods",
             "/apis/authorization.k8s.io/v1/subjectaccessreviews",
             "/apis",
@@ -320,11 +327,18 @@ mod tests {
         for method in [Method::Get, Method::Head, Method::Post, Method::Delete] {
             for (path, query) in paths.iter().flat_map(|path| queries.map(|query| (path, query))) {
                 let asked = Asked::new(method, path, &ListOptions::parse(query)).to_owned();
-                let folded = asked.without_names();
-                renamed += u32::from(folded.target != asked.target);
-                assert_eq!(folded.without_names(), folded);
-                for minor in 19..38 {
-                    let server = Server::with_defaults(KubeVersion::new(minor, 0));
+                for (minor, is_configured) in (19..38).flat_map(|minor| [(minor, false), (minor, true)]) {
+                    let mut server = Server::with_defaults(KubeVersion::new(minor, 0));
+                    if is_configured {
+                        server.aggregated = vec!["apps".to_owned(), "log.example.com".to_owned()];
+                        server.uncached = ["pods", "things.example.com", "things.log.example.com"]
+                            .map(str::to_owned)
+                            .to_vec();
+                    }
+                    let configured = ConfiguredNames::of(&server).say_of(&asked);
+                    let folded = asked.without_names(configured);
+                    renamed += u32::from(folded.target != asked.target);
+                    assert_eq!(folded.without_names(configured), folded);
                     for status in [None, Some(200), Some(403), Some(404), Some(410), Some(429)] {
                         assert_eq!(
                             judge(&server, &asked.as_borrowed(), status),
@@ -335,6 +349,6 @@ mod tests {
                 }
             }
         }
-        assert!(renamed > 400, "{renamed}");
+        assert!(renamed > 15_000, "{renamed}");
     }
 }

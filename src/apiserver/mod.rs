@@ -2,6 +2,7 @@
 //! for every version from 1.19. Each decision follows upstream's, arm for arm, and names it.
 
 pub mod asked;
+mod configured;
 pub mod features;
 mod get;
 pub mod judge;
@@ -18,6 +19,7 @@ pub mod verdict;
 mod watch;
 
 pub use asked::{Asked, ParsedTarget, Target};
+pub use configured::{Configured, ConfiguredNames};
 pub use features::{FeatureGates, Gate};
 pub use judge::{
     Span, across_versions, across_versions_with, certainty, certainty_within, epochs, judge, judge_alike,

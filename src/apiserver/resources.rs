@@ -71,8 +71,18 @@ const CLUSTER_SCOPED: [&str; 35] = [
 
 /// Name of the overflow resource.
 pub const OTHER: &str = "(other resources)";
+/// Name of the overflow resource without a watch cache. Reports show it as [`OTHER`].
+pub const OTHER_UNCACHED: &str = "(other uncached resources)";
+/// Group of overflow resources that an aggregated server answers.
+pub const AGGREGATED_GROUP: &str = "(aggregated groups)";
 /// Group of overflow resources that are not built in.
 pub const OTHER_GROUP: &str = "(other groups)";
+
+/// Whether a name stands for several resources.
+#[must_use]
+pub fn is_overflow(resource: &str) -> bool {
+    matches!(resource, OTHER | OTHER_UNCACHED)
+}
 
 /// Whether a verdict depends on the resource's own name, whatever the server's configuration.
 #[must_use]

@@ -60,7 +60,8 @@ impl Server {
     /// Source: kubernetes `pkg/kubeapiserver/default_storage_factory_builder.go:DefaultWatchCacheSizes`.
     #[must_use]
     pub fn has_watch_cache(&self, group: &str, resource: &str) -> bool {
-        if resource == "events" && matches!(group, "" | "events.k8s.io") {
+        let is_events = resource == "events" && matches!(group, "" | "events.k8s.io");
+        if is_events || resource == resources::OTHER_UNCACHED {
             return false;
         }
         !self.uncached.iter().any(|named| resources::is_named(named, group, resource))
@@ -70,6 +71,7 @@ impl Server {
     #[must_use]
     pub fn is_aggregated(&self, group: &str) -> bool {
         matches!(group, "metrics.k8s.io" | "custom.metrics.k8s.io" | "external.metrics.k8s.io")
+            || group == resources::AGGREGATED_GROUP
             || self.aggregated.iter().any(|named| named == group)
     }
 }

@@ -10,7 +10,7 @@ use hashbrown::Equivalent;
 use super::event::Request;
 use super::question::Question;
 use super::stable::stable_hash;
-use crate::apiserver::{Asked, Target};
+use crate::apiserver::{Asked, Configured, ConfiguredNames, Target};
 use crate::k8s::Verb;
 
 /// A shape. `era` is the server's version, as an index into the run's timeline of versions.
@@ -22,13 +22,15 @@ pub struct Shape {
     pub answer: Answer,
     /// Which of the versions that the log shows.
     pub era: u8,
+    /// What the server's configuration says of the resource.
+    pub configured: Configured,
 }
 
 impl Shape {
     /// The shape that stands for this one beyond the number of shapes that are told apart: it gets the same verdict.
     #[must_use]
     pub fn without_names(&self) -> Self {
-        Self { asked: Arc::new(self.asked.without_names()), ..*self }
+        Self { asked: Arc::new(self.asked.without_names(self.configured)), ..*self }
     }
 
     /// A hash that is the same in every run.
@@ -65,6 +67,14 @@ impl<'a> ShapeRef<'a> {
     #[must_use]
     pub fn of(request: &Request<'a>) -> Self {
         Self { question: request.question, answer: request.answer, era: request.era }
+    }
+
+    /// The shape itself, on a server with this configuration.
+    #[must_use]
+    pub fn to_owned(&self, names: &ConfiguredNames) -> Shape {
+        let asked = self.question.asked;
+        let configured = names.say_of(asked);
+        Shape { asked: asked.clone(), answer: self.answer, era: self.era, configured }
     }
 
     /// That of the shape.

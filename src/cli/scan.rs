@@ -12,7 +12,7 @@ use super::outputs::{self, Inputs};
 use super::progress::Progress;
 use super::say::say;
 use super::{FAILED, etcd_log, gates, inventory, judging, memory, paths, server};
-use crate::apiserver::{Server, judge_alike};
+use crate::apiserver::{ConfiguredNames, Server, judge_alike};
 use crate::classify::filter::{Filter, Names, StatusSet, instant};
 use crate::decode::Foreign;
 use crate::input::{Damage, Source, Sources, can_be_read_again};
@@ -322,7 +322,8 @@ impl Run<'_> {
 
     fn pass(&self, timeline: &ServerTimeline) -> anyhow::Result<Ledger> {
         let progress = Progress::new(self.sources.bytes_on_disk, !self.args.no_progress);
-        pipeline::run(&self.sources.list, &self.settings, timeline, &progress.read)
+        let timeline = timeline.clone().with_names(ConfiguredNames::of(&self.server));
+        pipeline::run(&self.sources.list, &self.settings, &timeline, &progress.read)
     }
 
     /// A message for each path that was given and holds no event.

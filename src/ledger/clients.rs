@@ -1,10 +1,13 @@
 //! Clients and the rows of their requests.
 
+use std::sync::Arc;
+
 use super::bounded::Weight;
 use super::client::{namespace_of, rank};
 use super::{
     Additions, Begun, Bounded, Client, ClientKey, DistinctSet, Merge, Product, Row, RowName, Seat, SharedRow,
 };
+use crate::apiserver::ConfiguredNames;
 use crate::classify::{Answer, Request, Shape, ShapeRef, stable_hash};
 use crate::k8s::pod_name;
 use crate::k8s::user_agent::Form;
@@ -23,6 +26,8 @@ pub struct Clients {
     /// Rows that were added since they were counted last.
     pub(super) added: usize,
     max_rows: usize,
+    /// The names in the server's configuration.
+    names: Arc<ConfiguredNames>,
 }
 
 /// The last client, in the order in which clients are kept, up to which all have at most so many rows together. The
@@ -50,13 +55,19 @@ impl Clients {
     /// No clients, of which so many will be kept apart.
     #[must_use]
     pub fn new(bound: usize) -> Self {
-        Self { by_key: Bounded::new(bound), added: 0, max_rows: MAX_ROWS }
+        Self { by_key: Bounded::new(bound), added: 0, max_rows: MAX_ROWS, names: Arc::default() }
     }
 
     /// With another bound for all rows.
     #[must_use]
     pub fn with_max_rows(self, max_rows: usize) -> Self {
         Self { max_rows, ..self }
+    }
+
+    /// Of a server with this configuration.
+    #[must_use]
+    pub fn with_names(self, names: Arc<ConfiguredNames>) -> Self {
+        Self { names, ..self }
     }
 
     /// How many rows each client has, and what decides whether it is kept.
@@ -109,8 +120,8 @@ impl Clients {
         let Product { rows, begun, .. } = client.products.at(product_seat);
         let before = begun.len();
         let shape = ShapeRef { answer: Answer::Served, ..ShapeRef::of(request) };
-        let owned =
-            || Shape { asked: request.question.asked.clone(), answer: Answer::Served, era: request.era };
+        let names = &self.names;
+        let owned = || shape.to_owned(names);
         let seat = begun.seat_of(name.shape, &shape, || 0, owned);
         let is_entered = seat.is_none() || begun.len() != before;
         let own = begun.at_folded(seat, owned);
@@ -149,9 +160,9 @@ impl Clients {
         let client = self.by_key.at(client_seat);
         let Product { rows, begun, .. } = client.products.at(product_seat);
         let before = rows.len();
-        let owned =
-            || Shape { asked: request.question.asked.clone(), answer: request.answer, era: request.era };
         let shape = ShapeRef::of(request);
+        let names = &self.names;
+        let owned = || shape.to_owned(names);
         let seat = rows.seat_of(name.shape, &shape, || 0, owned);
         if seat.is_none() || rows.len() != before {
             // Its events before the end need no evidence of their own: the two together are one row.

@@ -2,13 +2,14 @@
 //!
 //! The naive twin is [`Clients`], with all that is counted at one place.
 
-use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, MutexGuard};
 
 use super::bounded::{Weight, bar_of};
 use super::clients::{MAX_ROWS, row_bar};
 use super::parts::Parts;
 use super::{Begun, Clients, MAX_CLIENTS, Merge, RowName, SharedRow};
+use crate::apiserver::ConfiguredNames;
 use crate::classify::Request;
 
 /// All clients, spread over parts by their hashes; the first also has what is left of those that are not kept apart.
@@ -22,6 +23,7 @@ pub struct SharedClients {
     /// How many rows they have, as far as they are held apart.
     rows: AtomicUsize,
     max_rows: usize,
+    names: Arc<ConfiguredNames>,
 }
 
 impl Default for SharedClients {
@@ -40,7 +42,15 @@ impl SharedClients {
             bound,
             rows: AtomicUsize::new(0),
             max_rows: MAX_ROWS,
+            names: Arc::default(),
         }
+    }
+
+    /// Of a server with this configuration.
+    #[must_use]
+    pub fn with_names(self, names: Arc<ConfiguredNames>) -> Self {
+        let parts = Parts::new(|| Clients::new(self.bound).with_names(Arc::clone(&names)));
+        Self { parts, names, ..self }
     }
 
     /// With another bound for all rows.
@@ -79,7 +89,8 @@ impl SharedClients {
     pub fn take(&self) -> Clients {
         let mut all = Clients::new(self.bound).with_max_rows(self.max_rows);
         for mut part in self.parts.all() {
-            all.merge(std::mem::replace(&mut *part, Clients::new(self.bound)));
+            let empty = Clients::new(self.bound).with_names(Arc::clone(&self.names));
+            all.merge(std::mem::replace(&mut *part, empty));
         }
         self.held.store(0, Ordering::Relaxed);
         self.rows.store(0, Ordering::Relaxed);

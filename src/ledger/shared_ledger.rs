@@ -1,6 +1,9 @@
 //! What all workers count together.
 
+use std::sync::Arc;
+
 use super::{Ledger, Merge, SharedClients, SharedKept};
+use crate::apiserver::ConfiguredNames;
 
 /// Clients, and what patterns over time are rebuilt from.
 #[derive(Debug, Default)]
@@ -10,6 +13,12 @@ pub struct SharedLedger {
 }
 
 impl SharedLedger {
+    /// Of a server with this configuration.
+    #[must_use]
+    pub fn new(names: &Arc<ConfiguredNames>) -> Self {
+        Self { clients: SharedClients::default().with_names(Arc::clone(names)), ..Self::default() }
+    }
+
     /// Adds all of it to a ledger, and has nothing any more.
     pub fn give(&self, ledger: &mut Ledger) {
         ledger.clients.merge(self.clients.take());

@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use rustc_hash::FxBuildHasher;
 
 use super::{Bounded, EtcdVersions, Merge, Presence};
+use crate::apiserver::ConfiguredNames;
 use crate::classify::{Statement, Witness};
 use crate::k8s::{EtcdVersion, KubeVersion, Mark};
 
@@ -263,6 +265,8 @@ pub struct ServerTimeline {
     whole: Vec<(i64, u8)>,
     /// The same by source.
     by_source: BTreeMap<u32, Vec<(i64, u8)>>,
+    /// The names in the server's configuration, which all versions share.
+    pub names: Arc<ConfiguredNames>,
 }
 
 /// What judges, and from when.
@@ -272,7 +276,12 @@ impl ServerTimeline {
     /// One version at all times.
     #[must_use]
     pub fn always(version: KubeVersion) -> Self {
-        Self { judges: vec![version.into()], whole: vec![(i64::MIN, 0)], by_source: BTreeMap::new() }
+        Self {
+            judges: vec![version.into()],
+            whole: vec![(i64::MIN, 0)],
+            by_source: BTreeMap::new(),
+            names: Arc::default(),
+        }
     }
 
     /// What judges in its order, that of each source, and that of sources that are not named.
@@ -298,7 +307,14 @@ impl ServerTimeline {
             whole: starts(whole),
             by_source: by_source.iter().map(|(source, stated)| (*source, starts(stated))).collect(),
             judges,
+            names: Arc::default(),
         }
+    }
+
+    /// The same of a server with this configuration.
+    #[must_use]
+    pub fn with_names(self, names: ConfiguredNames) -> Self {
+        Self { names: Arc::new(names), ..self }
     }
 
     /// The version of each era.

@@ -59,7 +59,7 @@ impl<'a> Shared<'a> {
         let (seen, prints) = (Seen::new(settings.dedup), Fingerprints::default());
         let waiting = Waiting::new(access::room(settings.threads));
         let is_filtered = !settings.filter.is_empty();
-        let (audit, access) = (SharedLedger::default(), SharedLedger::default());
+        let (audit, access) = (SharedLedger::new(&timeline.names), SharedLedger::new(&timeline.names));
         Self { settings, is_filtered, timeline, sources, seen, prints, waiting, audit, access }
     }
 
