@@ -261,7 +261,7 @@ fn resources_beyond_the_bound_get_the_verdict_that_the_configuration_demands() {
     let dir = Dir::with(&[("a.log", log.as_bytes())]);
     let lists = |policy: &str, from: &str| {
         fs::write(dir.path().join("kubetoll.yaml"), policy).expect("a policy");
-        let report = dir.json(&["scan", "--format", "json", "--threads", "2", "a.log"]);
+        let report = dir.json(&["a.log"]);
         let lists = report["totals"]["byServedFrom"][from].as_u64().unwrap_or(0);
         (lists, report.to_string().contains("uncached resources"))
     };
