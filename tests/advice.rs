@@ -461,8 +461,15 @@ fn tenants_that_ask_in_their_own_namespace_need_a_role_in_each() {
         seconds.map(|second| event(&user, second * 5, "list", &uri, 403)).collect::<String>()
     };
     let log: String = (0..40).map(|number| tenant(number, number, 0..12)).collect();
+    // A user's rule may judge the clients of a program together.
+    let rule = include_str!("../rules/error-retry-loop.yaml")
+        .replace("id: KT303\nname: error-retry-loop", "id: OWN303\nname: own-retry-loop")
+        .replace("resource, shape]", "resource, shape, program]");
     let of_all = |log: &str| {
-        let found = findings(log, "error-retry-loop");
+        let dir = Dir::with(&[("audit.log", log.as_bytes()), ("own/own-retry-loop.yaml", rule.as_bytes())]);
+        let own = ["--rules", "own", "--select", "own-retry-loop"];
+        let report = dir.report(&[&["audit.log", "--kube-version", "1.30.14"][..], &own[..]].concat());
+        let found = all(&report, "findings").to_vec();
         found.into_iter().find(|finding| finding["stats"]["clients"] == 40).expect("a finding on the program")
     };
     let found = of_all(&log);
