@@ -98,6 +98,57 @@ fn findings_on_the_same_requests_are_one_case() {
 }
 
 #[test]
+fn reads_of_a_missing_object_are_one_case_that_says_so() {
+    let uri = "/apis/example.com/v1/namespaces/a/widgets/none";
+    let told = report(&[Repeated {
+        verb: "get",
+        status: 404,
+        every: 1,
+        times: 300,
+        ..list("system:serviceaccount:a:waiter", "waiter/v1.2", uri)
+    }]);
+    let cases = of_clients(&told);
+    let [case] = cases[..] else { panic!("{cases:?}") };
+    assert_eq!((&case["rules"], &case["severity"]), (&json!(["KT303"]), &json!("warning")));
+    assert!(text(&case["what"]).contains("what it asks for does not exist: 300 of 300"), "{}", case["what"]);
+    assert!(text(&case["fix"]).starts_with("Create the object"), "{}", case["fix"]);
+}
+
+#[test]
+fn reviews_of_tokens_and_of_access_are_one_case() {
+    let review = |uri| Repeated {
+        verb: "create",
+        status: 201,
+        every: 1,
+        times: 300,
+        ..list("system:serviceaccount:a:proxy", "kube-rbac-proxy/v0.18.0", uri)
+    };
+    let told = report(&[
+        review("/apis/authorization.k8s.io/v1/subjectaccessreviews"),
+        review("/apis/authentication.k8s.io/v1/tokenreviews"),
+    ]);
+    let cases = of_clients(&told);
+    let [case] = cases[..] else { panic!("{cases:?}") };
+    assert_eq!((&case["rules"], &case["requests"]), (&json!(["KT406"]), &json!(600)));
+}
+
+#[test]
+fn polls_by_many_selectors_do_not_count_as_namespaces() {
+    let polls: Vec<Repeated> = (0..14)
+        .map(|number| {
+            let uri = format!("/apis/apps/v1/namespaces/a/deployments?labelSelector=app%3Dapp-{number}");
+            list("system:serviceaccount:a:poller", "poller/v1.2", &uri)
+        })
+        .collect();
+    let told = report(&polls);
+    let findings = told["findings"].as_array().expect("findings").iter();
+    let polls: Vec<&str> =
+        findings.filter(|one| one["rule"]["id"] == "KT307").map(|one| text(&one["message"])).collect();
+    let [poll] = polls[..] else { panic!("{polls:?}") };
+    assert!(poll.contains("840 LISTs without a WATCH, 14 different ones, each every 5 s"), "{poll}");
+}
+
+#[test]
 fn one_program_in_many_namespaces_is_one_case() {
     let jobs: Vec<Repeated> = (0..40)
         .map(|number| Repeated {
