@@ -2,31 +2,8 @@
 
 use minijinja::{Environment, Error, ErrorKind};
 
+pub use crate::k8s::text::{count, more};
 use crate::k8s::timestamp;
-
-/// A count with separators: `26,093`.
-#[must_use]
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-/// What a list leaves out: `1 more file`, `1,234 more files`; nothing for none.
-#[must_use]
-pub fn more(left: usize, one: &str, many: &str) -> Option<String> {
-    match left {
-        0 => None,
-        1 => Some(format!("1 more {one}")),
-        left => Some(format!("{} more {many}", count(left as u64))),
-    }
-}
 
 /// Bytes with three figures at most: `45.2 MB`.
 #[must_use]

@@ -7,9 +7,9 @@ use super::groups::Group;
 use super::{Inferred, MAX_OWN_FACTS, Relation, ServerVersion, VersionSource, union};
 use crate::apiserver::{Releases, Server};
 use crate::k8s::KubeVersion;
+use crate::k8s::text::more;
 use crate::k8s::timestamp::format_second;
 use crate::ledger::{Change, Judge, Presence, ServerTimeline, Starts};
-use crate::rules::figures::more;
 
 /// How many files a note names.
 const NAMED_FILES: usize = 4;
