@@ -311,8 +311,10 @@ impl Accounts {
             self.price(&mut one, work);
         }
         one.fit = fit;
-        let certainty = entry.certainty;
+        let (certainty, long_running) = (entry.certainty, entry.long_running);
         let own = entries.entry(key).or_insert(entry);
+        // A shape may hold requests that were refused and others that were not.
+        own.long_running |= long_running;
         own.fit.merge(fit);
         own.certainty = own.certainty.max(certainty);
         own.work = own.work.take().max(work);
