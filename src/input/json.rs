@@ -112,10 +112,7 @@ impl JsonScanner {
         let before = self.last.replace(Ended { at: self.at, line: self.line, in_array: self.in_array });
         let (Some(before), Some(span)) = (before, self.found.last().copied()) else { return };
         let period = self.at - before.at;
-        // Where a quote is torn, how a string ends depends on more than what follows it.
-        let is_object = bytes.get(span.start) == Some(&b'{');
-        if !is_object || period > LONGEST_REPEATED || before.in_array != self.in_array || span.end != self.at
-        {
+        if period > LONGEST_REPEATED || before.in_array != self.in_array || span.end != self.at {
             return;
         }
         let same = common_start(&bytes[before.at..], &bytes[self.at..]);
