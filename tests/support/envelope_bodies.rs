@@ -4,8 +4,12 @@
 use std::sync::LazyLock;
 
 use kubetoll::decode::{Decoder, Envelope, Foreign, Layers, Outcome, SkipReason, SourceFacts, detect};
-use kubetoll::input::json::JsonScanner;
 use kubetoll::input::{Block, Framing, Part};
+
+#[path = "json_records.rs"]
+mod json_records;
+
+use json_records::json_records;
 
 use super::run::{self, MAX_LINE};
 
@@ -65,35 +69,19 @@ pub fn envelope(envelope: Envelope, bytes: &[u8]) {
 /// Text that is read at once and in pieces of some size: the same records, in their order, and nothing but what may
 /// stand between them is left out.
 pub fn json_scanner(bytes: &[u8]) {
-    let whole = scanned(bytes, bytes.len().max(1));
+    let whole = json_records(bytes, bytes.len().max(1));
     for step in [1, 2, 3, 7, 64] {
-        assert_eq!(scanned(bytes, step), whole, "read {step} at a time");
+        assert_eq!(json_records(bytes, step), whole, "read {step} at a time");
     }
     let mut at = 0;
-    for (start, end, _, _) in whole.into_iter().chain([(bytes.len(), bytes.len(), 0, Part::Line)]) {
-        assert!(at <= start && start <= end, "one behind the other");
+    for (range, _, _) in whole.into_iter().chain([(bytes.len()..bytes.len(), 0, Part::Line)]) {
+        assert!(at <= range.start && range.start <= range.end, "one behind the other");
         let between = |byte: &u8| {
             byte.is_ascii_whitespace() || matches!(byte, 0 | b',' | b'[' | b']' | 0xef | 0xbb | 0xbf)
         };
-        assert!(bytes[at..start].iter().all(between), "nothing is lost between records");
-        at = end;
+        assert!(bytes[at..range.start].iter().all(between), "nothing is lost between records");
+        at = range.end;
     }
-}
-
-/// Start, end, line and kind of each record of a text that comes in pieces.
-fn scanned(bytes: &[u8], step: usize) -> Vec<(usize, usize, u64, Part)> {
-    let mut scanner = JsonScanner::default();
-    let (mut from, mut to, mut found) = (0, 0, Vec::new());
-    while to < bytes.len() {
-        to = (to + step).min(bytes.len());
-        scanner.scan(&bytes[from..to], to == bytes.len());
-        if let Some(cut) = scanner.cut() {
-            let spans = scanner.take(cut);
-            found.extend(spans.iter().map(|span| (from + span.start, from + span.end, span.line, span.part)));
-            from += cut;
-        }
-    }
-    found
 }
 
 /// What blocks hold, read by one decoder.

@@ -51,7 +51,7 @@ impl Decoder {
         }
         if syslog::is_banner(trimmed) {
             out(Outcome::Foreign(Foreign::Control), at.layers);
-        } else if at.is_shared() && !is_end_of_json(trimmed) {
+        } else if at.is_shared && !is_end_of_json(trimmed) {
             if !self.salvage_elements(trimmed, at, out) {
                 out(Outcome::Foreign(Foreign::Text), at.layers);
             }

@@ -70,6 +70,8 @@ pub struct Decoder {
 #[derive(Debug, Clone, Copy)]
 struct At<'t> {
     layers: Layers,
+    /// Other programs' lines come in one of the envelopes that were opened, so that such a line is no damage.
+    is_shared: bool,
     /// The innermost envelope's instant.
     time: Option<&'t str>,
     /// The instant in the head of syslog, without year and zone; looked for in etcd's log only, as klog has its own.
@@ -83,7 +85,7 @@ struct At<'t> {
 
 impl<'t> At<'t> {
     fn of(record: &'t [u8], layers: Layers, facts: SourceFacts) -> Self {
-        Self { layers, time: None, clock: None, facts, record, string: None }
+        Self { layers, is_shared: false, time: None, clock: None, facts, record, string: None }
     }
 
     /// Inside of a string, which may be in another string.
@@ -120,11 +122,8 @@ impl<'t> At<'t> {
     }
 
     fn within(self, envelope: Envelope, time: Option<&'t str>) -> Self {
-        Self { layers: self.layers.with(envelope), time: time.or(self.time), ..self }
-    }
-
-    fn is_shared(&self) -> bool {
-        self.layers.iter().any(Envelope::is_shared)
+        let is_shared = self.is_shared || envelope.is_shared();
+        Self { layers: self.layers.with(envelope), is_shared, time: time.or(self.time), ..self }
     }
 }
 

@@ -129,7 +129,7 @@ impl Decoder {
             return self.inner(inner, at.within(envelope, None), out);
         }
         let looks_like_an_event = outer.audit_id.is_some() && outer.stage.is_some();
-        match (looks_like_an_event, at.is_shared()) {
+        match (looks_like_an_event, at.is_shared) {
             (true, _) if serde_json::from_str::<Event<'_>>(text).is_err() => {
                 at.skip(SkipReason::WrongType, text, out);
             }

@@ -116,7 +116,8 @@ impl Decoder {
         let named = self.only.iter().flat_map(|only| only.iter());
         named
             .filter(|envelope| is_batch(*envelope) && !at.layers.contains(*envelope))
-            .fold(at, |at, envelope| at.within(envelope, None))
+            // The name of the batch must not change what its elements are, so they are not taken for a shared log's.
+            .fold(at, |at, envelope| At { layers: at.layers.with(envelope), ..at })
     }
 }
 

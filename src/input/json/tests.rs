@@ -3,30 +3,14 @@
 use super::*;
 use proptest::prelude::*;
 
+#[path = "../../../tests/support/json_records.rs"]
+mod json_records;
+
 /// The records of a text that comes in pieces.
 fn records(text: &str, step: usize) -> Vec<(String, u64, Part)> {
-    let bytes = text.as_bytes();
-    let mut scanner = JsonScanner::default();
-    let (mut from, mut to, mut found) = (0, 0, Vec::new());
-    while to < bytes.len() {
-        to = (to + step).min(bytes.len());
-        scanner.scan(&bytes[from..to], to == bytes.len());
-        if let Some(cut) = scanner.cut() {
-            for span in scanner.take(cut) {
-                for nth in 0..=span.again.times {
-                    let from = from + nth * span.again.bytes;
-                    let text = String::from_utf8_lossy(&bytes[from..][span.start..span.end]).into_owned();
-                    found.push((
-                        text.trim().to_owned(),
-                        span.line + nth as u64 * span.again.lines,
-                        span.part,
-                    ));
-                }
-            }
-            from += cut;
-        }
-    }
-    found
+    let found = json_records::json_records(text.as_bytes(), step).into_iter();
+    let text = |range| String::from_utf8_lossy(&text.as_bytes()[range]).trim().to_owned();
+    found.map(|(range, line, part)| (text(range), line, part)).collect()
 }
 
 fn texts(text: &str) -> Vec<String> {
