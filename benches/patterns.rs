@@ -4,10 +4,9 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use kubetoll::classify::filter::Filter;
 use kubetoll::input::Block;
 use kubetoll::k8s::KubeVersion;
-use kubetoll::ledger::{Dedup, Ledger, ServerTimeline};
+use kubetoll::ledger::{Ledger, ServerTimeline};
 use kubetoll::patterns::Patterns;
 use kubetoll::pipeline::{Pass, Settings, Shared, Worker};
 
@@ -19,15 +18,7 @@ const PODS: usize = 1_000;
 const LINES: usize = 100_000;
 
 fn count(block: &Block, patterns: bool) -> Ledger {
-    let settings = Settings {
-        threads: 1,
-        max_record: 1 << 20,
-        filter: Filter::default(),
-        format: None,
-        dedup: Dedup::Auto,
-        patterns,
-        year: None,
-    };
+    let settings = Settings { patterns, ..Settings::default() };
     let timeline = ServerTimeline::always(KubeVersion::new(34, 2));
     let shared = Shared::new(&settings, &timeline, &[]);
     let mut worker = Worker::new(&shared, &Pass::Count);

@@ -6,7 +6,6 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use kubetoll::accounts::Accounts;
 use kubetoll::apiserver::Server;
-use kubetoll::classify::filter::Filter;
 use kubetoll::input::Block;
 use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::{Dedup, Ledger, ServerTimeline};
@@ -57,15 +56,7 @@ fn log() -> String {
 }
 
 fn ledger() -> Ledger {
-    let settings = Settings {
-        threads: 1,
-        max_record: 1 << 20,
-        filter: Filter::default(),
-        format: None,
-        dedup: Dedup::Off,
-        patterns: true,
-        year: None,
-    };
+    let settings = Settings { dedup: Dedup::Off, ..Settings::default() };
     let timeline = ServerTimeline::always(VERSION);
     let shared = Shared::new(&settings, &timeline, &[]);
     let mut worker = Worker::new(&shared, &Pass::Count);

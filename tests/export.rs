@@ -10,10 +10,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 use kubetoll::apiserver::Server;
-use kubetoll::classify::filter::Filter;
 use kubetoll::input::Sources;
 use kubetoll::k8s::KubeVersion;
-use kubetoll::ledger::{Dedup, ServerTimeline};
+use kubetoll::ledger::ServerTimeline;
 use kubetoll::pipeline::{self, Settings};
 use kubetoll::render::export::{COLUMNS, ExportError, SCHEMA_VERSION, TableFormat, check, write};
 use kubetoll::report::v1::Shape;
@@ -84,15 +83,7 @@ fn report_for(server: Server, directory: &Path, events: &[Value]) -> Report {
     fs::write(&path, lines.concat()).expect("a log");
     let sources = Sources::discover(&[path]).expect("a source");
     let timeline = ServerTimeline::always(server.version);
-    let settings = Settings {
-        threads: 1,
-        max_record: 1 << 20,
-        filter: Filter::default(),
-        format: None,
-        dedup: Dedup::Auto,
-        patterns: true,
-        year: None,
-    };
+    let settings = Settings::default();
     let ledger = pipeline::run(&sources.list, &settings, &timeline, &Arc::default()).expect("a ledger");
     let version = Inferred::given(server.version);
     report::build(

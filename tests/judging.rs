@@ -6,10 +6,9 @@ use std::fs;
 
 use kubetoll::accounts::Accounts;
 use kubetoll::apiserver::Server;
-use kubetoll::classify::filter::Filter;
 use kubetoll::input::Block;
 use kubetoll::k8s::KubeVersion;
-use kubetoll::ledger::{Dedup, InputCounts, ServerTimeline};
+use kubetoll::ledger::{InputCounts, ServerTimeline};
 use kubetoll::patterns::Patterns;
 use kubetoll::pipeline::{Pass, Settings, Shared, Worker};
 use kubetoll::rules::facts::{CLIENT, Facts, REQUEST, SERVER};
@@ -25,15 +24,7 @@ const VERSION: KubeVersion = KubeVersion::new(30, 4);
 
 /// The accounts of a log, and what was read.
 fn accounts(log: &str) -> (Accounts, InputCounts) {
-    let settings = Settings {
-        threads: 1,
-        max_record: 1 << 20,
-        filter: Filter::default(),
-        format: None,
-        dedup: Dedup::Auto,
-        patterns: true,
-        year: None,
-    };
+    let settings = Settings::default();
     let timeline = ServerTimeline::always(VERSION);
     let shared = Shared::new(&settings, &timeline, &[]);
     let mut worker = Worker::new(&shared, &Pass::Count);

@@ -8,12 +8,11 @@ use std::sync::Arc;
 
 use flate2::read::MultiGzDecoder;
 use kubetoll::apiserver::{Asked, LimitVerdict, ParsedTarget, Reason, ServedFrom, Server, Verdict, judge};
-use kubetoll::classify::filter::Filter;
 use kubetoll::classify::{Answer, Classifier};
 use kubetoll::input::{Place, Sources};
 use kubetoll::k8s::request_info::Method;
 use kubetoll::k8s::{Event, KubeVersion, Stage};
-use kubetoll::ledger::{Dedup, ServerTimeline};
+use kubetoll::ledger::ServerTimeline;
 use kubetoll::pipeline::{self, Settings};
 use kubetoll::version::Inferred;
 use serde::Deserialize;
@@ -215,15 +214,7 @@ fn a_recorded_audit_log_gets_the_same_verdicts_by_the_way_of_scan() {
 /// What a log says of its server's version.
 fn inferred(path: &PathBuf) -> Inferred {
     let sources = Sources::discover(std::slice::from_ref(path)).expect("a source");
-    let settings = Settings {
-        threads: 1,
-        max_record: 1 << 20,
-        filter: Filter::default(),
-        format: None,
-        dedup: Dedup::Auto,
-        patterns: false,
-        year: None,
-    };
+    let settings = Settings { patterns: false, ..Settings::default() };
     let server = Server::with_defaults(KubeVersion::NEWEST);
     let timeline = ServerTimeline::always(server.version);
     let mut ledger = pipeline::run(&sources.list, &settings, &timeline, &Arc::default()).expect("a ledger");

@@ -163,16 +163,16 @@ fn an_access_log_is_judged_by_the_version_in_it() {
     }
 }
 
+/// One LIST by a client, and the server's own request, which states its version.
+fn log_of_1_34_2() -> String {
+    let agent = "kube-apiserver/v1.34.2 (linux/amd64) kubernetes/1";
+    event(1, "system:apiserver", agent, "get", "/readyz", 200)
+        + &event(2, "alice", "tool/1.0", "list", "/api/v1/pods", 200)
+}
+
 #[test]
 fn etcds_log_states_etcds_version() {
-    let log = event(
-        1,
-        "system:apiserver",
-        "kube-apiserver/v1.34.2 (linux/amd64) kubernetes/1",
-        "get",
-        "/readyz",
-        200,
-    ) + &event(2, "alice", "tool/1.0", "list", "/api/v1/pods", 200);
+    let log = log_of_1_34_2();
     let zap = r#"{"level":"info","ts":"2026-01-01T00:00:00.000Z","caller":"embed/etcd.go:308","msg":"starting an etcd server","etcd-version":"3.5.1","git-sha":"e8732fb5f"}"#;
     let capnslog = "2026-01-01 00:00:00.000000 I | etcdmain: etcd Version: 3.4.3";
     let dir = Dir::with(&[
@@ -193,14 +193,7 @@ fn etcds_log_states_etcds_version() {
 
 #[test]
 fn etcds_log_among_the_audit_logs_states_etcds_version() {
-    let log = event(
-        1,
-        "system:apiserver",
-        "kube-apiserver/v1.34.2 (linux/amd64) kubernetes/1",
-        "get",
-        "/readyz",
-        200,
-    ) + &event(2, "alice", "tool/1.0", "list", "/api/v1/pods", 200);
+    let log = log_of_1_34_2();
     let zap = r#"{"level":"info","ts":"2026-01-01T00:00:00.000Z","caller":"embed/etcd.go:308","msg":"starting an etcd server","etcd-version":"3.5.1","git-sha":"e8732fb5f"}"#;
     let console = "2026-01-01T00:00:00.000Z\tINFO\tembed/etcd.go:1\tstarting an etcd server\t{\"etcd-version\":\"3.5.1\"}";
     let capnslog = "2026-01-01 00:00:00.000000 I | etcdmain: etcd Version: 3.5.1";

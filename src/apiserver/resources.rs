@@ -84,7 +84,7 @@ pub fn is_overflow(resource: &str) -> bool {
     matches!(resource, OTHER | OTHER_UNCACHED)
 }
 
-/// Whether a verdict depends on the resource's own name, whatever the server's configuration.
+/// Whether the verdict on a resource depends on its name, with any configuration of the server.
 #[must_use]
 pub fn is_named_by_model(group: &str, resource: &str, subresource: &str) -> bool {
     (matches!(group, "" | "events.k8s.io") && resource == "events")

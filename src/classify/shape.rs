@@ -27,7 +27,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The shape that stands for this one beyond the number of shapes that are told apart: it gets the same verdict.
+    /// The overflow shape that counts this one once there are too many shapes. It gets the same verdict.
     #[must_use]
     pub fn without_names(&self) -> Self {
         Self { asked: Arc::new(self.asked.without_names(self.configured)), ..*self }

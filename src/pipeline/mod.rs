@@ -34,6 +34,21 @@ pub struct Settings {
     pub year: Option<i32>,
 }
 
+/// One worker that counts all requests of records up to 64 MiB.
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            threads: 1,
+            max_record: 64 << 20,
+            filter: Filter::default(),
+            format: None,
+            dedup: Dedup::default(),
+            patterns: true,
+            year: None,
+        }
+    }
+}
+
 /// Reads all sources and counts their requests. The result does not depend on the number of workers, on the size
 /// of blocks or on the order of sources, but for what is further apart than can be remembered: copies ([`Dedup`]), and starts
 /// and ends of long-running requests ([`crate::ledger::Row::live`]). `progress` counts the bytes that were read before

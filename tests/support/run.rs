@@ -11,7 +11,7 @@ use kubetoll::input::framing::{MayCut, count_feeds, count_lines};
 use kubetoll::input::json::JsonScanner;
 use kubetoll::input::{Block, Framing, Source, Sources, Span};
 use kubetoll::k8s::KubeVersion;
-use kubetoll::ledger::{Dedup, Ledger, ServerTimeline};
+use kubetoll::ledger::{Ledger, ServerTimeline};
 use kubetoll::pipeline::{self, Pass, Settings, Shared, Worker};
 use kubetoll::report::{Context, Report, Shown, build};
 use kubetoll::rules::{Policy, RuleSet};
@@ -38,15 +38,7 @@ static INVENTORY: LazyLock<Inventory> = LazyLock::new(|| {
 pub fn settings(threads: usize, verbs: &[&str]) -> Settings {
     let verbs: Vec<String> = verbs.iter().map(|verb| (*verb).to_owned()).collect();
     let filter = Filter { verbs: Names::new(&verbs).expect("short names"), ..Filter::default() };
-    Settings {
-        threads,
-        max_record: MAX_LINE,
-        filter,
-        format: None,
-        dedup: Dedup::Auto,
-        patterns: true,
-        year: None,
-    }
+    Settings { threads, max_record: MAX_LINE, filter, ..Settings::default() }
 }
 
 /// A timeline of one version.

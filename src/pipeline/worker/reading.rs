@@ -167,11 +167,10 @@ fn place_of(record: &Record<'_>, block: &Block) -> Place {
 mod tests {
     use super::super::{Pass, Shared, Worker};
     use super::*;
-    use crate::classify::filter::Filter;
     use crate::decode::detect;
     use crate::input::Cutter;
     use crate::k8s::KubeVersion;
-    use crate::ledger::{Dedup, ServerTimeline};
+    use crate::ledger::ServerTimeline;
     use crate::pipeline::Settings;
     use proptest::prelude::*;
 
@@ -197,15 +196,7 @@ mod tests {
 
     /// What is counted of a text, run by run or record by record.
     fn counted(text: &[u8], pass: &Pass<'_>, by_run: bool) -> String {
-        let settings = Settings {
-            threads: 1,
-            max_record: 1 << 20,
-            filter: Filter::default(),
-            format: None,
-            dedup: Dedup::Auto,
-            patterns: true,
-            year: None,
-        };
+        let settings = Settings::default();
         let timeline = ServerTimeline::always(KubeVersion::NEWEST);
         let shared = Shared::new(&settings, &timeline, &[]);
         let mut worker = Worker::new(&shared, pass);
