@@ -291,6 +291,15 @@ suppressions:
   - client: x
     expires: 2027-01-01
     until: 2027-01-01
+sources:
+  - {client: a/b, path: ../outside.go}
+  - {client: a/b, path: /etc/passwd, line: 0}
+  - {client: a/b, path: 'C:\\a.go', line: 1.5}
+  - {client: a/b, path: a/../../b.go}
+  - {client: a/b, path: controllers/}
+  - {path: a.go, file: b.go}
+  - {client: a/b}
+  - a.go
 ";
     let dir = log();
     dir.write("kubetoll.yaml", bad.as_bytes());
@@ -444,6 +453,9 @@ fn policies_are_of_the_schema_and_mistakes_are_not() {
         "rules: {list-from-etcd: {severity: fatal}}",
         "suppressions: [{rule: KT101, reason: r}]",
         "suppressions: [{rule: KT101, reason: r, expires: tomorrow}]",
+        "sources: [{client: a/b}]",
+        "sources: [{client: a/b, path: ../a.go}]",
+        "sources: [{client: a/b, path: a.go, line: 0}]",
         "featureGates: {WatchList: maybe}",
     ] {
         assert!(!invalid(&validator, wrong).is_empty(), "{wrong}");

@@ -274,7 +274,7 @@ pub(super) fn read(report: &Report) -> Vec<String> {
     lines
 }
 
-/// What is wrong with the rules or the policy: what failed, what is no longer held back, what holds nothing back.
+/// What is wrong with the rules or the policy: failed rules, expired suppressions, entries that match nothing.
 pub(super) fn amiss(report: &Report) -> Vec<String> {
     let policy = &report.policy;
     let failed = report.rule_failures.iter().map(|failure| format!("a rule failed: {failure}"));
@@ -295,5 +295,8 @@ pub(super) fn amiss(report: &Report) -> Vec<String> {
     let unmatched = policy.unmatched.iter().map(|one| {
         format!("{file}:{}: holds nothing back: suppression of {} ({})", one.line, held(one), one.reason)
     });
-    failed.chain(expired).chain(unmatched).collect()
+    let sources = policy.unmatched_sources.iter().map(|one| {
+        format!("{file}:{}: no client in this log matches: source of {} ({})", one.line, one.client, one.path)
+    });
+    failed.chain(expired).chain(unmatched).chain(sources).collect()
 }

@@ -87,7 +87,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let mut cases = Vec::new();
     let mut omitted_note = None;
     let choose = |hits: &[HitRef<'_, '_>]| {
-        cases = cases::cases(hits, &accounts);
+        cases = cases::cases(hits, &accounts, &context.policy.sources);
         let is_shown = context.shown.is_shown(&cases, hits.len());
         omitted_note = context.shown.note(&is_shown);
         is_shown

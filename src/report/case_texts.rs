@@ -6,12 +6,25 @@ use super::cases::{Case, Member};
 use super::load::Loads;
 use super::v1;
 use crate::rules::figures::count;
+use crate::rules::sources::ClientSource;
 
 /// Cases in words. A finding that is not told has none: its case has only numbers.
-pub(super) fn told(cases: &[Case], findings: &[(Option<usize>, v1::Finding)], loads: Loads) -> Vec<v1::Case> {
+pub(super) fn told(
+    cases: &[Case],
+    findings: &[(Option<usize>, v1::Finding)],
+    loads: Loads,
+    sources: &[ClientSource],
+) -> Vec<v1::Case> {
     let by_hit: HashMap<usize, &v1::Finding> =
         findings.iter().filter_map(|(hit, finding)| Some(((*hit)?, finding))).collect();
-    (1..).zip(cases).map(|(rank, case)| one(rank, case, &by_hit, loads)).collect()
+    (1..)
+        .zip(cases)
+        .map(|(rank, case)| {
+            let source = case.source.map(|at| &sources[at]);
+            let source = source.map(|one| v1::Source { path: one.path.clone(), line: one.line });
+            v1::Case { source, ..one(rank, case, &by_hit, loads) }
+        })
+        .collect()
 }
 
 fn one(rank: u64, case: &Case, by_hit: &HashMap<usize, &v1::Finding>, loads: Loads) -> v1::Case {
@@ -43,6 +56,8 @@ fn one(rank: u64, case: &Case, by_hit: &HashMap<usize, &v1::Finding>, loads: Loa
         requests: case.requests,
         peak_per_minute: case.peak_per_minute,
         load: loads.told(case.load),
+        fingerprint: case.fingerprint.clone(),
+        source: None,
     }
 }
 

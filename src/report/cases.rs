@@ -15,6 +15,7 @@
 //! worse than what each of them is found for alone.
 
 mod causes;
+mod identity;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -27,6 +28,7 @@ use crate::rules::facts::Facts;
 use crate::rules::group::Group;
 use crate::rules::hits::HitRef;
 use crate::rules::programs::{self, ProgramName};
+use crate::rules::sources::ClientSource;
 use crate::rules::{Severity, client_name};
 
 /// Members of a case that are named.
@@ -58,6 +60,9 @@ pub(super) struct Case {
     pub peak_per_minute: f64,
     /// The load of its requests, but for those that a case before it has.
     pub load: Load,
+    pub fingerprint: String,
+    /// The first of the policy's sources for one of the members.
+    pub source: Option<usize>,
 }
 
 /// One client of a case.
@@ -94,7 +99,7 @@ enum Does {
 }
 
 /// The cases of all hits: the worst severity first, then the most load.
-pub(super) fn cases(hits: &[HitRef<'_, '_>], accounts: &Accounts) -> Vec<Case> {
+pub(super) fn cases(hits: &[HitRef<'_, '_>], accounts: &Accounts, sources: &[ClientSource]) -> Vec<Case> {
     let mut by_account: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let mut on_log: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     let mut on_sums: Vec<usize> = Vec::new();
@@ -121,7 +126,7 @@ pub(super) fn cases(hits: &[HitRef<'_, '_>], accounts: &Accounts) -> Vec<Case> {
     }
     join_sums(&on_sums, hits, accounts, &mut programs);
     for causes in alone.into_iter().chain(programs.into_values()) {
-        cases.push(case(causes, hits, accounts));
+        cases.push(case(causes, hits, accounts, sources));
     }
     let sort = |cases: &mut Vec<(Case, Vec<&Facts<'_>>)>| {
         cases.sort_by(|(a, _), (b, _)| order(a, hits).cmp(&order(b, hits)));
@@ -129,7 +134,9 @@ pub(super) fn cases(hits: &[HitRef<'_, '_>], accounts: &Accounts) -> Vec<Case> {
     sort(&mut cases);
     share_out(&mut cases, accounts);
     sort(&mut cases);
-    cases.into_iter().map(|(case, _)| case).collect()
+    let mut cases: Vec<Case> = cases.into_iter().map(|(case, _)| case).collect();
+    identity::tell_apart(&mut cases, hits);
+    cases
 }
 
 /// What decides the order of cases: nothing in it depends on the order of clients or rules.
@@ -175,6 +182,8 @@ fn on_input(at: usize, hit: &HitRef<'_, '_>) -> Case {
         requests: 0,
         peak_per_minute: 0.0,
         load: Load::default(),
+        fingerprint: identity::on_input(&hit.rule.id),
+        source: None,
     }
 }
 
@@ -244,6 +253,7 @@ fn case<'r>(
     mut causes: Vec<Cause<'_, 'r>>,
     hits: &[HitRef<'_, '_>],
     accounts: &Accounts,
+    sources: &[ClientSource],
 ) -> (Case, Vec<&'r Facts<'r>>) {
     causes.sort_by_cached_key(|cause| {
         let account = &accounts.clients[cause.account];
@@ -262,6 +272,8 @@ fn case<'r>(
         first.group.rows.iter().filter(|_| first.is_run).map(|facts| facts.key.resource.as_deref()).collect();
     let resources = resources.len().max(1);
     let (client, noun) = named(&members, first, accounts);
+    let fingerprint = identity::of(&members, &client, &findings, hits, accounts);
+    let source = (!first.is_on_log).then(|| identity::source(&members, accounts, sources)).flatten();
     let worst = worst(&causes, accounts);
     let rules: BTreeMap<&str, Severity> = findings.iter().fold(BTreeMap::new(), |mut rules, at| {
         let worst = rules.entry(hits[*at].rule.id.as_str()).or_insert(hits[*at].severity);
@@ -291,6 +303,8 @@ fn case<'r>(
         requests: all.requests(),
         peak_per_minute: peak(&all),
         load: all.load(),
+        fingerprint,
+        source,
     };
     (case, all.rows)
 }

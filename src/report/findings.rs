@@ -92,7 +92,7 @@ impl Findings<'_> {
         };
         let findings = sorted(judged.findings, places).into_par_iter();
         let findings: Vec<_> = findings.map(|finding| (finding.hit, self.finding(finding))).collect();
-        let cases = case_texts::told(cases, &findings, self.loads);
+        let cases = case_texts::told(cases, &findings, self.loads, &self.policy.sources);
         let findings = findings.into_iter().map(|(_, finding)| finding).collect();
         Told { cases, findings, counts, policy }
     }
@@ -191,6 +191,19 @@ impl Findings<'_> {
                 .filter(|(index, one)| is_unmatched(index, one))
                 .map(|(_, one)| info(one))
                 .collect(),
+            unmatched_sources: self
+                .policy
+                .sources
+                .iter()
+                .filter(|one| {
+                    !self.is_filtered && !self.accounts.clients.iter().any(|client| one.is_of(client))
+                })
+                .map(|one| v1::SourceInfo {
+                    client: one.client.clone(),
+                    path: one.path.clone(),
+                    line: one.at.line,
+                })
+                .collect(),
         }
     }
 }
@@ -283,11 +296,13 @@ fn fingerprint(account: Option<&Account>, finding: &rules::Finding) -> String {
             .map(str::to_owned)
             .collect(),
     };
-    let mut text = finding.rule.clone();
-    for part in client.iter().chain(&finding.key) {
-        text.push('\0');
-        text.push_str(part);
-    }
+    let parts = client.iter().chain(&finding.key).map(String::as_str);
+    hashed(std::iter::once(finding.rule.as_str()).chain(parts))
+}
+
+/// A fingerprint of parts.
+pub(super) fn hashed<'p>(parts: impl Iterator<Item = &'p str>) -> String {
+    let text = parts.collect::<Vec<_>>().join("\0");
     format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()))
 }
 

@@ -125,6 +125,8 @@ mod tests {
             requests: 1,
             peak_per_minute: 1.0,
             load: Load::default(),
+            fingerprint: String::new(),
+            source: None,
         }
     }
 

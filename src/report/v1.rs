@@ -24,13 +24,13 @@ use serde::{Serialize, Serializer};
 use crate::ledger::histogram::Buckets;
 use crate::rules::Gates;
 
-pub use case::{Case, Member, Members};
+pub use case::{Case, Member, Members, Source};
 pub use cost::{Amount, Cost, CostMinute, Inventory, InventoryFile, Lack, Ranking, Work};
 pub use etcd_log::{EtcdAmount, EtcdClient, EtcdLog, EtcdRequest, EtcdRequests, EtcdSlow, EtcdSource};
 pub use example::Example;
 pub use finding::{
     Evidence, Finding, FindingCounts, KnownProduct, Named, Path, Permission, Policy, Program, Rival,
-    RuleInfo, RuleRef, Stats, Suppressed, SuppressionInfo, Who,
+    RuleInfo, RuleRef, SourceInfo, Stats, Suppressed, SuppressionInfo, Who,
 };
 pub use input::{
     Copy, Damaged, Input, NotRead, NotReadFile, SkippedAt, SourceInput, UnreadAt, WithoutEvents,

@@ -27,6 +27,7 @@ mod rows;
 pub mod rule;
 pub mod schema;
 pub mod set;
+pub mod sources;
 pub mod stats;
 pub mod text;
 mod types;

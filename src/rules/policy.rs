@@ -10,9 +10,11 @@ use super::mistake::{At, Mistakes, expected};
 use super::names::threshold_kind;
 use super::rule::{Rule, Severity};
 use super::set::RuleSet;
+use super::sources::{self, ClientSource};
 use super::value::Kind;
 use super::written::{Key, Placed, Reader};
 use super::yaml::{self, Content, Node};
+use crate::accounts::Account;
 use crate::apiserver::features::known_names;
 use crate::classify::filter::pattern;
 use crate::k8s::{EtcdVersion, KubeVersion};
@@ -25,7 +27,7 @@ const fn key(name: &'static str, doc: &'static str) -> Key {
 }
 
 /// The keys of a policy file. The JSON Schema is made of this list.
-pub const KEYS: [Key; 10] = [
+pub const KEYS: [Key; 11] = [
     key("kubeVersion", "Version of kube-apiserver, as --kube-version."),
     key("etcdVersion", "Version of etcd, as --etcd-version."),
     key("featureGates", "Feature gates that differ from the version's defaults: name to true or false."),
@@ -41,6 +43,11 @@ pub const KEYS: [Key; 10] = [
     key(
         "suppressions",
         "Findings that are known and accepted: by rule, client and shape, with a reason and the day on which they expire.",
+    ),
+    key(
+        "sources",
+        "Where the code of clients is in the repository: by client, a path and a line. SARIF and GitHub annotations point \
+         there.",
     ),
 ];
 
@@ -108,6 +115,14 @@ pub struct Policy {
     settings: Vec<Setting>,
     /// What is accepted, expired or not.
     pub suppressions: Vec<Suppression>,
+    /// Where the code of clients is. Of several entries for one client the first one counts.
+    pub sources: Vec<ClientSource>,
+}
+
+/// Whether a client is the one of a pattern: by its identity, or as a `ServiceAccount` by `namespace/name`.
+pub(super) fn is_client(pattern: &Regex, account: &Account) -> bool {
+    let name = account.service_account().map(|(namespace, name)| format!("{namespace}/{name}"));
+    pattern.is_match(&account.identity()) || name.is_some_and(|name| pattern.is_match(&name))
 }
 
 #[derive(Debug)]
@@ -142,11 +157,7 @@ impl Suppression {
     /// Whether it accepts a rule's findings on a row.
     #[must_use]
     pub fn covers(&self, rule: &Rule, facts: &Facts<'_>) -> bool {
-        let client = |pattern: &Regex| {
-            let account = facts.account;
-            let name = account.service_account().map(|(namespace, name)| format!("{namespace}/{name}"));
-            pattern.is_match(&account.identity()) || name.is_some_and(|name| pattern.is_match(&name))
-        };
+        let client = |pattern: &Regex| is_client(pattern, facts.account);
         !self.is_expired
             && rule.is_meant(&self.rule)
             && self.client_pattern.as_ref().is_none_or(client)
@@ -248,6 +259,7 @@ impl Reading<'_> {
                     }
                 }
                 "suppressions" => policy.suppressions = self.suppressions(node),
+                "sources" => policy.sources = sources::read(node, &mut self.reader),
                 _ => self.reader.unknown(&key, KEYS.iter().map(|key| key.name)),
             }
         }

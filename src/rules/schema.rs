@@ -6,6 +6,7 @@ use super::names::Root;
 use super::policy;
 use super::rule::{Audience, GroupBy, ID, NAME, Severity};
 use super::set::RuleSet;
+use super::sources::SOURCE_KEYS;
 use super::value::Kind;
 use super::written::{self, Key, LEVELS};
 
@@ -58,6 +59,7 @@ pub fn policy(rules: &RuleSet) -> Value {
             ] })),
             "rules" => settings(rules),
             "suppressions" => json!({ "type": "array", "items": suppression() }),
+            "sources" => json!({ "type": "array", "items": source() }),
             _ => one_or_more(&text()),
         };
         (key.name.to_owned(), described(form, key.doc))
@@ -191,6 +193,18 @@ fn suppression() -> Value {
         (key.name.to_owned(), described(form, key.doc))
     });
     object(properties.collect(), &policy::SUPPRESSION_KEYS)
+}
+
+fn source() -> Value {
+    let properties = SOURCE_KEYS.iter().map(|key| {
+        let form = match key.name {
+            "line" => json!({ "type": "integer", "minimum": 1 }),
+            "path" => json!({ "type": "string", "minLength": 1, "not": { "pattern": "^/|(^|/)\\.\\.(/|$)|[\\\\:]" } }),
+            _ => text(),
+        };
+        (key.name.to_owned(), described(form, key.doc))
+    });
+    object(properties.collect(), &SOURCE_KEYS)
 }
 
 #[cfg(test)]

@@ -180,7 +180,7 @@ pub(super) fn cause<'h, 'r>(
     }
 }
 
-fn has_one_resource(group: &Group<'_>) -> bool {
+pub(super) fn has_one_resource(group: &Group<'_>) -> bool {
     let resource = &group.leading().key.resource;
     group.rows.iter().all(|facts| facts.key.resource == *resource)
 }

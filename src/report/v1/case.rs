@@ -35,6 +35,20 @@ pub struct Case {
     /// Their part of the load of all clients. Requests that a case before this one has are left out, so all cases
     /// together have no more than 1.
     pub load: Load,
+    /// The same in every run for the same client, resource and rule (of several rules the one with the lowest id). It depends
+    /// on no count.
+    pub fingerprint: String,
+    /// Where the client's code is, as `sources` of the policy file says; null if it does not.
+    pub source: Option<Source>,
+}
+
+/// A place in the repository.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Source {
+    /// The file, relative to the repository's root.
+    pub path: String,
+    /// The line in it, from 1.
+    pub line: u64,
 }
 
 /// The clients of a case.

@@ -307,6 +307,19 @@ pub struct Policy {
     pub expired: Vec<SuppressionInfo>,
     /// Suppressions that hold nothing back.
     pub unmatched: Vec<SuppressionInfo>,
+    /// Sources that match no client of the log.
+    pub unmatched_sources: Vec<SourceInfo>,
+}
+
+/// An entry of `sources`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SourceInfo {
+    /// The client, as it is written.
+    pub client: String,
+    /// The file in the repository.
+    pub path: String,
+    /// The entry's line in the policy file.
+    pub line: u64,
 }
 
 /// A finding that is held back.

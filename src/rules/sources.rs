@@ -1,0 +1,128 @@
+//! `sources` of the policy file: where the code of a client is in the repository.
+
+use std::path::{Component, Path};
+
+use regex::Regex;
+
+use super::mistake::At;
+use super::policy::is_client;
+use super::written::{Key, Placed, Reader};
+use super::yaml::{Content, Node};
+use crate::accounts::Account;
+use crate::classify::filter::pattern;
+
+/// The keys of an entry of `sources`.
+pub const SOURCE_KEYS: [Key; 3] = [
+    Key {
+        name: "client",
+        required: true,
+        doc: "The client's identity, or a ServiceAccount's namespace/name; * stands for anything.",
+    },
+    Key {
+        name: "path",
+        required: true,
+        doc: "A file of the repository, relative to its root, such as controllers/widget.go.",
+    },
+    Key { name: "line", required: false, doc: "The line in the file, from 1. Without it, 1." },
+];
+
+/// Where the code of a client is.
+#[derive(Debug, Clone)]
+pub struct ClientSource {
+    /// The client, as it is written.
+    pub client: String,
+    /// The file, relative to the root of the repository, with `/` between its parts.
+    pub path: String,
+    /// The line in the file, from 1.
+    pub line: u64,
+    /// The entry's place in the policy file.
+    pub at: At,
+    pattern: Regex,
+}
+
+impl ClientSource {
+    /// Whether the entry names a client.
+    #[must_use]
+    pub fn is_of(&self, account: &Account) -> bool {
+        is_client(&self.pattern, account)
+    }
+}
+
+/// Reads the entries of `sources`.
+pub(super) fn read(node: Node, reader: &mut Reader<'_>) -> Vec<ClientSource> {
+    match node.content {
+        Content::List(list) => list.into_iter().filter_map(|node| source(node, reader)).collect(),
+        other => {
+            reader.say(node.at, format!("sources must be a list, and this is {}", other.kind()));
+            Vec::new()
+        }
+    }
+}
+
+fn source(node: Node, reader: &mut Reader<'_>) -> Option<ClientSource> {
+    let at = node.at;
+    let (mut client, mut path, mut line) = (None, None, Some(1));
+    let mut has_key = [false; 2];
+    for (key, node) in reader.map("a source", node) {
+        match key.value.as_str() {
+            "client" => {
+                has_key[0] = true;
+                client = reader.text("client", node);
+            }
+            "path" => {
+                has_key[1] = true;
+                path = reader.text("path", node).and_then(|text| in_repository(&text, reader));
+            }
+            "line" => line = line_number(&node, reader),
+            _ => reader.unknown(&key, SOURCE_KEYS.iter().map(|key| key.name)),
+        }
+    }
+    for (key, _) in SOURCE_KEYS.iter().zip(has_key).filter(|(_, has_key)| !has_key) {
+        reader.say(at, format!("a source needs '{}': {}", key.name, key.doc));
+    }
+    let client = client?;
+    let Ok(pattern) = Regex::new(&pattern(&client.value)) else {
+        reader.say(client.at, "is too long");
+        return None;
+    };
+    Some(ClientSource { client: client.value, path: path?, line: line?, at, pattern })
+}
+
+/// A path in the form that SARIF and GitHub take.
+fn in_repository(text: &Placed<String>, reader: &mut Reader<'_>) -> Option<String> {
+    let path = text.value.as_str();
+    let parts: Option<Vec<&str>> = Path::new(path)
+        .components()
+        .filter(|part| *part != Component::CurDir)
+        .map(|part| match part {
+            Component::Normal(part) => part.to_str(),
+            _ => None,
+        })
+        .collect();
+    let is_file = |parts: &Vec<&str>| {
+        !parts.is_empty()
+            && !path.ends_with(['/', '.'])
+            && !path.contains(['\\', ':'])
+            && !path.contains(char::is_control)
+    };
+    let parts = parts.filter(is_file);
+    if parts.is_none() {
+        let expected = "write a file of the repository, relative to its root, without '..', such as \
+                        controllers/widget.go";
+        reader.say(text.at, format!("path: '{path}' is not a file in the repository; {expected}"));
+    }
+    parts.map(|parts| parts.join("/"))
+}
+
+fn line_number(node: &Node, reader: &mut Reader<'_>) -> Option<u64> {
+    let line = match node.content {
+        Content::Int(line) => {
+            u64::try_from(line).ok().filter(|line| (1..=u64::from(u32::MAX)).contains(line))
+        }
+        _ => None,
+    };
+    if line.is_none() {
+        reader.say(node.at, "line must be a whole number of 1 or more");
+    }
+    line
+}
