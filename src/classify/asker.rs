@@ -146,6 +146,20 @@ impl Asker {
         self.name(product, &line.user_agent);
     }
 
+    /// Becomes a user with a name of its own, and nothing else.
+    pub(super) fn become_named(&mut self, name: &str) {
+        if !self.texts.is_empty() && self.identity() == prefix(&masked(name), MAX_NAME) {
+            return;
+        }
+        self.texts.clear();
+        self.kind = Kind::User;
+        self.identity = self.put(prefix(&masked(name), MAX_NAME));
+        let nothing = Piece { start: self.texts.len(), end: self.texts.len() };
+        (self.impersonator, self.address, self.node, self.pod) = (None, None, None, None);
+        (self.source, self.statement) = (nothing, None);
+        self.name(Product::of(""), "");
+    }
+
     fn put(&mut self, text: &str) -> Piece {
         let start = self.texts.len();
         self.texts.push_str(text);

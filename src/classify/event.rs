@@ -1,9 +1,14 @@
 //! An audit event as a request.
 
+use std::sync::Arc;
+
+use compact_str::CompactString;
+
 use super::asker::Asker;
 use super::fingerprint::Keys;
 use super::question::Question;
 use super::shape::Answer;
+use super::stable::stable_hash;
 use crate::apiserver::{Asked, Target};
 use crate::decode::klog::Apf;
 use crate::input::Place;
@@ -133,6 +138,17 @@ impl<'e> Request<'e> {
             Stage::ResponseStarted => !self.question.long_running && !self.is_unauthenticated(),
             Stage::ResponseComplete | Stage::Panic => false,
         }
+    }
+
+    /// The same request of another client, with a shape that all of its requests share.
+    #[must_use]
+    pub(super) fn regrouped<'g>(&self, client: &'g Asker, asked: &'g Arc<Asked<CompactString>>) -> Request<'g>
+    where
+        'e: 'g,
+    {
+        let question = Question { asked, asked_hash: stable_hash(&asked.as_borrowed()), ..self.question };
+        let keys = Keys { asker: client.client_hash.max(1), ..self.keys };
+        Request { asker: client, question, keys, ..*self }
     }
 
     /// The event that the server wrote at the request's arrival. `place` is where it stands.

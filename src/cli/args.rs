@@ -7,6 +7,8 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::format::Format;
+use super::output_path;
+use crate::classify::grouping::By;
 use crate::decode::{Envelope, Layers};
 use crate::ledger::Dedup;
 use crate::rules::Severity;
@@ -64,11 +66,37 @@ pub(super) struct ServerArgs {
     pub aggregated: Vec<String>,
 }
 
+/// The logs that are read.
+#[derive(Debug, Args)]
+pub(super) struct LogArgs {
+    /// Audit logs: files, directories (searched), or `-` for standard input; plain, gzip or zstd.
+    #[arg(required_unless_present = "file", value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Another audit log, the same as PATH. May be given several times.
+    #[arg(short, long, value_name = "PATH", value_parser = log_path)]
+    file: Vec<PathBuf>,
+}
+
+/// A log's path. The name of an output format is none, unless there is such a file.
+fn log_path(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match text.parse::<Format>() {
+        Ok(_) if !path.exists() => Err(format!("-f takes a log; for an output format use --format {text}")),
+        _ => Ok(path),
+    }
+}
+
+impl LogArgs {
+    /// All paths, however they were given.
+    pub(super) fn all(&self) -> Vec<PathBuf> {
+        [&*self.paths, &*self.file].concat()
+    }
+}
+
 #[derive(Debug, Args)]
 pub(super) struct ScanArgs {
-    /// Audit logs: files, directories (searched), or `-` for standard input; plain, gzip or zstd.
-    #[arg(required = true, value_name = "PATH")]
-    pub paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub logs: LogArgs,
     /// etcd's own log, for what it says of slow requests: a file, a directory (searched), or `-`; plain, gzip or zstd.
     /// May be given several times.
     #[arg(long, value_name = "PATH", help_heading = "Beside the audit logs")]
@@ -87,9 +115,13 @@ pub(super) struct ScanArgs {
     /// as `parquet=PATH`, `csv=PATH` or `ndjson=PATH`. May be given several times.
     #[arg(long, value_name = "FORMAT[=PATH]", help_heading = "Output")]
     pub format: Vec<Format>,
-    /// Write what would go to standard output to a file, whole or not at all; `-` is standard output.
-    #[arg(short, long, value_name = "PATH", help_heading = "Output")]
+    /// Write to a file instead of standard output, whole or not at all. PATH has a `/` or a `.`, or is `-` for standard
+    /// output.
+    #[arg(short, long, value_name = "PATH", value_parser = output_path::parse, help_heading = "Output")]
     pub output: Option<PathBuf>,
+    /// Print no report, only how many requests there are for each verb, user, …, most first: `--top` lines.
+    #[arg(long, value_name = "WHAT", conflicts_with_all = ["fail_on", "etcd_log", "inventory"], help_heading = "Output")]
+    pub by: Option<ByArg>,
     /// Clients to show in the text.
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Output")]
     pub top: usize,
@@ -163,6 +195,36 @@ impl FromStr for InputFormat {
             .filter(|envelopes| envelopes.len() <= Layers::MAX)
             .map(|envelopes| Self(envelopes.into_iter().fold(Layers::default(), Layers::with)))
             .ok_or_else(|| format!("no such form; known are {}", names()))
+    }
+}
+
+/// What requests are counted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ByArg {
+    /// The verb.
+    Verb,
+    /// The user who authenticated; each node counts alone.
+    User,
+    /// The resource with its group; a subresource counts with its resource.
+    Resource,
+    /// The HTTP status code.
+    Code,
+    /// The namespace.
+    Namespace,
+    /// The client as the report names it: the user that requests act as, all nodes together.
+    Client,
+}
+
+impl From<ByArg> for By {
+    fn from(arg: ByArg) -> Self {
+        match arg {
+            ByArg::Verb => Self::Verb,
+            ByArg::User => Self::User,
+            ByArg::Resource => Self::Resource,
+            ByArg::Code => Self::Code,
+            ByArg::Namespace => Self::Namespace,
+            ByArg::Client => Self::Client,
+        }
     }
 }
 
@@ -261,8 +323,9 @@ pub(super) struct ClassifyArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct AuditPolicyArgs {
-    /// Write it to a file instead of standard output, whole or not at all; `-` is standard output.
-    #[arg(short, long, value_name = "PATH")]
+    /// Write it to a file instead of standard output, whole or not at all. PATH has a `/` or a `.`, or is `-` for
+    /// standard output.
+    #[arg(short, long, value_name = "PATH", value_parser = output_path::parse)]
     pub output: Option<PathBuf>,
 }
 

@@ -16,7 +16,7 @@ use crate::report::Etcd;
 /// The files of etcd's log, if there are any.
 pub(super) fn sources(args: &ScanArgs, dedup: Dedup) -> anyhow::Result<Sources> {
     let is_stdin = |path: &Path| path.as_os_str() == "-";
-    if args.etcd_log.iter().any(|path| is_stdin(path)) && args.paths.iter().any(|path| is_stdin(path)) {
+    if args.etcd_log.iter().any(|path| is_stdin(path)) && args.logs.all().iter().any(|path| is_stdin(path)) {
         bail!("standard input ('-') is named for the audit log and for --etcd-log; name it once");
     }
     let mut sources = Sources::discover(&args.etcd_log).context("--etcd-log")?;

@@ -54,13 +54,18 @@ impl FromStr for Format {
                 path => Ok(Self::Page(page, path.map(PathBuf::from))),
             };
         }
+        // Rows that are text may go to standard output.
+        let text_table = |format| match path {
+            None => Ok(Self::Table(format, "-".into())),
+            Some(_) => table(format),
+        };
         match name {
             "parquet" => table(TableFormat::Parquet),
-            "csv" => table(TableFormat::Csv),
-            "ndjson" => table(TableFormat::Ndjson),
+            "csv" => text_table(TableFormat::Csv),
+            "ndjson" => text_table(TableFormat::Ndjson),
             _ => {
                 let pages: Vec<&str> = Page::ALL.iter().map(|(name, _)| *name).collect();
-                Err(format!("known formats are {}, parquet=PATH, csv=PATH and ndjson=PATH", pages.join(", ")))
+                Err(format!("known formats are {}, csv, ndjson and parquet=PATH", pages.join(", ")))
             }
         }
     }
@@ -76,6 +81,7 @@ mod tests {
         assert_eq!("json".parse(), Ok(Format::Page(Page::Json, None)));
         assert_eq!("sarif=a=b".parse(), Ok(Format::Page(Page::Sarif, Some("a=b".into()))));
         assert_eq!("parquet=a=b".parse(), table(TableFormat::Parquet, "a=b"));
+        assert_eq!("csv".parse(), table(TableFormat::Csv, "-"));
         for bad in ["parquet", "csv=", "json=", "xml"] {
             assert!(bad.parse::<Format>().is_err(), "{bad}");
         }

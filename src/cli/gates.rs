@@ -11,17 +11,27 @@ use crate::report::Report;
 use crate::rules::rule::is_meant;
 use crate::rules::{GateRequests, Severity, Worst};
 
+/// What the filters left.
+#[derive(Debug)]
+pub(super) struct Left {
+    pub(super) requests: u64,
+    /// Events that were left out.
+    pub(super) filtered: u64,
+    /// The log holds RequestReceived events only.
+    pub(super) received_only: bool,
+}
+
 /// Whether enough requests were left to judge. Says what is missing.
-pub(super) fn enough_requests(report: &Report, required: Option<u64>, filter: &Filter) -> bool {
-    let requests = report.totals.counts.requests;
-    let unmatched = filter.unmatched(report.input.received_only);
+pub(super) fn enough_requests(left: &Left, required: Option<u64>, filter: &Filter) -> bool {
+    let Left { requests, filtered, received_only } = *left;
+    let unmatched = filter.unmatched(received_only);
     let prefix = if required.is_some() { "error" } else { "note" };
     for (flag, name) in &unmatched {
         say(&format!("{prefix}: --{flag} '{}': no request matches this", escaped(name)));
     }
     let Some(required) = required else {
         // A gate that judges nothing would pass in silence.
-        if report.input.filtered > 0 && requests == 0 {
+        if filtered > 0 && requests == 0 {
             say(
                 "note: the filters leave no request, so nothing was judged; --require-requests makes this an error",
             );
@@ -29,7 +39,7 @@ pub(super) fn enough_requests(report: &Report, required: Option<u64>, filter: &F
         return true;
     };
     if requests < required {
-        let by = if report.input.filtered > 0 { "the filters leave" } else { "the log holds" };
+        let by = if filtered > 0 { "the filters leave" } else { "the log holds" };
         let left = counted(requests, "request");
         let least = counted(required, "request");
         say(&format!("error: {by} {left}; --require-requests={required} needs at least {least}"));

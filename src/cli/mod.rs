@@ -2,6 +2,7 @@
 
 mod args;
 mod audit_policy;
+mod by;
 mod classify;
 mod etcd_log;
 mod format;
@@ -11,6 +12,7 @@ mod judging;
 mod kubectl;
 mod memory;
 mod output;
+mod output_path;
 mod outputs;
 mod paths;
 mod products;

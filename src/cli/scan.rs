@@ -6,12 +6,14 @@ use anyhow::{Context as _, bail};
 use rayon::ThreadPoolBuilder;
 
 use super::args::{FailOn, FilterArgs, ScanArgs};
+use super::by::Count;
 use super::format::{Format, Page};
+use super::gates::Left;
 use super::output::{Output, append, is_stdout, width};
 use super::outputs::{self, Inputs};
 use super::progress::Progress;
 use super::say::say;
-use super::{FAILED, etcd_log, gates, inventory, judging, memory, paths, server};
+use super::{DONE, FAILED, etcd_log, gates, inventory, judging, memory, paths, server};
 use crate::apiserver::{ConfiguredNames, Server, judge_alike};
 use crate::classify::filter::{Filter, Names, StatusSet, instant};
 use crate::decode::Foreign;
@@ -45,17 +47,22 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     let server_args = judging::server_args(&args.server, &judging.policy);
     let server = server::server(&server_args)?;
     let inventory = inventory::load(&args.inventory)?;
+    let count = Count::of(args)?;
     let settings = Settings {
         threads,
         max_record: usize::from(args.max_line.unwrap_or(memory::MAX_LINE)) << 20,
         filter: filter(&args.filter)?,
         format: args.input_format.map(|format| format.0),
         dedup: args.dedup.into(),
-        patterns: !args.no_patterns,
+        patterns: !args.no_patterns && count.is_none(),
         year: args.year,
+        by: args.by.map(Into::into),
     };
-    let pages = pages(&args.format, args.output.as_deref())?;
-    let mut sources = Sources::discover(&args.paths)?;
+    let pages = match &count {
+        Some(count) => vec![Written { page: Page::Text, to: count.to.clone() }],
+        None => pages(&args.format, args.output.as_deref())?,
+    };
+    let mut sources = Sources::discover(&args.logs.all())?;
     if settings.dedup != Dedup::Off {
         sources.drop_copies();
     }
@@ -64,6 +71,9 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     let etcd = etcd_log::read(args, &etcd_sources, &settings)?;
     let known = server_args.kube_version.is_some().then_some(server.version);
     let mut run = Run { args, settings, sources, server };
+    if let Some(count) = count {
+        return run.count(&count);
+    }
     let (ledger, mut found) = run.read(known, etcd.versions(&etcd_sources))?;
     if args.no_patterns {
         found.notes.push("patterns over time were not looked for (--no-patterns)".to_owned());
@@ -163,7 +173,12 @@ fn outcome(report: &Report, args: &ScanArgs, filter: &Filter, wanted: &[FailOn],
     for message in empty {
         say(&format!("error: {message}"));
     }
-    let is_enough = gates::enough_requests(report, args.require_requests, filter);
+    let left = Left {
+        requests: report.totals.counts.requests,
+        filtered: report.input.filtered,
+        received_only: report.input.received_only,
+    };
+    let is_enough = gates::enough_requests(&left, args.require_requests, filter);
     if !empty.is_empty() || !is_enough {
         return FAILED;
     }
@@ -177,7 +192,8 @@ fn outcome(report: &Report, args: &ScanArgs, filter: &Filter, wanted: &[FailOn],
 
 /// Says before the work what could not be written after it, and refuses outputs that would hurt a file.
 fn check_outputs(args: &ScanArgs, pages: &[Written], logs: [&Sources; 2]) -> anyhow::Result<()> {
-    let tables = args.format.iter().filter_map(|format| match format {
+    let formats = if args.by.is_some() { &[][..] } else { &args.format };
+    let tables = formats.iter().filter_map(|format| match format {
         Format::Table(_, path) => Some(path),
         Format::Page(..) => None,
     });
@@ -188,7 +204,7 @@ fn check_outputs(args: &ScanArgs, pages: &[Written], logs: [&Sources; 2]) -> any
     for path in &named {
         render::export::check(path)?;
     }
-    let count = pages.len() + args.format.iter().filter(|format| matches!(format, Format::Table(..))).count();
+    let count = pages.len() + formats.iter().filter(|format| matches!(format, Format::Table(..))).count();
     let writes_stdout = named.len() < count;
     named.extend(summary.clone());
     let mut inputs = Inputs::default();
@@ -320,6 +336,23 @@ impl Run<'_> {
         Ok((self.pass(&version.timeline)?, Found { version, etcd, notes }))
     }
 
+    /// Prints a ranked count.
+    fn count(&self, count: &Count) -> anyhow::Result<u8> {
+        let ledger = self.pass(&ServerTimeline::always(self.server.version))?;
+        let (filtered, received_only) = (ledger.input.filtered, ledger.input.received_only());
+        let empty = self.paths_without_events(&ledger);
+        for message in &empty {
+            say(&format!("error: {message}"));
+        }
+        if ledger.input.all_events() == 0 {
+            return Ok(FAILED);
+        }
+        let ranked = count.write(ledger, self.args.top)?;
+        let left = Left { requests: ranked.requests, filtered, received_only };
+        let is_enough = gates::enough_requests(&left, self.args.require_requests, &self.settings.filter);
+        Ok(if empty.is_empty() && is_enough { DONE } else { FAILED })
+    }
+
     fn pass(&self, timeline: &ServerTimeline) -> anyhow::Result<Ledger> {
         let progress = Progress::new(self.sources.bytes_on_disk, !self.args.no_progress);
         let timeline = timeline.clone().with_names(ConfiguredNames::of(&self.server));
@@ -341,13 +374,14 @@ impl Run<'_> {
                 counts.events == 0 && !of_server.iter().any(|kind| counts.foreign.contains_key(kind))
             })
         };
-        let mut messages: Vec<String> = paths::silent(&self.args.paths, &self.sources, holds_none)
+        let paths = self.args.logs.all();
+        let mut messages: Vec<String> = paths::silent(&paths, &self.sources, holds_none)
             .map(|given| {
                 format!(
                     "{}: holds no audit event{}; kubetoll reads what kube-apiserver writes with --audit-log-path, as \
                      it is or in the envelopes of clouds and collectors (docs/inputs.md)",
                     paths::name(given),
-                    if self.args.paths.len() == 1 { skipped(ledger) } else { String::new() }
+                    if paths.len() == 1 { skipped(ledger) } else { String::new() }
                 )
             })
             .collect();

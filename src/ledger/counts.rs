@@ -36,9 +36,12 @@ impl Statuses {
     /// The answers whose status a condition holds for.
     #[must_use]
     pub fn count(&self, is_wanted: impl Fn(u16) -> bool) -> u64 {
-        let counts =
-            self.packed.iter().map(|packed| ((packed >> STATUS_SHIFT) as u16, packed & STATUS_COUNT));
-        counts.filter(|(status, _)| is_wanted(*status)).map(|(_, count)| count).sum()
+        self.iter().filter(|(status, _)| is_wanted(*status)).map(|(_, count)| count).sum()
+    }
+
+    /// The statuses, 0 for none, ascending, and how many answers have each.
+    pub fn iter(&self) -> impl Iterator<Item = (u16, u64)> {
+        self.packed.iter().map(|packed| ((packed >> STATUS_SHIFT) as u16, packed & STATUS_COUNT))
     }
 }
 

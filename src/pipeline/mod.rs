@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicU64;
 use rayon::{BroadcastContext, ThreadPoolBuilder};
 
 use crate::classify::filter::Filter;
+use crate::classify::grouping::By;
 use crate::decode::{Layers, detect};
 use crate::input::{Block, Feed, Source, can_be_read_again};
 use crate::k8s::KubeVersion;
@@ -32,6 +33,8 @@ pub struct Settings {
     pub patterns: bool,
     /// The year of lines that have none.
     pub year: Option<i32>,
+    /// Count by this property alone: each value is then a client of the ledger.
+    pub by: Option<By>,
 }
 
 /// One worker that counts all requests of records up to 64 MiB.
@@ -45,6 +48,7 @@ impl Default for Settings {
             dedup: Dedup::default(),
             patterns: true,
             year: None,
+            by: None,
         }
     }
 }

@@ -10,7 +10,7 @@ use fate::{Fate, note, observe};
 use reading::Reading;
 
 use super::Settings;
-use crate::classify::{Classifier, Fingerprints, Request, request_hash};
+use crate::classify::{Classifier, Fingerprints, Grouping, Request, request_hash};
 use crate::decode::etcd::EtcdLine;
 use crate::decode::on_demand::{Answered, Arrivals};
 use crate::decode::{Decoder, Envelope, Extent, Foreign, Layers, Outcome, SkipReason};
@@ -131,6 +131,8 @@ struct Counting<'a> {
     audit: Counter<'a>,
     /// Of those of access logs.
     access: Counter<'a>,
+    /// What makes each request one of its value, if requests are counted by a property.
+    grouping: Option<Grouping>,
 }
 
 impl<'a> Worker<'a> {
@@ -150,6 +152,7 @@ impl<'a> Worker<'a> {
             classifier: Classifier::new(shared.prints.clone()),
             audit: Counter::new(&shared.audit),
             access: Counter::new(&shared.access),
+            grouping: shared.settings.by.map(Grouping::new),
         };
         Self { decoder, counting }
     }
@@ -323,7 +326,7 @@ impl Counting<'_> {
 
     fn event(&mut self, event: &Event<'_>, layers: Layers, place: Place, arrivals: &mut Arrivals<'_>) {
         let stage = event.stage().expect("decode lets only the four stages pass");
-        let Self { pass, shared, counted, source, classifier, audit, .. } = self;
+        let Self { pass, shared, counted, source, classifier, audit, grouping, .. } = self;
         match pass {
             Pass::Join(_) | Pass::Etcd => {}
             Pass::Index(index) => {
@@ -364,7 +367,7 @@ impl Counting<'_> {
                     let fate = shared.fate(&request, is_new);
                     shared.note_start(event, &mut request, fate);
                     note(fate, &mut ledger.input);
-                    return observe(shared.settings, audit, &request, fate);
+                    return observe(shared.settings, audit, grouping, &request, fate);
                 };
                 let arrival = request.arrival(Place { offset, line, ..place });
                 let [is_new, arrival_is_new] =
@@ -374,14 +377,14 @@ impl Counting<'_> {
                 for fate in fates {
                     note(fate, &mut ledger.input);
                 }
-                if fates == [Fate::Counted; 2] {
+                if fates == [Fate::Counted; 2] && grouping.is_none() {
                     let row = audit.observe_with(&arrival, &request);
                     if shared.settings.patterns {
                         audit.follow(&request, row);
                     }
                 } else {
-                    observe(shared.settings, audit, &arrival, fates[1]);
-                    observe(shared.settings, audit, &request, fates[0]);
+                    observe(shared.settings, audit, grouping, &arrival, fates[1]);
+                    observe(shared.settings, audit, grouping, &request, fates[0]);
                 }
             }
         }

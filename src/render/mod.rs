@@ -19,6 +19,7 @@ mod patterns;
 pub mod plain;
 pub mod products;
 mod prose;
+pub mod ranked;
 pub mod request;
 pub mod rules;
 pub mod sarif;

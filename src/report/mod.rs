@@ -13,6 +13,7 @@ mod input;
 mod load;
 mod minutes;
 mod patterns;
+mod ranked;
 mod server_log;
 mod standing;
 mod sums;
@@ -22,5 +23,6 @@ mod words;
 
 pub use build::{Context, build};
 pub use etcd_log::Etcd;
+pub use ranked::{Ranked, RankedOthers, RankedRow};
 pub use standing::Shown;
 pub use v1::Report;

@@ -135,13 +135,13 @@ impl Counting<'_> {
 
     /// Counts a line as a request, or as a copy of one.
     fn count_access(&mut self, line: &AccessLine<'_>, written: Option<i64>, place: Place, is_new: bool) {
-        let Self { pass, shared, counted, classifier, access, .. } = self;
+        let Self { pass, shared, counted, classifier, access, grouping, .. } = self;
         let mut request = classifier.line(line, written, place);
         request.era = shared.timeline.era(place.source, request.received);
         let settings = shared.settings;
         let Pass::Join(index) = pass else {
             let fate = shared.fate(&request, is_new);
-            observe(settings, access, &request, fate);
+            observe(settings, access, grouping, &request, fate);
             let input = &mut counted.ledger.input;
             input.access_counted += u64::from(fate == Fate::Counted);
             input.access_duplicates += u64::from(matches!(fate, Fate::Copy { .. }));
@@ -160,7 +160,7 @@ impl Counting<'_> {
             }
             Some(_) => {}
             None => {
-                observe(settings, access, &request, shared.fate(&request, is_new));
+                observe(settings, access, grouping, &request, shared.fate(&request, is_new));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What becomes of an event once it is classified.
 
 use super::{Settings, Shared};
-use crate::classify::Request;
+use crate::classify::{Grouping, Request};
 use crate::ledger::{Counter, InputCounts, RowName};
 
 /// What becomes of an event.
@@ -31,8 +31,18 @@ pub(super) fn note(fate: Fate, input: &mut InputCounts) {
     }
 }
 
-pub(super) fn observe(settings: &Settings, counter: &mut Counter<'_>, request: &Request<'_>, fate: Fate) {
+pub(super) fn observe(
+    settings: &Settings,
+    counter: &mut Counter<'_>,
+    grouping: &mut Option<Grouping>,
+    request: &Request<'_>,
+    fate: Fate,
+) {
     match fate {
+        Fate::Counted if let Some(grouping) = grouping => {
+            counter.observe(&grouping.of(request));
+        }
+        _ if grouping.is_some() => {}
         Fate::Counted => {
             let row = counter.observe(request);
             if settings.patterns {

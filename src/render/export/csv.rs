@@ -35,6 +35,13 @@ pub(super) fn write(rows: &[Row<'_>], mut out: impl Write) -> io::Result<()> {
     out.flush()
 }
 
+/// A text as one cell.
+pub(in crate::render) fn cell(text: &str) -> String {
+    let mut lines = Lines::new();
+    lines.text(text);
+    String::from_utf8(lines.written).expect("a cell of text is text")
+}
+
 /// Lines, while they are being written.
 struct Lines {
     /// Knows where quotes are needed.

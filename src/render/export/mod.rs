@@ -14,6 +14,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 pub use columns::COLUMNS;
+pub(super) use csv::cell as csv_cell;
 pub use rows::{Column, Row, SCHEMA_VERSION, Value, rows};
 
 use crate::render::{escape, file};

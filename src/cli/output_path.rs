@@ -1,0 +1,83 @@
+//! The value of `-o`: a path. What other tools take there (`-o json`, `-o top=10`) is refused, with the flag that does
+//! the same here.
+
+use std::path::PathBuf;
+
+/// Forms of kubectl's `-o` that have a value, which may hold a `/` or a `.`.
+const TEMPLATES: [&str; 7] = [
+    "custom-columns",
+    "custom-columns-file",
+    "go-template",
+    "go-template-file",
+    "jsonpath",
+    "template",
+    "jsonpath-file",
+];
+
+/// Reads a path. A word without `/` and `.` is not taken for a file's name.
+pub(super) fn parse(text: &str) -> Result<PathBuf, String> {
+    let (word, value) = text.split_once(['=', ':']).map_or((text, None), |(word, value)| (word, Some(value)));
+    let name = word.to_ascii_lowercase();
+    if value.is_some() && TEMPLATES.contains(&&*name) {
+        return Err("-o takes a file; kubetoll has no output templates: use --format json and jq".to_owned());
+    }
+    if text == "-" || text.contains(['/', '.']) || text.contains(std::path::MAIN_SEPARATOR) {
+        return Ok(text.into());
+    }
+    let number = value.filter(|value| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()));
+    let instead = match &*name {
+        "top" => format!(
+            "for a ranked count use --by verb --top {}, for more cases --top N",
+            number.unwrap_or("N")
+        ),
+        "by" => format!("use --by {}", value.filter(|value| !value.is_empty()).unwrap_or("verb")),
+        "json" | "markdown" | "sarif" | "junit" | "github" | "csv" | "ndjson" | "text" => {
+            format!("use --format {name}")
+        }
+        "yaml" | "yml" | "jsonpath-as-json" => "use --format json".to_owned(),
+        "md" => "use --format markdown".to_owned(),
+        "parquet" => "use --format parquet=FILE".to_owned(),
+        "wide" => "use --details for more of each case, --format json for everything".to_owned(),
+        "name" | "short" => "use --by client for names only".to_owned(),
+        _ => String::new(),
+    };
+    let file = format!("for a file of this name write -o ./{text}");
+    Err(if instead.is_empty() {
+        format!("-o takes a file; {file}")
+    } else {
+        format!("-o takes a file; {instead}; {file}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_forms_of_other_tools_are_refused_with_the_flag_to_use() {
+        for (text, flag) in [
+            ("json", "--format json"),
+            ("JSON", "--format json"),
+            ("yaml", "--format json"),
+            ("wide", "--details"),
+            ("top", "--by verb --top N"),
+            ("top=10", "--by verb --top 10"),
+            ("by=user", "--by user"),
+            ("name", "--by client"),
+            ("report", "-o ./report"),
+            ("jsonpath={.items[*]}", "--format json"),
+            ("custom-columns=A:.a/b", "--format json"),
+            ("go-template={{.}}", "--format json"),
+        ] {
+            let error = parse(text).expect_err(text);
+            assert!(error.contains(flag), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn paths_are_taken() {
+        for path in ["-", "./json", "report.json", "/tmp/report", "out/report", "..", "top=10.txt"] {
+            assert_eq!(parse(path), Ok(PathBuf::from(path)));
+        }
+    }
+}

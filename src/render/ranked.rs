@@ -1,0 +1,54 @@
+//! A ranked count (`--by`) as text, JSON and CSV.
+
+use std::fmt::Write as _;
+
+use super::escape;
+use super::export::csv_cell;
+use super::plain::{count, counted, escaped, share};
+use crate::report::Ranked;
+
+/// A line for each value: its requests, their share and the value.
+#[must_use]
+pub fn text(ranked: &Ranked) -> String {
+    let Ranked { by, requests, rows, others } = ranked;
+    let mut out = format!("{} by {by}\n", counted(*requests, "request"));
+    let width = rows.iter().map(|row| count(row.requests).len()).chain([count(others.requests).len()]);
+    let width = width.max().unwrap_or(0);
+    let mut line = |number: u64, value: &str| {
+        let (number, share) = (count(number), share(number, *requests));
+        writeln!(out, "{number:>width$}  {share:>7}  {value}").expect("a String takes all");
+    };
+    for row in rows {
+        line(row.requests, &escaped(&row.value));
+    }
+    if others.requests > 0 {
+        let more = if others.more { " or more" } else { "" };
+        line(
+            others.requests,
+            &format!("({} others{more}; --top {})", count(others.values), shown_next(ranked)),
+        );
+    }
+    out
+}
+
+/// A `--top` that shows all values.
+fn shown_next(ranked: &Ranked) -> u64 {
+    ranked.rows.len() as u64 + ranked.others.values
+}
+
+/// The count as one JSON object.
+#[must_use]
+pub fn json(ranked: &Ranked) -> String {
+    escape::pretty_json(ranked) + "\n"
+}
+
+/// A line for each value, behind a line of names; the other values are in none.
+#[must_use]
+pub fn csv(ranked: &Ranked) -> String {
+    let mut out = format!("requests,share,{}\n", ranked.by);
+    for row in &ranked.rows {
+        writeln!(out, "{},{:.6},{}", row.requests, row.share, csv_cell(&row.value))
+            .expect("a String takes all");
+    }
+    out
+}

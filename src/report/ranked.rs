@@ -1,0 +1,103 @@
+//! Requests counted by one of their properties, most first: what `--by` prints.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::ledger::{Ledger, ProductRows};
+
+/// The value of requests without a status: not ended, or not logged.
+const NO_CODE: &str = "(no code)";
+
+/// The values of a property and how many requests have each.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ranked {
+    /// The property, as `--by` names it.
+    pub by: &'static str,
+    /// All requests.
+    pub requests: u64,
+    /// The values with the most requests; values with equally many requests by name.
+    pub rows: Vec<RankedRow>,
+    /// The other values.
+    pub others: RankedOthers,
+}
+
+/// One value.
+#[derive(Debug, Serialize)]
+pub struct RankedRow {
+    /// The value.
+    pub value: String,
+    /// Its requests.
+    pub requests: u64,
+    /// Their share of all requests, from 0 to 1.
+    pub share: f64,
+}
+
+/// The values that have no row.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RankedOthers {
+    /// How many there are.
+    pub values: u64,
+    /// There are more: the ledger's bound was reached, and their requests are counted together.
+    pub more: bool,
+    /// Their requests.
+    pub requests: u64,
+}
+
+impl Ranked {
+    /// The `top` values of a ledger whose clients are values (`Settings::by`). `is_code` tells that they
+    /// are counted together, and the codes of their rows are the values.
+    #[must_use]
+    pub fn of(ledger: Ledger, by: &'static str, is_code: bool, top: usize) -> Self {
+        let received_only = ledger.input.received_only();
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        let mut folded = 0;
+        let (clients, rest) = ledger.clients.into_parts();
+        let clients = clients.into_iter().map(|(key, client)| (Some(key), client));
+        for (key, client) in clients.chain(rest.map(|rest| (None, rest))) {
+            let (products, others) = client.products.into_parts();
+            for product in products.into_iter().map(|(_, product)| product).chain(others) {
+                let ProductRows { rows, rest } = ProductRows::of(product, received_only);
+                for row in rows.into_iter().map(|(_, row)| row).chain(rest) {
+                    let requests = row.requests(received_only);
+                    let mut add = |value: &str, count: u64| {
+                        if count > 0 {
+                            *counts.entry(value.to_owned()).or_default() += count;
+                        }
+                    };
+                    match &key {
+                        None => folded += requests,
+                        Some(_) if is_code => {
+                            let mut left = requests;
+                            for (code, count) in row.statuses.iter().filter(|(code, _)| *code != 0) {
+                                add(&code.to_string(), count);
+                                left = left.saturating_sub(count);
+                            }
+                            add(NO_CODE, left);
+                        }
+                        Some(key) => add(&key.identity, requests),
+                    }
+                }
+            }
+        }
+        let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
+        counts.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
+        let requests = folded + counts.iter().map(|(_, count)| count).sum::<u64>();
+        let others = counts.split_off(top.min(counts.len()));
+        let others = RankedOthers {
+            values: others.len() as u64,
+            more: folded > 0,
+            requests: folded + others.iter().map(|(_, count)| count).sum::<u64>(),
+        };
+        #[allow(clippy::cast_precision_loss, reason = "a share needs no more than 52 bits")]
+        let row = |(value, count): (String, u64)| RankedRow {
+            value,
+            requests: count,
+            share: count as f64 / requests as f64,
+        };
+        Self { by, requests, rows: counts.into_iter().map(row).collect(), others }
+    }
+}

@@ -1,0 +1,166 @@
+//! Ranked counts (`--by`), `-f` and `-o` as a user meets them.
+
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "support/command.rs"]
+mod command;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+
+use command::Dir;
+use flate2::read::GzDecoder;
+use serde_json::{Value, json};
+
+const TRAFFIC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/traffic/kube-apiserver-1.36.2.jsonl.gz");
+
+/// The counts of all values, and the sum that is printed.
+fn counted(dir: &Dir, args: &[&str]) -> (BTreeMap<String, u64>, u64) {
+    let mut all = vec!["scan", "--no-progress", "--format", "json", "--top", "100000"];
+    all.extend(args);
+    let (code, out, err) = dir.run_with(&all, b"");
+    assert_eq!(code, Some(0), "{err}");
+    let ranked: Value = serde_json::from_str(&out).expect("JSON");
+    let rows = ranked["rows"].as_array().expect("rows");
+    let order: Vec<_> =
+        rows.iter().map(|row| (std::cmp::Reverse(row["requests"].as_u64()), row["value"].as_str())).collect();
+    assert!(order.is_sorted(), "most first, then by name");
+    assert_eq!(ranked["others"]["requests"], 0);
+    let row = |row: &Value| {
+        (row["value"].as_str().expect("a value").to_owned(), row["requests"].as_u64().expect("a count"))
+    };
+    (rows.iter().map(row).collect(), ranked["requests"].as_u64().expect("a count"))
+}
+
+#[test]
+fn counts_are_those_of_the_events_that_ended_and_of_open_watches() {
+    let dir = Dir::with(&[]);
+    let mut log = String::new();
+    GzDecoder::new(fs::File::open(TRAFFIC).expect("the traffic")).read_to_string(&mut log).expect("gzip");
+    let events: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let of = |event: &Value, pointer: &str| {
+        event
+            .pointer(pointer)
+            .map_or(String::new(), |value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+    };
+    let ended: Vec<&Value> = events
+        .iter()
+        .filter(|event| matches!(event["stage"].as_str(), Some("ResponseComplete" | "Panic")))
+        .collect();
+    let ids: std::collections::BTreeSet<String> = ended.iter().map(|event| of(event, "/auditID")).collect();
+    let open: BTreeMap<String, &Value> = events
+        .iter()
+        .filter(|event| event["stage"] == "ResponseStarted" && !ids.contains(&of(event, "/auditID")))
+        .map(|event| (of(event, "/auditID"), event))
+        .collect();
+    let requests: Vec<&Value> = ended.iter().copied().chain(open.into_values()).collect();
+    for (by, pointer) in [("verb", "/verb"), ("user", "/user/username"), ("code", "/responseStatus/code")] {
+        let mut naive: BTreeMap<String, u64> = BTreeMap::new();
+        for event in &requests {
+            let is_open = event["stage"] == "ResponseStarted" && of(event, "/responseStatus/code") != "401";
+            let value = match of(event, pointer) {
+                _ if is_open && by == "code" => "(no code)".to_owned(),
+                user if user.is_empty() => "(unauthenticated)".to_owned(),
+                value => value,
+            };
+            *naive.entry(value).or_default() += 1;
+        }
+        let (counts, sum) = counted(&dir, &[TRAFFIC, "--by", by]);
+        assert_eq!(counts, naive, "{by}");
+        assert_eq!(sum, requests.len() as u64);
+        assert_eq!(counted(&dir, &[TRAFFIC, "--by", by, "--threads", "1"]).0, counts, "one thread");
+    }
+    let (code, out, err) = dir.run_with(&["scan", "--no-progress", "--format", "json", TRAFFIC], b"");
+    assert_eq!(code, Some(0), "{err}");
+    let report: Value = serde_json::from_str(&out).expect("JSON");
+    let mut clients: BTreeMap<String, u64> = BTreeMap::new();
+    for client in report["clients"].as_array().expect("clients") {
+        let identity = client["identity"].as_str().expect("a name").to_owned();
+        *clients.entry(identity).or_default() += client["requests"].as_u64().expect("a count");
+    }
+    clients.retain(|_, requests| *requests > 0);
+    assert_eq!(counted(&dir, &[TRAFFIC, "--by", "client"]).0, clients);
+    for by in ["resource", "namespace"] {
+        let (counts, sum) = counted(&dir, &[TRAFFIC, "--by", by]);
+        assert_eq!((counts.values().sum::<u64>(), sum), (requests.len() as u64, requests.len() as u64));
+    }
+    assert_eq!(counted(&dir, &[TRAFFIC, "--by", "namespace"]).0["shop"], {
+        let named = |event: &&&Value| of(event, "/requestURI").contains("/namespaces/shop/");
+        let own = |event: &&&Value| {
+            of(event, "/requestURI").split('?').next().is_some_and(|path| path.ends_with("/namespaces/shop"))
+        };
+        requests.iter().filter(|event| named(event) || own(event)).count() as u64
+    });
+}
+
+fn event(id: u32, user: &str, namespace: &str, code: u16) -> String {
+    let event = json!({
+        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": format!("id-{id}"),
+        "stage": "ResponseComplete", "requestURI": format!("/api/v1/namespaces/{namespace}/pods"), "verb": "list",
+        "user": {"username": user}, "sourceIPs": ["10.0.0.1"], "userAgent": "kubectl/v1.30.0",
+        "responseStatus": {"code": code}, "requestReceivedTimestamp": "2026-07-23T10:00:00.000000Z",
+        "stageTimestamp": "2026-07-23T10:00:00.100000Z",
+    });
+    format!("{event}\n")
+}
+
+#[test]
+fn filters_top_and_formats_are_honored_and_values_are_escaped() {
+    let log: String = (0..6)
+        .map(|id| {
+            event(id, ["=cmd\u{1b}[31m", "bob", "bob"][id as usize % 3], ["a", "b"][id as usize % 2], 200)
+        })
+        .chain([event(9, "eve", "c", 403)])
+        .collect();
+    let dir =
+        Dir::with(&[("audit.log", log.as_bytes()), ("more/b.log", event(10, "bob", "d", 200).as_bytes())]);
+    let run = |args: &[&str]| {
+        let (code, out, err) = dir.run_with(&[&["scan", "--no-progress"], args].concat(), b"");
+        assert_eq!(code, Some(0), "{err}");
+        out
+    };
+    assert_eq!(
+        run(&["-f", "audit.log", "--by", "user", "--top", "1"]),
+        "7 requests by user\n4   57.1 %  bob\n3   42.9 %  (2 others; --top 3)\n"
+    );
+    let all = run(&["-f", "audit.log", "--by", "user"]);
+    assert!(all.contains("\\u{1b}[31m") && !all.contains('\u{1b}'), "{all:?}");
+    let csv = run(&["audit.log", "--by", "user", "--format", "csv"]);
+    assert!(csv.contains("2,0.285714,'=cmd\\u{1b}[31m\n"), "{csv:?}");
+    assert_eq!(
+        run(&["audit.log", "--by", "namespace", "--failed-only"]),
+        "1 request by namespace\n1  100.0 %  c\n"
+    );
+    assert_eq!(
+        run(&["audit.log", "-f", "more", "--by", "namespace", "--user", "bob"]),
+        "5 requests by namespace\n2   40.0 %  a\n2   40.0 %  b\n1   20.0 %  d\n"
+    );
+    run(&["audit.log", "--by", "code", "-o", "./count"]);
+    assert!(fs::read_to_string(dir.path().join("count")).expect("a file").ends_with("403\n"));
+}
+
+#[test]
+fn what_a_count_cannot_print_is_refused() {
+    let dir = Dir::with(&[("audit.log", event(1, "bob", "a", 200).as_bytes())]);
+    for (args, expected) in [
+        (&["audit.log", "--by", "verb", "--format", "sarif"][..], "--by prints text, json or csv"),
+        (&["audit.log", "--by", "verb", "--fail-on", "error"], "--fail-on"),
+        (&["audit.log", "--by", "pod"], "possible values: verb, user, resource, code, namespace, client"),
+        (&["audit.log", "-o", "json"], "--format json"),
+        (&["audit.log", "-otop"], "--by verb --top N"),
+        (&["audit.log", "-o", "top=10"], "--by verb --top 10"),
+        (&["audit.log", "-o", "wide"], "./wide"),
+        (&["audit.log", "-f", "json"], "--format json"),
+        (&["audit.log", "--by", "verb", "-o", "./audit.log"], "is an audit log"),
+    ] {
+        let (code, out, err) = dir.run_with(&[&["scan", "--no-progress"], args].concat(), b"");
+        assert_eq!((code, &*out), (Some(2), ""), "{args:?}");
+        assert!(err.contains(expected), "{args:?}: {err}");
+    }
+    let mut files: Vec<_> = fs::read_dir(dir.path())
+        .expect("a directory")
+        .map(|file| file.expect("a file").file_name())
+        .collect();
+    files.sort();
+    assert_eq!(files, ["audit.log"], "no file was written");
+}
