@@ -541,9 +541,13 @@ fn a_case_of_refused_writes_says_so_and_names_the_rival() {
     let case = cases.iter().find(|case| case["client"] == "team/op-a").expect("a case");
     assert_eq!(
         case["what"],
-        "team/op-a tried to write deployments.apps 240 times, and 240 of 240 writes were refused with 409 Conflict"
+        "team/op-a UPDATEs one deployments.apps object 240 times and gets 409 Conflict 240 times"
     );
-    assert!(text(&case["fix"]).contains("other writers are team/op-b (60 writes"), "{}", case["fix"]);
+    assert!(
+        text(&case["fix"]).contains("other writers: team/op-b (60 writes to 1 shared object)"),
+        "{}",
+        case["fix"]
+    );
 }
 
 #[test]

@@ -329,7 +329,7 @@ fn a_flood_of_events_names_the_kubelets_node() {
     events.push((9, "system:node:worker-1", kubelet, "create", "/api/v1/namespaces/a/events", json!({})));
     let (text, finding) = message("event-flood", &events);
     assert_eq!(finding["stats"]["busiestNode"], "worker-7");
-    assert!(text.contains("1,800 of them by the kubelet of worker-7"), "{text}");
+    assert!(text.contains("1,800 of them from node worker-7"), "{text}");
 }
 
 #[test]

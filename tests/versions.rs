@@ -407,7 +407,7 @@ fn a_log_of_two_servers_gives_the_totals_of_both() {
             assert_eq!(one["source"], "audit.log");
         }
         let message = finding(&report, "KT903").expect("a finding")["message"].as_str().expect("text");
-        assert!(message.ends_with("Scan the servers' logs separately."), "{message}");
+        assert!(message.ends_with("Scan the logs of different servers separately."), "{message}");
         assert!(message.contains("--kube-version"), "{message}");
         let (_, text, _) = dir.run_with(&["scan", "audit.log", "--no-progress"], b"");
         assert!(text.contains("Kubernetes 1.30.14 and 1.34.2 (both in one log"), "{text}");

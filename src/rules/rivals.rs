@@ -75,9 +75,11 @@ pub(super) fn prose(rivals: &[Rival], resource: &str, kept: fn(&str) -> String) 
     let one = |rival: &Rival| {
         let (name, writes) = (kept(&rival.name), counted(rival.writes, "write"));
         match rival.subresource.as_deref() {
-            None => format!("{name} ({writes} of {} of these objects)", rival.objects),
-            Some("") => format!("{name} (perhaps: {writes} of {}, not of a subresource)", kept(resource)),
-            Some(sub) => format!("{name} (perhaps: {writes} of {}/{})", kept(resource), kept(sub)),
+            None => format!("{name} ({writes} to {})", counted(rival.objects, "shared object")),
+            Some("") => format!("{name} ({writes} to {} itself, perhaps the same objects)", kept(resource)),
+            Some(sub) => {
+                format!("{name} ({writes} to {}/{}, perhaps the same objects)", kept(resource), kept(sub))
+            }
         }
     };
     rivals.iter().map(one).collect::<Vec<_>>().join(", ")

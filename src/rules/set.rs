@@ -219,9 +219,9 @@ mod tests {
     }
 
     /// Words that a fix begins with: what to do.
-    const STEPS: &str = "Add Ask Begin Call Change Compare Correct Create Delete Do Drop Exclude Find Give Grant Keep Leave \
+    const STEPS: &str = "Add Ask Begin Cache Call Change Check Compare Correct Create Delete Do Drop Exclude Find Give Grant Keep Leave \
                          Lengthen Let List Log Look Make Move Name Pass Pause Process Put Raise Read Record Reduce \
-                         Register Remove Renew Replace Return Run See Send Set Share Spread Start Stop Switch Take Treat \
+                         Register Remove Renew Replace Return Run See Send Set Share Skip Spread Start Stop Switch Take Treat \
                          Upgrade Use WATCH Wait Watch Work Write";
 
     #[test]

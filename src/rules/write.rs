@@ -52,7 +52,7 @@ pub fn client_name(account: &Account) -> String {
     let identity = account.identity();
     let base = match (account.service_account(), account.kind()) {
         (Some((namespace, name)), _) => format!("{namespace}/{name}"),
-        (None, "node") => "the nodes' kubelets".to_owned(),
+        (None, "node") => "kubelet".to_owned(),
         (None, "control-plane") => identity.strip_prefix("system:").unwrap_or(&identity).to_owned(),
         (None, "user") if !identity.starts_with('(') => format!("user {identity}"),
         (None, _) => identity,
