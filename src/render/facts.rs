@@ -48,11 +48,6 @@ pub(super) fn what_and_why(finding: &Finding) -> Vec<(&'static str, Line)> {
     facts
 }
 
-/// The name that a client goes by.
-pub(super) fn client(finding: &Finding) -> &str {
-    finding.who.as_ref().map_or("input", |who| who.name.as_str())
-}
-
 fn identity(who: &Who, finding: &Finding) -> Line {
     let client = finding.client.as_deref();
     if who.program.is_some() {

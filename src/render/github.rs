@@ -1,56 +1,74 @@
-//! The findings as workflow commands of GitHub Actions: an annotation for each.
+//! The worst cases as workflow commands of GitHub Actions: an annotation for each.
 
+use super::case::{self, Findings};
 use super::escape::without_marks;
 use super::facts;
-use super::plain::{count, escaped};
-use super::prose;
-use crate::report::v1::{Finding, Report};
+use super::plain::{count, counted, cut, escaped};
+use crate::report::v1::{Case, Report};
 
-/// GitHub shows ten errors and ten warnings of a step; more only make its log longer.
-const MAX_ANNOTATIONS: usize = 50;
+/// Cases that are annotations. GitHub shows ten errors, ten warnings and ten notices of a step.
+const MAX_CASES: usize = 10;
+/// Characters of a title. GitHub takes 255.
+const MAX_TITLE: usize = 200;
 
-/// What is not of a rule.
 const KUBETOLL: &[(&str, &str)] = &[("title", "kubetoll")];
 
-/// Renders the report: a line for each finding, errors before warnings before notices.
+/// Renders the report: a line for each of the worst cases, in their order, and how many more there are.
 #[must_use]
 pub fn render(report: &Report) -> String {
-    let of = |severity: &'static str| {
-        report.findings.iter().filter(move |finding| finding.severity == severity).map(annotation)
-    };
-    let amiss = facts::amiss(report);
-    let amiss = amiss.iter().map(|wrong| command("warning", KUBETOLL, &escaped(wrong)));
-    let mut lines: Vec<String> = of("error").chain(of("warning")).chain(amiss).chain(of("info")).collect();
-    if report.findings.is_empty() {
+    let findings = Findings::of(report);
+    let cases = report.cases.iter().take(MAX_CASES);
+    let mut lines: Vec<String> = cases.map(|case| annotation(case, &findings)).collect();
+    if report.cases.is_empty() {
         let none = format!("{}. What the log does not hold was not judged.", facts::verdict(report));
         lines.push(command("notice", KUBETOLL, &none));
     }
-    let more = lines.len().saturating_sub(MAX_ANNOTATIONS);
-    lines.truncate(MAX_ANNOTATIONS);
+    let more = report.cases.len().saturating_sub(MAX_CASES);
     if more > 0 {
-        let left_out =
-            format!("{} more; the job's summary and the other formats have them", count(more as u64));
-        lines.push(command("notice", KUBETOLL, &left_out));
+        let all = counted(report.cases.len() as u64, "case");
+        let more = count(more as u64);
+        let text = format!("{more} more of {all}: see the summary of this job, or use --format json");
+        lines.push(command("notice", KUBETOLL, &text));
+    }
+    let amiss: Vec<String> = facts::amiss(report).iter().map(|wrong| escaped(wrong).into_owned()).collect();
+    if !amiss.is_empty() {
+        lines.push(command("warning", KUBETOLL, &amiss.join("\n")));
     }
     lines.concat()
 }
 
-fn annotation(finding: &Finding) -> String {
-    let level = if finding.severity == "info" { "notice" } else { finding.severity };
-    let title = format!("{} {}", finding.rule.id, finding.rule.name);
+fn annotation(case: &Case, findings: &Findings<'_>) -> String {
+    let level = if case.severity == "info" { "notice" } else { case.severity };
+    let title = format!("{}. {}: {}", case.rank, case::client(case), case.rules.join(" "));
+    let lead = findings.of_worst(case).first().copied();
+    let evidence = lead.and_then(|finding| finding.evidence.as_ref());
+    let place = match (&case.source, evidence) {
+        (Some(source), _) => Some((&*source.path, source.line)),
+        (None, Some(evidence)) => Some((&*evidence.file, evidence.line)),
+        (None, None) => None,
+    };
+    let line = place.map(|(_, line)| line.to_string()).unwrap_or_default();
     let mut properties = Vec::new();
-    let line;
-    if let Some(evidence) = &finding.evidence {
-        line = evidence.line.to_string();
-        properties.extend([("file", &*evidence.file), ("line", &line)]);
+    if let Some((file, _)) = place {
+        properties.extend([("file", file), ("line", &line)]);
     }
+    let title = cut(&title, MAX_TITLE);
     properties.push(("title", &title));
-    let example = finding.evidence.as_ref().map_or_else(String::new, |evidence| {
-        format!("\n\nFor example {} (auditID {})", escaped(&evidence.uri), escaped(&evidence.audit_id))
-    });
-    let message =
-        format!("{}{example}\n\nWhat to change: {}", escaped(&finding.message), prose::plain(&finding.fix));
-    command(level, &properties, &message)
+    let mut message = vec![escaped(&case::sentence(case)).into_owned()];
+    let fix = case::fix(case);
+    if !fix.is_empty() {
+        message.push(format!("Fix: {fix}"));
+    }
+    let size = case::size(case).map(|size| format!("{size}; ")).unwrap_or_default();
+    message.push(format!("Case {}, {}: {size}rules {}", case.rank, case.severity, case::rules(case)));
+    if let Some(evidence) = evidence {
+        let text = format!(
+            "Log: {}:{}, audit ID {}: {}",
+            evidence.file, evidence.line, evidence.audit_id, evidence.uri
+        );
+        message.push(escaped(&text).into_owned());
+    }
+    command(level, &properties, &message.join("\n"))
 }
 
 /// A workflow command. The runner knows four escapes: of per cent, line feed and carriage return, and in properties

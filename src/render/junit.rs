@@ -1,19 +1,21 @@
-//! The findings as `JUnit` XML: a case for each rule and client with findings, and for each rule without.
+//! The cases as `JUnit` XML: a test case for each, that of an error or a warning failed.
 //!
-//! Neither times nor durations are in it: a log gives the same file every time.
+//! Neither times nor durations are in it: a log gives the same file every time. Test cases have the same name from run to
+//! run, so that CI shows their history: no rank and no count is in a name.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use quick_junit::{NonSuccessKind, Report as Xml, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
+use super::case::{self, Findings};
 use super::escape::{escaped, without_commands};
-use super::{facts, prose};
-use crate::report::v1::{Finding, Report, RuleRef, Suppressed};
+use super::{facts, text};
+use crate::report::v1::{Case, Report, Suppressed};
 
-/// The class of cases on the input.
+/// The class of test cases on the log itself.
 const INPUT: &str = "(input)";
 
-/// Renders the report. Findings for information are no failures; those that a policy holds back are skipped cases.
+/// Renders the report. Cases for information pass; findings that a policy holds back are skipped.
 ///
 /// # Errors
 /// Where XML can't hold it.
@@ -21,14 +23,14 @@ pub fn render(report: &Report) -> Result<String, SerializeError> {
     let mut suite = TestSuite::new("kubetoll");
     suite.add_property(("kubetoll", report.kubetoll_version.as_str()));
     suite.add_property(("server", &*escaped(&facts::server(&report.server))));
-    let cases = cases(report);
-    suite.add_test_cases(cases.iter().map(Case::test_case));
-    for rule in &report.rules {
-        if !cases.iter().any(|case| *case.rule.id == *rule.id) {
-            let mut passed = TestCase::new(name(&rule.id, &rule.name), TestCaseStatus::success());
-            passed.set_classname("all clients");
-            suite.add_test_case(passed);
-        }
+    let findings = Findings::of(report);
+    let mut names = Names::of(report);
+    suite.add_test_cases(report.cases.iter().map(|case| test_case(case, &findings, &mut names)));
+    suite.add_test_cases(report.policy.suppressed.iter().map(|one| skipped(one, report, &mut names)));
+    if report.cases.is_empty() {
+        let mut passed = TestCase::new("no findings", TestCaseStatus::success());
+        passed.set_classname("all clients");
+        suite.add_test_case(passed);
     }
     let failed = report.rule_failures.iter().enumerate();
     suite.add_test_cases(failed.map(|(index, failure)| {
@@ -36,105 +38,74 @@ pub fn render(report: &Report) -> Result<String, SerializeError> {
         status.set_message(escaped(failure));
         TestCase::new(format!("failure of a rule {}", index + 1), status)
     }));
-    let told = [vec![facts::verdict(report)], facts::read(report), facts::amiss(report)].concat();
-    let told: Vec<_> = told.iter().map(|line| escaped(line)).collect();
-    suite.set_system_out(told.join("\n"));
+    let read = [vec![facts::verdict(report)], facts::read(report), facts::amiss(report)].concat();
+    let read: Vec<_> = read.iter().map(|line| escaped(line)).collect();
+    suite.set_system_out(read.join("\n"));
     let mut xml = Xml::new("kubetoll");
     xml.add_test_suite(suite);
-    Ok(without_commands(&xml.to_string()?).into_owned())
+    // Jenkins' schema knows no sum of skipped test cases over the suites, only that of each.
+    let sum = format!(" skipped=\"{}\"", xml.skipped);
+    Ok(without_commands(&xml.to_string()?.replacen(&sum, "", 1)).into_owned())
 }
 
-fn name(id: &str, name: &str) -> String {
-    format!("{} {}", escaped(id), escaped(name))
+/// The names of test cases: no two of one class are the same.
+struct Names<'r> {
+    /// The rules' names, by id.
+    rules: HashMap<&'r str, &'r str>,
+    /// How often a class has a name.
+    taken: HashMap<(String, String), u64>,
 }
 
-/// What a rule says of a client.
-struct Case<'r> {
-    rule: &'r RuleRef,
-    client: String,
-    findings: Vec<&'r Finding>,
-    suppressed: Vec<&'r Suppressed>,
-}
-
-/// The cases in the order of rules, then of clients' names.
-fn cases(report: &Report) -> Vec<Case<'_>> {
-    let mut cases = BTreeMap::new();
-    for finding in &report.findings {
-        case(&mut cases, &finding.rule, class_name(finding)).findings.push(finding);
+impl<'r> Names<'r> {
+    fn of(report: &'r Report) -> Self {
+        let rules = report.rules.iter().map(|rule| (&*rule.id, &*rule.name)).collect();
+        Self { rules, taken: HashMap::new() }
     }
-    for one in &report.policy.suppressed {
-        let client = one.client.as_deref().unwrap_or(INPUT).to_owned();
-        case(&mut cases, &one.rule, client).suppressed.push(one);
-    }
-    cases.into_values().collect()
-}
 
-fn case<'c, 'r>(
-    cases: &'c mut BTreeMap<(&'r str, String), Case<'r>>,
-    rule: &'r RuleRef,
-    client: String,
-) -> &'c mut Case<'r> {
-    let new = Case { rule, client: client.clone(), findings: Vec::new(), suppressed: Vec::new() };
-    cases.entry((&rule.id, client)).or_insert(new)
-}
-
-fn class_name(finding: &Finding) -> String {
-    let real = finding.who.as_ref().and_then(|who| who.impersonated_by.as_ref());
-    match (&finding.client, real) {
-        (Some(client), Some(real)) => format!("{client} (by {real})"),
-        (Some(client), None) => client.clone(),
-        (None, _) => INPUT.to_owned(),
-    }
-}
-
-impl Case<'_> {
-    fn test_case(&self) -> TestCase {
-        let is_failure = |finding: &&&Finding| finding.severity != "info";
-        let text = self.text();
-        let status = if let Some(worst) = self.findings.iter().find(is_failure) {
-            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-            status.set_message(escaped(&worst.message)).set_type(escaped(worst.severity));
-            status.set_description(&text);
-            status
-        } else if let Some(one) = self.suppressed.first().filter(|_| self.findings.is_empty()) {
-            let mut status = TestCaseStatus::skipped();
-            status.set_message(escaped(&format!("held back until {}: {}", one.expires, one.reason)));
-            status
-        } else {
-            TestCaseStatus::success()
-        };
-        let is_told = matches!(status, TestCaseStatus::NonSuccess { .. });
-        let mut case = TestCase::new(name(&self.rule.id, &self.rule.name), status);
-        case.set_classname(escaped(&self.client));
-        if !is_told {
-            case.set_system_out(text);
-        }
+    fn test_case(
+        &mut self,
+        rule: &str,
+        resource: Option<&str>,
+        class: &str,
+        status: TestCaseStatus,
+    ) -> TestCase {
+        let resource = resource.map(|resource| format!(": {resource}")).unwrap_or_default();
+        let name = format!("{rule} {}{resource}", self.rules.get(rule).copied().unwrap_or_default());
+        let taken = self.taken.entry((class.to_owned(), name.clone())).or_default();
+        *taken += 1;
+        let name = if *taken > 1 { format!("{name} ({taken})") } else { name };
+        let mut case = TestCase::new(escaped(name.trim_end()), status);
+        case.set_classname(escaped(class));
         case
     }
-
-    fn text(&self) -> String {
-        let held = self.suppressed.iter().map(|one| {
-            format!("held back until {}: {} ({})", one.expires, escaped(&one.message), escaped(&one.reason))
-        });
-        self.findings.iter().map(|finding| told(finding)).chain(held).collect::<Vec<_>>().join("\n\n")
-    }
 }
 
-/// A finding in lines.
-fn told(finding: &Finding) -> String {
-    let facts = facts::of(finding);
-    let facts = facts.iter().map(|(title, line)| format!("{title}: {}", line.plain()));
-    let mut lines = vec![format!("{}: {}", finding.severity, escaped(&finding.message))];
-    lines.extend(facts);
-    let mut part = |title: &str, text: &str| {
-        if !text.is_empty() {
-            lines.push(format!("\n{title}:\n{text}"));
-        }
-    };
-    part("What to change", &prose::plain(&finding.fix));
-    part("What that makes worse", &prose::plain(finding.tradeoff.as_deref().unwrap_or_default()));
-    let verify: Vec<_> = finding.verify.lines().map(escaped).collect();
-    part("To verify", &verify.join("\n"));
-    part("Afterwards", &prose::plain(finding.look_for.as_deref().unwrap_or_default()));
-    lines.join("\n")
+fn test_case(case: &Case, findings: &Findings<'_>, names: &mut Names<'_>) -> TestCase {
+    let text = case::described(case, findings);
+    let class = case.client.as_deref().unwrap_or(INPUT);
+    let mut status = TestCaseStatus::success();
+    if case.severity != "info" {
+        let fix = case::fix(case);
+        let fix = if fix.is_empty() { fix } else { format!(" (fix: {fix})") };
+        status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+        let message = format!("{}. {}{fix}", case.rank, escaped(&case::sentence(case)));
+        status.set_message(message).set_type(case.severity);
+        status.set_description(&text);
+    }
+    let mut test_case = names.test_case(case::rule(case), case.resource.as_deref(), class, status);
+    if case.severity == "info" {
+        test_case.set_system_out(text);
+    }
+    test_case
+}
+
+/// A finding that a policy holds back.
+fn skipped(one: &Suppressed, report: &Report, names: &mut Names<'_>) -> TestCase {
+    let mut status = TestCaseStatus::skipped();
+    status.set_message(escaped(&format!("held back until {}: {}", one.expires, one.reason)));
+    let client = report.clients.iter().find(|client| Some(&client.identity) == one.client.as_ref());
+    let class = client.map_or_else(|| one.client.clone().unwrap_or(INPUT.to_owned()), text::name);
+    let mut case = names.test_case(&one.rule.id, one.shape.as_deref(), &class, status);
+    case.set_system_out(format!("{}: {}", one.severity, escaped(&one.message)));
+    case
 }

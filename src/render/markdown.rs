@@ -1,147 +1,258 @@
-//! The report as Markdown: for the summary of a job, an issue, a page of a wiki. It holds no HTML.
+//! The report as Markdown: for a comment on a pull request, the summary of a job, an issue. The table of cases comes first,
+//! details are folded. The only HTML in it is what folds them, and line breaks in cells.
 
 mod inline;
 mod rule;
 
-use self::inline::{code, code_block, code_in_cell, line, prose, text, text_in_cell, words};
+use self::inline::{code_block, code_in_cell, code_in_html, line, prose, text, text_in_cell, words};
 pub(super) use self::rule::help;
+use super::case::{self, Findings};
+use super::clients::share;
 use super::escape::without_commands;
 use super::over_time::{self, OverTime};
-use super::plain::count;
+use super::plain::{count, counted, cut, escaped};
+use super::prose::Line;
+use super::text::rounded;
 use super::{etcd_log, facts};
-use crate::report::v1::{Finding, Report, Suppressed};
+use crate::report::v1::{Case, Finding, Report, Suppressed};
 
-/// GitHub takes 1 MiB for the summary of a step, and drops all of a longer one.
-const MAX_BYTES: usize = 900_000;
+/// Characters of a page. A comment on GitHub holds 65,536.
+pub const MAX_CHARS: usize = 60_000;
+/// Characters of the table's rows, so that there is room for details.
+const TABLE_CHARS: usize = 20_000;
+/// Characters of each of the lists beside the cases: what was read, what the policy did.
+const LIST_CHARS: usize = 3_000;
+/// Characters of the part on etcd.
+const ETCD_CHARS: usize = 8_000;
+/// Characters that say what is left out, and that end the page.
+const REST_CHARS: usize = 500;
+/// Characters that the details of a case have at least.
+const LEAST_DETAILS: usize = 500;
+/// Characters of a text that clients may have chosen, before it is escaped for Markdown.
+const MAX_TEXT: usize = 400;
+/// Characters of a rule's text with such names in it.
+const MAX_PROSE: usize = 4_000;
+/// Findings of a case that are named.
+const MAX_FINDINGS: usize = 10;
 /// Characters of a line that GitHub shows without a break.
 const WIDTH: usize = 90;
 
-/// Renders the report. Findings that would make it longer than 900 kB are left out, and counted.
+/// Renders the report in at most 60,000 characters. Cases for which there is no room are counted.
 #[must_use]
 pub fn render(report: &Report) -> String {
-    let head = head(report);
-    let tail = format!("{}{}{}", etcd(report), policy(report), rule::all(report));
-    let mut left = MAX_BYTES.saturating_sub(head.len() + tail.len());
-    let mut rows = String::new();
-    let mut sections = String::new();
-    let mut client = None;
+    let title = format!("# kubetoll: {}\n\n", text(&facts::verdict(report)));
+    let mind =
+        list(facts::amiss(report).iter().map(|wrong| format!("- **Warning:** {}\n", short_text(wrong))));
+    let tail = [etcd(report), policy(report), read(report)].concat();
+    let end = "A rule's page: `kubetoll rules explain KT101`.\n";
+    let end = if report.cases.is_empty() { "What the log does not hold was not judged.\n" } else { end };
+    let fixed = [&title, &mind, &tail].map(|part| chars(part)).iter().sum::<usize>() + REST_CHARS;
+    let mut room = Room(MAX_CHARS.saturating_sub(fixed));
+
+    let mut of_table = Room(room.0.min(TABLE_CHARS));
+    let rows: Vec<String> = of_table.fill(report.cases.iter().map(row)).collect();
+    room.0 = room.0.saturating_sub(rows.iter().map(|row| chars(row)).sum());
+    let table = if rows.is_empty() { String::new() } else { format!("{HEADING}{}\n", rows.concat()) };
+
+    let findings = Findings::of(report);
     let over_time = OverTime::of(report);
-    let mut shown = 0;
-    for finding in &report.findings {
-        let row = row(finding);
-        let mut section = section(finding);
-        if client != Some(&finding.client) {
-            section.insert_str(0, &format!("## {}\n\n{}", heading(finding), times(finding, &over_time)));
-            client = Some(&finding.client);
+    let mut without = 0;
+    let mut folded = String::new();
+    for case in &report.cases {
+        // Of thousands of cases most are not worth the try.
+        let block = (room.0 > LEAST_DETAILS).then(|| details(case, &findings, &over_time));
+        match block.filter(|block| room.take(block)) {
+            Some(block) => folded.push_str(&block),
+            None => without += 1,
         }
-        let Some(rest) = left.checked_sub(row.len() + section.len()) else { break };
-        left = rest;
-        rows.push_str(&row);
-        sections.push_str(&section);
-        shown += 1;
     }
-    if shown > 0 {
-        rows.insert_str(0, "\n| severity | rule | client | resource | finding |\n|---|---|---|---|---|\n");
+    let left_out = left_out(report.cases.len() - rows.len(), without);
+    let page = [&*title, &table, &left_out, &mind, &folded, &tail, end].concat();
+    page.trim_end().to_owned() + "\n"
+}
+
+const HEADING: &str = "| # | severity | client | what | requests | peak/min | load | rules |\n\
+                       |--:|---|---|---|--:|--:|--:|---|\n";
+
+/// What is left of the page, in characters.
+struct Room(usize);
+
+impl Room {
+    /// Takes the room for a text, if there is so much.
+    fn take(&mut self, text: &str) -> bool {
+        let left = self.0.checked_sub(chars(text));
+        self.0 = left.unwrap_or(self.0);
+        left.is_some()
     }
-    let more = match report.findings.len() - shown {
-        0 => String::new(),
-        more => {
-            format!("{} more findings are left out: this page would be too long.\n\n", count(more as u64))
-        }
+
+    /// The first texts that fit.
+    fn fill(&mut self, texts: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
+        texts.take_while(|text| self.take(text))
+    }
+}
+
+fn chars(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Cases for which there is no room.
+fn left_out(of_table: usize, of_details: usize) -> String {
+    let cases = |number: usize| counted(number as u64, "case");
+    let missing = match (of_table, of_details) {
+        (0, 0) => return String::new(),
+        (0, details) => format!("The details of {} are left out", cases(details)),
+        (rows, details) => format!(
+            "{} and the details of {} are left out",
+            counted(rows as u64, "more case"),
+            count(details as u64)
+        ),
     };
-    let page = format!("{head}{rows}\n{more}{sections}{tail}");
-    without_commands(page.trim_end()).into_owned() + "\n"
+    format!("{missing}: a comment holds no more. `kubetoll scan … --format json` has all of them.\n\n")
 }
 
-fn head(report: &Report) -> String {
-    let mut head = vec![format!("# kubetoll: {}\n\n", facts::verdict(report))];
-    if report.findings.is_empty() {
-        head.push("What the log does not hold was not judged.\n\n".to_owned());
+fn row(case: &Case) -> String {
+    let figures = match case.members.count {
+        0 => ["–".to_owned(), "–".to_owned(), "–".to_owned()],
+        _ => [count(case.requests), count(rounded(case.peak_per_minute)), share(&case.load)],
+    };
+    let fix = case::fix(case);
+    let fix = if fix.is_empty() { fix } else { format!("<br>**fix:** {}", in_cell(&fix)) };
+    let row = format!(
+        "| {} | {} | {} | {}{fix} | {} | {} |\n",
+        case.rank,
+        case.severity,
+        code_in_cell(&case::client(case)),
+        in_cell(&case::does(case)),
+        figures.join(" | "),
+        in_cell(&case.rules.join(" "))
+    );
+    without_commands(&row).into_owned()
+}
+
+fn in_cell(text: &str) -> String {
+    text_in_cell(&cut(&escaped(text), MAX_TEXT))
+}
+
+fn short_text(text: &str) -> String {
+    self::text(&cut(&escaped(text), MAX_TEXT))
+}
+
+fn short_line(line: &Line) -> String {
+    self::line(&line.cut(MAX_TEXT))
+}
+
+/// A block that opens on a click. Its summary is HTML.
+fn folded(summary: &str, body: &str) -> String {
+    let block = format!("<details>\n<summary>{summary}</summary>\n\n{}\n\n</details>\n\n", body.trim_end());
+    without_commands(&block).into_owned()
+}
+
+/// All that is known of a case: of its worst member.
+fn details(case: &Case, findings: &Findings<'_>, over_time: &OverTime<'_>) -> String {
+    let of_worst = findings.of_worst(case);
+    let client = code_in_html(&case::client(case));
+    let summary = format!("{}. {} {client}: {}", case.rank, case.severity, code_in_html(&case::rules(case)));
+    let mut out = vec![format!("{}\n\n", short_text(&case::sentence(case)))];
+    out.extend(case::size(case).map(|size| format!("- **Case:** {size}\n")));
+    out.extend(case::members(case).map(|worst| format!("- **Worst members:** {}\n", short_text(&worst))));
+    if let Some(lead) = of_worst.first() {
+        let who = facts::who(lead).into_iter().chain(over_time.lines(lead, WIDTH));
+        let facts = who.chain(facts::what_and_why(lead));
+        out.extend(facts.map(|(title, fact)| format!("- **{title}:** {}\n", short_line(&fact))));
+        let short = |prose: &str| self::prose(&cut(prose, MAX_PROSE));
+        let why = lead.why.split("\n\n").next().unwrap_or_default();
+        let parts = [
+            ("Fix", short(&lead.fix)),
+            ("Tradeoff", short(lead.tradeoff.as_deref().unwrap_or_default())),
+            ("Why", short(why)),
+            ("Verify", commands(&lead.verify)),
+            ("Afterwards", short(lead.look_for.as_deref().unwrap_or_default())),
+            ("Findings", if of_worst.len() > 1 { messages(&of_worst) } else { String::new() }),
+        ];
+        let parts = parts.iter().filter(|(_, body)| !body.is_empty());
+        out.extend(parts.map(|(title, body)| format!("\n**{title}**\n\n{body}")));
     }
-    head.extend(facts::read(report).iter().map(|read| format!("- {}\n", text(read))));
-    head.extend(over_time::peaks(report).iter().map(|peak| format!("- Peak: {}\n", text(peak))));
-    head.extend(facts::amiss(report).iter().map(|wrong| format!("- **Mind:** {}\n", text(wrong))));
-    head.concat()
+    folded(&summary, &out.concat())
 }
 
-fn row(finding: &Finding) -> String {
-    let resource = finding.resource.as_deref().map_or_else(String::new, code_in_cell);
-    let client =
-        if finding.client.is_some() { code_in_cell(facts::client(finding)) } else { "–".to_owned() };
-    format!(
-        "| {} | {} | {client} | {resource} | {} |\n",
-        finding.severity,
-        rule::link(&finding.rule),
-        text_in_cell(&finding.message)
-    )
+/// Commands to copy: each one whole, or not at all.
+fn commands(verify: &str) -> String {
+    let (whole, long): (Vec<&str>, Vec<&str>) =
+        verify.lines().partition(|command| chars(&escaped(command)) <= 2 * MAX_TEXT);
+    let block = if whole.is_empty() { String::new() } else { code_block("sh", &whole.join("\n")) };
+    let rest = match long.len() {
+        0 => String::new(),
+        more => format!("\n{} too long for this page: `--format json`.\n", counted(more as u64, "command")),
+    };
+    block + &rest
 }
 
-fn heading(finding: &Finding) -> String {
-    match finding.client {
-        Some(_) => code(facts::client(finding)),
-        None => "What the log does not show".to_owned(),
+/// What each rule says of the worst member.
+fn messages(findings: &[&Finding]) -> String {
+    let message = |finding: &&Finding| {
+        format!("- {}, {}: {}\n", finding.severity, rule::title(&finding.rule), short_words(&finding.message))
+    };
+    let shown: String = findings.iter().take(MAX_FINDINGS).map(message).collect();
+    match findings.len().saturating_sub(MAX_FINDINGS) {
+        0 => shown,
+        more => format!("{shown}- and {more} more\n"),
     }
 }
 
-fn times(finding: &Finding, over_time: &OverTime<'_>) -> String {
-    let lines = over_time.lines(finding, WIDTH);
-    let lines: Vec<String> =
-        lines.iter().map(|(title, times)| format!("- **{title}:** {}\n", line(times))).collect();
-    if lines.is_empty() { String::new() } else { lines.concat() + "\n" }
+fn short_words(text: &str) -> String {
+    words(&cut(&escaped(text), MAX_TEXT))
 }
 
-fn section(finding: &Finding) -> String {
-    let resource = finding.resource.as_deref().map_or_else(String::new, |name| format!(": {}", code(name)));
-    let mut out = vec![format!(
-        "### {}: {}{resource}\n\n{}\n\n",
-        finding.severity,
-        rule::title(&finding.rule.id, &finding.rule.name),
-        text(&finding.message)
-    )];
-    out.extend(facts::of(finding).iter().map(|(title, fact)| format!("- **{title}:** {}\n", line(fact))));
-    let verify = if finding.verify.is_empty() { String::new() } else { code_block("sh", &finding.verify) };
-    let parts = [
-        ("What to change", prose(&finding.fix)),
-        ("What that makes worse", prose(finding.tradeoff.as_deref().unwrap_or_default())),
-        ("To verify", verify),
-        ("Afterwards", prose(finding.look_for.as_deref().unwrap_or_default())),
-    ];
-    let parts = parts.iter().filter(|(_, body)| !body.is_empty());
-    out.extend(parts.map(|(title, body)| format!("\n**{title}**\n\n{body}")));
-    out.concat() + "\n"
+/// Lines of a list, as many as there is room for.
+fn list(lines: impl Iterator<Item = String>) -> String {
+    let lines: Vec<String> = lines.map(|line| without_commands(&line).into_owned()).collect();
+    let all = lines.len();
+    let shown: Vec<String> = Room(LIST_CHARS).fill(lines.into_iter()).collect();
+    let more = match all - shown.len() {
+        0 => String::new(),
+        more => format!("- and {} more: `--format json`\n", count(more as u64)),
+    };
+    if all == 0 { String::new() } else { format!("{}{more}\n", shown.concat()) }
+}
+
+/// What was read and could not be, and the busiest minute.
+fn read(report: &Report) -> String {
+    let lines = facts::read(report);
+    let lines = lines.iter().map(|read| format!("- {}\n", short_text(read)));
+    let peaks = over_time::peaks(report);
+    let peaks = peaks.iter().map(|peak| format!("- Peak: {}\n", short_text(peak)));
+    folded("What was read", &list(lines.chain(peaks)))
 }
 
 /// What etcd's own log says.
 fn etcd(report: &Report) -> String {
     let Some(log) = &report.etcd_log else { return String::new() };
-    let mut out = vec!["## What etcd says\n\n".to_owned()];
-    out.extend(etcd_log::summary(log).iter().map(|read| format!("- {}\n", line(read))));
+    let mut out = vec![list(etcd_log::summary(log).iter().map(|read| format!("- {}\n", short_line(read))))];
     let rows = etcd_log::rows(log);
     if !rows.is_empty() {
         let cells = |cells: &mut dyn Iterator<Item = String>| {
             format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
         };
         let columns = etcd_log::COLUMNS;
-        out.push("\n".to_owned());
         out.push(cells(&mut columns.iter().map(|(name, _)| name.replace('\n', " "))));
         out.push(cells(
             &mut columns.iter().map(|(_, number)| if *number { "--:" } else { "---" }.to_owned()),
         ));
         for row in rows {
             let mut texts = row.iter();
-            let resource = texts.next().map(|name| code_in_cell(name));
-            out.push(cells(&mut resource.into_iter().chain(texts.map(|text| text_in_cell(text)))));
+            let resource = texts.next().map(|name| code_in_cell(&cut(name, MAX_TEXT)));
+            out.push(cells(&mut resource.into_iter().chain(texts.map(|text| in_cell(text)))));
         }
-    }
-    let details = etcd_log::details(log);
-    if !details.is_empty() {
         out.push("\n".to_owned());
     }
-    for (title, told) in &details {
+    let details = etcd_log::details(log);
+    out.push(list(details.iter().map(|(title, detail)| {
         let title = if title.is_empty() { String::new() } else { format!("**{title}:** ") };
-        out.push(format!("- {title}{}\n", line(told)));
-    }
-    out.concat() + "\n"
+        format!("- {title}{}\n", short_line(detail))
+    })));
+    let mut room = Room(ETCD_CHARS);
+    let out: Vec<String> = room.fill(out.into_iter()).collect();
+    folded("What etcd says", &out.concat())
 }
 
 fn policy(report: &Report) -> String {
@@ -153,12 +264,12 @@ fn policy(report: &Report) -> String {
         format!(
             "- {}, {}: {} (until {}: {})\n",
             one.severity,
-            rule::link(&one.rule),
-            words(&one.message),
+            rule::title(&one.rule),
+            short_words(&one.message),
             one.expires,
-            words(&one.reason)
+            short_words(&one.reason)
         )
     };
-    let lines: Vec<String> = suppressed.iter().map(line).collect();
-    format!("## Held back by the policy\n\n{}\n", lines.concat())
+    let held = counted(suppressed.len() as u64, "finding");
+    folded(&format!("{held} held back by the policy"), &list(suppressed.iter().map(line)))
 }

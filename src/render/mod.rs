@@ -1,5 +1,6 @@
 //! One file for each format of a report.
 
+mod case;
 mod cases;
 mod clients;
 mod cost;
@@ -13,6 +14,7 @@ pub mod github;
 pub mod input;
 pub mod json;
 pub mod junit;
+mod links;
 pub mod markdown;
 mod over_time;
 mod patterns;

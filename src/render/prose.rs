@@ -1,6 +1,6 @@
 //! The small format of rules' texts: paragraphs, lists with `- `, code in backticks.
 
-use super::plain::escaped;
+use super::plain::{cut, escaped};
 
 /// A part of a line: words, or what must be shown as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +31,27 @@ impl Line {
             self = self.code(text);
         }
         self
+    }
+
+    /// The first characters of the line, in the form in which they are shown. If any are left out, the last one is `…`.
+    pub(super) fn cut(&self, width: usize) -> Self {
+        let mut left = width;
+        let mut line = Self::default();
+        for span in &self.0 {
+            let (Span::Text(text) | Span::Code(text)) = span;
+            let text = escaped(text);
+            let short = cut(&text, left).into_owned();
+            let is_whole = short.len() == text.len();
+            left = left.saturating_sub(short.chars().count());
+            line.0.push(match span {
+                Span::Text(_) => Span::Text(short),
+                Span::Code(_) => Span::Code(short),
+            });
+            if !is_whole {
+                break;
+            }
+        }
+        line
     }
 
     /// The line where nothing can be told apart by its look. Control characters are shown as escapes.
@@ -142,6 +163,14 @@ mod tests {
             ]
         );
         assert_eq!(plain(prose), "One two.\n\n- a b c d\n- e\n\nLast");
+    }
+
+    #[test]
+    fn a_cut_line_keeps_its_spans() {
+        let line = text("ab").code("c\u{7}d").text("e");
+        assert_eq!(line.cut(20), text("ab").code("c\\u{7}d").text("e"));
+        assert_eq!(line.cut(5), text("ab").code("c\\…"));
+        assert_eq!(line.cut(2), text("ab").code("…"));
     }
 
     #[test]

@@ -1,23 +1,29 @@
-//! The findings as SARIF 2.1.0, which code scanning reads.
+//! The cases as SARIF 2.1.0, which code scanning reads: a result for each case, so that each is one alert.
+//!
+//! GitHub recognizes an alert by its rule and `primaryLocationLineHash`. Findings that the policy holds back are left out:
+//! GitHub ignores `suppressions` and would open an alert for them.
 
 mod log;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use self::log::{
     ArtifactLocation, Driver, Invocation, Location, Log, LogicalLocation, Message, Notification,
-    PhysicalLocation, Region, ResultObject, Rule, Run, Suppression, Tool,
+    PhysicalLocation, Region, ResultObject, Rule, Run, Tool,
 };
+use super::case::{self, Findings};
 use super::escape::pretty_json;
 use super::plain::escaped;
-use super::{facts, markdown, prose};
-use crate::report::v1::{Evidence, Finding, Report, RuleInfo, Suppressed};
+use super::{facts, links, markdown, prose};
+use crate::report::v1::{Case, Evidence, Report, RuleInfo};
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+/// Places in the log that a result names.
+const MAX_PLACES: usize = 10;
 
 /// Renders the report.
 ///
@@ -25,15 +31,18 @@ const SCHEMA: &str =
 /// Never: what is written has names for keys.
 #[must_use]
 pub fn render(report: &Report) -> String {
-    let suppressed = &report.policy.suppressed;
-    let results = report.findings.iter().map(|finding| result(report, finding));
-    let results = results.chain(suppressed.iter().map(|one| held_back(report, one))).collect();
+    let findings = Findings::of(report);
+    let fired: BTreeSet<&str> =
+        report.cases.iter().flat_map(|case| case.rules.iter().map(String::as_str)).collect();
+    let fired: Vec<&RuleInfo> = report.rules.iter().filter(|rule| fired.contains(&*rule.id)).collect();
+    let results = report.cases.iter().map(|case| result(report, case, &findings, &fired)).collect();
     let run = Run {
         tool: Tool {
             driver: Driver {
                 name: "kubetoll",
                 semantic_version: report.kubetoll_version.clone(),
-                rules: report.rules.iter().map(rule).collect(),
+                information_uri: links::about(),
+                rules: fired.iter().map(|rule| self::rule(rule)).collect(),
             },
         },
         invocations: [Invocation {
@@ -54,6 +63,7 @@ fn rule(rule: &RuleInfo) -> Rule {
         short_description: message(&escaped(&rule.summary)),
         full_description: message(&prose::plain(&rule.why)),
         help: Message { markdown: Some(markdown::help(rule)), ..message(&help(rule)) },
+        help_uri: links::rule(rule),
     }
 }
 
@@ -81,48 +91,49 @@ fn message(text: &str) -> Message {
 }
 
 fn notifications(report: &Report) -> Vec<Notification> {
-    let told = |level| move |text: String| Notification { level, message: message(&escaped(&text)) };
-    let amiss = facts::amiss(report).into_iter().map(told("warning"));
-    amiss.chain(facts::read(report).into_iter().map(told("note"))).collect()
+    let notes = |level| move |text: String| Notification { level, message: message(&escaped(&text)) };
+    let amiss = facts::amiss(report).into_iter().map(notes("warning"));
+    let suppressed = report.policy.suppressed.iter().map(|one| {
+        format!("held back until {}: {} {} ({})", one.expires, one.rule.id, one.message, one.reason)
+    });
+    let read = facts::read(report).into_iter();
+    amiss.chain(suppressed.chain(read).map(notes("note"))).collect()
 }
 
-fn result(report: &Report, finding: &Finding) -> ResultObject {
-    let physical = finding.evidence.as_ref().map(place).or_else(|| first_line(report));
-    let logical = logical(finding.client.as_deref(), finding.shape.as_deref());
-    let more = finding.more_evidence.iter().map(place);
+fn result(report: &Report, case: &Case, findings: &Findings<'_>, fired: &[&RuleInfo]) -> ResultObject {
+    let of_worst = findings.of_worst(case);
+    let mut seen = BTreeSet::new();
+    let evidence = of_worst.iter().flat_map(|finding| finding.evidence.iter().chain(&finding.more_evidence));
+    let mut logged = evidence.filter(|one| seen.insert((&*one.file, one.line))).take(MAX_PLACES);
+    let physical = match &case.source {
+        Some(source) => Some(physical(&source.path, source.line)),
+        None => logged.next().map(place).or_else(|| first_line(report)),
+    };
+    let related = (1..).zip(logged).map(|(id, one)| Location {
+        id: Some(id),
+        message: Some(message(&escaped(&format!("audit ID {}: {}", one.audit_id, one.uri)))),
+        physical_location: Some(place(one)),
+        logical_locations: Vec::new(),
+    });
     ResultObject {
-        rule_id: finding.rule.id.to_string(),
-        rule_index: rule_index(report, &finding.rule.id),
-        level: level(finding.severity),
-        message: message(&text(finding)),
-        locations: [Location { physical_location: physical, logical_locations: vec![logical] }],
-        related_locations: more
-            .map(|place| Location { physical_location: Some(place), logical_locations: Vec::new() })
-            .collect(),
-        partial_fingerprints: BTreeMap::from([("kubetoll/v1", finding.fingerprint.clone())]),
-        suppressions: (!report.policy.suppressed.is_empty()).then(Vec::new),
-        properties: properties(finding),
+        rule_id: case::rule(case).to_owned(),
+        rule_index: fired.iter().position(|rule| rule.id == case::rule(case)),
+        level: level(case.severity),
+        message: message(&text(case, findings)),
+        related_locations: related.collect(),
+        locations: [Location {
+            id: None,
+            message: None,
+            physical_location: physical,
+            logical_locations: vec![logical(case)],
+        }],
+        partial_fingerprints: BTreeMap::from([
+            ("kubetoll/v2", case.fingerprint.clone()),
+            // As CodeQL writes it: the hash, and which of equal ones it is.
+            ("primaryLocationLineHash", format!("{}:1", case.fingerprint)),
+        ]),
+        properties: properties(case),
     }
-}
-
-fn held_back(report: &Report, one: &Suppressed) -> ResultObject {
-    let logical = logical(one.client.as_deref(), one.shape.as_deref());
-    let justification = escaped(&format!("{} (until {})", one.reason, one.expires)).into_owned();
-    ResultObject {
-        rule_id: one.rule.id.to_string(),
-        rule_index: rule_index(report, &one.rule.id),
-        level: level(&one.severity),
-        message: message(&escaped(&one.message)),
-        locations: [Location { physical_location: first_line(report), logical_locations: vec![logical] }],
-        related_locations: Vec::new(),
-        partial_fingerprints: BTreeMap::from([("kubetoll/v1", one.fingerprint.clone())]),
-        suppressions: Some(vec![Suppression { kind: "external", justification }]),
-        properties: Map::new(),
-    }
-}
-
-fn rule_index(report: &Report, id: &str) -> Option<usize> {
-    report.rules.iter().position(|rule| rule.id == id)
 }
 
 fn level(severity: &str) -> &'static str {
@@ -133,40 +144,46 @@ fn level(severity: &str) -> &'static str {
     }
 }
 
-/// The message, and what to change.
-fn text(finding: &Finding) -> String {
-    let mut text = format!("{}\n\nWhat to change: {}", escaped(&finding.message), prose::plain(&finding.fix));
-    if let Some(tradeoff) = &finding.tradeoff {
-        text.push_str("\n\nWhat that makes worse: ");
-        text.push_str(&prose::plain(tradeoff));
+/// Who does what, and what to change.
+fn text(case: &Case, findings: &Findings<'_>) -> String {
+    let mut parts = vec![escaped(&case::sentence(case)).into_owned()];
+    if let Some(lead) = findings.of_worst(case).first() {
+        parts.push(format!("Fix: {}", prose::plain(&lead.fix)));
+        if let Some(tradeoff) = &lead.tradeoff {
+            parts.push(format!("Tradeoff: {}", prose::plain(tradeoff)));
+        }
     }
-    text
+    let size = case::size(case).map(|size| format!("{size}; ")).unwrap_or_default();
+    parts.push(format!("Case {}, {}: {size}rules {}", case.rank, case.severity, case::rules(case)));
+    parts.join("\n\n")
 }
 
-/// The numbers, and the facts that SARIF has no place for.
-fn properties(finding: &Finding) -> Map<String, Value> {
-    let facts: Map<String, Value> = facts::of(finding)
-        .into_iter()
-        .map(|(title, line)| (title.to_lowercase().replace(' ', "-"), line.plain().into()))
-        .collect();
-    let verify: Vec<Value> = finding.verify.lines().map(|line| escaped(line).into_owned().into()).collect();
-    let mut properties = Map::new();
-    properties.insert("facts".to_owned(), facts.into());
-    let stats = finding.stats.iter().map(|(name, value)| (name.to_owned(), value.clone()));
-    properties.insert("stats".to_owned(), stats.collect());
-    properties.insert("verify".to_owned(), verify.into());
-    if let Some(look_for) = &finding.look_for {
-        properties.insert("afterwards".to_owned(), prose::plain(look_for).into());
+fn properties(case: &Case) -> Map<String, Value> {
+    let properties = json!({
+        "rank": case.rank,
+        "severity": case.severity,
+        "client": case::client(case),
+        "members": case.members.count,
+        "what": case::does(case),
+        "fix": case::fix(case),
+        "rules": case.rules,
+        "requests": case.requests,
+        "peakPerMinute": case.peak_per_minute,
+        "load": case.load,
+        "findings": case.findings,
+    });
+    match properties {
+        Value::Object(properties) => properties,
+        _ => Map::new(),
     }
-    properties
 }
 
-/// A client and a shape, or the input.
-fn logical(client: Option<&str>, shape: Option<&str>) -> LogicalLocation {
-    let (client, kind) = client.map_or(("input", "module"), |client| (client, "resource"));
-    let whole = shape.map_or(client.to_owned(), |shape| format!("{client}/{shape}"));
+/// A client, or the input.
+fn logical(case: &Case) -> LogicalLocation {
+    let (client, kind) = case.client.as_deref().map_or(("input", "module"), |client| (client, "resource"));
+    let whole = case.resource.as_deref().map_or(client.to_owned(), |resource| format!("{client}/{resource}"));
     LogicalLocation {
-        name: escaped(shape.unwrap_or(client)).into_owned(),
+        name: escaped(client).into_owned(),
         fully_qualified_name: escaped(&whole).into_owned(),
         kind,
     }

@@ -8,6 +8,12 @@ use super::rule::{Rule, is_family};
 /// The embedded files: name and text.
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/rules.in"));
 
+/// Whether an embedded rule has a name. docs/rules holds a page of each.
+#[must_use]
+pub fn is_embedded(name: &str) -> bool {
+    EMBEDDED.iter().any(|(file, _)| file.strip_suffix(".yaml") == Some(name))
+}
+
 /// Threads that read the embedded rules; more take longer to begin than they save.
 const MOST_THREADS: usize = 4;
 

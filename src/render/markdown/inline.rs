@@ -83,6 +83,12 @@ pub(super) fn code_in_cell(text: &str) -> String {
     code(text).replace('|', "\\u{7c}")
 }
 
+/// Code in HTML.
+pub(super) fn code_in_html(text: &str) -> String {
+    let text = escaped(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    format!("<code>{text}</code>")
+}
+
 /// A text in a table's cell.
 pub(super) fn text_in_cell(text: &str) -> String {
     words(text).replace('|', "\\u{7c}")
@@ -171,6 +177,7 @@ mod tests {
         assert_eq!(code("a ``b` c"), "```a ``b` c```");
         assert_eq!(code("`"), "`` ` ``");
         assert_eq!(code(" a "), "`  a  `");
+        assert_eq!(code_in_html("a</code>&\n"), "<code>a&lt;/code&gt;&amp;\\u{a}</code>");
         assert_eq!(code_in_cell("a\\|b"), "`a\\\\u{7c}b`");
         assert_eq!(code_block("sh", "a ```` b"), "`````sh\na ```` b\n`````\n");
     }

@@ -32,6 +32,7 @@ pub(super) struct Tool {
 pub(super) struct Driver {
     pub name: &'static str,
     pub semantic_version: String,
+    pub information_uri: String,
     pub rules: Vec<Rule>,
 }
 
@@ -43,6 +44,8 @@ pub(super) struct Rule {
     pub short_description: Message,
     pub full_description: Message,
     pub help: Message,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help_uri: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -78,22 +81,18 @@ pub(super) struct ResultObject {
     pub related_locations: Vec<Location>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub partial_fingerprints: BTreeMap<&'static str, String>,
-    /// Either all results of a run have it or none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub suppressions: Option<Vec<Suppression>>,
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub properties: Map<String, Value>,
 }
 
 #[derive(Serialize)]
-pub(super) struct Suppression {
-    pub kind: &'static str,
-    pub justification: String,
-}
-
-#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
+#[allow(clippy::struct_field_names, reason = "SARIF's names")]
 pub(super) struct Location {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<Message>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub physical_location: Option<PhysicalLocation>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

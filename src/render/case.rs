@@ -1,0 +1,135 @@
+//! What every format for other programs says of a case.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use super::clients::share;
+use super::plain::{count, counted, cut, escaped};
+use super::text::rounded;
+use super::{facts, prose};
+use crate::report::cases;
+use crate::report::v1::{Case, Finding, Member, Report};
+
+/// Characters of a client's name. A client chooses it.
+const MAX_NAME: usize = 120;
+
+/// The findings of a report, by their fingerprints.
+pub(super) struct Findings<'r>(HashMap<&'r str, &'r Finding>);
+
+impl<'r> Findings<'r> {
+    pub(super) fn of(report: &'r Report) -> Self {
+        Self(report.findings.iter().map(|finding| (&*finding.fingerprint, finding)).collect())
+    }
+
+    /// The findings of a case's worst member; the first one leads. None if the report has too many findings.
+    pub(super) fn of_worst(&self, case: &Case) -> Vec<&'r Finding> {
+        let mut findings = case.findings.iter().filter_map(|print| self.0.get(&**print).copied());
+        let Some(first) = findings.next() else { return Vec::new() };
+        let others = findings.filter(|finding| finding.client == first.client);
+        std::iter::once(first).chain(others).collect()
+    }
+}
+
+/// The client, or the program and what its members are. Not escaped.
+pub(super) fn client(case: &Case) -> String {
+    let client = cut(case.client.as_deref().unwrap_or("the log itself"), MAX_NAME);
+    let members = usize::try_from(case.members.count).unwrap_or(usize::MAX);
+    match members {
+        0 | 1 => client.into_owned(),
+        // A finding on the log is on clients that have nothing in common.
+        _ if client == "several clients" => cases::counted(case.members.kind, members),
+        _ => format!("{client} ({})", cases::counted(case.members.kind, members)),
+    }
+}
+
+/// What happens: a sentence without its subject if that is the client. Not escaped.
+pub(super) fn does(case: &Case) -> String {
+    predicate(case).map_or_else(|| case.what.clone(), Cow::into_owned)
+}
+
+/// Who does what how often. Not escaped.
+pub(super) fn sentence(case: &Case) -> String {
+    predicate(case).map_or_else(|| case.what.clone(), |does| format!("{} {does}", client(case)))
+}
+
+fn predicate(case: &Case) -> Option<Cow<'_, str>> {
+    if case.what.is_empty() {
+        return Some(format!("has findings of {}", rules(case)).into());
+    }
+    let names = [case.client.as_deref(), case.members.worst.first().map(|member| member.name.as_str())];
+    let without = |name: &str| case.what.strip_prefix(name)?.strip_prefix(' ');
+    names.into_iter().flatten().find_map(without).map(Cow::from)
+}
+
+/// `480 requests, at most 160 a minute, 25.1 % of the load`; nothing for a case on the log itself.
+pub(super) fn size(case: &Case) -> Option<String> {
+    (case.members.count > 0).then(|| {
+        format!(
+            "{}, at most {} a minute, {} of the load",
+            counted(case.requests, "request"),
+            count(rounded(case.peak_per_minute)),
+            share(&case.load)
+        )
+    })
+}
+
+/// The ids of its rules.
+pub(super) fn rules(case: &Case) -> String {
+    escaped(&case.rules.join(", ")).into_owned()
+}
+
+/// The rule that stands for all of its rules. It is the one with the lowest id, as in the fingerprint: severities change
+/// with counts.
+pub(super) fn rule(case: &Case) -> &str {
+    case.rules.iter().map(String::as_str).min().unwrap_or_default()
+}
+
+/// The first step of the fix, in one line.
+pub(super) fn fix(case: &Case) -> String {
+    prose::plain(&case.fix).replace('\n', " ")
+}
+
+/// The worst members, with their requests; nothing for a case of one client.
+pub(super) fn members(case: &Case) -> Option<String> {
+    let member = |member: &Member| {
+        format!(
+            "{} ({}, {})",
+            escaped(&member.name),
+            counted(member.requests, "request"),
+            share(&member.load)
+        )
+    };
+    let worst: Vec<String> = case.members.worst.iter().map(member).collect();
+    (case.members.count > 1).then(|| worst.join(", "))
+}
+
+/// All that is known of a case, in lines of text.
+pub(super) fn described(case: &Case, findings: &Findings<'_>) -> String {
+    let mut lines = vec![format!("{}. {}: {}", case.rank, case.severity, escaped(&sentence(case)))];
+    let mut part = |title: &str, text: &str| {
+        if !text.is_empty() {
+            let gap = if text.contains('\n') { "\n" } else { " " };
+            lines.push(format!("{title}:{gap}{text}"));
+        }
+    };
+    part("Case", &size(case).unwrap_or_default());
+    part("Rules", &rules(case));
+    part("Worst members", &members(case).unwrap_or_default());
+    let of_worst = findings.of_worst(case);
+    let Some(lead) = of_worst.first() else { return lines.join("\n") };
+    part("Fix", &prose::plain(&lead.fix));
+    part("Tradeoff", &prose::plain(lead.tradeoff.as_deref().unwrap_or_default()));
+    let verify: Vec<_> = lead.verify.lines().map(escaped).collect();
+    part("Verify", &verify.join("\n"));
+    part("Afterwards", &prose::plain(lead.look_for.as_deref().unwrap_or_default()));
+    for (title, line) in facts::of(lead) {
+        part(title, &line.plain());
+    }
+    let finding = |finding: &&Finding| {
+        format!("- {} {}: {}", finding.severity, escaped(&finding.rule.id), escaped(&finding.message))
+    };
+    if of_worst.len() > 1 {
+        part("Findings", &of_worst.iter().map(finding).collect::<Vec<_>>().join("\n"));
+    }
+    lines.join("\n")
+}
