@@ -206,7 +206,7 @@ fn the_version_is_given_or_stated_or_assumed() {
         (&"1.37".into(), &"newest-known".into())
     );
     let newer = dir.json(&["plain.log", "--kube-version=1.55.0"]);
-    assert!(newer["server"]["notes"][0].as_str().expect("a note").contains("judged as 1.37"));
+    assert!(newer["server"]["notes"][0].as_str().expect("a note").contains("judges it as 1.37"));
 }
 
 #[test]

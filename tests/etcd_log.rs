@@ -219,7 +219,7 @@ fn a_log_of_another_time_is_said() {
     fs::write(&path, log.replace("2026-03-02", "2026-04-02")).expect("a file");
     let report = report(&[path.to_str().expect("UTF-8")]);
     let note = report["etcdLog"]["notes"][0].as_str().expect("a note");
-    assert!(note.contains("are of different times"), "{note}");
+    assert!(note.contains("do not overlap in time"), "{note}");
     assert_eq!(clients(requests(&report, "pods", "list")), []);
 }
 

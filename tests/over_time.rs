@@ -178,7 +178,7 @@ fn windows_wider_than_a_minute_are_said() {
     let of_poller: Vec<&str> = messages.flatten().filter(|message| message.contains("at peak")).collect();
     assert!(!of_poller.is_empty(), "{report}");
     for message in of_poller {
-        let mean = message.ends_with("; the peak is on average of 2 minutes");
+        let mean = message.ends_with("; the peak is a mean over 2 minutes");
         assert_eq!(mean, !message.contains("alice"), "{message}");
     }
     // One shape of a client is active for days, another once.

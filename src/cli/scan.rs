@@ -76,7 +76,7 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     }
     let (ledger, mut found) = run.read(known, etcd.versions(&etcd_sources))?;
     if args.no_patterns {
-        found.notes.push("patterns over time were not looked for (--no-patterns)".to_owned());
+        found.notes.push("kubetoll did not look for patterns over time (--no-patterns)".to_owned());
     }
     found.notes.append(&mut found.etcd.notes);
     let mut empty = run.paths_without_events(&ledger);
@@ -149,7 +149,7 @@ fn etcd_version(server: &mut Server, mut stated: Vec<(EtcdVersion, String)>) -> 
         if oldest != newest {
             notes.push(format!(
                 "etcd's log states {oldest} ({first}) and {newest} ({last}): members of two versions, or an upgrade; \
-                 judged as {oldest}"
+                 kubetoll uses {oldest}"
             ));
         }
         server.etcd = Some(*oldest);
@@ -317,7 +317,7 @@ impl Run<'_> {
         let mut notes = server::notes(&self.server, best);
         notes.append(&mut version.notes);
         if best < KubeVersion::OLDEST {
-            notes.push(format!("Kubernetes {best} is older than 1.19; it is judged as 1.19"));
+            notes.push(format!("Kubernetes {best} is older than 1.19; kubetoll judges it as 1.19"));
         }
         if version.timeline.versions().all(|version| judge_alike(version, best)) {
             version.judge_as_one();
@@ -325,8 +325,8 @@ impl Run<'_> {
         }
         if !can_be_read_again(list) {
             notes.push(format!(
-                "a pipe can't be read twice, so that all requests are judged as {best}; name files to have each \
-                 request judged by the version of its time or of its file"
+                "kubetoll cannot read a pipe twice, so it judges all requests as {best}; pass files, and it judges each \
+                 request by the version at its time or of its file"
             ));
             version.judge_as_one();
             return Ok((ledger, Found { version, etcd, notes }));

@@ -60,7 +60,7 @@ pub(super) fn notes(server: &Server, version: KubeVersion) -> Vec<String> {
     let mut notes = Vec::new();
     if version.minor > KubeVersion::NEWEST.minor {
         notes.push(format!(
-            "Kubernetes {version} is newer than the newest that kubetoll knows; it is judged as {}",
+            "kubetoll does not know Kubernetes {version} yet, and judges it as {}",
             KubeVersion::NEWEST
         ));
     }
@@ -68,14 +68,14 @@ pub(super) fn notes(server: &Server, version: KubeVersion) -> Vec<String> {
         let name = gate.name();
         match gate.state(version) {
             State::Locked(locked) if locked != value && can_be_emulated(gate, version) => notes.push(format!(
-                "the feature gate {name} is locked to {locked} in {version}; {value} is taken for a server that \
+                "the feature gate {name} is locked to {locked} in {version}; kubetoll uses {value}, as on a server that \
                  emulates an older version"
             )),
             State::Locked(locked) if locked != value => {
-                notes.push(format!("the feature gate {name} can't be changed in {version}; it is {locked}"));
+                notes.push(format!("the feature gate {name} is locked in {version}; kubetoll uses {locked}"));
             }
             State::Absent(_) => {
-                notes.push(format!("Kubernetes {version} has no feature gate {name}; it is ignored"));
+                notes.push(format!("Kubernetes {version} has no feature gate {name}; kubetoll ignores it"));
             }
             _ => {}
         }

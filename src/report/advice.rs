@@ -1,22 +1,22 @@
 //! What to change, by reason and by the server's version.
 //!
-//! The trap that every text here avoids: on servers before 1.31, dropping `resourceVersion=0` to get pages moves
-//! the load from the watch cache to etcd; from there to 1.33 it moves all pages but the first.
+//! No text may advise to drop `resourceVersion=0` for pages on servers before 1.34. Up to 1.30 this moves the load from
+//! the watch cache to etcd, from 1.31 to 1.33 all pages but the first.
 
 use crate::accounts::{Entry, Job};
 use crate::apiserver::{Gate, Reason, Server};
 use crate::k8s::Verb;
 use crate::rules::job_advice::job_advice;
 
-const INFORMER: &str = "Keep the objects in an informer: one list, then a watch.";
+const INFORMER: &str = "Keep the objects in an informer: one LIST, then a WATCH.";
 
-const FROM_INDEX: &str = "Send resourceVersion=0 and no limit: the watch cache answers from its index of pods by \
-                          node. A page limit makes about three range reads of one. If the list repeats, watch with \
-                          the same selector, or ask the kubelet of the node for /pods.";
+const FROM_INDEX: &str = "Send resourceVersion=0 and no limit. The watch cache then serves the LIST from its index of \
+                          pods by node. A page with a limit costs about three range reads of etcd. If the LIST \
+                          repeats, WATCH with the same selector, or read /pods from the node's kubelet.";
 const WITHOUT_LIMIT: &str =
-    "Drop the limit: on this server the list without a limit comes from the watch cache.";
-const STALE_OR_LESS: &str = "Where a state of seconds ago will do, send resourceVersion=0 without a limit: the watch \
-                             cache answers. Otherwise run it less often and outside of busy hours.";
+    "Drop the limit: this server serves the LIST without a limit from the watch cache.";
+const STALE_OR_LESS: &str = "If data that is seconds old is enough, send resourceVersion=0 without a limit. Then the \
+                             watch cache serves it. Otherwise run it less often and outside of busy hours.";
 
 /// Who asks, as far as it decides what helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -65,11 +65,11 @@ fn for_a_node_agent(reason: Reason, server: &Server) -> Option<&'static str> {
         }
         Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd => Some(FROM_INDEX),
         Reason::ListAnyIgnoresLimit | Reason::ListContinueSnapshotIgnoresLimit => Some(
-            "Once at a reflector's start this is normal. If it repeats, drop the limit, which resourceVersion=0 makes \
-             the server ignore, and watch with the same selector: only the pods of the node are sent.",
+            "This LIST is normal once at a reflector's start. If it repeats, drop the limit, which \
+             the server ignores, and WATCH with the same selector. Then the server sends only the node's pods.",
         ),
         Reason::UncachedResource => {
-            Some("Give pods their watch cache back, or ask the kubelet of the node for /pods.")
+            Some("Switch the watch cache of pods on again, or read /pods from the node's kubelet.")
         }
         _ => None,
     }
@@ -83,8 +83,9 @@ fn for_a_job(reason: Reason, verb: Verb, server: &Server) -> Option<&'static str
             if server.consistent_reads_from_cache() =>
         {
             Some(
-                "Drop the limit, if one large answer will do: on this server the list without a limit comes from the \
-             watch cache. Otherwise read larger pages from etcd, less often and outside of busy hours.",
+                "Drop the limit, if the client can take one large response. This server serves the LIST without a \
+                 limit from the watch cache. Otherwise read larger pages from etcd, less often and outside of busy \
+                 hours.",
             )
         }
         Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd => Some(STALE_OR_LESS),
@@ -92,21 +93,21 @@ fn for_a_job(reason: Reason, verb: Verb, server: &Server) -> Option<&'static str
             if server.consistent_reads_from_cache() && server.enabled(Gate::ListFromCacheSnapshot) =>
         {
             Some(
-                "To get pages, drop resourceVersion=0: this server answers pages from its watch cache, further ones \
-                 from its snapshots. Or drop the limit, and expect the whole collection.",
+                "Drop resourceVersion=0 to get pages. This server serves the first page from its watch cache and \
+                 further pages from snapshots of it. Or drop the limit, and expect the whole collection.",
             )
         }
         Reason::ListAnyIgnoresLimit => Some(
             "Drop the limit, and expect the whole collection. Do not drop resourceVersion=0 to get pages: this server \
-             would read them from etcd, or all but the first.",
+             reads pages from etcd, or all but the first.",
         ),
         Reason::UncachedResource if verb == Verb::List => Some(
-            "Ask in one namespace, less often and outside of busy hours: neither resourceVersion=0 nor a selector \
-             spares etcd here.",
+            "LIST one namespace only, less often and outside of busy hours. Here neither resourceVersion=0 nor a \
+             selector avoids the read from etcd.",
         ),
         Reason::GetFromEtcd => Some(
-            "Read it once a run, or send resourceVersion=0 where a state of a second ago will do; a get right before \
-             an update may stay.",
+            "Read it once per run, or send resourceVersion=0 if slightly old data is enough. A GET right before an \
+             UPDATE may stay.",
         ),
         _ => None,
     }
@@ -119,46 +120,48 @@ fn for_any(reason: Reason, verb: Verb, server: &Server) -> Option<String> {
         server.consistent_reads_from_cache() && server.enabled(Gate::ListFromCacheSnapshot);
     let text = match reason {
         Reason::ListConsistentFromEtcd | Reason::ListConsistentLimitAlpha => format!(
-            "{INFORMER} Where a list must stay and a state of seconds ago will do, send resourceVersion=0 without a \
-             limit. On 1.31 and later, with etcd 3.4.31, 3.5.13 or later, the same list comes from the watch cache."
+            "{INFORMER} If a LIST must stay and data that is seconds old is enough, send resourceVersion=0 without a \
+             limit. On 1.31 and later with etcd 3.4.31, 3.5.13 or later, the watch cache serves the same LIST."
         ),
         Reason::ListConsistentGateOff => {
-            "Switch the feature gate ConsistentListFromCache on again, its default since 1.31.".to_owned()
+            "Switch the feature gate ConsistentListFromCache on again. It is on by default from 1.31.".to_owned()
         }
         Reason::ListConsistentEtcdTooOld => {
-            "Upgrade etcd to 3.4.31, 3.5.13 or later: then the same lists come from the watch cache.".to_owned()
+            "Upgrade etcd to 3.4.31, 3.5.13 or later. Then the watch cache serves the same LISTs.".to_owned()
         }
         Reason::ListConsistentPageRegression => {
-            "Upgrade kube-apiserver to 1.33.3 or later. Until then, the same list without a limit comes from the \
-             watch cache."
+            "Upgrade kube-apiserver to 1.33.3 or later. Until then, the watch cache serves the same LIST without a \
+             limit."
                 .to_owned()
         }
         Reason::ListAnyIgnoresLimit if pages_from_cache => format!(
-            "Once at a reflector's start this is normal. To get pages, drop resourceVersion=0: this server answers \
-             pages from its watch cache, further ones from its snapshots. If it repeats: {INFORMER}"
+            "This LIST is normal once at a reflector's start. To get pages, drop resourceVersion=0: \
+             this server serves the first page from its watch cache and further pages from snapshots. If it repeats: \
+             {INFORMER}"
         ),
         Reason::ListAnyIgnoresLimit => format!(
-            "Once at a reflector's start this is normal. Expect the whole collection and drop the limit. Do not drop \
-             resourceVersion=0 to get pages: this server would read them from etcd, or all but the first. If it repeats: {INFORMER}"
+            "This LIST is normal once at a reflector's start. Drop the limit, and expect the whole \
+             collection. Do not drop resourceVersion=0 to get pages: this server reads pages from etcd, or all but the \
+             first. If it repeats: {INFORMER}"
         ),
         Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd if server.consistent_reads_from_cache() => {
-            format!("{INFORMER} Where a list must stay, drop the limit: without it the watch cache answers.")
+            format!("{INFORMER} If a LIST must stay, drop the limit: without it, the watch cache serves the LIST.")
         }
         Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd => format!(
-            "{INFORMER} Where pages must stay, larger ones (limit=500 or more) mean fewer reads from etcd."
+            "{INFORMER} If pages must stay, use larger ones (limit=500 or more) for fewer reads from etcd."
         ),
         Reason::ListContinueSnapshot => {
-            "Ask for the next page without pauses: a page that comes late is read from etcd, or expires with 410."
+            "Request the next page without pauses. A late page is read from etcd, or gets 410."
                 .to_owned()
         }
         Reason::ListContinueSnapshotIgnoresLimit => {
-            "Drop resourceVersion=0 from further pages: with it, all the rest comes at once.".to_owned()
+            "Drop resourceVersion=0 from further pages: with it, the server returns all the rest at once.".to_owned()
         }
         Reason::ListExactFromEtcd | Reason::ListLimitMeansExactFromEtcd | Reason::ListNotOlderLimitFromEtcd
             if !lists_from_cache =>
         {
-            "Drop the limit and ask for resourceVersionMatch=NotOlderThan: without a limit this server answers such \
-             a list from its watch cache."
+            "Drop the limit and send resourceVersionMatch=NotOlderThan. This server serves such a LIST without a \
+             limit from its watch cache."
                 .to_owned()
         }
         Reason::ListExactFromEtcd
@@ -166,43 +169,43 @@ fn for_any(reason: Reason, verb: Verb, server: &Server) -> Option<String> {
         | Reason::ListExactSnapshot
         | Reason::ListLimitMeansExactSnapshot
         | Reason::ListExactSingleKey => {
-            "Unless it must be exactly that revision, drop the limit and say resourceVersionMatch=NotOlderThan: that \
-             comes from the watch cache."
+            "Drop the limit and send resourceVersionMatch=NotOlderThan. The watch cache serves such a LIST. Keep the \
+             exact revision only if the client needs it."
                 .to_owned()
         }
         // A watch is what a client should do.
         Reason::UncachedResource if verb == Verb::Watch => return None,
         Reason::UncachedResource if verb == Verb::Get => {
-            "resourceVersion=0 does not help here: this resource has no watch cache.".to_owned()
+            "Read it less often. resourceVersion=0 does not help: this resource has no watch cache.".to_owned()
         }
         Reason::UncachedResource => {
-            "resourceVersion=0 does not help here. Watch it once for the whole cluster instead of listing it, and \
-             narrow by namespace: a selector still reads everything."
+            "WATCH it once for the whole cluster instead of listing it. If a LIST must stay, LIST one namespace: a \
+             selector still reads everything, and resourceVersion=0 does not help here."
                 .to_owned()
         }
         Reason::GetFromEtcd => {
-            "Where a state of a second ago will do, read it from an informer's lister or send resourceVersion=0; a \
-             get right before an update may stay."
+            "Read it from an informer's Lister, or send resourceVersion=0 with the GET. Both return slightly old \
+             data. A GET right before an UPDATE may stay."
                 .to_owned()
         }
         Reason::WatchFromEtcd => {
-            "Send a resourceVersion, 0 at least, or upgrade to 1.27.13, 1.28.9, 1.29.4 or later.".to_owned()
+            "Send a resourceVersion, 0 at least. Or upgrade to 1.27.13, 1.28.9, 1.29.4 or later.".to_owned()
         }
         Reason::WatchFromEtcdByGate => {
-            "Send a resourceVersion, 0 at least, or switch the gate off.".to_owned()
+            "Send a resourceVersion, 0 at least. Or switch the feature gate off.".to_owned()
         }
         Reason::WatchListEtcdTooOld => {
-            "Upgrade etcd to 3.4.31, 3.5.13 or later, or switch the feature gate WatchList off.".to_owned()
+            "Upgrade etcd to 3.4.31, 3.5.13 or later. Or switch the feature gate WatchList off.".to_owned()
         }
         Reason::SendInitialEventsGateOff => {
-            "client-go falls back by itself, at the price of this request; KUBE_FEATURE_WatchListClient=false in the \
-             client, or WatchList in the server, ends it."
+            "Set KUBE_FEATURE_WatchListClient=false in the client, or switch WatchList on in the server. This \
+             avoids the refused request; client-go falls back to LIST and WATCH on its own."
                 .to_owned()
         }
         Reason::AnsweredUnauthorized => "Renew the client's token or certificate.".to_owned(),
-        Reason::AnsweredForbidden => "Grant the permission, or stop the client from asking.".to_owned(),
+        Reason::AnsweredForbidden => "Grant the permission, or stop the client from sending the request.".to_owned(),
         Reason::AnsweredTooManyRequests => {
-            "Let the client wait as Retry-After says and lower its rate; see which client is the costliest here."
+            "Let the client wait as long as Retry-After says, and lower its rate. Check which client costs most here."
                 .to_owned()
         }
         _ => return None,
@@ -216,8 +219,9 @@ pub fn misspelt(ignored: &[String], meant: &[String]) -> Option<String> {
     if meant.is_empty() {
         return None;
     }
+    let noun = if ignored.len() == 1 { "parameter" } else { "parameters" };
     Some(format!(
-        "The server ignores {} without a word (did you mean {}?) and answers as if it were not there.",
+        "The server ignores the unknown {noun} {} without an error. Did you mean {}?",
         ignored.join(", "),
         meant.join(", ")
     ))

@@ -39,8 +39,8 @@ pub(super) fn note(clients: &[v1::Client], found: &HashSet<String>) -> Option<St
     let requests = if all == 1 { requests.to_owned() } else { format!("{} {requests}", count(all)) };
     (all > 0).then(|| {
         format!(
-            "{requests}: {}{more}. The server may be of another version, a feature gate may not be at its default, \
-             another API server may serve the group, or a watch cache was not ready",
+            "{requests}: {}{more}. The server may have another version, or a feature gate may not be at its default. \
+             Or another API server serves the group, or a watch cache was not ready",
             named.join("; ")
         )
     })

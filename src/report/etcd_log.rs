@@ -232,35 +232,34 @@ impl Etcd<'_> {
         let mut notes = Vec::new();
         if lines.slow == 0 {
             notes.push(format!(
-                "etcd's log holds no slow request: none took longer than {WARNS_FROM}, or than etcd is told to warn \
-                 from"
+                "etcd's log holds no slow request: none took longer than {WARNS_FROM} (or etcd's own warning threshold)"
             ));
         }
         if let (Some(own), Some(other)) = (lines.span.filter(|_| lines.slow > 0), span)
             && (own.1 < other.0.saturating_sub(SLACK) || own.0 > other.1.saturating_add(SLACK))
         {
             notes.push(format!(
-                "etcd's log ({} to {}) and the audit log are of different times, so no slow read has a client",
+                "etcd's log ({} to {}) and the audit log do not overlap in time, so no slow read has a client",
                 format_micros(own.0),
                 format_micros(own.1)
             ));
         } else if !accounts.slow_reads.resources.is_empty() && accounts.slow_reads.clients.is_empty() {
             notes.push(
-                "no LIST that may have read etcd was under way during a slow read of a collection; is the audit log \
-                 of all apiservers, and do the clocks agree?"
+                "no LIST from etcd ran during a slow read of a collection; pass the audit logs of all apiservers, and \
+                 check the clocks"
                     .to_owned(),
             );
         }
         if lines.zoneless > 0 {
             notes.push(
-                "slow requests have a clock without a zone (capnslog, syslog), which is taken for UTC; where etcd's \
-                 host has another, no client that is named here is the right one"
+                "slow requests have a time without a zone (capnslog, syslog), which kubetoll reads as UTC; if etcd's \
+                 host uses another zone, the clients named here are wrong"
                     .to_owned(),
             );
         }
         if lines.undated > 0 {
             notes.push(
-                "slow requests without a time match no client; lines of syslog have no year (--year)"
+                "slow requests without a time match no client; syslog lines have no year, so pass --year"
                     .to_owned(),
             );
         }

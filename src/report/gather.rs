@@ -178,7 +178,7 @@ impl Builder<'_> {
             certainty: certainty.as_str(),
             explanation: entry
                 .verdict
-                .map_or("Shapes beyond the number that is told apart per client.", |v| v.reason.sentence()),
+                .map_or("Request shapes beyond the limit per client.", |v| v.reason.sentence()),
             advice,
             ignored_parameters,
             kube_version: self.words.version(key.kube_version),

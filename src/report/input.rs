@@ -169,50 +169,53 @@ fn notes(counts: &InputCounts, formats: &BTreeMap<Layers, u64>) -> Vec<String> {
     };
     note(
         counts.access_lines,
-        "lines of the apiserver's own access log: {}. it names no users: there the client is the user agent with a \
-         class of its address, and ServiceAccounts can't be told",
+        "lines of the apiserver's own access log: {}. They name no users, so a client is a user agent with a class of \
+         addresses, and ServiceAccounts are unknown",
     );
     note(
         counts.access_duplicates,
-        "of these, copies and second lines of a request (some servers before 1.36 write two): {}, not counted again",
+        "access log lines that are duplicates, or second lines of a request: {}, not counted again. Some servers \
+         before 1.36 write two lines",
     );
     note(
         counts.joined,
-        "of these, requests that are in the audit log too: {}, counted once, with the audit log's user and the access \
-         log's seats",
+        "access log lines whose request is also in the audit log: {}, counted once, with the audit log's user and the \
+         access log's seats",
     );
     note(
         counts.not_joined,
-        "of these, left out: {}. which are in the audit log too can't be told on a pipe; name files to have them \
-         joined",
+        "access log lines that kubetoll skipped: {}. On a pipe, it cannot match them with the audit log; pass files \
+         instead",
     );
     note(
         counts.undated,
-        "of these, without a year: {}. neither a wrapper nor the file tells it; name it with --year to have instants \
-         and rates",
+        "access log lines without a year: {}. Pass the year with --year to get timestamps and rates",
     );
     note(
         u64::from(counts.index_full),
-        "there are more requests than are remembered for joining; some may count in both logs",
+        "too many requests to match all access log lines with the audit log; some may count in both logs",
     );
     let traces = counts.foreign.get(&Foreign::Trace).copied().unwrap_or(0);
     note(
         if counts.all_events() == 0 { traces } else { 0 },
-        "lines of traces of slow requests: {}, and no requests beside them",
+        "lines of traces of slow requests: {}, and no requests",
     );
     note(
         of(Envelope::Gke),
-        "events from GKE: {}. its entries hold no request URI: of reads, neither resourceVersion nor limit are known \
-         (not-observable), and no durations",
+        "events from GKE: {}. GKE's entries hold no request URI and no durations, so resourceVersion and limit of \
+         reads are unknown (not-observable)",
     );
     note(
         // By itself, as deep layers are left out of the forms.
         counts.sources.values().map(|source| source.without_reads).sum(),
-        "events of AKS' category kube-audit-admin: {}. it leaves out every get and list; for reads, collect kube-audit",
+        "events of the AKS category kube-audit-admin: {}. It omits every GET and LIST; for reads, collect kube-audit",
     );
-    note(of(Envelope::Legacy), "events in the legacy text format: {}. it holds no durations");
-    note(skipped(SkipReason::CutByCloudwatch), "events cut at 256 KB by CloudWatch Logs, and lost: {}");
-    note(skipped(SkipReason::TooLong), "records longer than --max-line allows, and lost: {}");
-    note(skipped(SkipReason::OtherFormat), "entries of another form than --input-format names, not read: {}");
+    note(of(Envelope::Legacy), "events in the legacy text format: {}. It holds no durations");
+    note(skipped(SkipReason::CutByCloudwatch), "events lost because CloudWatch Logs cut them at 256 KB: {}");
+    note(skipped(SkipReason::TooLong), "records lost because they are longer than --max-line: {}");
+    note(
+        skipped(SkipReason::OtherFormat),
+        "entries skipped because their format differs from --input-format: {}",
+    );
     notes
 }

@@ -81,8 +81,8 @@ impl Shown {
         let held = is_shown.iter().filter(|is_shown| **is_shown).count();
         (self == Self::All && held < is_shown.len()).then(|| {
             format!(
-                "the report holds the first {} of {} findings in the order of cases; select rules (--select) or filter \
-                 clients (--client, --user) to see the others",
+                "the report holds the first {} of {} findings, in the order of cases; to see the others, select rules \
+                 (--select) or filter clients (--client, --user)",
                 count(held as u64),
                 count(is_shown.len() as u64)
             )

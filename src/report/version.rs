@@ -137,7 +137,7 @@ fn from(version: &Inferred) -> String {
     match version.relation {
         Relation::One => {}
         Relation::OverTime => return version.from.clone(),
-        Relation::BySource => return "each file by its own".to_owned(),
+        Relation::BySource => return "each file by its own version".to_owned(),
         Relation::Mixed => {
             return format!("both in one log; judged as {}; --kube-version overrides it", version.version);
         }

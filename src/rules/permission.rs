@@ -46,15 +46,15 @@ impl Create {
         match self {
             Self::No => "",
             Self::ForPost => {
-                "\n\nThe log does not show the HTTP method of the connection. A GET needs `get`, a POST `create`."
+                "\n\nThe log does not show the HTTP method of the connection. A GET needs `get`, a POST needs `create`."
             }
             Self::Too => {
-                "\n\nFrom Kubernetes 1.35 a GET that opens such a connection needs `create`, too (feature gate \
+                "\n\nFrom Kubernetes 1.35, a GET that opens such a connection also needs `create` (feature gate \
                  AuthorizePodWebsocketUpgradeCreatePermission)."
             }
             Self::ForAnyMethod => {
                 "\n\nThe log does not show the HTTP method of the connection. A POST needs `create`. From Kubernetes \
-                 1.35 a GET needs both (feature gate AuthorizePodWebsocketUpgradeCreatePermission)."
+                 1.35, a GET needs both verbs (feature gate AuthorizePodWebsocketUpgradeCreatePermission)."
             }
         }
     }
@@ -211,8 +211,8 @@ impl Permission {
             Create::Too | Create::ForAnyMethod => format!("the verbs `{}` and `create`", self.verb),
         };
         format!(
-            "Grant {client} {verb} on `{}`{place}, or stop it from asking.\n\n- The rule for {role}: `{}`\n\
-             - The check: `{}`{}",
+            "Grant {client} {verb} on `{}`{place}, or stop these requests.\n\n- Rule for {role}: `{}`\n\
+             - Check: `{}`{}",
             kept(&what),
             kept(&self.rule()),
             kept(&self.check),

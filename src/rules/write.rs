@@ -160,7 +160,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
     let mut message = one_line(&or(fill_by(&rule.message, str::to_owned), &rule.summary));
     let of_minutes = peak_mean_minutes(group);
     if of_minutes > 0 && rule.message.source().contains("stats.peakPerMinute") {
-        message = format!("{message}; the peak is on average of {of_minutes} minutes");
+        message = format!("{message}; the peak is a mean over {of_minutes} minutes");
     }
     let known_product = account.known(leading.product);
     let fix = with_own_setting(rule, known_product, or(fix(rule, leading, &fill), ""));

@@ -326,10 +326,10 @@ fn of_sign(sign: Sign, sources: Vec<u32>, presence: Presence, watch_list_is_set:
         }
         Sign::ApiAbsent(api) => {
             let api = BUILT_IN.get(usize::from(api))?;
-            (format!("{api} was answered with 404"), api.absent_in(), Trust::Settings)
+            (format!("{api} got 404"), api.absent_in(), Trust::Settings)
         }
         Sign::RemovedIn(minor) => (
-            format!("an API that 1.{minor} removes was served (annotation k8s.io/removed-release)"),
+            format!("the server served an API that 1.{minor} removes (annotation k8s.io/removed-release)"),
             Releases::before(u16::from(minor)),
             Trust::Shown,
         ),
@@ -339,8 +339,7 @@ fn of_sign(sign: Sign, sources: Vec<u32>, presence: Presence, watch_list_is_set:
         }
         Sign::InitialEventsRefused | Sign::InitialEventsServed if watch_list_is_set => return None,
         Sign::InitialEventsRefused => (
-            "WATCHes with sendInitialEvents were answered with 422 (feature gate WatchList is off)"
-                .to_owned(),
+            "WATCHes with sendInitialEvents got 422 (feature gate WatchList is off)".to_owned(),
             watch_list(false),
             Trust::Settings,
         ),
@@ -395,7 +394,7 @@ fn of_mark(mark: Mark) -> (&'static str, Releases) {
             ("requests have the annotation apiserver.latency.k8s.io/impersonation", Releases::since(36))
         }
         Mark::AuthenticationMetadata => ("events have authenticationMetadata", Releases::since(35)),
-        Mark::OldAccessLine => ("access lines have the form of 1.18 and older", Releases::before(19)),
+        Mark::OldAccessLine => ("access lines have the format of 1.18 and older", Releases::before(19)),
         Mark::AccessLineWithoutAuditId => ("access lines have no audit-ID", Releases::before(22)),
         Mark::AuditIdInLine => ("access lines have an audit-ID", Releases::since(22)),
         Mark::PriorityLevelInLine => ("access lines have apf_pl", Releases::since(23)),

@@ -134,12 +134,12 @@ impl Groups<'_> {
                 |other| format!("{} ({})", other.text, other.fits()),
             );
             let reason = match fact.trust {
-                Trust::Nodes => "these nodes may be of a version that the server does not support",
+                Trust::Nodes => "these nodes may have a version that the server does not support",
                 _ => "a setting of the server is not at its default",
             };
             format!(
-                "evidence of the version contradicts itself: {} ({}), but {rest}; the log may be of two servers or \
-                 of an upgrade, or {reason}",
+                "the evidence of the version is contradictory: {} ({}), but {rest}; the log may hold two servers or an \
+                 upgrade, or {reason}",
                 fact.text,
                 fact.fits()
             )

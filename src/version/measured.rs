@@ -113,9 +113,9 @@ pub(super) fn old_etcd(rows: &[Row], server: &Server, timeline: &ServerTimeline)
     }
     (decoded >= LEAST && decoded * 2 > all).then(|| {
         format!(
-            "{decoded} of {all} LISTs without resourceVersion that the server measured were read from etcd, although \
-             Kubernetes {version} serves them from its watch cache with etcd 3.4.31, 3.5.13 or later: etcd is older, \
-             or the watch cache lags; set etcd's version with --etcd-version"
+            "{decoded} of {all} measured LISTs without resourceVersion were read from etcd. With etcd 3.4.31, 3.5.13 \
+             or later, Kubernetes {version} serves them from its watch cache: etcd is older, or the watch cache lags. \
+             Pass etcd's version with --etcd-version"
         )
     })
 }

@@ -272,7 +272,7 @@ fn against(facts: &Facts, version: KubeVersion) -> Inferred {
     let given = Releases::exactly(version);
     let excluding = facts.all.iter().filter(|fact| fact.allows.and(&given).is_empty());
     let notes = excluding.take(3).map(|fact| {
-        format!("--kube-version {version} contradicts the log: {}; that fits {}", fact.text, fact.fits())
+        format!("--kube-version {version} contradicts the log: {}, which fits {}", fact.text, fact.fits())
     });
     Inferred { notes: notes.collect(), ..Inferred::given(version) }
 }

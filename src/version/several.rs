@@ -236,14 +236,14 @@ impl<'a> Several<'a> {
                 let is_upgrade = servers.is_sorted_by_key(|one| one.version);
                 let what = if is_upgrade { "an upgrade" } else { "a change of version" };
                 notes.push(format!(
-                    "the log spans {what}, {}: each request is judged by the version of its time",
+                    "the log spans {what}, {}: kubetoll judges each request by the version at its time",
                     words(&all, ", then ")
                 ));
                 let changes = self.whole.as_deref().unwrap_or_default();
                 let gradual = changes.windows(2).filter_map(|pair| match pair {
                     [(_, old), (change, new)] if change.is_gradual() => Some(format!(
-                        "{} from {old} to {new} between {} and {}: in this time servers of both versions answer, and \
-                         the requests are judged as {new}",
+                        "{} from {old} to {new} between {} and {}: servers of both versions run, and kubetoll judges \
+                         the requests as {new}",
                         if old < new { "an upgrade" } else { "a change of version" },
                         format_second(change.from),
                         format_second(change.until),
@@ -262,8 +262,8 @@ impl<'a> Several<'a> {
                     let judge = versions.iter().max_by_key(|one| self.rank(one));
                     notes.push(format!(
                         "{} shows Kubernetes {} at the same time: it holds the requests of several servers, or of a \
-                         cluster during an upgrade of its apiservers. A request does not name its server, so all of \
-                         them are judged as {}; scan each server's log on its own",
+                         cluster during an upgrade of its apiservers. A request does not name its server, so kubetoll \
+                         judges all of them as {}; scan each server's log separately",
                         file(*source),
                         words(&versions, " and "),
                         judge.map(|one| one.version.to_string()).unwrap_or_default()
@@ -281,12 +281,12 @@ impl<'a> Several<'a> {
                     let more = more(each.len().saturating_sub(NAMED_FILES), "file", "files");
                     let more = more.map_or_else(String::new, |more| format!("; and {more}"));
                     notes.push(format!(
-                        "the files are of servers of different versions, and each file is judged by its own: {}{more}",
+                        "the files come from servers of different versions; kubetoll judges each file by its own: {}{more}",
                         each[..each.len().min(NAMED_FILES)].join("; ")
                     ));
                 }
                 if self.whole.is_none() && read.iter().any(|source| !self.sources.contains_key(source)) {
-                    notes.push(format!("files that show no version are judged as {}", best.version));
+                    notes.push(format!("kubetoll judges files that show no version as {}", best.version));
                 }
             }
         }

@@ -54,7 +54,7 @@ fn kubelets_and_a_refused_watch_list_give_the_kubelets_version() {
         facts,
         [
             "40 kubelets state 1.30.14: 1.19 to 1.29 and 1.34 to 1.37",
-            "WATCHes with sendInitialEvents were answered with 422 (feature gate WatchList is off): 1.32 and 1.34 \
+            "WATCHes with sendInitialEvents got 422 (feature gate WatchList is off): 1.32 and 1.34 \
              to 1.37",
         ]
     );
@@ -82,7 +82,7 @@ fn what_the_server_states_beats_everything_and_contradictions_are_said() {
     assert_eq!(told(&inferred), expected);
     assert_eq!(inferred.notes.len(), 1);
     let note = &inferred.notes[0];
-    assert!(note.contains("answered with 422") && note.contains("states 1.34.7 (1.34.7)"), "{note}");
+    assert!(note.contains("got 422") && note.contains("states 1.34.7 (1.34.7)"), "{note}");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn logs_of_two_servers_are_judged_each_by_its_own_version() {
     let era = |source| inferred.timeline.judges[usize::from(inferred.timeline.era(source, Some(1)))].version;
     assert_eq!([era(0), era(1)], [v(27, 3), v(34, 1)]);
     assert!(
-        inferred.notes[0].ends_with("each file is judged by its own: 0.log: 1.27.3; 1.log: 1.34.1"),
+        inferred.notes[0].ends_with("kubetoll judges each file by its own: 0.log: 1.27.3; 1.log: 1.34.1"),
         "{:?}",
         inferred.notes
     );
@@ -142,7 +142,7 @@ fn a_version_that_the_log_excludes_is_said() {
     assert_eq!(versions_of(&wrong), [v(36, 2)]);
     assert_eq!(
         wrong.notes,
-        ["--kube-version 1.36.2 contradicts the log: 2 kubelets state 1.30.14; that fits 1.30 to 1.33"]
+        ["--kube-version 1.36.2 contradicts the log: 2 kubelets state 1.30.14, which fits 1.30 to 1.33"]
     );
     let right = of(&mut ledger, KubeVersion { minor: 31, patch: None });
     assert_eq!(right.notes, [] as [String; 0]);
