@@ -73,6 +73,11 @@ pub(super) fn size(case: &Case) -> Option<String> {
     })
 }
 
+/// Where the client's code is, as the policy says.
+pub(super) fn source(case: &Case) -> Option<String> {
+    case.source.as_ref().map(|source| format!("{}:{}", source.path, source.line))
+}
+
 /// The ids of its rules.
 pub(super) fn rules(case: &Case) -> String {
     escaped(&case.rules.join(", ")).into_owned()
@@ -114,6 +119,7 @@ pub(super) fn described(case: &Case, findings: &Findings<'_>) -> String {
     };
     part("Case", &size(case).unwrap_or_default());
     part("Rules", &rules(case));
+    part("Source", &escaped(&source(case).unwrap_or_default()));
     part("Worst members", &members(case).unwrap_or_default());
     let of_worst = findings.of_worst(case);
     let Some(lead) = of_worst.first() else { return lines.join("\n") };

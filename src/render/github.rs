@@ -8,6 +8,8 @@ use crate::report::v1::{Case, Report};
 
 /// Cases that are annotations. GitHub shows ten errors, ten warnings and ten notices of a step.
 const MAX_CASES: usize = 10;
+/// Lines on what is wrong with the rules or the policy.
+const MAX_WARNINGS: usize = 20;
 /// Characters of a title. GitHub takes 255.
 const MAX_TITLE: usize = 200;
 
@@ -30,9 +32,14 @@ pub fn render(report: &Report) -> String {
         let text = format!("{more} more of {all}: see the summary of this job, or use --format json");
         lines.push(command("notice", KUBETOLL, &text));
     }
-    let amiss: Vec<String> = facts::amiss(report).iter().map(|wrong| escaped(wrong).into_owned()).collect();
-    if !amiss.is_empty() {
-        lines.push(command("warning", KUBETOLL, &amiss.join("\n")));
+    let amiss = facts::amiss(report);
+    let mut shown: Vec<String> =
+        amiss.iter().take(MAX_WARNINGS).map(|wrong| escaped(wrong).into_owned()).collect();
+    if amiss.len() > MAX_WARNINGS {
+        shown.push(format!("and {} more", count((amiss.len() - MAX_WARNINGS) as u64)));
+    }
+    if !shown.is_empty() {
+        lines.push(command("warning", KUBETOLL, &shown.join("\n")));
     }
     lines.concat()
 }

@@ -4,7 +4,7 @@
 mod inline;
 mod rule;
 
-use self::inline::{code_block, code_in_cell, code_in_html, line, prose, text, text_in_cell, words};
+use self::inline::{code, code_block, code_in_cell, code_in_html, line, prose, text, text_in_cell, words};
 pub(super) use self::rule::help;
 use super::case::{self, Findings};
 use super::clients::share;
@@ -14,7 +14,7 @@ use super::plain::{count, counted, cut, escaped};
 use super::prose::Line;
 use super::text::rounded;
 use super::{etcd_log, facts};
-use crate::report::v1::{Case, Finding, Report, Suppressed};
+use crate::report::v1::{Case, Finding, Load, Report, Suppressed};
 
 /// Characters of a page. A comment on GitHub holds 65,536.
 pub const MAX_CHARS: usize = 60_000;
@@ -24,8 +24,8 @@ const TABLE_CHARS: usize = 20_000;
 const LIST_CHARS: usize = 3_000;
 /// Characters of the part on etcd.
 const ETCD_CHARS: usize = 8_000;
-/// Characters that say what is left out, and that end the page.
-const REST_CHARS: usize = 500;
+/// Characters of the rows and lines that say what is left out, and of the page's end.
+const REST_CHARS: usize = 800;
 /// Characters that the details of a case have at least.
 const LEAST_DETAILS: usize = 500;
 /// Characters of a text that clients may have chosen, before it is escaped for Markdown.
@@ -52,7 +52,13 @@ pub fn render(report: &Report) -> String {
     let mut of_table = Room(room.0.min(TABLE_CHARS));
     let rows: Vec<String> = of_table.fill(report.cases.iter().map(row)).collect();
     room.0 = room.0.saturating_sub(rows.iter().map(|row| chars(row)).sum());
-    let table = if rows.is_empty() { String::new() } else { format!("{HEADING}{}\n", rows.concat()) };
+    let rest = rest(report, rows.len());
+    let unit = match report.totals.load.unit {
+        "objects" => "Load is the share of the objects that the apiserver handled.",
+        _ => "Load is the share of the time that the apiserver took for requests.",
+    };
+    let table = format!("{HEADING}{}{rest}\n{unit}\n\n", rows.concat());
+    let table = if rows.is_empty() { String::new() } else { table };
 
     let findings = Findings::of(report);
     let over_time = OverTime::of(report);
@@ -129,6 +135,22 @@ fn row(case: &Case) -> String {
     without_commands(&row).into_owned()
 }
 
+/// Rows for what the rows of cases leave out, so that the loads add up: other cases, and requests without a finding.
+fn rest(report: &Report, shown: usize) -> String {
+    let all = report.totals.load;
+    let sum = |cases: &[Case]| cases.iter().fold(0_u64, |sum, case| sum.saturating_add(case.load.amount));
+    #[allow(clippy::cast_precision_loss, reason = "one decimal is shown")]
+    let row = |rank: &str, what: &str, amount: u64| {
+        let part = (all.amount > 0).then(|| amount as f64 / all.amount as f64);
+        format!("| {rank} |  |  | {what} |  |  | {} |  |\n", share(&Load { amount, share: part, ..all }))
+    };
+    let more = &report.cases[shown..];
+    let more = (!more.is_empty()).then(|| row("+", &counted(more.len() as u64, "more case"), sum(more)));
+    let others = all.amount.saturating_sub(sum(&report.cases));
+    let others = (others > 0).then(|| row("–", "requests without a finding", others));
+    more.into_iter().chain(others).collect()
+}
+
 fn in_cell(text: &str) -> String {
     text_in_cell(&cut(&escaped(text), MAX_TEXT))
 }
@@ -154,6 +176,7 @@ fn details(case: &Case, findings: &Findings<'_>, over_time: &OverTime<'_>) -> St
     let summary = format!("{}. {} {client}: {}", case.rank, case.severity, code_in_html(&case::rules(case)));
     let mut out = vec![format!("{}\n\n", short_text(&case::sentence(case)))];
     out.extend(case::size(case).map(|size| format!("- **Case:** {size}\n")));
+    out.extend(case::source(case).map(|source| format!("- **Source:** {}\n", code(&source))));
     out.extend(case::members(case).map(|worst| format!("- **Worst members:** {}\n", short_text(&worst))));
     if let Some(lead) = of_worst.first() {
         let who = facts::who(lead).into_iter().chain(over_time.lines(lead, WIDTH));
