@@ -210,7 +210,7 @@ fn rules_judge_by_the_inventory() {
     assert_eq!(finding["severity"], "error");
     assert_eq!(
         finding["message"],
-        "a/b listed pods from etcd without a limit 6 times; the inventory has 100,000 objects for etcd to read each time"
+        "a/b LISTs pods from etcd without a limit 6 times, 100,000 objects each by the inventory"
     );
     let stats = &finding["stats"];
     assert_eq!((&stats["etcdObjects"], &stats["etcdBytes"]), (&json!(600_000), &json!(12_000_000_000_u64)));

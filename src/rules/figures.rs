@@ -1,4 +1,4 @@
-//! Numbers and instants as people read them, and the filters by which the texts of rules have them so.
+//! Numbers and timestamps as people read them, and the filters that format them in the texts of rules.
 
 use minijinja::{Environment, Error, ErrorKind};
 
@@ -34,6 +34,52 @@ pub fn times(number: u64) -> String {
     }
 }
 
+/// A duration with two or three significant digits: `250 ms`, `1.0 s`, `72 s`, `6.0 min`, `2.5 h`.
+#[must_use]
+pub fn duration(seconds: f64) -> String {
+    let (value, unit) = match seconds {
+        ..0.9995 => return format!("{:.0} ms", seconds * 1000.0),
+        ..119.5 => (seconds, "s"),
+        ..7_170.0 => (seconds / 60.0, "min"),
+        _ => (seconds / 3_600.0, "h"),
+    };
+    let decimals = usize::from(value < 9.95);
+    format!("{value:.decimals$} {unit}")
+}
+
+/// A plural noun, in the singular for one: `LISTs`, `WATCHes`, `policies`, `ingresses.networking.k8s.io`.
+#[must_use]
+pub fn noun(number: u64, plural: &str) -> String {
+    if number != 1 {
+        return plural.to_owned();
+    }
+    let (word, rest) = plural.split_at(plural.find(['.', '/']).unwrap_or(plural.len()));
+    let lower = word.to_ascii_lowercase();
+    let ends = |ending: &str| lower.ends_with(ending);
+    let cut = |by: usize| &word[..word.len() - by];
+    if ends("ies") {
+        format!("{}y{rest}", cut(3))
+    } else if ["ches", "shes", "sses", "xes"].iter().any(|ending| ends(ending)) {
+        format!("{}{rest}", cut(2))
+    } else if ends("s") && !ends("ss") && !ends("endpoints") {
+        format!("{}{rest}", cut(1))
+    } else {
+        plural.to_owned()
+    }
+}
+
+/// A verb of Kubernetes as what a client does: `LISTs`, `WATCHes`.
+#[must_use]
+pub fn does(verb: &str) -> String {
+    match verb {
+        "watch" | "patch" => format!("{}es", verb.to_uppercase()),
+        "connect" => "CONNECTs to".to_owned(),
+        "proxy" => "sends PROXY requests to".to_owned(),
+        "other" | "" => "requests".to_owned(),
+        _ => format!("{}s", verb.to_uppercase()),
+    }
+}
+
 /// An instant to the second, `2026-11-20 20:36:00 UTC`. What is no instant stays as it is.
 #[must_use]
 pub fn instant(text: &str) -> String {
@@ -46,7 +92,16 @@ const EXACT: u32 = 64;
 /// The filters, their form and what they make of it, for people who write rules.
 pub const FILTERS: &[(&str, &str)] = &[
     ("count", "`26093` as `26,093`; fractions are rounded, below 10 to one decimal"),
-    ("distinct", "`26093` as `≈26,093`: of more than 64 different targets the number is an estimate"),
+    (
+        "count('LISTs')",
+        "`26093` as `26,093 LISTs`, `1` as `1 LIST`: the number with a plural noun, such as `resource`",
+    ),
+    (
+        "distinct",
+        "`26093` as `≈26,093`: above 64 distinct targets the number is an estimate; takes a noun as `count` does",
+    ),
+    ("does", "`list` as `LISTs`, `watch` as `WATCHes`: what a client does"),
+    ("duration", "seconds: `0.25` as `250 ms`, `1` as `1.0 s`, `72` as `72 s`, `360` as `6.0 min`"),
     ("times", "`1`, `2`, `1234` as `once`, `twice`, `1,234 times`"),
     ("bytes", "`2400000000` as `2.4 GB`"),
     ("instant", "`2026-11-20T20:36:00.123456Z` as `2026-11-20 20:36:00 UTC`"),
@@ -66,16 +121,30 @@ fn whole(number: f64, show: fn(u64) -> String) -> Result<String, Error> {
     Ok(format!("{sign}{}", show(number.abs().round() as u64)))
 }
 
+/// A number that was formatted, with its noun.
+fn with_noun(shown: String, plural: Option<String>) -> String {
+    let number = if shown == "1" { 1 } else { 0 };
+    plural.map_or(shown.clone(), |plural| format!("{shown} {}", noun(number, &plural)))
+}
+
 /// Lets texts use [`FILTERS`].
 pub(super) fn add_to(environment: &mut Environment<'_>) {
-    environment.add_filter("count", |number: f64| match number {
-        // Rates are given to one decimal.
-        0.05..9.95 if (number - number.round()).abs() >= 0.05 => Ok(format!("{number:.1}")),
-        _ => whole(number, count),
+    environment.add_filter("count", |number: f64, plural: Option<String>| {
+        let shown = match number {
+            // Rates are given to one decimal.
+            0.05..9.95 if (number - number.round()).abs() >= 0.05 => format!("{number:.1}"),
+            _ => whole(number, count)?,
+        };
+        Ok::<_, Error>(with_noun(shown, plural))
     });
-    environment.add_filter("distinct", |number: f64| {
+    environment.add_filter("distinct", |number: f64, plural: Option<String>| {
         let mark = if number > f64::from(EXACT) { "≈" } else { "" };
-        whole(number, count).map(|shown| format!("{mark}{shown}"))
+        whole(number, count).map(|shown| with_noun(format!("{mark}{shown}"), plural))
+    });
+    environment.add_filter("does", |verb: String| does(&verb));
+    environment.add_filter("duration", |seconds: f64| match seconds {
+        0.0..1e15 => Ok(duration(seconds)),
+        _ => Err(Error::new(ErrorKind::InvalidOperation, "not a duration that can be shown")),
     });
     environment.add_filter("times", |number: f64| whole(number, times));
     environment.add_filter("bytes", |number: f64| whole(number, bytes));
@@ -110,6 +179,24 @@ mod tests {
             ),
             ("{{ (1 - 1001)|count }}", "-1,000"),
             ("{{ 64|distinct }}, {{ 1280|distinct }}", "64, ≈1,280"),
+            (
+                "{{ 1|count('LISTs') }}, {{ 1.04|count('WATCHes') }}, {{ 2|count('pages') }}, {{ 0|count('pages') }}",
+                "1 LIST, 1 WATCH, 2 pages, 0 pages",
+            ),
+            (
+                "{{ 1|distinct('ingresses.networking.k8s.io') }}, {{ 1|distinct('endpoints') }}, {{ 90|distinct('pods') }}",
+                "1 ingress.networking.k8s.io, 1 endpoints, ≈90 pods",
+            ),
+            ("{{ 1|count('networkpolicies') }}, {{ 1|count('leases') }}", "1 networkpolicy, 1 lease"),
+            (
+                "{{ 'list'|does }} {{ 'patch'|does }} {{ 'deletecollection'|does }} {{ 'other'|does }}",
+                "LISTs PATCHes DELETECOLLECTIONs requests",
+            ),
+            (
+                "{{ 0.25|duration }}, {{ 0.9999|duration }}, {{ 1|duration }}, {{ 9.97|duration }}, {{ 29.8|duration }}",
+                "250 ms, 1.0 s, 1.0 s, 10 s, 30 s",
+            ),
+            ("{{ 119|duration }}, {{ 360.2|duration }}, {{ 9000|duration }}", "119 s, 6.0 min, 2.5 h"),
             (
                 "{{ 0|times }}, {{ 1|times }}, {{ 2|times }}, {{ 1234|times }}",
                 "0 times, once, twice, 1,234 times",
