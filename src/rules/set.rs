@@ -226,8 +226,8 @@ mod tests {
 
     /// Words that a fix begins with: what to do.
     const STEPS: &str = "Add Ask Begin Cache Call Change Check Compare Correct Create Delete Do Drop Exclude Find Give Grant Keep Leave \
-                         Lengthen Let List Log Look Make Move Name Pass Pause Process Put Raise Read Record Reduce \
-                         Register Remove Renew Replace Return Run See Send Set Share Skip Spread Start Stop Switch Take Treat \
+                         Lengthen Let List LIST Log Look Make Move Name Pass Pause Process Put Raise Read Record Reduce \
+                         Register Remove Renew Replace Request Return Run See Send Set Share Skip Spread Start Stop Switch Take Treat Turn \
                          Upgrade Use WATCH Wait Watch Work Write";
 
     #[test]
