@@ -121,10 +121,15 @@ fn whole(number: f64, show: fn(u64) -> String) -> Result<String, Error> {
     Ok(format!("{sign}{}", show(number.abs().round() as u64)))
 }
 
-/// A number that was formatted, with its noun.
+/// A number that was formatted, with its noun if there is one.
 fn with_noun(shown: String, plural: Option<String>) -> String {
-    let number = if shown == "1" { 1 } else { 0 };
-    plural.map_or(shown.clone(), |plural| format!("{shown} {}", noun(number, &plural)))
+    match plural {
+        Some(plural) => {
+            let noun = noun(u64::from(shown == "1"), &plural);
+            format!("{shown} {noun}")
+        }
+        None => shown,
+    }
 }
 
 /// Lets texts use [`FILTERS`].
