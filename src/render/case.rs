@@ -1,6 +1,5 @@
 //! What every format for other programs says of a case.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::clients::share;
@@ -42,23 +41,22 @@ pub(super) fn client(case: &Case) -> String {
     }
 }
 
-/// What happens: a sentence without its subject if that is the client. Not escaped.
+/// What happens, without its subject if that is the client. Not escaped.
 pub(super) fn does(case: &Case) -> String {
-    predicate(case).map_or_else(|| case.what.clone(), Cow::into_owned)
-}
-
-/// Who does what how often. Not escaped.
-pub(super) fn sentence(case: &Case) -> String {
-    predicate(case).map_or_else(|| case.what.clone(), |does| format!("{} {does}", client(case)))
-}
-
-fn predicate(case: &Case) -> Option<Cow<'_, str>> {
-    if case.what.is_empty() {
-        return Some(format!("has findings of {}", rules(case)).into());
-    }
     let names = [case.client.as_deref(), case.members.worst.first().map(|member| member.name.as_str())];
     let without = |name: &str| case.what.strip_prefix(name)?.strip_prefix(' ');
-    names.into_iter().flatten().find_map(without).map(Cow::from)
+    names.into_iter().flatten().find_map(without).map_or_else(|| what(case), str::to_owned)
+}
+
+/// Who does what how often: a sentence that names the client. Not escaped.
+pub(super) fn sentence(case: &Case) -> String {
+    let what = what(case);
+    let is_named = case.client.as_deref().is_none_or(|client| what.starts_with(client));
+    if is_named { what } else { format!("{}: {what}", client(case)) }
+}
+
+fn what(case: &Case) -> String {
+    if case.what.is_empty() { format!("findings of {}", rules(case)) } else { case.what.clone() }
 }
 
 /// `480 requests, at most 160 a minute, 25.1 % of the load`; nothing for a case on the log itself.

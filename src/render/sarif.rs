@@ -16,12 +16,14 @@ use self::log::{
 };
 use super::case::{self, Findings};
 use super::escape::pretty_json;
-use super::plain::escaped;
+use super::plain::{counted, escaped};
 use super::{facts, links, markdown, prose};
 use crate::report::v1::{Case, Evidence, Report, RuleInfo};
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+/// Results. GitHub shows 5,000 of a run and refuses a file with more than 25,000.
+const MAX_RESULTS: usize = 5_000;
 /// Places in the log that a result names.
 const MAX_PLACES: usize = 10;
 
@@ -32,10 +34,10 @@ const MAX_PLACES: usize = 10;
 #[must_use]
 pub fn render(report: &Report) -> String {
     let findings = Findings::of(report);
-    let fired: BTreeSet<&str> =
-        report.cases.iter().flat_map(|case| case.rules.iter().map(String::as_str)).collect();
+    let cases = &report.cases[..report.cases.len().min(MAX_RESULTS)];
+    let fired: BTreeSet<&str> = cases.iter().flat_map(|case| case.rules.iter().map(String::as_str)).collect();
     let fired: Vec<&RuleInfo> = report.rules.iter().filter(|rule| fired.contains(&*rule.id)).collect();
-    let results = report.cases.iter().map(|case| result(report, case, &findings, &fired)).collect();
+    let results = cases.iter().map(|case| result(report, case, &findings, &fired)).collect();
     let run = Run {
         tool: Tool {
             driver: Driver {
@@ -97,7 +99,10 @@ fn notifications(report: &Report) -> Vec<Notification> {
         format!("held back until {}: {} {} ({})", one.expires, one.rule.id, one.message, one.reason)
     });
     let read = facts::read(report).into_iter();
-    amiss.chain(suppressed.chain(read).map(notes("note"))).collect()
+    let more = report.cases.len().saturating_sub(MAX_RESULTS);
+    let more =
+        (more > 0).then(|| format!("{} are left out: --format json", counted(more as u64, "more case")));
+    amiss.chain(more.map(notes("warning"))).chain(suppressed.chain(read).map(notes("note"))).collect()
 }
 
 fn result(report: &Report, case: &Case, findings: &Findings<'_>, fired: &[&RuleInfo]) -> ResultObject {
