@@ -104,7 +104,7 @@ fn a_gate_takes_rules_by_id_name_and_family() {
     let (code, err) = run(&dir, &["--fail-on", "poll-lists"]);
     assert_eq!(
         (code, err.as_str()),
-        (Some(2), "error: --fail-on: nothing fails on 'poll-lists'; did you mean 'poll-list'?\n")
+        (Some(2), "error: --fail-on: cannot fail on 'poll-lists'; did you mean 'poll-list'?\n")
     );
     let (code, err) = run(&dir, &["--fail-on", "KT307", "--ignore", "KT3"]);
     assert_eq!(code, Some(2), "{err}");
@@ -114,7 +114,7 @@ fn a_gate_takes_rules_by_id_name_and_family() {
     let (code, err) = run(&dir, &[]);
     assert_eq!(code, Some(2));
     assert!(
-        err.contains("kubetoll.yaml:1:10: nothing fails on 'pol-list'; did you mean 'poll-list'?"),
+        err.contains("kubetoll.yaml:1:10: cannot fail on 'pol-list'; did you mean 'poll-list'?"),
         "{err}"
     );
     dir.write(

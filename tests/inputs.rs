@@ -401,7 +401,7 @@ fn the_form_may_be_named() {
     let report = dir.report(&[".", "--input-format", "cri/audit"]);
     assert_eq!(report["input"]["events"], 3);
     assert_eq!(report["input"]["skipped"]["other-format"].as_u64(), Some(3));
-    assert!(notes(&report).contains("of another form than --input-format names"));
+    assert!(notes(&report).contains("because their format differs from --input-format"));
     let (code, out, err) = dir.run_with(&["scan", "audit.log", "--input-format", "cri"], b"");
     assert_eq!((code, out.as_str()), (Some(2), ""));
     assert!(
@@ -484,8 +484,8 @@ fn what_a_cloud_leaves_out_is_said() {
     });
     let nested = json!([{"records": [azure("kube-audit-admin", 1), azure("guard", 2)]}]);
     for (name, log, note) in [
-        ("admin.log", azure("kube-audit-admin", 1).to_string(), "leaves out every get and list"),
-        ("nested.log", nested.to_string(), "leaves out every get and list"),
+        ("admin.log", azure("kube-audit-admin", 1).to_string(), "omits every GET and LIST"),
+        ("nested.log", nested.to_string(), "omits every GET and LIST"),
         ("gke.log", gke.to_string(), "hold no request URI"),
         ("cut.log", format!("{cut}{}", cut.replace(&cut[59..], &event(2))), "cut at 256 KB by CloudWatch"),
     ] {

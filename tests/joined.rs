@@ -166,7 +166,7 @@ fn on_a_pipe_the_access_log_is_left_out_and_it_is_said() {
     let input = &report["input"];
     assert_eq!((count(&input["joined"]), count(&input["notJoined"])), (0, events.len() + 3));
     assert_eq!(count(&input["requests"]), events.len());
-    assert!(input["notes"].to_string().contains("can't be told on a pipe"), "{}", input["notes"]);
+    assert!(input["notes"].to_string().contains("On a pipe, it cannot match them"), "{}", input["notes"]);
     assert_eq!(seats(&clients(&report, |_| true)), 0);
     // Alone, nothing has to be joined.
     let report = dir.report_of(&["-", "--year", "2026"], lines.as_bytes());

@@ -99,11 +99,11 @@ mod tests {
         let rules = RuleSet::embedded();
         assert_eq!(
             policy::known_fail_on("KT1O1", &rules).expect_err("no rule"),
-            "nothing fails on 'KT1O1'; did you mean 'KT101'?"
+            "cannot fail on 'KT1O1'; did you mean 'KT101'?"
         );
         assert_eq!(
             policy::known_fail_on("etcd-lists", &rules).expect_err("no rule"),
-            "nothing fails on 'etcd-lists'; did you mean 'etcd-list'?"
+            "cannot fail on 'etcd-lists'; did you mean 'etcd-list'?"
         );
         let unlike = policy::known_fail_on("everything-at-all", &rules).expect_err("no rule");
         assert!(unlike.contains("`kubetoll rules list`"), "{unlike}");

@@ -53,7 +53,7 @@ fn explain(args: &ExplainArgs) -> anyhow::Result<u8> {
 fn check(args: &CheckArgs) -> anyhow::Result<u8> {
     match RuleSet::check(&args.directory) {
         Ok(count) => {
-            Output::Stdout.write_whole(&format!("{}, no mistakes\n", counted(count as u64, "rule")))?;
+            Output::Stdout.write_whole(&format!("{}, no errors\n", counted(count as u64, "rule")))?;
             Ok(DONE)
         }
         Err(BadRules::Mistakes(mistakes)) => {
@@ -68,7 +68,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
 }
 
 fn found(directory: &Path, mistakes: usize) -> String {
-    format!("{}: {}", directory.display(), counted(mistakes as u64, "mistake"))
+    format!("{}: {}", directory.display(), counted(mistakes as u64, "error"))
 }
 
 fn print_schema(args: &SchemaArgs) -> anyhow::Result<u8> {

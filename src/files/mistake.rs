@@ -65,6 +65,6 @@ pub fn expected<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Str
     let distance = |other: &str| strsim::osa_distance(&word.to_lowercase(), &other.to_lowercase());
     match known.iter().min_by_key(|other| distance(other)) {
         Some(closest) if distance(closest) <= 2.max(word.len() / 4) => format!("; did you mean '{closest}'?"),
-        _ => format!("; known are {}", known.join(", ")),
+        _ => format!("; known: {}", known.join(", ")),
     }
 }

@@ -38,10 +38,10 @@ impl Content {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::Null => "nothing",
+            Self::Null => "null",
             Self::Bool(_) => "a boolean",
             Self::Int(_) | Self::Double(_) => "a number",
-            Self::Text(_) => "a text",
+            Self::Text(_) => "a string",
             Self::List(_) => "a list",
             Self::Map(_) => "a map",
         }
@@ -62,11 +62,7 @@ fn at<T>(spanned: &Spanned<T>) -> At {
 #[must_use]
 pub fn read(file: &str, text: &str, longest: usize, mistakes: &mut Mistakes) -> Option<Node> {
     if text.len() > longest {
-        mistakes.add(
-            file,
-            At::START,
-            format!("a file is at most {longest} bytes long, and this is {}", text.len()),
-        );
+        mistakes.add(file, At::START, format!("the file has {} bytes; the limit is {longest}", text.len()));
         return None;
     }
     let options = serde_saphyr::options! {
@@ -87,7 +83,7 @@ pub fn read(file: &str, text: &str, longest: usize, mistakes: &mut Mistakes) -> 
                 .split_once(": ")
                 .filter(|(head, _)| head.starts_with("line "))
                 .map_or(message, |(_, rest)| rest);
-            mistakes.add(file, at, format!("no YAML: {}", for_authors(message)));
+            mistakes.add(file, at, format!("not valid YAML: {}", for_authors(message)));
             None
         }
     }
@@ -97,10 +93,10 @@ pub fn read(file: &str, text: &str, longest: usize, mistakes: &mut Mistakes) -> 
 fn for_authors(message: &str) -> String {
     if let Some(rest) = message.strip_prefix("duplicate mapping key: ") {
         let key = rest.split(',').next().unwrap_or(rest);
-        return format!("the key '{key}' stands there twice");
+        return format!("the key '{key}' occurs twice; remove one");
     }
     if message.starts_with("multiple YAML documents") {
-        return "a file holds one document; write each into a file of its own".to_owned();
+        return "the file holds several YAML documents; write each to its own file".to_owned();
     }
     message.split(" at line ").next().unwrap_or(message).to_owned()
 }
@@ -236,12 +232,15 @@ mod tests {
     fn what_is_no_yaml_has_its_place() {
         let error = read_one("a: 1\nb: [1, 2\nc: 3\n").expect_err("a list without an end");
         assert!(error.starts_with("r.yaml:"), "{error}");
-        assert!(error.contains("no YAML"), "{error}");
+        assert!(error.contains("not valid YAML"), "{error}");
         assert!(!error.contains('\n'), "{error}");
         let error = read_one("a: 1\na: 2\n").expect_err("a key twice");
-        assert_eq!(error, "r.yaml:2:1: no YAML: the key 'a' stands there twice");
+        assert_eq!(error, "r.yaml:2:1: not valid YAML: the key 'a' occurs twice; remove one");
         let error = read_one("a: 1\n---\na: 2\n").expect_err("two documents");
-        assert!(error.ends_with("a file holds one document; write each into a file of its own"), "{error}");
+        assert!(
+            error.ends_with("the file holds several YAML documents; write each to its own file"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -160,8 +160,8 @@ fn for_any(reason: Reason, verb: Verb, server: &Server) -> Option<String> {
         Reason::ListExactFromEtcd | Reason::ListLimitMeansExactFromEtcd | Reason::ListNotOlderLimitFromEtcd
             if !lists_from_cache =>
         {
-            "Drop the limit and send resourceVersionMatch=NotOlderThan. This server serves such a LIST without a \
-             limit from its watch cache."
+            "Drop the limit and send resourceVersionMatch=NotOlderThan: without a limit, this server serves such a \
+             LIST from its watch cache."
                 .to_owned()
         }
         Reason::ListExactFromEtcd

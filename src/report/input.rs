@@ -211,7 +211,10 @@ fn notes(counts: &InputCounts, formats: &BTreeMap<Layers, u64>) -> Vec<String> {
         "events of the AKS category kube-audit-admin: {}. It omits every GET and LIST; for reads, collect kube-audit",
     );
     note(of(Envelope::Legacy), "events in the legacy text format: {}. It holds no durations");
-    note(skipped(SkipReason::CutByCloudwatch), "events lost because CloudWatch Logs cut them at 256 KB: {}");
+    note(
+        skipped(SkipReason::CutByCloudwatch),
+        "events lost because they were cut at 256 KB by CloudWatch Logs: {}",
+    );
     note(skipped(SkipReason::TooLong), "records lost because they are longer than --max-line: {}");
     note(
         skipped(SkipReason::OtherFormat),

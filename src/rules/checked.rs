@@ -38,7 +38,7 @@ impl Checker<'_> {
         let rows = Scope { roots: &[Root::Client, Root::Request, Root::Server], thresholds: &thresholds };
         let matches = match &written.matches {
             Some(text) if group_by.input => {
-                self.say(text.at, "a rule on the input has no rows to match; drop 'match'");
+                self.say(text.at, "'match' has no effect with groupBy: [input]; remove it");
                 None
             }
             Some(text) => self.condition(text, &rows),
@@ -105,7 +105,9 @@ impl Checker<'_> {
         if !is_id {
             self.say(
                 id.at,
-                format!("'{text}' is no id; write two to eight capitals and three digits, such as KT101"),
+                format!(
+                    "'{text}' is not a rule id; write two to eight capitals and three digits, such as KT101"
+                ),
             );
         }
         is_id.then(|| text.clone())
@@ -117,7 +119,9 @@ impl Checker<'_> {
         if !is_name {
             self.say(
                 name.at,
-                format!("'{text}' is no name; write lower-case words with hyphens, such as list-from-etcd"),
+                format!(
+                    "'{text}' is not a rule name; write lower-case words with hyphens, such as list-from-etcd"
+                ),
             );
         }
         is_name.then(|| text.clone())
@@ -136,17 +140,17 @@ impl Checker<'_> {
                 "input" => group_by.input = true,
                 other => {
                     let hint = expected(other, GroupBy::WORDS);
-                    self.say(word.at, format!("nothing is grouped by '{other}'{hint}"));
+                    self.say(word.at, format!("cannot group by '{other}'{hint}"));
                 }
             }
         }
         if let Some(first) = words.first() {
             if group_by.input && words.len() > 1 {
-                self.say(first.at, "'input' is judged as a whole; write groupBy: [input]");
+                self.say(first.at, "'input' cannot be combined with other values; write groupBy: [input]");
             } else if !group_by.input && !client {
                 self.say(
                     first.at,
-                    "a finding is of a client; begin with 'client', or write groupBy: [input]",
+                    "groupBy must begin with 'client'; for the whole input, write groupBy: [input]",
                 );
             }
         }
@@ -162,7 +166,7 @@ impl Checker<'_> {
                 condition.names.iter().any(|used| used.root == Root::Threshold && used.index == index)
             };
             if !levels.iter().any(|(_, condition)| is_used(condition)) {
-                self.say(name.at, format!("no level uses threshold.{}", name.value));
+                self.say(name.at, format!("no level uses threshold.{}; use it or remove it", name.value));
             }
         }
     }
@@ -191,14 +195,17 @@ impl Checker<'_> {
                 }
             }
             if let Some(last) = cases.last().and_then(|case| case.when.as_ref()) {
-                self.say(last.at, "the last case of a fix has no 'when', so that there always is a fix");
+                self.say(
+                    last.at,
+                    "the last case of a fix cannot have 'when'; remove it, so that every client gets a fix",
+                );
             }
             if let Some(audience) = audience {
                 fixes.push(Fix { audience, cases: checked });
             }
         }
         if let Some((first, _)) = written.first().filter(|_| !any) {
-            self.say(first.at, "a fix for 'any' client is missing");
+            self.say(first.at, "the fix for 'any' is missing; add it for clients without a fix of their own");
         }
         fixes
     }

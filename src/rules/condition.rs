@@ -18,7 +18,7 @@ const DEEPEST: usize = 32;
 const MOST_STEPS: u64 = 20_000;
 /// How many elements a list is expected to have that is no literal.
 const LIST_LENGTH: u64 = 32;
-const TOO_DEEP: &str = "the condition is nested too deeply";
+const TOO_DEEP: &str = "the condition is nested too deeply; split it";
 
 /// A condition that holds or does not.
 #[derive(Debug)]
@@ -70,8 +70,7 @@ impl Condition {
     /// All that is wrong with it.
     pub fn compile(source: &str, scope: &Scope<'_>) -> Result<Self, Vec<Wrong>> {
         if source.len() > LONGEST {
-            let message =
-                format!("a condition is at most {LONGEST} bytes long, and this is {}", source.len());
+            let message = format!("the condition has {} bytes; the limit is {LONGEST}", source.len());
             return Err(vec![Wrong { offset: 0, message }]);
         }
         let program = cel::Program::compile(source).map_err(|errors| {
@@ -173,7 +172,7 @@ fn evaluate(
     }
     match cel::Value::resolve(expr, &context) {
         Ok(cel::Value::Bool(holds)) => Ok(holds),
-        Ok(other) => Err(format!("it is {other:?}, neither true nor false")),
+        Ok(other) => Err(format!("the condition gives {other:?}, not true or false")),
         Err(error) => Err(error.to_string()),
     }
 }
@@ -202,7 +201,7 @@ fn plain(message: &str) -> String {
     }
     let message = message.strip_prefix("Syntax error: ").unwrap_or(message);
     let short = message.split(" expecting {").next().unwrap_or(message).replace("<EOF>", "the end");
-    format!("no CEL: {short}")
+    format!("not a valid CEL expression: {short}")
 }
 
 /// Whether parts stand in each other more than [`DEEPEST`] times. Does not recurse itself.
@@ -260,7 +259,7 @@ fn steps_of(expr: &IdedExpr, in_loop: bool, places: &SourceInfo, wrong: &mut Vec
         && call.func_name == operators::ADD
         && call.args.iter().all(is_joined)
     {
-        let message = "a list's exists() and all() can't add or join values".to_owned();
+        let message = "exists() and all() cannot add or join values".to_owned();
         wrong.push(Wrong { offset: offset_in(expr, places), message });
     }
     steps.saturating_add(1)

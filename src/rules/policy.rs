@@ -85,9 +85,9 @@ pub fn known_fail_on(word: &str, rules: &RuleSet) -> Result<(), String> {
     }
     let names = rules.rules.iter().flat_map(|rule| [rule.id.as_str(), rule.name.as_str()]);
     let hint = expected(word, FAIL_ON.into_iter().chain(names));
-    let known = || format!("; it may be {} or a rule (`kubetoll rules list` shows them)", FAIL_ON.join(", "));
+    let known = || format!("; use {} or a rule (`kubetoll rules list` shows them)", FAIL_ON.join(", "));
     let hint = if hint.starts_with("; known") { known() } else { hint };
-    Err(format!("nothing fails on '{word}'{hint}"))
+    Err(format!("cannot fail on '{word}'{hint}"))
 }
 
 /// A policy.
@@ -236,7 +236,10 @@ impl Reading<'_> {
                             Content::Bool(value) => {
                                 policy.feature_gates.push(format!("{}={value}", gate.value));
                             }
-                            _ => self.reader.say(node.at, "a feature gate is true or false"),
+                            _ => self.reader.say(
+                                node.at,
+                                format!("the feature gate {} must be true or false", gate.value),
+                            ),
                         }
                     }
                 }
@@ -281,8 +284,10 @@ impl Reading<'_> {
         check: impl FnOnce(&str) -> Result<T, String>,
     ) -> Option<String> {
         if let Content::Double(_) = node.content {
-            self.reader
-                .say(node.at, format!("{what} must be a text; put it in quotes, so that 1.30 is not 1.3"));
+            self.reader.say(
+                node.at,
+                format!("{what} must be a string; put it in quotes, because YAML reads 1.30 as 1.3"),
+            );
             return None;
         }
         let text = self.reader.text(what, node)?;
@@ -363,8 +368,7 @@ impl Reading<'_> {
         match node.content {
             Content::List(list) => list.into_iter().filter_map(|node| self.suppression(node)).collect(),
             other => {
-                self.reader
-                    .say(node.at, format!("suppressions must be a list, and this is {}", other.kind()));
+                self.reader.say(node.at, format!("suppressions must be a list, not {}", other.kind()));
                 Vec::new()
             }
         }
@@ -397,7 +401,7 @@ impl Reading<'_> {
         let day = expires.and_then(|text| {
             let day = NaiveDate::parse_from_str(&text.value, "%Y-%m-%d").ok();
             if day.is_none() {
-                self.reader.say(text.at, format!("'{}' is no day; write one such as 2027-03-31", text.value));
+                self.reader.say(text.at, format!("'{}' is not a date; write it as 2027-03-31", text.value));
             }
             day
         });
@@ -422,7 +426,7 @@ impl Reading<'_> {
         let text = text?;
         let compiled = Regex::new(&pattern(&text.value));
         if compiled.is_err() {
-            self.reader.say(text.at, "is too long");
+            self.reader.say(text.at, "the pattern is too long; shorten it");
         }
         compiled.ok()
     }

@@ -56,7 +56,7 @@ impl FromStr for Severity {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|severity| severity.as_str() == text);
-        found.ok_or_else(|| format!("no such severity '{text}'; known are info, warning, error"))
+        found.ok_or_else(|| format!("no such severity '{text}'; known: info, warning, error"))
     }
 }
 

@@ -39,7 +39,7 @@ pub enum BadRules {
         error: String,
     },
     /// A directory without a rule.
-    #[error("{0}: holds no rule file (*.yaml)")]
+    #[error("{0}: the directory has no rule file (*.yaml)")]
     Empty(String),
 }
 
@@ -142,7 +142,7 @@ fn read_directory(directory: &Path, mistakes: &mut Mistakes) -> Result<Vec<Rule>
         error: error.to_string(),
     };
     if !directory.is_dir() {
-        let error = if directory.exists() { "is no directory" } else { "no such directory" };
+        let error = if directory.exists() { "not a directory" } else { "no such directory" };
         return Err(unreadable(directory, &error));
     }
     let mut files = Vec::new();
@@ -171,7 +171,7 @@ fn read_directory(directory: &Path, mistakes: &mut Mistakes) -> Result<Vec<Rule>
         let bytes = crate::files::read_up_to(&path, crate::files::yaml::LONGEST)
             .map_err(|error| unreadable(&path, &error))?;
         let Ok(text) = String::from_utf8(bytes) else {
-            mistakes.add(&file, At::START, "no UTF-8");
+            mistakes.add(&file, At::START, "not valid UTF-8");
             continue;
         };
         let Some(rule) = Rule::parse(&file, &text, mistakes) else { continue };
@@ -180,7 +180,7 @@ fn read_directory(directory: &Path, mistakes: &mut Mistakes) -> Result<Vec<Rule>
                 mistakes.add(
                     &rule.file,
                     rule.id_at,
-                    format!("the id {} is that of {} too", rule.id, other.file),
+                    format!("the id {} is also used in {}; choose another", rule.id, other.file),
                 );
             }
             None => rules.push(rule),
@@ -196,7 +196,7 @@ fn check_names(rules: &[Rule], mistakes: &mut Mistakes) {
             mistakes.add(
                 &rule.file,
                 rule.id_at,
-                format!("the name {} is that of {} too", rule.name, other.id),
+                format!("the name {} is also the name of {}; choose another", rule.name, other.id),
             );
         }
     }

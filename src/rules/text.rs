@@ -71,7 +71,7 @@ impl Text {
             let line = error.line().map_or(0, |line| line - 1);
             let offset = source.split_inclusive('\n').take(line).map(str::len).sum();
             let what = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
-            vec![Wrong { offset, message: format!("no template: {what}") }]
+            vec![Wrong { offset, message: format!("not a valid template: {what}") }]
         })?;
         let mut named: Vec<String> = template.undeclared_variables(true).into_iter().collect();
         named.sort_unstable();
@@ -90,7 +90,7 @@ impl Text {
         match text.render(&samples(scope)) {
             Ok(_) => Ok(text),
             Err(error) => {
-                Err(vec![Wrong { offset: 0, message: format!("the text can't be filled in: {error}") }])
+                Err(vec![Wrong { offset: 0, message: format!("kubetoll cannot fill in the text: {error}") }])
             }
         }
     }
@@ -148,14 +148,14 @@ impl Text {
 /// in a placeholder its end is found without knowing what a text in quotes is.
 fn too_long(source: &str, scope: &Scope<'_>) -> Option<Wrong> {
     if source.len() > LONGEST {
-        let message = format!("a text is at most {LONGEST} bytes long, and this is {}", source.len());
+        let message = format!("the text has {} bytes; the limit is {LONGEST}", source.len());
         return Some(Wrong { offset: 0, message });
     }
     let mut starts: Vec<(usize, &str)> =
         source.match_indices("{{").chain(source.match_indices("{%")).collect();
     starts.sort_unstable();
     if let Some((offset, _)) = starts.get(MOST_PLACEHOLDERS) {
-        let message = format!("a text holds at most {MOST_PLACEHOLDERS} placeholders");
+        let message = format!("the text has more than {MOST_PLACEHOLDERS} placeholders; remove some");
         return Some(Wrong { offset: *offset, message });
     }
     for (offset, start) in starts {
@@ -164,7 +164,7 @@ fn too_long(source: &str, scope: &Scope<'_>) -> Option<Wrong> {
         let close =
             if start == "{{" { rest[length..].starts_with("}}") } else { rest[..length].ends_with('%') };
         if length > LONGEST_PLACEHOLDER {
-            let message = format!("a placeholder is at most {LONGEST_PLACEHOLDER} bytes long");
+            let message = format!("the placeholder is longer than {LONGEST_PLACEHOLDER} bytes; shorten it");
             return Some(Wrong { offset, message });
         }
         let inside = &rest[..length];
@@ -175,7 +175,7 @@ fn too_long(source: &str, scope: &Scope<'_>) -> Option<Wrong> {
         let is_plain =
             quotes.iter().all(|count| count % 2 == 0) && quotes.contains(&0) && !inside.contains('\\');
         if length < rest.len() && !(close && is_plain) {
-            let message = "a placeholder holds no braces, no backslash and one kind of quotes".to_owned();
+            let message = "a placeholder cannot have braces, a backslash or two kinds of quotes".to_owned();
             return Some(Wrong { offset, message });
         }
     }
@@ -187,7 +187,7 @@ fn unbounded(inside: &str, is_statement: bool, scope: &Scope<'_>) -> Option<Stri
     let inside = inside.trim_matches(['-', '+', '%']).trim();
     let word = inside.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
     if is_statement && !STATEMENTS.contains(&word) {
-        return Some(format!("'{{% {word} %}}' can't be used here; known are {}", STATEMENTS.join(", ")));
+        return Some(format!("'{{% {word} %}}' is not available here; use {}", STATEMENTS.join(", ")));
     }
     if !multiplies_numbers(inside, scope) {
         return Some("only numbers can be multiplied; put them in parentheses".to_owned());
@@ -260,7 +260,7 @@ fn unknown(name: &str, scope: &Scope<'_>, plain: bool) -> Option<String> {
         return Some(format!("no such placeholder '{name}'{}", expected(root, known())));
     };
     if rest.is_empty() {
-        return Some(format!("'{name}' alone is no value; name one of its facts"));
+        return Some(format!("'{name}' is not a value; use one of its names, such as {name}.…"));
     }
     if scope.find(root, rest).is_some() {
         return None;
@@ -343,29 +343,32 @@ mod tests {
         for (source, offset, message) in [
             ("x {{ stats.reqests }}", 5, "no such placeholder 'stats.reqests'; did you mean 'requests'?"),
             ("{{ clients }}", 3, "no such placeholder 'clients'; did you mean 'client'?"),
-            ("{{ stats }}", 3, "'stats' alone is no value; name one of its facts"),
+            ("{{ stats }}", 3, "'stats' is not a value; use one of its names, such as stats.…"),
             (
                 "{{ server.minor }}",
                 3,
-                "no such placeholder 'server.minor'; known are client, stats, client, resource, product, shape, permission, rivals",
+                "no such placeholder 'server.minor'; known: client, stats, client, resource, product, shape, permission, rivals",
             ),
         ] {
             let wrong = compile(source).expect_err(source);
             assert_eq!(wrong, [Wrong { offset, message: message.to_owned() }], "{source}");
         }
         for (source, message) in [
-            (format!("{{{{ 1{} }}}}", "+1".repeat(100)), "a placeholder is at most 200 bytes long"),
+            (
+                format!("{{{{ 1{} }}}}", "+1".repeat(100)),
+                "the placeholder is longer than 200 bytes; shorten it",
+            ),
             (
                 "{{ '}}' ~ client }}".to_owned(),
-                "a placeholder holds no braces, no backslash and one kind of quotes",
+                "a placeholder cannot have braces, a backslash or two kinds of quotes",
             ),
             (
                 r#"{{ "'" ~ '}}' ~ client }}"#.to_owned(),
-                "a placeholder holds no braces, no backslash and one kind of quotes",
+                "a placeholder cannot have braces, a backslash or two kinds of quotes",
             ),
             (
                 "{% if {} %}{% endif %}".to_owned(),
-                "a placeholder holds no braces, no backslash and one kind of quotes",
+                "a placeholder cannot have braces, a backslash or two kinds of quotes",
             ),
             (
                 "{{ client.kind * 999999999 }}".to_owned(),
@@ -377,10 +380,10 @@ mod tests {
             ),
             (
                 "{% set a = client.kind %}".to_owned(),
-                "'{% set %}' can't be used here; known are if, elif, else, endif",
+                "'{% set %}' is not available here; use if, elif, else, endif",
             ),
             ("{{ 9999999999 }}".to_owned(), "a number has at most 9 digits"),
-            ("a".repeat(LONGEST + 1), "a text is at most 16384 bytes long, and this is 16385"),
+            ("a".repeat(LONGEST + 1), "the text has 16385 bytes; the limit is 16384"),
         ] {
             let wrong = compile(&source).expect_err("too long");
             assert_eq!(wrong, [Wrong { offset: 0, message: message.to_owned() }], "{source}");
@@ -388,10 +391,10 @@ mod tests {
         assert!(compile("{{ (100 * stats.requests / stats.requests)|count }}").is_ok());
         for source in ["{{ client.kind|nofilter }}", "{{ client.kind - 1 }}"] {
             let wrong = compile(source).expect_err(source);
-            assert!(wrong[0].message.starts_with("the text can't be filled in: "), "{wrong:?}");
+            assert!(wrong[0].message.starts_with("kubetoll cannot fill in the text: "), "{wrong:?}");
         }
         let wrong = compile("a\n{{ client ").expect_err("no end");
-        assert!(wrong[0].message.starts_with("no template: "), "{wrong:?}");
+        assert!(wrong[0].message.starts_with("not a valid template: "), "{wrong:?}");
         assert_eq!(wrong[0].offset, 2);
     }
 }

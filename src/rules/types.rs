@@ -65,7 +65,7 @@ impl<'a> Check<'a> {
         let mut check = Self { scope, places, locals: Vec::new(), names: Vec::new(), wrong: Vec::new() };
         let found = check.infer(root);
         if !matches!(found, BOOL | Type::Any) {
-            check.say(root.id, format!("a condition must be true or false, and this is {}", found.name()));
+            check.say(root.id, format!("the condition must be true or false, not {}", found.name()));
         }
         (each_once(check.names), check.wrong)
     }
@@ -98,7 +98,7 @@ impl<'a> Check<'a> {
     }
 
     fn unusable(&mut self, id: u64, what: &str) -> Type {
-        self.say(id, format!("{what} of no use here"));
+        self.say(id, format!("{what} not supported"));
         Type::Any
     }
 
@@ -110,13 +110,13 @@ impl<'a> Check<'a> {
         if roots.contains(&name) {
             self.say(
                 id,
-                format!("'{name}' alone is no value; name one of its facts, such as {name}.{}", {
+                format!("'{name}' is not a value; use one of its names, such as {name}.{}", {
                     let root = self.scope.roots.iter().find(|root| root.as_str() == name);
                     root.and_then(|root| self.scope.words(*root).first().copied()).unwrap_or("…")
                 }),
             );
         } else if let Some(root) = Root::ALL.into_iter().find(|root| root.as_str() == name) {
-            self.say(id, format!("'{}' can't be used here; known are {}", root.as_str(), roots.join(", ")));
+            self.say(id, format!("'{}' is not available here; use {}", root.as_str(), roots.join(", ")));
         } else {
             self.say(id, format!("no such name '{name}'{}", expected(name, roots.iter().copied())));
         }
@@ -132,7 +132,7 @@ impl<'a> Check<'a> {
             return self.ident(select.operand.id, root);
         };
         if select.test {
-            return self.unusable(id, "has() is: each name always has a value, so it is");
+            return self.unusable(id, "has() is not needed, because each name has a value; it is");
         }
         if let Some((name, kind)) = self.scope.find(root, &select.field) {
             self.names.push(name);
@@ -155,14 +155,14 @@ impl<'a> Check<'a> {
             Some(TEXT) if kinds.clone().all(|kind| matches!(kind, TEXT | Type::Any)) => Type::Of(Kind::Texts),
             Some(first) if first.is_number() && kinds.all(Type::is_number) => Type::Numbers,
             Some(Type::Any) => Type::Any,
-            Some(_) => self.unusable(id, "lists of other than texts or numbers are"),
+            Some(_) => self.unusable(id, "lists of anything but strings or numbers are"),
         }
     }
 
     fn want(&mut self, expr: &IdedExpr, wanted: Type, by: &str) {
         let found = self.infer(expr);
         if found != wanted && found != Type::Any {
-            self.say(expr.id, format!("{by} wants {}, and this is {}", wanted.name(), found.name()));
+            self.say(expr.id, format!("{by} needs {}, not {}", wanted.name(), found.name()));
         }
     }
 
@@ -193,7 +193,7 @@ impl<'a> Check<'a> {
                 if matches!(kind, Type::Of(Kind::Bool | Kind::Texts) | Type::Numbers) {
                     self.say(
                         id,
-                        format!("'{}' compares numbers or texts, not {}", symbol(name), kind.name()),
+                        format!("'{}' compares numbers or strings, not {}", symbol(name), kind.name()),
                     );
                 }
                 BOOL
@@ -214,21 +214,21 @@ impl<'a> Check<'a> {
             (operators::NEGATE, [part]) => {
                 let kind = self.infer(part);
                 if !kind.is_number() {
-                    self.say(id, format!("'-' wants a number, and this is {}", kind.name()));
+                    self.say(id, format!("'-' needs a number, not {}", kind.name()));
                 }
                 kind
             }
             ("size", [part]) => {
                 let kind = self.infer(part);
                 if !matches!(kind, Type::Of(Kind::Text | Kind::Texts) | Type::Numbers | Type::Any) {
-                    self.say(id, format!("size() wants a text or a list, and this is {}", kind.name()));
+                    self.say(id, format!("size() needs a string or a list, not {}", kind.name()));
                 }
                 INT
             }
             ("double" | "int", [part]) => {
                 let kind = self.infer(part);
                 if !kind.is_number() {
-                    self.say(id, format!("{name}() wants a number, and this is {}", kind.name()));
+                    self.say(id, format!("{name}() needs a number, not {}", kind.name()));
                 }
                 Type::Of(if name == "int" { Kind::Int } else { Kind::Double })
             }
@@ -241,7 +241,7 @@ impl<'a> Check<'a> {
                     let last = error.to_string().lines().last().unwrap_or_default().to_owned();
                     self.say(
                         pattern.id,
-                        format!("no regular expression: {}", last.trim_start_matches("error: ")),
+                        format!("not a valid regular expression: {}", last.trim_start_matches("error: ")),
                     );
                 }
                 BOOL
@@ -258,7 +258,7 @@ impl<'a> Check<'a> {
                 if FUNCTIONS.contains(&function) {
                     self.say(id, format!("{function}() does not take {} arguments", args.len()));
                 } else if function.starts_with(['_', '@']) {
-                    self.say(id, format!("'{}' is of no use here", symbol(function)));
+                    self.say(id, format!("'{}' is not supported", symbol(function)));
                 } else {
                     self.say(id, format!("no such function '{function}'{}", expected(function, FUNCTIONS)));
                 }
@@ -272,7 +272,7 @@ impl<'a> Check<'a> {
         let fit =
             left == right || left == Type::Any || right == Type::Any || left.is_number() && right.is_number();
         if !fit {
-            self.say(id, format!("'{by}' can't compare {} with {}", left.name(), right.name()));
+            self.say(id, format!("'{by}' cannot compare {} with {}", left.name(), right.name()));
         }
         if left == Type::Any { right } else { left }
     }
@@ -286,7 +286,7 @@ impl<'a> Check<'a> {
             Type::Of(_) => false,
         };
         if !fit {
-            self.say(id, format!("'in' can't find {} in {}", item.name(), list.name()));
+            self.say(id, format!("'in' cannot find {} in {}", item.name(), list.name()));
         }
         BOOL
     }
@@ -297,11 +297,11 @@ impl<'a> Check<'a> {
             (left, right) if left == right && left.is_number() => left,
             (TEXT, TEXT) if by == "+" => TEXT,
             (left, right) if left.is_number() && right.is_number() => {
-                self.say(id, format!("'{by}' takes two int or two double; write double(…) around the int"));
+                self.say(id, format!("'{by}' needs two int or two double; write double(…) around the int"));
                 Type::Of(Kind::Double)
             }
             (left, right) => {
-                self.say(id, format!("'{by}' can't take {} and {}", left.name(), right.name()));
+                self.say(id, format!("'{by}' cannot take {} and {}", left.name(), right.name()));
                 Type::Any
             }
         }
@@ -313,7 +313,7 @@ impl<'a> Check<'a> {
             Type::Numbers => INT,
             Type::Any => Type::Any,
             other @ Type::Of(_) => {
-                self.say(id, format!("exists() and all() want a list, and this is {}", other.name()));
+                self.say(id, format!("exists() and all() need a list, not {}", other.name()));
                 Type::Any
             }
         };

@@ -124,7 +124,7 @@ impl Reader<'_> {
     pub fn text(&mut self, what: &str, node: Node) -> Option<Placed<String>> {
         let value = match node.content {
             Content::Text(text) if text.trim().is_empty() => {
-                self.say(node.at, format!("{what} is empty"));
+                self.say(node.at, format!("{what} is empty; add a value or remove the key"));
                 return None;
             }
             Content::Text(text) => text,
@@ -132,7 +132,7 @@ impl Reader<'_> {
             Content::Int(value) => value.to_string(),
             Content::Double(value) => value.to_string(),
             other => {
-                self.say(node.at, format!("{what} must be a text, and this is {}", other.kind()));
+                self.say(node.at, format!("{what} must be a string, not {}", other.kind()));
                 return None;
             }
         };
@@ -162,7 +162,7 @@ impl Reader<'_> {
             }
             Content::Text(_) => self.text(what, node).into_iter().collect(),
             other => {
-                self.say(node.at, format!("{what} must be a list of texts, and this is {}", other.kind()));
+                self.say(node.at, format!("{what} must be a list of strings, not {}", other.kind()));
                 Vec::new()
             }
         }
@@ -175,7 +175,7 @@ impl Reader<'_> {
                 map.into_iter().map(|(key, at, node)| (Placed { value: key, at }, node)).collect()
             }
             other => {
-                self.say(node.at, format!("{what} must be a map, and this is {}", other.kind()));
+                self.say(node.at, format!("{what} must be a map, not {}", other.kind()));
                 Vec::new()
             }
         }
@@ -203,7 +203,7 @@ pub fn read(node: Node, reader: &mut Reader<'_>) -> Written {
             _ => false,
         };
         if is_empty {
-            reader.say(node.at, format!("{what} is empty"));
+            reader.say(node.at, format!("{what} is empty; add a value or remove the key"));
         }
         match what {
             "id" => rule.id = reader.text(what, node),
@@ -257,7 +257,7 @@ fn fix(node: Node, reader: &mut Reader<'_>) -> Vec<(Placed<String>, Vec<Case>)> 
         let cases = match node.content {
             Content::List(list) => {
                 if list.is_empty() {
-                    reader.say(node.at, "a fix is empty");
+                    reader.say(node.at, "the fix is empty; add a text");
                 }
                 list.into_iter().filter_map(|node| case(node, reader)).collect()
             }

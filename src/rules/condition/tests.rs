@@ -34,25 +34,25 @@ fn conditions_that_are_right() {
 #[test]
 fn conditions_that_are_wrong_say_where_and_what() {
     for (source, offset, message) in [
-        ("request.verb", 7, "a condition must be true or false, and this is string"),
-        ("stats.requests + 1", 15, "a condition must be true or false, and this is int"),
+        ("request.verb", 7, "the condition must be true or false, not string"),
+        ("stats.requests + 1", 15, "the condition must be true or false, not int"),
         ("request.verbs == 'list'", 7, "no such name 'request.verbs'; did you mean 'verb'?"),
         ("reqest.verb == 'list'", 0, "no such name 'reqest'; did you mean 'request'?"),
-        ("request.verb == 3", 13, "'==' can't compare string with int"),
-        ("request.verb > 3", 13, "'>' can't compare string with int"),
-        ("stats.requests && true", 5, "&& wants bool, and this is int"),
+        ("request.verb == 3", 13, "'==' cannot compare string with int"),
+        ("request.verb > 3", 13, "'>' cannot compare string with int"),
+        ("stats.requests && true", 5, "&& needs bool, not int"),
         (
             "input.events > 3",
             0,
-            "'input' can't be used here; known are client, request, server, stats, threshold",
+            "'input' is not available here; use client, request, server, stats, threshold",
         ),
-        ("threshold.few > 3", 9, "no such name 'threshold.few'; known are many, often"),
-        ("request", 0, "'request' alone is no value; name one of its facts, such as request.verb"),
+        ("threshold.few > 3", 9, "no such name 'threshold.few'; known: many, often"),
+        ("request", 0, "'request' is not a value; use one of its names, such as request.verb"),
         ("request.verb.startWith('l')", 22, "no such function 'startWith'; did you mean 'startsWith'?"),
-        ("request.verb.matches('(')", 21, "no regular expression: unclosed group"),
-        ("stats.requests * 1.5 > 3.0", 15, "'*' takes two int or two double; write double(…) around the int"),
-        ("request.verb in ['a', 1]", 16, "lists of other than texts or numbers are of no use here"),
-        ("has(request.verb)", 3, "has() is: each name always has a value, so it is of no use here"),
+        ("request.verb.matches('(')", 21, "not a valid regular expression: unclosed group"),
+        ("stats.requests * 1.5 > 3.0", 15, "'*' needs two int or two double; write double(…) around the int"),
+        ("request.verb in ['a', 1]", 16, "lists of anything but strings or numbers are not supported"),
+        ("has(request.verb)", 3, "has() is not needed, because each name has a value; it is not supported"),
     ] {
         let wrong = compile(source).expect_err(source);
         assert_eq!(wrong, [Wrong { offset, message: message.to_owned() }], "{source}");
@@ -69,7 +69,7 @@ fn all_that_is_wrong_is_told_at_once() {
 fn a_condition_that_would_take_too_long_or_too_much_memory_is_refused() {
     let doubled = "['a'].exists(a, [a + a].exists(b, [b + b].exists(c, c != '')))";
     let wrong = compile(doubled).expect_err("it doubles a text in each loop");
-    assert_eq!(wrong[0].message, "a list's exists() and all() can't add or join values");
+    assert_eq!(wrong[0].message, "exists() and all() cannot add or join values");
     assert_eq!(doubled.as_bytes()[wrong[0].offset], b'+', "{wrong:?}");
     let list = format!("[{}]", vec!["1"; 20].join(","));
     let nested = format!("{list}.all(a, {list}.all(b, {list}.all(c, a + 1 > 0 && b > 0 && c > 0)))");
@@ -83,7 +83,7 @@ fn a_condition_that_would_take_too_long_or_too_much_memory_is_refused() {
 fn what_is_no_cel_has_its_place() {
     for source in ["request.verb == ", "a b", "(", "1 +", "'x"] {
         let wrong = compile(source).expect_err(source);
-        assert!(wrong[0].message.starts_with("no CEL: "), "{source}: {wrong:?}");
+        assert!(wrong[0].message.starts_with("not a valid CEL expression: "), "{source}: {wrong:?}");
         assert!(wrong[0].offset <= source.len());
     }
 }
