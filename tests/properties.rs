@@ -211,7 +211,7 @@ proptest! {
 
     #[test]
     fn a_terminal_shows_the_same_of_what_it_has_room_for(seed: u64, top in 0_usize..12) {
-        let ((whole, all), (part, some)) = (page(seed, top, Shown::All), page(seed, top, Shown::Clients(top)));
+        let ((whole, all), (part, some)) = (page(seed, top, Shown::All), page(seed, top, Shown::Cases(top)));
         prop_assert_eq!(part, whole);
         prop_assert!(some <= all, "{} of {}", some, all);
     }
@@ -220,7 +220,7 @@ proptest! {
 /// A page of a made-up log, and how many findings its report tells.
 fn page(seed: u64, top: usize, shown: Shown) -> (String, usize) {
     let report = made_up(seed, shown);
-    (render::text::render(&report, &View { top, width: 100 }), report.findings.len())
+    (render::text::render(&report, &View { top, width: 100, details: None }), report.findings.len())
 }
 
 /// The report of a made-up log.
@@ -244,7 +244,7 @@ fn for_rows_all_is_counted_and_no_finding_is_told() {
 
 #[test]
 fn what_a_terminal_has_no_room_for_is_not_told() {
-    let told = |seed| [Shown::All, Shown::Clients(0)].map(|shown| page(seed, 0, shown).1);
+    let told = |seed| [Shown::All, Shown::Cases(0)].map(|shown| page(seed, 0, shown).1);
     assert!((0..8).map(told).any(|[all, some]| some < all));
 }
 

@@ -11,6 +11,8 @@ use super::output_path;
 use crate::classify::grouping::By;
 use crate::decode::{Envelope, Layers};
 use crate::ledger::Dedup;
+use crate::render::details::Details;
+use crate::render::text::TOP;
 use crate::rules::Severity;
 
 /// What each exit status means.
@@ -122,9 +124,14 @@ pub(super) struct ScanArgs {
     /// Print no report, only how many requests there are for each verb, user, …, most first: `--top` lines.
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["fail_on", "etcd_log", "inventory"], help_heading = "Output")]
     pub by: Option<ByArg>,
-    /// Clients to show in the text.
-    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Output")]
+    /// Cases in the table of the text; lines of `--by`.
+    #[arg(long, value_name = "N", default_value_t = TOP, help_heading = "Output")]
     pub top: usize,
+    /// Show details after the text: of all cases and clients, of cases by their numbers (`--details=1,3`), or of a client
+    /// (`--details=monitoring/*`).
+    #[arg(long, value_name = "CASE,…|CLIENT", num_args = 0..=1, require_equals = true, default_missing_value = "",
+          help_heading = "Output")]
+    pub details: Option<Details>,
     /// When to colour the text; `NO_COLOR` is honoured.
     #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
     pub color: Color,

@@ -23,6 +23,7 @@ use crate::ledger::{Dedup, Ledger, ServerTimeline};
 use crate::pipeline::{self, Settings};
 use crate::render;
 use crate::render::input::long_window;
+use crate::render::text::View;
 use crate::report::{self, Context, Report, Shown};
 use crate::rules::policy::FILE_NAME;
 use crate::version::Inferred;
@@ -165,7 +166,11 @@ fn shown(args: &ScanArgs, pages: &[Written]) -> Shown {
     }
     let are_for_terminals = pages.iter().all(|page| page.page == Page::Text);
     let has_tables = args.format.iter().any(|format| matches!(format, Format::Table(..)));
-    if are_for_terminals && !has_tables { Shown::Clients(args.top) } else { Shown::All }
+    if are_for_terminals && !has_tables && args.details.is_none() {
+        Shown::Cases(args.top)
+    } else {
+        Shown::All
+    }
 }
 
 /// Says what is wrong, and returns the exit status.
@@ -411,6 +416,12 @@ fn skipped(ledger: &Ledger) -> String {
 }
 
 fn write(report: &Report, args: &ScanArgs, pages: &[Written]) -> anyhow::Result<()> {
+    let details = args
+        .details
+        .as_ref()
+        .map(|details| details.choose(report).map_err(anyhow::Error::msg))
+        .transpose()?;
+    let view = View { top: args.top, width: width(), details };
     for format in &args.format {
         if let Format::Table(format, path) = format {
             render::export::write(report, *format, path)?;
@@ -420,9 +431,7 @@ fn write(report: &Report, args: &ScanArgs, pages: &[Written]) -> anyhow::Result<
         let output = Output::prepare(to.as_deref())?;
         match page {
             Page::Text => {
-                let text =
-                    render::text::render(report, &render::text::View { top: args.top, width: width() });
-                output.write(&text, args.color.choice())?;
+                output.write(&render::text::render(report, &view), args.color.choice())?;
             }
             Page::Json => output.write_with(|out| render::json::write(report, out))?,
             Page::Markdown => output.write_whole(&render::markdown::render(report))?,

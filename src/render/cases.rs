@@ -1,94 +1,452 @@
-//! The cases for a person at a terminal: a row for each, with what happens and the first step below it.
+//! The table of the page for a terminal: a row for each case, with the fix below it, and lines for the rest. Their loads add
+//! up to all of it.
 
-use super::clients::share;
-use super::findings::{DIM, style};
-use super::plain::{count, cut, escaped, short_count};
-use super::table::{NARROW, wrapped};
-use super::text::rounded;
+use std::collections::BTreeSet;
+
+use super::plain::{count, counted, cut, cut_middle, escaped, short_count};
+use super::style::{self, BOLD, DIM, FIX};
+use super::table::{NARROW, limited};
+use super::text::{name as client_name, rounded};
+use super::{cost, prose};
 use crate::report::cases;
-use crate::report::v1::{Case, Report};
+use crate::report::v1::{Case, Client, Load, Report};
 
-/// What the lines below a row begin with.
-const INDENT: &str = "             ";
-/// Rules that are named.
-const TAGS: usize = 5;
-/// The narrowest client column.
-const LEAST: usize = 20;
+/// From this width on, the rules have a column.
+const WIDE: usize = 140;
+/// The widest table.
+const WIDEST: usize = 170;
+/// The widest columns: more would only stretch the table.
+const CLIENT: usize = 24;
+const CLIENT_WIDE: usize = 36;
+const WHAT_WIDE: usize = 72;
+/// The narrowest column of what clients do: other columns are left out first.
+const WHAT: usize = 34;
+/// Lines of what a client does.
+const LINES: usize = 2;
+/// Rules in their column.
+const TAGS: usize = 3;
+/// Clients that have a row if no case has a client.
+const COSTLIEST: usize = 5;
+/// Clients without a finding that are named.
+const NAMED: usize = 3;
 
-/// The first cases, a row each.
-#[must_use]
-pub fn overview(report: &Report, top: usize, width: usize) -> String {
-    let shown = report.cases.len().min(2 * top);
-    let cases = &report.cases[..shown];
-    let narrow = width < NARROW;
-    let number = |number| if narrow { short_count(number) } else { count(number) };
-    let figures: Vec<[String; 3]> = cases
-        .iter()
-        .map(|case| match case.members.count {
-            0 => ["–".to_owned(), "–".to_owned(), "–".to_owned()],
-            _ => [number(case.requests), number(rounded(case.peak_per_minute)), share(&case.load)],
-        })
-        .collect();
-    let headings = ["requests", "peak/min", "load"];
-    let widest = |column: usize| {
-        let cells = figures.iter().map(|figures| figures[column].chars().count());
-        cells.chain([headings[column].len()]).max().unwrap_or(0)
-    };
-    let widths = [0, 1, 2].map(widest);
-    let names: Vec<String> = cases.iter().map(name).collect();
-    // Where there is no room beside the figures, the rules are below them.
-    let tags: Vec<String> =
-        cases.iter().map(|case| if narrow { String::new() } else { named_rules(case) }).collect();
-    let widest_tags = tags.iter().map(String::len).max().unwrap_or(0);
-    let taken = INDENT.len() + 1 + widths.iter().map(|width| width + 2).sum::<usize>() + 2 + widest_tags;
-    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-    let room = width.saturating_sub(taken).max(LEAST).min(longest.max("client".len()));
-    let row = |name: &str, figures: [&str; 3], tags: &str| {
-        let name = cut(name, room);
-        let [requests, peak, load] = figures;
-        let [a, b, c] = widths;
-        format!("{name:<room$}  {requests:>a$}  {peak:>b$}  {load:>c$}  {tags}").trim_end().to_owned()
-    };
-    let mut page = format!("  # severity {}\n", row("client", headings, if narrow { "" } else { "rules" }));
-    for (((case, name), figures), tags_of_row) in cases.iter().zip(&names).zip(&figures).zip(&tags) {
-        let style = style(case.severity);
-        let [requests, peak, load] = figures;
-        let cells = row(name, [requests, peak, load], tags_of_row);
-        let first = format!("{:>3} {style}{:<8}{style:#} {cells}\n", case.rank, case.severity);
-        page.push_str(&first);
-        page.push_str(&wrapped(INDENT, INDENT, &escaped(&case.what), width));
-        if !case.fix.is_empty() {
-            let fix = format!("fix: {}", escaped(&super::prose::plain(&case.fix)).replace('\n', " "));
-            for line in wrapped(INDENT, INDENT, &fix, width).lines() {
-                let line = format!("{DIM}{line}{DIM:#}\n");
-                page.push_str(&line);
-            }
-        }
-        if narrow {
-            page.push_str(&wrapped(INDENT, INDENT, &named_rules(case), width));
-        }
-    }
-    let more = report.cases.len() - shown;
-    if more > 0 {
-        let all = report.cases.len().div_ceil(2);
-        let text = format!("and {more} more; --top {all} or another --format shows them");
-        page.push_str(&wrapped("", "", &text, width));
-    }
-    page
+/// A row: a case or a client, or many of them in one line.
+#[derive(Default)]
+struct Row<'r> {
+    rank: String,
+    severity: &'static str,
+    /// Empty for a line of many.
+    client: String,
+    what: String,
+    /// The names of a line of many.
+    many: Option<Many>,
+    requests: Option<u64>,
+    peak: Option<u64>,
+    /// The load, and whether it is an estimate; `None` for what has no requests.
+    load: Option<(u64, bool)>,
+    fix: String,
+    rules: &'r [String],
 }
 
-/// The rules, as many as there is room for.
-fn named_rules(case: &Case) -> String {
-    let mut tags: Vec<String> = case.rules.iter().take(TAGS).map(|rule| escaped(rule).into_owned()).collect();
-    if case.rules.len() > TAGS {
-        tags.push(format!("+{}", case.rules.len() - TAGS));
+/// The names of a line of many.
+struct Many {
+    /// Each with how many clients it stands for.
+    names: Vec<(String, usize)>,
+    /// How many are named at most.
+    named: usize,
+    /// What ends the line.
+    end: &'static str,
+}
+
+/// The columns, and their widths.
+struct Columns {
+    gap: usize,
+    rank: usize,
+    client: usize,
+    what: usize,
+    requests: Option<usize>,
+    peak: Option<usize>,
+    load: usize,
+    rules: Option<usize>,
+    /// The widest line.
+    width: usize,
+}
+
+/// The table in lines without their ends: as many as `room` if what clients do can be cut to that.
+pub(super) fn table(report: &Report, top: usize, width: usize, room: usize) -> Vec<String> {
+    let mut rows = rows(report, top);
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let loads = shares(&rows, report.totals.load.amount);
+    let columns = Columns::of(&rows, &loads, width);
+    shorten_names(&mut rows, columns.client);
+    let mut lines = vec![columns.heading()];
+    let least = rows.iter().map(|row| 1 + usize::from(!row.fix.is_empty())).sum::<usize>() + 1;
+    let mut spare = room.saturating_sub(least);
+    for (row, load) in rows.iter().zip(&loads) {
+        let own = columns.row(row, load, (1 + spare).min(LINES));
+        spare = spare.saturating_sub(own.len().saturating_sub(1 + usize::from(!row.fix.is_empty())));
+        lines.extend(own);
+    }
+    lines
+}
+
+/// How many of the first cases have a row.
+fn shown(report: &Report, top: usize) -> usize {
+    let urgent = report.cases.iter().filter(|case| case.severity != "info").count();
+    if urgent == 0 { report.cases.len().min(top) } else { urgent.min(top) }
+}
+
+fn rows(report: &Report, top: usize) -> Vec<Row<'_>> {
+    let shown = shown(report, top);
+    let mut rows: Vec<Row<'_>> = report.cases[..shown].iter().map(of_case).collect();
+    let rest = &report.cases[shown..];
+    let urgent = rest.iter().filter(|case| case.severity != "info").count();
+    let is_only_info = report.cases.iter().all(|case| case.severity == "info");
+    let (urgent, info) = rest.split_at(if is_only_info { rest.len() } else { urgent });
+    rows.extend(more(urgent));
+    rows.extend(folded(info));
+    let (mut with, mut without) = (0, Vec::new());
+    for client in &report.clients {
+        if client.cases.is_empty() {
+            without.push(client);
+        } else {
+            with += client.load.amount;
+        }
+    }
+    // Requests of clients with a finding that no finding is on.
+    let in_cases: u64 = report.cases.iter().map(|case| case.load.amount).fold(0, u64::saturating_add);
+    if report.cases.iter().all(|case| case.members.count == 0) {
+        let costliest = without.len().min(COSTLIEST);
+        rows.extend(without.drain(..costliest).map(of_client));
+    }
+    rows.extend(without_finding(&without));
+    if with > in_cases {
+        rows.push(Row {
+            rank: "–".to_owned(),
+            what: "other requests of clients with a finding".to_owned(),
+            load: Some((with - in_cases, is_estimate(&report.totals.load))),
+            ..Row::default()
+        });
+    }
+    rows
+}
+
+fn is_estimate(load: &Load) -> bool {
+    cost::is_estimate(load.bound)
+}
+
+fn of_case(case: &Case) -> Row<'_> {
+    let row = Row {
+        rank: case.rank.to_string(),
+        severity: case.severity,
+        client: name(case),
+        what: escaped(&case.does).into_owned(),
+        fix: prose::plain(&case.fix).replace('\n', " "),
+        rules: &case.rules,
+        ..Row::default()
+    };
+    if case.members.count == 0 {
+        return row;
+    }
+    Row {
+        requests: Some(case.requests),
+        peak: Some(rounded(case.peak_per_minute)),
+        load: Some((case.load.amount, is_estimate(&case.load))),
+        ..row
+    }
+}
+
+fn of_client(client: &Client) -> Row<'_> {
+    Row {
+        rank: "–".to_owned(),
+        client: client_name(client),
+        what: work(client),
+        requests: Some(client.counts.requests),
+        peak: client.rate.as_ref().map(|rate| rounded(rate.peak_per_minute)),
+        load: Some((client.load.amount, is_estimate(&client.load))),
+        ..Row::default()
+    }
+}
+
+/// What a client made etcd do.
+fn work(client: &Client) -> String {
+    let counts = &client.counts;
+    let of = |number: u64, noun: &str| (number > 0).then(|| counted(number, noun));
+    let reads = [of(counts.etcd_lists, "LIST"), of(counts.etcd_gets, "GET")];
+    let reads: Vec<String> = reads.into_iter().flatten().collect();
+    let reads = match &*reads {
+        [] => "no read from etcd".to_owned(),
+        reads => format!("{} from etcd", reads.join(" and ")),
+    };
+    let parts = [Some(reads), of(counts.etcd_writes, "write"), of(counts.limit_ignored, "ignored limit")];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Cases with an error or a warning that have no row, in one line.
+fn more(cases: &[Case]) -> Option<Row<'static>> {
+    let (first, last) = (cases.first()?, cases.last()?);
+    let noun = if cases.len() == 1 { "case" } else { "cases" };
+    Some(Row {
+        rank: "+".to_owned(),
+        severity: first.severity,
+        what: format!("{} more {noun} ({}): --top {}", count(cases.len() as u64), ranks(cases), last.rank),
+        load: Some(sum(cases.iter().map(|case| &case.load))),
+        ..Row::default()
+    })
+}
+
+/// Cases for information, in one line.
+fn folded(cases: &[Case]) -> Option<Row<'static>> {
+    cases.first()?;
+    let mut seen = BTreeSet::new();
+    let names = cases.iter().map(name).filter(|name| seen.insert(name.clone()));
+    let names: Vec<(String, usize)> = names.map(|name| (name, 1)).collect();
+    Some(Row {
+        severity: "info",
+        what: format!("{} ({}): ", counted(cases.len() as u64, "case"), ranks(cases)),
+        many: Some(Many { named: names.len(), names, end: ": --details" }),
+        load: Some(sum(cases.iter().map(|case| &case.load))),
+        ..Row::default()
+    })
+}
+
+/// `8–12`.
+fn ranks(cases: &[Case]) -> String {
+    match cases {
+        [] => String::new(),
+        [only] => only.rank.to_string(),
+        [first, .., last] => format!("{}–{}", first.rank, last.rank),
+    }
+}
+
+/// The clients without a finding, in one line.
+fn without_finding(clients: &[&Client]) -> Option<Row<'static>> {
+    clients.first()?;
+    let is_control_plane = |client: &Client| {
+        let of_manager = client.user_agents.iter().any(|agent| agent.product == "kube-controller-manager");
+        client.kind == "control-plane" || (client.kind == "service-account" && of_manager)
+    };
+    let mut names: Vec<(u64, usize, String)> = Vec::new();
+    let (control_plane, others): (Vec<&Client>, Vec<&Client>) =
+        clients.iter().partition(|client| is_control_plane(client));
+    if !control_plane.is_empty() {
+        let load = control_plane.iter().map(|client| client.load.amount).sum();
+        names.push((load, control_plane.len(), "control plane".to_owned()));
+    }
+    names.extend(others.iter().map(|client| (client.load.amount, 1, client_name(client))));
+    names.sort_by(|a, b| b.0.cmp(&a.0));
+    Some(Row {
+        rank: "–".to_owned(),
+        many: Some(Many {
+            names: names.into_iter().map(|(_, clients, name)| (name, clients)).collect(),
+            named: NAMED,
+            end: ": no finding",
+        }),
+        load: Some(sum(clients.iter().map(|client| &client.load))),
+        ..Row::default()
+    })
+}
+
+fn sum<'l>(loads: impl Iterator<Item = &'l Load>) -> (u64, bool) {
+    loads.fold((0, false), |(amount, is_mean), load| {
+        (amount.saturating_add(load.amount), is_mean || is_estimate(load))
+    })
+}
+
+/// The shares of the rows in per cent. They are rounded by the largest remainder, so that they add up.
+fn shares(rows: &[Row<'_>], all: u64) -> Vec<String> {
+    let (all, of) = (u128::from(all), 1_000_u128);
+    let amounts: Vec<u128> = rows.iter().map(|row| u128::from(row.load.map_or(0, |load| load.0))).collect();
+    let mut tenths: Vec<u128> =
+        amounts.iter().map(|amount| (amount * of).checked_div(all).unwrap_or(0)).collect();
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by_key(|at| std::cmp::Reverse((amounts[*at] * of).checked_rem(all)));
+    let sum = (amounts.iter().sum::<u128>() * of).checked_div(all).unwrap_or(0);
+    let left = usize::try_from(sum.saturating_sub(tenths.iter().sum())).unwrap_or(0);
+    order.iter().take(left).for_each(|at| tenths[*at] += 1);
+    let share = |at: usize| match rows[at].load {
+        Some((amount, is_mean)) if all > 0 => {
+            let mark = if is_mean { "≈" } else { "" };
+            match tenths[at] {
+                0 if amount > 0 => "<0.1 %".to_owned(),
+                tenths => format!("{mark}{}.{} %", tenths / 10, tenths % 10),
+            }
+        }
+        _ => "–".to_owned(),
+    };
+    (0..rows.len()).map(share).collect()
+}
+
+impl Columns {
+    fn of(rows: &[Row<'_>], loads: &[String], width: usize) -> Self {
+        let gap = if width < NARROW { 1 } else { 2 };
+        let (is_wide, width) = (width >= WIDE, width.min(WIDEST));
+        let widest = |cells: &mut dyn Iterator<Item = usize>, least: usize| cells.fold(least, usize::max);
+        let rank = widest(&mut rows.iter().map(|row| chars(&row.rank)), 2);
+        let load = widest(&mut loads.iter().map(|load| chars(load)), 6);
+        let figure = |number: Option<u64>| number.map_or(0, |number| figure(number).len());
+        let requests = widest(&mut rows.iter().map(|row| figure(row.requests)), 3);
+        let peak = widest(&mut rows.iter().map(|row| figure(row.peak)), 8);
+        let most = if is_wide { CLIENT_WIDE } else { CLIENT };
+        let client = widest(&mut rows.iter().map(|row| chars(&row.client)), 6).min(most);
+        let client = client.min((width / 3).max(6));
+        let tags = widest(&mut rows.iter().map(|row| chars(&tags(row.rules, TAGS))), 5);
+        let fixed = rank + gap + 5 + gap + client + gap + gap + load;
+        let mut what = width.saturating_sub(fixed);
+        let mut add = |column: usize| {
+            let is_in = what >= WHAT + gap + column;
+            what -= if is_in { gap + column } else { 0 };
+            is_in.then_some(column)
+        };
+        let requests = add(requests);
+        let peak = if requests.is_some() { add(peak) } else { None };
+        let rules = if is_wide { add(tags) } else { None };
+        if is_wide {
+            let longest = rows.iter().filter(|row| !row.client.is_empty()).map(|row| chars(&row.what)).max();
+            what = what.min(longest.unwrap_or(0).clamp(WHAT, WHAT_WIDE));
+        }
+        Self { gap, rank, client, what: what.max(10), requests, peak, load, rules, width }
+    }
+
+    fn heading(&self) -> String {
+        let Self { rank, client, what, load, .. } = *self;
+        let gap = " ".repeat(self.gap);
+        let mut line = format!("{:>rank$}{gap}SEV  {gap}{:<client$}{gap}{:<what$}", "#", "CLIENT", "WHAT");
+        line.push_str(&self.figures("REQ", "PEAK/min"));
+        line.push_str(&format!("{gap}{:>load$}", "LOAD"));
+        if self.rules.is_some() {
+            line.push_str(&format!("{gap}RULES"));
+        }
+        format!("{DIM}{line}{DIM:#}")
+    }
+
+    fn figures(&self, requests: &str, peak: &str) -> String {
+        let columns = [(self.requests, requests), (self.peak, peak)];
+        let cells = columns.iter().filter_map(|(column, text)| {
+            let width = (*column)? + self.gap;
+            Some(format!("{text:>width$}"))
+        });
+        cells.collect()
+    }
+
+    fn row(&self, row: &Row<'_>, load: &str, most: usize) -> Vec<String> {
+        let gap = " ".repeat(self.gap);
+        let color = style::severity(row.severity);
+        let severity = if row.severity == "warning" { "warn" } else { row.severity };
+        let first = format!("{:>rank$}{gap}{color}{severity:<5}{color:#}{gap}", row.rank, rank = self.rank);
+        let (client, what) = (self.client, self.what);
+        let load = format!("{load:>width$}", width = self.load);
+        if row.client.is_empty() {
+            let figures: usize =
+                [self.requests, self.peak].iter().flatten().map(|width| width + self.gap).sum();
+            let room = client + self.gap + what + figures;
+            return vec![format!("{first}{DIM}{:<room$}{DIM:#}{gap}{load}", line_of_many(row, room))];
+        }
+        let mut parts = limited(&row.what, what, most).into_iter();
+        let number = |number: Option<u64>| number.map_or("–".to_owned(), figure);
+        let figures = self.figures(&number(row.requests), &number(row.peak));
+        let mut line = format!(
+            "{first}{BOLD}{:<client$}{BOLD:#}{gap}{:<what$}{figures}{gap}{load}",
+            row.client,
+            parts.next().unwrap_or_default()
+        );
+        if self.rules.is_some() {
+            line.push_str(&format!("{gap}{DIM}{}{DIM:#}", tags(row.rules, TAGS)));
+        }
+        let mut lines = vec![line];
+        let indent = " ".repeat(self.rank + self.gap + 5 + self.gap + client + self.gap);
+        lines.extend(parts.map(|part| format!("{indent}{part}")));
+        lines.extend(self.fix(row));
+        lines
+    }
+
+    /// The line of the fix; where the rules have no column, they end it.
+    fn fix(&self, row: &Row<'_>) -> Option<String> {
+        if row.fix.is_empty() {
+            return None;
+        }
+        // Below the severity, so that a whole sentence fits beside the rules.
+        let indent = self.rank + self.gap;
+        let room = self.width.saturating_sub(indent + "fix: ".len());
+        let blanks = " ".repeat(indent);
+        let fix = |text: &str| format!("{blanks}{DIM}fix:{DIM:#} {FIX}{text}{FIX:#}");
+        let one_line = |room: usize| limited(&row.fix, room, 1).concat();
+        if self.rules.is_some() || row.rules.is_empty() {
+            return Some(fix(&one_line(room)));
+        }
+        let fits = |number: &usize| chars(&row.fix) + 2 + chars(&tags(row.rules, *number)) <= room;
+        let number = (1..=TAGS).rev().find(fits).unwrap_or(1);
+        let tags = tags(row.rules, number);
+        let text = one_line(room.saturating_sub(chars(&tags) + 2));
+        let pad = " ".repeat(room.saturating_sub(chars(&text) + chars(&tags)));
+        Some(format!("{}{pad}{DIM}{tags}{DIM:#}", fix(&text)))
+    }
+}
+
+/// The line of many cases or clients, with as many names as there is room for.
+fn line_of_many(row: &Row<'_>, room: usize) -> String {
+    let Some(Many { names, named, end }) = &row.many else { return cut(&row.what, room).into_owned() };
+    let line = |shown: usize| {
+        let mut parts: Vec<String> = names[..shown].iter().map(|(name, _)| name.clone()).collect();
+        let left: usize = names[shown..].iter().map(|(_, clients)| clients).sum();
+        if left > 0 {
+            parts.push(counted(left as u64, if shown == 0 { "client" } else { "other" }));
+        }
+        let last = parts.pop().unwrap_or_default();
+        let all = if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) };
+        format!("{}{all}{end}", row.what)
+    };
+    // One more name takes no more room than "1 other".
+    let most = if names.len() == named + 1 { named + 1 } else { names.len().min(*named) };
+    let fits = (0..=most).rev().map(line).find(|line| chars(line) <= room);
+    fits.unwrap_or_else(|| cut(&line(0), room).into_owned())
+}
+
+fn chars(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn figure(number: u64) -> String {
+    if number < 1_000_000 { count(number) } else { short_count(number) }
+}
+
+/// So many rules, and how many more there are.
+fn tags(rules: &[String], number: usize) -> String {
+    let mut tags: Vec<String> = rules.iter().take(number).map(|rule| escaped(rule).into_owned()).collect();
+    if rules.len() > number {
+        tags.push(format!("+{}", rules.len() - number));
     }
     tags.join(" ")
 }
 
+/// Cuts names in their middle where that leaves them distinct, or else where it does.
+fn shorten_names(rows: &mut [Row<'_>], room: usize) {
+    let distinct = |names: &[String]| names.iter().collect::<BTreeSet<_>>().len();
+    let names: Vec<String> = rows.iter().map(|row| row.client.clone()).collect();
+    let cut_at = |tenths: usize| -> Vec<String> {
+        names.iter().map(|name| cut_middle_at(name, room, tenths)).collect()
+    };
+    let best = [7, 5, 3, 9, 1].map(cut_at).into_iter().rev().max_by_key(|names| distinct(names));
+    for (row, name) in rows.iter_mut().zip(best.unwrap_or_default()) {
+        row.client = name;
+    }
+}
+
+/// Cuts a name so that so many tenths of what is left are its begin. What is in parentheses at its end stays.
+fn cut_middle_at(name: &str, room: usize, tenths: usize) -> String {
+    let (base, end) = match name.rfind(" (") {
+        Some(at) if chars(&name[at..]) < room / 2 => name.split_at(at),
+        _ => (name, ""),
+    };
+    let room = room.saturating_sub(chars(end));
+    format!("{}{end}", cut_middle(base, room, tenths))
+}
+
 /// The client, or the program with what its members are.
 pub(super) fn name(case: &Case) -> String {
-    let client = case.client.as_deref().unwrap_or("the log itself");
+    let client = case.client.as_deref().unwrap_or("log");
     let members = usize::try_from(case.members.count).unwrap_or(usize::MAX);
     if members < 2 {
         return escaped(client).into_owned();

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::cost;
 use super::plain::{count, cut, duration, per_cent, short_count, short_duration};
 use super::table::{NARROW, table as laid_out};
-use super::text::{View, name, rounded};
+use super::text::{name, rounded};
 use crate::report::v1::{Client, Cost, Counts, Latency, Load, Rate, Report};
 
 /// From this width on, the table has the columns that a narrow one has no room for.
@@ -13,8 +13,8 @@ const WIDE: usize = 130;
 
 /// The clients with the most load and those with errors, and the rest in one row.
 #[must_use]
-pub fn table(report: &Report, view: &View) -> String {
-    let (wide, narrow) = (view.width >= WIDE, view.width < NARROW);
+pub fn table(report: &Report, top: usize, width: usize) -> String {
+    let (wide, narrow) = (width >= WIDE, width < NARROW);
     let (priced, by_objects) = (cost::is_by_inventory(report), cost::is_by_objects(report));
     let columns = columns(wide, narrow, priced);
     let count = if narrow { short_count } else { count };
@@ -52,7 +52,7 @@ pub fn table(report: &Report, view: &View) -> String {
         row
     };
     let named = named_in_errors(report);
-    let (shown, others) = shown(&report.clients, view.top, |client| named.contains(&*client.identity));
+    let (shown, others) = shown(&report.clients, top, |client| named.contains(&*client.identity));
     let agents = |client: &Client| {
         let agents: Vec<&str> = client.user_agents.iter().map(|agent| &*agent.product).take(2).collect();
         cut(&agents.join(", "), 30).into()
@@ -73,7 +73,7 @@ pub fn table(report: &Report, view: &View) -> String {
         load: total.load,
     };
     rows.push(row("all".to_owned(), &all, String::new()));
-    laid_out(&columns, rows, 0, view.width)
+    laid_out(&columns, rows, 0, width)
 }
 
 fn columns(wide: bool, narrow: bool, priced: bool) -> Vec<(&'static str, bool)> {

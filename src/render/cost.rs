@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::plain::{bytes, count, counted};
+use super::plain::{bytes, count, counted, short_count};
 use super::prose::Line;
 use crate::report::v1::{Amount, Client, Cost, Finding, Inventory, Report, Work};
 
@@ -40,6 +40,18 @@ fn objects(amount: &Amount) -> String {
         (Some(number), None) => format!("{or_fewer}{}", counted(number, "object")),
         (Some(number), Some(size)) => format!("{or_fewer}{} ({})", counted(number, "object"), bytes(size)),
     }
+}
+
+/// The objects that are known of an amount: `≈ 501k objects`.
+pub(super) fn in_objects(amount: &Amount) -> Option<String> {
+    let number = amount.objects.filter(|_| !is_unknown(amount))?;
+    let mark = match amount.bound.as_str() {
+        _ if amount.unknown_requests > 0 => "≥ ",
+        "mean" | "estimate" => "≈ ",
+        "at-most" => "≤ ",
+        _ => "",
+    };
+    Some(format!("{mark}{} objects", short_count(number)))
 }
 
 /// A sum in short: bytes, or objects where their sizes are not known or objects are wanted; at least so many where
@@ -226,6 +238,13 @@ pub(super) fn inventory(inventory: &Inventory) -> Vec<String> {
         let since = if is_of_server { " (1.34 is the first to tell them)" } else { "" };
         lines.push(format!("it has no sizes{since}, so objects are told and no bytes"));
     }
+    lines.extend(lacks(inventory));
+    lines
+}
+
+/// What an inventory lacks.
+pub(super) fn lacks(inventory: &Inventory) -> Vec<String> {
+    let mut lines = Vec::new();
     for (what, title) in [("objects", "it lacks"), ("bytes", "it lacks the sizes of")] {
         if what == "bytes" && !inventory.has_sizes {
             continue;

@@ -66,9 +66,29 @@ pub(super) fn summary(log: &EtcdLog) -> Vec<Line> {
         let text = format!("{} read before and dropped", counted(log.duplicates, "slow request"));
         lines.push(Line::default().text(text));
     }
-    lines.extend(lost(log));
+    lines.extend(amiss(log));
+    lines
+}
+
+/// What could not be read, and what the log does not hold.
+pub(super) fn amiss(log: &EtcdLog) -> Vec<Line> {
+    let mut lines = lost(log);
     lines.extend(log.notes.iter().map(|note| Line::default().text(note)));
     lines
+}
+
+/// The slow requests, and the worst read of a collection, in one line.
+pub(super) fn in_short(log: &EtcdLog) -> Line {
+    let line = Line::default().text(format!("etcd: {}", counted(log.slow_requests, "slow request")));
+    let worst = log
+        .requests
+        .iter()
+        .filter(|one| one.kind == "list")
+        .find_map(|one| Some((one.resource.as_deref().unwrap_or("–"), one.worst.as_ref()?)));
+    let Some((resource, worst)) = worst else { return line };
+    let keys = worst.items.map_or(String::new(), |items| format!("{}, ", counted(items, "key")));
+    let line = line.text("; worst read: ").code(resource);
+    line.text(format!(", {keys}{}, took {}", bytes(worst.bytes), duration(worst.took_micros)))
 }
 
 /// What could not be read.

@@ -229,6 +229,11 @@ pub(super) fn server(server: &Server) -> String {
         .map_or("etcd 3.4.31, 3.5.13 or later (assumed)".to_owned(), |version| {
             format!("etcd {version} ({})", server.etcd_from)
         });
+    format!("{}, {}", kubernetes(server), escaped(&etcd))
+}
+
+/// Kubernetes' version that requests are judged for, how it is known and how it is set.
+pub(super) fn kubernetes(server: &Server) -> String {
     let versions = match server.versions_differ.as_deref() {
         Some("by-file") => {
             let own = |one: &ServerVersion| format!("{} ({})", one.kube_version, one.source);
@@ -242,7 +247,7 @@ pub(super) fn server(server: &Server) -> String {
         Some("at-the-same-time") => server.kube_versions.join(" and "),
         _ => server.kube_versions.join(", then "),
     };
-    escaped(&format!("Kubernetes {versions} ({}), {etcd}", server.version_from)).into_owned()
+    escaped(&format!("Kubernetes {versions} ({})", server.version_from)).into_owned()
 }
 
 /// What a reader should know of how the server was found. Notes name files.
@@ -259,7 +264,7 @@ pub(super) fn version_evidence(server: &Server) -> Option<String> {
 /// What was read and could not be, and the server: a line each.
 pub(super) fn read(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
-    input::lines(&report.input, &mut |_, text| lines.push(text.to_owned()));
+    lines.extend(input::lines(&report.input));
     lines.push(server(&report.server));
     lines.extend(version_evidence(&report.server));
     lines.extend(cost::totals(report));
@@ -267,6 +272,38 @@ pub(super) fn read(report: &Report) -> Vec<String> {
     lines.extend(notes(&report.server));
     lines.extend(patterns::left_out(report));
     lines
+}
+
+/// How the server's own measurements fit the verdicts, if there are any.
+pub(super) fn measured(report: &Report) -> Option<String> {
+    let observed = &report.totals.counts.observed;
+    (observed.agree + observed.contradict > 0).then(|| {
+        format!(
+            "{} of slow requests, and what the server served or refused: {} for the verdicts, {} against",
+            counted(observed.measured, "measurement"),
+            count(observed.agree),
+            count(observed.contradict),
+        )
+    })
+}
+
+/// That the server's own measurements contradict most of the verdicts that they are on.
+pub(super) fn contradicted(report: &Report) -> Option<String> {
+    let observed = &report.totals.counts.observed;
+    (observed.contradict > observed.agree).then(|| {
+        format!(
+            "the server's own measurements contradict {} of {} verdicts; set the version with --kube-version",
+            count(observed.contradict),
+            count(observed.agree + observed.contradict),
+        )
+    })
+}
+
+/// That the policy file suppresses findings.
+pub(super) fn suppressed(report: &Report) -> Option<String> {
+    let suppressed = report.policy.suppressed.len() as u64;
+    let file = report.policy.file.as_deref().filter(|_| suppressed > 0)?;
+    Some(format!("{} suppresses {}", escaped(file), counted(suppressed, "finding")))
 }
 
 /// What is wrong with the rules or the policy: failed rules, expired suppressions, entries that match nothing.

@@ -7,130 +7,126 @@ use crate::input::Damage;
 use crate::report::v1::Input;
 use crate::shell::quoted;
 
-/// Writes lines of a name and a text.
-type Line<'l> = &'l mut dyn FnMut(&str, &str);
-
 /// How many of the streams that end in damage are named.
 const NAMED_DAMAGE: usize = 10;
 /// How many of a list are named.
 const NAMED: usize = 3;
 
 /// What was read, and what of it could not be.
-pub(super) fn lines(input: &Input, line: Line<'_>) {
+pub(super) fn lines(input: &Input) -> Vec<String> {
+    let mut lines = read(input);
+    lines.extend(amiss(input));
+    lines
+}
+
+fn read(input: &Input) -> Vec<String> {
     let access = match input.access_lines {
         0 => String::new(),
         all if all == input.events => ", all of an access log".to_owned(),
         some => format!(", {} of an access log", count(some)),
     };
-    line(
-        "input",
-        &format!(
-            "{}, {}, {}, {}{access}",
-            counted(input.files, "file"),
-            bytes(input.bytes),
-            counted(input.lines, "line"),
-            counted(input.events, "event")
-        ),
-    );
+    let mut lines = vec![format!(
+        "{}, {}, {}, {}{access}",
+        counted(input.files, "file"),
+        bytes(input.bytes),
+        counted(input.lines, "line"),
+        counted(input.events, "event")
+    )];
     let open = if input.open > 0 { format!(", {} still open", count(input.open)) } else { String::new() };
     let unfinished = match input.unfinished {
         0 => String::new(),
         unfinished => format!(", and {} more without an end", count(unfinished)),
     };
-    let arrivals = if input.received_only {
-        "; the log holds arrivals only, so there are no statuses, durations and rates"
-    } else {
-        ""
-    };
     let span = match (&input.first_timestamp, &input.last_timestamp) {
         (Some(first), Some(last)) => format!(" from {} to {}", seconds(first), seconds(last)),
         _ => String::new(),
     };
-    line("", &format!("{}{open}{unfinished}{span}{arrivals}", counted(input.requests, "request")));
+    lines.push(format!("{}{open}{unfinished}{span}", counted(input.requests, "request")));
     // The plain form needs no word.
     if input.formats.keys().any(|format| format != "audit") {
-        line("", &format!("read as {}", by_name(&input.formats)));
-    }
-    if input.filtered > 0 {
-        line("", &format!("{} left out by filters", counted(input.filtered, "event")));
+        lines.push(format!("read as {}", by_name(&input.formats)));
     }
     if input.duplicates > 0 {
-        line("", &format!("{} read before and dropped", counted(input.duplicates, "event")));
+        lines.push(format!("{} read before and dropped", counted(input.duplicates, "event")));
     }
-    if let Some(copy) = input.copies.first() {
-        let more = if input.copies.len() > 1 { ", and others" } else { "" };
-        line(
-            "",
-            &format!(
-                "{} not read, as they hold what another holds: {} (as {}){more}",
-                counted(input.copies.len() as u64, "file"),
-                escaped(&copy.file),
-                escaped(&copy.of)
-            ),
-        );
+    if !input.foreign.is_empty() {
+        lines.push(format!("of other logs, or parts of a line: {}", by_name(&input.foreign)));
     }
-    lost(input, line);
-    for note in &input.notes {
-        line("", note);
-    }
+    lines
 }
 
-/// What could not be read.
-fn lost(input: &Input, line: Line<'_>) {
+/// What could not be read, what was left out, and what the log does not hold.
+pub(super) fn amiss(input: &Input) -> Vec<String> {
+    let mut lines = lost(input);
+    if input.received_only {
+        let text = "the log holds RequestReceived events only: no statuses, durations and rates";
+        lines.push(text.to_owned());
+    }
+    if input.filtered > 0 {
+        lines.push(format!("{} left out by filters", counted(input.filtered, "event")));
+    }
+    lines.extend(not_read(input));
+    lines.extend(input.notes.iter().map(|note| escaped(note).into_owned()));
+    lines
+}
+
+/// What of the files could not be read.
+fn lost(input: &Input) -> Vec<String> {
+    let mut lines = Vec::new();
     if !input.skipped.is_empty() {
         let at = input.skipped_at.first().map_or(String::new(), |at| {
             format!("; the first {} at {}:{}", at.reason, escaped(&at.file), at.line)
         });
-        line("", &format!("skipped: {}{at}", by_name(&input.skipped)));
+        lines.push(format!("skipped: {}{at}", by_name(&input.skipped)));
     }
     if let Some(at) = input.unread_at.first() {
         let place = format!("{}:{}, byte {}", escaped(&at.file), at.line, count(at.offset));
-        line("", &format!("{} could not be read; the first at {place}", counted(input.unread_bytes, "byte")));
-    }
-    if !input.foreign.is_empty() {
-        line("", &format!("of other logs, or parts of a line: {}", by_name(&input.foreign)));
+        lines
+            .push(format!("{} could not be read; the first at {place}", counted(input.unread_bytes, "byte")));
     }
     if input.replaced_utf8 > 0 {
-        line(
-            "",
-            &format!("{} read with bytes replaced that are no UTF-8", counted(input.replaced_utf8, "line")),
-        );
+        let number = counted(input.replaced_utf8, "line");
+        lines.push(format!("{number} read with bytes replaced that are not UTF-8"));
     }
     for damaged in input.damaged.iter().take(NAMED_DAMAGE) {
         let place = format!("{}:{}", escaped(&damaged.file), damaged.line);
         if damaged.damage == Damage::LongWindow.as_str() {
-            line("", &escaped(&long_window(&damaged.file)));
+            lines.push(escaped(&long_window(&damaged.file)).into_owned());
             continue;
         }
-        line("", &format!("{place}: {}; read up to here", damaged.damage.replace('-', " ")));
+        lines.push(format!("{place}: {}; read up to here", damaged.damage.replace('-', " ")));
     }
     if let Some(more) = input.damaged.len().checked_sub(NAMED_DAMAGE).filter(|more| *more > 0) {
-        line("", &format!("{} more could not be read to their end", counted(more as u64, "file")));
+        lines.push(format!("{} could not be read to their end", counted(more as u64, "more file")));
+    }
+    lines
+}
+
+/// The files that were not read, or that hold nothing.
+fn not_read(input: &Input) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(copy) = input.copies.first() {
+        let more = if input.copies.len() > 1 { ", and others" } else { "" };
+        lines.push(format!(
+            "{} not read, as they hold what another holds: {} (as {}){more}",
+            counted(input.copies.len() as u64, "file"),
+            escaped(&copy.file),
+            escaped(&copy.of)
+        ));
     }
     if input.not_read.count > 0 {
-        let files: Vec<String> = input
-            .not_read
-            .files
-            .iter()
-            .take(NAMED)
-            .map(|one| format!("{} ({})", escaped(&one.file), escaped(&one.why)))
-            .collect();
-        line(
-            "",
-            &format!("{} could not be read: {}", counted(input.not_read.count, "path"), files.join(", ")),
-        );
+        let named = input.not_read.files.iter().take(NAMED);
+        let files: Vec<String> =
+            named.map(|one| format!("{} ({})", escaped(&one.file), escaped(&one.why))).collect();
+        let number = counted(input.not_read.count, "path");
+        lines.push(format!("{number} could not be read: {}", files.join(", ")));
     }
     if input.without_events.count > 0 {
         let files: Vec<_> = input.without_events.files.iter().take(NAMED).map(|file| escaped(file)).collect();
-        line(
-            "",
-            &format!(
-                "{} without any audit event: {}",
-                counted(input.without_events.count, "file"),
-                files.join(", ")
-            ),
-        );
+        let number = counted(input.without_events.count, "file");
+        lines.push(format!("{number} without any audit event: {}", files.join(", ")));
     }
+    lines
 }
 
 /// Says how a file is read that is compressed with a long window.

@@ -35,7 +35,6 @@ pub fn write(report: &Report, out: impl Write) -> io::Result<()> {
         totals,
         cases,
         findings,
-        untold: _,
         finding_counts,
         rules,
         rule_failures,

@@ -17,6 +17,19 @@ pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(short)
 }
 
+/// A text cut in its middle to so many characters, with `…` there. Of what is left, so many tenths are its begin.
+#[must_use]
+pub fn cut_middle(text: &str, width: usize, tenths: usize) -> Cow<'_, str> {
+    let length = text.chars().count();
+    if length <= width {
+        return Cow::Borrowed(text);
+    }
+    let kept = width.saturating_sub(1);
+    let begin = kept * tenths / 10;
+    let end = text.chars().skip(length - (kept - begin));
+    Cow::Owned(text.chars().take(begin).chain(['…']).chain(end).collect())
+}
+
 /// A count in five characters at most: `4,718`, `26k`, `1.2M`.
 #[must_use]
 pub fn short_count(number: u64) -> String {
@@ -86,5 +99,6 @@ mod tests {
         assert_eq!((short_count(26_093), short_count(1_234_567)), ("26k".into(), "1.2M".into()));
         assert_eq!((short_duration(12_400), short_duration(1_240_000)), ("12ms".into(), "1.2s".into()));
         assert_eq!(cut("abcdef", 4), "abc…");
+        assert_eq!((cut_middle("abcdefgh", 6, 7), cut_middle("abc", 3, 7)), ("abc…gh".into(), "abc".into()));
     }
 }

@@ -75,9 +75,52 @@ pub(super) fn wrapped(first: &str, indent: &str, text: &str, width: usize) -> St
     out
 }
 
+/// A text in at most so many lines of at most `width` characters; what has no room is cut with `…`, between words if it can
+/// be.
+pub(super) fn limited(text: &str, width: usize, most: usize) -> Vec<String> {
+    let width = width.max(1);
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let fits = |line: &&mut String| chars(line) + 1 + chars(word) <= width;
+        if let Some(line) = lines.last_mut().filter(fits) {
+            line.push(' ');
+            line.push_str(word);
+            continue;
+        }
+        let letters: Vec<char> = word.chars().collect();
+        lines.extend(letters.chunks(width).map(|part| part.iter().collect::<String>()));
+        if lines.len() > most {
+            break;
+        }
+    }
+    if lines.len() > most {
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            while chars(last) + 2 > width && last.contains(' ') {
+                last.truncate(last.rfind(' ').unwrap_or(0));
+            }
+            if chars(last) + 2 <= width {
+                last.push_str(" …");
+            } else {
+                *last = cut(&format!("{last}……"), width).into_owned();
+            }
+        }
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limited_text_is_cut_between_words_within_its_width() {
+        assert_eq!(limited("lists all pods every second", 10, 2), ["lists all", "pods …"]);
+        assert_eq!(limited("lists all pods", 10, 2), ["lists all", "pods"]);
+        assert_eq!(limited("abcdefghijkl", 5, 2), ["abcde", "fghi…"]);
+        assert_eq!(limited("a b", 1, 1), ["…"]);
+        assert!(limited("", 5, 2).is_empty());
+    }
 
     #[test]
     fn texts_are_broken_between_words() {

@@ -1,44 +1,115 @@
-//! The report for a person at a terminal.
+//! The report for a person at a terminal: one page, and details where they are wanted.
 
-use anstyle::{AnsiColor, Style};
-
-use super::facts::on_average;
+use super::details::{self, Chosen, titled};
 use super::plain::{count, counted, cut, duration, escaped};
 use super::request::source;
+use super::style::{BOLD, DIM};
 use super::table::{table, wrapped};
-use super::{cases, clients, cost, etcd_log, facts, findings, input, over_time, patterns, traces};
-use crate::report::v1::{Client, EtcdLog, Finding, Report, Shape};
+use super::{cases, clients, cost, etcd_log, facts, head, traces};
+use crate::report::v1::{Client, EtcdLog, Report, Shape};
 
 /// How much is shown, and how wide.
-#[derive(Debug, Clone, Copy)]
-pub struct View {
-    /// Clients in the table.
+#[derive(Debug)]
+pub struct View<'r> {
+    /// Cases in the table.
     pub top: usize,
     /// Characters in a line.
     pub width: usize,
+    /// What follows the page.
+    pub details: Option<Chosen<'r>>,
 }
 
+/// Cases in the table unless the user says otherwise.
+pub const TOP: usize = 10;
+/// The most lines of a page with as many cases. More cases take more.
+const LINES: usize = 40;
+/// Lines of a case.
+const CASE_LINES: usize = 3;
 /// Clients whose shapes are shown, and shapes per client.
 const DETAILED_CLIENTS: usize = 3;
 const DETAILED_SHAPES: usize = 3;
 
-const HEADING: Style = Style::new().bold();
-const BAD: Style = AnsiColor::Red.on_default().bold();
-
-/// Renders the report. Text that clients sent is escaped; the only control sequences are colours.
+/// Renders the report. Text that clients sent is escaped; the only control sequences are colors.
 #[must_use]
-pub fn render(report: &Report, view: &View) -> String {
-    let mut page = head(report, view);
+pub fn render(report: &Report, view: &View<'_>) -> String {
+    let mut page = page(report, view);
+    if let Some(chosen) = &view.details {
+        page.push_str(&details::render(report, chosen, view.width));
+        if chosen.is_all() {
+            page.push_str(&rest(report, view));
+        }
+    }
+    page
+}
+
+/// The page: its head, the table of cases, and how to go on.
+fn page(report: &Report, view: &View<'_>) -> String {
+    let width = view.width;
+    let mut before = head::lines(report, width);
+    before.push(String::new());
+    if report.cases.is_empty() {
+        before.extend(wrapped("", "", &nothing_found(report), width).lines().map(str::to_owned));
+        before.push(String::new());
+    }
+    let mut after = Vec::new();
+    if let Some(log) = &report.etcd_log {
+        after.extend(
+            wrapped("", "      ", &etcd_log::in_short(log).plain(), width).lines().map(str::to_owned),
+        );
+    }
+    if report.totals.counts.requests == 0 {
+        after.extend(traces::rows(&report.traces, width).lines().map(str::to_owned));
+    }
+    after.push(String::new());
+    after.extend(footer(report, width));
+    let lines = LINES + CASE_LINES * view.top.saturating_sub(TOP);
+    let room = lines.saturating_sub(before.len() + after.len());
+    let rows = cases::table(report, view.top, width, room);
+    let all = before.into_iter().chain(rows).chain(after);
+    all.map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+fn nothing_found(report: &Report) -> String {
+    let rules = counted(report.rules.len() as u64, "rule");
+    let requests = counted(report.input.requests, "request");
+    let clients = counted(report.clients.len() as u64, "client");
+    format!(
+        "No finding: {rules} judged {requests} of {clients}. What this log does not hold was not judged. \
+         The costliest clients:"
+    )
+}
+
+/// The unit of LOAD, and how to see more.
+fn footer(report: &Report, width: usize) -> Vec<String> {
+    let load = match (report.totals.load.amount, report.ranking.unit) {
+        (0, _) => "LOAD is not known: the log holds no durations.".to_owned(),
+        (_, "objects") => "LOAD: share of the objects that the apiserver handled, and of writes.".to_owned(),
+        _ => "LOAD: share of request time, without watches (with --inventory: of objects).".to_owned(),
+    };
+    let mut details = "Details: --details".to_owned();
     if !report.cases.is_empty() {
-        page.push_str(&heading("cases, worst first (findings with one cause are one case)"));
-        page.push_str(&cases::overview(report, view.top, view.width));
-        page.push('\n');
-        page.push_str(&findings::details(report, view.top, view.width));
+        details.push_str(", --details=1");
+    }
+    details.push_str(", --details=CLIENT.");
+    if let Some(rule) = report.cases.first().and_then(|case| case.rules.first()) {
+        details.push_str(&format!(" Rules: kubetoll rules explain {rule}"));
+    }
+    let lines = [load, details];
+    let lines = lines.iter().flat_map(|line| {
+        wrapped("", "", line, width).lines().map(|line| format!("{DIM}{line}{DIM:#}")).collect::<Vec<_>>()
+    });
+    lines.collect()
+}
+
+/// What the page has no room for.
+fn rest(report: &Report, view: &View<'_>) -> String {
+    let mut page = heading("what was read, and how it was judged");
+    for (title, text) in head::details(report) {
+        page.push_str(&titled(title, &text, view.width));
     }
     if !report.clients.is_empty() {
-        let first = if report.finding_counts.error > 0 { ", errors first, then" } else { "," };
-        page.push_str(&heading(&format!("clients{first} most load first ({})", cost::order(report))));
-        page.push_str(&clients::table(report, view));
+        page.push_str(&heading(&format!("clients, most load first ({})", cost::order(report))));
+        page.push_str(&clients::table(report, view.top, view.width));
     }
     let traces = traces::rows(&report.traces, view.width);
     if !traces.is_empty() {
@@ -48,103 +119,29 @@ pub fn render(report: &Report, view: &View) -> String {
         page.push_str(&traces);
     }
     if let Some(log) = &report.etcd_log {
-        page.push_str(&etcd(log, view));
+        page.push_str(&etcd(log, view.width));
     }
-    let found = |client: &Client| {
-        let is_of = |finding: &Finding| finding.client.as_ref() == Some(&client.identity);
-        report.untold.contains(&client.identity) || report.findings.iter().any(is_of)
-    };
-    let costly: Vec<&Client> = report
-        .clients
-        .iter()
-        .filter(|client| !found(client) && client.shapes.iter().any(|shape| shape.is_costly))
-        .take(DETAILED_CLIENTS.min(view.top))
-        .collect();
-    if !report.clients.iter().any(|client| client.shapes.iter().any(|shape| shape.is_costly)) {
-        let text =
-            "as far as this log tells, no client had a list or get answered by etcd, or a parameter ignored";
-        page.push('\n');
-        page.push_str(&wrapped("", "", text, view.width));
-    } else if !costly.is_empty() {
-        page.push_str(&heading("what clients without a finding asked of etcd"));
+    let is_costly =
+        |client: &&Client| client.cases.is_empty() && client.shapes.iter().any(|shape| shape.is_costly);
+    let costly: Vec<&Client> = report.clients.iter().filter(is_costly).take(DETAILED_CLIENTS).collect();
+    if !costly.is_empty() {
+        page.push_str(&heading("clients without a finding that read from etcd"));
     }
-    for (rank, client) in costly.iter().enumerate() {
-        page.push_str(&detail(rank + 1, client, view));
+    for client in costly {
+        page.push_str(&detail(client, view.width));
     }
     page
 }
 
 fn heading(text: &str) -> String {
-    format!("\n{HEADING}{text}{HEADING:#}\n\n")
-}
-
-fn head(report: &Report, view: &View) -> String {
-    let mut page = String::new();
-    let mut line = |name: &str, text: &str| {
-        page.push_str(&wrapped(&format!("{name:<9}"), "         ", text, view.width));
-    };
-    input::lines(&report.input, &mut line);
-    line("server", &facts::server(&report.server));
-    if let Some(evidence) = facts::version_evidence(&report.server) {
-        line("", &evidence);
-    }
-    for note in facts::notes(&report.server).chain(patterns::left_out(report)) {
-        line("", &note);
-    }
-    let totals = &report.totals.counts;
-    line(
-        "totals",
-        &format!(
-            "{} and {} read from etcd ({} of request time), {} to etcd; {} with an ignored limit",
-            counted(totals.etcd_lists, "LIST"),
-            counted(totals.etcd_gets, "GET"),
-            duration(totals.etcd_micros),
-            counted(totals.etcd_writes, "write"),
-            counted(totals.limit_ignored, "LIST")
-        ),
-    );
-    let observed = &totals.observed;
-    if observed.agree + observed.contradict > 0 {
-        line(
-            "",
-            &format!(
-                "evidence in the log ({} measured by the server, and what it served or refused): {} for the \
-                 verdicts, {} against{}",
-                counted(observed.measured, "slow request"),
-                count(observed.agree),
-                count(observed.contradict),
-                if observed.contradict > observed.agree { "; is the version right?" } else { "" }
-            ),
-        );
-    }
-    for (index, peak) in over_time::peaks(report).iter().enumerate() {
-        line(if index == 0 { "peak" } else { "" }, peak);
-    }
-    if let Some(costs) = cost::totals(report) {
-        line("costs", &costs);
-    }
-    for (index, told) in report.inventory.iter().flat_map(cost::inventory).enumerate() {
-        line(if index == 0 { "cluster" } else { "" }, &escaped(&told));
-    }
-    line("findings", &facts::verdict(report));
-    if report.findings.is_empty() {
-        line("", "what the log does not hold was not judged");
-    }
-    if let Some(file) = &report.policy.file {
-        let held = counted(report.policy.suppressed.len() as u64, "finding");
-        line("policy", &format!("{}; it holds back {held}", escaped(file)));
-    }
-    for amiss in facts::amiss(report) {
-        line("", &escaped(&amiss));
-    }
-    page
+    format!("\n{BOLD}{text}{BOLD:#}\n\n")
 }
 
 /// What etcd's own log says.
-fn etcd(log: &EtcdLog, view: &View) -> String {
+fn etcd(log: &EtcdLog, width: usize) -> String {
     let mut page = heading(etcd_log::HEADING);
     for line in etcd_log::summary(log) {
-        page.push_str(&wrapped("", "  ", &line.plain(), view.width));
+        page.push_str(&wrapped("", "  ", &line.plain(), width));
     }
     let rows: Vec<Vec<String>> = etcd_log::rows(log)
         .into_iter()
@@ -152,10 +149,10 @@ fn etcd(log: &EtcdLog, view: &View) -> String {
         .collect();
     if !rows.is_empty() {
         page.push('\n');
-        page.push_str(&table(&etcd_log::COLUMNS, rows, 0, view.width));
+        page.push_str(&table(&etcd_log::COLUMNS, rows, 0, width));
     }
     for (title, line) in etcd_log::details(log) {
-        page.push_str(&wrapped(&format!("{title:<11}"), "           ", &line.plain(), view.width));
+        page.push_str(&wrapped(&format!("{title:<11}"), "           ", &line.plain(), width));
     }
     page
 }
@@ -190,40 +187,32 @@ pub(super) fn name(client: &Client) -> String {
     escaped(&name).into_owned()
 }
 
-fn detail(rank: usize, client: &Client, view: &View) -> String {
-    let mut page = format!("{HEADING}{rank}. {}{HEADING:#}\n", name(client));
+/// A client without a finding: what it asked that read from etcd.
+pub(super) fn detail(client: &Client, width: usize) -> String {
+    let mut page = format!("\n{BOLD}{}{BOLD:#}\n", name(client));
     let agents: Vec<_> = client.user_agents.iter().take(3).map(|agent| escaped(&agent.product)).collect();
-    let mut facts = vec![format!("user agent {}", agents.join(", "))];
+    page.push_str(&titled("User agents", &agents.join(", "), width));
     if client.pods.count > 0 {
         let more = if client.pods.more { " or more" } else { "" };
-        facts.push(format!(
-            "{}{more} on {}",
-            counted(client.pods.count, "pod"),
-            counted(client.nodes.count, "node")
-        ));
+        let (pods, nodes) = (counted(client.pods.count, "pod"), counted(client.nodes.count, "node"));
+        page.push_str(&titled("Pods", &format!("{pods}{more} on {nodes}"), width));
     }
-    page.push_str(&wrapped("   ", "   ", &facts.join("; "), view.width));
     let costly: Vec<&Shape> = client.shapes.iter().filter(|shape| shape.is_costly).collect();
-    let mut told = Vec::new();
+    if costly.is_empty() {
+        page.push_str(&titled("", "no read from etcd, and no parameter ignored", width));
+    }
     for shape in costly.iter().take(DETAILED_SHAPES) {
-        let again = told.contains(&&shape.explanation);
-        told.push(&shape.explanation);
-        page.push_str(&shape_lines(shape, again, view));
+        page.push('\n');
+        page.push_str(&shape_lines(shape, width));
     }
-    if costly.len() > DETAILED_SHAPES {
-        let more = costly.len() - DETAILED_SHAPES;
-        page.push_str(&wrapped(
-            "   ",
-            "   ",
-            &format!("and {more} more such shapes; --format json shows all"),
-            view.width,
-        ));
+    if let Some(more) = costly.len().checked_sub(DETAILED_SHAPES).filter(|more| *more > 0) {
+        let text = format!("{} more such request shapes: --format json", count(more as u64));
+        page.push_str(&titled("", &text, width));
     }
-    page.push('\n');
     page
 }
 
-fn shape_lines(shape: &Shape, again: bool, view: &View) -> String {
+fn shape_lines(shape: &Shape, width: usize) -> String {
     let resource = shape.resource.as_deref().unwrap_or("(other shapes)");
     let subresource = shape.subresource.as_deref().map_or(String::new(), |sub| format!("/{sub}"));
     let scope = match shape.scope {
@@ -237,32 +226,31 @@ fn shape_lines(shape: &Shape, again: bool, view: &View) -> String {
         format!("  ?{}", escaped(&shape.parameters))
     };
     let what = format!("{} {}{}{scope}{parameters}", shape.verb, escaped(resource), escaped(&subresource));
-    let mut page = wrapped("   ", "     ", &what, view.width);
-    let mut line = |name: &str, text: &str| {
-        page.push_str(&wrapped(&format!("     {name:<8}"), "             ", text, view.width));
-    };
+    let mut page = wrapped("  ", "    ", &what, width);
+    let mut line = |title: &str, text: &str| page.push_str(&titled(title, text, width));
     let took = shape.latency.map_or(String::new(), |l| {
         format!(", p50 {}, p99 {}", duration(l.p50_micros), duration(l.p99_micros))
     });
     let peak = shape.rate.as_ref().map_or(String::new(), |rate| {
-        let mean = on_average(rate.window_minutes);
+        let mean = facts::on_average(rate.window_minutes);
         format!(", {} a minute at peak{mean}", count(rounded(rate.peak_per_minute)))
     });
-    let from = source(shape.served_from, shape.likely, shape.rejected);
-    let limit = if shape.limit == "ignored" { format!(", {BAD}limit ignored{BAD:#}") } else { String::new() };
-    line("count", &format!("{}{peak}{took}", counted(shape.requests, "request")));
+    line("How much", &format!("{}{peak}{took}", counted(shape.requests, "request")));
     if let Some(costs) = cost::known(&shape.cost, shape.requests) {
-        line("costs", &costs);
+        line("Costs", &costs);
     }
-    line("served", &format!("{from}{limit}"));
-    line("why", if again { "as above" } else { shape.explanation });
+    let from = source(shape.served_from, shape.likely, shape.rejected);
+    let limit = if shape.limit == "ignored" { ", limit ignored" } else { "" };
+    line("Served from", &format!("{from}{limit}: {}", shape.explanation));
     if let Some(example) = &shape.example {
-        let uri = cut(&example.request_uri, 3 * view.width).into_owned();
-        line("example", &escaped(&uri));
-        line("", &format!("{}:{} {}", escaped(&example.file), example.line, escaped(&example.audit_id)));
+        let uri = cut(&example.request_uri, 3 * width).into_owned();
+        line("Costliest", &escaped(&uri));
+        let place =
+            format!("{}:{}, auditID {}", escaped(&example.file), example.line, escaped(&example.audit_id));
+        line("Logged at", &place);
     }
-    if let Some(advice) = shape.advice.as_ref().filter(|_| !again || !shape.misspelt.is_empty()) {
-        line("change", &escaped(advice));
+    if let Some(advice) = &shape.advice {
+        line("Fix", &escaped(advice));
     }
     page
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use rayon::prelude::*;
 
+use super::cases::Case;
 use super::etcd_log::Etcd;
 use super::findings::{Findings, RuleTexts};
 use super::gather::Builder;
@@ -93,9 +94,9 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         is_shown
     };
     let mut judged = judge_some(&accounts, &ledger.input, rules, &context.policy.suppressions, choose);
-    let untold = identities(&accounts, &judged.untold);
     let contradicted: HashSet<String> = identities(&accounts, &judged.contradicted);
     let worst = worst_severities(&judged.on_accounts, places.len());
+    let ranks = ranks(&cases, places.len());
     let gates = std::mem::take(&mut judged.gates);
     let judged_failures = std::mem::take(&mut judged.failures);
     let builder = Builder { context, received_only, priced, measure, loads, words: Words::of(context) };
@@ -123,7 +124,7 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     all.add(&gathered.sums);
     let mut input = input::input(&ledger.input, context, &all);
     input.notes.extend(omitted_note);
-    let clients = ordered(gathered.clients, worst, &places, &told.findings);
+    let clients = ordered(gathered.clients, worst, ranks, &places);
     let totals = v1::Totals {
         counts: all.counts,
         latency: latency(&all.latency),
@@ -145,7 +146,6 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         policy: told.policy,
         findings: told.findings,
         gates,
-        untold,
         rules: rules.iter().map(rule).collect(),
         rule_failures: judged_failures,
         inventory,
@@ -167,17 +167,26 @@ fn identities<All: FromIterator<String>>(accounts: &Accounts, indices: &BTreeSet
 fn ordered(
     clients: Vec<v1::Client>,
     worst: Vec<Option<&'static str>>,
+    ranks: Vec<Vec<u64>>,
     places: &[usize],
-    findings: &[v1::Finding],
 ) -> Vec<v1::Client> {
-    let clients = clients.into_iter().zip(worst);
-    let clients = clients.map(|(client, worst_severity)| v1::Client { worst_severity, ..client });
+    let clients = clients.into_iter().zip(worst).zip(ranks);
+    let clients =
+        clients.map(|((client, worst_severity), cases)| v1::Client { worst_severity, cases, ..client });
     let mut clients: Vec<(usize, v1::Client)> = places.iter().copied().zip(clients).collect();
     clients.sort_unstable_by_key(|(place, _)| *place);
-    // A client without a request is worth a row only if a finding names it.
-    let named: HashSet<&str> = findings.iter().filter_map(|finding| finding.client.as_deref()).collect();
-    let is_told = |client: &v1::Client| client.counts.requests > 0 || named.contains(&*client.identity);
+    // A client without a request is worth a row only if it has a finding.
+    let is_told = |client: &v1::Client| client.counts.requests > 0 || !client.cases.is_empty();
     clients.into_iter().map(|(_, client)| client).filter(is_told).collect()
+}
+
+/// The ranks of each account's cases.
+fn ranks(cases: &[Case], accounts: usize) -> Vec<Vec<u64>> {
+    let mut ranks = vec![Vec::new(); accounts];
+    for (rank, case) in (1..).zip(cases) {
+        case.accounts.iter().for_each(|account| ranks[*account].push(rank));
+    }
+    ranks
 }
 
 /// The severity of the worst finding on each account.

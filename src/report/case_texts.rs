@@ -44,11 +44,12 @@ fn one(rank: u64, case: &Case, by_hit: &HashMap<usize, &v1::Finding>, loads: Loa
         severity: case.severity.as_str(),
         client: case.client.clone(),
         members: v1::Members {
-            count: case.count as u64,
+            count: case.accounts.len() as u64,
             kind: case.members,
             worst: case.worst.iter().map(member).collect(),
         },
         what: lead.map_or_else(String::new, |lead| what(case, &lead.message)),
+        does: lead.map_or_else(String::new, |lead| does(case, lead)),
         fix: fix.unwrap_or_default(),
         rules: case.rules.clone(),
         findings: told.iter().map(|finding| finding.fingerprint.clone()).collect(),
@@ -67,34 +68,57 @@ fn has_own_setting(finding: &v1::Finding) -> bool {
     product.is_some_and(|product| product.source.is_some())
 }
 
+/// What the client does: `what` without the client, and of several members what the worst does.
+fn does(case: &Case, lead: &v1::Finding) -> String {
+    let message = &lead.message;
+    let Some(who) = &lead.who else { return what(case, message) };
+    // A message is one line, whatever blanks the client's name has.
+    let name = who.name.split_whitespace().collect::<Vec<_>>().join(" ");
+    let action = message.strip_prefix(&*name).and_then(|rest| rest.strip_prefix(' ')).unwrap_or(message);
+    let action = short(without_note(action));
+    match case.accounts.len() {
+        2.. if !case.is_on_sum => format!("worst: {action}"),
+        _ => format!("{action}{}", other_resources(case)),
+    }
+}
+
 /// The message of the finding that leads; of several members it is that of the worst. On the log itself: its whole
 /// first sentence, as that compares numbers.
 fn what(case: &Case, message: &str) -> String {
-    let message = if case.client.is_none() && case.count == 0 {
+    let message = if case.client.is_none() && case.accounts.is_empty() {
         first_step(message).trim_end_matches('.').to_owned()
     } else {
         short(message)
     };
     // On all members together the message has their number and their sum.
-    if case.count < 2 || case.is_on_sum {
+    if case.accounts.len() < 2 || case.is_on_sum {
         return match case.resources {
             0 | 1 => message,
-            resources => {
-                let others = match resources - 1 {
-                    1 => "1 other resource".to_owned(),
-                    others => format!("{} other resources", count(others as u64)),
-                };
-                format!("{message}; with {others}, {} reads in all", count(case.requests))
-            }
+            _ => format!("{message}{}, {} reads in all", other_resources(case), count(case.requests)),
         };
     }
-    let others = match (case.members, case.count - 1) {
+    let others = match (case.members, case.accounts.len() - 1) {
         ("person", 1) => "1 other person does".to_owned(),
         ("person", others) => format!("{} other people do", count(others as u64)),
         (noun, 1) => format!("1 other {noun} does"),
         (noun, others) => format!("{} other {noun}s do", count(others as u64)),
     };
     format!("{message}; {others} the same, {} requests in all", count(case.requests))
+}
+
+/// A text without what is in parentheses at its begin: after a client's name that is its product.
+fn without_note(text: &str) -> &str {
+    let note = text.strip_prefix('(').and_then(|rest| rest.split_once(") "));
+    note.map_or(text, |(_, rest)| rest)
+}
+
+/// How many other resources a run reads: `; with 12 other resources`.
+fn other_resources(case: &Case) -> String {
+    match case.resources {
+        0 | 1 => String::new(),
+        2 => "; with 1 other resource".to_owned(),
+        resources => format!("; with {} other resources", count(resources as u64 - 1)),
+    }
 }
 
 /// A message without what is in parentheses, up to its first semicolon.

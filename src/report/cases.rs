@@ -42,8 +42,8 @@ pub(super) struct Case {
     pub client: Option<String>,
     /// What the members are: `client`, `namespace` or `person`.
     pub members: &'static str,
-    /// How many members there are; none for a finding on the input.
-    pub count: usize,
+    /// The members, by the index of their accounts; none for a finding on the input.
+    pub accounts: BTreeSet<usize>,
     /// The worst members.
     pub worst: Vec<Member>,
     /// The findings, those of the worst member first; the first one leads.
@@ -171,7 +171,7 @@ fn on_input(at: usize, hit: &HitRef<'_, '_>) -> Case {
         severity: hit.severity,
         client: None,
         members: "client",
-        count: 0,
+        accounts: BTreeSet::new(),
         worst: Vec::new(),
         findings: vec![at],
         of_worst: 1,
@@ -292,7 +292,7 @@ fn case<'r>(
         severity,
         client: Some(client),
         members: noun,
-        count: members.len(),
+        accounts: members,
         worst,
         findings,
         of_worst,

@@ -79,6 +79,7 @@ impl Builder<'_> {
             nodes: distinct(&account.nodes),
             pods: distinct(&account.pods),
             worst_severity: None,
+            cases: Vec::new(),
             load: self.loads.told(sums.load),
             cost: sums.costs.told(self.priced),
             latency: latency(&sums.latency),

@@ -16,8 +16,8 @@ pub const MAX_FINDINGS: usize = 10_000;
 pub enum Shown {
     /// All of them.
     All,
-    /// Of the first twice so many cases the findings of the worst member; and shapes that are costly.
-    Clients(usize),
+    /// Of the first `n` cases the findings of the worst member; and shapes that are costly.
+    Cases(usize),
     /// All shapes and no client's findings: tables of rows hold none.
     Rows,
 }
@@ -58,7 +58,7 @@ fn ties(accounts: &Accounts, account: &Account) -> Ties {
 impl Shown {
     /// Whether shapes that are not costly are shown too.
     pub(super) fn has_all_shapes(self) -> bool {
-        !matches!(self, Self::Clients(_))
+        !matches!(self, Self::Cases(_))
     }
 
     /// Which of so many findings are shown: of the first cases those of the worst member.
@@ -67,7 +67,7 @@ impl Shown {
             Self::All if findings <= MAX_FINDINGS => return vec![true; findings],
             Self::All => return first_findings(cases, findings, MAX_FINDINGS),
             Self::Rows => 0,
-            Self::Clients(wanted) => 2 * wanted.max(1),
+            Self::Cases(wanted) => wanted,
         };
         let mut is_shown = vec![false; findings];
         for case in cases.iter().take(wanted) {
@@ -104,6 +104,8 @@ fn first_findings(cases: &[Case], findings: usize, most: usize) -> Vec<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::accounts::Load;
     use crate::rules::Severity;
@@ -114,7 +116,7 @@ mod tests {
             severity: Severity::Warning,
             client: None,
             members: "client",
-            count: 2,
+            accounts: BTreeSet::from([0, 1]),
             worst: Vec::new(),
             findings,
             of_worst: 1,

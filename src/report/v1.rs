@@ -16,7 +16,7 @@ mod shared;
 mod timeline;
 mod version;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -68,9 +68,6 @@ pub struct Report {
     /// What rules found: what can't be seen first, then a client's findings together, the client with the worst
     /// before others.
     pub findings: Vec<Finding>,
-    /// Identities of clients whose findings are counted only: the page that was asked for has no room for them.
-    #[serde(skip)]
-    pub untold: BTreeSet<String>,
     /// What `--fail-on` counts.
     #[serde(skip)]
     pub gates: Gates,
@@ -340,6 +337,9 @@ pub struct Client {
     pub counts: Counts,
     /// The severity of its worst finding; null without one.
     pub worst_severity: Option<&'static str>,
+    /// The ranks of the cases that it is a member of.
+    #[serde(skip)]
+    pub cases: Vec<u64>,
     /// Its part of the load of all clients: these add up to 1.
     pub load: Load,
     /// What the requests cost.

@@ -43,8 +43,6 @@ pub struct Judged {
     pub counts: BTreeMap<Severity, u64>,
     /// The findings on each account that has any.
     pub on_accounts: Vec<OnAccount>,
-    /// Accounts whose findings are not put into words, by index.
-    pub untold: BTreeSet<usize>,
     /// What CI gates count.
     pub gates: Gates,
     /// Accounts with a finding of [`CONTRADICTED`], suppressed ones included.
@@ -128,13 +126,6 @@ pub fn judge_some(
         }
     }
     let is_told = |number: Option<usize>| number.is_none_or(|number| is_told[number]);
-    let untold = |told: bool| {
-        let hits = hits.iter().filter(move |(_, number, _)| is_told(*number) == told);
-        hits.filter_map(|(_, number, hit)| hit.group.as_ref().filter(|_| number.is_some()))
-            .map(|group| group.account)
-    };
-    let told: BTreeSet<usize> = untold(true).collect();
-    all.untold = untold(false).filter(|account| !told.contains(account)).collect();
     hits.retain(|(at, number, _)| !rules[*at].is_embedded || is_told(*number));
     let written = hits.into_par_iter().map(|(at, number, hit)| {
         let (finding, failed) = hit.write(&rules[at], &input);

@@ -20,6 +20,9 @@ pub struct Case {
     pub members: Members,
     /// Who does what how often: one sentence.
     pub what: String,
+    /// `what` without the client, for a table with a column of clients.
+    #[serde(skip)]
+    pub does: String,
     /// The first step of what to change; prose.
     pub fix: String,
     /// The rules' ids, those with the worst findings first.

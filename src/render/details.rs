@@ -1,0 +1,371 @@
+//! Details for a person at a terminal: a block for each case that was asked for, and what the page has no room for.
+
+use std::collections::{BTreeMap, HashMap};
+use std::str::FromStr;
+
+use regex::Regex;
+
+use super::clients::share;
+use super::over_time::OverTime;
+use super::plain::{count, counted, escaped};
+use super::style::{self, BOLD, DIM, FIX};
+use super::table::wrapped;
+use super::{cases, facts, prose, text};
+use crate::classify::filter::pattern;
+use crate::report::v1::{Case, Client, Finding, Member, Report};
+
+/// What stands in front of a finding's lines, and as many blanks.
+const INDENT: &str = "                ";
+/// Clients without a case that are shown of one name.
+const CLIENTS: usize = 10;
+
+/// What `--details` names.
+#[derive(Debug, Clone)]
+pub enum Details {
+    /// All cases, and what the page leaves out.
+    All,
+    /// These cases and clients.
+    Of(Vec<Wanted>),
+}
+
+/// A case or clients.
+#[derive(Debug, Clone)]
+pub enum Wanted {
+    /// A case's number.
+    Case(u64),
+    /// A client's name, in which `*` stands for anything.
+    Client(String, Regex),
+}
+
+impl FromStr for Details {
+    type Err = String;
+
+    /// Numbers and names with commas between; nothing is all.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Ok(Self::All);
+        }
+        let wanted = |part: &str| {
+            if part.trim().is_empty() {
+                return Err(format!("'{text}' has an empty part; write numbers or names, such as 1,3"));
+            }
+            if part.bytes().all(|byte| byte.is_ascii_digit()) {
+                return part.parse().map(Wanted::Case).map_err(|_| format!("case {part} does not exist"));
+            }
+            let regex = Regex::new(&pattern(part)).map_err(|_| "the name is too long".to_owned())?;
+            Ok(Wanted::Client(part.to_owned(), regex))
+        };
+        text.split(',').map(wanted).collect::<Result<_, _>>().map(Self::Of)
+    }
+}
+
+/// What is shown of a report.
+#[derive(Debug)]
+pub struct Chosen<'r> {
+    /// What the page leaves out is shown too.
+    is_all: bool,
+    /// Cases, by their ranks, each with the client that was asked for.
+    cases: BTreeMap<u64, Option<&'r str>>,
+    /// Clients without a case.
+    clients: Vec<&'r Client>,
+}
+
+impl Details {
+    /// The cases and clients of a report.
+    ///
+    /// # Errors
+    /// If there is no such case or client.
+    pub fn choose<'r>(&self, report: &'r Report) -> Result<Chosen<'r>, String> {
+        let mut chosen =
+            Chosen { is_all: matches!(self, Self::All), cases: BTreeMap::new(), clients: Vec::new() };
+        let wanted = match self {
+            Self::All => {
+                chosen.cases = report.cases.iter().map(|case| (case.rank, None)).collect();
+                return Ok(chosen);
+            }
+            Self::Of(wanted) => wanted,
+        };
+        for one in wanted {
+            match one {
+                Wanted::Case(rank) => {
+                    if !report.cases.iter().any(|case| case.rank == *rank) {
+                        return Err(match report.cases.len() {
+                            0 => format!("--details: there is no case {rank}, as nothing was found"),
+                            1 => format!("--details: there is no case {rank}, only case 1"),
+                            last => format!("--details: there is no case {rank}; cases are 1 to {last}"),
+                        });
+                    }
+                    chosen.cases.insert(*rank, None);
+                }
+                Wanted::Client(name, regex) => {
+                    if !chosen.add(report, regex) {
+                        return Err(format!(
+                            "--details: no case and no client is named '{}'; give a case's number or a name from the \
+                             page, in which * stands for anything",
+                            escaped(name)
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(chosen)
+    }
+}
+
+impl<'r> Chosen<'r> {
+    /// Whether what the page leaves out is shown too.
+    pub(super) fn is_all(&self) -> bool {
+        self.is_all
+    }
+
+    /// Adds clients with this name, and their cases; whether there are any.
+    fn add(&mut self, report: &'r Report, name: &Regex) -> bool {
+        let mut is_found = false;
+        for case in report.cases.iter().filter(|case| {
+            case.client.as_deref().is_some_and(|client| name.is_match(client))
+                || name.is_match(&cases::name(case))
+        }) {
+            self.cases.insert(case.rank, None);
+            is_found = true;
+        }
+        for client in report.clients.iter().filter(|client| is_named(client, name)) {
+            is_found = true;
+            for rank in &client.cases {
+                self.cases.entry(*rank).or_insert(Some(&client.identity));
+            }
+            if client.cases.is_empty() {
+                self.clients.push(client);
+            }
+        }
+        is_found
+    }
+}
+
+fn is_named(client: &Client, name: &Regex) -> bool {
+    let products = client.user_agents.iter().map(|agent| &*agent.product);
+    name.is_match(&client.identity)
+        || name.is_match(&text::name(client))
+        || products.into_iter().any(|product| name.is_match(product))
+}
+
+/// A block for each case and client that was chosen.
+pub(super) fn render(report: &Report, chosen: &Chosen<'_>, width: usize) -> String {
+    let mut page = String::new();
+    let over_time = OverTime::of(report);
+    let mut by_print: HashMap<&str, &Finding> = HashMap::new();
+    for finding in &report.findings {
+        by_print.entry(&finding.fingerprint).or_insert(finding);
+    }
+    for case in &report.cases {
+        let Some(client) = chosen.cases.get(&case.rank) else { continue };
+        let findings = case.findings.iter().filter_map(|print| by_print.get(&**print).copied());
+        page.push_str(&block(case, &findings.collect::<Vec<_>>(), *client, &over_time, width));
+    }
+    for client in chosen.clients.iter().take(CLIENTS) {
+        page.push_str(&text::detail(client, width));
+    }
+    if chosen.clients.len() > CLIENTS {
+        let more = counted((chosen.clients.len() - CLIENTS) as u64, "more client");
+        page.push_str(&wrapped("", "", &format!("and {more} without a finding"), width));
+    }
+    page
+}
+
+/// A case: who it is, and the findings on one of its clients, by their rules.
+fn block(
+    case: &Case,
+    findings: &[&Finding],
+    client: Option<&str>,
+    over_time: &OverTime<'_>,
+    width: usize,
+) -> String {
+    let style = style::severity(case.severity);
+    let mut page =
+        format!("\n{BOLD}{}. {}{BOLD:#}  {style}{}{style:#}\n", case.rank, cases::name(case), case.severity);
+    let of = |client: Option<&str>| -> Vec<&Finding> {
+        let own = findings.iter().filter(|finding| finding.client.as_deref() == client);
+        own.copied().collect()
+    };
+    let mut shown = client.map(|client| of(Some(client))).unwrap_or_default();
+    if let Some(first) = findings.first().filter(|_| shown.is_empty()) {
+        shown = of(first.client.as_deref());
+    }
+    let Some(first) = shown.first() else {
+        page.push_str(&titled("", "its findings are beyond those that the report holds", width));
+        return page;
+    };
+    page.push_str(&who(first, over_time, width));
+    if case.members.count > 1 {
+        page.push_str(&titled("Worst", &worst(case), width));
+    }
+    let mut by_rule: Vec<(&str, Vec<&Finding>)> = Vec::new();
+    for finding in shown {
+        match by_rule.iter_mut().find(|(rule, _)| *rule == &*finding.rule.id) {
+            Some((_, own)) => own.push(finding),
+            None => by_rule.push((&finding.rule.id, vec![finding])),
+        }
+    }
+    for (_, findings) in by_rule {
+        page.push('\n');
+        page.push_str(&rule(&findings, width));
+    }
+    page
+}
+
+/// The findings of one rule. What is the same for all of them is written once, below.
+fn rule(findings: &[&Finding], width: usize) -> String {
+    let mut page = String::new();
+    for finding in findings {
+        page.push_str(&line(finding, width));
+        for (title, line) in facts::what_and_why(finding) {
+            page.push_str(&titled(title, &line.plain(), width));
+        }
+        let room = width.saturating_sub(INDENT.len());
+        let commands = finding.verify.lines().flat_map(|command| command_lines(&escaped(command), room));
+        for (index, part) in commands.enumerate() {
+            page.push_str(&copied(if index == 0 { "Verify" } else { "" }, &part));
+        }
+    }
+    // A rule's page has the rest of it.
+    let why = |finding: &Finding| finding.why.split("\n\n").next().unwrap_or_default().to_owned();
+    page.push_str(&once("Why", findings.iter().map(|finding| why(finding)), width));
+    let fixes = once("Fix", findings.iter().map(|finding| finding.fix.clone()), width);
+    for line in fixes.lines() {
+        let (title, text) = line.split_at(line.len().min(INDENT.len()));
+        page.push_str(&format!("{title}{FIX}{text}{FIX:#}\n"));
+    }
+    let tradeoffs = findings.iter().filter_map(|finding| finding.tradeoff.as_deref().map(str::to_owned));
+    page.push_str(&once("Tradeoff", tradeoffs, width));
+    let look_for = findings.iter().filter_map(|finding| finding.look_for.clone());
+    page.push_str(&once("Look for", look_for, width));
+    if let Some(first) = findings.first() {
+        page.push_str(&titled("More", &format!("kubetoll rules explain {}", first.rule.id), width));
+    }
+    page
+}
+
+/// Texts in prose, each one once.
+fn once(title: &str, texts: impl Iterator<Item = String>, width: usize) -> String {
+    let mut written: Vec<String> = Vec::new();
+    for text in texts.filter(|text| !text.trim().is_empty()) {
+        if !written.contains(&text) {
+            written.push(text);
+        }
+    }
+    let mut page = String::new();
+    for text in written {
+        let lines = prose::plain(&text);
+        for (index, line) in lines.lines().filter(|line| !line.is_empty()).enumerate() {
+            page.push_str(&titled(if index == 0 { title } else { "" }, line, width));
+        }
+    }
+    page
+}
+
+/// The worst members of a case, with their requests.
+fn worst(case: &Case) -> String {
+    let member = |member: &Member| {
+        format!(
+            "{} ({}, {})",
+            escaped(&member.name),
+            counted(member.requests, "request"),
+            share(&member.load)
+        )
+    };
+    let named: Vec<String> = case.members.worst.iter().map(member).collect();
+    let all = format!("all {}: {}", count(case.members.count), counted(case.requests, "request"));
+    format!("{}; {all}", named.join(", "))
+}
+
+/// A line that is copied as it stands, however long it is.
+fn copied(title: &str, text: &str) -> String {
+    format!("  {DIM}{title:<14}{DIM:#}{text}\n")
+}
+
+fn who(finding: &Finding, over_time: &OverTime<'_>, width: usize) -> String {
+    let mut page = String::new();
+    let room = width.saturating_sub(INDENT.len());
+    for (title, line) in facts::who(finding).into_iter().chain(over_time.lines(finding, room)) {
+        page.push_str(&titled(title, &line.plain(), width));
+    }
+    page
+}
+
+/// A text behind its title.
+pub(super) fn titled(title: &str, text: &str, width: usize) -> String {
+    let text = wrapped(INDENT, INDENT, text, width);
+    format!("  {DIM}{title:<14}{DIM:#}{}", &text[INDENT.len()..])
+}
+
+fn line(finding: &Finding, width: usize) -> String {
+    let style = style::severity(finding.severity);
+    let head = format!("{} {}: ", finding.rule.id, finding.rule.name);
+    let text = wrapped("  ", "    ", &format!("{head}{}", escaped(&finding.message)), width);
+    let text = text.strip_prefix("  ").unwrap_or(&text);
+    let colored = text.replacen(&*finding.rule.id, &format!("{style}{}{style:#}", finding.rule.id), 1);
+    format!("  {colored}")
+}
+
+/// The words of a command as they are written: with their quotes, `'…'` and `$'…'`.
+fn shell_words(command: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let (mut quoted, mut by_dollar, mut escaped, mut before) = (false, false, false, ' ');
+    for c in command.chars() {
+        let is_escaped = std::mem::take(&mut escaped);
+        match c {
+            _ if is_escaped => {}
+            '\\' if !quoted || by_dollar => escaped = true,
+            '\'' => {
+                by_dollar = !quoted && before == '$';
+                quoted = !quoted;
+            }
+            ' ' if !quoted => {
+                words.push(String::new());
+                before = c;
+                continue;
+            }
+            _ => {}
+        }
+        before = c;
+        if let Some(word) = words.last_mut() {
+            word.push(c);
+        }
+    }
+    words
+}
+
+/// A command on lines that a shell reads as one, of so many characters where its words allow it.
+fn command_lines(command: &str, room: usize) -> Vec<String> {
+    let words = shell_words(command);
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
+        // Two more characters make the line go on.
+        let fits = |line: &&mut String| line.chars().count() + 1 + word.chars().count() + 2 <= room;
+        if let Some(line) = lines.last_mut().filter(fits) {
+            line.push(' ');
+            line.push_str(&word);
+        } else {
+            if let Some(line) = lines.last_mut() {
+                line.push_str(" \\");
+            }
+            let indent = if lines.is_empty() { "" } else { "  " };
+            lines.push(format!("{indent}{word}"));
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_cut_where_a_shell_goes_on() {
+        let lines = command_lines("kubetoll classify 'GET /a b c d e f g' --kube-version 1.30.4", 30);
+        assert_eq!(lines, ["kubetoll classify \\", "  'GET /a b c d e f g' \\", "  --kube-version 1.30.4"]);
+        assert_eq!(command_lines("kubectl get --raw /x", 80), ["kubectl get --raw /x"]);
+        let hostile = r"scan --user 'a'\''; touch /x #' --verb $'a\' b' list";
+        let words = ["scan", "--user", r"'a'\''; touch /x #'", "--verb", r"$'a\' b'", "list"];
+        assert_eq!(shell_words(hostile), words);
+    }
+}

@@ -1,0 +1,152 @@
+//! The head of the page for a terminal: what was read, its totals, and what is wrong with the input.
+
+use super::cost;
+use super::facts::{self, kubernetes};
+use super::plain::{count, counted, cut_middle, duration, escaped};
+use super::style::{BOLD, WARNING};
+use super::table::{limited, wrapped};
+use super::{input, over_time, patterns};
+use crate::k8s::timestamp::parse_micros;
+use crate::report::v1::{Input, Report};
+
+/// Lines that the notes on the input may take. The page has at most 40.
+const NOTE_LINES: usize = 7;
+/// Lines of one note.
+const LINES_OF_NOTE: usize = 2;
+/// The longest file name.
+const FILE: usize = 40;
+/// What the first line of a note begins with, and the others.
+const MARK: &str = "! ";
+const INDENT: &str = "  ";
+
+/// What was read, its totals, and notes on what is wrong with it: lines without their ends.
+pub(super) fn lines(report: &Report, width: usize) -> Vec<String> {
+    let tool = format!("kubetoll {}", report.kubetoll_version);
+    let mut read = vec![tool.clone()];
+    read.extend(file(&report.input));
+    read.push(amount(&report.input));
+    read.push(kubernetes(&report.server));
+    let mut lines = joined(&read, width);
+    if let Some(first) = lines.first_mut() {
+        *first = first.replacen(&tool, &format!("{BOLD}{tool}{BOLD:#}"), 1);
+    }
+    if report.totals.counts.requests > 0 {
+        lines.extend(joined(&totals(report), width));
+    }
+    lines.extend(notes(report, width));
+    lines
+}
+
+fn file(input: &Input) -> Option<String> {
+    match (input.files, &*input.sources) {
+        (1, [only]) => {
+            let name = only.file.rsplit('/').next().unwrap_or(&only.file);
+            Some(cut_middle(&escaped(name), FILE, 7).into_owned())
+        }
+        (files, _) => Some(counted(files, "file")),
+    }
+}
+
+/// `3m19s, 26,349 requests`.
+fn amount(input: &Input) -> String {
+    let requests = counted(input.requests, "request");
+    let parse = |timestamp: &Option<String>| parse_micros(timestamp.as_deref()?);
+    let span = parse(&input.last_timestamp).zip(parse(&input.first_timestamp));
+    let micros = span.and_then(|(last, first)| u64::try_from(last - first).ok());
+    micros.map_or(requests.clone(), |micros| format!("{}, {requests}", duration(micros)))
+}
+
+fn totals(report: &Report) -> Vec<String> {
+    let totals = &report.totals.counts;
+    let objects = report.totals.cost.total.as_deref().and_then(|work| work.etcd.as_ref());
+    let objects =
+        objects.filter(|_| cost::is_by_inventory(report)).and_then(|amount| cost::in_objects(amount));
+    let objects = objects.map_or(String::new(), |objects| format!(" ({objects})"));
+    let informers = report.gates.limit_ignored.informers;
+    let starts = match informers {
+        0 => String::new(),
+        starts => format!(" ({} not counted)", counted(starts, "informer start")),
+    };
+    vec![
+        format!(
+            "Read from etcd: {}, {}{objects}",
+            counted(totals.etcd_lists, "LIST"),
+            counted(totals.etcd_gets, "GET")
+        ),
+        format!("written: {}", count(totals.etcd_writes)),
+        format!("limit ignored: {}{starts}", count(totals.limit_ignored.saturating_sub(informers))),
+    ]
+}
+
+/// Parts with dots between, broken between parts.
+fn joined(parts: &[String], width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        let fits = |line: &&mut String| line.chars().count() + 3 + part.chars().count() <= width;
+        if let Some(line) = lines.last_mut().filter(fits) {
+            line.push_str(" · ");
+            line.push_str(part);
+        } else {
+            lines.extend(wrapped("", "", part, width).lines().map(str::to_owned));
+        }
+    }
+    lines
+}
+
+/// What is wrong with the input, as much as there is room for.
+fn notes(report: &Report, width: usize) -> Vec<String> {
+    let notes = amiss(report);
+    let mut lines: Vec<String> = Vec::new();
+    for (at, note) in notes.iter().enumerate() {
+        let own = limited(note, width.saturating_sub(MARK.len()), LINES_OF_NOTE);
+        // The last line is for what has no room.
+        let is_last = at + 1 == notes.len();
+        if lines.len() + own.len() + usize::from(!is_last) > NOTE_LINES {
+            let more = (notes.len() - at) as u64;
+            lines.push(format!("{INDENT}and {}: --details", counted(more, "more note")));
+            break;
+        }
+        for (index, line) in own.into_iter().enumerate() {
+            let mark = if index == 0 { format!("{WARNING}{MARK}{WARNING:#}") } else { INDENT.to_owned() };
+            lines.push(format!("{mark}{line}"));
+        }
+    }
+    lines
+}
+
+/// What is wrong with the input, the rules or the policy, the worst first.
+fn amiss(report: &Report) -> Vec<String> {
+    let mut notes: Vec<String> = facts::amiss(report).iter().map(|text| escaped(text).into_owned()).collect();
+    notes.extend(input::amiss(&report.input));
+    notes.extend(facts::notes(&report.server));
+    notes.extend(facts::contradicted(report));
+    notes.extend(facts::suppressed(report));
+    notes.extend(report.inventory.iter().flat_map(cost::lacks).map(|text| escaped(&text).into_owned()));
+    if let Some(log) = &report.etcd_log {
+        notes.extend(super::etcd_log::amiss(log).iter().map(super::prose::Line::plain));
+    }
+    notes
+}
+
+/// What the head leaves out: a title and a text for each line.
+pub(super) fn details(report: &Report) -> Vec<(&'static str, String)> {
+    let mut lines: Vec<(&'static str, String)> = Vec::new();
+    let mut titled = |title: &'static str, texts: Vec<String>| {
+        let titles = std::iter::once(title).chain(std::iter::repeat(""));
+        lines.extend(titles.zip(texts));
+    };
+    titled("Input", input::lines(&report.input));
+    let server =
+        std::iter::once(facts::server(&report.server)).chain(facts::version_evidence(&report.server));
+    titled("Server", server.chain(facts::notes(&report.server)).collect());
+    titled("Measured", facts::measured(report).into_iter().collect());
+    titled("Peak", over_time::peaks(report));
+    titled("Patterns", patterns::left_out(report));
+    titled("Costs", cost::totals(report).into_iter().collect());
+    let inventory = report.inventory.iter().flat_map(cost::inventory);
+    titled("Cluster", inventory.map(|text| escaped(&text).into_owned()).collect());
+    titled("Findings", vec![facts::verdict(report)]);
+    titled("Policy", facts::suppressed(report).into_iter().collect());
+    titled("Mind", facts::amiss(report).iter().map(|text| escaped(text).into_owned()).collect());
+    lines
+}
