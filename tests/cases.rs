@@ -192,7 +192,7 @@ fn one_program_in_many_namespaces_is_one_case() {
     );
     assert_eq!(own.iter().filter(|finding| finding["severity"] == "info").count(), 40);
     let dir = Dir::with(&[("audit.log", lines(&jobs).concat().as_bytes())]);
-    let page = dir.text(&["audit.log", "--kube-version", "1.30.4"]);
+    let page = dir.text(&["audit.log", "--kube-version", "1.30.4", "--details"]);
     assert!(page.contains("cleanup (40 namespaces)"), "{page}");
 }
 
@@ -227,7 +227,7 @@ fn a_finding_on_a_sum_shows_the_facts_of_all_clients() {
     );
     // The series of one client is not that of all.
     let dir = Dir::with(&[("audit.log", log.as_bytes())]);
-    let page = dir.text(&["audit.log", "--kube-version", "1.30.4"]);
+    let page = dir.text(&["audit.log", "--kube-version", "1.30.4", "--details"]);
     assert!(page.contains("lister in 40 namespaces") && page.contains("40 pods"), "{page}");
     assert!(!page.contains("peak 1 a minute"), "{page}");
 }

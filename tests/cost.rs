@@ -245,7 +245,7 @@ fn without_sizes_objects_are_told_and_nothing_is_called_a_lower_bound() {
     assert_eq!((&etcd["unknownRequests"], &etcd["unsizedRequests"]), (&json!(0), &json!(2)));
     assert_eq!((&cost["lowerBound"], &report["inventory"]["hasSizes"]), (&json!(false), &json!(false)));
     assert_eq!(report["ranking"]["handledUnit"], "objects");
-    let text = dir.text(&args);
+    let text = dir.text(&[&args[..], &["--details"]].concat());
     assert!(text.contains("1,000 obj.") && text.contains("it has no sizes") && !text.contains('≥'), "{text}");
 }
 
@@ -305,14 +305,14 @@ fn people_are_told_what_it_costs_and_by_what() {
     let mut many = agents(60, "");
     write!(many, "{}", log(&[("b", "/api/v1/secrets", 200)])).expect("a String");
     let dir = Dir::with(&[("audit.log", many.as_bytes()), ("inventory.csv", INVENTORY.as_bytes())]);
-    for format in ["text", "markdown"] {
-        let args =
-            ["audit.log", "--inventory", "inventory.csv", "--kube-version", "1.24.3", "--format", format];
+    for (format, option) in [("text", "--details"), ("markdown", "--format=markdown")] {
+        let args = ["audit.log", "--inventory", "inventory.csv", "--kube-version", "1.24.3", option];
         let page = dir.text(&args).split_whitespace().collect::<Vec<_>>().join(" ");
         for told in ["2.0 GB", "120 GB", "100,000 objects", "500 kB", "10 seats", "secrets"] {
             assert!(page.contains(told), "{format} lacks {told}: {page}");
         }
     }
-    let text = dir.text(&["audit.log", "--inventory", "inventory.csv", "--kube-version", "1.24.3"]);
+    let args = ["audit.log", "--inventory", "inventory.csv", "--kube-version", "1.24.3", "--details"];
+    let text = dir.text(&args);
     assert!(text.contains("most load first (objects that the apiserver handled, and writes)"), "{text}");
 }

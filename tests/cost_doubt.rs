@@ -70,8 +70,8 @@ fn a_missing_size_makes_all_count_in_objects() {
     assert_eq!(clients(&told), ["big", "small"]);
     assert_eq!(told["ranking"]["handledUnit"], "objects");
     assert_eq!(told["clients"][0]["cost"]["handled"], 300_000_000);
-    let text =
-        dir(&log, inventory).text(&["audit.log", "--inventory", "inventory", "--kube-version", "1.24.0"]);
+    let args = ["audit.log", "--inventory", "inventory", "--kube-version", "1.24.0", "--details"];
+    let text = dir(&log, inventory).text(&args);
     let table = text.split("most load first (").nth(1).expect("a table");
     assert!(table.starts_with("objects") && table.contains("100,000,000 obj."), "{text}");
     assert!(!table.contains("kB"), "one unit in the table: {text}");
@@ -96,7 +96,8 @@ fn a_client_of_unknown_cost_is_not_hidden_among_the_others() {
     let mut requests: Vec<Request<'static>> =
         ["a", "b", "c"].map(|user| get(user, "/api/v1/pods", 200)).into();
     requests.extend(repeated(1, "doubtful", "/api/v1/secrets"));
-    let args = ["audit.log", "--inventory", "inventory", "--kube-version", "1.24.0", "--top", "2"];
+    let args =
+        ["audit.log", "--inventory", "inventory", "--kube-version", "1.24.0", "--top", "2", "--details"];
     let text = dir(&log(requests), inventory).text(&args);
     let table = text.split("most load first").nth(1).expect("a table");
     assert!(table.contains("doubtful") && table.contains("(1 others)"), "{text}");
@@ -169,8 +170,8 @@ fn a_herd_is_told_in_objects_where_sizes_are_not_known() {
     let greatest = greatest_herd(&report(&all, inventory, "1.24.0"));
     assert_eq!((&greatest["etcdObjects"], &greatest["etcdBytes"]), (&json!(400_000_000), &Value::Null));
     assert_eq!((&greatest["receivedObjects"], &greatest["receivedBytes"]), (&json!(100_000), &Value::Null));
-    let text =
-        dir(&all, inventory).text(&["audit.log", "--inventory", "inventory", "--kube-version", "1.24.0"]);
+    let args = ["audit.log", "--inventory", "inventory", "--kube-version", "1.24.0", "--details"];
+    let text = dir(&all, inventory).text(&args);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         text.contains("together 400,000,000 objects from etcd and about 100,000 objects received"),
@@ -214,8 +215,8 @@ fn what_is_received_was_gone_through() {
 fn a_mean_is_told_as_one_and_nodes_of_the_log_make_none() {
     let uri = "/api/v1/pods?fieldSelector=spec.nodeName%3Dn-1";
     let text = |inventory: &str, log: &str| {
-        let text =
-            dir(log, inventory).text(&["audit.log", "--inventory", "inventory", "--kube-version", "1.24.0"]);
+        let args = ["audit.log", "--inventory", "inventory", "--kube-version", "1.24.0", "--details"];
+        let text = dir(log, inventory).text(&args);
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let told = text(PODS, &log(repeated(60, "a", uri)));

@@ -87,7 +87,7 @@ fn a_name_that_is_nearly_right_is_told() {
         lacks.iter().find(|lack| lack["resource"] == resource).expect("it is lacking")["near"].clone()
     };
     assert_eq!((near("deployments.apps"), near("pods")), (json!("deployments"), json!("pod")));
-    let text = dir.text(&args);
+    let text = dir.text(&[&args[..], &["--details"]].concat());
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("it has 'deployments'; write deployments.apps"), "{text}");
     assert!(text.contains("not known how much is received") && !text.contains("costs ?"), "{text}");

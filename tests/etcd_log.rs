@@ -150,9 +150,9 @@ fn a_rule_may_ask_for_it() {
 
 #[test]
 fn the_section_for_people() {
-    let page = text(&[AUDIT, "--etcd-log", ETCD]);
+    let page = text(&[AUDIT, "--etcd-log", ETCD, "--details"]);
     let (_, section) = page.split_once("what etcd says").expect("the section");
-    let (section, _) = section.split_once("what clients without a finding").expect("the next section");
+    let (section, _) = section.split_once("clients without a finding that").expect("the next section");
     let fact: Vec<&str> = page.lines().skip_while(|line| !line.contains("etcd says")).take(3).collect();
     insta::assert_snapshot!("text", format!("{}\n\n{section}", fact.join("\n")));
     let page = text(&[AUDIT, "--etcd-log", ETCD, "--format", "markdown"]);

@@ -123,7 +123,7 @@ fn a_page_is_of_those_who_asked_for_its_size() {
     ];
     let etcd = [slow("/registry/pods/", "limit:10000 ", 200_000_000, (5, 9))];
     assert_eq!(clients(&report(&audit, &etcd), "pods"), ["a/selecting"]);
-    let page = scan(&audit, &etcd, &[]);
+    let page = scan(&audit, &etcd, &["--details"]);
     let page: Vec<&str> = page.split_whitespace().collect();
     assert!(page.join(" ").contains("which fills its watch cache in pages of 10,000"));
     let etcd = [slow("/registry/pods/", "limit:500 ", 9, (5, 9))];
@@ -177,7 +177,7 @@ fn the_worst_read_names_its_own_clients_first() {
     let of_worst: Vec<_> = all.iter().map(|one| one["ofWorst"].as_str()).collect();
     assert_eq!(of_worst, [Some("covers"), Some("overlaps"), None, None]);
     assert_eq!((&all[0]["coveredBytes"], &all[3]["coveredBytes"]), (&json!(602_251_227), &json!(60)));
-    let page = scan(&audit, &etcd, &[]);
+    let page = scan(&audit, &etcd, &["--details"]);
     assert!(page.contains("LISTs of a/worst from its begin to its end\n"), "{page}");
 }
 

@@ -169,7 +169,9 @@ fn written() -> Vec<(String, String)> {
         ("200", "never", "1.36.0"),
         ("60", "never", "1.36.0"),
     ] {
-        let args = [logs.as_slice(), &["--top", "999", "--color", color, "--kube-version", version]].concat();
+        let args =
+            [logs.as_slice(), &["--top", "999", "--details", "--color", color, "--kube-version", version]]
+                .concat();
         all.extend(run(dir.path(), width, &args).map(|(name, text)| (format!("text {name} {width}"), text)));
     }
     let outputs: Vec<String> = FORMATS.iter().map(|format| format!("{format}=out.{format}")).collect();

@@ -90,7 +90,7 @@ fn a_dash_is_standard_output() {
         assert!(output.status.success(), "{args:?}");
         String::from_utf8(output.stdout).expect("UTF-8")
     };
-    assert!(out(&["scan", "audit.log", "-o", "-"]).starts_with("input"));
+    assert!(out(&["scan", "audit.log", "-o", "-"]).starts_with("kubetoll "));
     assert!(out(&["scan", "audit.log", "--format", "json", "-o", "-"]).starts_with('{'));
     assert!(out(&["scan", "audit.log", "--format", "json=-"]).starts_with('{'));
     assert!(out(&["scan", "audit.log", "--format", "csv=-"]).starts_with("schema_version,"));

@@ -26,13 +26,13 @@ fn text_narrow() {
 
 #[test]
 fn text_wide() {
-    insta::assert_snapshot!(scan(&[LOG, "--top", "2"], "160"));
+    insta::assert_snapshot!(scan(&[LOG, "--top", "2", "--details"], "160"));
 }
 
 #[test]
 fn text_never_exceeds_its_width() {
     for width in ["80", "130"] {
-        let page = scan(&["fixtures/traffic", "--kube-version", "1.30.4", "--top", "50"], width);
+        let page = scan(&["fixtures/traffic", "--kube-version", "1.30.4", "--top", "50", "--details"], width);
         let room: usize = width.parse().expect("a number");
         for line in page.lines() {
             // A URI or a path is one word, and stays whole so that it can be copied; so does one in a shell's quotes.

@@ -122,7 +122,7 @@ pub(super) struct ScanArgs {
     #[arg(short, long, value_name = "PATH", value_parser = output_path::parse, help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// Print no report, only how many requests there are for each verb, user, …, most first: `--top` lines.
-    #[arg(long, value_name = "WHAT", conflicts_with_all = ["fail_on", "etcd_log", "inventory"], help_heading = "Output")]
+    #[arg(long, value_name = "WHAT", conflicts_with_all = ["fail_on", "etcd_log", "inventory", "details"], help_heading = "Output")]
     pub by: Option<ByArg>,
     /// Cases in the table of the text; lines of `--by`.
     #[arg(long, value_name = "N", default_value_t = TOP, help_heading = "Output")]

@@ -63,6 +63,9 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
         Some(count) => vec![Written { page: Page::Text, to: count.to.clone() }],
         None => pages(&args.format, args.output.as_deref())?,
     };
+    if args.details.is_some() && pages.iter().all(|page| page.page != Page::Text) {
+        bail!("--details is a part of the text; leave out --details, or add --format text");
+    }
     let mut sources = Sources::discover(&args.logs.all())?;
     if settings.dedup != Dedup::Off {
         sources.drop_copies();

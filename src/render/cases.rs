@@ -1,6 +1,7 @@
 //! The table of the page for a terminal: a row for each case, with the fix below it, and lines for the rest. Their loads add
 //! up to all of it.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::plain::{count, counted, cut, cut_middle, escaped, short_count};
@@ -236,7 +237,7 @@ fn without_finding(clients: &[&Client]) -> Option<Row<'static>> {
         names.push((load, control_plane.len(), "control plane".to_owned()));
     }
     names.extend(others.iter().map(|client| (client.load.amount, 1, client_name(client))));
-    names.sort_by(|a, b| b.0.cmp(&a.0));
+    names.sort_by_key(|(load, ..)| Reverse(*load));
     Some(Row {
         rank: "–".to_owned(),
         many: Some(Many {
@@ -262,7 +263,7 @@ fn shares(rows: &[Row<'_>], all: u64) -> Vec<String> {
     let mut tenths: Vec<u128> =
         amounts.iter().map(|amount| (amount * of).checked_div(all).unwrap_or(0)).collect();
     let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by_key(|at| std::cmp::Reverse((amounts[*at] * of).checked_rem(all)));
+    order.sort_by_key(|at| Reverse((amounts[*at] * of).checked_rem(all)));
     let sum = (amounts.iter().sum::<u128>() * of).checked_div(all).unwrap_or(0);
     let left = usize::try_from(sum.saturating_sub(tenths.iter().sum())).unwrap_or(0);
     order.iter().take(left).for_each(|at| tenths[*at] += 1);
@@ -313,13 +314,12 @@ impl Columns {
     fn heading(&self) -> String {
         let Self { rank, client, what, load, .. } = *self;
         let gap = " ".repeat(self.gap);
-        let mut line = format!("{:>rank$}{gap}SEV  {gap}{:<client$}{gap}{:<what$}", "#", "CLIENT", "WHAT");
-        line.push_str(&self.figures("REQ", "PEAK/min"));
-        line.push_str(&format!("{gap}{:>load$}", "LOAD"));
-        if self.rules.is_some() {
-            line.push_str(&format!("{gap}RULES"));
-        }
-        format!("{DIM}{line}{DIM:#}")
+        let figures = self.figures("REQ", "PEAK/min");
+        let rules = if self.rules.is_some() { format!("{gap}RULES") } else { String::new() };
+        format!(
+            "{DIM}{:>rank$}{gap}SEV  {gap}{:<client$}{gap}{:<what$}{figures}{gap}{:>load$}{rules}{DIM:#}",
+            "#", "CLIENT", "WHAT", "LOAD"
+        )
     }
 
     fn figures(&self, requests: &str, peak: &str) -> String {
@@ -347,14 +347,15 @@ impl Columns {
         let mut parts = limited(&row.what, what, most).into_iter();
         let number = |number: Option<u64>| number.map_or("–".to_owned(), figure);
         let figures = self.figures(&number(row.requests), &number(row.peak));
-        let mut line = format!(
-            "{first}{BOLD}{:<client$}{BOLD:#}{gap}{:<what$}{figures}{gap}{load}",
+        let rules = match self.rules {
+            Some(_) => format!("{gap}{DIM}{}{DIM:#}", tags(row.rules, TAGS)),
+            None => String::new(),
+        };
+        let line = format!(
+            "{first}{BOLD}{:<client$}{BOLD:#}{gap}{:<what$}{figures}{gap}{load}{rules}",
             row.client,
             parts.next().unwrap_or_default()
         );
-        if self.rules.is_some() {
-            line.push_str(&format!("{gap}{DIM}{}{DIM:#}", tags(row.rules, TAGS)));
-        }
         let mut lines = vec![line];
         let indent = " ".repeat(self.rank + self.gap + 5 + self.gap + client + self.gap);
         lines.extend(parts.map(|part| format!("{indent}{part}")));
@@ -421,27 +422,43 @@ fn tags(rules: &[String], number: usize) -> String {
     tags.join(" ")
 }
 
-/// Cuts names in their middle where that leaves them distinct, or else where it does.
+/// Cuts names in their middle, or else where that leaves more of them distinct.
 fn shorten_names(rows: &mut [Row<'_>], room: usize) {
-    let distinct = |names: &[String]| names.iter().collect::<BTreeSet<_>>().len();
+    let cuts: [fn(&str, usize) -> String; 5] = [
+        |name, room| cut_middle(name, room, 7).into_owned(),
+        |name, room| match name.split_once('/') {
+            Some((namespace, name)) => {
+                let namespace = cut_middle(namespace, room / 3, 7);
+                let room = room.saturating_sub(namespace.chars().count() + 1);
+                format!("{namespace}/{}", cut_middle(name, room, 7))
+            }
+            None => cut_middle(name, room, 5).into_owned(),
+        },
+        |name, room| cut_middle(name, room, 9).into_owned(),
+        |name, room| cut_middle(name, room, 3).into_owned(),
+        |name, room| cut_middle(name, room, 1).into_owned(),
+    ];
     let names: Vec<String> = rows.iter().map(|row| row.client.clone()).collect();
-    let cut_at = |tenths: usize| -> Vec<String> {
-        names.iter().map(|name| cut_middle_at(name, room, tenths)).collect()
+    let shortened = |cut: fn(&str, usize) -> String| -> Vec<String> {
+        let shorten =
+            |name: &String| if chars(name) > room { shortened(name, room, cut) } else { name.clone() };
+        names.iter().map(shorten).collect()
     };
-    let best = [7, 5, 3, 9, 1].map(cut_at).into_iter().rev().max_by_key(|names| distinct(names));
+    let distinct = |names: &Vec<String>| names.iter().collect::<BTreeSet<_>>().len();
+    // Of several that are as good, the first one.
+    let best = cuts.into_iter().map(shortened).rev().max_by_key(distinct);
     for (row, name) in rows.iter_mut().zip(best.unwrap_or_default()) {
         row.client = name;
     }
 }
 
-/// Cuts a name so that so many tenths of what is left are its begin. What is in parentheses at its end stays.
-fn cut_middle_at(name: &str, room: usize, tenths: usize) -> String {
+/// Cuts a name. What is in parentheses at its end stays.
+fn shortened(name: &str, room: usize, cut: fn(&str, usize) -> String) -> String {
     let (base, end) = match name.rfind(" (") {
         Some(at) if chars(&name[at..]) < room / 2 => name.split_at(at),
         _ => (name, ""),
     };
-    let room = room.saturating_sub(chars(end));
-    format!("{}{end}", cut_middle(base, room, tenths))
+    format!("{}{end}", cut(base, room.saturating_sub(chars(end))))
 }
 
 /// The client, or the program with what its members are.

@@ -215,31 +215,46 @@ fn block(
 /// The findings of one rule. What is the same for all of them is written once, below.
 fn rule(findings: &[&Finding], width: usize) -> String {
     let mut page = String::new();
-    for finding in findings {
+    let Some(first) = findings.first() else { return page };
+    let has_one_fix = findings.iter().all(|finding| finding.fix == first.fix);
+    let room = width.saturating_sub(INDENT.len());
+    for (index, finding) in findings.iter().enumerate() {
+        if index > 0 {
+            page.push('\n');
+        }
         page.push_str(&line(finding, width));
         for (title, line) in facts::what_and_why(finding) {
             page.push_str(&titled(title, &line.plain(), width));
         }
-        let room = width.saturating_sub(INDENT.len());
         let commands = finding.verify.lines().flat_map(|command| command_lines(&escaped(command), room));
         for (index, part) in commands.enumerate() {
             page.push_str(&copied(if index == 0 { "Verify" } else { "" }, &part));
         }
+        if !has_one_fix {
+            page.push_str(&fix(finding, width));
+        }
     }
-    // A rule's page has the rest of it.
-    let why = |finding: &Finding| finding.why.split("\n\n").next().unwrap_or_default().to_owned();
-    page.push_str(&once("Why", findings.iter().map(|finding| why(finding)), width));
-    let fixes = once("Fix", findings.iter().map(|finding| finding.fix.clone()), width);
-    for line in fixes.lines() {
-        let (title, text) = line.split_at(line.len().min(INDENT.len()));
-        page.push_str(&format!("{title}{FIX}{text}{FIX:#}\n"));
+    // The rule's page has the rest of it.
+    let why = |finding: &&Finding| finding.why.split("\n\n").next().unwrap_or_default().to_owned();
+    page.push_str(&once("Why", findings.iter().map(why), width));
+    if has_one_fix {
+        page.push_str(&fix(first, width));
     }
     let tradeoffs = findings.iter().filter_map(|finding| finding.tradeoff.as_deref().map(str::to_owned));
     page.push_str(&once("Tradeoff", tradeoffs, width));
     let look_for = findings.iter().filter_map(|finding| finding.look_for.clone());
     page.push_str(&once("Look for", look_for, width));
-    if let Some(first) = findings.first() {
-        page.push_str(&titled("More", &format!("kubetoll rules explain {}", first.rule.id), width));
+    page.push_str(&titled("More", &format!("kubetoll rules explain {}", first.rule.id), width));
+    page
+}
+
+fn fix(finding: &Finding, width: usize) -> String {
+    let text = prose::plain(&finding.fix);
+    let text = text.lines().filter(|line| !line.is_empty());
+    let lines: String = text.map(|line| wrapped("", "", line, width.saturating_sub(INDENT.len()))).collect();
+    let mut page = String::new();
+    for (index, line) in lines.lines().enumerate() {
+        page.push_str(&copied(if index == 0 { "Fix" } else { "" }, &format!("{FIX}{line}{FIX:#}")));
     }
     page
 }

@@ -37,8 +37,8 @@ pub(super) fn what_and_why(finding: &Finding) -> Vec<(&'static str, Line)> {
         facts.push(("Logged at", logged(evidence, &finding.more_evidence)));
     }
     if let Some(path) = &finding.path {
-        facts.push(("Answered from", answered(path)));
-        facts.push(("Known by", known(path)));
+        facts.push(("Served from", served(path)));
+        facts.push(("Decided by", decided(path)));
     }
     facts.extend(how_much(finding).map(|line| ("How much", line)));
     facts.extend(cost::of_finding(finding).map(|line| ("Costs", line)));
@@ -95,8 +95,8 @@ fn user_agents(who: &Who) -> Line {
         None => line,
     };
     match who.library {
-        "unknown" => line.text("; of a library that is not known"),
-        library => line.text(format!("; taken for {library}")),
+        "unknown" => line.text("; unknown client library"),
+        library => line.text(format!("; client library: {library}")),
     }
 }
 
@@ -139,29 +139,28 @@ fn logged(evidence: &Evidence, more: &[Evidence]) -> Line {
     line.text("; more at ").codes(places.iter().map(String::as_str))
 }
 
-fn answered(path: &Path) -> Line {
+fn served(path: &Path) -> Line {
     let limit = if path.limit == "ignored" { ", limit ignored" } else { "" };
     let from = source(path.served_from, path.likely, None);
     Line::default().text(format!("{from}{limit}: {} (", path.explanation)).code(path.reason).text(")")
 }
 
 /// How sure it is.
-fn known(path: &Path) -> Line {
+fn decided(path: &Path) -> Line {
     let certainty = match path.certainty {
-        "certain" => "certain, as all possible versions agree",
-        "by-version" => "by-version, as other possible versions decide otherwise",
-        _ => "by-config, as other settings or another etcd decide otherwise",
+        "certain" => "certain: all versions that fit the log agree",
+        "by-version" => "by-version: other versions that fit the log decide otherwise",
+        _ => "by-config: other feature gates or another etcd decide otherwise",
     };
     let measured = match (path.agree, path.contradict) {
-        (0, 0) => "no measurement of this shape speaks for or against it".to_owned(),
+        (0, 0) => String::new(),
         (agree, contradict) => format!(
-            "the server's own measurements of slow requests: {} for it, {} against",
+            "; the server's measurements of slow requests: {} agree, {} contradict",
             count(agree),
             count(contradict)
         ),
     };
-    let version = &path.kube_version;
-    Line::default().text(format!("the rules of Kubernetes {version} ({certainty}); {measured}"))
+    Line::default().text(format!("the rules of Kubernetes {}; {certainty}{measured}", path.kube_version))
 }
 
 fn how_much(finding: &Finding) -> Option<Line> {
@@ -172,9 +171,8 @@ fn how_much(finding: &Finding) -> Option<Line> {
     let of_all = number("shareOfRequests").map(|share| format!("{share} % of all requests"));
     let of_reads = number("shareOfEtcdReads").map(|share| format!("{share} % of the reads from etcd"));
     let took = finding.stats.get("etcdMillis").and_then(Value::as_u64);
-    let took = took.map(|millis| {
-        format!("{} in etcd by those that the server measured", duration(millis.saturating_mul(1_000)))
-    });
+    let took =
+        took.map(|millis| format!("{} in etcd (slow requests only)", duration(millis.saturating_mul(1_000))));
     let load = finding.load.filter(|load| load.amount > 0).map(|load| match load.unit {
         "objects" => format!("{} of the load by objects", clients::share(&load)),
         _ => format!("{} of the request time", clients::share(&load)),

@@ -22,10 +22,7 @@ const INDENT: &str = "  ";
 /// What was read, its totals, and notes on what is wrong with it: lines without their ends.
 pub(super) fn lines(report: &Report, width: usize) -> Vec<String> {
     let tool = format!("kubetoll {}", report.kubetoll_version);
-    let mut read = vec![tool.clone()];
-    read.extend(file(&report.input));
-    read.push(amount(&report.input));
-    read.push(kubernetes(&report.server));
+    let read = [tool.clone(), file(&report.input), amount(&report.input), kubernetes(&report.server)];
     let mut lines = joined(&read, width);
     if let Some(first) = lines.first_mut() {
         *first = first.replacen(&tool, &format!("{BOLD}{tool}{BOLD:#}"), 1);
@@ -37,13 +34,13 @@ pub(super) fn lines(report: &Report, width: usize) -> Vec<String> {
     lines
 }
 
-fn file(input: &Input) -> Option<String> {
+fn file(input: &Input) -> String {
     match (input.files, &*input.sources) {
         (1, [only]) => {
             let name = only.file.rsplit('/').next().unwrap_or(&only.file);
-            Some(cut_middle(&escaped(name), FILE, 7).into_owned())
+            cut_middle(&escaped(name), FILE, 7).into_owned()
         }
-        (files, _) => Some(counted(files, "file")),
+        (files, _) => counted(files, "file"),
     }
 }
 
@@ -59,8 +56,7 @@ fn amount(input: &Input) -> String {
 fn totals(report: &Report) -> Vec<String> {
     let totals = &report.totals.counts;
     let objects = report.totals.cost.total.as_deref().and_then(|work| work.etcd.as_ref());
-    let objects =
-        objects.filter(|_| cost::is_by_inventory(report)).and_then(|amount| cost::in_objects(amount));
+    let objects = objects.filter(|_| cost::is_by_inventory(report)).and_then(cost::in_objects);
     let objects = objects.map_or(String::new(), |objects| format!(" ({objects})"));
     let informers = report.gates.limit_ignored.informers;
     let starts = match informers {

@@ -38,11 +38,11 @@ fn informers(informers: &Informers) -> Line {
 fn polling(polling: &Polling) -> Option<Line> {
     let busiest = polling.busiest.first()?;
     let told = format!(
-        "the same again every {}{}, {} by ",
+        "every {}{}, {} by ",
         duration(busiest.median_micros),
         match busiest.spread_micros / 2 {
             0 => String::new(),
-            off => format!(", give or take {}", duration(off)),
+            off => format!(" (± {})", duration(off)),
         },
         counted(busiest.reads, "time"),
     );
@@ -53,7 +53,7 @@ fn polling(polling: &Polling) -> Option<Line> {
     };
     Some(match polling.pollers {
         0 | 1 => line,
-        more => line.text(format!("; {} such series, {} reads in all", count(more), count(polling.reads))),
+        more => line.text(format!("; {} such series, {} reads in total", count(more), count(polling.reads))),
     })
 }
 
@@ -78,7 +78,7 @@ fn herds(herds: &Herds) -> Option<Line> {
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let asks = if parts.is_empty() { String::new() } else { format!("; together {}", parts.join(" and ")) };
     Some(Line::default().text(format!(
-        "{} of ten instances or more at once, {} in all; the greatest of {} with {}, {day} {time} UTC{asks}",
+        "{} of 10 or more instances at once, {} in total; the largest: {} with {}, {day} {time} UTC{asks}",
         counted(herds.count, "herd"),
         counted(herds.requests, "LIST"),
         counted(greatest.instances, "instance"),

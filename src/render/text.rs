@@ -86,14 +86,10 @@ fn footer(report: &Report, width: usize) -> Vec<String> {
         (_, "objects") => "LOAD: share of the objects that the apiserver handled, and of writes.".to_owned(),
         _ => "LOAD: share of request time, without watches (with --inventory: of objects).".to_owned(),
     };
-    let mut details = "Details: --details".to_owned();
-    if !report.cases.is_empty() {
-        details.push_str(", --details=1");
-    }
-    details.push_str(", --details=CLIENT.");
-    if let Some(rule) = report.cases.first().and_then(|case| case.rules.first()) {
-        details.push_str(&format!(" Rules: kubetoll rules explain {rule}"));
-    }
+    let example = if report.cases.is_empty() { "" } else { ", --details=1" };
+    let rule = report.cases.first().and_then(|case| case.rules.first());
+    let rules = rule.map_or(String::new(), |rule| format!(" Rules: kubetoll rules explain {rule}"));
+    let details = format!("Details: --details{example}, --details=CLIENT.{rules}");
     let lines = [load, details];
     let lines = lines.iter().flat_map(|line| {
         wrapped("", "", line, width).lines().map(|line| format!("{DIM}{line}{DIM:#}")).collect::<Vec<_>>()

@@ -1,0 +1,280 @@
+//! The page that a scan prints: one row a case, 40 lines at most, loads that add up.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const TRAFFIC: &str = "fixtures/traffic";
+
+fn run(directory: &Path, args: &[&str], width: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_kubetoll"))
+        .args(["scan", "--no-progress"])
+        .args(args)
+        .current_dir(directory)
+        .env("COLUMNS", width)
+        .env_remove("NO_COLOR")
+        .output()
+        .expect("the binary runs")
+}
+
+fn text(output: Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// The page of a scan of the repository's files.
+fn page(args: &[&str], width: &str) -> String {
+    text(run(Path::new(env!("CARGO_MANIFEST_DIR")), args, width))
+}
+
+/// A directory with a log.
+fn directory(log: &str) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::write(directory.path().join("audit.log"), log).expect("a log");
+    directory
+}
+
+/// The page of a log.
+fn page_of(log: &str, args: &[&str], width: &str) -> String {
+    text(run(directory(log).path(), &[&["audit.log"], args].concat(), width))
+}
+
+struct Request<'a> {
+    user: &'a str,
+    agent: &'a str,
+    uri: &'a str,
+    /// Since the log began.
+    second: u64,
+    millis: u64,
+}
+
+fn event(number: usize, request: &Request<'_>) -> String {
+    let Request { user, agent, uri, second, millis } = request;
+    let verb = if uri.contains("/nodes/") { "get" } else { "list" };
+    let at = |millis: u64| {
+        let (second, millis) = (second + millis / 1_000, millis % 1_000);
+        let (hour, minute, second) = (8 + second / 3_600, second / 60 % 60, second % 60);
+        format!("2026-09-01T{hour:02}:{minute:02}:{second:02}.{millis:03}000Z")
+    };
+    let event = serde_json::json!({
+        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": format!("{number:036}"),
+        "stage": "ResponseComplete", "requestURI": uri, "verb": verb, "user": {"username": user},
+        "sourceIPs": ["10.0.0.7"], "userAgent": agent, "responseStatus": {"metadata": {}, "code": 200},
+        "requestReceivedTimestamp": at(0), "stageTimestamp": at(*millis),
+    });
+    format!("{event}\n")
+}
+
+/// Clients that each poll a resource of their own from etcd; the first `errors` of them often.
+fn pollers(clients: usize, errors: usize) -> String {
+    let mut log = String::new();
+    for client in 0..clients {
+        let user = format!("system:serviceaccount:team-{client}-of-a-long-name:poller-{client}");
+        let uri = format!("/apis/example.com/v1/widgets{client}");
+        let every = if client < errors { 2 } else { 40 };
+        for second in (0..600).step_by(every) {
+            let agent = format!("poller{client}/v1.0");
+            let request =
+                Request { user: &user, agent: &agent, uri: &uri, second, millis: 7 * (client as u64 + 1) };
+            log.push_str(&event(log.len(), &request));
+        }
+    }
+    log
+}
+
+/// A log with more findings than a page has rows.
+fn many() -> String {
+    pollers(300, 12)
+}
+
+fn quiet() -> String {
+    let users =
+        ["alice", "bob", "system:serviceaccount:a:b", "system:kube-scheduler", "carol", "dave", "erin"];
+    let uri = "/api/v1/nodes/n?resourceVersion=0";
+    let requests = users.iter().flat_map(|user| {
+        (0..240).step_by(20).map(move |second| Request { user, agent: "x/v1", uri, second, millis: 9 })
+    });
+    requests.enumerate().map(|(number, request)| event(number, &request)).collect()
+}
+
+/// The shares of a page in tenths of a per cent.
+fn shares(page: &str) -> Vec<u64> {
+    let cells = page.lines().filter_map(|line| {
+        let line = line.split("  KT").next().unwrap_or(line).trim_end().strip_suffix(" %")?;
+        line.rsplit([' ', '≈']).next()
+    });
+    let tenths = |cell: &str| match cell.strip_prefix('<') {
+        Some(_) => 0,
+        None => cell.replace('.', "").parse().expect("a share"),
+    };
+    cells.map(tenths).collect()
+}
+
+#[test]
+fn recorded_traffic_at_each_width() {
+    for width in ["80", "100", "160"] {
+        insta::assert_snapshot!(format!("traffic_{width}"), page(&[TRAFFIC], width));
+    }
+    insta::assert_snapshot!("traffic_color", page(&[TRAFFIC, "--color", "always"], "100"));
+}
+
+#[test]
+fn log_with_nothing_to_find() {
+    insta::assert_snapshot!(page_of(&quiet(), &["--kube-version", "1.34.1"], "100"));
+}
+
+#[test]
+fn log_with_300_findings() {
+    insta::assert_snapshot!(page_of(&many(), &["--kube-version", "1.30.14"], "100"));
+}
+
+#[test]
+fn page_without_color_loses_nothing() {
+    let colored = page(&[TRAFFIC, "--color", "always"], "100");
+    assert!(colored.contains("\u{1b}[1m\u{1b}[31m") && colored.contains("\u{1b}[32m"), "{colored}");
+    assert_eq!(anstream::adapter::strip_str(&colored).to_string(), page(&[TRAFFIC], "100"));
+}
+
+#[test]
+fn page_has_at_most_40_lines_whatever_the_log() {
+    let mut log = many();
+    // Each of these adds a note to the head.
+    log.push_str("not JSON\n{\"kind\":\"Event\"}\n{\"a\":\n\u{fffd}\n");
+    let directory = directory(&log);
+    let write = |name: &str, content: &[u8]| {
+        fs::write(directory.path().join(name), content).expect("a file");
+    };
+    for number in 0..12 {
+        write(&format!("torn-{number}.gz"), &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, number]);
+        write(&format!("empty-{number}.log"), format!("nothing {number}\n").as_bytes());
+    }
+    write("copy.log", log.as_bytes());
+    write("etcd-dir.log", b"x\xff\n");
+    let mut policy = "suppressions:\n".to_owned();
+    for number in 0..20 {
+        let expires = if number < 10 { "2020-01-01" } else { "2099-01-01" };
+        let entry =
+            format!("  - {{rule: KT101, client: \"nobody-{number}\", reason: r, expires: {expires}}}\n");
+        policy.push_str(&entry);
+    }
+    write("kubetoll.yaml", policy.as_bytes());
+    write("inventory.csv", b"resource,objects\npods,5\n");
+    let args =
+        [".", "--kube-version", "1.99.0", "--inventory", "inventory.csv", "--no-patterns", "--failed-only"];
+    for args in [&args[..5], &args[..6], &args[..1], &["audit.log"]] {
+        for width in ["100", "160"] {
+            let output = run(directory.path(), args, width);
+            let page = String::from_utf8(output.stdout).expect("UTF-8");
+            assert!((10..=40).contains(&page.lines().count()), "{args:?}: {page}");
+        }
+    }
+    let page = String::from_utf8(run(directory.path(), &args, "100").stdout).expect("UTF-8");
+    assert!(page.contains("more notes: --details"), "{page}");
+}
+
+#[test]
+fn loads_of_a_page_add_up_to_all() {
+    for top in ["0", "1", "3", "10", "400"] {
+        for page in [page(&[TRAFFIC, "--top", top], "160"), page_of(&pollers(40, 3), &["--top", top], "100")]
+        {
+            assert_eq!(shares(&page).iter().sum::<u64>(), 1_000, "{page}");
+        }
+    }
+    assert_eq!(shares(&page_of(&quiet(), &[], "80")).iter().sum::<u64>(), 1_000);
+}
+
+#[test]
+fn top_is_the_number_of_cases() {
+    let rows = |page: &str| page.lines().filter(|line| line.trim_start().starts_with("fix: ")).count();
+    let log = pollers(40, 20);
+    for (top, expected) in [("0", 0), ("3", 3), ("12", 12)] {
+        let page = page_of(&log, &["--top", top, "--kube-version", "1.30.14"], "100");
+        assert_eq!(rows(&page), expected, "{page}");
+        assert!(page.contains(": --top "), "{page}");
+    }
+}
+
+#[test]
+fn rows_fit_the_width() {
+    for width in [40_usize, 60, 80, 100, 130, 160, 200] {
+        let log = many();
+        let page = page_of(&log, &["--kube-version", "1.30.14"], &width.to_string());
+        for line in page.lines() {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn details_of_all_cases_repeat_no_reference() {
+    let page = page(&[TRAFFIC, "--details"], "100");
+    assert!(!page.contains("as above"), "{page}");
+    for part in [
+        "\n1. monitoring/poller  error\n",
+        "  Decided by ",
+        "  Verify ",
+        "\nclients, most load first",
+        "auditID",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+}
+
+#[test]
+fn details_of_a_case_or_a_client_are_blocks_of_these() {
+    let blocks = |args: &[&str]| -> Vec<String> {
+        let page = page(&[&[TRAFFIC], args].concat(), "100");
+        let is_heading =
+            |line: &&str| line.split_once(". ").is_some_and(|(rank, _)| rank.parse::<u64>().is_ok());
+        page.lines().filter(is_heading).map(str::to_owned).collect()
+    };
+    let all = blocks(&["--details"]);
+    assert!(all.len() > 5, "{all:?}");
+    assert_eq!(blocks(&[]), Vec::<String>::new());
+    assert_eq!(blocks(&["--details=1,3"]), [all[0].clone(), all[2].clone()]);
+    let of = |prefix: &str| -> Vec<String> {
+        all.iter().filter(|heading| heading.contains(prefix)).cloned().collect()
+    };
+    assert_eq!(blocks(&["--details=ops/*"]), of(" ops/"));
+    assert_eq!(blocks(&["--details=system:serviceaccount:monitoring:poller"]), of(" monitoring/poller"));
+    // A client without a case has a block of its own.
+    let scheduler = page(&[TRAFFIC, "--details=kube-scheduler"], "100");
+    assert!(scheduler.contains("\nkube-scheduler\n  User agents   kube-scheduler"), "{scheduler}");
+}
+
+#[test]
+fn details_of_a_case_that_does_not_exist_are_an_error() {
+    for (wanted, message) in [
+        ("--details=77", "there is no case 77; cases are 1 to "),
+        ("--details=nobody", "no case and no client is named 'nobody'"),
+        ("--details=1,,2", "has an empty part"),
+    ] {
+        let output = run(Path::new(env!("CARGO_MANIFEST_DIR")), &[TRAFFIC, wanted], "100");
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && output.stdout.is_empty(), "{wanted}");
+        assert!(err.contains(message), "{wanted}: {err}");
+    }
+    let args = [TRAFFIC, "--details", "--format", "json"];
+    assert_eq!(run(Path::new(env!("CARGO_MANIFEST_DIR")), &args, "100").status.code(), Some(2));
+}
+
+#[test]
+fn names_are_cut_so_that_they_stay_distinct() {
+    let mut log = String::new();
+    for client in 0..4 {
+        let user =
+            format!("system:serviceaccount:a-namespace-with-a-long-name:{client}-agent-with-a-long-name");
+        for second in (0..600).step_by(2) {
+            let uri = format!("/apis/example.com/v1/widgets{client}");
+            let request = Request { user: &user, agent: "x/v1", uri: &uri, second, millis: 50 };
+            write!(log, "{}", event(log.len(), &request)).expect("a String");
+        }
+    }
+    let page = page_of(&log, &["--kube-version", "1.30.14"], "80");
+    let rows: Vec<&str> =
+        page.lines().filter(|line| line.contains("error") || line.contains("warn ")).collect();
+    let names: std::collections::BTreeSet<&str> =
+        rows.iter().filter_map(|row| row.split_whitespace().nth(2)).collect();
+    assert!(names.len() == 4 && names.iter().all(|name| name.contains('…')), "{page}");
+}
