@@ -5,6 +5,7 @@
 extern crate self as kubetoll;
 
 pub mod accounts;
+pub mod anonymize;
 pub mod apiserver;
 pub mod classify;
 pub mod cost;

@@ -80,7 +80,7 @@ fn is_library_default(product: &str) -> bool {
 }
 
 /// Whether a product names a library or a kind of program, and not which one.
-fn names_kind_or_library(product: &str) -> bool {
+pub(crate) fn names_kind_or_library(product: &str) -> bool {
     const KINDS: [&str; 12] = [
         "agent",
         "cli",

@@ -1,0 +1,51 @@
+//! Addresses: another one of the same class, which is what kubetoll tells apart.
+
+use std::net::Ipv6Addr;
+
+use super::Anonymizer;
+use crate::k8s::AddressClass;
+
+impl Anonymizer {
+    /// An address of the same class. Loopback addresses are kept.
+    pub(super) fn address(&self, text: &str) -> String {
+        let first = match AddressClass::of(text) {
+            AddressClass::Loopback if text.contains(':') => return "::1".to_owned(),
+            AddressClass::Loopback => return "127.0.0.1".to_owned(),
+            AddressClass::Private => [0xfd00, 0, 0, 0],
+            AddressClass::LinkLocal => [0xfe80, 0, 0, 0],
+            // Addresses for documentation.
+            AddressClass::Public => [0x2001, 0xdb8, 0, 0],
+            AddressClass::Unknown if text.is_empty() => return String::new(),
+            AddressClass::Unknown => return self.word(text),
+        };
+        let ([a, b, c, d], [e, f, g, h]) = (first, self.groups(text));
+        Ipv6Addr::new(a, b, c, d, e, f, g, h).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Key;
+    use super::*;
+
+    #[test]
+    fn an_address_keeps_its_class() {
+        let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
+        for address in [
+            "127.0.0.1",
+            "::1",
+            "10.1.2.3",
+            "100.64.0.1",
+            "169.254.1.2",
+            "fe80::1",
+            "8.8.8.8",
+            "fd00::7",
+            "@",
+        ] {
+            let other = anonymizer.address(address);
+            assert_eq!(AddressClass::of(&other), AddressClass::of(address), "{address} {other}");
+            assert!(!other.contains("10.1") && !other.contains("8.8"), "{other}");
+        }
+        assert_ne!(anonymizer.address("10.0.0.1"), anonymizer.address("10.0.0.2"));
+    }
+}

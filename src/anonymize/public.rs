@@ -1,0 +1,340 @@
+//! Names that are kept: Kubernetes' own, and those of the products that kubetoll recognizes clients by. They are public,
+//! and verdicts or rules depend on some of them.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use crate::apiserver::resources::is_built_in_group;
+use crate::products;
+
+/// Namespaces, objects and users of Kubernetes itself.
+const NAMES: &[&str] = &[
+    "attachdetach-controller",
+    "bootstrap-signer",
+    "certificate-controller",
+    "cloud-controller-manager",
+    "cloud-node-controller",
+    "cloud-provider",
+    "cluster-admin",
+    "clusterrole-aggregation-controller",
+    "coredns",
+    "cronjob-controller",
+    "daemon-set-controller",
+    "default",
+    "deployment-controller",
+    "device-taint-eviction-controller",
+    "disruption-controller",
+    "endpoint-controller",
+    "endpointslice-controller",
+    "endpointslicemirroring-controller",
+    "ephemeral-volume-controller",
+    "expand-controller",
+    "generic-garbage-collector",
+    "horizontal-pod-autoscaler",
+    "job-controller",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-dns",
+    "kube-node-lease",
+    "kube-proxy",
+    "kube-public",
+    "kube-root-ca.crt",
+    "kube-scheduler",
+    "kube-system",
+    "kubernetes",
+    "legacy-service-account-token-cleaner",
+    "namespace-controller",
+    "node-controller",
+    "persistent-volume-binder",
+    "pod-garbage-collector",
+    "pv-protection-controller",
+    "pvc-protection-controller",
+    "replicaset-controller",
+    "replication-controller",
+    "resource-claim-controller",
+    "resourcequota-controller",
+    "root-ca-cert-publisher",
+    "route-controller",
+    "selinux-warning-controller",
+    "service-account-controller",
+    "service-ca-cert-publisher",
+    "service-cidrs-controller",
+    "service-controller",
+    "statefulset-controller",
+    "token-cleaner",
+    "ttl-after-finished-controller",
+    "ttl-controller",
+    "vac-protection-controller",
+    "validatingadmissionpolicy-status-controller",
+    "view",
+];
+
+/// Users and groups of Kubernetes itself, but for those that hold a name.
+const SYSTEM: &[&str] = &[
+    "system:anonymous",
+    "system:apiserver",
+    "system:authenticated",
+    "system:cloud-controller-manager",
+    "system:kube-apiserver",
+    "system:kube-controller-manager",
+    "system:kube-proxy",
+    "system:kube-scheduler",
+    "system:masters",
+    "system:nodes",
+    "system:serviceaccounts",
+    "system:unauthenticated",
+    "system:volume-scheduler",
+];
+
+/// API groups beside the built-in ones whose names verdicts depend on, or that SIGs of Kubernetes define.
+const GROUPS: &[&str] = &[
+    "custom.metrics.k8s.io",
+    "external.metrics.k8s.io",
+    "gateway.networking.k8s.io",
+    "metrics.k8s.io",
+    "snapshot.storage.k8s.io",
+];
+
+/// Resources of these groups.
+const RESOURCES: &[&str] = &[
+    "apiservices",
+    "bindings",
+    "certificatesigningrequests",
+    "clusterrolebindings",
+    "clusterroles",
+    "clustertrustbundles",
+    "componentstatuses",
+    "configmaps",
+    "controllerrevisions",
+    "cronjobs",
+    "csidrivers",
+    "csinodes",
+    "csistoragecapacities",
+    "customresourcedefinitions",
+    "daemonsets",
+    "deployments",
+    "deviceclasses",
+    "devicetaintrules",
+    "endpoints",
+    "endpointslices",
+    "events",
+    "flowschemas",
+    "gatewayclasses",
+    "gateways",
+    "horizontalpodautoscalers",
+    "httproutes",
+    "ingressclasses",
+    "ingresses",
+    "ipaddresses",
+    "jobs",
+    "leasecandidates",
+    "leases",
+    "limitranges",
+    "localsubjectaccessreviews",
+    "mutatingadmissionpolicies",
+    "mutatingadmissionpolicybindings",
+    "mutatingwebhookconfigurations",
+    "namespaces",
+    "networkpolicies",
+    "nodes",
+    "persistentvolumeclaims",
+    "persistentvolumes",
+    "podcertificaterequests",
+    "poddisruptionbudgets",
+    "pods",
+    "podsecuritypolicies",
+    "podtemplates",
+    "priorityclasses",
+    "prioritylevelconfigurations",
+    "replicasets",
+    "replicationcontrollers",
+    "resourceclaims",
+    "resourceclaimtemplates",
+    "resourcequotas",
+    "resourceslices",
+    "rolebindings",
+    "roles",
+    "runtimeclasses",
+    "secrets",
+    "selfsubjectaccessreviews",
+    "selfsubjectreviews",
+    "selfsubjectrulesreviews",
+    "serviceaccounts",
+    "servicecidrs",
+    "services",
+    "statefulsets",
+    "storageclasses",
+    "storageversionmigrations",
+    "storageversions",
+    "subjectaccessreviews",
+    "tokenreviews",
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
+    "validatingwebhookconfigurations",
+    "volumeattachments",
+    "volumeattributesclasses",
+    "volumesnapshotclasses",
+    "volumesnapshotcontents",
+    "volumesnapshots",
+];
+
+const SUBRESOURCES: &[&str] = &[
+    "approval",
+    "attach",
+    "binding",
+    "ephemeralcontainers",
+    "eviction",
+    "exec",
+    "finalize",
+    "log",
+    "portforward",
+    "proxy",
+    "resize",
+    "scale",
+    "status",
+    "token",
+];
+
+/// Parts of the server's own paths.
+const PATH: &[&str] = &[
+    ".well-known",
+    "api",
+    "apis",
+    "cmdline",
+    "debug",
+    "etcd",
+    "flags",
+    "goroutine",
+    "healthz",
+    "heap",
+    "jwks",
+    "livez",
+    "logs",
+    "metrics",
+    "openapi",
+    "openid",
+    "openid-configuration",
+    "ping",
+    "poststarthook",
+    "pprof",
+    "profile",
+    "readyz",
+    "swagger.json",
+    "swaggerapi",
+    "symbol",
+    "trace",
+    "v2",
+    "v3",
+    "version",
+];
+
+/// Values of fields that are enumerations.
+const FIELD_VALUES: &[&str] = &[
+    "DaemonSet",
+    "Deployment",
+    "Failed",
+    "False",
+    "Job",
+    "Node",
+    "Normal",
+    "Opaque",
+    "Pending",
+    "Pod",
+    "ReplicaSet",
+    "Running",
+    "StatefulSet",
+    "Succeeded",
+    "True",
+    "Unknown",
+    "Warning",
+    "bootstrap.kubernetes.io/token",
+    "false",
+    "helm.sh/release.v1",
+    "kubernetes.io/dockerconfigjson",
+    "kubernetes.io/service-account-token",
+    "kubernetes.io/tls",
+    "true",
+];
+
+/// Literal names in the patterns of products' ServiceAccounts, and the patterns of names with a star.
+static PRODUCTS: LazyLock<(BTreeSet<&'static str>, Vec<&'static str>)> = LazyLock::new(|| {
+    let patterns = products::all().iter().flat_map(|product| &product.service_accounts);
+    let parts = patterns.flat_map(|pattern| pattern.split('/'));
+    let (globs, literals): (Vec<&str>, Vec<&str>) = parts.partition(|part| part.contains('*'));
+    (literals.into_iter().collect(), globs.into_iter().filter(|glob| *glob != "*").collect())
+});
+
+pub(super) fn is_name(name: &str) -> bool {
+    NAMES.binary_search(&name).is_ok() || PRODUCTS.0.contains(name)
+}
+
+/// What stands for the star of a product's pattern in a name, with what is before and behind it.
+pub(super) fn around_star(name: &str) -> Option<(&'static str, &str, &'static str)> {
+    PRODUCTS.1.iter().find_map(|glob| {
+        let (before, behind) = glob.split_once('*')?;
+        let inner = name.strip_prefix(before)?.strip_suffix(behind)?;
+        Some((before, inner, behind))
+    })
+}
+
+pub(super) fn is_system(name: &str) -> bool {
+    SYSTEM.contains(&name)
+}
+
+pub(super) fn is_group(group: &str) -> bool {
+    is_built_in_group(group) || GROUPS.contains(&group)
+}
+
+pub(super) fn is_resource(resource: &str) -> bool {
+    RESOURCES.binary_search(&resource).is_ok()
+}
+
+pub(super) fn is_subresource(subresource: &str) -> bool {
+    SUBRESOURCES.contains(&subresource)
+}
+
+pub(super) fn is_path(part: &str) -> bool {
+    PATH.contains(&part)
+}
+
+pub(super) fn is_field_value(value: &str) -> bool {
+    FIELD_VALUES.contains(&value)
+}
+
+/// Whether a word is one in the user agents of a product.
+pub(super) fn is_in_product(word: &str) -> bool {
+    static WORDS: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
+        let patterns = products::all().iter().flat_map(|product| &product.user_agents);
+        patterns.flat_map(|pattern| pattern.split(['*', '/', ' '])).filter(|word| !word.is_empty()).collect()
+    });
+    WORDS.contains(word)
+}
+
+/// Whether a text is a version of an API: `v1`, `v2beta1`.
+pub(super) fn is_version(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix('v') else { return false };
+    let digits =
+        |text: &str| !text.is_empty() && text.len() < 4 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (major, minor) = rest.split_once("alpha").or_else(|| rest.split_once("beta")).unwrap_or((rest, "1"));
+    digits(major) && digits(minor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_sorted() {
+        assert!(NAMES.is_sorted() && RESOURCES.is_sorted());
+    }
+
+    #[test]
+    fn products_are_known_by_literals_and_stars() {
+        assert!(is_name("velero") || is_name("kube-state-metrics"));
+        assert_eq!(
+            around_star("prod-kube-prometheus-operator"),
+            Some(("", "prod", "-kube-prometheus-operator"))
+        );
+        assert_eq!(around_star("acme-operator"), None);
+    }
+}

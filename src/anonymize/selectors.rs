@@ -1,0 +1,67 @@
+//! Label and field selectors: their form and what they narrow to, without the labels and the values.
+
+use super::{Anonymizer, public};
+use crate::apiserver::resources::{FieldLabel, field_label, is_built_in_group};
+use crate::k8s::selector::{field_terms, label_selector_is_valid};
+
+impl Anonymizer {
+    /// A label selector that is valid if this one is.
+    pub(super) fn label_selector(&self, text: &str) -> String {
+        if text.is_empty() {
+            return String::new();
+        }
+        if !label_selector_is_valid(text) {
+            return format!("={}", self.word(text));
+        }
+        let is_mark = |c: char| matches!(c, '=' | '!' | '(' | ')' | ',' | '>' | '<');
+        let (mut out, mut word, mut last) = (String::new(), String::new(), ' ');
+        for c in text.chars().chain(std::iter::once('\n')) {
+            if !is_mark(c) && !c.is_whitespace() {
+                word.push(c);
+                continue;
+            }
+            if !word.is_empty() {
+                let is_number = matches!(last, '>' | '<');
+                let is_operator = matches!(&*word, "in" | "notin");
+                out.push_str(&if is_number || is_operator { word.clone() } else { self.word(&word) });
+                word.clear();
+                last = ' ';
+            }
+            if is_mark(c) {
+                (out, last) = (out + c.encode_utf8(&mut [0; 4]), c);
+            } else if c != '\n' {
+                out.push(' ');
+            }
+        }
+        // A key may be called `in`.
+        if label_selector_is_valid(&out) { out } else { self.word(text) }
+    }
+
+    /// A field selector of a resource that names the same kinds of fields.
+    pub(super) fn field_selector(&self, text: &str, group: &str, resource: &str) -> String {
+        if text.is_empty() {
+            return String::new();
+        }
+        let Some(terms) = field_terms(text) else { return self.word(text) };
+        let term = |(at, term): (usize, crate::k8s::selector::FieldTerm<'_>)| {
+            let is_known = matches!(term.label, "metadata.name" | "metadata.namespace" | "spec.nodeName")
+                || (is_built_in_group(group)
+                    && field_label(group, resource, term.label) == FieldLabel::Supported);
+            let label = if is_known { term.label.to_owned() } else { self.word(term.label) };
+            match &term.equals {
+                Some(value) => format!("{label}={}", self.field_value(value)),
+                // The value is not known here; another selector has another one.
+                None => format!("{label}!={}", self.word(&format!("{at} {text}"))),
+            }
+        };
+        terms.enumerate().map(term).collect::<Vec<String>>().join(",")
+    }
+
+    fn field_value(&self, value: &str) -> String {
+        if value.is_empty() || matches!(value, "." | "..") || public::is_field_value(value) {
+            return value.to_owned();
+        }
+        // No object has such a name, and the server does not take it for one.
+        if value.contains(['/', '%']) { format!("{}/x", self.word(value)) } else { self.name(value) }
+    }
+}
