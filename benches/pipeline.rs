@@ -55,7 +55,7 @@ fn stages(criterion: &mut Criterion, block: &Block) {
             for line in lines() {
                 let place = Place { source: 0, offset: line.offset, line: line.line };
                 decoder.record(&line, SourceFacts::default(), &mut |outcome, _| {
-                    let Outcome::Event(event) = outcome else { panic!("every line is an event") };
+                    let Outcome::Event(event, _) = outcome else { panic!("every line is an event") };
                     let stage = event.stage().expect("decode lets only the four stages pass");
                     black_box(classifier.event(event, stage, place));
                 });

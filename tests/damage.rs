@@ -21,7 +21,7 @@ fn events(text: &[u8]) -> Vec<String> {
     while cutter.fill(&mut block) {
         let mut take = |outcome: Outcome<'_>| {
             let key = match outcome {
-                Outcome::Event(event) => {
+                Outcome::Event(event, _) => {
                     format!("{} {} {}", &*event.audit_id, &*event.stage_name, event.received())
                 }
                 Outcome::Access { line, .. } => format!("{} {:?}", line.uri, line.latency_micros),

@@ -11,7 +11,7 @@ fn read(only: Option<Envelope>, text: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
     let mut take = |outcome: Outcome<'_>, layers: Layers| {
         found.push(match outcome {
-            Outcome::Event(_) => format!("event {layers}"),
+            Outcome::Event(..) => format!("event {layers}"),
             Outcome::Access { .. } => format!("access {layers}"),
             Outcome::Trace(_) => "trace".to_owned(),
             Outcome::Start { .. } => "start".to_owned(),

@@ -87,11 +87,11 @@ fn read(path: &Path, only: Option<Envelope>) -> Found {
 impl Found {
     fn take(&mut self, outcome: &Outcome<'_>, layers: Layers) {
         match outcome {
-            Outcome::Event(event) => {
+            Outcome::Event(event, _) => {
                 *self.layers.entry(layers).or_default() += 1;
                 self.events.push(written(event));
             }
-            Outcome::Access { line, written } => {
+            Outcome::Access { line, written, .. } => {
                 assert!(written.is_some(), "the year is known");
                 *self.layers.entry(layers).or_default() += 1;
                 self.access.push(json!({

@@ -9,12 +9,14 @@ use crate::k8s::{Event, KubeVersion};
 /// What one entry of a record is. Each entry of each record is exactly one of these.
 #[derive(Debug, Clone, Copy)]
 pub enum Outcome<'a> {
-    /// An audit event.
-    Event(&'a Event<'a>),
+    /// An audit event, and its JSON, unless it was read from another form.
+    Event(&'a Event<'a>, Option<&'a str>),
     /// A request in the apiserver's own log.
     Access {
         /// The request.
         line: &'a AccessLine<'a>,
+        /// The line without its envelopes.
+        text: &'a str,
         /// When the line was written, in microseconds since 1970, as well as it can be known.
         written: Option<i64>,
     },

@@ -237,8 +237,8 @@ impl Counting<'_> {
     fn take(&mut self, outcome: Outcome<'_>, layers: Layers, place: Place, arrivals: &mut Arrivals<'_>) {
         let outcome = if matches!(self.pass, Pass::Etcd) { beside_etcd(outcome) } else { outcome };
         match outcome {
-            Outcome::Event(event) => self.event(event, layers, place, arrivals),
-            Outcome::Access { line, written } => self.access(line, written, layers, place),
+            Outcome::Event(event, _) => self.event(event, layers, place, arrivals),
+            Outcome::Access { line, written, .. } => self.access(line, written, layers, place),
             Outcome::Trace(fragment) => {
                 if self.is_count() {
                     self.source.foreign(Foreign::Trace, &mut self.counted.ledger.input);
@@ -428,7 +428,7 @@ impl Uncounted {
 /// What the lines of other programs are that stand in etcd's log.
 fn beside_etcd(outcome: Outcome<'_>) -> Outcome<'_> {
     match outcome {
-        Outcome::Event(_) | Outcome::Skip(SkipReason::NotAnEvent, _) => Outcome::Foreign(Foreign::Json),
+        Outcome::Event(..) | Outcome::Skip(SkipReason::NotAnEvent, _) => Outcome::Foreign(Foreign::Json),
         Outcome::Access { .. } | Outcome::Trace(_) | Outcome::Start { .. } => Outcome::Foreign(Foreign::Klog),
         outcome => outcome,
     }

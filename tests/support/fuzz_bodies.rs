@@ -27,7 +27,7 @@ pub fn line(bytes: &[u8]) {
     for record in lines(bytes, 1, 0) {
         decoder.record(&record, SourceFacts::default(), &mut |outcome, _| {
             outcomes += 1;
-            if let Outcome::Event(event) = outcome {
+            if let Outcome::Event(event, _) = outcome {
                 one_event(event);
             }
         });

@@ -19,7 +19,7 @@ impl Decoder {
         let is_dated = trimmed.starts_with(|c: char| c.is_ascii_digit());
         if !is_dated && let Some(line) = klog::read(text) {
             let form = if trimmed.contains("verb=\"") { Envelope::HttpLog } else { Envelope::HttpLogOlder };
-            return Self::klog(&line, form, at, out);
+            return Self::klog(&line, trimmed, form, at, out);
         }
         if is_dated && !self.of_etcd && may_be_etcds(trimmed) && Self::etcd_start(trimmed, at, out) {
             return;
@@ -41,7 +41,7 @@ impl Decoder {
                     return self.nested(line.text.rest, at, out);
                 }
                 Some(Prefixed::Legacy(event)) => {
-                    return out(Outcome::Event(&event), at.layers.with(Envelope::Legacy));
+                    return out(Outcome::Event(&event, None), at.layers.with(Envelope::Legacy));
                 }
                 None => {}
             }
@@ -62,14 +62,14 @@ impl Decoder {
         }
     }
 
-    pub(super) fn klog(line: &klog::KlogLine<'_>, form: Envelope, at: At<'_>, out: Out<'_>) {
+    pub(super) fn klog(line: &klog::KlogLine<'_>, text: &str, form: Envelope, at: At<'_>, out: Out<'_>) {
         let written = || {
             let wrapper = at.time.and_then(instant_micros);
             line.clock.resolve(&ClockContext { wrapper, year: at.facts.year, file_time: at.facts.modified })
         };
         match &line.kind {
             klog::Kind::Access(access) => {
-                out(Outcome::Access { line: access, written: written() }, at.layers.with(form));
+                out(Outcome::Access { line: access, text, written: written() }, at.layers.with(form));
             }
             klog::Kind::Trace(fragment) => out(Outcome::Trace(fragment), at.layers.with(Envelope::Trace)),
             klog::Kind::Start(version) => {

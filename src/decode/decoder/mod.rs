@@ -214,7 +214,7 @@ impl Decoder {
             if bytes.len() > MAX_REUSED_TEXT { lossy(bytes).into() } else { String::from_utf8_lossy(bytes) };
         self.enter(record.part, &text, at, &mut |outcome, layers| {
             let outcome = checked(only, outcome, layers);
-            replaced |= matches!(outcome, Outcome::Event(_) | Outcome::Access { .. } | Outcome::Etcd { .. });
+            replaced |= matches!(outcome, Outcome::Event(..) | Outcome::Access { .. } | Outcome::Etcd { .. });
             let outcome = match outcome {
                 Outcome::Skip(reason, at) if reason != SkipReason::OtherFormat => {
                     Outcome::Skip(SkipReason::NotUtf8, at)

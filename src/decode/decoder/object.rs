@@ -71,7 +71,7 @@ impl Decoder {
         let mut hand_over = |event: &Event<'_>| {
             let is_event = audit::is_event(event);
             if is_event {
-                out(Outcome::Event(event), at.layers.with(audit::form(event)));
+                out(Outcome::Event(event, Some(text)), at.layers.with(audit::form(event)));
             }
             is_event
         };
@@ -94,7 +94,7 @@ impl Decoder {
         if outer.klog_message.is_some()
             && let Some(line) = klog::read(text)
         {
-            return Self::klog(&line, Envelope::HttpLogJson, at, out);
+            return Self::klog(&line, text, Envelope::HttpLogJson, at, out);
         }
         let Some((envelope, content)) = open(text, outer, at.layers) else {
             return self.unknown(text, outer, at, out);
@@ -105,7 +105,7 @@ impl Decoder {
             Content::Foreign(foreign) => out(Outcome::Foreign(foreign), at.layers),
             // Google's insertId is often scrubbed.
             Content::Event(event) if audit::is_event(&event) || envelope == Envelope::Gke => {
-                out(Outcome::Event(&event), at.layers);
+                out(Outcome::Event(&event, None), at.layers);
             }
             Content::Event(_) => at.skip(SkipReason::NotAnEvent, text, out),
             Content::Values(values) if values.is_empty() => out(Outcome::Foreign(Foreign::Empty), at.layers),
