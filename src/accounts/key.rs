@@ -5,7 +5,8 @@ use std::sync::Arc;
 use compact_str::CompactString;
 
 use super::words;
-use crate::apiserver::{Asked, LimitVerdict, ServedFrom, Verdict};
+use crate::apiserver::{Asked, LimitVerdict, ServedFrom, Server, Verdict, judge};
+use crate::classify::Answer;
 use crate::k8s::{KubeVersion, Scope, Verb};
 
 /// What a shape looks like in the report, and its verdict. Shapes of the ledger for which these are equal are one.
@@ -54,6 +55,18 @@ impl ShapeKey {
             reason: verdict.reason.code(),
             kube_version: version,
         }
+    }
+
+    /// The name of a request's shape on a server. With `received_only` no answer is known.
+    #[must_use]
+    pub fn of_request(
+        server: &Server,
+        asked: &Asked<CompactString>,
+        answer: Answer,
+        received_only: bool,
+    ) -> Self {
+        let status = answer.status().filter(|_| !received_only);
+        Self::of(asked, judge(server, &asked.as_borrowed(), status), server.version)
     }
 
     /// The name of all shapes beyond the number that is told apart.

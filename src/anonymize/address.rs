@@ -8,7 +8,7 @@ use crate::k8s::AddressClass;
 impl Anonymizer {
     /// An address of the same class. Loopback addresses are kept.
     pub(super) fn address(&self, text: &str) -> String {
-        let first = match AddressClass::of(text) {
+        let start = match AddressClass::of(text) {
             AddressClass::Loopback if text.contains(':') => return "::1".to_owned(),
             AddressClass::Loopback => return "127.0.0.1".to_owned(),
             AddressClass::Private => [0xfd00, 0, 0, 0],
@@ -18,8 +18,10 @@ impl Anonymizer {
             AddressClass::Unknown if text.is_empty() => return String::new(),
             AddressClass::Unknown => return self.word(text),
         };
-        let ([a, b, c, d], [e, f, g, h]) = (first, self.groups(text));
-        Ipv6Addr::new(a, b, c, d, e, f, g, h).to_string()
+        let mut groups = [0; 8];
+        groups[..4].copy_from_slice(&start);
+        groups[4..].copy_from_slice(&self.groups(text));
+        Ipv6Addr::from(groups).to_string()
     }
 }
 

@@ -111,6 +111,7 @@ impl Written {
         if let Some(annotations) = &mut self.annotations {
             annotations.retain(|key, value| value.as_str().is_some_and(|value| is_kept(key, value)));
         }
+        self.annotations = self.annotations.take().filter(|annotations| !annotations.is_empty());
         self.authentication_metadata = self.authentication_metadata.take().map(|_| json!({}));
     }
 
@@ -167,7 +168,9 @@ impl User {
         self.groups = self.groups.take().map(|groups| texts(&groups, |text| names.user(text)));
         if let Some(extra) = &mut self.extra {
             extra.retain(|key, _| matches!(&**key, POD_NAME | NODE_NAME));
-            extra.values_mut().for_each(|value| *value = texts(value, |text| names.name(text)));
+            for value in extra.values_mut() {
+                *value = texts(value, |text| names.name(text));
+            }
         }
     }
 }

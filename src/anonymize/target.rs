@@ -96,7 +96,7 @@ mod tests {
     fn asked(target: &str) -> Option<String> {
         let parsed = ParsedTarget::parse(target)?;
         let asked = Asked::new(Method::Get, &parsed.path, &parsed.options);
-        Some(format!("{:?}", asked))
+        Some(format!("{asked:?}"))
     }
 
     /// What is asked, with names of custom resources left out.

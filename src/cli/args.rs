@@ -7,10 +7,9 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::format::Format;
+pub(super) use super::judge_args::{FilterArgs, JudgeArgs, RuleArgs, ServerArgs};
 use super::output_path;
 use crate::classify::grouping::By;
-use crate::decode::{Envelope, Layers};
-use crate::ledger::Dedup;
 use crate::render::details::Details;
 use crate::render::text::TOP;
 use crate::rules::Severity;
@@ -21,6 +20,17 @@ Exit status:
   0  the work was done
   1  something was found that --fail-on names
   2  the work could not be done: no such file, no audit event in it, a wrong flag, rule or policy file";
+
+/// How extract is used.
+const EXTRACT_HELP: &str = "\
+Examples:
+  kubetoll extract audit.log --case 1 -o ./case1.jsonl
+  kubetoll extract audit.log --case 1,3 --anonymize -o ./evidence.jsonl
+  kubetoll extract audit.log --client kubectl --after 2026-07-23T10:00:00Z
+  kubetoll extract - --anonymize < audit.log > anonymous.jsonl
+
+Case numbers are those of `kubetoll scan` with the same flags. The log is read twice, so with --case or a filter it must
+be a file. Exit status: 0 done, 2 could not do the work.";
 
 /// What each client costs your Kubernetes control plane, read from recorded audit logs.
 #[derive(Debug, Parser)]
@@ -36,6 +46,13 @@ pub(super) enum Command {
     /// Read audit logs and report what each client costs.
     #[command(after_help = EXIT_STATUS)]
     Scan(ScanArgs),
+    /// Write the events of a case, or of a whole log, as evidence to hand on.
+    ///
+    /// Writes the events as they are in the log, without their envelopes, one JSON object a line, with all stages of each
+    /// request. Access lines (httplog) are written as they are. Bodies of requests may hold secrets: with --anonymize
+    /// they are left out, and names become pseudonyms. docs/extract.md lists what is kept.
+    #[command(after_help = EXTRACT_HELP)]
+    Extract(ExtractArgs),
     /// Say where one request is answered from, and why.
     Classify(ClassifyArgs),
     /// Show, explain and check the rules that findings come from.
@@ -48,71 +65,10 @@ pub(super) enum Command {
     AuditPolicy(AuditPolicyArgs),
 }
 
-/// The server that requests are judged for.
-#[derive(Debug, Args)]
-pub(super) struct ServerArgs {
-    /// Version of kube-apiserver, with its patch level, such as 1.33.2.
-    #[arg(long, value_name = "VERSION", help_heading = "Server")]
-    pub kube_version: Option<String>,
-    /// Version of etcd, such as 3.5.21; without it, one new enough for consistent reads from the cache.
-    #[arg(long, value_name = "VERSION", help_heading = "Server")]
-    pub etcd_version: Option<String>,
-    /// Feature gates that differ from the version's defaults, such as `WatchList=false` or `AllBeta=false`.
-    #[arg(long, value_name = "NAME=BOOL", value_delimiter = ',', help_heading = "Server")]
-    pub feature_gate: Vec<String>,
-    /// A resource without a watch cache, beside events: `configmaps`, or `deployments.apps`.
-    #[arg(long, value_name = "RESOURCE", value_delimiter = ',', help_heading = "Server")]
-    pub uncached: Vec<String>,
-    /// An API group that an aggregated server answers, beside the metrics APIs.
-    #[arg(long, value_name = "GROUP", value_delimiter = ',', help_heading = "Server")]
-    pub aggregated: Vec<String>,
-}
-
-/// The logs that are read.
-#[derive(Debug, Args)]
-pub(super) struct LogArgs {
-    /// Audit logs: files, directories (searched), or `-` for standard input; plain, gzip or zstd.
-    #[arg(required_unless_present = "file", value_name = "PATH")]
-    paths: Vec<PathBuf>,
-    /// Another audit log, the same as PATH. May be given several times.
-    #[arg(short, long, value_name = "PATH", value_parser = log_path)]
-    file: Vec<PathBuf>,
-}
-
-/// A log's path. The name of an output format is none, unless there is such a file.
-fn log_path(text: &str) -> Result<PathBuf, String> {
-    let path = PathBuf::from(text);
-    match text.parse::<Format>() {
-        Ok(_) if !path.exists() => Err(format!("-f takes a log; for an output format use --format {text}")),
-        _ => Ok(path),
-    }
-}
-
-impl LogArgs {
-    /// All paths, however they were given.
-    pub(super) fn all(&self) -> Vec<PathBuf> {
-        [&*self.paths, &*self.file].concat()
-    }
-}
-
 #[derive(Debug, Args)]
 pub(super) struct ScanArgs {
     #[command(flatten)]
-    pub logs: LogArgs,
-    /// etcd's own log, for what it says of slow requests: a file, a directory (searched), or `-`; plain, gzip or zstd.
-    /// May be given several times.
-    #[arg(long, value_name = "PATH", help_heading = "Beside the audit logs")]
-    pub etcd_log: Vec<PathBuf>,
-    #[command(flatten)]
-    pub server: ServerArgs,
-    /// What the cluster holds, to tell what requests cost: kube-apiserver's /metrics, or CSV or YAML with
-    /// `resource,objects,bytesPerObject` (see docs/cost.md). May be given several times; the last one wins.
-    #[arg(long, value_name = "FILE", help_heading = "Cost")]
-    pub inventory: Vec<PathBuf>,
-    #[command(flatten)]
-    pub rules: RuleArgs,
-    #[command(flatten)]
-    pub filter: FilterArgs,
+    pub judge: JudgeArgs,
     /// What to write: `text`, `json`, `markdown`, `sarif`, `junit` or `github`, each with `=PATH` for a file; tables
     /// as `parquet=PATH`, `csv=PATH` or `ndjson=PATH`. May be given several times.
     #[arg(long, value_name = "FORMAT[=PATH]", help_heading = "Output")]
@@ -135,9 +91,6 @@ pub(super) struct ScanArgs {
     /// When to colour the text; `NO_COLOR` is honoured.
     #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
     pub color: Color,
-    /// Show no progress.
-    #[arg(long, help_heading = "Output")]
-    pub no_progress: bool,
     /// Exit with 1 if there is a finding of this severity or a worse one (`info`, `warning`, `error`) or of this rule
     /// (`KT101`, `list-from-etcd`), or such a request: `etcd-list`, `etcd-get`, `limit-ignored`. What kubetoll.yaml
     /// suppresses and LISTs that a WATCH follows do not count.
@@ -148,61 +101,27 @@ pub(super) struct ScanArgs {
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1",
           value_parser = clap::value_parser!(u64).range(1..), help_heading = "Output")]
     pub require_requests: Option<u64>,
-    /// Workers; without it, one for each core.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512), help_heading = "Reading")]
-    pub threads: Option<u16>,
-    /// The form that the logs are in, such as `audit`, `cri` or `http-log`; without it each is told by its content.
-    #[arg(long, value_name = "NAME", help_heading = "Reading")]
-    pub input_format: Option<InputFormat>,
-    /// How events that were read already are found: `auto` in bounded memory, `exact` among all of them.
-    #[arg(long, value_enum, default_value_t = DedupArg::Auto, help_heading = "Reading")]
-    pub dedup: DedupArg,
-    /// Do not put requests in order: takes less memory, and rules find no polling, herds, new starts of informers,
-    /// pages or watches beside each other.
-    #[arg(long, help_heading = "Reading")]
-    pub no_patterns: bool,
-    /// The year of lines of the apiserver's own log, which has none; without it the envelope's or the file's.
-    #[arg(long, value_name = "YEAR", value_parser = clap::value_parser!(i32).range(1970..=9999), help_heading = "Reading")]
-    pub year: Option<i32>,
-    /// Longest line or document that is read; longer ones are counted as skipped. Default: 64. Four times as much, and
-    /// 64 MiB for each thread, must fit into the memory.
-    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Reading")]
-    pub max_line: Option<u16>,
 }
 
-/// What judges.
 #[derive(Debug, Args)]
-pub(super) struct RuleArgs {
-    /// A directory with rule files (*.yaml): they add to kubetoll's own, and one of the same id replaces it.
-    #[arg(long, value_name = "DIR", help_heading = "Rules")]
-    pub rules: Vec<PathBuf>,
-    /// Judge by these rules only: ids, names, or families such as KT1.
-    #[arg(long, value_name = "RULE", value_delimiter = ',', help_heading = "Rules")]
-    pub select: Vec<String>,
-    /// Do not judge by these rules.
-    #[arg(long, value_name = "RULE", value_delimiter = ',', help_heading = "Rules")]
-    pub ignore: Vec<String>,
-    /// The policy file; without it, kubetoll.yaml in the working directory, if it is there.
-    #[arg(long, value_name = "PATH", help_heading = "Rules")]
-    pub config: Option<PathBuf>,
-}
-
-/// The name of an envelope, or of several in each other, as the report writes them.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct InputFormat(pub Layers);
-
-impl FromStr for InputFormat {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let names = || Envelope::ALL.map(Envelope::as_str).join(", ");
-        let find = |name: &str| Envelope::ALL.into_iter().find(|envelope| envelope.as_str() == name);
-        let found: Option<Vec<Envelope>> = text.split('/').map(find).collect();
-        found
-            .filter(|envelopes| envelopes.len() <= Layers::MAX)
-            .map(|envelopes| Self(envelopes.into_iter().fold(Layers::default(), Layers::with)))
-            .ok_or_else(|| format!("no such form; known are {}", names()))
-    }
+pub(super) struct ExtractArgs {
+    #[command(flatten)]
+    pub judge: JudgeArgs,
+    /// Only the events of these cases, by their numbers in `kubetoll scan` with the same flags.
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..), help_heading = "Output")]
+    pub case: Vec<u32>,
+    /// Replace users, namespaces, names, addresses and selectors by pseudonyms, and leave out bodies and messages. A scan
+    /// of the result finds the same cases. Access lines are left out.
+    #[arg(long, help_heading = "Output")]
+    pub anonymize: bool,
+    /// Anonymize with this secret text: runs with the same one give the same pseudonyms. Without it each run has a random
+    /// key.
+    #[arg(long, value_name = "TEXT", help_heading = "Output")]
+    pub anonymize_key: Option<String>,
+    /// Write to a file instead of standard output, whole or not at all. PATH has a `/` or a `.`, or is `-` for standard
+    /// output.
+    #[arg(short, long, value_name = "PATH", value_parser = output_path::parse, help_heading = "Output")]
+    pub output: Option<PathBuf>,
 }
 
 /// What requests are counted by.
@@ -233,82 +152,6 @@ impl From<ByArg> for By {
             ByArg::Client => Self::Client,
         }
     }
-}
-
-/// How duplicates are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum DedupArg {
-    Auto,
-    Off,
-    Exact,
-}
-
-impl From<DedupArg> for Dedup {
-    fn from(arg: DedupArg) -> Self {
-        match arg {
-            DedupArg::Auto => Self::Auto,
-            DedupArg::Off => Self::Off,
-            DedupArg::Exact => Self::Exact,
-        }
-    }
-}
-
-/// Which requests are counted. Names may hold `*`; one that begins with `-` is left out.
-#[derive(Debug, Args)]
-pub(super) struct FilterArgs {
-    /// Only requests of these users, acting or asking.
-    #[arg(
-        long,
-        value_name = "NAME",
-        allow_hyphen_values = true,
-        help_heading = "Filters (a* matches, -a leaves out)"
-    )]
-    pub user: Vec<String>,
-    /// Only these verbs.
-    #[arg(
-        long,
-        value_name = "VERB",
-        allow_hyphen_values = true,
-        help_heading = "Filters (a* matches, -a leaves out)"
-    )]
-    pub verb: Vec<String>,
-    /// Only these resources: `pods`, `deployments.apps`, `pods/status`.
-    #[arg(
-        long,
-        value_name = "RESOURCE",
-        allow_hyphen_values = true,
-        help_heading = "Filters (a* matches, -a leaves out)"
-    )]
-    pub resource: Vec<String>,
-    /// Only requests in these namespaces.
-    #[arg(
-        short,
-        long,
-        value_name = "NAME",
-        allow_hyphen_values = true,
-        help_heading = "Filters (a* matches, -a leaves out)"
-    )]
-    pub namespace: Vec<String>,
-    /// Only these clients: a user agent's product (`kubectl`), an identity, or a kind (`service-account`).
-    #[arg(
-        long,
-        value_name = "NAME",
-        allow_hyphen_values = true,
-        help_heading = "Filters (a* matches, -a leaves out)"
-    )]
-    pub client: Vec<String>,
-    /// Only requests received before this instant (RFC 3339, or a day).
-    #[arg(long, value_name = "TIME", help_heading = "Filters (a* matches, -a leaves out)")]
-    pub before: Option<String>,
-    /// Only requests received at this instant or later.
-    #[arg(long, value_name = "TIME", help_heading = "Filters (a* matches, -a leaves out)")]
-    pub after: Option<String>,
-    /// Only requests answered with these: `429`, `5xx`.
-    #[arg(long, value_name = "CODE", help_heading = "Filters (a* matches, -a leaves out)")]
-    pub http_status_code: Vec<String>,
-    /// Only requests answered with 400 or above.
-    #[arg(long, help_heading = "Filters (a* matches, -a leaves out)")]
-    pub failed_only: bool,
 }
 
 #[derive(Debug, Args)]

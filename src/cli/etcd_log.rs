@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 
-use super::args::ScanArgs;
+use super::args::JudgeArgs;
 use super::paths;
 use super::progress::Progress;
 use crate::input::{Source, Sources};
@@ -14,7 +14,7 @@ use crate::pipeline::{self, Settings};
 use crate::report::Etcd;
 
 /// The files of etcd's log, if there are any.
-pub(super) fn sources(args: &ScanArgs, dedup: Dedup) -> anyhow::Result<Sources> {
+pub(super) fn sources(args: &JudgeArgs, dedup: Dedup) -> anyhow::Result<Sources> {
     let is_stdin = |path: &Path| path.as_os_str() == "-";
     if args.etcd_log.iter().any(|path| is_stdin(path)) && args.logs.all().iter().any(|path| is_stdin(path)) {
         bail!("standard input ('-') is named for the audit log and for --etcd-log; name it once");
@@ -50,7 +50,7 @@ impl Read {
 }
 
 /// Reads etcd's log.
-pub(super) fn read(args: &ScanArgs, sources: &Sources, settings: &Settings) -> anyhow::Result<Read> {
+pub(super) fn read(args: &JudgeArgs, sources: &Sources, settings: &Settings) -> anyhow::Result<Read> {
     if args.etcd_log.is_empty() {
         return Ok(Read { log: None, empty: Vec::new() });
     }

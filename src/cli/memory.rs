@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::bail;
 
-use super::args::ScanArgs;
+use super::args::JudgeArgs;
 
 /// What a thread takes at most, in bytes: blocks, and the texts in them. docs/inputs.md names it.
 const THREAD: u64 = 64 << 20;
@@ -17,7 +17,7 @@ const LINE: u64 = 4;
 pub(super) const MAX_LINE: u16 = 64;
 
 /// Refuses limits that the machine can't hold, if they need more than the defaults.
-pub(super) fn check(args: &ScanArgs, threads: usize, default_threads: usize) -> anyhow::Result<()> {
+pub(super) fn check(args: &JudgeArgs, threads: usize, default_threads: usize) -> anyhow::Result<()> {
     let max_line = u64::from(args.max_line.unwrap_or(MAX_LINE));
     let needed_by = needed(max_line, threads as u64);
     if needed_by <= needed(u64::from(MAX_LINE), default_threads as u64) {

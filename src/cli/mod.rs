@@ -5,9 +5,11 @@ mod audit_policy;
 mod by;
 mod classify;
 mod etcd_log;
+mod extract;
 mod format;
 mod gates;
 mod inventory;
+mod judge_args;
 mod judging;
 mod kubectl;
 mod memory;
@@ -18,6 +20,7 @@ mod paths;
 mod products;
 mod progress;
 mod rules;
+mod run;
 mod say;
 mod scan;
 mod server;
@@ -60,6 +63,7 @@ pub fn main() -> ExitCode {
     }
     let done = match cli.command {
         Command::Scan(args) => scan::run(&args),
+        Command::Extract(args) => extract::run(&args),
         Command::Classify(args) => classify::run(&args),
         Command::Rules(command) => rules::run(&command),
         Command::Products(command) => products::run(&command),

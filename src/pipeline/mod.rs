@@ -1,5 +1,6 @@
 //! From sources to a ledger: wiring of the stages, nothing else.
 
+mod each;
 pub mod worker;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use crate::input::{Block, Feed, Source, can_be_read_again};
 use crate::k8s::KubeVersion;
 use crate::ledger::{Dedup, EtcdLog, Index, Ledger, Merge, ServerTimeline, SourceCounts};
 
+pub use each::each;
 pub use worker::{Counted, Pass, Shared, Worker};
 
 /// How a run reads.

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use rayon::prelude::*;
 
+use super::case_requests::CaseRequests;
 use super::cases::Case;
 use super::etcd_log::Etcd;
 use super::findings::{Findings, RuleTexts};
@@ -55,7 +56,17 @@ pub struct Context<'a> {
 
 /// Builds the report.
 #[must_use]
-pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
+pub fn build(ledger: Ledger, context: &Context<'_>) -> v1::Report {
+    build_with_cases(ledger, context, &[]).0
+}
+
+/// Builds the report, and finds the requests of the cases of these ranks; `None` for a rank that no case has.
+#[must_use]
+pub fn build_with_cases(
+    mut ledger: Ledger,
+    context: &Context<'_>,
+    case_ranks: &[usize],
+) -> (v1::Report, Vec<Option<CaseRequests>>) {
     let received_only = ledger.input.received_only();
     let servers = version::servers(context);
     let by_version = version::totals(&mut ledger.clients, context, received_only);
@@ -86,9 +97,12 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let (loads, measure) = (Loads::of(&accounts), accounts.measure);
     let places = places(&accounts);
     let mut cases = Vec::new();
+    let mut requests = Vec::new();
     let mut omitted_note = None;
     let choose = |hits: &[HitRef<'_, '_>]| {
         cases = cases::cases(hits, &accounts, &context.policy.sources);
+        let of_rank = |rank: &usize| Some(CaseRequests::of(cases.get(rank.checked_sub(1)?)?, hits));
+        requests = case_ranks.iter().map(of_rank).collect();
         let is_shown = context.shown.is_shown(&cases, hits.len());
         omitted_note = context.shown.note(&is_shown);
         is_shown
@@ -125,17 +139,8 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
     let mut input = input::input(&ledger.input, context, &all);
     input.notes.extend(omitted_note);
     let clients = ordered(gathered.clients, worst, ranks, &places);
-    let totals = v1::Totals {
-        counts: all.counts,
-        latency: latency(&all.latency),
-        rate: all.times.rate(),
-        peak: minutes::peak(&clients, |point| point.requests),
-        etcd_peak: minutes::peak(&clients, |point| point.etcd_reads),
-        load: loads.told(all.load),
-        cost: all.costs.told(priced),
-        by_version: version::by_version(&by_version),
-    };
-    v1::Report {
+    let totals = totals(all, &clients, loads, priced, version::by_version(&by_version));
+    let report = v1::Report {
         schema_version: v1::SCHEMA_VERSION,
         kubetoll_version: env!("CARGO_PKG_VERSION").to_owned(),
         input,
@@ -155,6 +160,27 @@ pub fn build(mut ledger: Ledger, context: &Context<'_>) -> v1::Report {
         traces,
         traces_left_out: ledger.traces.left_out(),
         etcd_log,
+    };
+    (report, requests)
+}
+
+/// The sums over all clients.
+fn totals(
+    all: Sums,
+    clients: &[v1::Client],
+    loads: Loads,
+    priced: cost::Priced<'_>,
+    by_version: Vec<v1::VersionTotals>,
+) -> v1::Totals {
+    v1::Totals {
+        latency: latency(&all.latency),
+        rate: all.times.rate(),
+        peak: minutes::peak(clients, |point| point.requests),
+        etcd_peak: minutes::peak(clients, |point| point.etcd_reads),
+        load: loads.told(all.load),
+        cost: all.costs.told(priced),
+        by_version,
+        counts: all.counts,
     }
 }
 

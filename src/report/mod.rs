@@ -2,6 +2,7 @@
 
 pub mod advice;
 mod build;
+mod case_requests;
 mod case_texts;
 pub(crate) mod cases;
 mod contradictions;
@@ -21,7 +22,8 @@ pub mod v1;
 mod version;
 mod words;
 
-pub use build::{Context, build};
+pub use build::{Context, build, build_with_cases};
+pub use case_requests::{CaseFilter, CaseRequests};
 pub use etcd_log::Etcd;
 pub use ranked::{Ranked, RankedOthers, RankedRow};
 pub use standing::Shown;

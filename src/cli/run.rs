@@ -1,0 +1,205 @@
+//! Reading a log as the flags say: the files, the filters, and the server that they show.
+
+use anyhow::Context as _;
+
+use super::args::{FilterArgs, JudgeArgs};
+use super::progress::Progress;
+use super::{memory, paths, server};
+use crate::apiserver::{ConfiguredNames, Server, judge_alike};
+use crate::classify::filter::{Filter, Names, StatusSet, instant};
+use crate::decode::Foreign;
+use crate::input::{Damage, Source, Sources, can_be_read_again};
+use crate::k8s::{EtcdVersion, KubeVersion};
+use crate::ledger::{Dedup, Ledger, ServerTimeline};
+use crate::pipeline::{self, Settings};
+use crate::render::input::long_window;
+use crate::version::Inferred;
+
+/// How many files that are compressed with a long window are named where no event was read.
+const NAMED_LONG_WINDOWS: usize = 3;
+/// How the logs are read.
+pub(super) fn settings(args: &JudgeArgs, threads: usize) -> anyhow::Result<Settings> {
+    Ok(Settings {
+        threads,
+        max_record: usize::from(args.max_line.unwrap_or(memory::MAX_LINE)) << 20,
+        filter: filter(&args.filter)?,
+        format: args.input_format.map(|format| format.0),
+        dedup: args.dedup.into(),
+        patterns: !args.no_patterns,
+        year: args.year,
+        by: None,
+    })
+}
+
+/// The files to read.
+pub(super) fn sources(args: &JudgeArgs) -> anyhow::Result<Sources> {
+    let mut sources = Sources::discover(&args.logs.all())?;
+    if Dedup::from(args.dedup) != Dedup::Off {
+        sources.drop_copies();
+    }
+    Ok(sources)
+}
+
+fn filter(args: &FilterArgs) -> anyhow::Result<Filter> {
+    let filter = Filter {
+        users: Names::new(&args.user).context("--user")?,
+        verbs: Names::of_verbs(&args.verb).context("--verb")?,
+        resources: Names::new(&args.resource).context("--resource")?,
+        namespaces: Names::of_all(&args.namespace).context("--namespace")?,
+        clients: Names::of_all(&args.client).context("--client")?,
+        after: args.after.as_deref().map(instant).transpose().context("--after")?,
+        before: args.before.as_deref().map(instant).transpose().context("--before")?,
+        statuses: StatusSet::new(&args.http_status_code).context("--http-status-code")?,
+        failed_only: args.failed_only,
+    };
+    filter.check()?;
+    Ok(filter)
+}
+
+/// Where etcd's version comes from.
+pub(super) struct EtcdFrom {
+    pub(super) from: &'static str,
+    /// What etcd's start lines state, and the files that show it.
+    pub(super) stated: Vec<(EtcdVersion, String)>,
+    pub(super) notes: Vec<String>,
+}
+
+/// Takes etcd's version from its start lines, unless the user names it. The apiserver asks all members, so that the oldest
+/// one counts.
+fn etcd_version(server: &mut Server, mut stated: Vec<(EtcdVersion, String)>) -> EtcdFrom {
+    stated.sort_unstable();
+    stated.dedup();
+    let mut notes = Vec::new();
+    let (Some((oldest, first)), Some((newest, last))) = (stated.first(), stated.last()) else {
+        return EtcdFrom { from: "as given", stated, notes };
+    };
+    let from = if let Some(given) = server.etcd {
+        if given.supports_request_watch_progress() != oldest.supports_request_watch_progress() {
+            notes
+                .push(format!("--etcd-version {given} contradicts etcd's log: a start line states {oldest}"));
+        }
+        "as given"
+    } else {
+        if oldest != newest {
+            notes.push(format!(
+                "etcd's log states {oldest} ({first}) and {newest} ({last}): members of two versions, or an upgrade; \
+                 kubetoll uses {oldest}"
+            ));
+        }
+        server.etcd = Some(*oldest);
+        "a start line in its log states it"
+    };
+    EtcdFrom { from, stated, notes }
+}
+
+/// One run over the logs.
+pub(super) struct Run<'a> {
+    pub(super) args: &'a JudgeArgs,
+    pub(super) settings: Settings,
+    pub(super) sources: Sources,
+    pub(super) server: Server,
+}
+
+/// What was found out about the server.
+pub(super) struct Found {
+    pub(super) version: Inferred,
+    pub(super) etcd: EtcdFrom,
+    pub(super) notes: Vec<String>,
+}
+
+impl Run<'_> {
+    /// Reads the log; a second time where it shows several versions, each request then by the version of its time.
+    /// `etcd` are the versions that etcd's own log states.
+    pub(super) fn read(
+        &mut self,
+        known: Option<KubeVersion>,
+        mut etcd: Vec<(EtcdVersion, String)>,
+    ) -> anyhow::Result<(Ledger, Found)> {
+        let mut ledger = self.pass(&ServerTimeline::always(self.server.version))?;
+        let list = &self.sources.list;
+        let file = |source: u32| {
+            let source = usize::try_from(source).ok().and_then(|source| list.get(source));
+            source.map(Source::name).unwrap_or_default()
+        };
+        etcd.extend(ledger.versions.etcd().map(|(version, source)| (version, file(source))));
+        let etcd = etcd_version(&mut self.server, etcd);
+        let mut version = Inferred::of(&mut ledger, &self.server, known, &file);
+        let best = version.version;
+        let mut notes = server::notes(&self.server, best);
+        notes.append(&mut version.notes);
+        if best < KubeVersion::OLDEST {
+            notes.push(format!("Kubernetes {best} is older than 1.19; kubetoll judges it as 1.19"));
+        }
+        if version.timeline.versions().all(|version| judge_alike(version, best)) {
+            version.judge_as_one();
+            return Ok((ledger, Found { version, etcd, notes }));
+        }
+        if !can_be_read_again(list) {
+            notes.push(format!(
+                "kubetoll cannot read a pipe twice, so it judges all requests as {best}; pass files, and it judges each \
+                 request by the version at its time or of its file"
+            ));
+            version.judge_as_one();
+            return Ok((ledger, Found { version, etcd, notes }));
+        }
+        // Both ledgers at once would take twice the memory.
+        drop(ledger);
+        Ok((self.pass(&version.timeline)?, Found { version, etcd, notes }))
+    }
+
+    pub(super) fn pass(&self, timeline: &ServerTimeline) -> anyhow::Result<Ledger> {
+        let progress = Progress::new(self.sources.bytes_on_disk, !self.args.no_progress);
+        let timeline = timeline.clone().with_names(ConfiguredNames::of(&self.server));
+        pipeline::run(&self.sources.list, &self.settings, &timeline, &progress.read)
+    }
+
+    /// A message for each path that was given and holds no event.
+    pub(super) fn paths_without_events(&self, ledger: &Ledger) -> Vec<String> {
+        let holds_any = ledger.input.all_events() > 0;
+        let holds_none = |index: u32| {
+            let counts = ledger.input.sources.get(&index);
+            // A file of etcd's log is read beside audit logs, and says nothing alone.
+            let of_server = if holds_any {
+                &[Foreign::Trace, Foreign::Start, Foreign::EtcdStart][..]
+            } else {
+                &[Foreign::Trace, Foreign::Start]
+            };
+            counts.is_none_or(|counts| {
+                counts.events == 0 && !of_server.iter().any(|kind| counts.foreign.contains_key(kind))
+            })
+        };
+        let paths = self.args.logs.all();
+        let mut messages: Vec<String> = paths::silent(&paths, &self.sources, holds_none)
+            .map(|given| {
+                format!(
+                    "{}: holds no audit event{}; kubetoll reads what kube-apiserver writes with --audit-log-path, as \
+                     it is or in the envelopes of clouds and collectors (docs/inputs.md)",
+                    paths::name(given),
+                    if paths.len() == 1 { skipped(ledger) } else { String::new() }
+                )
+            })
+            .collect();
+        if !messages.is_empty() {
+            let damaged = ledger.input.damaged.iter();
+            let long =
+                damaged.filter(|(_, (damage, _))| *damage == Damage::LongWindow).take(NAMED_LONG_WINDOWS);
+            let file = |source: u32| self.sources.list.get(usize::try_from(source).ok()?);
+            messages.extend(long.filter_map(|(source, _)| Some(long_window(&file(*source)?.name()))));
+        }
+        messages
+    }
+}
+
+/// What a log without events holds instead.
+fn skipped(ledger: &Ledger) -> String {
+    let input = &ledger.input;
+    let skipped = input.skipped.iter().map(|(reason, (count, _))| (reason.as_str(), *count));
+    let foreign = input.foreign.iter().map(|(kind, count)| (kind.as_str(), *count));
+    let lines = skipped.chain(foreign).map(|(what, count)| match count {
+        1 => format!("1 line is {what}"),
+        count => format!("{count} lines are {what}"),
+    });
+    let streams = input.damaged.values().map(|(damage, _)| damage.as_str().to_owned());
+    let found: Vec<String> = lines.chain(streams).collect();
+    if found.is_empty() { " (it is empty)".to_owned() } else { format!(" ({})", found.join(", ")) }
+}

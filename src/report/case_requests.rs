@@ -1,0 +1,100 @@
+//! Which requests a case is about, so that they are found in the log again.
+
+use std::collections::BTreeSet;
+
+use compact_str::CompactString;
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use super::cases::Case;
+use crate::accounts::ShapeKey;
+use crate::apiserver::{Asked, ConfiguredNames, Server};
+use crate::classify::{Request, stable_hash};
+use crate::ledger::RowName;
+use crate::rules::facts::Facts;
+use crate::rules::hits::HitRef;
+
+/// Rows whose match is remembered; then it begins anew.
+const REMEMBERED: usize = 1 << 16;
+
+/// The rows of a case: the shapes of each client and product.
+#[derive(Debug, Default)]
+pub struct CaseRequests {
+    /// By the hashes of client and product.
+    shapes: HashMap<(u64, u64), BTreeSet<ShapeKey>, FxBuildHasher>,
+    /// Some rows stand for clients, products or shapes that are counted together.
+    pub is_folded: bool,
+}
+
+impl CaseRequests {
+    /// Those of a case that is made of hits.
+    pub(super) fn of(case: &Case, hits: &[HitRef<'_, '_>]) -> Self {
+        let mut requests = Self::default();
+        let groups = case.findings.iter().filter_map(|at| hits[*at].group);
+        groups.flat_map(|group| &group.rows).for_each(|facts| requests.add(facts));
+        requests
+    }
+
+    fn add(&mut self, facts: &Facts<'_>) {
+        let Some(client) = &facts.account.key else {
+            self.is_folded = true;
+            return;
+        };
+        self.is_folded |= facts.key.verb.is_none() || facts.product == "(other products)";
+        let shapes = self.shapes.entry((stable_hash(client), stable_hash(facts.product))).or_default();
+        if !shapes.contains(facts.key) {
+            shapes.insert(facts.key.clone());
+        }
+    }
+
+    /// Whether it has no request: it is about the log itself.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.shapes.is_empty()
+    }
+}
+
+/// Finds the requests of cases.
+#[derive(Debug)]
+pub struct CaseFilter {
+    cases: Vec<CaseRequests>,
+    /// The server of each era.
+    servers: Vec<Server>,
+    names: ConfiguredNames,
+    received_only: bool,
+    known: HashMap<RowName, bool, FxBuildHasher>,
+}
+
+impl CaseFilter {
+    /// Finds the requests of these cases. `servers` are those of the eras.
+    #[must_use]
+    pub fn new(cases: Vec<CaseRequests>, servers: Vec<Server>, received_only: bool) -> Self {
+        let names = servers.first().map(ConfiguredNames::of).unwrap_or_default();
+        Self { cases, servers, names, received_only, known: HashMap::default() }
+    }
+
+    /// Whether an event belongs to a row of the cases.
+    pub fn pass(&mut self, request: &Request<'_>) -> bool {
+        let row = RowName::of(request);
+        if let Some(known) = self.known.get(&row) {
+            return *known;
+        }
+        let client = (request.asker.client_hash, request.asker.product_hash);
+        let shapes: Vec<&BTreeSet<ShapeKey>> =
+            self.cases.iter().filter_map(|case| case.shapes.get(&client)).collect();
+        let has = |asked: &Asked<CompactString>| {
+            let server = &self.servers[usize::from(request.era)];
+            let key = ShapeKey::of_request(server, asked, request.answer, self.received_only);
+            shapes.iter().any(|shapes| shapes.contains(&key))
+        };
+        let asked = request.question.asked;
+        // Beyond the number of shapes that are told apart, resources are counted without their names.
+        let passes =
+            !shapes.is_empty() && (has(asked) || has(&asked.without_names(self.names.say_of(asked))));
+        if self.known.len() == REMEMBERED {
+            self.known.clear();
+        }
+        self.known.insert(row, passes);
+        passes
+    }
+}

@@ -1,0 +1,105 @@
+//! Anonymized logs give the same cases: on whole clusters with one thing that happens, and on made-up traffic.
+
+use kubetoll::anonymize::{Anonymizer, Key};
+use kubetoll::apiserver::Server;
+use kubetoll::k8s::KubeVersion;
+use kubetoll::ledger::ServerTimeline;
+use kubetoll::report::{Context, Report, Shown, build};
+use kubetoll::rules::{Policy, RuleSet};
+use kubetoll::version::Inferred;
+use proptest::prelude::*;
+use rayon::prelude::*;
+
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "support/run.rs"]
+mod run;
+#[allow(dead_code, reason = "the example uses the rest")]
+#[path = "../benches/support/scenarios/mod.rs"]
+mod scenarios;
+#[allow(dead_code, reason = "the example uses the rest")]
+#[path = "../benches/support/synth/mod.rs"]
+mod synth;
+
+use scenarios::{Settings, Version};
+
+fn report(log: &[u8], kube: KubeVersion, rules: &RuleSet) -> Report {
+    let timeline = ServerTimeline::always(kube);
+    let blocks = run::blocks(log, |_| false);
+    let ledger = run::count(&blocks, &run::settings(1, &[]), &timeline);
+    let sources = run::sources(&[]);
+    let context = Context {
+        sources: &sources,
+        server: Server::with_defaults(kube),
+        version: &Inferred::given(kube),
+        etcd_from: "as given",
+        etcd_stated: Vec::new(),
+        notes: Vec::new(),
+        etcd: None,
+        rules,
+        policy: &Policy::default(),
+        inventory: None,
+        shown: Shown::All,
+    };
+    build(ledger, &context)
+}
+
+fn anonymized(log: &[u8], key: &str) -> Vec<u8> {
+    let anonymizer = Anonymizer::new(Key::of_text(key), &[]);
+    let text = std::str::from_utf8(log).expect("text");
+    let line = |line: &str| anonymizer.event(line).expect("an event") + "\n";
+    text.lines().map(line).collect::<String>().into_bytes()
+}
+
+/// The cases without names, in an order that names do not decide.
+fn cases(report: &Report) -> Vec<(String, Vec<String>, u64, u64, String)> {
+    let mut cases: Vec<_> = report
+        .cases
+        .iter()
+        .map(|case| {
+            let mut rules = case.rules.clone();
+            rules.sort();
+            let peak = format!("{:.0}", case.peak_per_minute);
+            (case.severity.to_owned(), rules, case.requests, case.members.count, peak)
+        })
+        .collect();
+    cases.sort();
+    cases
+}
+
+#[test]
+fn each_scenario_has_the_same_cases() {
+    let rules = RuleSet::embedded();
+    let version = Version::TRIED[0];
+    let kube = KubeVersion::new(version.minor, version.patch);
+    let all = scenarios::all();
+    let wrong: Vec<String> = all
+        .par_iter()
+        .filter_map(|scenario| {
+            let settings = Settings { nodes: 10, minutes: 8, version, seed: 7, received: false };
+            let log = scenarios::log(scenario, settings);
+            let own = report(&log, kube, &rules);
+            let other = report(&anonymized(&log, scenario.name), kube, &rules);
+            let is_same = cases(&own) == cases(&other)
+                && own.totals.counts.by_served_from == other.totals.counts.by_served_from
+                && own.clients.len() == other.clients.len();
+            (!is_same).then(|| format!("{}: {:#?} {:#?}", scenario.name, cases(&own), cases(&other)))
+        })
+        .collect();
+    assert!(all.len() > 10 && wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3))]
+    #[test]
+    fn made_up_traffic_has_the_same_cases(seed: u64, clients in 3_usize..60) {
+        let rules = RuleSet::embedded();
+        let log = synth::log(seed, clients, 1 << 20);
+        for kube in [KubeVersion::new(30, 4), KubeVersion::new(34, 0)] {
+            let own = report(&log, kube, &rules);
+            let other = report(&anonymized(&log, "a"), kube, &rules);
+            prop_assert_eq!(cases(&own), cases(&other));
+            prop_assert_eq!(own.totals.counts.by_served_from, other.totals.counts.by_served_from);
+            prop_assert_eq!(own.totals.counts.by_verb, other.totals.counts.by_verb);
+        }
+    }
+}

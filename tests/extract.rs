@@ -1,0 +1,283 @@
+//! `kubetoll extract` as a user meets it.
+
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "support/command.rs"]
+mod command;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Read;
+
+use command::Dir;
+use flate2::read::GzDecoder;
+use serde_json::{Value, json};
+
+const TRAFFIC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/traffic/kube-apiserver-1.36.2.jsonl.gz");
+
+fn traffic() -> Vec<Value> {
+    let mut log = String::new();
+    GzDecoder::new(fs::File::open(TRAFFIC).expect("the traffic")).read_to_string(&mut log).expect("gzip");
+    log.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+/// The lines that extract writes.
+fn extract(dir: &Dir, args: &[&str], stdin: &[u8]) -> Vec<Value> {
+    let (code, out, err) = dir.run_with(&[&["extract", "--no-progress"], args].concat(), stdin);
+    assert_eq!(code, Some(0), "{args:?}: {err}");
+    out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+/// What all cases of a report have in common with those of the same log under other names.
+fn cases(report: &Value) -> Vec<Value> {
+    let cases = report["cases"].as_array().expect("cases").iter();
+    cases
+        .map(|case| {
+            let members = case["members"]["worst"].as_array().expect("members").iter();
+            let names = members.map(|member| &member["client"]).chain([&case["client"], &case["resource"]]);
+            let what = case["what"].as_str().expect("a text").to_owned();
+            let what = names.filter_map(Value::as_str).fold(what, |what, name| what.replace(name, "X"));
+            let load = (case["load"]["share"].as_f64().unwrap_or(0.0) * 1e6).round();
+            let count = &case["members"]["count"];
+            json!([case["rank"], case["severity"], case["rules"], what, case["requests"], load, count])
+        })
+        .collect()
+}
+
+#[test]
+fn a_case_is_the_events_of_its_requests_with_all_stages() {
+    let dir = Dir::with(&[]);
+    let events = traffic();
+    for (flags, tried) in [(&[TRAFFIC][..], 1), (&[TRAFFIC, "--kube-version", "1.30.4", "--verb", "list"], 2)]
+    {
+        let report = dir.report(flags);
+        let cases = report["cases"].as_array().expect("cases");
+        assert!(cases.len() > 2, "{flags:?}");
+        for case in &cases[..tried] {
+            let rank = case["rank"].to_string();
+            let found = extract(&dir, &[flags, &["--case", &rank]].concat(), b"");
+            let ended = found.iter().filter(|event| event["stage"] == "ResponseComplete").count() as u64;
+            assert_eq!(Some(ended), case["requests"].as_u64(), "case {rank} {flags:?}");
+            let ids: BTreeSet<&str> = found.iter().filter_map(|event| event["auditID"].as_str()).collect();
+            let all = events.iter().filter(|event| ids.contains(event["auditID"].as_str().expect("an ID")));
+            assert_eq!(
+                found,
+                all.cloned().collect::<Vec<Value>>(),
+                "as in the log, in its order, each stage"
+            );
+        }
+    }
+}
+
+#[test]
+fn filters_choose_events_without_a_case() {
+    let dir = Dir::with(&[]);
+    let found = extract(&dir, &[TRAFFIC, "--user", "alice", "--http-status-code", "404"], b"");
+    let events = traffic();
+    let is_wanted =
+        |event: &&Value| event["user"]["username"] == "alice" && event["responseStatus"]["code"] == 404;
+    let ids: BTreeSet<&str> =
+        events.iter().filter(is_wanted).filter_map(|event| event["auditID"].as_str()).collect();
+    assert!(!ids.is_empty());
+    let all = events.iter().filter(|event| ids.contains(event["auditID"].as_str().expect("an ID")));
+    assert_eq!(found, all.cloned().collect::<Vec<Value>>());
+}
+
+#[test]
+fn envelopes_are_taken_off_and_access_lines_stay() {
+    let event = command::event(1);
+    let line = "I0723 10:00:00.000000       1 httplog.go:132] \"HTTP\" verb=\"LIST\" URI=\"/api/v1/nodes\" latency=\"1ms\" userAgent=\"acme/1\" audit-ID=\"x\" srcIP=\"10.0.0.1:5\" resp=200";
+    let pretty =
+        serde_json::to_string_pretty(&serde_json::from_str::<Value>(&event).expect("JSON")).expect("JSON");
+    let files = [
+        ("cri.log", format!("2026-07-23T10:00:00Z stdout F {event}\n")),
+        ("docker.log", format!("{}\n", json!({"log": format!("{event}\n"), "stream": "stdout"}))),
+        ("pretty.json", pretty),
+        ("legacy.log", "2026-01-01T00:00:00.5Z AUDIT: id=\"a\" stage=\"ResponseComplete\" ip=\"10.0.0.1\" method=\"list\" user=\"alice\" groups=\"\" as=\"<self>\" asgroups=\"<lookup>\" user-agent=\"kubectl/v1\" namespace=\"<none>\" uri=\"/api/v1/pods\" response=\"200\"\n".to_owned()),
+        ("access.log", format!("{line}\n")),
+    ];
+    let files: Vec<(&str, &[u8])> = files.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
+    let dir = Dir::with(&files);
+    let own: Value = serde_json::from_str(&event).expect("JSON");
+    for name in ["cri.log", "docker.log", "pretty.json"] {
+        assert_eq!(extract(&dir, &[name], b""), std::slice::from_ref(&own), "{name}");
+    }
+    let legacy = extract(&dir, &["legacy.log"], b"");
+    assert_eq!(
+        (&legacy[0]["user"]["username"], &legacy[0]["requestURI"]),
+        (&json!("alice"), &json!("/api/v1/pods"))
+    );
+    let (code, out, _) = dir.run_with(&["extract", "--no-progress", "access.log"], b"");
+    assert_eq!((code, out), (Some(0), format!("{line}\n")));
+    let (code, out, err) =
+        dir.run_with(&["extract", "--no-progress", "--anonymize", "access.log", "cri.log"], b"");
+    assert_eq!((code, out.lines().count()), (Some(0), 1));
+    assert!(err.contains("1 access line left out") && !out.contains("poller"), "{err}");
+}
+
+#[test]
+fn standard_input_is_read_once_only() {
+    let dir = Dir::with(&[]);
+    let log = command::events(1..4);
+    assert_eq!(extract(&dir, &["-"], log.as_bytes()).len(), 3);
+    for args in [&["extract", "-", "--case", "1"][..], &["extract", "-", "--user", "alice"]] {
+        let (code, out, err) = dir.run_with(args, log.as_bytes());
+        assert_eq!((code, &*out), (Some(2), ""));
+        assert!(
+            err.contains("the log is read twice") && err.contains("write the log to a file first"),
+            "{err}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_extracted_is_said_before_a_file_is_written() {
+    let dir = Dir::with(&[("audit.log", command::events(1..4).as_bytes()), ("empty.log", b"")]);
+    for (args, expected) in [
+        (&["audit.log", "--case", "99", "-o", "./out"][..], "--case 99: a scan with these flags finds"),
+        (&["audit.log", "--case", "0", "-o", "./out"], "--case"),
+        (&["audit.log", "-o", "json"], "-o takes a file"),
+        (&["audit.log", "-o", "./audit.log"], "is an audit log"),
+        (&["audit.log", "--anonymize-key", "", "-o", "./out"], "--anonymize-key is empty"),
+        (&["missing.log", "-o", "./out"], "can't be read"),
+    ] {
+        let (code, _, err) = dir.run_with(&[&["extract", "--no-progress"], args].concat(), b"");
+        assert_eq!(code, Some(2), "{args:?}");
+        assert!(err.contains(expected), "{args:?}: {err}");
+        assert!(!dir.path().join("out").exists(), "{args:?}");
+    }
+    let (code, _, err) = dir.run_with(&["extract", "--no-progress", "empty.log"], b"");
+    assert!(code == Some(2) && err.contains("no audit event"), "{err}");
+}
+
+#[test]
+fn anonymized_traffic_gives_the_same_cases_and_names_nothing() {
+    let dir = Dir::with(&[]);
+    let found = extract(&dir, &[TRAFFIC, "--anonymize-key", "secret", "-o", "./anonymous.jsonl"], b"");
+    assert!(found.is_empty(), "it went to the file");
+    for flags in [&[][..], &["--kube-version", "1.30.4"]] {
+        let (own, other) =
+            (dir.report(&[flags, &[TRAFFIC]].concat()), dir.report(&[flags, &["anonymous.jsonl"]].concat()));
+        assert_eq!(cases(&other), cases(&own), "{flags:?}");
+        assert_eq!(other["server"]["kubeVersion"], own["server"]["kubeVersion"]);
+        assert_eq!(other["totals"]["byVerb"], own["totals"]["byVerb"]);
+        assert_eq!(other["totals"]["byServedFrom"], own["totals"]["byServedFrom"]);
+    }
+    let text = fs::read_to_string(dir.path().join("anonymous.jsonl")).expect("a file");
+    let is_of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '@');
+    let words: BTreeSet<&str> = text.split(|c: char| !is_of_word(c)).collect();
+    let left: Vec<String> =
+        private_names(&traffic()).into_iter().filter(|name| words.contains(&**name)).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// Kubernetes' own names in the recorded traffic, and names that are words of the API too.
+const PUBLIC: [&str; 24] = [
+    "batch",
+    "certificates.k8s.io",
+    "certificatesigningrequests",
+    "cluster-admin",
+    "default",
+    "generic-garbage-collector",
+    "horizontal-pod-autoscaler",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-node-lease",
+    "kube-public",
+    "kube-root-ca.crt",
+    "kube-scheduler",
+    "kube-system",
+    "kubernetes",
+    "leader-election",
+    "legacy-service-account-token-cleaner",
+    "namespaces",
+    "persistent-volume-binder",
+    "pod-garbage-collector",
+    "root-ca-cert-publisher",
+    "service-ca-cert-publisher",
+    "view",
+    "volume-scheduler",
+];
+
+/// The names that a log holds: of users, namespaces, objects, nodes, pods and addresses.
+fn private_names(events: &[Value]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for event in events {
+        let users = [&event["user"]["username"], &event["impersonatedUser"]["username"]];
+        let objects = ["name", "namespace"].map(|key| &event["objectRef"][key]);
+        for name in users.into_iter().chain(objects).filter_map(Value::as_str) {
+            names.extend(name.split(':').map(str::to_owned));
+        }
+        let extra = event["user"]["extra"].as_object().into_iter().flatten();
+        let lists = extra.map(|(_, value)| value).chain([&event["sourceIPs"]]);
+        let texts = lists.filter_map(Value::as_array).flatten().filter_map(Value::as_str);
+        names.extend(texts.map(str::to_owned));
+        names.extend(event["auditID"].as_str().map(str::to_owned));
+        names.extend(event["user"]["uid"].as_str().map(str::to_owned));
+    }
+    let is_controller = |name: &str| name.ends_with("-controller");
+    let is_system = |name: &str| ["system", "serviceaccount", "node", "apiserver"].contains(&name);
+    names.retain(|name| {
+        !name.is_empty()
+            && !PUBLIC.contains(&&**name)
+            && !is_controller(name)
+            && !is_system(name)
+            && name != "127.0.0.1"
+            && name != "::1"
+    });
+    names
+}
+
+#[test]
+fn nothing_that_a_hostile_log_holds_is_left() {
+    let event = json!({
+        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "RequestResponse", "auditID": "acme-id",
+        "stage": "ResponseComplete", "verb": "acme-verb",
+        "requestURI": "/apis/acme.corp/vacme/namespaces/acme-ns/acmethings/acme-name/acme-sub/acme-tail?acmeKey=acme&labelSelector=acme.corp%2Fapp%3Dacme%2Cacme%20in%20(acme)&fieldSelector=acme.field%3Dacme&container=acme&continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NSwic3RhcnQiOiJhY21lIn0&fieldManager=acme",
+        "user": {"username": "acme@acme.corp", "uid": "acme", "groups": ["acme-team", "system:serviceaccounts:acme"],
+            "extra": {"acme": ["acme"], "authentication.kubernetes.io/pod-name": ["acme-6d4cf56db6-x2x8q"],
+                "authentication.kubernetes.io/node-name": ["node.acme.corp"], "authentication.kubernetes.io/credential-id": ["JTI=acme"]}},
+        "impersonatedUser": {"username": "system:serviceaccount:acme:acme", "groups": ["acme"]},
+        "sourceIPs": ["acme", "203.0.113.77"], "userAgent": "acme/v1.2-acme (acme) acme@acme.corp kubernetes/acme",
+        "objectRef": {"resource": "acmethings", "namespace": "acme-ns", "name": "acme-name", "uid": "acme", "apiGroup": "acme.corp", "apiVersion": "vacme", "resourceVersion": "acme", "subresource": "acme-sub"},
+        "responseStatus": {"metadata": {"acme": 1}, "status": "Failure", "message": "acme", "reason": "acme", "details": {"name": "acme"}, "code": 403},
+        "requestObject": {"acme": "acme"}, "responseObject": {"metadata": {"name": "acme"}},
+        "requestReceivedTimestamp": "2026-07-23T10:00:00.000000Z", "stageTimestamp": "acme",
+        "annotations": {"authorization.k8s.io/decision": "acme", "authorization.k8s.io/reason": "RBAC: allowed by acme",
+            "acme": "acme", "apiserver.latency.k8s.io/acme": "acme", "apiserver.latency.k8s.io/etcd": "1ms"},
+        "authenticationMetadata": {"impersonationConstraint": "acme"}, "acme": {"acme": "acme"},
+    });
+    let mut lines = format!("{event}\n");
+    for uri in [
+        "/acme/acme",
+        "//acme",
+        "acme",
+        "/api/v1/acme",
+        "/%zz/acme",
+        "https://acme.corp/api/v1/pods?acme",
+        "/api/v1/namespaces/acme/pods/acme-0/proxy/acme/acme?acme",
+        "/api/v1/pods?labelSelector=%3Dacme",
+        "/api/v1/pods?fieldSelector=acme",
+        "/api/v1/pods?limit=acme&resourceVersion=acme&watch=acme&timeout=acme",
+    ] {
+        let mut other = event.clone();
+        other["requestURI"] = json!(uri);
+        other["verb"] = json!("get");
+        lines.push_str(&other.to_string());
+        lines.push('\n');
+    }
+    let dir = Dir::with(&[("audit.log", lines.as_bytes())]);
+    let (code, out, err) = dir.run_with(&["extract", "--no-progress", "--anonymize", "audit.log"], b"");
+    assert_eq!((code, out.lines().count()), (Some(0), 11), "{err}");
+    assert!(!out.to_lowercase().contains("acme") && !out.contains("203.0.113"), "{out}");
+    // Base64 of "acme".
+    assert!(!out.contains("YWNtZ"), "{out}");
+}
+
+#[test]
+fn pseudonyms_are_stable_under_a_key_only() {
+    let dir = Dir::with(&[("audit.log", command::events(1..3).as_bytes())]);
+    let with = |args: &[&str]| extract(&dir, &[&["audit.log"], args].concat(), b"");
+    assert_eq!(with(&["--anonymize-key", "a"]), with(&["--anonymize-key", "a"]));
+    assert_ne!(with(&["--anonymize-key", "a"]), with(&["--anonymize-key", "b"]));
+    assert_ne!(with(&["--anonymize"]), with(&["--anonymize"]));
+}
