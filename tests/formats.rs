@@ -255,6 +255,65 @@ fn each_format_on_a_small_log() {
 }
 
 #[test]
+fn each_format_has_the_same_cases_in_the_same_order() {
+    // Three ServiceAccounts that run one program are one case.
+    let backups = (0..3).flat_map(|namespace| {
+        let user = format!("system:serviceaccount:team-{namespace}:backup");
+        (0..60).map(move |number| event(number, &user, "backup/1", "/api/v1/secrets"))
+    });
+    let dir = directory(&(backups.collect::<String>() + &polls(90)), "kubeVersion: 1.30.4\n");
+    let report: Value = serde_json::from_str(&format(dir.path(), "json")).expect("JSON");
+    let cases = report["cases"].as_array().expect("cases");
+    assert!(cases.len() > 2, "{cases:?}");
+    assert!(cases.iter().any(|case| case["members"]["count"] == 3), "{cases:?}");
+    let run = sarif(&format(dir.path(), "sarif"));
+    let results = run["results"].as_array().expect("results");
+    let page = format(dir.path(), "markdown");
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    let annotations = format(dir.path(), "github");
+    let annotations: Vec<&str> = annotations.lines().collect();
+    let tests = format(dir.path(), "junit");
+    let tests: Vec<&str> = tests.split("<testcase ").skip(1).collect();
+    assert_eq!((results.len(), tests.len()), (cases.len(), cases.len()));
+    for (at, case) in cases.iter().enumerate() {
+        let text = |name: &str| case[name].as_str().unwrap_or_default();
+        let members = match case["members"]["count"].as_u64() {
+            Some(3) => " (3 namespaces)",
+            _ => "",
+        };
+        let name = case["client"].as_str().unwrap_or("log").to_owned() + members;
+        let rules: Vec<&str> =
+            case["rules"].as_array().expect("rules").iter().filter_map(Value::as_str).collect();
+        let share = match case["load"]["share"].as_f64() {
+            Some(share) if case["members"]["count"] != 0 => format!("{:.1} %", share * 100.0),
+            _ => String::new(),
+        };
+        assert_eq!(results[at]["properties"]["client"], name);
+        assert_eq!(results[at]["properties"]["load"], case["load"]);
+        assert_eq!(results[at]["properties"]["rules"], case["rules"]);
+        let result = results[at]["message"]["text"].as_str().expect("a text");
+        let of_case = [
+            ("markdown", rows[at].to_owned(), format!("| {} | {} |", case["rank"], text("severity"))),
+            ("github", annotations[at].replace("%25", "%"), format!("title={}. {name}%3A", case["rank"])),
+            ("junit", tests[at].to_owned(), format!("{}. {}:", case["rank"], text("severity"))),
+            ("sarif", result.to_owned(), format!("Case {}, {}:", case["rank"], text("severity"))),
+        ];
+        for (format, shown, begin) in of_case {
+            let shown = shown.replace("&quot;", "\"");
+            assert!(shown.contains(&begin), "{format}: {begin}: {shown}");
+            let parts = [
+                case["client"].as_str().unwrap_or("log"),
+                members.trim_matches([' ', '(', ')']),
+                text("fix"),
+            ];
+            for part in parts.into_iter().chain([share.as_str()]).chain(rules.iter().copied()) {
+                assert!(shown.contains(part), "{format}: {part}: {shown}");
+            }
+        }
+    }
+}
+
+#[test]
 fn sarif_has_a_result_for_each_case() {
     let dir = usual();
     let run = sarif(&format(dir.path(), "sarif"));

@@ -31,21 +31,17 @@ impl<'r> Findings<'r> {
 
 /// The client, or the program and what its members are. Not escaped.
 pub(super) fn client(case: &Case) -> String {
-    let client = cut(case.client.as_deref().unwrap_or("the log itself"), MAX_NAME);
+    let client = cut(case.client.as_deref().unwrap_or("log"), MAX_NAME);
     let members = usize::try_from(case.members.count).unwrap_or(usize::MAX);
-    match members {
-        0 | 1 => client.into_owned(),
-        // A finding on the log is on clients that have nothing in common.
-        _ if client == "several clients" => cases::counted(case.members.kind, members),
-        _ => format!("{client} ({})", cases::counted(case.members.kind, members)),
+    if members < 2 {
+        return client.into_owned();
     }
+    format!("{client} ({})", cases::counted(case.members.kind, members))
 }
 
-/// What happens, without its subject if that is the client. Not escaped.
+/// What the client does, without the client. Not escaped.
 pub(super) fn does(case: &Case) -> String {
-    let names = [case.client.as_deref(), case.members.worst.first().map(|member| member.name.as_str())];
-    let without = |name: &str| case.what.strip_prefix(name)?.strip_prefix(' ');
-    names.into_iter().flatten().find_map(without).map_or_else(|| what(case), str::to_owned)
+    if case.does.is_empty() { what(case) } else { case.does.clone() }
 }
 
 /// Who does what how often: a sentence that names the client. Not escaped.

@@ -9,7 +9,6 @@ use super::style::{self, BOLD, DIM, FIX};
 use super::table::{NARROW, limited};
 use super::text::{name as client_name, rounded};
 use super::{cost, prose};
-use crate::report::cases;
 use crate::report::v1::{Case, Client, Load, Report};
 
 /// From this width on, the rules have a column.
@@ -463,10 +462,5 @@ fn shortened(name: &str, room: usize, cut: fn(&str, usize) -> String) -> String 
 
 /// The client, or the program with what its members are.
 pub(super) fn name(case: &Case) -> String {
-    let client = case.client.as_deref().unwrap_or("log");
-    let members = usize::try_from(case.members.count).unwrap_or(usize::MAX);
-    if members < 2 {
-        return escaped(client).into_owned();
-    }
-    format!("{} ({})", escaped(client), cases::counted(case.members.kind, members))
+    escaped(&super::case::client(case)).into_owned()
 }

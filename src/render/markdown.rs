@@ -54,8 +54,8 @@ pub fn render(report: &Report) -> String {
     room.0 = room.0.saturating_sub(rows.iter().map(|row| chars(row)).sum());
     let rest = rest(report, rows.len());
     let unit = match report.totals.load.unit {
-        "objects" => "Load is the share of the objects that the apiserver handled.",
-        _ => "Load is the share of the time that the apiserver took for requests.",
+        "objects" => "Load: share of the objects that the apiserver handled, and of writes.",
+        _ => "Load: share of request time, without watches.",
     };
     let table = format!("{HEADING}{}{rest}\n{unit}\n\n", rows.concat());
     let table = if rows.is_empty() { String::new() } else { table };
