@@ -16,7 +16,7 @@ const LONGEST_SENTENCE: usize = 25;
 /// Most characters of a message beside the resource, without what is in parentheses or after the first semicolon.
 const LONGEST_MESSAGE: usize = 110;
 /// Most characters of the first step of a fix.
-const LONGEST_STEP: usize = 90;
+const LONGEST_STEP: usize = 80;
 
 /// Words and phrases that a reader must read twice, or that have a plain one.
 const FORBIDDEN: [&str; 38] = [
