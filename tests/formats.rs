@@ -441,6 +441,10 @@ fn junit_has_a_test_case_for_each_case() {
     let none = directory(&polls(1), "select: [KT101]\nkubeVersion: 1.30.4\n");
     let junit = self::junit(&format(none.path(), "junit"));
     assert_eq!(junit.cases, [("all clients".to_owned(), "no findings".to_owned())]);
+    assert!(!junit.texts.iter().any(|text| text.contains("nothing was judged")));
+    let empty = run_with(none.path(), &["--user", "nobody", "--format", "junit"]);
+    let empty = self::junit(&empty);
+    assert!(empty.texts.iter().any(|text| text == "no requests, so nothing was judged"), "{empty:?}");
 }
 
 #[test]

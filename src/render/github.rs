@@ -22,7 +22,7 @@ pub fn render(report: &Report) -> String {
     let cases = report.cases.iter().take(MAX_CASES);
     let mut lines: Vec<String> = cases.map(|case| annotation(case, &findings)).collect();
     if report.cases.is_empty() {
-        let none = format!("{}. What the log does not hold was not judged.", facts::verdict(report));
+        let none = format!("{}. kubetoll judges only what the log holds.", facts::verdict(report));
         lines.push(command("notice", KUBETOLL, &none));
     }
     let more = report.cases.len().saturating_sub(MAX_CASES);

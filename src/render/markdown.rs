@@ -45,7 +45,7 @@ pub fn render(report: &Report) -> String {
         list(facts::amiss(report).iter().map(|wrong| format!("- **Warning:** {}\n", short_text(wrong))));
     let tail = [etcd(report), policy(report), read(report)].concat();
     let end = "A rule's page: `kubetoll rules explain KT101`.\n";
-    let end = if report.cases.is_empty() { "What the log does not hold was not judged.\n" } else { end };
+    let end = if report.cases.is_empty() { "kubetoll judges only what the log holds.\n" } else { end };
     let fixed = [&title, &mind, &tail].map(|part| chars(part)).iter().sum::<usize>() + REST_CHARS;
     let mut room = Room(MAX_CHARS.saturating_sub(fixed));
 
