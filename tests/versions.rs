@@ -111,7 +111,10 @@ fn logs_of_two_servers_are_judged_each_by_its_own_version() {
     assert_eq!(report["totals"]["etcdLists"], 20, "those of the old server");
     assert_eq!(report["server"]["versionsDiffer"], "by-file");
     let note = report["server"]["notes"][0].as_str().expect("a note");
-    assert!(note.ends_with("each file is judged by its own: new.log: 1.34.1; old.log: 1.27.3"), "{note}");
+    assert!(
+        note.ends_with("kubetoll judges each file by its own: new.log: 1.34.1; old.log: 1.27.3"),
+        "{note}"
+    );
     let (_, text, _) = dir.run_with(&["scan", "old.log", "new.log", "--no-progress"], b"");
     assert!(text.contains("Kubernetes 1.27.3 (old.log) and 1.34.1 (new.log)"), "{text}");
     assert!(!text.contains("spans an upgrade"), "{text}");
