@@ -39,7 +39,7 @@ fn gates(texts: &[String]) -> anyhow::Result<FeatureGates> {
         match known_names().find(|known| strsim::osa_distance(known, name) <= 3) {
             Some(near) => bail!("--feature-gate '{name}' is not known; did you mean {near}?"),
             None => say(&format!(
-                "note: the feature gate '{name}' does not decide where a read is answered from; it is ignored"
+                "note: the feature gate '{name}' does not change where reads are served from; kubetoll ignores it"
             )),
         }
     }

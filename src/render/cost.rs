@@ -236,7 +236,7 @@ pub(super) fn inventory(inventory: &Inventory) -> Vec<String> {
     if !inventory.has_sizes {
         let is_of_server = inventory.files.iter().any(|file| file.format == "metrics");
         let since = if is_of_server { " (1.34 is the first to tell them)" } else { "" };
-        lines.push(format!("it has no sizes{since}, so objects are told and no bytes"));
+        lines.push(format!("it has no sizes{since}, so the report shows objects but no bytes"));
     }
     lines.extend(lacks(inventory));
     lines

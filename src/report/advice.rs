@@ -134,16 +134,18 @@ fn for_any(reason: Reason, verb: Verb, server: &Server) -> Option<String> {
              limit."
                 .to_owned()
         }
-        Reason::ListAnyIgnoresLimit if pages_from_cache => format!(
-            "This LIST is normal once at a reflector's start. To get pages, drop resourceVersion=0: \
-             this server serves the first page from its watch cache and further pages from snapshots. If it repeats: \
-             {INFORMER}"
-        ),
-        Reason::ListAnyIgnoresLimit => format!(
-            "This LIST is normal once at a reflector's start. Drop the limit, and expect the whole \
-             collection. Do not drop resourceVersion=0 to get pages: this server reads pages from etcd, or all but the \
-             first. If it repeats: {INFORMER}"
-        ),
+        Reason::ListAnyIgnoresLimit if pages_from_cache => {
+            "This LIST is normal once at a reflector's start. To get pages, drop resourceVersion=0: this server serves \
+             the first page from its watch cache and further pages from snapshots. If it repeats, keep the objects in \
+             an informer: one LIST, then a WATCH."
+                .to_owned()
+        }
+        Reason::ListAnyIgnoresLimit => {
+            "This LIST is normal once at a reflector's start. Drop the limit, and expect the whole collection. Do not \
+             drop resourceVersion=0 to get pages: this server reads pages from etcd, or all but the first. If it \
+             repeats, keep the objects in an informer: one LIST, then a WATCH."
+                .to_owned()
+        }
         Reason::ListContinueFromEtcd | Reason::ListContinueOldEtcd if server.consistent_reads_from_cache() => {
             format!("{INFORMER} If a LIST must stay, drop the limit: without it, the watch cache serves the LIST.")
         }

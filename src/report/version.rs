@@ -139,7 +139,10 @@ fn from(version: &Inferred) -> String {
         Relation::OverTime => return version.from.clone(),
         Relation::BySource => return "each file by its own version".to_owned(),
         Relation::Mixed => {
-            return format!("both in one log; judged as {}; --kube-version overrides it", version.version);
+            return format!(
+                "both in one log; kubetoll uses {}; --kube-version overrides it",
+                version.version
+            );
         }
     }
     if version.source.is_stated() || version.candidates.is_one_minor() {
