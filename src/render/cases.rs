@@ -16,9 +16,11 @@ const WIDE: usize = 140;
 /// The widest table.
 const WIDEST: usize = 170;
 /// The widest columns: more would only stretch the table.
-const CLIENT: usize = 24;
+const CLIENT: usize = 26;
 const CLIENT_WIDE: usize = 36;
 const WHAT_WIDE: usize = 72;
+/// The least of a name that is left beside what is in parentheses.
+const LEAST_NAME: usize = 6;
 /// The narrowest column of what clients do: other columns are left out first.
 const WHAT: usize = 34;
 /// Lines of what a client does.
@@ -454,7 +456,7 @@ fn shorten_names(rows: &mut [Row<'_>], room: usize) {
 /// Cuts a name. What is in parentheses at its end stays.
 fn shortened(name: &str, room: usize, cut: fn(&str, usize) -> String) -> String {
     let (base, end) = match name.rfind(" (") {
-        Some(at) if chars(&name[at..]) < room / 2 => name.split_at(at),
+        Some(at) if chars(&name[at..]) + LEAST_NAME <= room => name.split_at(at),
         _ => (name, ""),
     };
     format!("{}{end}", cut(base, room.saturating_sub(chars(end))))

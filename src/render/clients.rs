@@ -1,7 +1,5 @@
 //! The clients as a table for a terminal.
 
-use std::collections::HashSet;
-
 use super::cost;
 use super::plain::{count, cut, duration, per_cent, short_count, short_duration};
 use super::table::{NARROW, table as laid_out};
@@ -11,7 +9,7 @@ use crate::report::v1::{Client, Cost, Counts, Latency, Load, Rate, Report};
 /// From this width on, the table has the columns that a narrow one has no room for.
 const WIDE: usize = 130;
 
-/// The clients with the most load and those with errors, and the rest in one row.
+/// The clients with the most load, and the rest in one row.
 #[must_use]
 pub fn table(report: &Report, top: usize, width: usize) -> String {
     let (wide, narrow) = (width >= WIDE, width < NARROW);
@@ -51,8 +49,7 @@ pub fn table(report: &Report, top: usize, width: usize) -> String {
         }
         row
     };
-    let named = named_in_errors(report);
-    let (shown, others) = shown(&report.clients, top, |client| named.contains(&*client.identity));
+    let (shown, others) = shown(&report.clients, top);
     let agents = |client: &Client| {
         let agents: Vec<&str> = client.user_agents.iter().map(|agent| &*agent.product).take(2).collect();
         cut(&agents.join(", "), 30).into()
@@ -62,7 +59,7 @@ pub fn table(report: &Report, top: usize, width: usize) -> String {
     if !others.is_empty() {
         let (counts, cost, load) = (sum(&others), cost::sum(&others), sum_loads(&others));
         let figures = Figures { counts: &counts, latency: None, rate: None, cost: Some(&cost), load };
-        rows.push(row(named_others(&others), &figures, String::new()));
+        rows.push(row(format!("({} others)", others.len()), &figures, String::new()));
     }
     let total = &report.totals;
     let all = Figures {
@@ -99,49 +96,15 @@ fn columns(wide: bool, narrow: bool, priced: bool) -> Vec<(&'static str, bool)> 
     columns
 }
 
-/// The clients that cases with an error name: a case of many clients names the worst three.
-fn named_in_errors(report: &Report) -> HashSet<&str> {
-    let errors = report.cases.iter().filter(|case| case.severity == "error");
-    errors.flat_map(|case| &case.members.worst).map(|member| &*member.client).collect()
-}
-
-/// The clients that have rows of their own, and the others. Clients that a case with an error names are above all others,
-/// then come the first `top`, then clients with warnings and those whose costs are not all known, as they may be too
-/// low: twice `top` in all.
-fn shown(clients: &[Client], top: usize, is_named: impl Fn(&Client) -> bool) -> (Vec<&Client>, Vec<&Client>) {
-    let mut is_shown = vec![false; clients.len()];
-    let mut left = 2 * top;
-    let precedence = |at: usize, client: &Client| match client.worst_severity {
-        Some("error") if is_named(client) => 0,
-        _ if at < top => 1,
-        Some("error" | "warning") => 2,
-        _ if client.cost.lower_bound => 3,
-        _ => 4,
-    };
-    for wanted in 0..4 {
-        for (at, client) in clients.iter().enumerate() {
-            if left > 0 && precedence(at, client) == wanted {
-                is_shown[at] = true;
-                left -= 1;
-            }
-        }
+/// The clients that have rows of their own, and the others: the first `top`, and those whose costs are not all known, as
+/// they may be too low: twice `top` in all.
+fn shown(clients: &[Client], top: usize) -> (Vec<&Client>, Vec<&Client>) {
+    let (mut shown, mut others) = (Vec::new(), Vec::new());
+    for (at, client) in clients.iter().enumerate() {
+        let is_shown = at < top || (client.cost.lower_bound && shown.len() < 2 * top);
+        if is_shown { shown.push(client) } else { others.push(client) }
     }
-    let part = |wanted: bool| -> Vec<&Client> {
-        let marked = clients.iter().zip(&is_shown);
-        marked.filter(|(_, is_shown)| **is_shown == wanted).map(|(client, _)| client).collect()
-    };
-    let (named, rest): (Vec<&Client>, Vec<&Client>) =
-        part(true).into_iter().partition(|client| precedence(usize::MAX, client) == 0);
-    (named.into_iter().chain(rest).collect(), part(false))
-}
-
-fn named_others(others: &[&Client]) -> String {
-    let of = |severity| others.iter().filter(|client| client.worst_severity == Some(severity)).count();
-    let worst = [(of("error"), "errors"), (of("warning"), "warnings")];
-    let worst = worst.iter().find(|(clients, _)| *clients > 0);
-    let worst =
-        worst.map_or(String::new(), |(clients, what)| format!(", {} with {what}", count(*clients as u64)));
-    format!("({} others{worst})", count(others.len() as u64))
+    (shown, others)
 }
 
 struct Figures<'a> {
@@ -208,39 +171,19 @@ fn sum_loads(clients: &[&Client]) -> Load {
 mod tests {
     use super::*;
 
-    fn client(name: usize, severity: Option<&'static str>) -> Client {
-        Client { identity: name.to_string(), worst_severity: severity, ..Client::default() }
+    fn client(name: usize) -> Client {
+        Client { identity: name.to_string(), ..Client::default() }
     }
 
-    fn names(clients: &[&Client]) -> Vec<String> {
-        clients.iter().map(|client| client.identity.clone()).collect()
-    }
-
-    #[test]
-    fn a_client_with_an_error_has_a_row_of_its_own_however_low_its_load() {
-        let mut clients: Vec<Client> = (0..30).map(|at| client(at, None)).collect();
-        clients[29].worst_severity = Some("error");
-        clients[28].worst_severity = Some("warning");
-        let (rows, others) = shown(&clients, 3, |_| true);
-        assert_eq!(names(&rows), ["29", "0", "1", "2", "28"]);
-        assert_eq!(named_others(&others), "(25 others)");
+    fn names<'c>(clients: &[&'c Client]) -> Vec<&'c str> {
+        clients.iter().map(|client| &*client.identity).collect()
     }
 
     #[test]
-    fn of_a_case_with_many_clients_the_named_ones_have_rows() {
-        let mut clients: Vec<Client> = (0..30).map(|at| client(at, None)).collect();
-        clients[20..].iter_mut().for_each(|client| client.worst_severity = Some("error"));
-        let (rows, others) = shown(&clients, 3, |client| client.identity.starts_with("20"));
-        assert_eq!(names(&rows), ["20", "0", "1", "2", "21", "22"]);
-        assert_eq!(named_others(&others), "(24 others, 7 with errors)");
-    }
-
-    #[test]
-    fn what_has_no_room_is_counted_with_its_severity() {
-        let clients: Vec<Client> =
-            (0..9).map(|at| client(at, Some(if at < 5 { "error" } else { "warning" }))).collect();
-        let (rows, others) = shown(&clients, 2, |_| true);
-        assert_eq!(names(&rows), ["0", "1", "2", "3"]);
-        assert_eq!(named_others(&others), "(5 others, 1 with errors)");
+    fn clients_of_unknown_cost_have_rows_as_far_as_there_is_room() {
+        let mut clients: Vec<Client> = (0..30).map(client).collect();
+        clients[20..].iter_mut().for_each(|client| client.cost.lower_bound = true);
+        let (rows, others) = shown(&clients, 3);
+        assert_eq!((names(&rows), others.len()), (vec!["0", "1", "2", "20", "21", "22"], 24));
     }
 }

@@ -4,7 +4,7 @@ use super::cost;
 use super::facts::{self, kubernetes};
 use super::plain::{count, counted, cut_middle, duration, escaped};
 use super::style::{BOLD, WARNING};
-use super::table::{limited, wrapped};
+use super::table::{joined, limited};
 use super::{input, over_time, patterns};
 use crate::k8s::timestamp::parse_micros;
 use crate::report::v1::{Input, Report};
@@ -50,7 +50,9 @@ fn amount(input: &Input) -> String {
     let parse = |timestamp: &Option<String>| parse_micros(timestamp.as_deref()?);
     let span = parse(&input.last_timestamp).zip(parse(&input.first_timestamp));
     let micros = span.and_then(|(last, first)| u64::try_from(last - first).ok());
-    micros.map_or(requests.clone(), |micros| format!("{}, {requests}", duration(micros)))
+    micros
+        .filter(|micros| *micros > 0)
+        .map_or(requests.clone(), |micros| format!("{}, {requests}", duration(micros)))
 }
 
 fn totals(report: &Report) -> Vec<String> {
@@ -72,21 +74,6 @@ fn totals(report: &Report) -> Vec<String> {
         format!("written: {}", count(totals.etcd_writes)),
         format!("limit ignored: {}{starts}", count(totals.limit_ignored.saturating_sub(informers))),
     ]
-}
-
-/// Parts with dots between, broken between parts.
-fn joined(parts: &[String], width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for part in parts {
-        let fits = |line: &&mut String| line.chars().count() + 3 + part.chars().count() <= width;
-        if let Some(line) = lines.last_mut().filter(fits) {
-            line.push_str(" · ");
-            line.push_str(part);
-        } else {
-            lines.extend(wrapped("", "", part, width).lines().map(str::to_owned));
-        }
-    }
-    lines
 }
 
 /// What is wrong with the input, as much as there is room for.

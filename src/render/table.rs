@@ -75,6 +75,21 @@ pub(super) fn wrapped(first: &str, indent: &str, text: &str, width: usize) -> St
     out
 }
 
+/// Parts with dots between, broken between parts.
+pub(super) fn joined(parts: &[String], width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        let fits = |line: &&mut String| line.chars().count() + 3 + part.chars().count() <= width;
+        if let Some(line) = lines.last_mut().filter(fits) {
+            line.push_str(" · ");
+            line.push_str(part);
+        } else {
+            lines.extend(wrapped("", "", part, width).lines().map(str::to_owned));
+        }
+    }
+    lines
+}
+
 /// A text in at most so many lines of at most `width` characters; what has no room is cut with `…`, between words if it can
 /// be.
 pub(super) fn limited(text: &str, width: usize, most: usize) -> Vec<String> {

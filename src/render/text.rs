@@ -4,7 +4,7 @@ use super::details::{self, Chosen, titled};
 use super::plain::{count, counted, cut, duration, escaped};
 use super::request::source;
 use super::style::{BOLD, DIM};
-use super::table::{table, wrapped};
+use super::table::{joined, table, wrapped};
 use super::{cases, clients, cost, etcd_log, facts, head, traces};
 use crate::report::v1::{Client, EtcdLog, Report, Shape};
 
@@ -87,14 +87,12 @@ fn footer(report: &Report, width: usize) -> Vec<String> {
         _ => "LOAD: share of request time, without watches (with --inventory: of objects).".to_owned(),
     };
     let example = if report.cases.is_empty() { "" } else { ", --details=1" };
+    let details = format!("Details: --details{example}, --details=CLIENT");
     let rule = report.cases.first().and_then(|case| case.rules.first());
-    let rules = rule.map_or(String::new(), |rule| format!(" Rules: kubetoll rules explain {rule}"));
-    let details = format!("Details: --details{example}, --details=CLIENT.{rules}");
-    let lines = [load, details];
-    let lines = lines.iter().flat_map(|line| {
-        wrapped("", "", line, width).lines().map(|line| format!("{DIM}{line}{DIM:#}")).collect::<Vec<_>>()
-    });
-    lines.collect()
+    let rule = rule.map(|rule| format!("Rules: kubetoll rules explain {}", escaped(rule)));
+    let more: Vec<String> = std::iter::once(details).chain(rule).collect();
+    let lines = [joined(&[load], width), joined(&more, width)];
+    lines.into_iter().flatten().map(|line| format!("{DIM}{line}{DIM:#}")).collect()
 }
 
 /// What the page has no room for.
