@@ -80,11 +80,10 @@ pub(super) struct ScanArgs {
     /// Print no report, only how many requests there are for each verb, user, …, most first: `--top` lines.
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["fail_on", "etcd_log", "inventory", "details"], help_heading = "Output")]
     pub by: Option<ByArg>,
-    /// Cases in the table of the text; lines of `--by`.
+    /// Cases on the page; lines of `--by`.
     #[arg(long, value_name = "N", default_value_t = TOP, help_heading = "Output")]
     pub top: usize,
-    /// Show details after the text: of all cases and clients, of cases by their numbers (`--details=1,3`), or of a client
-    /// (`--details=monitoring/*`).
+    /// Print details after the page: of all cases, of cases (`--details=1,3`) or of clients (`--details=ops/*`).
     #[arg(long, value_name = "CASE,…|CLIENT", num_args = 0..=1, require_equals = true, default_missing_value = "",
           help_heading = "Output")]
     pub details: Option<Details>,

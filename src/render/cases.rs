@@ -4,7 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::plain::{count, counted, cut, cut_middle, escaped, short_count};
+use super::names::shortened;
+use super::plain::{count, counted, cut, escaped, short_count};
 use super::style::{self, BOLD, DIM, FIX};
 use super::table::{NARROW, limited};
 use super::text::{name as client_name, rounded};
@@ -19,8 +20,6 @@ const WIDEST: usize = 170;
 const CLIENT: usize = 26;
 const CLIENT_WIDE: usize = 36;
 const WHAT_WIDE: usize = 72;
-/// The least of a name that is left beside what is in parentheses.
-const LEAST_NAME: usize = 6;
 /// The narrowest column of what clients do: other columns are left out first.
 const WHAT: usize = 34;
 /// Lines of what a client does.
@@ -82,7 +81,10 @@ pub(super) fn table(report: &Report, top: usize, width: usize, room: usize) -> V
     }
     let loads = shares(&rows, report.totals.load.amount);
     let columns = Columns::of(&rows, &loads, width);
-    shorten_names(&mut rows, columns.client);
+    let names: Vec<String> = rows.iter().map(|row| row.client.clone()).collect();
+    for (row, name) in rows.iter_mut().zip(shortened(&names, columns.client)) {
+        row.client = name;
+    }
     let mut lines = vec![columns.heading()];
     let least = rows.iter().map(|row| 1 + usize::from(!row.fix.is_empty())).sum::<usize>() + 1;
     let mut spare = room.saturating_sub(least);
@@ -421,45 +423,6 @@ fn tags(rules: &[String], number: usize) -> String {
         tags.push(format!("+{}", rules.len() - number));
     }
     tags.join(" ")
-}
-
-/// Cuts names in their middle, or else where that leaves more of them distinct.
-fn shorten_names(rows: &mut [Row<'_>], room: usize) {
-    let cuts: [fn(&str, usize) -> String; 5] = [
-        |name, room| cut_middle(name, room, 7).into_owned(),
-        |name, room| match name.split_once('/') {
-            Some((namespace, name)) => {
-                let namespace = cut_middle(namespace, room / 3, 7);
-                let room = room.saturating_sub(namespace.chars().count() + 1);
-                format!("{namespace}/{}", cut_middle(name, room, 7))
-            }
-            None => cut_middle(name, room, 5).into_owned(),
-        },
-        |name, room| cut_middle(name, room, 9).into_owned(),
-        |name, room| cut_middle(name, room, 3).into_owned(),
-        |name, room| cut_middle(name, room, 1).into_owned(),
-    ];
-    let names: Vec<String> = rows.iter().map(|row| row.client.clone()).collect();
-    let shortened = |cut: fn(&str, usize) -> String| -> Vec<String> {
-        let shorten =
-            |name: &String| if chars(name) > room { shortened(name, room, cut) } else { name.clone() };
-        names.iter().map(shorten).collect()
-    };
-    let distinct = |names: &Vec<String>| names.iter().collect::<BTreeSet<_>>().len();
-    // Of several that are as good, the first one.
-    let best = cuts.into_iter().map(shortened).rev().max_by_key(distinct);
-    for (row, name) in rows.iter_mut().zip(best.unwrap_or_default()) {
-        row.client = name;
-    }
-}
-
-/// Cuts a name. What is in parentheses at its end stays.
-fn shortened(name: &str, room: usize, cut: fn(&str, usize) -> String) -> String {
-    let (base, end) = match name.rfind(" (") {
-        Some(at) if chars(&name[at..]) + LEAST_NAME <= room => name.split_at(at),
-        _ => (name, ""),
-    };
-    format!("{}{end}", cut(base, room.saturating_sub(chars(end))))
 }
 
 /// The client, or the program with what its members are.

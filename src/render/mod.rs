@@ -17,6 +17,7 @@ pub mod json;
 pub mod junit;
 mod links;
 pub mod markdown;
+mod names;
 mod over_time;
 mod patterns;
 pub mod plain;
