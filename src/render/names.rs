@@ -58,8 +58,8 @@ mod tests {
     #[test]
     fn name_is_cut_in_its_middle() {
         assert_eq!(cut_to(25, &["kube-system/generic-garbage-collector"]), ["kube-system/gene…ollector"]);
-        assert_eq!(cut_to(25, &["backup-of-volumes (40 namespaces)"]), ["backu…es (40 namespaces)"]);
-        assert_eq!(cut_to(8, &["a (b c d e f g)", "short"]), ["a (b…f g)", "short"]);
+        assert_eq!(cut_to(25, &["backup-of-volumes (40 namespaces)"]), ["backu…mes (40 namespaces)"]);
+        assert_eq!(cut_to(8, &["a (b c d e f g)", "short"]), ["a (b… g)", "short"]);
     }
 
     #[test]
