@@ -78,6 +78,50 @@ fn links_in_circles_and_to_nothing_are_named_and_the_rest_is_read() {
 }
 
 #[test]
+fn files_that_are_no_logs_are_named_by_kind_with_the_command_that_helps() {
+    let utf16: Vec<u8> = events(0..1).encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let files: [(&str, &[u8]); 9] = [
+        ("logs/one.xz", b"\xfd7zXZ\0\0\x04"),
+        ("logs/two.xz", b"\xfd7zXZ\0\0\x04"),
+        ("logs/a 'b'.bz2", b"BZh91AY&SY\x01"),
+        ("logs/rows.parquet", b"PAR1\x15\x04\0PAR1"),
+        ("logs/rows.csv", b"time,user\n1,alice\n"),
+        ("logs/windows.log", &utf16),
+        ("logs/red\u{1b}[31m.pdf", b"%PDF-1.7\n\0"),
+        ("logs/empty.log", b""),
+        ("logs/notes.txt", b"dear diary\n"),
+    ];
+    let dir = Dir::with(&files);
+    let expected = [
+        "not read: 2 xz archives; run: xz -dc logs/one.xz | kubetoll scan -",
+        r"not read: 1 bzip2 archive; run: bzip2 -dc 'logs/a '\''b'\''.bz2' | kubetoll scan -",
+        "not read: 1 Parquet file; run: duckdb -c 'COPY (FROM read_parquet(",
+        "not read: 1 PDF file, $'logs/red\\033[31m.pdf'",
+        "not read: 1 file of UTF-16 text; run: iconv -f UTF-16 -t UTF-8 logs/windows.log | kubetoll scan -",
+        "no audit events: 1 CSV file without a column that holds JSON, logs/rows.csv",
+        "no audit events: 1 text file without audit events, logs/notes.txt",
+        "no audit events: 1 empty file, logs/empty.log",
+    ];
+    let (code, out, err) = dir.run_with(&["scan", "--no-progress", "logs"], b"");
+    assert_eq!((code, &*out), (Some(2), ""), "nothing could be read");
+    for line in expected {
+        assert!(err.contains(line), "{line}: {err}");
+    }
+    assert!(!err.contains('\u{1b}'), "{err:?}");
+    dir.write("logs/audit.log", events(0..3).as_bytes());
+    let report = dir.report(&["logs"]);
+    assert_eq!(report["input"]["events"], 3);
+    let kinds = report["input"]["unknownFiles"].as_array().expect("kinds");
+    assert_eq!(kinds.len(), expected.len());
+    assert_eq!((&kinds[0]["count"], &kinds[0]["isRead"]), (&2.into(), &false.into()));
+    let text = dir.text(&["logs"]);
+    assert!(text.contains(expected[0]) && !text.contains('\u{1b}'), "{text}");
+    let (code, _, err) = dir.run_with(&["scan", "--no-progress", "logs/audit.log", "logs/one.xz"], b"");
+    assert_eq!(code, Some(2), "a file that was named is not read");
+    assert!(err.contains("logs/one.xz: kubetoll does not read this xz archive; run: xz -dc"), "{err}");
+}
+
+#[test]
 fn what_may_not_be_read_is_named_and_the_rest_is_read() {
     use std::os::unix::fs::PermissionsExt;
     let dir = Dir::with(&[

@@ -27,7 +27,9 @@ pub(super) fn silent<'p>(
             .map(|(index, _)| index)
             .chain(copies.filter_map(|copy| original(&copy.of)))
             .peekable();
-        below.peek().is_some() && below.all(|index| u32::try_from(index).is_ok_and(&holds_none))
+        let mut not_read = sources.not_read.iter().filter(|one| is_below(Some(&one.path)));
+        (below.peek().is_some() || not_read.next().is_some())
+            && below.all(|index| u32::try_from(index).is_ok_and(&holds_none))
     })
 }
 

@@ -1,5 +1,7 @@
 //! Reading a log as the flags say: the files, the filters, and the server that they show.
 
+use std::path::{Path, PathBuf};
+
 use anyhow::Context as _;
 
 use super::args::{FilterArgs, JudgeArgs};
@@ -12,7 +14,8 @@ use crate::input::{Damage, Source, Sources, can_be_read_again};
 use crate::k8s::{EtcdVersion, KubeVersion};
 use crate::ledger::{Dedup, Ledger, ServerTimeline};
 use crate::pipeline::{self, Settings};
-use crate::render::input::long_window;
+use crate::render::input::{long_window, unknown};
+use crate::report;
 use crate::version::Inferred;
 
 /// How many files that are compressed with a long window are named where no event was read.
@@ -169,16 +172,9 @@ impl Run<'_> {
             })
         };
         let paths = self.args.logs.all();
-        let mut messages: Vec<String> = paths::silent(&paths, &self.sources, holds_none)
-            .map(|given| {
-                format!(
-                    "{}: holds no audit event{}; kubetoll reads what kube-apiserver writes with --audit-log-path, as \
-                     it is or in the envelopes of clouds and collectors (docs/inputs.md)",
-                    paths::name(given),
-                    if paths.len() == 1 { skipped(ledger) } else { String::new() }
-                )
-            })
-            .collect();
+        let silent: Vec<&PathBuf> = paths::silent(&paths, &self.sources, holds_none).collect();
+        let mut messages: Vec<String> =
+            silent.iter().map(|given| self.nothing_in(given, ledger, paths.len() == 1)).collect();
         if !messages.is_empty() {
             let damaged = ledger.input.damaged.iter();
             let long =
@@ -187,6 +183,28 @@ impl Run<'_> {
             messages.extend(long.filter_map(|(source, _)| Some(long_window(&file(*source)?.name()))));
         }
         messages
+    }
+
+    /// Says that a path holds no event, and what its files are.
+    fn nothing_in(&self, given: &Path, ledger: &Ledger, is_alone: bool) -> String {
+        let name = paths::name(given);
+        let mut files = self.sources.clone();
+        files.kinds.retain(|path, _| path.starts_with(given));
+        let kinds = report::unknown_files(&files, &ledger.input);
+        if let [kind] = &*kinds
+            && let (false, Some(command)) = (kind.is_read, &kind.command)
+            && given == Path::new(&kind.example)
+        {
+            let what = self.sources.kinds.get(given).map(ToString::to_string).unwrap_or_default();
+            return format!("{name}: kubetoll does not read this {what}; run: {command}");
+        }
+        let what = if is_alone { skipped(ledger) } else { String::new() };
+        let lines: Vec<String> = unknown(&kinds).into_iter().map(|line| format!("\n  {line}")).collect();
+        let lines = lines.concat();
+        format!(
+            "{name}: holds no audit event{what}; kubetoll reads what kube-apiserver writes with --audit-log-path, as it is \
+             or in the envelopes of clouds and collectors (docs/inputs.md){lines}"
+        )
     }
 }
 

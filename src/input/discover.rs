@@ -1,12 +1,13 @@
 //! From the paths that were given to the sources that are read, in an order that does not depend on how they were
 //! given.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
+use super::FileKind;
 use crate::files::partial::is_partial;
 
 /// What is wrong with a path that was given. Said before any work.
@@ -41,6 +42,8 @@ pub struct NotRead {
     pub path: PathBuf,
     /// Why it is not read.
     pub why: String,
+    /// The kind of a file that is no log.
+    pub kind: Option<FileKind>,
 }
 
 /// A file that holds, byte for byte, what another holds that is read.
@@ -87,6 +90,8 @@ pub struct Sources {
     pub bytes_on_disk: u64,
     /// What was found in directories and is not read.
     pub not_read: BTreeSet<NotRead>,
+    /// What files are, as far as their first bytes show it.
+    pub kinds: BTreeMap<PathBuf, FileKind>,
     /// Copies of other sources, which are not read; see [`Sources::drop_copies`].
     pub copies: Vec<Copy>,
 }
@@ -125,13 +130,19 @@ impl Sources {
             match Source::of(&path, explicit) {
                 // The same file by two paths is read once.
                 Ok((_, Some(inode))) if !seen.insert(inode) => {}
-                Ok((source, _)) => {
+                Ok((source, inode)) => {
+                    let kind = inode.and_then(|_| FileKind::of(&path));
+                    sources.kinds.extend(kind.map(|kind| (path.clone(), kind)));
+                    if let Some(kind) = kind.filter(|kind| kind.is_unreadable()) {
+                        sources.not_read.insert(NotRead { path, why: kind.to_string(), kind: Some(kind) });
+                        continue;
+                    }
                     sources.bytes_on_disk += source.size;
                     sources.list.push(source);
                 }
                 Err(source) if explicit => return Err(InputError::Unreadable { path, source }),
                 Err(error) => {
-                    sources.not_read.insert(NotRead { path, why: error.to_string() });
+                    sources.not_read.insert(NotRead { path, why: error.to_string(), kind: None });
                 }
             }
         }
@@ -170,7 +181,7 @@ pub fn can_be_read_again(sources: &[Source]) -> bool {
 
 fn search(directory: &Path, found: &mut BTreeSet<(PathBuf, bool)>, not_read: &mut BTreeSet<NotRead>) {
     let mut pass_over = |path: &Path, why: String| {
-        not_read.insert(NotRead { path: path.to_owned(), why });
+        not_read.insert(NotRead { path: path.to_owned(), why, kind: None });
     };
     for entry in WalkDir::new(directory).follow_links(true) {
         match entry {

@@ -9,13 +9,15 @@ mod filling;
 pub mod framing;
 mod identical;
 pub mod json;
+mod kind;
 mod long;
 mod open;
 mod unpack;
 
 pub use block::{Block, Damage, Place, TooLong};
 pub use cut::Cutter;
-pub use discover::{InputError, Source, Sources, can_be_read_again};
+pub use discover::{InputError, NotRead, Source, Sources, can_be_read_again};
 pub use feed::Feed;
 pub use framing::{Again, Framing, Part, Record, Run, Span};
+pub use kind::FileKind;
 pub use open::read_whole;

@@ -154,6 +154,13 @@ impl SourceCounts {
         keep(&mut totals.unread.1, at);
     }
 
+    /// Whether it holds events, or lines of the server that tell something.
+    #[must_use]
+    pub fn holds_any(&self) -> bool {
+        let of_server = [Foreign::Trace, Foreign::Start, Foreign::EtcdStart];
+        self.events > 0 || of_server.iter().any(|kind| self.foreign.contains_key(kind))
+    }
+
     /// Entries of all records: events, foreign and skipped ones.
     #[must_use]
     pub fn records(&self) -> u64 {

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use super::plain::{bytes, count, counted, escaped};
 use crate::input::Damage;
-use crate::report::v1::Input;
+use crate::report::v1::{Input, UnknownFiles};
 use crate::shell::quoted;
 
 /// How many of the streams that end in damage are named.
 const NAMED_DAMAGE: usize = 10;
 /// How many of a list are named.
 const NAMED: usize = 3;
+/// How many kinds of files without audit events are named.
+const NAMED_KINDS: usize = 10;
 
 /// What was read, and what of it could not be.
 pub(super) fn lines(input: &Input) -> Vec<String> {
@@ -114,19 +116,43 @@ fn not_read(input: &Input) -> Vec<String> {
             escaped(&copy.of)
         ));
     }
-    if input.not_read.count > 0 {
-        let named = input.not_read.files.iter().take(NAMED);
+    let kinds = &input.unknown_files;
+    let of =
+        |is_read: bool| kinds.iter().filter(|one| one.is_read == is_read).map(|one| one.count).sum::<u64>();
+    // Files of a known kind have lines of their own.
+    if let Some(others) = input.not_read.count.checked_sub(of(false)).filter(|others| *others > 0) {
+        let named = input.not_read.files.iter().filter(|one| !one.is_known).take(NAMED);
         let files: Vec<String> =
             named.map(|one| format!("{} ({})", escaped(&one.file), escaped(&one.why))).collect();
-        let number = counted(input.not_read.count, "path");
-        lines.push(format!("{number} could not be read: {}", files.join(", ")));
+        lines.push(format!("{} could not be read: {}", counted(others, "path"), files.join(", ")));
     }
-    if input.without_events.count > 0 {
+    lines.extend(unknown(kinds).iter().map(|line| escaped(line).into_owned()));
+    if let Some(others) = input.without_events.count.checked_sub(of(true)).filter(|others| *others > 0) {
         let files: Vec<_> = input.without_events.files.iter().take(NAMED).map(|file| escaped(file)).collect();
-        let number = counted(input.without_events.count, "file");
-        lines.push(format!("{number} without any audit event: {}", files.join(", ")));
+        lines.push(format!("{} without any audit event: {}", counted(others, "file"), files.join(", ")));
     }
     lines
+}
+
+/// A line for each kind of file without audit events: how many there are, and how to read them.
+#[must_use]
+pub fn unknown(kinds: &[UnknownFiles]) -> Vec<String> {
+    let mut lines: Vec<String> = kinds.iter().take(NAMED_KINDS).map(unknown_line).collect();
+    let others = kinds.iter().skip(NAMED_KINDS).map(|one| one.count).sum::<u64>();
+    if others > 0 {
+        lines.push(format!("not read: {} of other kinds", counted(others, "file")));
+    }
+    lines
+}
+
+fn unknown_line(one: &UnknownFiles) -> String {
+    let UnknownFiles { what, count, example, command, is_read } = one;
+    let lead = if *is_read { "no audit events" } else { "not read" };
+    match command {
+        Some(command) => format!("{lead}: {what}; run: {command}"),
+        None if *count == 1 => format!("{lead}: {what}, {}", quoted(example)),
+        None => format!("{lead}: {what}, such as {}", quoted(example)),
+    }
 }
 
 /// Says how a file is read that is compressed with a long window.

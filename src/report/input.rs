@@ -1,12 +1,13 @@
 //! The report's input section.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
 
 use super::build::{Context, file_name};
 use super::sums::Sums;
 use super::v1;
 use crate::decode::{Envelope, Foreign, Layers, SkipReason};
-use crate::input::Sources;
+use crate::input::{FileKind, NotRead, Sources};
 use crate::k8s::{Stage, timestamp};
 use crate::ledger::{InputCounts, SourceCounts};
 
@@ -94,6 +95,7 @@ pub(super) fn input(counts: &InputCounts, context: &Context<'_>, sums: &Sums) ->
             files: without.into_iter().take(NAMED_FILES).collect(),
         },
         not_read: not_read(sources),
+        unknown_files: unknown_files(sources, counts),
         copies: copies(sources),
         notes: notes(counts, &formats),
         formats: formats.into_iter().map(|(layers, events)| (layers.to_string(), events)).collect(),
@@ -110,13 +112,48 @@ pub(super) fn input(counts: &InputCounts, context: &Context<'_>, sums: &Sums) ->
 
 /// What was found in directories and could not be read.
 pub(super) fn not_read(sources: &Sources) -> v1::NotRead {
-    let named = sources.not_read.iter().take(NAMED_FILES);
+    // What is wrong comes before what is no log.
+    let (known, wrong): (Vec<&NotRead>, Vec<&NotRead>) =
+        sources.not_read.iter().partition(|one| one.kind.is_some());
+    let named = wrong.into_iter().chain(known).take(NAMED_FILES);
     v1::NotRead {
         count: sources.not_read.len() as u64,
         files: named
-            .map(|one| v1::NotReadFile { file: one.path.display().to_string(), why: one.why.clone() })
+            .map(|one| v1::NotReadFile {
+                file: one.path.display().to_string(),
+                why: one.why.clone(),
+                is_known: one.kind.is_some(),
+            })
             .collect(),
     }
+}
+
+/// Files without audit events by their kind, each with one of them.
+#[must_use]
+pub fn unknown_files(sources: &Sources, counts: &InputCounts) -> Vec<v1::UnknownFiles> {
+    let read: HashSet<&Path> = sources
+        .list
+        .iter()
+        .zip(0_u32..)
+        .filter(|(_, index)| counts.sources.get(index).is_some_and(SourceCounts::holds_any))
+        .filter_map(|(source, _)| source.path.as_deref())
+        .chain(sources.copies.iter().map(|copy| &*copy.path))
+        .collect();
+    let mut by_kind: BTreeMap<FileKind, (u64, &Path)> = BTreeMap::new();
+    for (path, kind) in sources.kinds.iter().filter(|(path, _)| !read.contains(&***path)) {
+        by_kind.entry(*kind).or_insert((0, path)).0 += 1;
+    }
+    let told = |(kind, (count, path)): (FileKind, (u64, &Path))| {
+        let example = path.display().to_string();
+        v1::UnknownFiles {
+            what: kind.counted(count),
+            count,
+            command: kind.command(&example),
+            example,
+            is_read: !kind.is_unreadable(),
+        }
+    };
+    by_kind.into_iter().map(told).collect()
 }
 
 /// Files that were not read, as another holds the same.

@@ -25,6 +25,7 @@ mod words;
 pub use build::{Context, build, build_with_cases};
 pub use case_requests::{CaseFilter, CaseRequests};
 pub use etcd_log::Etcd;
+pub use input::unknown_files;
 pub use ranked::{Ranked, RankedOthers, RankedRow};
 pub use standing::Shown;
 pub use v1::Report;

@@ -33,7 +33,7 @@ pub use finding::{
     RuleInfo, RuleRef, SourceInfo, Stats, Suppressed, SuppressionInfo, Who,
 };
 pub use input::{
-    Copy, Damaged, Input, NotRead, NotReadFile, SkippedAt, SourceInput, UnreadAt, WithoutEvents,
+    Copy, Damaged, Input, NotRead, NotReadFile, SkippedAt, SourceInput, UnknownFiles, UnreadAt, WithoutEvents,
 };
 pub use load::Load;
 pub use pattern::{

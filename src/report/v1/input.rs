@@ -63,6 +63,8 @@ pub struct Input {
     pub without_events: WithoutEvents,
     /// What was found in directories and could not be read: the first few, and how many.
     pub not_read: NotRead,
+    /// Files that are no logs, or hold no audit event, by what they are.
+    pub unknown_files: Vec<UnknownFiles>,
     /// Files that hold byte for byte what another holds, and were read once.
     pub copies: Vec<Copy>,
     /// Events by the form that they came in, the outermost envelope first: `cri/audit`.
@@ -161,6 +163,25 @@ pub struct NotRead {
 pub struct NotReadFile {
     pub file: String,
     pub why: String,
+    /// It is among `unknownFiles`.
+    #[serde(skip)]
+    pub is_known: bool,
+}
+
+/// Files of one kind that hold no audit event.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UnknownFiles {
+    /// How many of which kind, such as `2 xz archives`.
+    pub what: String,
+    /// How many.
+    pub count: u64,
+    /// One of them.
+    pub example: String,
+    /// The command that lets kubetoll read it; null if there is none.
+    pub command: Option<String>,
+    /// They were read as text; others were not read.
+    pub is_read: bool,
 }
 
 /// A file that holds byte for byte what another holds.

@@ -1,0 +1,273 @@
+//! What a file is that may be no log, by its first bytes: for messages, with the command that makes it readable.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use crate::shell::{operand, quoted};
+
+/// How much of a file is looked at, in bytes.
+const LOOK: u64 = 4 << 10;
+
+/// A kind of file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum FileKind {
+    Xz,
+    Bzip2,
+    Zip,
+    SevenZip,
+    Rar,
+    Lz4,
+    Snappy,
+    Lzip,
+    Compress,
+    Tar,
+    Parquet,
+    Orc,
+    Avro,
+    Arrow,
+    Sqlite,
+    Pdf,
+    Image,
+    Program,
+    Capture,
+    Utf16,
+    Utf32,
+    Binary,
+    Csv,
+    Json,
+    Text,
+    Empty,
+}
+
+/// The first bytes of kinds that kubetoll does not read. Those that a text may begin with are of binary files only.
+const MAGIC: [(FileKind, &[u8], bool); 31] = [
+    (FileKind::Xz, b"\xfd7zXZ\0", false),
+    (FileKind::Bzip2, b"BZh1", true),
+    (FileKind::Bzip2, b"BZh2", true),
+    (FileKind::Bzip2, b"BZh3", true),
+    (FileKind::Bzip2, b"BZh4", true),
+    (FileKind::Bzip2, b"BZh5", true),
+    (FileKind::Bzip2, b"BZh6", true),
+    (FileKind::Bzip2, b"BZh7", true),
+    (FileKind::Bzip2, b"BZh8", true),
+    (FileKind::Bzip2, b"BZh9", true),
+    (FileKind::Zip, b"PK\x03\x04", false),
+    (FileKind::Zip, b"PK\x05\x06", false),
+    (FileKind::SevenZip, b"7z\xbc\xaf\x27\x1c", false),
+    (FileKind::Rar, b"Rar!\x1a\x07", false),
+    (FileKind::Lz4, b"\x04\x22\x4d\x18", false),
+    (FileKind::Snappy, b"\xff\x06\0\0sNaPpY", false),
+    (FileKind::Lzip, b"LZIP", true),
+    (FileKind::Compress, b"\x1f\x9d", false),
+    (FileKind::Parquet, b"PAR1", true),
+    (FileKind::Orc, b"ORC", true),
+    (FileKind::Avro, b"Obj\x01", false),
+    (FileKind::Arrow, b"ARROW1\0", false),
+    (FileKind::Sqlite, b"SQLite format 3\0", false),
+    (FileKind::Pdf, b"%PDF-", false),
+    (FileKind::Image, b"\x89PNG\r\n", false),
+    (FileKind::Image, b"\xff\xd8\xff", false),
+    (FileKind::Image, b"GIF8", true),
+    (FileKind::Program, b"\x7fELF", false),
+    (FileKind::Capture, b"\xd4\xc3\xb2\xa1", false),
+    (FileKind::Capture, b"\x0a\x0d\x0d\x0a", false),
+    (FileKind::Utf16, b"\xfe\xff", false),
+];
+
+impl FileKind {
+    /// The kind of a file; `None` for gzip and zstd, which kubetoll reads, and for one that can't be read.
+    #[must_use]
+    pub fn of(path: &Path) -> Option<Self> {
+        let mut start = Vec::new();
+        File::open(path).ok()?.take(LOOK).read_to_end(&mut start).ok()?;
+        Self::of_start(&start)
+    }
+
+    /// The kind of a file that begins so.
+    #[must_use]
+    pub fn of_start(start: &[u8]) -> Option<Self> {
+        if start.is_empty() {
+            return Some(Self::Empty);
+        }
+        if start.starts_with(b"\x1f\x8b") || start.starts_with(b"\x28\xb5\x2f\xfd") {
+            return None;
+        }
+        let is_control = |byte: &u8| matches!(byte, 0..=8 | 14..=26 | 28..=31 | 127..);
+        let is_binary = start.iter().any(is_control);
+        let known =
+            MAGIC.iter().find(|(_, magic, is_word)| start.starts_with(magic) && (is_binary || !is_word));
+        if let Some((kind, ..)) = known {
+            return Some(*kind);
+        }
+        if start.get(257..262) == Some(b"ustar") {
+            return Some(Self::Tar);
+        }
+        if start.starts_with(b"\xff\xfe\0\0") || start.starts_with(b"\0\0\xfe\xff") {
+            return Some(Self::Utf32);
+        }
+        if start.starts_with(b"\xff\xfe") || is_utf16(start) {
+            return Some(Self::Utf16);
+        }
+        if start.contains(&0) {
+            return Some(Self::Binary);
+        }
+        let text = String::from_utf8_lossy(start);
+        if text.chars().filter(|c| *c == '\u{fffd}').count() > start.len() / 16 {
+            return Some(Self::Binary);
+        }
+        Some(of_text(&text))
+    }
+
+    /// Whether kubetoll finds no line in such a file, so that it is not read.
+    #[must_use]
+    pub fn is_unreadable(self) -> bool {
+        !matches!(self, Self::Empty | Self::Tar | Self::Binary | Self::Csv | Self::Json | Self::Text)
+    }
+
+    /// So many files of the kind, such as `2 xz archives`.
+    #[must_use]
+    pub fn counted(self, count: u64) -> String {
+        let (noun, end) = self.words();
+        format!("{count} {noun}{}{end}", if count == 1 { "" } else { "s" })
+    }
+
+    /// A noun, and what is behind its plural.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Empty => ("empty file", ""),
+            Self::Xz => ("xz archive", ""),
+            Self::Bzip2 => ("bzip2 archive", ""),
+            Self::Zip => ("zip archive", ""),
+            Self::SevenZip => ("7z archive", ""),
+            Self::Rar => ("RAR archive", ""),
+            Self::Lz4 => ("lz4 archive", ""),
+            Self::Snappy => ("snappy archive", ""),
+            Self::Lzip => ("lzip archive", ""),
+            Self::Compress => ("compress archive", " (.Z)"),
+            Self::Tar => ("tar archive", ""),
+            Self::Parquet => ("Parquet file", ""),
+            Self::Orc => ("ORC file", ""),
+            Self::Avro => ("Avro file", ""),
+            Self::Arrow => ("Arrow file", ""),
+            Self::Sqlite => ("SQLite database", ""),
+            Self::Pdf => ("PDF file", ""),
+            Self::Image => ("image", ""),
+            Self::Program => ("program", ""),
+            Self::Capture => ("packet capture", ""),
+            Self::Utf16 => ("file", " of UTF-16 text"),
+            Self::Utf32 => ("file", " of UTF-32 text"),
+            Self::Binary => ("binary file", ""),
+            Self::Csv => ("CSV file", " without a column that holds JSON"),
+            Self::Json => ("JSON file", " without audit events"),
+            Self::Text => ("text file", " without audit events"),
+        }
+    }
+
+    /// The command that lets kubetoll read the file, if there is one.
+    #[must_use]
+    pub fn command(self, file: &str) -> Option<String> {
+        let name = operand(file);
+        let sql = |from: &str| {
+            let file = file.replace('\'', "''");
+            let sql = format!("COPY (FROM {from}('{file}')) TO '/dev/stdout' (FORMAT json)");
+            format!("duckdb -c {}", quoted(&sql))
+        };
+        let unpack = match self {
+            Self::Xz => format!("xz -dc {name}"),
+            Self::Bzip2 => format!("bzip2 -dc {name}"),
+            Self::Zip => format!("unzip -p {name}"),
+            Self::SevenZip => format!("7z x -so {name}"),
+            Self::Rar => format!("unrar p -inul {name}"),
+            Self::Lz4 => format!("lz4 -dc {name}"),
+            Self::Snappy => format!("python3 -m snappy -d {name} /dev/stdout"),
+            Self::Lzip => format!("lzip -dc {name}"),
+            Self::Compress => format!("gzip -dc {name}"),
+            Self::Tar => format!("tar -xOf {name}"),
+            Self::Utf16 => format!("iconv -f UTF-16 -t UTF-8 {name}"),
+            Self::Utf32 => format!("iconv -f UTF-32 -t UTF-8 {name}"),
+            Self::Parquet => sql("read_parquet"),
+            Self::Avro => sql("read_avro"),
+            _ => return None,
+        };
+        Some(format!("{unpack} | kubetoll scan -"))
+    }
+}
+
+impl std::fmt::Display for FileKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (noun, end) = self.words();
+        write!(f, "{noun}{end}")
+    }
+}
+
+/// Whether nearly each second byte is NUL, as in UTF-16 of English text without a mark.
+fn is_utf16(start: &[u8]) -> bool {
+    let zeros = |from: usize| start.iter().skip(from).step_by(2).filter(|byte| **byte == 0).count();
+    let half = start.len() / 2;
+    let (even, odd) = (zeros(0), zeros(1));
+    half >= 8 && even.max(odd) > half * 9 / 10 && even.min(odd) < half / 10
+}
+
+fn of_text(text: &str) -> FileKind {
+    let begin = text.trim_start_matches('\u{feff}').trim_start();
+    if begin.starts_with(['{', '[']) {
+        return FileKind::Json;
+    }
+    let mut lines = begin.lines().filter(|line| !line.is_empty());
+    let (first, second) = (lines.next().unwrap_or_default(), lines.next());
+    let commas = |line: &str, at: char| line.matches(at).count();
+    let is_table = |at: char| {
+        commas(first, at) > 0 && second.is_none_or(|second| commas(second, at) >= commas(first, at))
+    };
+    // A header has names, and no sentence.
+    let is_header = first.split([',', ';', '\t']).all(|cell| cell.trim().len() < 60 && !cell.contains(": "));
+    if is_header && [',', ';', '\t'].into_iter().any(is_table) { FileKind::Csv } else { FileKind::Text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_known_by_their_first_bytes() {
+        let utf16: Vec<u8> = "{\"kind\":\"Event\"}\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let mut tar = vec![0; 512];
+        tar[257..262].copy_from_slice(b"ustar");
+        for (start, kind) in [
+            (&b""[..], Some(FileKind::Empty)),
+            (b"\xfd7zXZ\0\0\x04", Some(FileKind::Xz)),
+            (b"BZh91AY&SY\x01\x02", Some(FileKind::Bzip2)),
+            (b"PK\x03\x04\x14\0", Some(FileKind::Zip)),
+            (b"PAR1\x15\x04", Some(FileKind::Parquet)),
+            (b"PAR1 is a word here", Some(FileKind::Text)),
+            (b"ORCHESTRATOR started\n", Some(FileKind::Text)),
+            (b"%PDF-1.7", Some(FileKind::Pdf)),
+            (b"\x1f\x8b\x08\0", None),
+            (b"\x28\xb5\x2f\xfd\0", None),
+            (&utf16, Some(FileKind::Utf16)),
+            (&[b"\xff\xfe", &*utf16].concat(), Some(FileKind::Utf16)),
+            (&tar, Some(FileKind::Tar)),
+            (b"time,user,verb\n1,alice,get\n", Some(FileKind::Csv)),
+            (b"hello, world\nthis is text\n", Some(FileKind::Text)),
+            (b"{\"a\":1}\n", Some(FileKind::Json)),
+            ("größe\n".as_bytes(), Some(FileKind::Text)),
+            (b"\x01\x02\0\x03", Some(FileKind::Binary)),
+        ] {
+            assert_eq!(FileKind::of_start(start), kind, "{start:?}");
+        }
+    }
+
+    #[test]
+    fn commands_quote_names_that_a_stranger_chose() {
+        assert_eq!(
+            FileKind::Xz.command("-a b'.xz").as_deref(),
+            Some(r"xz -dc './-a b'\''.xz' | kubetoll scan -")
+        );
+        let sql = FileKind::Parquet.command("a'b").expect("a command");
+        assert!(sql.starts_with(r"duckdb -c 'COPY (FROM read_parquet('\''a'\'''\''b'\''))"), "{sql}");
+        assert_eq!(FileKind::Pdf.command("a"), None);
+        assert_eq!(FileKind::Csv.counted(2), "2 CSV files without a column that holds JSON");
+    }
+}
