@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::plain::{bytes, count, counted, escaped};
+use crate::decode::SkipReason;
 use crate::input::Damage;
 use crate::report::v1::{Input, UnknownFiles};
 use crate::shell::quoted;
@@ -51,6 +52,9 @@ fn read(input: &Input) -> Vec<String> {
     if input.duplicates > 0 {
         lines.push(format!("{} read before and dropped", counted(input.duplicates, "event")));
     }
+    if let Some(blank) = input.skipped.get(SkipReason::Blank.as_str()) {
+        lines.push(counted(*blank, "blank line"));
+    }
     if !input.foreign.is_empty() {
         lines.push(format!("of other logs, or parts of a line: {}", by_name(&input.foreign)));
     }
@@ -75,11 +79,14 @@ pub(super) fn amiss(input: &Input) -> Vec<String> {
 /// What of the files could not be read.
 fn lost(input: &Input) -> Vec<String> {
     let mut lines = Vec::new();
-    if !input.skipped.is_empty() {
+    // Blank lines lose nothing.
+    let mut skipped = input.skipped.clone();
+    skipped.remove(SkipReason::Blank.as_str());
+    if !skipped.is_empty() {
         let at = input.skipped_at.first().map_or(String::new(), |at| {
             format!("; the first {} at {}:{}", at.reason, escaped(&at.file), at.line)
         });
-        lines.push(format!("skipped: {}{at}", by_name(&input.skipped)));
+        lines.push(format!("skipped: {}{at}", by_name(&skipped)));
     }
     if let Some(at) = input.unread_at.first() {
         let place = format!("{}:{}, byte {}", escaped(&at.file), at.line, count(at.offset));

@@ -58,6 +58,7 @@ fn page(report: &Report, view: &View<'_>) -> String {
         );
     }
     if report.totals.counts.requests == 0 {
+        after.push(String::new());
         after.extend(traces::rows(&report.traces, width).lines().map(str::to_owned));
     }
     after.push(String::new());
