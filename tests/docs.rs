@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use kubetoll::apiserver::Reason;
 use kubetoll::decode::Envelope;
@@ -116,6 +117,28 @@ fn the_keys_of_secrets() {
         codes(&kubetoll::k8s::secrets::KEYS)
     );
     generated("docs/secrets.md", &format!("{head}{}\n{keys}\n{}{tail}", SECRET_KEYS.0, SECRET_KEYS.1));
+}
+
+const PAGE: (&str, &str) =
+    ("<!-- page: written by `UPDATE_DOCS=1 cargo test --test docs` -->\n", "<!-- end -->\n");
+
+/// The README shows what its first command prints.
+#[test]
+fn the_page_in_the_readme() {
+    let scan = Command::new(env!("CARGO_BIN_EXE_kubetoll"))
+        .args(["scan", "fixtures/traffic", "--no-progress"])
+        .current_dir(path(""))
+        .env_remove("COLUMNS")
+        .output()
+        .expect("kubetoll runs");
+    let page = String::from_utf8(scan.stdout).expect("UTF-8");
+    let current = fs::read_to_string(path("README.md")).expect("README.md");
+    let (head, rest) = current.split_once(PAGE.0).expect("the mark before the page");
+    let (_, tail) = rest.split_once(PAGE.1).expect("the mark behind the page");
+    let readme = format!("{head}{}```text\n{page}```\n{}{tail}", PAGE.0, PAGE.1);
+    assert!(page.lines().count() <= 40 && page.lines().all(|line| line.chars().count() <= 100), "{page}");
+    assert!(readme.lines().count() < 120, "a README for 3 a.m. has under 120 lines");
+    generated("README.md", &readme);
 }
 
 /// The blocks of YAML in a page.
