@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(
             rows(yaml("i.yaml", text)).expect_err("mistakes"),
             "i.yaml:1:17: objects is '-1', and must be a whole number between 0 and 1000000000\n\
-             i.yaml:1:21: no such key 'bytes'; known are objects, bytesPerObject, resource\n\
+             i.yaml:1:21: no such key 'bytes'; known: objects, bytesPerObject, resource\n\
              i.yaml:2:8: a resource is a map with objects and bytesPerObject, and this is a number\n\
              i.yaml:3:20: objects is 'many', and must be a whole number between 0 and 1000000000\n\
              i.yaml:4:1: 'events' has neither objects nor bytesPerObject"

@@ -30,19 +30,24 @@ pub struct Clients {
     names: Arc<ConfiguredNames>,
 }
 
-/// The last client, in the order in which clients are kept, up to which all have at most so many rows together. The
-/// first client is always kept. `None` if all are.
+/// The bar above which clients are folded, so that those below it have at most `max_rows` rows together. The first client
+/// stays even if it alone has more. `None` if all stay.
+///
+/// The bar is right below the first client that does not fit. At the last client that fits, it would fold a later client
+/// that fits too.
 pub(super) fn row_bar(mut clients: Vec<(Weight, usize)>, max_rows: usize) -> Option<Weight> {
-    if clients.iter().map(|(_, rows)| rows).sum::<usize>() <= max_rows {
-        return None;
-    }
     clients.sort_unstable();
     let mut all = 0;
-    let kept = clients.iter().take_while(|(_, rows)| {
+    let mut fits = |rows: usize| {
         all += rows;
         all <= max_rows
-    });
-    kept.last().or(clients.first()).map(|(weight, _)| *weight)
+    };
+    let over = clients.iter().position(|(_, rows)| !fits(*rows))?;
+    match (over, clients[over].0) {
+        (0, first) => Some(first),
+        (_, (rank, 0)) => Some((rank.saturating_sub(1), u64::MAX)),
+        (_, (rank, hash)) => Some((rank, hash - 1)),
+    }
 }
 
 impl Default for Clients {
@@ -278,5 +283,19 @@ impl Merge for Clients {
     fn merge(&mut self, other: Self) {
         self.by_key.merge(other.by_key);
         self.added += other.added;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn row_bar_leaves_room_for_later_clients() {
+        let weight = |hash| (0, hash);
+        assert_eq!(row_bar(vec![(weight(5), 2), (weight(9), 2)], 3), Some(weight(8)));
+        assert_eq!(row_bar(vec![(weight(5), 4), (weight(9), 1)], 3), Some(weight(5)));
+        assert_eq!(row_bar(vec![(weight(5), 2), ((1, 0), 2)], 3), Some(weight(u64::MAX)));
+        assert_eq!(row_bar(vec![(weight(9), 1), (weight(5), 2)], 3), None);
     }
 }
