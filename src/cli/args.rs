@@ -87,7 +87,7 @@ pub(super) struct ScanArgs {
     #[arg(long, value_name = "CASE,…|CLIENT", num_args = 0..=1, require_equals = true, default_missing_value = "",
           help_heading = "Output")]
     pub details: Option<Details>,
-    /// When to colour the text; `NO_COLOR` is honoured.
+    /// When to color the text. `NO_COLOR` is honored.
     #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
     pub color: Color,
     /// Exit with 1 if there is a finding of this severity or a worse one (`info`, `warning`, `error`) or of this rule
@@ -165,7 +165,7 @@ pub(super) struct ClassifyArgs {
     pub stdin: bool,
     #[command(flatten)]
     pub server: ServerArgs,
-    /// When to colour the text; `NO_COLOR` is honoured.
+    /// When to color the text. `NO_COLOR` is honored.
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     pub color: Color,
 }
@@ -184,7 +184,7 @@ pub(super) enum RulesCommand {
     List(ListArgs),
     /// Print all that is known of a rule: what it matches, why that costs, and what to change.
     Explain(ExplainArgs),
-    /// Check the rule files of a directory; every mistake is told at once, each as `file:line:column: message`.
+    /// Check the rule files of a directory; reports every error at once, as `file:line:column: message`.
     Check(CheckArgs),
     /// Print the JSON Schema of rule files, for editors.
     Schema(SchemaArgs),
@@ -234,7 +234,7 @@ pub(super) struct ListArgs {
     /// What to write: a table, or a JSON array of all that the rules hold.
     #[arg(long, value_enum, default_value_t = RulesFormat::Text, help_heading = "Output")]
     pub format: RulesFormat,
-    /// When to colour the text; `NO_COLOR` is honoured.
+    /// When to color the text. `NO_COLOR` is honored.
     #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
     pub color: Color,
 }
@@ -250,7 +250,7 @@ pub(super) struct ExplainArgs {
     /// The policy file; without it, kubetoll.yaml in the working directory, if it is there.
     #[arg(long, value_name = "PATH", help_heading = "Rules")]
     pub config: Option<PathBuf>,
-    /// When to colour the text; `NO_COLOR` is honoured.
+    /// When to color the text. `NO_COLOR` is honored.
     #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
     pub color: Color,
 }
@@ -269,7 +269,7 @@ pub(super) struct SchemaArgs {
     pub policy: bool,
 }
 
-/// When to colour.
+/// When to color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Color {
     Auto,

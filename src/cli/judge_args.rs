@@ -61,7 +61,7 @@ pub(super) struct JudgeArgs {
     /// Workers; without it, one for each core.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512), help_heading = "Reading")]
     pub threads: Option<u16>,
-    /// The form that the logs are in, such as `audit`, `cri` or `http-log`; without it each is told by its content.
+    /// The input format, such as `audit`, `cri` or `http-log`. Without it, kubetoll detects the format of each record.
     #[arg(long, value_name = "NAME", help_heading = "Reading")]
     pub input_format: Option<InputFormat>,
     /// How events that were read already are found: `auto` in bounded memory, `exact` among all of them.
@@ -197,10 +197,10 @@ pub(super) struct FilterArgs {
         help_heading = "Filters (a* matches, -a leaves out)"
     )]
     pub client: Vec<String>,
-    /// Only requests received before this instant (RFC 3339, or a day).
+    /// Only requests received before this time (RFC 3339, or a day).
     #[arg(long, value_name = "TIME", help_heading = "Filters (a* matches, -a leaves out)")]
     pub before: Option<String>,
-    /// Only requests received at this instant or later.
+    /// Only requests received at this time or later.
     #[arg(long, value_name = "TIME", help_heading = "Filters (a* matches, -a leaves out)")]
     pub after: Option<String>,
     /// Only requests answered with these: `429`, `5xx`.

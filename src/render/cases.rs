@@ -404,7 +404,13 @@ fn line_of_many(row: &Row<'_>, room: usize) -> String {
     };
     // One more name takes no more room than "1 other".
     let most = if names.len() == named + 1 { named + 1 } else { names.len().min(*named) };
-    let fits = (0..=most).rev().map(line).find(|line| chars(line) <= room);
+    // Each name takes room, and names are in the millions.
+    let mut used = chars(&row.what);
+    let fit = names[..most].iter().take_while(|(name, _)| {
+        used += chars(name);
+        used <= room
+    });
+    let fits = (0..=fit.count()).rev().map(line).find(|line| chars(line) <= room);
     fits.unwrap_or_else(|| cut(&line(0), room).into_owned())
 }
 
