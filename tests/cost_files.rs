@@ -89,9 +89,9 @@ fn a_name_that_is_nearly_right_is_told() {
     assert_eq!((near("deployments.apps"), near("pods")), (json!("deployments"), json!("pod")));
     let text = dir.text(&[&args[..], &["--details"]].concat());
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("it has 'deployments'; write deployments.apps"), "{text}");
+    assert!(text.contains("the inventory has 'deployments'; write deployments.apps"), "{text}");
     assert!(text.contains("not known how much is received") && !text.contains("costs ?"), "{text}");
-    assert!(text.contains("it has no sizes, so objects"), "no metrics, no version: {text}");
+    assert!(text.contains("the inventory has no sizes, so the report"), "no metrics, no version: {text}");
 }
 
 #[test]

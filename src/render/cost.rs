@@ -225,7 +225,7 @@ pub(super) fn inventory(inventory: &Inventory) -> Vec<String> {
     }
     let nodes = match (inventory.nodes, inventory.nodes_from.as_deref()) {
         (Some(nodes), Some("inventory")) => counted(nodes, "node"),
-        (Some(nodes), _) => format!("{} (seen in the log; it has none)", counted(nodes, "node")),
+        (Some(nodes), _) => format!("{} (from the log; the inventory has none)", counted(nodes, "node")),
         (None, _) => "the number of nodes is not known".to_owned(),
     };
     let namespaces = match inventory.namespaces {
@@ -235,8 +235,8 @@ pub(super) fn inventory(inventory: &Inventory) -> Vec<String> {
     lines.push(format!("{nodes}, {namespaces}"));
     if !inventory.has_sizes {
         let is_of_server = inventory.files.iter().any(|file| file.format == "metrics");
-        let since = if is_of_server { " (1.34 is the first to tell them)" } else { "" };
-        lines.push(format!("it has no sizes{since}, so the report shows objects but no bytes"));
+        let since = if is_of_server { " (servers write them from 1.34)" } else { "" };
+        lines.push(format!("the inventory has no sizes{since}, so the report shows objects but no bytes"));
     }
     lines.extend(lacks(inventory));
     lines
@@ -245,7 +245,7 @@ pub(super) fn inventory(inventory: &Inventory) -> Vec<String> {
 /// What an inventory lacks.
 pub(super) fn lacks(inventory: &Inventory) -> Vec<String> {
     let mut lines = Vec::new();
-    for (what, title) in [("objects", "it lacks"), ("bytes", "it lacks the sizes of")] {
+    for (what, title) in [("objects", "the inventory lacks"), ("bytes", "the inventory lacks the sizes of")] {
         if what == "bytes" && !inventory.has_sizes {
             continue;
         }
@@ -268,7 +268,7 @@ pub(super) fn lacks(inventory: &Inventory) -> Vec<String> {
     }
     for lack in inventory.lacks.iter().filter(|lack| lack.near.is_some()).take(NAMED) {
         let near = lack.near.as_deref().unwrap_or_default();
-        lines.push(format!("it has '{near}'; write {}", lack.resource));
+        lines.push(format!("the inventory has '{near}'; write {}", lack.resource));
     }
     lines
 }
