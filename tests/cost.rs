@@ -246,7 +246,10 @@ fn without_sizes_objects_are_told_and_nothing_is_called_a_lower_bound() {
     assert_eq!((&cost["lowerBound"], &report["inventory"]["hasSizes"]), (&json!(false), &json!(false)));
     assert_eq!(report["ranking"]["handledUnit"], "objects");
     let text = dir.text(&[&args[..], &["--details"]].concat());
-    assert!(text.contains("1,000 obj.") && text.contains("the inventory has no sizes") && !text.contains('≥'), "{text}");
+    assert!(
+        text.contains("1,000 obj.") && text.contains("the inventory has no sizes") && !text.contains('≥'),
+        "{text}"
+    );
 }
 
 #[test]

@@ -202,7 +202,7 @@ fn a_clock_without_a_zone_is_said() {
         let log = &serde_json::from_str::<Value>(&page).expect("JSON")["etcdLog"];
         assert_eq!((&log["slowRequests"], &log["withoutZone"]), (&json!(1), &json!(without_zone)), "{line}");
         let notes = log["notes"].as_array().expect("notes").iter();
-        let said = notes.filter(|note| note.as_str().is_some_and(|note| note.contains("taken for UTC")));
+        let said = notes.filter(|note| note.as_str().is_some_and(|note| note.contains("reads as UTC")));
         assert_eq!(said.count() as u64, without_zone, "{line}");
     }
 }

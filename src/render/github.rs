@@ -19,20 +19,32 @@ const KUBETOLL: &[(&str, &str)] = &[("title", "kubetoll")];
 #[must_use]
 pub fn render(report: &Report) -> String {
     let findings = Findings::of(report);
-    let cases = report.cases.iter().take(MAX_CASES);
-    let mut lines: Vec<String> = cases.map(|case| annotation(case, &findings)).collect();
+    // GitHub drops the eleventh annotation of a level without a word.
+    let (mut warnings, mut notices) = (0, usize::from(report.cases.len() > MAX_CASES));
+    let amiss = facts::amiss(report);
+    warnings += usize::from(!amiss.is_empty());
+    let fits = |case: &&Case| {
+        let level = match case.severity {
+            "warning" => &mut warnings,
+            "info" => &mut notices,
+            _ => return true,
+        };
+        *level += 1;
+        *level <= MAX_CASES
+    };
+    let cases: Vec<&Case> = report.cases.iter().take(MAX_CASES).filter(fits).collect();
+    let mut lines: Vec<String> = cases.iter().map(|case| annotation(case, &findings)).collect();
     if report.cases.is_empty() {
         let none = format!("{}. kubetoll judges only what the log holds.", facts::verdict(report));
         lines.push(command("notice", KUBETOLL, &none));
     }
-    let more = report.cases.len().saturating_sub(MAX_CASES);
+    let more = report.cases.len() - cases.len();
     if more > 0 {
         let all = counted(report.cases.len() as u64, "case");
         let more = count(more as u64);
         let text = format!("{more} more of {all}: see the summary of this job, or use --format json");
         lines.push(command("notice", KUBETOLL, &text));
     }
-    let amiss = facts::amiss(report);
     let mut shown: Vec<String> =
         amiss.iter().take(MAX_WARNINGS).map(|wrong| escaped(wrong).into_owned()).collect();
     if amiss.len() > MAX_WARNINGS {
