@@ -198,7 +198,7 @@ fn an_estimate_is_printed_as_one() {
         request("lister", "list", "/api/v1/namespaces/big/pods"),
     ]);
     let dir = Dir::with(&[("audit.log", log.as_bytes()), ("inventory", inventory.as_bytes())]);
-    let text = dir.text(&["audit.log", "--inventory", "inventory", "--kube-version", "1.30.4"]);
+    let text = dir.text(&["audit.log", "--inventory", "inventory", "--kube-version", "1.30.4", "--details"]);
     let row = text.lines().find(|line| line.starts_with("user lister")).expect("the client's row");
     assert!(row.contains("≈96 obj.") && row.contains("≈99.0 %"), "{row}");
 }
