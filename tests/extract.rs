@@ -281,3 +281,50 @@ fn pseudonyms_are_stable_under_a_key_only() {
     assert_ne!(with(&["--anonymize-key", "a"]), with(&["--anonymize-key", "b"]));
     assert_ne!(with(&["--anonymize"]), with(&["--anonymize"]));
 }
+
+/// A log of clients that the page prints under other names than the log.
+fn named_clients() -> String {
+    let poller = "system:serviceaccount:monitoring:poller";
+    let users = [poller, "bob", "system:kube-scheduler", "system:node:n1"];
+    users.iter().zip(0..).map(|(user, number)| command::events([number]).replace(poller, user)).collect()
+}
+
+#[test]
+fn clients_are_chosen_by_the_names_that_the_page_prints() {
+    let dir = Dir::with(&[("audit.log", named_clients().as_bytes())]);
+    for (flag, printed, user) in [
+        ("--client", "monitoring/poller", "system:serviceaccount:monitoring:poller"),
+        ("--user", "monitoring/poller", "system:serviceaccount:monitoring:poller"),
+        ("--client", "user bob", "bob"),
+        ("--user", "user bob", "bob"),
+        ("--client", "kube-scheduler", "system:kube-scheduler"),
+        ("--client", "40 nodes", "system:node:n1"),
+        ("--client", "kubelet", "system:node:n1"),
+        ("--client", "n1", "system:node:n1"),
+    ] {
+        let found = extract(&dir, &["audit.log", flag, printed], b"");
+        let users: Vec<&str> = found.iter().filter_map(|event| event["user"]["username"].as_str()).collect();
+        assert_eq!(users, [user], "{flag} {printed}");
+    }
+}
+
+#[test]
+fn filters_that_choose_no_event_are_an_error_and_leave_no_file() {
+    let dir = Dir::with(&[("audit.log", named_clients().as_bytes())]);
+    let args = ["extract", "--no-progress", "audit.log", "--client", "nobody/here", "-o", "chosen.jsonl"];
+    let (code, _, err) = dir.run_with(&args, b"");
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("--client 'nobody/here'"), "{err}");
+    assert!(!dir.path().join("chosen.jsonl").exists());
+}
+
+#[test]
+fn events_with_their_secrets_are_announced() {
+    let dir = Dir::with(&[("audit.log", named_clients().as_bytes())]);
+    let args = ["extract", "--no-progress", "audit.log", "--client", "monitoring/poller"];
+    for (anonymize, is_said) in [(&[][..], true), (&["--anonymize"], false)] {
+        let (code, _, err) = dir.run_with(&[&args, anonymize].concat(), b"");
+        assert_eq!(code, Some(0), "{err}");
+        assert_eq!(err.contains("secrets"), is_said, "{err}");
+    }
+}

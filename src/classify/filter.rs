@@ -6,7 +6,8 @@ use regex::RegexSet;
 
 use super::event::Request;
 use crate::apiserver::Target;
-use crate::k8s::{Kind, Verb, timestamp};
+use crate::k8s::identity::short_name;
+use crate::k8s::{Identity, Kind, Verb, timestamp};
 
 /// An informer's WATCH begins at most this long after its LIST, in microseconds. A later WATCH behind `before` explains no LIST.
 const WATCH_AFTER_LIST: i64 = 60_000_000;
@@ -88,6 +89,10 @@ impl Names {
     /// [`BadFilter::TooLong`] for a name that can't be compiled, [`BadFilter::Empty`] for an empty one, and
     /// [`BadFilter::Contradiction`] where each wanted name is unwanted too.
     pub fn new(texts: &[String]) -> Result<Self, BadFilter> {
+        Self::with(texts, pattern)
+    }
+
+    fn with(texts: &[String], pattern: impl Fn(&str) -> String) -> Result<Self, BadFilter> {
         let (mut wanted, mut unwanted, mut written) = (Vec::new(), Vec::new(), Vec::new());
         for text in texts {
             for name in text.split(',') {
@@ -122,11 +127,43 @@ impl Names {
     /// # Errors
     /// As [`Names::new`], and where all names are unwanted.
     pub fn of_all(texts: &[String]) -> Result<Self, BadFilter> {
-        let names = Self::new(texts)?;
-        if names.unwanted.is_match("*") {
+        Self::new(texts)?.some_wanted(texts)
+    }
+
+    /// These names, if any request can pass.
+    fn some_wanted(self, texts: &[String]) -> Result<Self, BadFilter> {
+        if self.unwanted.is_match("*") {
             return Err(BadFilter::Contradiction(texts.join(",")));
         }
-        Ok(names)
+        Ok(self)
+    }
+
+    /// Reads names of users. `namespace/name` means a ServiceAccount, too, and `user bob` the user bob, as reports print them.
+    ///
+    /// # Errors
+    /// As [`Names::new`].
+    pub fn of_users(texts: &[String]) -> Result<Self, BadFilter> {
+        Self::with(texts, |name| {
+            let user = name.strip_prefix("user ").map(pattern);
+            let account = name.split_once('/').filter(|(_, name)| !name.contains('/'));
+            let account = account
+                .map(|(namespace, name)| pattern(&format!("system:serviceaccount:{namespace}:{name}")));
+            std::iter::once(pattern(name)).chain(user).chain(account).collect::<Vec<_>>().join("|")
+        })
+    }
+
+    /// Reads names of clients. `40 nodes` means all nodes, and `…` what a report left out of a long name.
+    ///
+    /// # Errors
+    /// As [`Names::of_all`].
+    pub fn of_clients(texts: &[String]) -> Result<Self, BadFilter> {
+        let names = Self::with(texts, |name| match name.split_once(' ') {
+            Some((count, "node" | "nodes")) if count.bytes().all(|byte| byte.is_ascii_digit()) => {
+                pattern(Kind::Node.as_str())
+            }
+            _ => pattern(&name.replace('…', "*")),
+        })?;
+        names.some_wanted(texts)
     }
 
     /// Reads names of verbs.
@@ -289,13 +326,14 @@ impl Filter {
             self.users
                 .note(&[client.identity, client.impersonator.unwrap_or(client.identity)], is_before_end);
         }
-        if let Some(node) = request.asker.node().filter(|_| client.identity == crate::k8s::Identity::NODES) {
+        if let Some(node) = request.asker.node().filter(|_| client.identity == Identity::NODES) {
             self.users.note(&[&format!("system:node:{node}")], is_before_end);
         }
         self.verbs.note(&[request.question.asked.verb.as_str()], is_before_end);
         self.namespaces.note(&[request.question.namespace], is_before_end);
-        self.clients
-            .note(&[request.asker.product().name, client.identity, client.kind.as_str()], is_before_end);
+        if !self.clients.is_empty() {
+            with_client_names(request, |names| self.clients.note(names, is_before_end));
+        }
         with_resource_names(request, |names| self.resources.note(names, is_before_end));
     }
 
@@ -328,8 +366,7 @@ impl Filter {
         (self.users.is_empty() || self.users.pass(names) || self.node_passes(request))
             && (self.resources.is_empty() || self.resource_passes(request))
             && (self.namespaces.is_empty() || self.namespaces.pass(&[request.question.namespace]))
-            && (self.clients.is_empty()
-                || self.clients.pass(&[request.asker.product().name, client.identity, client.kind.as_str()]))
+            && (self.clients.is_empty() || with_client_names(request, |names| self.clients.pass(names)))
             && self.after.is_none_or(|after| request.received.is_some_and(|at| at >= after))
             && self.before.is_none_or(|before| {
                 let is_watch = request.question.asked.verb == Verb::Watch;
@@ -350,13 +387,26 @@ impl Filter {
 
     /// A node may be named by its own user name, though all nodes are counted as one.
     fn node_passes(&self, request: &Request<'_>) -> bool {
-        request.asker.identity() == crate::k8s::Identity::NODES
+        request.asker.identity() == Identity::NODES
             && request.asker.node().is_some_and(|node| self.users.pass(&[&format!("system:node:{node}")]))
     }
 
     fn resource_passes(&self, request: &Request<'_>) -> bool {
         with_resource_names(request, |names| self.resources.pass(names))
     }
+}
+
+/// Does something with all names of a request's client: its product, its identity, its kind, and how reports print it.
+fn with_client_names<T>(request: &Request<'_>, with: impl FnOnce(&[&str]) -> T) -> T {
+    let client = request.asker.client();
+    let printed = short_name(client.kind.as_str(), client.identity);
+    let by = client.impersonator.map(|real| format!("{printed} (by {real})"));
+    let node = request.asker.node().filter(|_| client.identity == Identity::NODES).unwrap_or_default();
+    let user = if node.is_empty() { String::new() } else { format!("system:node:{node}") };
+    let others = [by.as_deref().unwrap_or_default(), node, &user].into_iter().filter(|name| !name.is_empty());
+    let mut names = vec![request.asker.product().name, client.identity, client.kind.as_str(), &printed];
+    names.extend(others);
+    with(&names)
 }
 
 /// Does something with all names of a request's resource.
@@ -425,6 +475,20 @@ mod tests {
         };
         assert!(failed(&["2xx,304"]).check().is_err());
         assert!(failed(&["2xx,404"]).check().is_ok() && failed(&[]).check().is_ok());
+    }
+
+    #[test]
+    fn names_that_reports_print_match() {
+        let texts = |text: &str| vec![text.to_owned()];
+        let user = |text: &str| Names::of_users(&texts(text)).expect("names");
+        assert!(user("monitoring/poller").pass(&["system:serviceaccount:monitoring:poller"]));
+        assert!(!user("monitoring/poller").pass(&["system:serviceaccount:monitoring:poller2"]));
+        assert!(user("user bob").pass(&["bob"]) && !user("user bob").pass(&["bobby"]));
+        assert!(!user("user").pass(&["bob"]) && !user("-user bob").pass(&["bob"]));
+        let client = |text: &str| Names::of_clients(&texts(text)).expect("names");
+        assert!(client("40 nodes").pass(&["kubelet", "node"]) && !client("40 nodes").pass(&["user"]));
+        assert!(client("kube-system/gene…ollector").pass(&["kube-system/generic-garbage-collector"]));
+        assert!(Names::of_clients(&texts("-*")).is_err());
     }
 
     #[test]

@@ -19,6 +19,7 @@ use super::scan::{STACK, all_cores};
 use super::{DONE, FAILED, etcd_log, inventory, judging, memory, server};
 use crate::anonymize::{self, Anonymizer, Key};
 use crate::apiserver::Server;
+use crate::classify::filter::Filter;
 use crate::classify::{Classifier, Request, request_hash};
 use crate::decode::Outcome;
 use crate::input::{Place, can_be_read_again};
@@ -26,9 +27,12 @@ use crate::k8s::Stage;
 use crate::ledger::ServerTimeline;
 use crate::pipeline;
 use crate::render::export;
-use crate::render::plain::counted;
+use crate::render::plain::{counted, escaped};
 use crate::report::{self, CaseFilter, Context, Shown};
 use crate::rules::policy::FILE_NAME;
+
+/// What must be known before the events are handed on.
+const SECRETS: &str = "note: this writes the secrets that the log holds, such as tokens in query parameters; --anonymize writes none";
 
 /// How many requests are found again by their audit IDs: they take 16 bytes each.
 const MAX_REQUESTS: usize = 8 << 20;
@@ -154,6 +158,10 @@ struct Choice<'a> {
     timeline: &'a ServerTimeline,
     cases: Option<CaseFilter>,
     received_only: bool,
+    /// Whether the log holds an event.
+    has_events: bool,
+    /// Whether an event is chosen.
+    has_chosen: bool,
     /// Hashes of audit ID and target.
     ids: HashSet<u64, FxBuildHasher>,
 }
@@ -161,7 +169,15 @@ struct Choice<'a> {
 impl<'a> Choice<'a> {
     /// Reads the log for the audit IDs of the chosen requests.
     fn of(run: &'a Run<'a>, timeline: &'a ServerTimeline, cases: Option<CaseFilter>) -> anyhow::Result<Self> {
-        let mut choice = Self { run, timeline, cases, received_only: false, ids: HashSet::default() };
+        let mut choice = Self {
+            run,
+            timeline,
+            cases,
+            received_only: false,
+            has_events: false,
+            has_chosen: false,
+            ids: HashSet::default(),
+        };
         loop {
             let (mut has_ended, mut has_received) = (false, false);
             let mut classifier = Classifier::default();
@@ -170,7 +186,9 @@ impl<'a> Choice<'a> {
                 let Some(mut request) = request(&outcome, &mut classifier, place) else { return Ok(()) };
                 let is_received = request.stage == Stage::RequestReceived;
                 (has_ended, has_received) = (has_ended || !is_received, has_received || is_received);
-                if choice.decides(&mut request) && !request.audit_id.is_empty() {
+                let decides = choice.decides(&mut request);
+                choice.has_chosen |= decides;
+                if decides && !request.audit_id.is_empty() {
                     choice.ids.insert(request_hash(request.audit_id, request.uri));
                     if choice.ids.len() > MAX_REQUESTS {
                         let message =
@@ -180,12 +198,18 @@ impl<'a> Choice<'a> {
                 }
                 Ok(())
             })?;
+            choice.has_events = has_ended || has_received;
             if has_ended || !has_received || choice.received_only {
                 return Ok(choice);
             }
             // A log of RequestReceived events only: these are the requests.
             choice.received_only = true;
         }
+    }
+
+    /// Whether the log holds events, and none is chosen.
+    fn is_empty(&self) -> bool {
+        self.has_events && !self.has_chosen
     }
 
     /// Whether an event shows that its request is chosen.
@@ -280,10 +304,31 @@ fn line(text: &str, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
+/// Says which filters left no event.
+fn nothing_chosen(filter: &Filter, choice: Option<&Choice<'_>>) -> u8 {
+    let received_only = choice.is_some_and(|choice| choice.received_only);
+    let unmatched = filter.unmatched(received_only);
+    for (flag, name) in &unmatched {
+        say(&format!("error: --{flag} '{}': no request matches this", escaped(name)));
+    }
+    if unmatched.is_empty() {
+        say("error: no request passes all filters");
+    }
+    say("note: no event was chosen, so nothing was written");
+    FAILED
+}
+
 fn write(writer: &mut Writer<'_>, run: &Run<'_>, path: Option<&Path>) -> anyhow::Result<u8> {
+    let output = Output::prepare(path)?;
+    if writer.choice.as_ref().is_some_and(Choice::is_empty) {
+        return Ok(nothing_chosen(&run.settings.filter, writer.choice.as_ref()));
+    }
+    if writer.anonymizer.is_none() {
+        say(SECRETS);
+    }
     let progress = Progress::new(run.sources.bytes_on_disk, !run.args.no_progress);
     let damaged = RefCell::new(Vec::new());
-    Output::prepare(path)?
+    output
         .write_with(|out| {
             let mut out = io::BufWriter::with_capacity(1 << 16, out);
             let done =

@@ -189,7 +189,8 @@ pub(super) struct FilterArgs {
         help_heading = "Filters (a* matches, -a leaves out)"
     )]
     pub namespace: Vec<String>,
-    /// Only these clients: a user agent's product (`kubectl`), an identity, or a kind (`service-account`).
+    /// Only these clients: a name as the report prints it (`monitoring/poller`, `user bob`), a user agent's product
+    /// (`kubectl`), an identity, or a kind (`service-account`).
     #[arg(
         long,
         value_name = "NAME",

@@ -45,11 +45,11 @@ pub(super) fn sources(args: &JudgeArgs) -> anyhow::Result<Sources> {
 
 fn filter(args: &FilterArgs) -> anyhow::Result<Filter> {
     let filter = Filter {
-        users: Names::new(&args.user).context("--user")?,
+        users: Names::of_users(&args.user).context("--user")?,
         verbs: Names::of_verbs(&args.verb).context("--verb")?,
         resources: Names::new(&args.resource).context("--resource")?,
         namespaces: Names::of_all(&args.namespace).context("--namespace")?,
-        clients: Names::of_all(&args.client).context("--client")?,
+        clients: Names::of_clients(&args.client).context("--client")?,
         after: args.after.as_deref().map(instant).transpose().context("--after")?,
         before: args.before.as_deref().map(instant).transpose().context("--before")?,
         statuses: StatusSet::new(&args.http_status_code).context("--http-status-code")?,

@@ -1,5 +1,6 @@
 //! Who asks: a user name as the apiserver authenticated it.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// The kinds of clients that a report tells apart.
@@ -88,6 +89,19 @@ impl<'a> Identity<'a> {
 pub fn service_account(username: &str) -> Option<(&str, &str)> {
     let (namespace, name) = username.strip_prefix("system:serviceaccount:")?.split_once(':')?;
     (!namespace.is_empty() && !name.is_empty() && !name.contains(':')).then_some((namespace, name))
+}
+
+/// A client's name as reports print it: `monitoring/poller`, `user bob`, `kubelet`.
+#[must_use]
+pub fn short_name<'a>(kind: &str, identity: &'a str) -> Cow<'a, str> {
+    match kind {
+        "service-account" => service_account(identity)
+            .map_or(Cow::Borrowed(identity), |(namespace, name)| format!("{namespace}/{name}").into()),
+        "node" => "kubelet".into(),
+        "control-plane" => identity.strip_prefix("system:").unwrap_or(identity).into(),
+        "user" if !identity.starts_with('(') => format!("user {identity}").into(),
+        _ => identity.into(),
+    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ use super::text::{Named, Text, Values};
 use super::value::{Name, Value};
 use crate::accounts::{Account, Job};
 use crate::cost::Known;
+use crate::k8s::identity::short_name;
 use crate::ledger::{Exemplar, Exemplars, Merge};
 use crate::products::{By, Product};
 
@@ -50,16 +51,10 @@ static DEPRECATED: LazyLock<Option<usize>> =
 #[must_use]
 pub fn client_name(account: &Account) -> String {
     let identity = account.identity();
-    let base = match (account.service_account(), account.kind()) {
-        (Some((namespace, name)), _) => format!("{namespace}/{name}"),
-        (None, "node") => "kubelet".to_owned(),
-        (None, "control-plane") => identity.strip_prefix("system:").unwrap_or(&identity).to_owned(),
-        (None, "user") if !identity.starts_with('(') => format!("user {identity}"),
-        (None, _) => identity,
-    };
+    let base = short_name(account.kind(), &identity);
     match account.impersonated_by() {
         Some(real) => format!("{base} (by {real})"),
-        None => base,
+        None => base.into_owned(),
     }
 }
 
