@@ -498,6 +498,28 @@ fn tenants_that_ask_in_their_own_namespace_need_a_role_in_each() {
 }
 
 #[test]
+fn refused_requests_in_several_namespaces_need_the_right_in_each() {
+    let own = |uri: &dyn Fn(usize) -> String, verb: &str| -> Value {
+        let log: String = (0..60).map(|number| event("bob", number, verb, &uri(number), 403)).collect();
+        findings(&log, "error-retry-loop").remove(0)
+    };
+    let gets = own(&|n| format!("/apis/apps/v1/namespaces/n{}/deployments/app{}", n % 4, n % 7), "get");
+    let lists = own(&|n| format!("/api/v1/namespaces/n{}/pods?limit=500", n % 4), "list");
+    let one = own(&|n| format!("/apis/apps/v1/namespaces/n/deployments/app{}", n % 7), "get");
+    for (finding, place) in [(&gets, "in up to 4 namespaces"), (&lists, "in 4 namespaces")] {
+        let fix = finding["fix"].as_str().expect("a fix");
+        assert!(fix.contains(place) && fix.contains("a RoleBinding in each of these namespaces"), "{fix}");
+        assert_eq!(finding["permission"]["role"], "ClusterRole");
+    }
+    let fix = one["fix"].as_str().expect("a fix");
+    assert!(fix.contains("in namespace `n`") && fix.contains("a Role in that namespace"), "{fix}");
+    for finding in [&gets, &lists, &one] {
+        let verify = finding["verify"].as_str().expect("commands");
+        assert!(verify.contains("auth can-i") && !verify.contains("--raw"), "{verify}");
+    }
+}
+
+#[test]
 fn a_refused_exec_in_an_access_log_names_the_verbs_of_both_methods() {
     let line = |second: usize| {
         format!(

@@ -317,7 +317,10 @@ fn verify(account: Option<&Account>, finding: &rules::Finding, evidence: Option<
     let mut commands: Vec<String> = finding.permission.iter().map(|missing| missing.check.clone()).collect();
     if let (Some(evidence), Some(verdict)) = (evidence, &finding.verdict) {
         let uri = without_token(&evidence.uri);
-        if matches!(verdict.verb, "get" | "list") && uri.starts_with('/') {
+        // A refused request is another one with the reader's own rights, and a LIST is a load.
+        let is_safe =
+            verdict.verb == "get" && evidence.status.is_none_or(|status| !matches!(status, 401 | 403));
+        if is_safe && uri.starts_with('/') {
             commands.push(format!("kubectl get --raw {}", quoted(&uri)));
         }
         if matches!(verdict.verb, "get" | "list" | "watch") && uri.starts_with('/') {

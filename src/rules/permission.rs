@@ -14,6 +14,9 @@ use crate::k8s::request_info::Method;
 use crate::k8s::{RequestInfo, Scope, Verb};
 use crate::shell::{option, quoted};
 
+/// How many namespaces are named.
+const NAMED: usize = 3;
+
 /// What a client is not allowed to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permission {
@@ -73,9 +76,38 @@ pub enum On {
         namespaces: BTreeSet<String>,
         /// Each client asks in one namespace only.
         is_one_each: bool,
+        /// How many namespaces one client asks in.
+        number: Number,
     },
     /// Another path, such as `/metrics`.
     Path(String),
+}
+
+/// How many namespaces one client asks in, as far as the log shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Number {
+    /// So many.
+    Exactly(u64),
+    /// Two at least, and so many at most.
+    UpTo(u64),
+    /// Several clients ask.
+    OfSeveral,
+}
+
+impl Number {
+    fn of(facts: &Facts<'_>, asks_collections: bool) -> Self {
+        let targets = facts.row.targets.distinct();
+        let of_client = facts.account.namespaces.count().0;
+        match targets.min(of_client.max(1)) {
+            _ if asks_collections => Self::Exactly(targets.max(1)),
+            ..=1 => Self::Exactly(1),
+            most => Self::UpTo(most),
+        }
+    }
+
+    fn is_one(self) -> bool {
+        self == Self::Exactly(1)
+    }
 }
 
 impl Permission {
@@ -106,10 +138,12 @@ impl Permission {
                     }
                 }
                 // Of many requests only a few are kept.
-                let asks_in_one = |facts: &Facts<'_>| {
-                    let targets_are_namespaces =
-                        *scope == Scope::Namespace && matches!(asked.verb, Verb::List | Verb::Watch);
-                    !targets_are_namespaces || facts.row.targets.distinct() <= 1
+                let asks_collections =
+                    *scope == Scope::Namespace && matches!(asked.verb, Verb::List | Verb::Watch);
+                let asks_in_one = |facts: &Facts<'_>| Number::of(facts, asks_collections).is_one();
+                let number = match by_client.len() {
+                    1 => Number::of(leading, asks_collections),
+                    _ => Number::OfSeveral,
                 };
                 let own = by_client.get(&std::ptr::from_ref(leading.account));
                 own_namespace = own.and_then(BTreeSet::first).cloned();
@@ -124,7 +158,10 @@ impl Permission {
                 if !subresource.is_empty() {
                     write!(resource, "/{subresource}").expect("a String takes all");
                 }
-                (verbs, On::Resource { group: api_group.to_string(), resource, namespaces, is_one_each })
+                (
+                    verbs,
+                    On::Resource { group: api_group.to_string(), resource, namespaces, is_one_each, number },
+                )
             }
             Target::NonResource(_) => {
                 let exemplars = rows().flat_map(|facts| facts.row.exemplars.as_slice());
@@ -179,15 +216,20 @@ impl Permission {
     pub(super) fn prose(&self, client: &str, kept: fn(&str) -> String) -> String {
         let (what, place) = match &self.on {
             On::Path(path) => (path.clone(), String::new()),
-            On::Resource { group, resource, namespaces, is_one_each } => {
+            On::Resource { group, resource, namespaces, is_one_each, number } => {
                 let group = if group.is_empty() { String::new() } else { format!(".{group}") };
                 let (resource, subresource) =
                     resource.split_once('/').map_or((resource.as_str(), String::new()), |(resource, sub)| {
                         (resource, format!("/{sub}"))
                     });
                 let others = namespaces.len().saturating_sub(1);
+                let some = || namespaces.iter().take(NAMED).map(|name| format!("`{}`", kept(name)));
+                let some = || some().collect::<Vec<_>>().join(", ");
                 let place = match namespaces.first() {
                     None => " for the whole cluster".to_owned(),
+                    Some(_) if let Some(number) = several(*number, namespaces.len()) => {
+                        format!(" in {number} namespaces, such as {}", some())
+                    }
                     Some(only) if others == 0 => format!(" in namespace `{}`", kept(only)),
                     Some(first) if *is_one_each => {
                         let more = more(others, "namespace", "namespaces").unwrap_or_default();
@@ -203,6 +245,9 @@ impl Permission {
                 "a Role in each of these namespaces"
             }
             On::Resource { is_one_each: true, .. } => "a Role in that namespace",
+            On::Resource { namespaces, .. } if !namespaces.is_empty() => {
+                "a ClusterRole, with a RoleBinding in each of these namespaces"
+            }
             _ => "a ClusterRole",
         };
         let verb = match self.create {
@@ -218,6 +263,17 @@ impl Permission {
             kept(&self.check),
             self.create.note(),
         )
+    }
+}
+
+/// The number of namespaces that one client asks in, if it is more than one. So many names are known.
+fn several(number: Number, known: usize) -> Option<String> {
+    let known = known as u64;
+    match number {
+        Number::Exactly(number) if number.max(known) > 1 => Some(number.max(known).to_string()),
+        Number::UpTo(most) if most <= known => Some(known.to_string()),
+        Number::UpTo(most) => Some(format!("up to {most}")),
+        Number::Exactly(_) | Number::OfSeveral => None,
     }
 }
 
