@@ -543,3 +543,11 @@ fn a_refused_exec_in_an_access_log_names_the_verbs_of_both_methods() {
         assert!(fix.contains(words), "{version}: {fix}");
     }
 }
+
+#[test]
+fn unreadable_records_are_to_be_found_and_not_logged_otherwise() {
+    let log: String = (0..60).map(|number| event("bob", number, "list", "/api/v1/pods", 200)).collect();
+    let found = findings(&(log + &"{broken\n".repeat(30)), "not-observable");
+    let fix = found[0]["fix"].as_str().expect("a fix");
+    assert!(fix.starts_with("Find the unreadable records") && !fix.contains("level Metadata"), "{fix}");
+}
