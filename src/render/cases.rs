@@ -1,11 +1,11 @@
-//! The table of the page for a terminal: a row for each case, with the fix below it, and lines for the rest. Their loads add
-//! up to all of it.
+//! The table of the page for a terminal: a row for each case, with the fix below it, and lines for the rest.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use super::clients::share;
 use super::names::shortened;
-use super::plain::{count, counted, cut, escaped, short_count};
+use super::plain::{count, counted, cut, escaped, short_count, tenths};
 use super::style::{self, BOLD, DIM, FIX};
 use super::table::{NARROW, limited};
 use super::text::{name as client_name, rounded};
@@ -30,6 +30,11 @@ const TAGS: usize = 3;
 const COSTLIEST: usize = 5;
 /// Clients without a finding that are named.
 const NAMED: usize = 3;
+/// What the page calls the clients of the control plane.
+pub(super) const CONTROL_PLANE: &str = "control plane";
+/// The most tenths of a per cent by which rounding may change the line of the rest: with hundreds of rows, the line
+/// would say nothing true.
+const MOST_ROUNDING: i64 = 10;
 
 /// A row: a case or a client, or many of them in one line.
 #[derive(Default)]
@@ -43,8 +48,8 @@ struct Row<'r> {
     many: Option<Many>,
     requests: Option<u64>,
     peak: Option<u64>,
-    /// The load, and whether it is an estimate; `None` for what has no requests.
-    load: Option<(u64, bool)>,
+    /// `None` for what has no requests.
+    load: Option<Load>,
     fix: String,
     rules: &'r [String],
 }
@@ -79,21 +84,31 @@ pub(super) fn table(report: &Report, top: usize, width: usize, room: usize) -> V
     if rows.is_empty() {
         return Vec::new();
     }
-    let loads = shares(&rows, report.totals.load.amount);
+    let loads = shares(&rows);
     let columns = Columns::of(&rows, &loads, width);
     let names: Vec<String> = rows.iter().map(|row| row.client.clone()).collect();
     for (row, name) in rows.iter_mut().zip(shortened(&names, columns.client)) {
         row.client = name;
     }
     let mut lines = vec![columns.heading()];
-    let least = rows.iter().map(|row| 1 + usize::from(!row.fix.is_empty())).sum::<usize>() + 1;
-    let mut spare = room.saturating_sub(least);
+    let mut spare = room.saturating_sub(least(&rows));
     for (row, load) in rows.iter().zip(&loads) {
         let own = columns.row(row, load, (1 + spare).min(LINES));
         spare = spare.saturating_sub(own.len().saturating_sub(1 + usize::from(!row.fix.is_empty())));
         lines.extend(own);
     }
     lines
+}
+
+/// The fewest lines of the table.
+pub(super) fn least_lines(report: &Report, top: usize) -> usize {
+    least(&rows(report, top))
+}
+
+/// The lines of these rows and of their heading, with one line for what each client does.
+fn least(rows: &[Row<'_>]) -> usize {
+    let lines: usize = rows.iter().map(|row| 1 + usize::from(!row.fix.is_empty())).sum();
+    if rows.is_empty() { 0 } else { lines + 1 }
 }
 
 /// How many of the first cases have a row.
@@ -130,15 +145,11 @@ fn rows(report: &Report, top: usize) -> Vec<Row<'_>> {
         rows.push(Row {
             rank: "–".to_owned(),
             what: "other requests of clients with a finding".to_owned(),
-            load: Some((with - in_cases, is_estimate(&report.totals.load))),
+            load: Some(part(with - in_cases, report.totals.load)),
             ..Row::default()
         });
     }
     rows
-}
-
-fn is_estimate(load: &Load) -> bool {
-    cost::is_estimate(load.bound)
 }
 
 fn of_case(case: &Case) -> Row<'_> {
@@ -157,7 +168,7 @@ fn of_case(case: &Case) -> Row<'_> {
     Row {
         requests: Some(case.requests),
         peak: Some(rounded(case.peak_per_minute)),
-        load: Some((case.load.amount, is_estimate(&case.load))),
+        load: Some(case.load),
         ..row
     }
 }
@@ -169,7 +180,7 @@ fn of_client(client: &Client) -> Row<'_> {
         what: work(client),
         requests: Some(client.counts.requests),
         peak: client.rate.as_ref().map(|rate| rounded(rate.peak_per_minute)),
-        load: Some((client.load.amount, is_estimate(&client.load))),
+        load: Some(client.load),
         ..Row::default()
     }
 }
@@ -225,19 +236,21 @@ fn ranks(cases: &[Case]) -> String {
     }
 }
 
+/// Whether the page counts a client as a part of the control plane.
+pub(super) fn is_control_plane(client: &Client) -> bool {
+    let of_manager = || client.user_agents.iter().any(|agent| agent.product == "kube-controller-manager");
+    client.kind == "control-plane" || (client.kind == "service-account" && of_manager())
+}
+
 /// The clients without a finding, in one line.
 fn without_finding(clients: &[&Client]) -> Option<Row<'static>> {
     clients.first()?;
-    let is_control_plane = |client: &Client| {
-        let of_manager = client.user_agents.iter().any(|agent| agent.product == "kube-controller-manager");
-        client.kind == "control-plane" || (client.kind == "service-account" && of_manager)
-    };
     let mut names: Vec<(u64, usize, String)> = Vec::new();
     let (control_plane, others): (Vec<&Client>, Vec<&Client>) =
         clients.iter().partition(|client| is_control_plane(client));
     if !control_plane.is_empty() {
         let load = control_plane.iter().map(|client| client.load.amount).sum();
-        names.push((load, control_plane.len(), "control plane".to_owned()));
+        names.push((load, control_plane.len(), CONTROL_PLANE.to_owned()));
     }
     names.extend(others.iter().map(|client| (client.load.amount, 1, client_name(client))));
     names.sort_by_key(|(load, ..)| Reverse(*load));
@@ -253,34 +266,46 @@ fn without_finding(clients: &[&Client]) -> Option<Row<'static>> {
     })
 }
 
-fn sum<'l>(loads: impl Iterator<Item = &'l Load>) -> (u64, bool) {
-    loads.fold((0, false), |(amount, is_mean), load| {
-        (amount.saturating_add(load.amount), is_mean || is_estimate(load))
-    })
+fn sum<'l>(loads: impl Iterator<Item = &'l Load>) -> Load {
+    let add = |sum: Load, load: &Load| Load {
+        amount: sum.amount.saturating_add(load.amount),
+        share: sum.share.into_iter().chain(load.share).reduce(|a, b| a + b),
+        bound: if cost::is_estimate(sum.bound) { sum.bound } else { load.bound },
+        unit: load.unit,
+    };
+    loads.fold(Load::default(), add)
 }
 
-/// The shares of the rows in per cent. They are rounded by the largest remainder, so that they add up.
-fn shares(rows: &[Row<'_>], all: u64) -> Vec<String> {
-    let (all, of) = (u128::from(all), 1_000_u128);
-    let amounts: Vec<u128> = rows.iter().map(|row| u128::from(row.load.map_or(0, |load| load.0))).collect();
-    let mut tenths: Vec<u128> =
-        amounts.iter().map(|amount| (amount * of).checked_div(all).unwrap_or(0)).collect();
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by_key(|at| Reverse((amounts[*at] * of).checked_rem(all)));
-    let sum = (amounts.iter().sum::<u128>() * of).checked_div(all).unwrap_or(0);
-    let left = usize::try_from(sum.saturating_sub(tenths.iter().sum())).unwrap_or(0);
-    order.iter().take(left).for_each(|at| tenths[*at] += 1);
-    let share = |at: usize| match rows[at].load {
-        Some((amount, is_mean)) if all > 0 => {
-            let mark = if is_mean { "≈" } else { "" };
-            match tenths[at] {
-                0 if amount > 0 => "<0.1 %".to_owned(),
-                tenths => format!("{mark}{}.{} %", tenths / 10, tenths % 10),
-            }
+/// So much of a load.
+#[allow(clippy::cast_precision_loss, reason = "one decimal is shown")]
+fn part(amount: u64, all: Load) -> Load {
+    Load { amount, share: (all.amount > 0).then(|| amount as f64 / all.amount as f64), ..all }
+}
+
+/// The share of each row, rounded as in every other format. The largest line of the rest takes what rounding leaves, so
+/// that the shares add up.
+fn shares(rows: &[Row<'_>]) -> Vec<String> {
+    let parts = |row: &Row<'_>| row.load.as_ref().and_then(|load| load.share);
+    let sum: f64 = rows.iter().filter_map(parts).sum();
+    let rounded: i64 = rows.iter().filter_map(parts).map(tenths).sum();
+    let left = tenths(sum) - rounded;
+    let rest = rows.iter().enumerate().filter(|(_, row)| row.client.is_empty());
+    let largest = rest.max_by_key(|(at, row)| (row.load.map(|load| load.amount), Reverse(*at)));
+    let largest = largest.map(|(at, _)| at).filter(|_| left.abs() <= MOST_ROUNDING);
+    let share = |(at, row): (usize, &Row<'_>)| match row.load {
+        Some(load) if largest == Some(at) => {
+            share(&Load { share: load.share.map(|part| moved(part, left)), ..load })
         }
-        _ => "–".to_owned(),
+        Some(load) => share(&load),
+        None => "–".to_owned(),
     };
-    (0..rows.len()).map(share).collect()
+    rows.iter().enumerate().map(share).collect()
+}
+
+/// A share moved by so many tenths of a per cent. What is not nothing does not become nothing.
+#[allow(clippy::cast_precision_loss, reason = "a small number")]
+fn moved(part: f64, by: i64) -> f64 {
+    if part > 0.0 { (part + by as f64 / 1_000.0).max(f64::MIN_POSITIVE) } else { part }
 }
 
 impl Columns {

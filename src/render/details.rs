@@ -10,7 +10,7 @@ use super::over_time::OverTime;
 use super::plain::{count, counted, escaped};
 use super::style::{self, BOLD, DIM, FIX};
 use super::table::wrapped;
-use super::{cases, facts, prose, text};
+use super::{case, cases, facts, prose, text};
 use crate::classify::filter::pattern;
 use crate::report::v1::{Case, Client, Finding, Member, Report};
 
@@ -18,6 +18,11 @@ use crate::report::v1::{Case, Client, Finding, Member, Report};
 const INDENT: &str = "                ";
 /// Clients without a case that are shown of one name.
 const CLIENTS: usize = 10;
+/// Near names that an error suggests.
+const NEAR: usize = 3;
+
+/// What `--details` without a value stands for. No argument of a command can hold this character.
+pub const ALL: &str = "\0";
 
 /// What `--details` names.
 #[derive(Debug, Clone)]
@@ -40,10 +45,15 @@ pub enum Wanted {
 impl FromStr for Details {
     type Err = String;
 
-    /// Numbers and names with commas between; nothing is all.
+    /// Numbers and names with commas between.
     fn from_str(text: &str) -> Result<Self, String> {
-        if text.is_empty() {
+        if text == ALL {
             return Ok(Self::All);
+        }
+        if text.trim().is_empty() {
+            return Err(
+                "write --details for all cases, --details=1,3 for some, or --details=CLIENT".to_owned()
+            );
         }
         let wanted = |part: &str| {
             if part.trim().is_empty() {
@@ -52,7 +62,9 @@ impl FromStr for Details {
             if part.bytes().all(|byte| byte.is_ascii_digit()) {
                 return part.parse().map(Wanted::Case).map_err(|_| format!("case {part} does not exist"));
             }
-            let regex = Regex::new(&pattern(part)).map_err(|_| "the name is too long".to_owned())?;
+            // The page cuts long names with `…`.
+            let regex = Regex::new(&pattern(&part.trim().replace('…', "*")))
+                .map_err(|_| "the name is too long".to_owned())?;
             Ok(Wanted::Client(part.to_owned(), regex))
         };
         text.split(',').map(wanted).collect::<Result<_, _>>().map(Self::Of)
@@ -99,11 +111,7 @@ impl Details {
                 }
                 Wanted::Client(name, regex) => {
                     if !chosen.add(report, regex) {
-                        return Err(format!(
-                            "--details: no case and no client is named '{}'; give a case's number or a name from the \
-                             page, in which * stands for anything",
-                            escaped(name)
-                        ));
+                        return Err(unknown(report, name));
                     }
                 }
             }
@@ -141,10 +149,42 @@ impl<'r> Chosen<'r> {
     }
 }
 
+/// Says that there is no client of this name, and which names are near.
+fn unknown(report: &Report, name: &str) -> String {
+    let lead = format!("--details: no case and no client is named '{}'", escaped(name));
+    let wanted = name.to_lowercase();
+    let names = report.cases.iter().map(cases::name).chain(report.clients.iter().map(text::name));
+    let distance = |known: &str| {
+        let known = known.to_lowercase();
+        if known.contains(&wanted) {
+            return Some(0);
+        }
+        let parts = known.split('/').chain([&*known]);
+        let least = parts.map(|part| strsim::osa_distance(part, &wanted)).min()?;
+        (least <= 2.max(wanted.len() / 4)).then_some(least)
+    };
+    let mut near: Vec<(usize, String)> = names.filter_map(|known| Some((distance(&known)?, known))).collect();
+    near.sort_by_key(|(distance, _)| *distance);
+    let mut quoted: Vec<String> = Vec::new();
+    for (_, known) in near {
+        let known = format!("'{known}'");
+        if quoted.len() < NEAR && !quoted.contains(&known) {
+            quoted.push(known);
+        }
+    }
+    if quoted.is_empty() {
+        return format!(
+            "{lead}; give a case's number or a name from the page, in which * stands for anything"
+        );
+    }
+    format!("{lead}; did you mean {}?", quoted.join(" or "))
+}
+
 fn is_named(client: &Client, name: &Regex) -> bool {
     let products = client.user_agents.iter().map(|agent| &*agent.product);
     name.is_match(&client.identity)
         || name.is_match(&text::name(client))
+        || (cases::is_control_plane(client) && name.is_match(cases::CONTROL_PLANE))
         || products.into_iter().any(|product| name.is_match(product))
 }
 
@@ -195,6 +235,9 @@ fn block(
         return page;
     };
     page.push_str(&who(first, over_time, width));
+    if let Some(size) = case::size(case).filter(|_| findings.len() > 1) {
+        page.push_str(&titled("In all", &size, width));
+    }
     if case.members.count > 1 {
         page.push_str(&titled("Worst", &worst(case), width));
     }

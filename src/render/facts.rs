@@ -199,18 +199,32 @@ pub(super) fn instant(timestamp: &str) -> String {
     format!("{} UTC", seconds.replace('T', " "))
 }
 
-/// How many findings, or that there are none; and what was judged.
+/// Whether the filters left no request to judge.
+pub(super) fn is_empty_by_filters(report: &Report) -> bool {
+    report.input.filtered > 0 && report.totals.counts.requests == 0
+}
+
+/// How many cases and findings there are, and what was judged.
 pub(super) fn verdict(report: &Report) -> String {
-    let counts = &report.finding_counts;
-    let kinds = [(counts.error, "error"), (counts.warning, "warning")];
-    let mut found: Vec<String> =
-        kinds.iter().filter(|(count, _)| *count > 0).map(|(count, noun)| counted(*count, noun)).collect();
-    if counts.info > 0 {
-        found.push(format!("{} for information", count(counts.info)));
+    if is_empty_by_filters(report) {
+        return "nothing judged: the filters left no request".to_owned();
     }
+    let of = |severity: &str| report.cases.iter().filter(|case| case.severity == severity).count() as u64;
+    let (errors, warnings, info) = (of("error"), of("warning"), of("info"));
+    let kinds = [
+        (errors, counted(errors, "error")),
+        (warnings, counted(warnings, "warning")),
+        (info, format!("{} info", count(info))),
+    ];
+    let kinds: Vec<String> =
+        kinds.into_iter().filter(|(cases, _)| *cases > 0).map(|(_, text)| text).collect();
+    let findings = &report.finding_counts;
+    let findings = findings.error + findings.warning + findings.info;
     let found = match report.cases.len() as u64 {
         0 => "no findings".to_owned(),
-        cases => format!("{} ({})", found.join(", "), counted(cases, "case")),
+        cases => {
+            format!("{}: {} ({})", counted(cases, "case"), kinds.join(", "), counted(findings, "finding"))
+        }
     };
     let rules = counted(report.rules.len() as u64, "rule");
     format!("{found} in {}, judged by {rules}", counted(report.input.requests, "request"))

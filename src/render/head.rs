@@ -9,8 +9,12 @@ use super::{input, over_time, patterns};
 use crate::k8s::timestamp::parse_micros;
 use crate::report::v1::{Input, Report};
 
-/// Lines that the notes on the input may take. The page has at most 40.
+/// The most lines of the notes on the input.
 const NOTE_LINES: usize = 7;
+/// The least: one note or that there are some.
+const LEAST_NOTE_LINES: usize = 2;
+/// Lines of the server's version: a log of many servers has many versions.
+const LINES_OF_VERSION: usize = 2;
 /// Lines of one note.
 const LINES_OF_NOTE: usize = 2;
 /// The longest file name.
@@ -19,19 +23,24 @@ const FILE: usize = 40;
 const MARK: &str = "! ";
 const INDENT: &str = "  ";
 
-/// What was read, its totals, and notes on what is wrong with it: lines without their ends.
+/// What was read, and its totals: lines without their ends.
 pub(super) fn lines(report: &Report, width: usize) -> Vec<String> {
     let tool = format!("kubetoll {}", report.kubetoll_version);
-    let read = [tool.clone(), file(&report.input), amount(&report.input), kubernetes(&report.server)];
-    let mut lines = joined(&read, width);
+    let read = [tool.clone(), file(&report.input), amount(&report.input)];
+    let mut lines = what_was_read(&read, &kubernetes(&report.server), width);
     if let Some(first) = lines.first_mut() {
         *first = first.replacen(&tool, &format!("{BOLD}{tool}{BOLD:#}"), 1);
     }
     if report.totals.counts.requests > 0 {
         lines.extend(joined(&totals(report), width));
     }
-    lines.extend(notes(report, width));
     lines
+}
+
+/// These parts, and the server's version, which may be long.
+fn what_was_read(parts: &[String], version: &str, width: usize) -> Vec<String> {
+    let version = limited(version, width, LINES_OF_VERSION).join(" ");
+    joined(&[parts, &[version]].concat(), width)
 }
 
 fn file(input: &Input) -> String {
@@ -76,15 +85,16 @@ fn totals(report: &Report) -> Vec<String> {
     ]
 }
 
-/// What is wrong with the input, as much as there is room for.
-fn notes(report: &Report, width: usize) -> Vec<String> {
+/// What is wrong with the input, in as many lines as there is room for.
+pub(super) fn notes(report: &Report, width: usize, room: usize) -> Vec<String> {
+    let room = room.clamp(LEAST_NOTE_LINES, NOTE_LINES);
     let notes = amiss(report);
     let mut lines: Vec<String> = Vec::new();
     for (at, note) in notes.iter().enumerate() {
         let own = limited(note, width.saturating_sub(MARK.len()), LINES_OF_NOTE);
         // The last line is for what has no room.
         let is_last = at + 1 == notes.len();
-        if lines.len() + own.len() + usize::from(!is_last) > NOTE_LINES {
+        if lines.len() + own.len() + usize::from(!is_last) > room {
             let more = (notes.len() - at) as u64;
             lines.push(format!("{INDENT}and {}: --details", counted(more, "more note")));
             break;
@@ -132,4 +142,19 @@ pub(super) fn details(report: &Report) -> Vec<(&'static str, String)> {
     titled("Policy", facts::suppressed(report).into_iter().collect());
     titled("Mind", facts::amiss(report).iter().map(|text| escaped(text).into_owned()).collect());
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_many_files_take_two_lines() {
+        let own = |number: usize| format!("1.{number}.0 (a-long-name-of-a-file-{number}.log)");
+        let versions = (20..36).map(own).collect::<Vec<_>>().join(" and ");
+        let lines =
+            what_was_read(&["kubetoll 1".to_owned(), "16 files".to_owned(), "3m".to_owned()], &versions, 100);
+        assert!(lines.len() == 3 && lines[2].ends_with('…'), "{lines:?}");
+        assert!(lines.iter().all(|line| line.chars().count() <= 100), "{lines:?}");
+    }
 }

@@ -72,7 +72,17 @@ pub fn share(part: u64, whole: u64) -> String {
 /// A part from 0 to 1 in per cent, with one decimal. What is not nothing is not shown as nothing: `<0.1 %`.
 #[must_use]
 pub fn per_cent(part: f64) -> String {
-    if part > 0.0 && part < 0.0005 { "<0.1 %".to_owned() } else { format!("{:.1} %", part * 100.0) }
+    match tenths(part) {
+        0 if part > 0.0 => "<0.1 %".to_owned(),
+        tenths => format!("{}.{} %", tenths / 10, tenths % 10),
+    }
+}
+
+/// A part from 0 to 1 in tenths of a per cent.
+#[must_use]
+#[allow(clippy::cast_possible_truncation, reason = "a part is at most a few wholes")]
+pub fn tenths(part: f64) -> i64 {
+    (part * 1_000.0).round() as i64
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::details::{self, Chosen, titled};
 use super::plain::{count, counted, cut, duration, escaped};
 use super::request::source;
 use super::style::{BOLD, DIM};
-use super::table::{joined, table, wrapped};
+use super::table::{joined, limited, table, wrapped};
 use super::{cases, clients, cost, etcd_log, facts, head, traces};
 use crate::report::v1::{Client, EtcdLog, Report, Shape};
 
@@ -25,6 +25,8 @@ pub const TOP: usize = 10;
 const LINES: usize = 40;
 /// Lines of a case.
 const CASE_LINES: usize = 3;
+/// Lines on etcd's own log.
+const ETCD_LINES: usize = 2;
 /// Clients whose shapes are shown, and shapes per client.
 const DETAILED_CLIENTS: usize = 3;
 const DETAILED_SHAPES: usize = 3;
@@ -45,32 +47,37 @@ pub fn render(report: &Report, view: &View<'_>) -> String {
 /// The page: its head, the table of cases, and how to go on.
 fn page(report: &Report, view: &View<'_>) -> String {
     let width = view.width;
-    let mut before = head::lines(report, width);
-    before.push(String::new());
-    if report.cases.is_empty() {
+    let mut before = vec![String::new()];
+    if report.cases.is_empty() || facts::is_empty_by_filters(report) {
         before.extend(wrapped("", "", &nothing_found(report), width).lines().map(str::to_owned));
         before.push(String::new());
     }
     let mut after = Vec::new();
     if let Some(log) = &report.etcd_log {
-        after.extend(
-            wrapped("", "      ", &etcd_log::in_short(log).plain(), width).lines().map(str::to_owned),
-        );
+        after.extend(limited(&etcd_log::in_short(log).plain(), width, ETCD_LINES));
     }
     if report.totals.counts.requests == 0 {
         after.push(String::new());
         after.extend(traces::rows(&report.traces, width).lines().map(str::to_owned));
     }
-    after.push(String::new());
-    after.extend(footer(report, width));
+    if !facts::is_empty_by_filters(report) {
+        after.push(String::new());
+        after.extend(footer(report, width));
+    }
     let lines = LINES + CASE_LINES * view.top.saturating_sub(TOP);
-    let room = lines.saturating_sub(before.len() + after.len());
-    let rows = cases::table(report, view.top, width, room);
-    let all = before.into_iter().chain(rows).chain(after);
-    all.map(|line| line.trim_end().to_owned() + "\n").collect()
+    let head = head::lines(report, width);
+    let room = lines.saturating_sub(head.len() + before.len() + after.len());
+    let notes = head::notes(report, width, room.saturating_sub(cases::least_lines(report, view.top)));
+    let rows = cases::table(report, view.top, width, room.saturating_sub(notes.len()));
+    let all = [head, notes, before, rows, after].into_iter().flatten();
+    let page: String = all.map(|line| line.trim_end().to_owned() + "\n").collect();
+    page.trim_end().to_owned() + "\n"
 }
 
 fn nothing_found(report: &Report) -> String {
+    if facts::is_empty_by_filters(report) {
+        return "The filters left no request, so nothing was judged.".to_owned();
+    }
     let rules = counted(report.rules.len() as u64, "rule");
     let requests = counted(report.input.requests, "request");
     let clients = counted(report.clients.len() as u64, "client");
@@ -243,9 +250,6 @@ fn shape_lines(shape: &Shape, width: usize) -> String {
         let place =
             format!("{}:{}, auditID {}", escaped(&example.file), example.line, escaped(&example.audit_id));
         line("Logged at", &place);
-    }
-    if let Some(advice) = &shape.advice {
-        line("Fix", &escaped(advice));
     }
     page
 }
