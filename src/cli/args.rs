@@ -10,7 +10,7 @@ use super::format::Format;
 pub(super) use super::judge_args::{FilterArgs, JudgeArgs, RuleArgs, ServerArgs};
 use super::output_path;
 use crate::classify::grouping::By;
-use crate::render::details::Details;
+use crate::render::details::{self, Details};
 use crate::render::text::TOP;
 use crate::rules::Severity;
 
@@ -84,8 +84,8 @@ pub(super) struct ScanArgs {
     #[arg(long, value_name = "N", default_value_t = TOP, help_heading = "Output")]
     pub top: usize,
     /// Print details after the page: of all cases, of cases (`--details=1,3`) or of clients (`--details=ops/*`).
-    #[arg(long, value_name = "CASE,…|CLIENT", num_args = 0..=1, require_equals = true, default_missing_value = "",
-          help_heading = "Output")]
+    #[arg(long, value_name = "CASE,…|CLIENT", num_args = 0..=1, require_equals = true,
+          default_missing_value = details::ALL, help_heading = "Output")]
     pub details: Option<Details>,
     /// When to color the text. `NO_COLOR` is honored.
     #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]

@@ -20,6 +20,7 @@ use crate::input::Sources;
 use crate::ledger::ServerTimeline;
 use crate::pipeline::Settings;
 use crate::render;
+use crate::render::details::Details;
 use crate::render::text::View;
 use crate::report::{self, Context, Report, Shown};
 use crate::rules::policy::FILE_NAME;
@@ -54,6 +55,7 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     if args.details.is_some() && pages.iter().all(|page| page.page != Page::Text) {
         bail!("--details is a part of the text; leave out --details, or add --format text");
     }
+    check_paths(args)?;
     let sources = run::sources(judge)?;
     let etcd_sources = etcd_log::sources(judge, settings.dedup)?;
     check_outputs(args, &pages, [&sources, &etcd_sources])?;
@@ -93,6 +95,21 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
     // The process ends: what it holds is not taken apart piece by piece first.
     std::mem::forget((report, judging));
     Ok(code)
+}
+
+/// Refuses `--details 2`, which reads as a path: the value of `--details` follows `=`.
+fn check_paths(args: &ScanArgs) -> anyhow::Result<()> {
+    if !matches!(args.details, Some(Details::All)) {
+        return Ok(());
+    }
+    for path in args.judge.logs.all() {
+        let Some(text) = path.to_str().filter(|text| !text.is_empty()) else { continue };
+        let is_list = text.split(',').all(|part| part.parse::<u32>().is_ok());
+        if is_list && !path.exists() {
+            bail!("{text}: no such file; for details of a case, write --details={text}");
+        }
+    }
+    Ok(())
 }
 
 /// Refuses gates that `--no-patterns` would make count the first LISTs of informers.
