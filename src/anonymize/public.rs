@@ -310,6 +310,12 @@ pub(super) fn is_in_product(word: &str) -> bool {
     WORDS.contains(word)
 }
 
+/// How the user agents of products begin.
+pub(super) fn starts_of_products() -> impl Iterator<Item = &'static str> {
+    let patterns = products::all().iter().flat_map(|product| &product.user_agents);
+    patterns.filter_map(|pattern| pattern.split(['*', '/', ' ']).next()).filter(|start| !start.is_empty())
+}
+
 /// Whether a text is a version of an API: `v1`, `v2beta1`.
 pub(super) fn is_version(text: &str) -> bool {
     let Some(rest) = text.strip_prefix('v') else { return false };

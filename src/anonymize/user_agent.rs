@@ -1,5 +1,9 @@
 //! User agents: a product that kubetoll judges the same, its version, and comments of known forms.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use super::{Anonymizer, public};
 use crate::k8s::user_agent::{Form, Product, stated_version};
 use crate::k8s::{Library, identity};
@@ -28,8 +32,95 @@ impl Judged {
     }
 }
 
+/// How the names of libraries and tools begin, which advice depends on.
+const STARTS: [&str; 40] = [
+    "__debug_bin",
+    ".net",
+    "aiohttp",
+    "apache-httpclient",
+    "argo-cd",
+    "argocd",
+    "axios",
+    "controller-runtime",
+    "dotnet",
+    "fabric8",
+    "gitops-engine",
+    "got",
+    "hashicorp",
+    "hyper",
+    "java",
+    "kopf",
+    "kr8s",
+    "kube-client",
+    "kube-rs",
+    "kube-runtime",
+    "kubectl-",
+    "kubectl.",
+    "kubernetes java client",
+    "kubernetes-client",
+    "kubernetes-client-javascript",
+    "kubernetes_asyncio",
+    "kubernetesclient",
+    "lightkube",
+    "node-fetch",
+    "okhttp",
+    "openapi-generator",
+    "opentofu",
+    "pulumi",
+    "pykube",
+    "python",
+    "reqwest",
+    "rust",
+    "swagger-codegen",
+    "terraform",
+    "undici",
+];
+
+/// Whole names of libraries, tools and binaries of Kubernetes.
+const NAMES: [&str; 27] = [
+    "cloud-controller-manager",
+    "curl",
+    "flux",
+    "go-http-client",
+    "helm",
+    "helm-controller",
+    "kube-aggregator",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-proxy",
+    "kube-scheduler",
+    "kubectl",
+    "kubelet",
+    "kustomize-controller",
+    "manager",
+    "mozilla",
+    "oc",
+    "openshift-apiserver",
+    "python-requests",
+    "python-urllib",
+    "python-urllib3",
+    "source-controller",
+    "vert.x",
+    "wget",
+    "fabric8-kubernetes-client",
+    "terraform-provider-kubernetes",
+    "argocd-application-controller",
+];
+
+/// What the control plane's binaries call their parts.
+const COMPONENTS: [&str; 8] = [
+    "cloud-controller-manager",
+    "controller-discovery",
+    "kube-apiserver",
+    "leader-election",
+    "metadata-informers",
+    "scheduler",
+    "shared-informers",
+    "tokens-controller",
+];
+
 impl Anonymizer {
-    /// A user agent. The product is kept only if another name would be judged differently.
+    /// A user agent. The product is kept only if it is public, and as much of it as changes how it is judged.
     pub(super) fn user_agent(&self, agent: &str) -> String {
         let product = Product::of(agent);
         if agent.is_empty() {
@@ -39,26 +130,35 @@ impl Anonymizer {
             return format!("<{}>", self.word(agent));
         }
         let judged = Judged::of(agent);
-        let is_known = judged.is_common || Product::of(product.name).form == Form::Known;
         let rest = agent.strip_prefix(product.name).unwrap_or_default();
-        let word = self.word(product.name);
-        let first = product.name.split(['-', '.', '_', ' ']).next().unwrap_or_default();
-        let others = if is_known { Vec::new() } else { vec![word.clone(), format!("{first}-{word}")] };
-        for name in others {
-            let other = name + &self.behind_product(product.name, rest, false);
-            if Judged::of(&other) == judged {
-                return other;
-            }
+        let behind = |name: &str| name.to_owned() + &self.behind_product(name, rest);
+        let is_debugged = product.name.starts_with("__debug_bin");
+        let is_known = judged.is_common || Product::of(product.name).form == Form::Known;
+        if is_known && !is_debugged {
+            return behind(product.name);
         }
-        product.name.to_owned() + &self.behind_product(product.name, rest, true)
+        let word = self.word(product.name);
+        let lower = product.name.to_ascii_lowercase();
+        let starts = STARTS.into_iter().chain(public::starts_of_products());
+        let started =
+            starts.filter(|start| lower.starts_with(&start.to_ascii_lowercase())).filter_map(|start| {
+                let start = product.name.get(..start.len())?;
+                let dash = if start.ends_with(['-', '.', '_']) { "" } else { "-" };
+                Some(format!("{start}{dash}{word}"))
+            });
+        let is_public =
+            STARTS.contains(&&*lower) || NAMES.contains(&&*lower) || public::is_in_product(product.name);
+        let whole = is_public.then(|| product.name.to_owned());
+        let mut others = std::iter::once(word.clone()).chain(started).chain(whole).map(|name| behind(&name));
+        others.find(|other| Judged::of(other) == judged).unwrap_or_else(|| behind(&word))
     }
 
-    /// Version and comments. Of a known product the whole version is kept.
-    fn behind_product(&self, product: &str, rest: &str, is_known: bool) -> String {
+    /// Version and comments, as far as they are of known forms. `rest` is what is behind the product.
+    fn behind_product(&self, product: &str, rest: &str) -> String {
         let whole = format!("{product}{rest}");
         let version = stated_version(&whole, product);
         let behind = version.map_or(rest, |version| &rest[1 + version.len()..]);
-        let version = version.map(|version| format!("/{}", plain_version(version, is_known)));
+        let version = version.map(|version| format!("/{}", plain_version(version)));
         let mut out = version.unwrap_or_default();
         let mut pieces = behind.split(' ');
         // The language of a generated client.
@@ -72,11 +172,11 @@ impl Anonymizer {
             let kept = if is_platform(piece) {
                 piece.to_owned()
             } else if let Some(commit) = piece.strip_prefix("kubernetes/") {
-                self.commit(commit, is_known && Library::of(product, "") == Library::ControlPlane)
+                self.commit(commit, Library::of(product, "") == Library::ControlPlane)
             } else if let Some((name, version)) =
                 piece.split_once('/').filter(|(name, _)| public::is_in_product(name))
             {
-                format!("{name}/{}", plain_version(version, false))
+                format!("{name}/{}", plain_version(version))
             } else {
                 continue;
             };
@@ -89,42 +189,54 @@ impl Anonymizer {
     /// The commit of a Go program, and of the control plane the component that asks.
     fn commit(&self, text: &str, is_control_plane: bool) -> String {
         let (commit, component) = text.split_once('/').unwrap_or((text, ""));
-        let is_commit = commit == "$Format"
-            || (commit.len() <= 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        let commit = if is_commit { commit } else { "0" };
-        let is_component = |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+        // client-go shortens a commit to seven characters.
+        let is_hex = commit.len() <= 8 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let commit = if is_hex || matches!(commit, "$Format" | "unknown") { commit } else { "0" };
         match component {
             component if !is_control_plane || component.is_empty() => format!("kubernetes/{commit}"),
             component if identity::service_account(component).is_some() => {
                 format!("kubernetes/{commit}/{}", self.user(component))
             }
-            component if is_component(component) => format!("kubernetes/{commit}/{component}"),
+            component if COMPONENTS.contains(&component) || public::is_name(component) => {
+                format!("kubernetes/{commit}/{component}")
+            }
             _ => format!("kubernetes/{commit}"),
         }
     }
 }
 
-/// A version: of a known product with what is behind its numbers.
-fn plain_version(version: &str, is_known: bool) -> &str {
-    let is_number = |byte: u8| byte.is_ascii_digit() || byte == b'.';
-    let start = usize::from(version.starts_with('v'));
-    let length = version[start..].bytes().take_while(|byte| is_number(*byte)).count();
-    let is_plain =
-        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'+' | b'_' | b'$');
-    match length {
-        _ if is_known && version.len() <= 64 && version.bytes().all(is_plain) => version,
-        0 => "0",
-        _ => &version[..start + length],
-    }
+/// The numbers of a version, with endings of known forms: `v1.30.4-eks-036c24b`, `1.2.0-rc.1`. Other text is left out.
+fn plain_version(version: &str) -> &str {
+    static VERSION: LazyLock<Regex> = LazyLock::new(|| {
+        let pattern = concat!(
+            r"^v?[0-9]{1,5}(\.[0-9]{1,5}){0,3}",
+            r"(-eks-[0-9a-f]{7,10}|-gke\.[0-9]{1,7}|[+-]k3s[0-9]{1,2}|\+rke2r[0-9]{1,2}|\+k0s(\.[0-9]{1,2})?",
+            r"|-(rc|alpha|beta)[.-]?[0-9]{1,3}(\.[0-9]{1,4})?|-(aliyun|tke|vke)\.[0-9]{1,3}|\+vmware\.[0-9]{1,2}(-fips\.[0-9]{1,2})?",
+            r"|\+[0-9a-f]{7}([0-9a-f]{7})?\b|-dirty|-SNAPSHOT)*",
+        );
+        Regex::new(pattern).expect("a pattern")
+    });
+    let Some(found) = VERSION.find(version) else { return "0" };
+    let is_whole = version[found.end()..].is_empty();
+    // A number or a known ending that goes on as something else is no such ending.
+    if is_whole { version } else { numbers(version) }
+}
+
+/// The numbers that a version begins with.
+fn numbers(version: &str) -> &str {
+    static NUMBERS: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^v?[0-9]{1,5}(\.[0-9]{1,5}){0,3}\b").expect("a pattern"));
+    NUMBERS.find(version).map_or("0", |found| found.as_str())
 }
 
 fn is_platform(piece: &str) -> bool {
     let inner = piece.strip_prefix('(').and_then(|piece| piece.strip_suffix(')'));
-    let parts = inner.and_then(|inner| inner.split_once('/'));
-    parts.is_some_and(|(system, machine)| {
+    inner.and_then(|inner| inner.split_once('/')).is_some_and(|(system, machine)| {
         matches!(system, "linux" | "darwin" | "windows" | "freebsd")
-            && machine.len() <= 8
-            && machine.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            && matches!(
+                machine,
+                "amd64" | "arm64" | "arm" | "386" | "s390x" | "ppc64le" | "riscv64" | "loong64" | "mips64le"
+            )
     })
 }
 
@@ -169,6 +281,62 @@ mod tests {
             if is_kept {
                 assert_eq!(other, agent);
             }
+        }
+    }
+
+    #[test]
+    fn what_a_known_user_agent_hides_is_left_out() {
+        let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
+        for (agent, expected) in [
+            ("axios/ghp_tokenABC123", "axios/0"),
+            ("curl/acme-bank", "curl/0"),
+            ("curl/4915112345678", "curl/0"),
+            ("curl/8.5.4915112345678", "curl/8.5"),
+            ("Go-http-client/acme.prod.internal", "Go-http-client/0"),
+            ("kubelet/v1.30.4-secretcorp-prod", "kubelet/v1.30.4"),
+            ("kubelet/v1.30.4-eks-036c24b-secretcorp", "kubelet/v1.30.4"),
+            ("kubelet/v1.30.4-eks-secretc", "kubelet/v1.30.4"),
+            ("OpenAPI-Generator/secretx/python", "OpenAPI-Generator/0/python"),
+            (
+                "kube-controller-manager/v1.30.4 (linux/amd64) kubernetes/a51/secret-corp-tenant",
+                "kube-controller-manager/v1.30.4 (linux/amd64) kubernetes/a51",
+            ),
+            ("kubectl/v1.30.4 (linux/secretco) kubernetes/a51b3b7", "kubectl/v1.30.4 kubernetes/a51b3b7"),
+            (
+                "kubectl/v1.30.4 (linux/amd64) kubernetes/deadbeef0123456789deadbeef",
+                "kubectl/v1.30.4 (linux/amd64) kubernetes/0",
+            ),
+        ] {
+            assert_eq!(anonymizer.user_agent(agent), expected, "{agent}");
+        }
+        for agent in [
+            "pythonacme/1.0",
+            "terraformacme/1.0",
+            "acmecorp kubernetes-client/1.0",
+            "__debug_binacme/1.0",
+            "veleroacme/1.0",
+            "kubernetes java client acme/1.0",
+        ] {
+            let other = anonymizer.user_agent(agent);
+            assert!(!other.contains("acme"), "{agent} {other}");
+            assert_eq!(Library::of_user_agent(&other), Library::of_user_agent(agent), "{agent} {other}");
+        }
+    }
+
+    #[test]
+    fn versions_keep_endings_of_known_forms() {
+        for version in [
+            "v1.30.4",
+            "37.0.2",
+            "v1.30.4-eks-036c24b",
+            "v1.30.2-gke.1587003",
+            "v1.30.4+k3s1",
+            "v1.31.0-rc.1+rke2r1",
+            "v1.37.0-alpha.0.12+036c24bdeadbe1-dirty",
+            "v1.25.8+27e744f",
+            "13.0.0-SNAPSHOT",
+        ] {
+            assert_eq!(plain_version(version), version);
         }
     }
 }
