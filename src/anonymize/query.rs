@@ -51,6 +51,18 @@ const VALUES: [&str; 18] = [
     "true",
 ];
 
+/// Keys with a number.
+const NUMERIC: [&str; 8] = [
+    "gracePeriodSeconds",
+    "limit",
+    "limitBytes",
+    "resourceVersion",
+    "sinceSeconds",
+    "tailLines",
+    "timeout",
+    "timeoutSeconds",
+];
+
 impl Anonymizer {
     /// A query of a request for a resource of a group.
     pub(super) fn query(&self, query: &str, group: &str, resource: &str) -> String {
@@ -59,7 +71,7 @@ impl Anonymizer {
                 "labelSelector" => self.label_selector(&value),
                 "fieldSelector" => self.field_selector(&value, group, resource),
                 "continue" => self.token(&value),
-                _ => self.value(&value),
+                key => self.value(key, &value),
             };
             // A misspelled key is worth a finding.
             let is_kept = is_known_key(&key) || OTHER_KEYS.contains(&&*key) || meant_key(&key).is_some();
@@ -69,11 +81,14 @@ impl Anonymizer {
         go_url::query_pairs(query).map(one).collect::<Vec<String>>().join("&")
     }
 
-    /// A number, a duration or a word of the API is kept.
-    fn value(&self, value: &str) -> String {
-        let is_number = value.len() <= 20
+    /// A word of the API is kept, and the number or the duration of a key that has one.
+    fn value(&self, key: &str, value: &str) -> String {
+        let meant = meant_key(key).unwrap_or(key);
+        let is_number = NUMERIC.contains(&meant)
+            && value.len() <= 20
             && value.strip_prefix(['-', '+']).unwrap_or(value).bytes().all(|byte| byte.is_ascii_digit());
-        let is_duration = value.len() <= 20 && go_duration::parse_nanoseconds(value).is_some();
+        let is_duration =
+            meant == "timeout" && value.len() <= 20 && go_duration::parse_nanoseconds(value).is_some();
         if is_number || is_duration || VALUES.contains(&value) { value.to_owned() } else { self.word(value) }
     }
 
@@ -103,4 +118,41 @@ fn encoded(text: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Key;
+    use super::*;
+    use crate::k8s::selector::label_selector_is_valid;
+
+    #[test]
+    fn numbers_stay_under_keys_that_have_numbers_only() {
+        let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
+        for query in [
+            "limit=500",
+            "resourceVersion=123456789",
+            "timeoutSeconds=473",
+            "gracePeriodSeconds=30",
+            "tailLines=100",
+            "timeout=30s",
+            "limt=500",
+            "resourceversion=123456789",
+        ] {
+            assert_eq!(anonymizer.query(query, "", "pods"), query);
+        }
+        for query in [
+            "phone=4915112345678",
+            "container=4915112345678",
+            "ports=49151",
+            "fieldManager=49151s",
+            "pretty=49151",
+            "labelSelector=a%3E49151",
+            "labelSelector=a+%3C+49151",
+        ] {
+            assert!(!anonymizer.query(query, "", "pods").contains("49151"), "{query}");
+        }
+        let selector = anonymizer.label_selector("a > 49151");
+        assert!(label_selector_is_valid(&selector) && selector.contains(" > "), "{selector}");
+    }
 }
