@@ -168,8 +168,9 @@ impl User {
         self.groups = self.groups.take().map(|groups| texts(&groups, |text| names.user(text)));
         if let Some(extra) = &mut self.extra {
             extra.retain(|key, _| matches!(&**key, POD_NAME | NODE_NAME));
-            for value in extra.values_mut() {
-                *value = texts(value, |text| names.name(text));
+            for (key, value) in extra {
+                let is_pod = key == POD_NAME;
+                *value = texts(value, |text| if is_pod { names.pod(text) } else { names.name(text) });
             }
         }
     }
@@ -183,7 +184,7 @@ fn object_ref(object: &Value, names: &Anonymizer) -> Value {
     let parts = [
         ("resource", names.resource(group, of("resource"))),
         ("namespace", names.name(of("namespace"))),
-        ("name", names.name(of("name"))),
+        ("name", names.object(group, of("resource"), of("name"))),
         ("apiGroup", names.group(group)),
         ("apiVersion", names.version(of("apiVersion"))),
         ("resourceVersion", if is_revision { revision.to_owned() } else { String::new() }),

@@ -5,8 +5,7 @@ use crate::k8s::identity::service_account;
 use crate::k8s::pod_name;
 
 impl Anonymizer {
-    /// A name of an object or a namespace. What Kubernetes appends to a pod's name stays of the same form: kubetoll finds
-    /// workloads by it.
+    /// A name of an object that is no pod, of a namespace, a node, a user or a group.
     pub(super) fn name(&self, name: &str) -> String {
         if name.is_empty() || public::is_name(name) {
             return name.to_owned();
@@ -14,27 +13,33 @@ impl Anonymizer {
         if name.starts_with("system:") {
             return self.user(name);
         }
-        let base = pod_name::workload(name);
-        let (base, end) = name.split_at(base.len());
-        let base = if public::is_name(base) {
-            base.to_owned()
-        } else if let Some((before, inner, behind)) =
-            public::around_star(base).filter(|(_, inner, _)| !inner.is_empty())
-        {
-            format!("{before}{}{behind}", self.word(inner))
-        } else {
-            self.word(base)
-        };
-        base + &self.ending(end)
+        match public::around_star(name).filter(|(_, inner, _)| !inner.is_empty()) {
+            Some((before, inner, behind)) => format!("{before}{}{behind}", self.word(inner)),
+            None => self.word(name),
+        }
     }
 
-    /// What Kubernetes appends. Ordinals and times are kept.
-    fn ending(&self, ending: &str) -> String {
-        let one = |part: &str| {
-            let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
-            if is_number { part.to_owned() } else { self.generated(part) }
-        };
-        ending.split('-').map(one).collect::<Vec<String>>().join("-")
+    /// A pod's name. What Kubernetes appends stays of the same form: kubetoll finds workloads by it.
+    pub(super) fn pod(&self, pod: &str) -> String {
+        let workload = pod_name::workload(pod);
+        let mut out = self.name(workload);
+        let mut end = workload.len();
+        for part in pod[end..].split('-').skip(1) {
+            let before = &pod[..end];
+            out.push('-');
+            out.push_str(&if pod_name::is_ordinal(part) {
+                self.ordinal(before, part)
+            } else {
+                self.generated(before, part)
+            });
+            end += 1 + part.len();
+        }
+        out
+    }
+
+    /// The name of an object of a resource.
+    pub(super) fn object(&self, group: &str, resource: &str, name: &str) -> String {
+        if group.is_empty() && resource == "pods" { self.pod(name) } else { self.name(name) }
     }
 
     /// A user or a group.
@@ -115,7 +120,7 @@ mod tests {
             ("node-agent-zk7wp", &["node-agent"]),
             ("single", &[]),
         ] {
-            let other = anonymizer.name(pod);
+            let other = anonymizer.pod(pod);
             assert_eq!(pod_name::runs_on(&other), pod_name::runs_on(pod), "{pod} {other}");
             assert_eq!(pod_name::is_of_cron_job(&other), pod_name::is_of_cron_job(pod), "{pod} {other}");
             assert_eq!(pod_name::may_be_of_job(&other), pod_name::may_be_of_job(pod), "{pod} {other}");
@@ -124,6 +129,31 @@ mod tests {
                 assert!(!other.contains(name), "{pod} {other}");
             }
         }
+    }
+
+    #[test]
+    fn names_of_others_than_pods_keep_no_ending() {
+        let anonymizer = anonymizer();
+        let is_word = |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase());
+        for name in ["employee-1234", "ip-10-0-12-34", "team-6d4cf56db6-x2x8q", "web-zk7wp"] {
+            assert!(is_word(&anonymizer.name(name)) && is_word(&anonymizer.user(name)), "{name}");
+            let node = anonymizer.user(&format!("system:node:{name}"));
+            assert_eq!(node, format!("system:node:{}", anonymizer.name(name)));
+        }
+        for target in
+            ["/api/v1/nodes/ip-10-0-12-34", "/api/v1/pods?fieldSelector=spec.nodeName%3Dip-10-0-12-34"]
+        {
+            assert!(!anonymizer.target(target).contains("-34"), "{target}");
+        }
+        let pod = anonymizer.pod("db-7");
+        let targets = [
+            "/api/v1/namespaces/shop/pods/db-7",
+            "/api/v1/namespaces/shop/pods/db-7/log",
+            "/api/v1/pods?fieldSelector=metadata.name%3Ddb-7",
+        ];
+        assert!(targets.iter().all(|target| anonymizer.target(target).contains(&pod)), "{pod}");
+        let selected = "/apis/apps/v1/statefulsets?fieldSelector=metadata.name%3Ddb-7";
+        assert!(anonymizer.target(selected).ends_with(&anonymizer.name("db-7")), "{pod}");
     }
 
     #[test]

@@ -44,10 +44,24 @@ const DIGITS: &[u8; 7] = b"2456789";
 
 impl Anonymizer {
     fn hash(&self, kind: u8, text: &str) -> u128 {
+        self.hash_of(kind, &[text.as_bytes()])
+    }
+
+    fn hash_of(&self, kind: u8, parts: &[&[u8]]) -> u128 {
         let mut hasher = SipHasher24::new_with_key(&self.key.0);
         hasher.write_u8(kind);
-        hasher.write(text.as_bytes());
+        for (at, part) in parts.iter().enumerate() {
+            if at > 0 {
+                hasher.write_u64(part.len() as u64);
+            }
+            hasher.write(part);
+        }
         hasher.finish128().as_u128()
+    }
+
+    /// An integer.
+    pub(super) fn integer(&self, text: &str) -> u32 {
+        (self.hash(5, text) & 0x7fff_ffff) as u32
     }
 
     /// A word of letters: as a DNS label, a path segment, a label's key and a product it is valid, and no generated name.
@@ -73,19 +87,44 @@ impl Anonymizer {
         [0, 16, 32, 48].map(|shift| (hash >> shift & 0xffff) as u16)
     }
 
-    /// Another generated name of the same length: each letter becomes a letter and each digit a digit, and two names never
-    /// become one.
-    pub(super) fn generated(&self, text: &str) -> String {
-        let shifted = |alphabet: &[u8], byte: u8, at: usize| {
-            let own = alphabet.iter().position(|letter| *letter == byte)?;
-            let by = (self.hash(3, "") >> (at % 16 * 8) & 0xff) as usize;
-            Some(char::from(alphabet[(own + by) % alphabet.len()]))
-        };
-        let one = |(at, byte): (usize, u8)| {
-            let known = shifted(LETTERS, byte, at).or_else(|| shifted(DIGITS, byte, at));
-            known.unwrap_or(char::from(byte))
-        };
-        text.bytes().enumerate().map(one).collect()
+    /// Another ending that Kubernetes could generate, of the same length: each letter becomes a letter and each digit a
+    /// digit. How each changes depends on all the others and on what is before the ending, and two endings never become one.
+    pub(super) fn generated(&self, before: &str, ending: &str) -> String {
+        let all_digits = ending.bytes().all(|byte| byte.is_ascii_digit());
+        // A time in minutes or seconds has all digits, other endings those that are not mistaken for letters.
+        let digits = if all_digits && matches!(ending.len(), 8 | 10) { &b"0123456789"[..] } else { DIGITS };
+        let mut bytes = ending.as_bytes().to_vec();
+        for at in (0..bytes.len()).chain(0..bytes.len()).chain(0..bytes.len()) {
+            let alphabet = if bytes[at].is_ascii_digit() { digits } else { LETTERS };
+            let Some(own) = alphabet.iter().position(|letter| *letter == bytes[at]) else { continue };
+            // The others do not change here, so each step can be undone: no two endings become one.
+            bytes[at] = 0;
+            let by =
+                self.hash_of(3, &[before.as_bytes(), &bytes, &at.to_be_bytes()]) % alphabet.len() as u128;
+            bytes[at] = alphabet[(own + by as usize) % alphabet.len()];
+        }
+        bytes.into_iter().map(char::from).collect()
+    }
+
+    /// Another number of a pod, of one to four digits. The numbers of one workload never become one.
+    pub(super) fn ordinal(&self, before: &str, text: &str) -> String {
+        // All texts of one to four digits, counted from the shortest.
+        const STARTS: [u32; 5] = [0, 10, 110, 1_110, 11_110];
+        let of = |text: &str| Some(STARTS[..4].get(text.len().checked_sub(1)?)? + text.parse::<u32>().ok()?);
+        let Some(mut number) = of(text) else { return self.word(text) };
+        // Two halves of seven bits, mixed again until it is such a text.
+        loop {
+            for round in 0..6 {
+                let (left, right) = (number >> 7, number & 0x7f);
+                let mixed =
+                    (self.hash_of(4, &[before.as_bytes(), &[round], &right.to_be_bytes()]) & 0x7f) as u32;
+                number = right << 7 | (left ^ mixed);
+            }
+            if number < STARTS[4] {
+                let length = STARTS.iter().take_while(|start| **start <= number).count();
+                return format!("{:0length$}", number - STARTS[length - 1]);
+            }
+        }
     }
 }
 
@@ -114,11 +153,41 @@ mod tests {
         for first in LETTERS {
             for second in LETTERS.iter().chain(DIGITS) {
                 let name = format!("{}{}4x2", char::from(*first), char::from(*second));
-                let other = anonymizer.generated(&name);
+                let other = anonymizer.generated("web", &name);
                 let class = |name: &str| name.bytes().map(|c| c.is_ascii_digit()).collect::<Vec<_>>();
                 assert_eq!(class(&other), class(&name), "{name} {other}");
                 assert!(all.insert(other));
             }
         }
+    }
+
+    #[test]
+    fn one_ending_does_not_reveal_another() {
+        let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
+        // How far the first letter is shifted, of endings that differ behind it or in what is before them.
+        let shift = |before: &str, name: &str| {
+            let at = |text: &str| LETTERS.iter().position(|letter| *letter == text.as_bytes()[0]);
+            let (own, other) = (at(name), at(&anonymizer.generated(before, name)));
+            own.zip(other).map(|(own, other)| (LETTERS.len() + other - own) % LETTERS.len())
+        };
+        let behind: BTreeSet<_> =
+            LETTERS.iter().map(|c| shift("web", &format!("bcdf{}", char::from(*c)))).collect();
+        let before: BTreeSet<_> = (0..20).map(|number| shift(&format!("web-{number}"), "bcdfg")).collect();
+        assert!(behind.len() > 5 && before.len() > 5, "{behind:?} {before:?}");
+        assert!(!behind.contains(&None));
+    }
+
+    #[test]
+    fn numbers_of_pods_stay_apart_and_lose_their_order() {
+        let anonymizer = Anonymizer::new(Key::of_text("a"), &[]);
+        let texts =
+            || (0..=9999).map(|number: u32| number.to_string()).chain(["00".to_owned(), "007".to_owned()]);
+        let others: Vec<String> = texts().map(|text| anonymizer.ordinal("db", &text)).collect();
+        let is_ordinal =
+            |text: &String| (1..=4).contains(&text.len()) && text.bytes().all(|c| c.is_ascii_digit());
+        assert!(others.iter().all(is_ordinal));
+        assert_eq!(others.iter().collect::<BTreeSet<_>>().len(), others.len());
+        assert!(!others[..10].is_sorted());
+        assert_ne!(anonymizer.ordinal("db", "7"), anonymizer.ordinal("cache", "7"));
     }
 }

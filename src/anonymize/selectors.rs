@@ -23,7 +23,11 @@ impl Anonymizer {
             if !word.is_empty() {
                 let is_number = matches!(last, '>' | '<');
                 let is_operator = matches!(&*word, "in" | "notin");
-                out.push_str(&if is_number || is_operator { word.clone() } else { self.word(&word) });
+                out.push_str(&match () {
+                    () if is_number => self.integer(&word).to_string(),
+                    () if is_operator => word.clone(),
+                    () => self.word(&word),
+                });
                 word.clear();
                 last = ' ';
             }
@@ -49,7 +53,10 @@ impl Anonymizer {
                     && field_label(group, resource, term.label) == FieldLabel::Supported);
             let label = if is_known { term.label.to_owned() } else { self.word(term.label) };
             match &term.equals {
-                Some(value) => format!("{label}={}", self.field_value(value)),
+                Some(value) => {
+                    let is_pod = term.label == "metadata.name" && group.is_empty() && resource == "pods";
+                    format!("{label}={}", self.field_value(value, is_pod))
+                }
                 // The value is not known here; another selector has another one.
                 None => format!("{label}!={}", self.word(&format!("{at} {text}"))),
             }
@@ -57,11 +64,15 @@ impl Anonymizer {
         terms.enumerate().map(term).collect::<Vec<String>>().join(",")
     }
 
-    fn field_value(&self, value: &str) -> String {
+    fn field_value(&self, value: &str, is_pod: bool) -> String {
         if value.is_empty() || matches!(value, "." | "..") || public::is_field_value(value) {
             return value.to_owned();
         }
         // No object has such a name, and the server does not take it for one.
-        if value.contains(['/', '%']) { format!("{}/x", self.word(value)) } else { self.name(value) }
+        match value {
+            value if value.contains(['/', '%']) => format!("{}/x", self.word(value)),
+            value if is_pod => self.pod(value),
+            value => self.name(value),
+        }
     }
 }

@@ -61,7 +61,7 @@ impl Anonymizer {
             out.push(match at {
                 _ if part.is_empty() => String::new(),
                 0 => self.resource(group, part),
-                1 => self.name(part),
+                1 => self.object(group, resource, part),
                 2 => self.subresource(part),
                 _ => self.word(part),
             });

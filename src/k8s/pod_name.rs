@@ -31,7 +31,7 @@ pub fn workload(pod: &str) -> &str {
 }
 
 /// The number of a pod of a `StatefulSet`.
-fn is_ordinal(text: &str) -> bool {
+pub(crate) fn is_ordinal(text: &str) -> bool {
     (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
