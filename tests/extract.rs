@@ -6,7 +6,7 @@ mod command;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 
 use command::Dir;
 use flate2::read::GzDecoder;
@@ -147,6 +147,67 @@ fn what_cannot_be_extracted_is_said_before_a_file_is_written() {
     }
     let (code, _, err) = dir.run_with(&["extract", "--no-progress", "empty.log"], b"");
     assert!(code == Some(2) && err.contains("no audit event"), "{err}");
+}
+
+#[test]
+fn a_file_is_not_replaced_where_the_extract_is_not_whole() {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(command::events(1..2000).as_bytes()).expect("memory");
+    let gzip = gzip.finish().expect("memory");
+    let line = "I0723 10:00:00.000000       1 httplog.go:132] \"HTTP\" verb=\"LIST\" URI=\"/api/v1/nodes\" latency=\"1ms\" userAgent=\"acme/1\" audit-ID=\"x\" srcIP=\"10.0.0.1:5\" resp=200\n";
+    let mut event: Value = serde_json::from_str(&command::event(1)).expect("JSON");
+    event["annotations"] = json!(["authorization.k8s.io/decision"]);
+    let odd = format!("{}{event}\n", command::events(1..4));
+    let dir = Dir::with(&[
+        ("cut.log.gz", &gzip[..gzip.len() / 2]),
+        ("empty.log", b""),
+        ("access.log", line.as_bytes()),
+        ("odd.log", odd.as_bytes()),
+        ("out", b"old"),
+    ]);
+    for (args, expected) in [
+        (&["cut.log.gz"][..], "the log can't be read to its end"),
+        (&["cut.log.gz", "--anonymize"], "the log can't be read to its end"),
+        (&["empty.log"], "no audit event"),
+        (&["access.log", "--anonymize"], "access lines can't be anonymized"),
+        (&["odd.log", "--anonymize"], "1 event can't be anonymized"),
+    ] {
+        let (code, _, err) =
+            dir.run_with(&[&["extract", "--no-progress", "-o", "./out"], args].concat(), b"");
+        assert_eq!(code, Some(2), "{args:?}: {err}");
+        assert!(err.contains(expected) && err.contains("no file was written"), "{args:?}: {err}");
+        assert_eq!(fs::read(dir.path().join("out")).expect("the file"), b"old", "{args:?}");
+        assert_eq!(fs::read_dir(dir.path()).expect("the directory").count(), 5, "{args:?}");
+        let (code, _, err) = dir.run_with(&[&["extract", "--no-progress"], args].concat(), b"");
+        assert!(code == Some(2) && err.contains(expected), "{args:?}: {err}");
+    }
+}
+
+#[test]
+fn a_case_is_found_again_with_the_version_that_extract_names() {
+    let log: String =
+        traffic().iter().map(|event| format!("{event}\n").replace("v1.36.2", "v1.30.4")).collect();
+    let dir = Dir::with(&[("audit.log", log.as_bytes())]);
+    let report = dir.report(&["audit.log"]);
+    assert_eq!(report["server"]["kubeVersion"], "1.30.4");
+    let cases = report["cases"].as_array().expect("cases");
+    for case in cases {
+        let rank = case["rank"].to_string();
+        let args = ["extract", "--no-progress", "audit.log", "--case", &rank, "-o", "./case.jsonl"];
+        let (code, _, err) = dir.run_with(&args, b"");
+        if err.contains("about the log itself") {
+            continue;
+        }
+        assert_eq!(code, Some(0), "{err}");
+        assert!(err.contains("scan it with --kube-version 1.30.4\n"), "{err}");
+        let found = dir.report(&["case.jsonl", "--kube-version", "1.30.4"]);
+        let is_same = |other: &&Value| {
+            (&other["severity"], &other["rules"], &other["requests"])
+                == (&case["severity"], &case["rules"], &case["requests"])
+        };
+        let others = found["cases"].as_array().expect("cases");
+        assert!(others.iter().any(|other| is_same(&other)), "{case} {others:#?}");
+    }
 }
 
 #[test]

@@ -108,14 +108,26 @@ fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
         }
         let of = |version| Server { version, ..run.server.clone() };
         let servers = found.version.timeline.versions().map(of).collect();
-        Some((CaseFilter::new(cases, servers, received_only), found.version.timeline.clone()))
+        let versions: Vec<_> = found.version.timeline.versions().collect();
+        let advice = match &*versions {
+            [version] => format!("scan it with --kube-version {version}"),
+            _ => "the log shows several versions of Kubernetes: scan the extract with --kube-version"
+                .to_owned(),
+        };
+        Some(((CaseFilter::new(cases, servers, received_only), advice), found.version.timeline.clone()))
     };
     let (cases, timeline) = chosen.unzip();
+    let (cases, advice) = cases.unzip();
     let timeline = timeline.unwrap_or_else(|| ServerTimeline::always(run.server.version));
     let choice = chooses.then(|| Choice::of(&run, &timeline, cases)).transpose()?;
     let mut writer =
         Writer { choice, classifier: Classifier::default(), anonymizer, counts: Counts::default() };
-    write(&mut writer, &run, args.output.as_deref())
+    let status = write(&mut writer, &run, args.output.as_deref())?;
+    // The events of a case may show another version than the whole log, or none.
+    if let Some(advice) = advice.filter(|_| status == DONE) {
+        say(&advice);
+    }
+    Ok(status)
 }
 
 /// The anonymizer that is asked for.
@@ -247,6 +259,27 @@ struct Counts {
     events_left_out: u64,
 }
 
+impl Counts {
+    /// Why what was written is not all that was asked for.
+    fn problem(&self, damaged: usize) -> Option<String> {
+        match self {
+            _ if damaged > 0 => Some("the log can't be read to its end".to_owned()),
+            Self { read: 0, .. } => {
+                Some("the log holds no audit event; `kubetoll scan` says what it holds".to_owned())
+            }
+            Self { events_left_out: left_out @ 1.., .. } => {
+                let left_out = counted(*left_out, "event");
+                Some(format!("{left_out} can't be anonymized: a field has another type than in the API"))
+            }
+            Self { events: 0, lines_left_out: left_out @ 1.., .. } => {
+                let left_out = counted(*left_out, "access line");
+                Some(format!("access lines can't be anonymized, and {left_out} are all there is"))
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Writes events.
 struct Writer<'a> {
     choice: Option<Choice<'a>>,
@@ -328,27 +361,33 @@ fn write(writer: &mut Writer<'_>, run: &Run<'_>, path: Option<&Path>) -> anyhow:
     }
     let progress = Progress::new(run.sources.bytes_on_disk, !run.args.no_progress);
     let damaged = RefCell::new(Vec::new());
-    output
+    let mut problem = None;
+    let done = output
         .write_with(|out| {
             let mut out = io::BufWriter::with_capacity(1 << 16, out);
             let done =
                 pipeline::each(&run.sources.list, &run.settings, &progress.read, &mut |outcome, place| {
                     writer.take(outcome, place, &mut out)
                 })?;
+            problem = writer.counts.problem(done.len());
             damaged.replace(done);
-            out.flush()
+            out.flush()?;
+            // A file is not kept where this fails.
+            if problem.is_some() { Err(io::ErrorKind::InvalidData.into()) } else { Ok(()) }
         })
-        .context("the events were not written")?;
+        .context("the events were not written");
     drop(progress);
     for (source, damage, at) in damaged.take() {
         let name = run.sources.list.get(source as usize).map(crate::input::Source::name).unwrap_or_default();
         say(&format!("note: {name}: {} behind line {at}; the events up to there were read", damage.as_str()));
     }
-    let Counts { read, events, lines, lines_left_out, events_left_out } = writer.counts;
-    if read == 0 {
-        say("error: the log holds no audit event; `kubetoll scan` says what it holds");
+    if let Some(problem) = problem {
+        let is_file = path.is_some_and(|path| !is_stdout(path));
+        say(&format!("error: {problem}{}", if is_file { "; no file was written" } else { "" }));
         return Ok(FAILED);
     }
+    done?;
+    let Counts { read, events, lines, lines_left_out, .. } = writer.counts;
     let written = match lines {
         0 => counted(events, "event"),
         lines => format!("{} and {}", counted(events, "event"), counted(lines, "access line")),
@@ -359,10 +398,6 @@ fn write(writer: &mut Writer<'_>, run: &Run<'_>, path: Option<&Path>) -> anyhow:
             "note: {} left out: access lines can't be anonymized",
             counted(lines_left_out, "access line")
         ));
-    }
-    if events_left_out > 0 {
-        let left_out = counted(events_left_out, "event");
-        say(&format!("note: {left_out} left out: a field has another type than in the API"));
     }
     Ok(DONE)
 }
