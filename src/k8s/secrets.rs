@@ -174,7 +174,9 @@ fn without_values(text: &str, is_target: bool, nested: usize) -> Option<String> 
         let Some(equals) = percent::equals(pair) else { continue };
         let (key, value) = (&pair[..equals.0], &pair[equals.1..]);
         let is_class = !is_target && CLASSES.iter().any(|class| value.starts_with(class));
-        if value.is_empty() || value.starts_with(MASK) || is_class {
+        // What ends a text that quotes a target with an empty value, such as a shell command.
+        let is_end_of_quote = !is_target && value.bytes().all(|byte| b"'\"`)".contains(&byte));
+        if value.is_empty() || value.starts_with(MASK) || is_class || is_end_of_quote {
             continue;
         }
         let is_named = is_secret_key(key);

@@ -76,6 +76,13 @@ fn what_is_no_secret_stays() {
 }
 
 #[test]
+fn the_quote_behind_an_empty_value_stays() {
+    for text in ["get --raw '/api/v1/pods?continue='\nnext", "(\"/x?token=\")", "`/x?token=`"] {
+        assert_eq!(masked(text), text);
+    }
+}
+
+#[test]
 fn a_text_is_masked_up_to_the_next_space() {
     let text = format!("agent/1 (+https://u:p@host/ {JWT}) 'GET /x?token=a%20b&limit=5' ok");
     assert_eq!(masked(&text), "agent/1 (+https://…@host/ …) 'GET /x?token=…&limit=5' ok");
