@@ -342,6 +342,6 @@ mod tests {
         );
         assert!(rows(yaml("i.yaml", "- objects: 5\n")).expect_err("no name").contains("needs 'resource'"));
         assert!(rows(yaml("i.yaml", "pods")).expect_err("a text").contains("a map by resource"));
-        assert!(rows(yaml("i.yaml", "a: [")).expect_err("no YAML").contains("no YAML"));
+        assert!(rows(yaml("i.yaml", "a: [")).expect_err("no YAML").contains("not valid YAML"));
     }
 }
