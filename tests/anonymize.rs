@@ -1,12 +1,9 @@
 //! Anonymized logs give the same cases: on whole clusters with one thing that happens, and on made-up traffic.
 
 use kubetoll::anonymize::{Anonymizer, Key};
-use kubetoll::apiserver::Server;
 use kubetoll::k8s::KubeVersion;
-use kubetoll::ledger::ServerTimeline;
-use kubetoll::report::{Context, Report, Shown, build};
-use kubetoll::rules::{Policy, RuleSet};
-use kubetoll::version::Inferred;
+use kubetoll::report::Report;
+use kubetoll::rules::RuleSet;
 use proptest::prelude::*;
 use rayon::prelude::*;
 
@@ -21,27 +18,6 @@ mod scenarios;
 mod synth;
 
 use scenarios::{Settings, Version};
-
-fn report(log: &[u8], kube: KubeVersion, rules: &RuleSet) -> Report {
-    let timeline = ServerTimeline::always(kube);
-    let blocks = run::blocks(log, |_| false);
-    let ledger = run::count(&blocks, &run::settings(1, &[]), &timeline);
-    let sources = run::sources(&[]);
-    let context = Context {
-        sources: &sources,
-        server: Server::with_defaults(kube),
-        version: &Inferred::given(kube),
-        etcd_from: "as given",
-        etcd_stated: Vec::new(),
-        notes: Vec::new(),
-        etcd: None,
-        rules,
-        policy: &Policy::default(),
-        inventory: None,
-        shown: Shown::All,
-    };
-    build(ledger, &context)
-}
 
 fn anonymized(log: &[u8], key: &str) -> Vec<u8> {
     let anonymizer = Anonymizer::new(Key::of_text(key), &[]);
@@ -77,8 +53,8 @@ fn each_scenario_has_the_same_cases() {
         .filter_map(|scenario| {
             let settings = Settings { nodes: 10, minutes: 8, version, seed: 7, received: false };
             let log = scenarios::log(scenario, settings);
-            let own = report(&log, kube, &rules);
-            let other = report(&anonymized(&log, scenario.name), kube, &rules);
+            let own = run::judged(&log, kube, &rules);
+            let other = run::judged(&anonymized(&log, scenario.name), kube, &rules);
             let is_same = cases(&own) == cases(&other)
                 && own.totals.counts.by_served_from == other.totals.counts.by_served_from
                 && own.clients.len() == other.clients.len();
@@ -95,8 +71,8 @@ proptest! {
         let rules = RuleSet::embedded();
         let log = synth::log(seed, clients, 1 << 20);
         for kube in [KubeVersion::new(30, 4), KubeVersion::new(34, 0)] {
-            let own = report(&log, kube, &rules);
-            let other = report(&anonymized(&log, "a"), kube, &rules);
+            let own = run::judged(&log, kube, &rules);
+            let other = run::judged(&anonymized(&log, "a"), kube, &rules);
             prop_assert_eq!(cases(&own), cases(&other));
             prop_assert_eq!(own.totals.counts.by_served_from, other.totals.counts.by_served_from);
             prop_assert_eq!(own.totals.counts.by_verb, other.totals.counts.by_verb);

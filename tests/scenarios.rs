@@ -4,13 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use kubetoll::apiserver::Server;
 use kubetoll::k8s::KubeVersion;
-use kubetoll::ledger::ServerTimeline;
+use kubetoll::report::Report;
 use kubetoll::report::v1::{Case, Finding};
-use kubetoll::report::{Context, Report, Shown, build};
-use kubetoll::rules::{Policy, RuleSet};
-use kubetoll::version::Inferred;
+use kubetoll::rules::RuleSet;
 use rayon::prelude::*;
 
 #[allow(dead_code, reason = "other tests use the rest")]
@@ -29,24 +26,7 @@ use scenarios::{Scenario, Settings, Version};
 fn report(scenario: &Scenario, nodes: usize, version: Version, rules: &RuleSet) -> Report {
     let log = scenarios::log(scenario, Settings { nodes, minutes: 30, version, seed: 7, received: false });
     let kube = KubeVersion::new(version.minor, version.patch);
-    let timeline = ServerTimeline::always(kube);
-    let blocks = run::blocks(&log, |_| false);
-    let ledger = run::count(&blocks, &run::settings(1, &[]), &timeline);
-    let sources = run::sources(&[]);
-    let context = Context {
-        sources: &sources,
-        server: Server::with_defaults(kube),
-        version: &Inferred::given(kube),
-        etcd_from: "as given",
-        etcd_stated: Vec::new(),
-        notes: Vec::new(),
-        etcd: None,
-        rules,
-        policy: &Policy::default(),
-        inventory: None,
-        shown: Shown::All,
-    };
-    build(ledger, &context)
+    run::judged(&log, kube, rules)
 }
 
 /// The most cases that the report may have on a bad client.

@@ -6,7 +6,6 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use rayon::ThreadPoolBuilder;
 use rustc_hash::FxBuildHasher;
 
 use super::args::{ExtractArgs, JudgeArgs};
@@ -15,8 +14,7 @@ use super::outputs::{self, Inputs};
 use super::progress::Progress;
 use super::run::{self, Run};
 use super::say::say;
-use super::scan::{STACK, all_cores};
-use super::{DONE, FAILED, etcd_log, inventory, judging, memory, server};
+use super::{DONE, FAILED, etcd_log, inventory, judging, server};
 use crate::anonymize::{self, Anonymizer, Key};
 use crate::apiserver::Server;
 use crate::classify::filter::Filter;
@@ -38,11 +36,7 @@ const SECRETS: &str = "note: this writes the secrets that the log holds, such as
 const MAX_REQUESTS: usize = 8 << 20;
 
 pub(super) fn run(args: &ExtractArgs) -> anyhow::Result<u8> {
-    let cores = all_cores();
-    let threads = args.judge.threads.map_or(cores, usize::from);
-    memory::check(&args.judge, threads, cores)?;
-    let pool = ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build()?;
-    pool.install(|| extract(args, threads))
+    run::in_pool(&args.judge, |threads| extract(args, threads))
 }
 
 fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {

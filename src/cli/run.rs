@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use rayon::ThreadPoolBuilder;
 
 use super::args::{FilterArgs, JudgeArgs};
 use super::progress::Progress;
@@ -20,6 +21,26 @@ use crate::version::Inferred;
 
 /// How many files that are compressed with a long window are named where no event was read.
 const NAMED_LONG_WINDOWS: usize = 3;
+
+/// What a thread of the pool has for its stack, in bytes: as much as the main thread has.
+const STACK: usize = 8 << 20;
+
+/// Runs the work of a command in one pool of threads, which read and build the report, and hands it their number.
+pub(super) fn in_pool<T: Send>(
+    args: &JudgeArgs,
+    work: impl FnOnce(usize) -> anyhow::Result<T> + Send,
+) -> anyhow::Result<T> {
+    let cores = all_cores();
+    let threads = args.threads.map_or(cores, usize::from);
+    memory::check(args, threads, cores)?;
+    let pool = ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build()?;
+    pool.install(|| work(threads))
+}
+
+fn all_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// How the logs are read.
 pub(super) fn settings(args: &JudgeArgs, threads: usize) -> anyhow::Result<Settings> {
     Ok(Settings {

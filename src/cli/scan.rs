@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use rayon::ThreadPoolBuilder;
 
 use super::args::{FailOn, ScanArgs};
 use super::by::Count;
@@ -13,7 +12,7 @@ use super::output::{Output, append, is_stdout, width};
 use super::outputs::{self, Inputs};
 use super::run::{self, Run};
 use super::say::say;
-use super::{DONE, FAILED, etcd_log, gates, inventory, judging, memory, server};
+use super::{DONE, FAILED, etcd_log, gates, inventory, judging, server};
 use crate::classify::filter::Filter;
 use crate::decode::Foreign;
 use crate::input::Sources;
@@ -25,16 +24,8 @@ use crate::render::text::View;
 use crate::report::{self, Context, Report, Shown};
 use crate::rules::policy::FILE_NAME;
 
-/// What a thread of the pool has for its stack, in bytes: as much as the main thread has.
-pub(super) const STACK: usize = 8 << 20;
-
 pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
-    let cores = all_cores();
-    let threads = args.judge.threads.map_or(cores, usize::from);
-    memory::check(&args.judge, threads, cores)?;
-    // All of it in one pool: those who read build the report too.
-    let pool = ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build()?;
-    pool.install(|| scan(args, threads))
+    run::in_pool(&args.judge, |threads| scan(args, threads))
 }
 
 fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
@@ -190,10 +181,6 @@ fn check_outputs(args: &ScanArgs, pages: &[Written], logs: [&Sources; 2]) -> any
     let reads_stdin = logs.iter().any(|logs| logs.list.iter().any(|source| source.path.is_none()));
     outputs::check(&named, &inputs, reads_stdin, writes_stdout)?;
     summary.map_or(Ok(()), |path| append(&path, ""))
-}
-
-pub(super) fn all_cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Prints a ranked count.

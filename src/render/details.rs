@@ -5,14 +5,13 @@ use std::str::FromStr;
 
 use regex::Regex;
 
-use super::clients::share;
 use super::over_time::OverTime;
 use super::plain::{count, counted, escaped};
 use super::style::{self, BOLD, DIM, FIX};
 use super::table::wrapped;
 use super::{case, cases, facts, prose, text};
 use crate::classify::filter::pattern;
-use crate::report::v1::{Case, Client, Finding, Member, Report};
+use crate::report::v1::{Case, Client, Finding, Report};
 
 /// What stands in front of a finding's lines, and as many blanks.
 const INDENT: &str = "                ";
@@ -322,17 +321,8 @@ fn once(title: &str, texts: impl Iterator<Item = String>, width: usize) -> Strin
 
 /// The worst members of a case, with their requests.
 fn worst(case: &Case) -> String {
-    let member = |member: &Member| {
-        format!(
-            "{} ({}, {})",
-            escaped(&member.name),
-            counted(member.requests, "request"),
-            share(&member.load)
-        )
-    };
-    let named: Vec<String> = case.members.worst.iter().map(member).collect();
     let all = format!("all {}: {}", count(case.members.count), counted(case.requests, "request"));
-    format!("{}; {all}", named.join(", "))
+    case::members(case).map_or_else(|| all.clone(), |named| format!("{named}; {all}"))
 }
 
 /// A line that is copied as it stands, however long it is.

@@ -53,6 +53,28 @@ pub fn sources(files: &[PathBuf]) -> Sources {
     Sources { list: files.iter().map(source).collect(), ..Sources::default() }
 }
 
+/// The report of a log, judged by these rules as of a server of this version.
+pub fn judged(log: &[u8], kube: KubeVersion, rules: &RuleSet) -> Report {
+    let timeline = ServerTimeline::always(kube);
+    let blocks = blocks(log, |_| false);
+    let ledger = count(&blocks, &settings(1, &[]), &timeline);
+    let sources = sources(&[]);
+    let context = Context {
+        sources: &sources,
+        server: Server::with_defaults(kube),
+        version: &Inferred::given(kube),
+        etcd_from: "as given",
+        etcd_stated: Vec::new(),
+        notes: Vec::new(),
+        etcd: None,
+        rules,
+        policy: &Policy::default(),
+        inventory: None,
+        shown: Shown::All,
+    };
+    build(ledger, &context)
+}
+
 /// Reads files and builds their report.
 pub fn scan(files: &[PathBuf], settings: &Settings) -> Report {
     let sources = sources(files);
