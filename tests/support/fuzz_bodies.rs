@@ -81,6 +81,9 @@ fn one_event(event: &Event<'_>) {
 /// A text that may hold secrets: what follows it is masked, whatever it holds.
 pub fn secrets(text: &str) {
     let token = "hunter2-hunter2-hunter2";
+    if text.contains(token) {
+        return; // libFuzzer finds the token by what it is compared with.
+    }
     for key in ["access_token", "%70assword", "command"] {
         assert!(!masked_target(&format!("{text}&{key}={token}")).contains(token), "{key}");
         assert!(!masked(&format!("{text} ?{key}={token}")).contains(token), "{key}");
