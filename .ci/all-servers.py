@@ -15,7 +15,7 @@ import sys
 
 folder, binary = sys.argv[1:3]
 SOURCES = {"C": "watch-cache", "C+": "watch-cache-after-revision-check", "E": "etcd"}
-LIMITS = {"lim": "honoured", "NOLIM": "ignored"}
+LIMITS = {"lim": "honored", "NOLIM": "ignored"}
 PATCHES = {"1.25": 9, "1.27": 16, "1.29": 14, "1.30": 14, "1.31": 14, "1.32": 13, "1.33": 13, "1.34": 9, "1.35": 6, "1.36": 2}
 ETCD = {"3.4": "3.4.23", "3.5.1": "3.5.1", "3.6": "3.6.13"}
 KEY = ("resource", "group", "rv", "rvm", "limit", "continue")

@@ -153,7 +153,7 @@ fn naively(accounts: &Accounts, rules: &[Rule]) -> Found {
                 if rule.group_by.shape {
                     key.push(leading.key.name());
                     key.push(leading.key.reason.to_owned());
-                    key.extend(leading.key.misspelt.iter().cloned());
+                    key.extend(leading.key.misspelled.iter().cloned());
                 }
                 found.insert((
                     rule.id.clone(),

@@ -30,7 +30,7 @@ struct Probe {
     status: u16,
     served_from: String,
     backend: String,
-    limit_honoured: Option<bool>,
+    limit_honored: Option<bool>,
 }
 
 /// What a verdict must say.
@@ -100,18 +100,18 @@ impl Probe {
             Expected::NotRejected => verdict.rejected.is_none(),
         };
         // Where the source depends, so may the limit; the reason says how.
-        let limit = match (self.limit_honoured, verdict.limit) {
+        let limit = match (self.limit_honored, verdict.limit) {
             _ if verdict.served_from == ServedFrom::Depends => true,
-            (Some(honoured), LimitVerdict::Honoured) => honoured,
-            (Some(honoured), LimitVerdict::Ignored) => !honoured,
-            // `??limit=5` has a parameter named `?limit`: there is no limit to honour.
-            (Some(honoured), LimitVerdict::Absent) => !honoured && self.request_uri.contains("??"),
+            (Some(honored), LimitVerdict::Honored) => honored,
+            (Some(honored), LimitVerdict::Ignored) => !honored,
+            // `??limit=5` has a parameter named `?limit`: there is no limit to honor.
+            (Some(honored), LimitVerdict::Absent) => !honored && self.request_uri.contains("??"),
             (None, _) => true,
         };
         (!agrees || !limit).then(|| {
             format!(
-                "{} etcd {} {} {}: expected {expected:?}, limit honoured {:?}; got {verdict:?}",
-                self.k8s, self.etcd, self.method, self.request_uri, self.limit_honoured
+                "{} etcd {} {} {}: expected {expected:?}, limit honored {:?}; got {verdict:?}",
+                self.k8s, self.etcd, self.method, self.request_uri, self.limit_honored
             )
         })
     }

@@ -119,11 +119,11 @@ impl Case<'_> {
                 _ => ServedFrom::WatchCache,
             };
             let source = verdict.served_from == from || verdict.served_from == ServedFrom::Depends;
-            let limit = match (self.flag("limit_honoured"), verdict.limit) {
+            let limit = match (self.flag("limit_honored"), verdict.limit) {
                 _ if verdict.served_from == ServedFrom::Depends => true,
-                // One object at most honours every limit, whatever the code does with it.
-                (Some(false), LimitVerdict::Honoured) => self.flag("recursive") == Some(false),
-                (Some(honoured), limit) => honoured == (limit == LimitVerdict::Honoured),
+                // One object at most honors every limit, whatever the code does with it.
+                (Some(false), LimitVerdict::Honored) => self.flag("recursive") == Some(false),
+                (Some(honored), limit) => honored == (limit == LimitVerdict::Honored),
                 (None, _) => true,
             };
             verdict.rejected.is_none() && source && limit

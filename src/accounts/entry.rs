@@ -54,7 +54,7 @@ pub struct ProductRow {
 }
 
 impl Entry {
-    /// The most objects of one answer by the limit that was asked for, if the server honours it.
+    /// The most objects of one answer by the limit that was asked for, if the server honors it.
     #[must_use]
     pub fn page_limit(&self) -> Option<u64> {
         let asked = self.asked.as_ref().filter(|asked| asked.verb == Verb::List)?;

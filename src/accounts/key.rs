@@ -23,7 +23,7 @@ pub struct ShapeKey {
     /// The list options in classes.
     pub parameters: Arc<str>,
     /// List options that ignored keys were likely meant to be.
-    pub misspelt: Vec<String>,
+    pub misspelled: Vec<String>,
     /// Where it was served from.
     pub served_from: ServedFrom,
     /// For `depends`, which it was in most cases.
@@ -47,7 +47,7 @@ impl ShapeKey {
             subresource: words::subresource(&asked.target).map(Into::into),
             scope: words::scope(&asked.target),
             parameters: words::parameters(asked).into(),
-            misspelt: words::misspelt(asked),
+            misspelled: words::misspelled(asked),
             served_from: verdict.served_from,
             likely: verdict.likely,
             limit: verdict.limit,
@@ -77,7 +77,7 @@ impl ShapeKey {
             subresource: None,
             scope: None,
             parameters: Arc::default(),
-            misspelt: Vec::new(),
+            misspelled: Vec::new(),
             served_from: ServedFrom::NotObservable,
             likely: None,
             limit: LimitVerdict::Absent,
@@ -105,7 +105,7 @@ impl ShapeKey {
     pub fn is_costly(&self) -> bool {
         let etcd = self.served_from == ServedFrom::Etcd || self.likely == Some(ServedFrom::Etcd);
         let ignored = self.limit == LimitVerdict::Ignored && self.verb == Some(Verb::List);
-        etcd || ignored || !self.misspelt.is_empty()
+        etcd || ignored || !self.misspelled.is_empty()
     }
 
     /// The shape in one line, such as `list pods ?limit=500&resourceVersion=0`. Stable: suppressions and

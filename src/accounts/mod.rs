@@ -73,19 +73,19 @@ struct Measures<'a> {
     prices: Option<Prices<'a>>,
     /// How many objects of each namespace the log names.
     namespaces: NamespaceWeights,
-    /// Judgements of what was asked, by era and status: many clients ask alike.
+    /// Judgments of what was asked, by era and status: many clients ask alike.
     known: Mutex<HashMap<Arc<Asked<CompactString>>, Vec<Known>, FxBuildHasher>>,
 }
 
-/// A judgement, and the era and status that it is of.
-type Known = (u8, Option<u16>, Judgement);
+/// A judgment, and the era and status that it is of.
+type Known = (u8, Option<u16>, Judgment);
 
-/// How many different questions' judgements are remembered; of more, each is judged.
+/// How many different questions' judgments are remembered; of more, each is judged.
 const REMEMBERED: usize = 4_096;
 
 /// What the model says of a request, and the name that this gives to its shape.
 #[derive(Debug, Clone)]
-struct Judgement {
+struct Judgment {
     key: Arc<ShapeKey>,
     verdict: Verdict,
     certainty: Certainty,
@@ -94,17 +94,17 @@ struct Judgement {
 }
 
 impl Measures<'_> {
-    fn judgement(&self, shape: &Shape, status: Option<u16>) -> Judgement {
+    fn judgment(&self, shape: &Shape, status: Option<u16>) -> Judgment {
         let era = shape.era;
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known().get(&shape.asked)
-            && let Some((.., judgement)) = known.iter().find(|known| (known.0, known.1) == (era, status))
+            && let Some((.., judgment)) = known.iter().find(|known| (known.0, known.1) == (era, status))
         {
-            return judgement.clone();
+            return judgment.clone();
         }
         let (server, asked) = (&self.servers[usize::from(era)], shape.asked.as_borrowed());
         let verdict = judge(server, &asked, status);
-        let judgement = Judgement {
+        let judgment = Judgment {
             key: Arc::new(ShapeKey::of(&shape.asked, verdict, server.version)),
             verdict,
             certainty: certainty_within(self.version.possible_in(era), server, &asked, status),
@@ -112,9 +112,9 @@ impl Measures<'_> {
         };
         let mut known = known();
         if known.len() < REMEMBERED {
-            known.entry(Arc::clone(&shape.asked)).or_default().push((era, status, judgement.clone()));
+            known.entry(Arc::clone(&shape.asked)).or_default().push((era, status, judgment.clone()));
         }
-        judgement
+        judgment
     }
 }
 
@@ -353,7 +353,7 @@ impl Accounts {
         let asked = shape.asked.as_borrowed();
         // Arrivals alone tell nothing of an answer.
         let status = shape.answer.status().filter(|_| !self.received_only);
-        let Judgement { key, verdict, certainty, against_model } = measures.judgement(&shape, status);
+        let Judgment { key, verdict, certainty, against_model } = measures.judgment(&shape, status);
         let mut fit = compare(asked.verb, &verdict, server.version, &row.rare().observed);
         if against_model {
             fit.contradict += requests;

@@ -113,9 +113,9 @@ fn field_selector(options: &Options) -> Option<&'static str> {
 }
 
 /// List options that ignored keys were likely meant to be.
-pub(crate) fn misspelt(asked: &Asked<CompactString>) -> Vec<String> {
+pub(crate) fn misspelled(asked: &Asked<CompactString>) -> Vec<String> {
     let keys = LIST_OPTION_KEYS.iter().enumerate();
-    keys.filter(|(index, _)| asked.options.misspelt & (1 << index) != 0)
+    keys.filter(|(index, _)| asked.options.misspelled & (1 << index) != 0)
         .map(|(_, key)| (*key).to_owned())
         .collect()
 }

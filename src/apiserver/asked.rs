@@ -69,7 +69,7 @@ pub enum NonResource {
     /// `/debug/pprof/…`, which the server counts as long-running.
     Profile,
     /// A path that a router can't match: it begins with `//`, or writes `/api` in another case. Answered with 404.
-    Misspelt,
+    Misspelled,
     /// Anything else.
     Other,
 }
@@ -84,7 +84,7 @@ impl NonResource {
             "metrics" => Self::Metrics,
             "version" => Self::Version,
             "debug" if path.starts_with("/debug/pprof/") => Self::Profile,
-            _ if first.eq_ignore_ascii_case("api") || first.eq_ignore_ascii_case("apis") => Self::Misspelt,
+            _ if first.eq_ignore_ascii_case("api") || first.eq_ignore_ascii_case("apis") => Self::Misspelled,
             _ => Self::Other,
         }
     }
@@ -99,7 +99,7 @@ impl NonResource {
             Self::Metrics => "(metrics)",
             Self::Version => "(version)",
             Self::Profile => "(profile)",
-            Self::Misspelt => "(misspelt path)",
+            Self::Misspelled => "(misspelled path)",
             Self::Other => "(other path)",
         }
     }
@@ -201,7 +201,7 @@ impl Asked<CompactString> {
             }
             _ => {}
         }
-        (asked.options.misspelt, asked.options.other_unknown_keys) = (0, false);
+        (asked.options.misspelled, asked.options.other_unknown_keys) = (0, false);
         asked
     }
 

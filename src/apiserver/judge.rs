@@ -1,4 +1,4 @@
-//! The judgement of a request: what the server refuses, where it serves the rest from, and how sure that is.
+//! The judgment of a request: what the server refuses, where it serves the rest from, and how sure that is.
 
 use super::asked::{Asked, Target};
 use super::options::{Limit, Options, PageSize, ResourceVersion, UnsupportedField};
@@ -191,7 +191,7 @@ const fn patches(minor: u16, first: u16, last: Option<u16>) -> Epoch {
     Epoch { first: KubeVersion::new(minor, first), last: KubeVersion { minor, patch: last } }
 }
 
-/// All supported releases, oldest first. A test holds that neighbours within one epoch judge alike.
+/// All supported releases, oldest first. A test holds that neighbors within one epoch judge alike.
 const EPOCHS: [Epoch; 18] = [
     minors(19, 20),
     minors(21, 25),

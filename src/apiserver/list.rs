@@ -23,7 +23,7 @@ pub(super) fn cached(server: &Server, options: &Options) -> Verdict {
 
 /// Where a valid LIST of a resource without a watch cache is answered from.
 pub(super) fn uncached(options: &Options) -> Verdict {
-    let limit = if options.limit.is_page() { LimitVerdict::Honoured } else { LimitVerdict::Absent };
+    let limit = if options.limit.is_page() { LimitVerdict::Honored } else { LimitVerdict::Absent };
     Verdict::plain(ServedFrom::Etcd, Reason::UncachedResource).with_limit(limit)
 }
 
@@ -36,8 +36,8 @@ fn is_single(server: &Server, options: &Options) -> bool {
     }
 }
 
-/// etcd always honours `limit`. The watch cache never did before 1.31; since then it does unless the text of
-/// resourceVersion is `0`. An answer of at most one object honours any limit.
+/// etcd always honors `limit`. The watch cache never did before 1.31; since then it does unless the text of
+/// resourceVersion is `0`. An answer of at most one object honors any limit.
 ///
 /// Source: k8s.io/apiserver `pkg/storage/cacher/cacher.go:computeListLimit` (v0.31.0 and later).
 fn limit_verdict(server: &Server, options: &Options, route: Verdict) -> LimitVerdict {
@@ -48,9 +48,9 @@ fn limit_verdict(server: &Server, options: &Options, route: Verdict) -> LimitVer
         return LimitVerdict::Ignored;
     }
     let from_etcd = route.likely_served_from() == ServedFrom::Etcd;
-    let cache_honours = server.version.at_least(31, 0) && options.resource_version != ResourceVersion::Zero;
-    if from_etcd || cache_honours || is_single(server, options) {
-        LimitVerdict::Honoured
+    let cache_honors = server.version.at_least(31, 0) && options.resource_version != ResourceVersion::Zero;
+    if from_etcd || cache_honors || is_single(server, options) {
+        LimitVerdict::Honored
     } else {
         LimitVerdict::Ignored
     }

@@ -1,4 +1,4 @@
-//! The model of kube-apiserver: what it refuses, where it answers a request from, and whether it honours `limit`,
+//! The model of kube-apiserver: what it refuses, where it answers a request from, and whether it honors `limit`,
 //! for every version from 1.19. Each decision follows upstream's, arm for arm, and names it.
 
 pub mod asked;

@@ -50,7 +50,7 @@ pub struct Options {
     /// The path begins with `//`.
     pub double_slash: bool,
     /// List options that an ignored key was likely meant to be: bit *i* for `LIST_OPTION_KEYS[i]`.
-    pub misspelt: u16,
+    pub misspelled: u16,
     /// There are ignored keys that resemble no list option.
     pub other_unknown_keys: bool,
 }
@@ -244,7 +244,7 @@ impl Options {
         if path.subresource.is_empty() {
             for key in &options.unknown_keys {
                 match meant_key(key) {
-                    Some(meant) => classes.misspelt |= misspelt_bit(meant),
+                    Some(meant) => classes.misspelled |= misspelled_bit(meant),
                     None => classes.other_unknown_keys = true,
                 }
             }
@@ -309,7 +309,7 @@ impl Options {
     }
 }
 
-fn misspelt_bit(key: &str) -> u16 {
+fn misspelled_bit(key: &str) -> u16 {
     list_options::LIST_OPTION_KEYS.iter().position(|known| *known == key).map_or(0, |index| 1 << index)
 }
 

@@ -26,7 +26,7 @@ pub(super) fn reject(server: &Server, asked: &Asked<&str>) -> Option<(u16, Reaso
     }
     let (group, resource, subresource, scope) = match asked.target {
         Target::Unresolvable => return Some((500, Reason::UnresolvablePath)),
-        Target::NonResource(NonResource::Misspelt) => return Some((404, Reason::NoSuchPath)),
+        Target::NonResource(NonResource::Misspelled) => return Some((404, Reason::NoSuchPath)),
         Target::NonResource(_) | Target::Unknown { .. } => return None,
         Target::Resource { group, resource, subresource, scope, .. } => (group, resource, subresource, scope),
     };

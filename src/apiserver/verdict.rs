@@ -63,7 +63,7 @@ pub enum LimitVerdict {
     /// The request asks for no page.
     Absent,
     /// The answer holds at most one page.
-    Honoured,
+    Honored,
     /// The answer holds everything.
     Ignored,
 }
@@ -74,7 +74,7 @@ impl LimitVerdict {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Absent => "absent",
-            Self::Honoured => "honoured",
+            Self::Honored => "honored",
             Self::Ignored => "ignored",
         }
     }
@@ -103,7 +103,7 @@ impl Certainty {
     }
 }
 
-/// The judgement of one request.
+/// The judgment of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Verdict {
     /// Where the answer came from.

@@ -30,7 +30,7 @@ pub struct Input {
     pub feature_gates: Option<BTreeMap<String, bool>>,
 }
 
-/// The judgement of one request. What is absent is `null`.
+/// The judgment of one request. What is absent is `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "docs/classify.md describes each field")]

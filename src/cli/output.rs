@@ -50,7 +50,7 @@ impl Output {
         self.write_with(|out| out.write_all(text.as_bytes()))
     }
 
-    /// Writes a text for people, without commands to a job's runner, coloured where that is wanted; in a file, only where it was asked for.
+    /// Writes a text for people, without commands to a job's runner, colored where that is wanted; in a file, only where it was asked for.
     pub(super) fn write(self, text: &str, color: anstream::ColorChoice) -> anyhow::Result<()> {
         let color = match (&self, color) {
             (Self::File { .. }, anstream::ColorChoice::Auto) => anstream::ColorChoice::Never,

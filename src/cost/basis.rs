@@ -21,7 +21,7 @@ pub enum Known {
         /// All requests.
         requests: u64,
     },
-    /// By the limit that was asked for and honoured: at most so many objects.
+    /// By the limit that was asked for and honored: at most so many objects.
     PageLimits {
         /// In one answer.
         one: u64,
@@ -44,7 +44,7 @@ pub struct Part<'a> {
     pub cost: Option<&'a Cost>,
     /// Objects in answers, as traces count them.
     pub items: Items,
-    /// The limit that is honoured; see [`super::page_limit`].
+    /// The limit that is honored; see [`super::page_limit`].
     pub page_limit: Option<u64>,
 }
 

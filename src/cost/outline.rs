@@ -71,7 +71,7 @@ impl Read<'_> {
     }
 
     fn is_page(&self) -> bool {
-        self.verdict.limit == LimitVerdict::Honoured && self.options.limit.is_page()
+        self.verdict.limit == LimitVerdict::Honored && self.options.limit.is_page()
     }
 
     fn list(&self, from: ServedFrom) -> String {

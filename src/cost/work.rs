@@ -282,9 +282,9 @@ impl Pricing<'_> {
         Some(self.amount(objects, if nodes.is_in_inventory { Bound::Mean } else { Bound::AtMost }))
     }
 
-    /// At most a page of it, if the server honours the limit.
+    /// At most a page of it, if the server honors the limit.
     fn paged(&self, amount: Amount) -> Amount {
-        if self.verdict.limit != LimitVerdict::Honoured {
+        if self.verdict.limit != LimitVerdict::Honored {
             return amount;
         }
         let size = match self.options.limit {
@@ -317,7 +317,7 @@ impl Pricing<'_> {
         let (etcd, filtered) = if from_etcd {
             // With a selector, page after page is read until enough objects match.
             let may_read_on = Amount { bound: rest.bound.max(Bound::AtMost), ..rest };
-            let is_page = self.verdict.limit == LimitVerdict::Honoured;
+            let is_page = self.verdict.limit == LimitVerdict::Honored;
             let read = if selects && is_page { may_read_on } else { self.paged(rest) };
             (read, read)
         } else {
@@ -394,13 +394,13 @@ pub(super) fn begins_with_objects(options: &Options) -> bool {
 /// Whether a request reads page after page from etcd until enough objects match its selector.
 #[must_use]
 pub fn reads_on(options: &Options, verdict: &Verdict) -> bool {
-    let is_page = verdict.limit == LimitVerdict::Honoured && options.limit.is_page();
+    let is_page = verdict.limit == LimitVerdict::Honored && options.limit.is_page();
     is_page && options.selects() && verdict.likely_served_from() == ServedFrom::Etcd
 }
 
-/// The most objects that a request can be answered with by its limit alone; `None` without one that is honoured.
+/// The most objects that a request can be answered with by its limit alone; `None` without one that is honored.
 #[must_use]
 pub fn page_limit(options: &Options, verdict: &Verdict) -> Option<u64> {
-    let is_page = verdict.limit == LimitVerdict::Honoured && options.limit.is_page();
+    let is_page = verdict.limit == LimitVerdict::Honored && options.limit.is_page();
     Some(page(options, u64::MAX)).filter(|size| is_page && *size < u64::MAX)
 }

@@ -21,7 +21,7 @@ pub enum Form {
 pub struct Product<'a> {
     /// At most [`Product::MAX_LENGTH`] bytes of printable ASCII.
     pub name: &'a str,
-    /// How it was recognised.
+    /// How it was recognized.
     pub form: Form,
 }
 

@@ -217,7 +217,7 @@ fn for_any(reason: Reason, verb: Verb, server: &Server) -> Option<String> {
 
 /// What to say of a parameter that the server ignores.
 #[must_use]
-pub fn misspelt(ignored: &[String], meant: &[String]) -> Option<String> {
+pub fn misspelled(ignored: &[String], meant: &[String]) -> Option<String> {
     if meant.is_empty() {
         return None;
     }

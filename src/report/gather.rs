@@ -159,8 +159,8 @@ impl Builder<'_> {
         let (latency, histogram) = (latency(&row.latency), v1::Histogram(row.latency.into_buckets()));
         let mut examples = row.exemplars.as_slice().iter().map(|exemplar| self.example(exemplar));
         let asker = Asker::of(&entry, products.iter().filter_map(|product| jobs.get(product)));
-        let misspelt = advice::misspelt(&ignored_parameters, &key.misspelt);
-        let advice = misspelt.map(v1::Shared::from).or_else(|| {
+        let misspelled = advice::misspelled(&ignored_parameters, &key.misspelled);
+        let advice = misspelled.map(v1::Shared::from).or_else(|| {
             self.words.advice(entry.verdict?.reason, key.verb?, key.kube_version, asker, self.context)
         });
         Some(v1::Shape {
@@ -170,7 +170,7 @@ impl Builder<'_> {
             subresource: key.subresource.clone().map(Into::into),
             scope: key.scope.map(Scope::as_str),
             parameters: key.parameters.clone().into(),
-            misspelt: key.misspelt.clone(),
+            misspelled: key.misspelled.clone(),
             served_from: key.served_from.as_str(),
             likely: key.likely.map(ServedFrom::as_str),
             limit: key.limit.as_str(),

@@ -412,12 +412,12 @@ pub struct Shape {
     /// Keys that the server ignores without a word: a few of them.
     pub ignored_parameters: Vec<String>,
     /// List options that the ignored keys were likely meant to be.
-    pub misspelt: Vec<String>,
+    pub misspelled: Vec<String>,
     /// Where it was served from.
     pub served_from: &'static str,
     /// For `depends`, which it was in most cases.
     pub likely: Option<&'static str>,
-    /// `absent`, `honoured` or `ignored`.
+    /// `absent`, `honored` or `ignored`.
     pub limit: &'static str,
     /// The status with which the server refuses it.
     pub rejected: Option<u16>,

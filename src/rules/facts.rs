@@ -272,7 +272,7 @@ pub const REQUEST: &[Name<Get>] = &[
     Name {
         name: "limit",
         kind: Text,
-        doc: "`absent`, `honoured` or `ignored`: what became of the limit.",
+        doc: "`absent`, `honored` or `ignored`: what became of the limit.",
         get: |row| text(row.key.limit.as_str()),
     },
     Name {
@@ -386,10 +386,10 @@ pub const REQUEST: &[Name<Get>] = &[
         get: |row| Value::Bool(row.asked().is_some_and(|asked| asked.options.dry_run)),
     },
     Name {
-        name: "misspelt",
+        name: "misspelled",
         kind: Texts,
         doc: "List options that keys were likely meant to be which the server ignores.",
-        get: |row| Value::Texts(row.key.misspelt.iter().map(|key| key.as_str().into()).collect()),
+        get: |row| Value::Texts(row.key.misspelled.iter().map(|key| key.as_str().into()).collect()),
     },
     Name {
         name: "rejected",

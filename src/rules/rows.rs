@@ -239,7 +239,7 @@ fn asks_same(one: &ShapeKey, other: &ShapeKey) -> bool {
         && one.resource == other.resource
         && one.subresource == other.subresource
         && one.parameters == other.parameters
-        && one.misspelt == other.misspelt
+        && one.misspelled == other.misspelled
 }
 
 impl Column {

@@ -198,7 +198,7 @@ fn key(rule: &Rule, leading: &Facts<'_>, resource: Option<&String>, product: Opt
         // Shapes of one name may differ in what the server ignored or refused.
         key.push(leading.key.name());
         key.push(leading.key.reason.to_owned());
-        key.extend(leading.key.misspelt.iter().cloned());
+        key.extend(leading.key.misspelled.iter().cloned());
     }
     key
 }

@@ -97,9 +97,9 @@ pub static COLUMNS: &[Column] = &[
         "Keys of the query that the server ignores without a word: a few of them.",
     ),
     column(
-        "misspelt",
+        "misspelled",
         NONE,
-        Texts(|row| &row.shape.misspelt),
+        Texts(|row| &row.shape.misspelled),
         "List options that the ignored keys were likely meant to be.",
     ),
     // What the server did with it.
@@ -115,7 +115,7 @@ pub static COLUMNS: &[Column] = &[
         "limit_verdict",
         NONE,
         Text(|row| row.shape.limit),
-        "What became of the limit: `absent`, `honoured` or `ignored`.",
+        "What became of the limit: `absent`, `honored` or `ignored`.",
     ),
     column(
         "rejected",

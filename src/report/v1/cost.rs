@@ -8,7 +8,7 @@ use serde::Serialize;
 #[serde(rename_all = "camelCase")]
 pub struct Cost {
     /// What the numbers come from: `inventory` (`--inventory`), `trace-counts` (objects in answers, as the server's
-    /// traces of slow requests count them), `page-limits` (the limit that was asked for and honoured), or `latency`:
+    /// traces of slow requests count them), `page-limits` (the limit that was asked for and honored), or `latency`:
     /// there are none, and `etcdMicros` and `latency` are all that is known.
     pub basis: &'static str,
     /// Requests are left out of a sum, as the inventory lacks their resource or, where it has sizes, its size: the sums
