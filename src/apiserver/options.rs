@@ -57,7 +57,6 @@ pub struct Options {
 
 /// Classes of `resourceVersion`. The server compares with the text `0`, so `00` is a class of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[allow(missing_docs, reason = "the names are the values")]
 pub enum ResourceVersion {
     #[default]
     Unset,
@@ -70,7 +69,6 @@ pub enum ResourceVersion {
 
 /// Classes of `resourceVersionMatch`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[allow(missing_docs, reason = "the names are the values")]
 pub enum ResourceVersionMatch {
     #[default]
     Unset,

@@ -6,7 +6,6 @@ use texts::TEXTS;
 
 /// A reason. Its code is stable for ever; its sentence may be reworded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "each variant's sentence is its documentation")]
 pub enum Reason {
     ListAnyFromCache,
     ListAnyIgnoresLimit,

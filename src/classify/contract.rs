@@ -33,7 +33,6 @@ pub struct Input {
 /// The judgment of one request. What is absent is `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs, reason = "docs/classify.md describes each field")]
 pub struct Output {
     pub verb: String,
     pub group: Option<String>,
@@ -54,7 +53,6 @@ pub struct Output {
 
 /// A request that can't be judged.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages say it")]
 pub enum Unreadable {
     #[error("'{0}' is no HTTP method; write one such as GET")]
     Method(String),

@@ -14,7 +14,6 @@ const WATCH_AFTER_LIST: i64 = 60_000_000;
 
 /// A text that is no filter.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages say it")]
 pub enum BadFilter {
     #[error("'{0}' is not an HTTP status; write one such as 429, or a class such as 5xx")]
     Status(String),

@@ -12,7 +12,6 @@ macro_rules! outer {
     ($($field:ident = $key:literal),* $(,)?) => {
         /// A JSON object, seen from the outside. Of a key that stands there twice the last value counts.
         #[derive(Debug, Default)]
-        #[allow(missing_docs, reason = "each is the value of the key of its name")]
         pub struct Outer<'a> {
             $(pub $field: Option<&'a RawValue>,)*
         }

@@ -95,12 +95,7 @@ pub fn remove_on_signals() -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-#[allow(
-    clippy::unnecessary_wraps,
-    clippy::missing_errors_doc,
-    missing_docs,
-    reason = "other systems have other signals"
-)]
+#[allow(clippy::unnecessary_wraps, reason = "other systems have other signals")]
 pub fn remove_on_signals() -> io::Result<()> {
     Ok(())
 }

@@ -22,7 +22,6 @@ pub struct Node {
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs, reason = "YAML's own kinds")]
 pub enum Content {
     Null,
     Bool(bool),

@@ -12,7 +12,6 @@ use crate::files::partial::is_partial;
 
 /// What is wrong with a path that was given. Said before any work.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages say it")]
 pub enum InputError {
     #[error("{}: can't be read", .path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },

@@ -11,7 +11,6 @@ const LOOK: u64 = 4 << 10;
 
 /// A kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs, reason = "the names say it")]
 pub enum FileKind {
     Xz,
     Bzip2,

@@ -4,7 +4,6 @@ use super::Product;
 
 /// A kind of client, for advice. A user agent is the client's to choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "the names say it")]
 pub enum Library {
     ClientGo,
     ControllerRuntime,

@@ -5,7 +5,6 @@
 /// Source: k8s.io/apiserver `pkg/endpoints/request/webhook_duration.go` and `pkg/apis/audit/v1/types.go` for audit
 /// events, `pkg/server/httplog/httplog.go` and `pkg/server/filters/priority-and-fairness.go` for access lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs, reason = "the names say it")]
 pub enum Mark {
     /// Of a request that is not long-running.
     LatencyAnnotation,

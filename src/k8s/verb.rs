@@ -5,7 +5,6 @@ use std::fmt;
 /// What a request does. `Other` is the lower-cased HTTP method of a path that is no API resource, or of a method
 /// that the API does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "the names are the API's own")]
 pub enum Verb {
     Get,
     List,
@@ -113,7 +112,6 @@ impl fmt::Display for Verb {
 
 /// An HTTP method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are HTTP's own")]
 pub enum Method {
     Get,
     Head,

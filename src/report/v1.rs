@@ -224,7 +224,6 @@ pub struct Totals {
 
 /// Answers by HTTP status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
-#[allow(missing_docs, reason = "the names say it")]
 pub struct Statuses {
     #[serde(rename = "1xx")]
     pub informational: u64,
@@ -263,7 +262,6 @@ pub struct Observed {
 /// Durations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the names say it")]
 pub struct Latency {
     pub count: u64,
     pub sum_micros: u64,
@@ -363,7 +361,6 @@ pub struct Client {
 
 /// A ServiceAccount.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[allow(missing_docs, reason = "the names say it")]
 pub struct ServiceAccount {
     pub namespace: String,
     pub name: String,

@@ -101,7 +101,6 @@ impl OnProgram {
 
 /// Where the requests were answered from, and why that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs, reason = "as in the facts of the same names")]
 pub struct Path {
     pub verb: &'static str,
     pub served_from: &'static str,

@@ -14,7 +14,6 @@ const NOT_OF_REQUESTS: [&str; 2] = ["KT5", "KT9"];
 
 /// What a gate on requests counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say it")]
 pub enum RequestGate {
     EtcdList,
     EtcdGet,

@@ -56,7 +56,6 @@ impl fmt::Display for Kind {
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs, reason = "as in Kind")]
 pub enum Value<'a> {
     Bool(bool),
     Int(i64),

@@ -23,7 +23,6 @@ pub struct Case {
 
 /// A rule file, read and not checked yet.
 #[derive(Debug, Clone, Default, PartialEq)]
-#[allow(missing_docs, reason = "KEYS describes each")]
 pub struct Written {
     pub id: Option<Placed<String>>,
     pub name: Option<Placed<String>>,

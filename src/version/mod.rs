@@ -30,7 +30,6 @@ const MAX_UNCONFIRMED_MINORS: u16 = 3;
 
 /// Where the version that requests are judged by comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "the names say it")]
 pub enum VersionSource {
     Flag,
     LoopbackUserAgent,

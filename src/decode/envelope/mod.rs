@@ -33,7 +33,6 @@ use crate::k8s::Event;
 
 /// An envelope, or a form of what lies in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs, reason = "the files here are named after them")]
 pub enum Envelope {
     Audit,
     Json,

@@ -30,7 +30,6 @@ pub struct Header<'a> {
 
 /// How grave a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are klog's own")]
 pub enum Severity {
     Info,
     Warning,

@@ -33,7 +33,6 @@ pub enum TableFormat {
 
 /// A file of rows that could not be written.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages say it")]
 pub enum ExportError {
     #[error("{}: can't be written; name a file in a directory that exists and can be written to", .path.display())]
     Place { path: PathBuf, source: io::Error },

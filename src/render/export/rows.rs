@@ -11,7 +11,6 @@ pub const SCHEMA_VERSION: u32 = 1;
 
 /// What a client asked in one way, and what it cost.
 #[derive(Debug, Clone, Copy)]
-#[allow(missing_docs, reason = "the names say it")]
 pub struct Row<'a> {
     pub client: &'a Client,
     pub shape: &'a Shape,
@@ -32,7 +31,6 @@ pub struct Column {
 
 /// The types of columns, each with the way from a row to its value.
 #[derive(Debug)]
-#[allow(missing_docs, reason = "the names say it")]
 pub enum Value {
     Text(for<'a> fn(&Row<'a>) -> &'a str),
     MaybeText(for<'a> fn(&Row<'a>) -> Option<&'a str>),

@@ -74,7 +74,6 @@ pub struct Amount {
 /// What requests that began in a minute cost, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs, reason = "as in Work")]
 pub struct CostMinute {
     /// When it began.
     pub at: String,

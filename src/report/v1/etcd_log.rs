@@ -62,7 +62,6 @@ pub struct EtcdLog {
 /// What one file held.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the names say it, and [`EtcdLog`] has the same")]
 pub struct EtcdSource {
     pub file: String,
     pub lines: u64,
@@ -113,7 +112,6 @@ pub struct EtcdRequests {
 
 /// Keys or bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[allow(missing_docs, reason = "the names say it")]
 pub struct EtcdAmount {
     pub sum: u64,
     /// The most of one request.

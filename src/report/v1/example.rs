@@ -8,7 +8,6 @@ use super::{Instant, Shared};
 /// One request, as evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the names say it")]
 pub struct Example {
     /// As the client sent it, but for what a continue token holds.
     pub request_uri: Box<str>,

@@ -262,7 +262,6 @@ impl From<Example> for Evidence {
 
 /// How many findings there are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[allow(missing_docs, reason = "the names say it")]
 pub struct FindingCounts {
     pub error: u64,
     pub warning: u64,
@@ -325,7 +324,6 @@ pub struct SourceInfo {
 /// A finding that is held back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs, reason = "as in a finding and its suppression")]
 pub struct Suppressed {
     pub rule: RuleRef,
     pub severity: String,
@@ -339,7 +337,6 @@ pub struct Suppressed {
 
 /// A suppression.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[allow(missing_docs, reason = "as in the policy file")]
 pub struct SuppressionInfo {
     pub rule: String,
     pub client: Option<String>,

@@ -82,7 +82,6 @@ pub struct Input {
 /// What one source held.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the names say it, and [`Input`] has the same")]
 pub struct SourceInput {
     pub file: String,
     /// How the source was taken to fall into records: `lines`, `json` or `yaml`.
@@ -102,7 +101,6 @@ pub struct SourceInput {
 /// An entry that is lost.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the names say it")]
 pub struct SkippedAt {
     pub reason: String,
     pub file: String,
@@ -127,7 +125,6 @@ pub struct UnreadAt {
 /// A stream that could not be read to its end.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the names say it")]
 pub struct Damaged {
     /// `truncated-stream`, `corrupt-stream`, `long-window`, `unreadable` or `shrank-while-read`.
     pub damage: String,
@@ -159,7 +156,6 @@ pub struct NotRead {
 /// Something that could not be read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the names say it")]
 pub struct NotReadFile {
     pub file: String,
     pub why: String,
@@ -187,7 +183,6 @@ pub struct UnknownFiles {
 /// A file that holds byte for byte what another holds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the names say it")]
 pub struct Copy {
     pub file: String,
     pub of: String,
