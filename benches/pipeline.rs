@@ -8,12 +8,12 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput};
-use kubetoll::classify::Classifier;
 use kubetoll::decode::{Decoder, Outcome, SourceFacts};
 use kubetoll::input::framing::lines;
 use kubetoll::input::{Block, Place};
 use kubetoll::k8s::Event;
 use kubetoll::pipeline;
+use kubetoll::requests::Classifier;
 
 mod support;
 

@@ -10,7 +10,7 @@ const ROOMS: [&str; 16] = [
     "apiserver",
     "input",
     "decode",
-    "classify",
+    "requests",
     "ledger",
     "version",
     "patterns",

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use kubetoll::classify::Classifier;
 use kubetoll::decode::klog::{self, ClockContext, Kind};
 use kubetoll::input::Place;
 use kubetoll::k8s::{self, Event, Stage};
 use kubetoll::ledger::{Ledger, MAX_CLIENTS, Merge};
 use kubetoll::pipeline::{Pass, Settings, Shared, Worker};
+use kubetoll::requests::Classifier;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use xxhash_rust::xxh3::xxh3_64_with_seed;

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use flate2::read::MultiGzDecoder;
 use kubetoll::apiserver::{Asked, LimitVerdict, ParsedTarget, Reason, ServedFrom, Server, Verdict, judge};
-use kubetoll::classify::{Answer, Classifier};
 use kubetoll::input::{Place, Sources};
 use kubetoll::k8s::request_info::Method;
 use kubetoll::k8s::{Event, KubeVersion, Stage};
 use kubetoll::ledger::ServerTimeline;
 use kubetoll::pipeline::{self, Settings};
+use kubetoll::requests::{Answer, Classifier};
 use kubetoll::version::Inferred;
 use serde::Deserialize;
 

@@ -7,11 +7,11 @@ pub use under_way::{ListUnderWay, Matched, Nearness, SLACK, SlowRead, SlowReads,
 use super::{Account, Accounts, Entry, ProductRow, ShapeKey};
 use crate::apiserver::options::{Narrows, Selector, Single};
 use crate::apiserver::{ParsedTarget, ServedFrom};
-use crate::classify::namespace::{self, namespace_hash};
 use crate::k8s::{Scope, Verb};
 use crate::ledger::etcd::SlowRange;
 use crate::ledger::{Exemplar, Row};
 use crate::patterns::Listed;
+use crate::requests::namespace::{self, namespace_hash};
 
 impl Accounts {
     /// Finds whose LISTs were under way during slow reads of etcd.

@@ -6,8 +6,8 @@ use compact_str::CompactString;
 
 use super::words;
 use crate::apiserver::{Asked, LimitVerdict, ServedFrom, Server, Verdict, judge};
-use crate::classify::Answer;
 use crate::k8s::{KubeVersion, Scope, Verb};
+use crate::requests::Answer;
 
 /// What a shape looks like in the report, and its verdict. Shapes of the ledger for which these are equal are one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -28,12 +28,12 @@ use walks::Walks;
 use crate::apiserver::asked::is_long_running;
 use crate::apiserver::judge::served_against_model;
 use crate::apiserver::{Asked, Certainty, Server, Verdict, certainty_within, judge};
-use crate::classify::{Shape, stable_hash};
 use crate::cost::{Cost, Inventory, Minutes, Prices, Work, reads_on};
 use crate::k8s::Scope;
 use crate::ledger::lives::ask_of;
 use crate::ledger::{Client, ClientKey, Clients, Merge, NamespaceWeights, Product, ProductRows, Row};
 use crate::patterns::{AllFollowed, Listed, OfClient, Patterns, Running};
+use crate::requests::{Shape, stable_hash};
 use crate::version::Doubt;
 
 /// The name of everything beyond the number of products that are told apart.

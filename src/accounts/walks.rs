@@ -7,8 +7,8 @@ use compact_str::CompactString;
 use super::ProductRow;
 use crate::apiserver::Asked;
 use crate::apiserver::options::{Options, Page};
-use crate::classify::Shape;
 use crate::k8s::Verb;
+use crate::requests::Shape;
 
 /// By what the first page asks for, and the version of the server.
 #[derive(Debug, Default)]

@@ -9,9 +9,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::format::Format;
 pub(super) use super::judge_args::{FilterArgs, JudgeArgs, RuleArgs, ServerArgs};
 use super::output_path;
-use crate::classify::grouping::By;
 use crate::render::details::{self, Details};
 use crate::render::text::TOP;
+use crate::requests::grouping::By;
 use crate::rules::Severity;
 
 /// What each exit status means.

@@ -8,9 +8,9 @@ use anyhow::bail;
 use super::args::ClassifyArgs;
 use super::output::Output;
 use super::{DONE, kubectl, server};
-use crate::classify::contract::{self, Readable};
 use crate::render;
 use crate::render::escape::safe_json;
+use crate::requests::contract::{self, Readable};
 
 /// The longest line of `--stdin`, in bytes: some hundred times the longest URI that a server takes.
 const LONGEST_LINE: u64 = 1 << 20;

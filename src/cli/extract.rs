@@ -17,8 +17,6 @@ use super::say::say;
 use super::{DONE, FAILED, etcd_log, inventory, judging, server};
 use crate::anonymize::{self, Anonymizer, Key};
 use crate::apiserver::Server;
-use crate::classify::filter::Filter;
-use crate::classify::{Classifier, Request, request_hash};
 use crate::decode::Outcome;
 use crate::input::{Place, can_be_read_again};
 use crate::k8s::Stage;
@@ -27,6 +25,8 @@ use crate::pipeline;
 use crate::render::export;
 use crate::render::plain::{counted, escaped};
 use crate::report::{self, CaseFilter, Context, Shown};
+use crate::requests::filter::Filter;
+use crate::requests::{Classifier, Request, request_hash};
 use crate::rules::policy::FILE_NAME;
 
 /// What must be known before the events are handed on.

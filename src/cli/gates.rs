@@ -5,9 +5,9 @@ use std::fmt::Write;
 use super::args::FailOn;
 use super::say::say;
 use super::{DONE, FOUND};
-use crate::classify::filter::Filter;
 use crate::render::plain::{counted, escaped};
 use crate::report::Report;
+use crate::requests::filter::Filter;
 use crate::rules::rule::is_meant;
 use crate::rules::{GateRequests, Severity, Worst};
 

@@ -9,7 +9,6 @@ use super::args::{FilterArgs, JudgeArgs};
 use super::progress::Progress;
 use super::{memory, paths, server};
 use crate::apiserver::{ConfiguredNames, Server, judge_alike};
-use crate::classify::filter::{Filter, Names, StatusSet, instant};
 use crate::decode::Foreign;
 use crate::input::{Damage, Source, Sources, can_be_read_again};
 use crate::k8s::{EtcdVersion, KubeVersion};
@@ -17,6 +16,7 @@ use crate::ledger::{Dedup, Ledger, ServerTimeline};
 use crate::pipeline::{self, Settings};
 use crate::render::input::{long_window, unknown};
 use crate::report;
+use crate::requests::filter::{Filter, Names, StatusSet, instant};
 use crate::version::Inferred;
 
 /// How many files that are compressed with a long window are named where no event was read.

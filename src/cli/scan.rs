@@ -13,7 +13,6 @@ use super::outputs::{self, Inputs};
 use super::run::{self, Run};
 use super::say::say;
 use super::{DONE, FAILED, etcd_log, gates, inventory, judging, server};
-use crate::classify::filter::Filter;
 use crate::decode::Foreign;
 use crate::input::Sources;
 use crate::ledger::ServerTimeline;
@@ -22,6 +21,7 @@ use crate::render;
 use crate::render::details::Details;
 use crate::render::text::View;
 use crate::report::{self, Context, Report, Shown};
+use crate::requests::filter::Filter;
 use crate::rules::policy::FILE_NAME;
 
 pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {

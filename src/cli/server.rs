@@ -6,8 +6,8 @@ use super::args::ServerArgs;
 use super::say::say;
 use crate::apiserver::features::{State, can_be_emulated, known_names};
 use crate::apiserver::{FeatureGates, Server};
-use crate::classify::contract::supported;
 use crate::k8s::KubeVersion;
+use crate::requests::contract::supported;
 
 /// The server that the flags describe; its version is the newest known where none was given.
 pub(super) fn server(args: &ServerArgs) -> anyhow::Result<Server> {

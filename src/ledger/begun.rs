@@ -8,8 +8,8 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::{Merge, Product, Row};
-use crate::classify::{Answer, Request, Shape};
 use crate::k8s::Stage;
+use crate::requests::{Answer, Request, Shape};
 
 /// The events of one request shape.
 #[derive(Debug, Default)]

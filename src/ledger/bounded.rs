@@ -12,7 +12,7 @@ use std::hash::Hash;
 use hashbrown::{Equivalent, HashTable};
 
 use super::Merge;
-use crate::classify::stable_hash;
+use crate::requests::stable_hash;
 
 /// What decides whether a key is kept: its rank, then its hash.
 pub(super) type Weight = (u8, u64);

@@ -5,11 +5,11 @@ use hashbrown::Equivalent;
 use super::bounded::Key;
 use super::{Begun, Bounded, DistinctSet, Merge, SharedRow};
 use crate::apiserver::Target;
-use crate::classify::{ClientRef, Request, Shape, stable_hash};
 use crate::k8s::identity::service_account;
 use crate::k8s::text::prefix;
 use crate::k8s::user_agent::Form;
 use crate::k8s::{self, AddressClass, Kind, Verb};
+use crate::requests::{ClientRef, Request, Shape, stable_hash};
 
 /// Products of one identity that are counted apart. A product is the client's to choose.
 pub const MAX_PRODUCTS: usize = 16;

@@ -8,9 +8,9 @@ use super::{
     Additions, Begun, Bounded, Client, ClientKey, DistinctSet, Merge, Product, Row, RowName, Seat, SharedRow,
 };
 use crate::apiserver::ConfiguredNames;
-use crate::classify::{Answer, Request, Shape, ShapeRef, stable_hash};
 use crate::k8s::pod_name;
 use crate::k8s::user_agent::Form;
+use crate::requests::{Answer, Request, Shape, ShapeRef, stable_hash};
 
 /// Identities that are counted apart. Authenticated names are given out by the cluster's operators, so there are
 /// as many as the cluster has users.

@@ -5,7 +5,7 @@
 
 use super::client::namespace_of;
 use super::{Begun, Namespaces, RowName, SharedLedger, SharedRow};
-use crate::classify::{Request, stable_hash};
+use crate::requests::{Request, stable_hash};
 
 /// How many rows, askers and namespaces are remembered.
 const ROWS: usize = 1 << 14;

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::{Exemplars, Merge};
-use crate::classify::Measured;
+use crate::requests::Measured;
 
 /// Answers by HTTP status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use hashbrown::HashTable;
 
 use super::Merge;
-use crate::classify::stable_hash;
 use crate::k8s::text::prefix;
+use crate::requests::stable_hash;
 
 /// How many texts of a set are kept as they are, and how much of each, in bytes.
 const KEPT_TEXTS: usize = 3;

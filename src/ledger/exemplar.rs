@@ -4,10 +4,10 @@
 use std::cmp::{Ordering, Reverse};
 
 use super::Merge;
-use crate::classify::Request;
 use crate::input::Place;
 use crate::k8s::secrets::masked_target;
 use crate::k8s::text::prefix;
+use crate::requests::Request;
 
 /// How many requests are kept per row.
 const MAX_EXEMPLARS: usize = 2;

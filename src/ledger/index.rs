@@ -9,8 +9,8 @@ use rustc_hash::FxBuildHasher;
 
 use super::parts::{PARTS, Parts};
 use super::{Flows, Items, Merge, Row};
-use crate::classify::Request;
 use crate::decode::klog::Apf;
+use crate::requests::Request;
 
 /// How many requests are remembered at most: 18 to 36 bytes each.
 const MAX_REQUESTS: usize = 1 << 24;

@@ -6,7 +6,7 @@ use hashbrown::hash_map::Entry;
 use rustc_hash::FxBuildHasher;
 
 use super::{Merge, Timeline};
-use crate::classify::{Request, stable_hash};
+use crate::requests::{Request, stable_hash};
 
 /// A minute in microseconds.
 const MINUTE: i64 = 60_000_000;

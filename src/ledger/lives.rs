@@ -20,10 +20,10 @@ use rustc_hash::FxBuildHasher;
 use super::sorted::make_room;
 use super::{Merge, RowName};
 use crate::apiserver::Target;
-use crate::classify::stable_hash;
-use crate::classify::{Instance, Request};
 use crate::k8s::text::prefix;
 use crate::k8s::{Scope, Verb};
+use crate::requests::stable_hash;
+use crate::requests::{Instance, Request};
 
 pub use record::{Came, Record, What, ask_of};
 

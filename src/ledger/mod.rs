@@ -69,9 +69,9 @@ pub use waiting::Waiting;
 use shared_clients::SharedClients;
 use shared_lives::SharedKept;
 
-use crate::classify::{Request, stable_hash};
 use crate::decode::klog::TraceFragment;
 use crate::input::Place;
+use crate::requests::{Request, stable_hash};
 
 /// A commutative and associative sum.
 pub trait Merge {

@@ -10,8 +10,8 @@ use smallvec::SmallVec;
 
 use super::{Bounded, Merge, Targets};
 use crate::apiserver::{Asked, Target};
-use crate::classify::{Request, stable_hash};
 use crate::k8s::{Scope, Stage, Verb};
+use crate::requests::{Request, stable_hash};
 
 /// Pairs of a resource and a namespace that are counted apart.
 const MAX_PAIRS: usize = 16_384;

@@ -8,9 +8,9 @@ use super::exemplar::Exemplars;
 use super::live::Live;
 use super::timeline::Windows;
 use super::{Deprecated, Flows, Histogram, Items, Merge, Observed, Statuses, Targets, Timeline};
-use crate::classify::Request;
-use crate::classify::question::KEPT_KEYS;
 use crate::k8s::Stage;
+use crate::requests::Request;
+use crate::requests::question::KEPT_KEYS;
 
 /// In microseconds; see [`Row::over_59s`].
 const ALMOST_A_MINUTE: u64 = 59_000_000;

@@ -1,6 +1,6 @@
 //! What a row is known by, beside its place in the ledger.
 
-use crate::classify::{Answer, Request, ShapeRef};
+use crate::requests::{Answer, Request, ShapeRef};
 
 /// The hashes that name a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

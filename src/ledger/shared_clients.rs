@@ -10,7 +10,7 @@ use super::clients::{MAX_ROWS, row_bar};
 use super::parts::Parts;
 use super::{Begun, Clients, MAX_CLIENTS, Merge, RowName, SharedRow};
 use crate::apiserver::ConfiguredNames;
-use crate::classify::Request;
+use crate::requests::Request;
 
 /// All clients, spread over parts by their hashes; the first also has what is left of those that are not kept apart.
 #[derive(Debug)]
@@ -171,9 +171,9 @@ impl SharedClients {
 mod tests {
     use super::super::{Client, Counter, Product, SharedLedger};
     use super::*;
-    use crate::classify::{Classifier, Fingerprints};
     use crate::input::Place;
     use crate::k8s::{Event, Stage};
+    use crate::requests::{Classifier, Fingerprints};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 

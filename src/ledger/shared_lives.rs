@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::lives::{Bounds, Lives, Record, Size, step_down};
 use super::parts::Parts;
 use super::{Kept, Merge, RowName};
-use crate::classify::{Instance, Request};
+use crate::requests::{Instance, Request};
 
 /// What all instances did, each kind of requests by itself as in [`Kept`].
 #[derive(Debug)]

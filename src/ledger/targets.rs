@@ -210,7 +210,7 @@ impl Merge for Targets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classify::stable_hash;
+    use crate::requests::stable_hash;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 

@@ -5,13 +5,13 @@ use compact_str::CompactString;
 
 use super::{Bounded, Merge};
 use crate::apiserver::{Asked, ParsedTarget, Target};
-use crate::classify::request_hash;
 use crate::decode::klog::TraceFragment;
 use crate::decode::klog::trace::Part;
 use crate::input::Place;
 use crate::k8s::Product;
 use crate::k8s::request_info::Method;
 use crate::k8s::text::prefix;
+use crate::requests::request_hash;
 
 /// Traces that are kept; of more, those with the least hash of source and number.
 pub const MAX_TRACES: usize = 1 << 15;

@@ -9,8 +9,8 @@ use rustc_hash::FxBuildHasher;
 
 use super::{Bounded, EtcdVersions, Merge, Presence};
 use crate::apiserver::ConfiguredNames;
-use crate::classify::{Statement, Witness};
 use crate::k8s::{EtcdVersion, KubeVersion, Mark};
+use crate::requests::{Statement, Witness};
 
 /// How many different statements are kept. Honest logs hold a few.
 const MAX_STATEMENTS: usize = 4_096;

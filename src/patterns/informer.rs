@@ -7,9 +7,9 @@ use compact_str::CompactString;
 use super::chain::Read;
 use super::watching::{SOON, Watch};
 use super::{Rows, SECOND, most_in_an_hour};
-use crate::classify::Instance;
 use crate::ledger::Merge;
 use crate::ledger::lives::Came;
+use crate::requests::Instance;
 
 /// A watch that ended sooner, in microseconds, with a LIST after it, most likely ended with an error in its stream, of
 /// which the audit log says nothing: a revision that was too old is answered with 200 and an event of type ERROR.

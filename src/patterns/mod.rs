@@ -84,7 +84,7 @@ pub struct Listed {
     pub from: i64,
     /// Ended.
     pub to: i64,
-    /// A hash of the namespace that it asks for ([`namespace_hash`](crate::classify::namespace_hash)); 0 for none, or
+    /// A hash of the namespace that it asks for ([`namespace_hash`](crate::requests::namespace_hash)); 0 for none, or
     /// where it is not known.
     pub namespace: u32,
 }

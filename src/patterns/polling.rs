@@ -7,9 +7,9 @@ use compact_str::CompactString;
 use super::Rows;
 use super::chain::Read;
 use super::informer::Fate;
-use crate::classify::Instance;
 use crate::ledger::lives::Came;
 use crate::ledger::{Histogram, Merge};
+use crate::requests::Instance;
 
 /// Fewer reads of one collection or object by one instance are no polling.
 const FEWEST: usize = 3;

@@ -9,10 +9,10 @@ use super::chain::Read;
 use super::informer::{Cause, Fate};
 use super::watching::Watch;
 use super::{Rows, SECOND, most_in_an_hour};
-use crate::classify::{By, Instance};
 use crate::k8s::pod_name;
 use crate::ledger::Merge;
 use crate::ledger::lives::Came;
+use crate::requests::{By, Instance};
 
 /// Informers of one process that begin within this time, in microseconds, are of one start.
 const START: i64 = 60 * SECOND;

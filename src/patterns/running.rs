@@ -5,10 +5,10 @@ use hashbrown::{HashMap, HashSet};
 use rustc_hash::FxBuildHasher;
 
 use super::SECOND;
-use crate::classify::{By, Instance};
 use crate::k8s::pod_name;
 use crate::ledger::Life;
 use crate::ledger::lives::What;
+use crate::requests::{By, Instance};
 
 /// An instance that is silent for less than this may be between two reads, in microseconds.
 const SILENCE: i64 = 60 * SECOND;

@@ -1,8 +1,8 @@
 //! Small logs told by hand.
 
 use super::*;
-use crate::classify::{By, Instance};
 use crate::ledger::lives::{Came, What};
+use crate::requests::{By, Instance};
 
 /// One request: when it was received, what it was, what came of it, how long it took; times in milliseconds.
 #[derive(Clone, Copy)]

@@ -4,9 +4,9 @@ use compact_str::CompactString;
 
 use super::informer::START;
 use super::{Rows, SECOND, most_in_an_hour};
-use crate::classify::Instance;
 use crate::ledger::Merge;
 use crate::ledger::lives::{Came, Record, What};
+use crate::requests::Instance;
 
 /// A watch that ended sooner is short, in microseconds: client-go asks for five to ten minutes, and the server closes a
 /// watch without a timeout after half an hour to an hour. A minute, and a little more: load balancers and clients that

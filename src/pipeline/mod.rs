@@ -8,12 +8,12 @@ use std::sync::atomic::AtomicU64;
 
 use rayon::{BroadcastContext, ThreadPoolBuilder};
 
-use crate::classify::filter::Filter;
-use crate::classify::grouping::By;
 use crate::decode::{Layers, detect};
 use crate::input::{Block, Feed, Source, can_be_read_again};
 use crate::k8s::KubeVersion;
 use crate::ledger::{Dedup, EtcdLog, Index, Ledger, Merge, ServerTimeline, SourceCounts};
+use crate::requests::filter::Filter;
+use crate::requests::grouping::By;
 
 pub use each::each;
 pub use worker::{Counted, Pass, Shared, Worker};

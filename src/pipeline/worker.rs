@@ -10,7 +10,6 @@ use fate::{Fate, note, observe};
 use reading::Reading;
 
 use super::Settings;
-use crate::classify::{Classifier, Fingerprints, Grouping, Request, request_hash};
 use crate::decode::etcd::EtcdLine;
 use crate::decode::on_demand::{Answered, Arrivals};
 use crate::decode::{Decoder, Envelope, Extent, Foreign, Layers, Outcome, SkipReason};
@@ -20,6 +19,7 @@ use crate::ledger::{
     Additions, Counter, Dedup, EtcdLines, Index, KEPT_PLACES, Ledger, Merge, RequestResult, Seen,
     ServerTimeline, SharedLedger, SkipAt, SourceCounts, UnreadAt, Waiting,
 };
+use crate::requests::{Classifier, Fingerprints, Grouping, Request, request_hash};
 
 /// What is done with what is read.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use super::plain::{count, counted, escaped};
 use super::style::{self, BOLD, DIM, FIX};
 use super::table::wrapped;
 use super::{case, cases, facts, prose, text};
-use crate::classify::filter::pattern;
 use crate::report::v1::{Case, Client, Finding, Report};
+use crate::requests::filter::pattern;
 
 /// What stands in front of a finding's lines, and as many blanks.
 const INDENT: &str = "                ";

@@ -3,11 +3,11 @@
 use super::plain::escaped;
 use super::table::{table, wrapped};
 use crate::apiserver::{Reason, Server, Span, Verdict, across_versions_with, judge};
-use crate::classify::contract::Readable;
 use crate::cost::{RANGE_READS_NOTE, needs_note, outline};
 use crate::k8s::KubeVersion;
 use crate::k8s::list_options::meant_key;
 use crate::k8s::secrets::masked_target;
+use crate::requests::contract::Readable;
 
 /// Renders the page of `kubetoll classify`.
 #[must_use]
@@ -108,7 +108,7 @@ fn blocks(rows: &[Vec<String>], width: usize) -> String {
     text
 }
 
-fn asked(judged: &crate::classify::contract::Output) -> String {
+fn asked(judged: &crate::requests::contract::Output) -> String {
     let mut text = judged.verb.clone();
     match &judged.resource {
         None => text.push_str(" of a path outside the API's resources"),

@@ -17,12 +17,12 @@ use super::{cases, contradictions, cost, input, load, minutes, patterns, server_
 use crate::accounts::Accounts;
 use crate::accounts::etcd::SLACK;
 use crate::apiserver::Server;
-use crate::classify::stable_hash;
 use crate::cost::Inventory;
 use crate::input::{Source, Sources};
 use crate::k8s::EtcdVersion;
 use crate::ledger::{Exemplar, Ledger};
 use crate::patterns::Patterns;
+use crate::requests::stable_hash;
 use crate::rules::hits::HitRef;
 use crate::rules::{OnAccount, Policy, Rule, RuleSet, judge_some};
 use crate::version::Inferred;

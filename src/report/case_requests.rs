@@ -9,8 +9,8 @@ use rustc_hash::FxBuildHasher;
 use super::cases::Case;
 use crate::accounts::ShapeKey;
 use crate::apiserver::{Asked, ConfiguredNames, Server};
-use crate::classify::{Request, stable_hash};
 use crate::ledger::RowName;
+use crate::requests::{Request, stable_hash};
 use crate::rules::facts::Facts;
 use crate::rules::hits::HitRef;
 

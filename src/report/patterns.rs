@@ -1,10 +1,10 @@
 //! What requests show when they are put in order, in the form of the contract.
 
 use super::v1;
-use crate::classify::By;
 use crate::k8s::timestamp;
 use crate::ledger;
 use crate::patterns::{AllFollowed, Chains, Herds, Informers, Pattern, Polling, Watching};
+use crate::requests::By;
 
 /// The pattern, if there is more to tell than a number of instances.
 pub(super) fn pattern(pattern: &Pattern) -> Option<Box<v1::Pattern>> {

@@ -16,8 +16,8 @@ use super::written::{Key, Placed, Reader};
 use super::yaml::{self, Content, Node};
 use crate::accounts::Account;
 use crate::apiserver::features::known_names;
-use crate::classify::filter::pattern;
 use crate::k8s::{EtcdVersion, KubeVersion};
+use crate::requests::filter::pattern;
 
 /// The file's usual name, in the working directory.
 pub const FILE_NAME: &str = "kubetoll.yaml";
@@ -221,7 +221,7 @@ impl Reading<'_> {
                 "kubeVersion" => {
                     policy.kube_version = self.checked(what, node, |text| {
                         let version = text.parse::<KubeVersion>().map_err(|error| error.to_string())?;
-                        crate::classify::contract::supported(version).map_err(|error| error.to_string())
+                        crate::requests::contract::supported(version).map_err(|error| error.to_string())
                     });
                 }
                 "etcdVersion" => {

@@ -9,7 +9,7 @@ use super::policy::is_client;
 use super::written::{Key, Placed, Reader};
 use super::yaml::{Content, Node};
 use crate::accounts::Account;
-use crate::classify::filter::pattern;
+use crate::requests::filter::pattern;
 
 /// The keys of an entry of `sources`.
 pub const SOURCE_KEYS: [Key; 3] = [

@@ -8,8 +8,8 @@ use super::group::{Companions, Group};
 use super::over_time::{COUNTS, TIMES};
 use super::value::Kind::{Bool, Double, Int, Text};
 use super::value::{Name, Value};
-use crate::classify::stable_hash;
 use crate::k8s::Scope;
+use crate::requests::stable_hash;
 
 /// Finds a number of a group.
 pub type Get = for<'r, 'a> fn(&'r Group<'a>) -> Value<'r>;

@@ -6,9 +6,9 @@ use super::{MAX_UNCONFIRMED_MINORS, VersionSource};
 use crate::apiserver::features::State;
 use crate::apiserver::releases::{self, BUILT_IN};
 use crate::apiserver::{Gate, Releases, Server};
-use crate::classify::Witness;
 use crate::k8s::{KubeVersion, Mark};
 use crate::ledger::{Presence, Sign, VersionEvidence};
+use crate::requests::Witness;
 
 /// How far a fact is trusted, the most first: one that contradicts those before it is said and not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,8 +3,8 @@
 use super::*;
 use crate::apiserver::releases::BUILT_IN;
 use crate::apiserver::{FeatureGates, Gate};
-use crate::classify::{Statement, Witness};
 use crate::ledger::Sign;
+use crate::requests::{Statement, Witness};
 
 const fn v(minor: u16, patch: u16) -> KubeVersion {
     KubeVersion::new(minor, patch)

@@ -7,9 +7,9 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use crate::apiserver::{Asked, LimitVerdict, Releases, ServedFrom, Server, epochs, judge};
-use crate::classify::Shape;
 use crate::k8s::{KubeVersion, Verb};
 use crate::ledger::Clients;
+use crate::requests::Shape;
 
 /// The totals for a range of releases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

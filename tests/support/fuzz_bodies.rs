@@ -4,7 +4,6 @@ use kubetoll::apiserver::judge::served_against_model;
 use kubetoll::apiserver::{
     Asked, Certainty, LimitVerdict, ParsedTarget, ServedFrom, Server, across_versions, certainty, judge,
 };
-use kubetoll::classify::Classifier;
 use kubetoll::decode::on_demand::{Fields, RecentClients};
 use kubetoll::decode::{Decoder, Outcome, SourceFacts, detect};
 use kubetoll::input::framing::lines;
@@ -15,6 +14,7 @@ use kubetoll::k8s::user_agent::{Form, stated_version};
 use kubetoll::k8s::{Event, KubeVersion, Product, Stage};
 use kubetoll::ledger::exemplar::shown_uri;
 use kubetoll::ledger::{Ledger, ProductRows};
+use kubetoll::requests::Classifier;
 
 use super::same::{difference, json};
 use super::{conservation, run};

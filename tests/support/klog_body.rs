@@ -1,9 +1,9 @@
 //! What holds for any text that is read as lines of the apiserver's own log.
 
-use kubetoll::classify::Classifier;
 use kubetoll::decode::klog::{self, Clock, ClockContext, Kind};
 use kubetoll::input::Place;
 use kubetoll::ledger::Ledger;
+use kubetoll::requests::Classifier;
 
 /// Lines of the apiserver's log: each is read the same way again, and a request is counted once.
 pub fn klog(text: &str) {

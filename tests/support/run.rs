@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use kubetoll::apiserver::Server;
-use kubetoll::classify::filter::{Filter, Names};
 use kubetoll::cost::{self, Inventory};
 use kubetoll::input::block::yaml_spans;
 use kubetoll::input::framing::{MayCut, count_feeds, count_lines};
@@ -14,6 +13,7 @@ use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::{Ledger, ServerTimeline};
 use kubetoll::pipeline::{self, Pass, Settings, Shared, Worker};
 use kubetoll::report::{Context, Report, Shown, build};
+use kubetoll::requests::filter::{Filter, Names};
 use kubetoll::rules::{Policy, RuleSet};
 use kubetoll::version::Inferred;
 

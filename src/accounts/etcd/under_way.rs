@@ -33,7 +33,7 @@ pub struct ListUnderWay<'a> {
     pub to: i64,
     /// It is for one namespace; `None` where that is not known.
     pub in_namespace: Option<bool>,
-    /// A hash of the namespace ([`namespace_hash`](crate::classify::namespace_hash)); 0 where it is not known.
+    /// A hash of the namespace ([`namespace_hash`](crate::requests::namespace_hash)); 0 where it is not known.
     pub namespace: u32,
     /// Its limit; `None` where that is not known.
     pub limit: Option<Limit>,

@@ -12,7 +12,7 @@ use crate::k8s::{Mark, Marks, go_duration};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AccessLine<'a> {
     /// What the line says of the method: the HTTP method up to 1.21, later a mixture of method and verb. See
-    /// `classify::access` for what it is worth.
+    /// `requests::access` for what it is worth.
     pub verb: Cow<'a, str>,
     /// The request line's target: encoded path and raw query.
     pub uri: Cow<'a, str>,

@@ -17,11 +17,11 @@ use super::bounded::Key;
 use super::input::widened;
 use super::{Bounded, EtcdVersions, Histogram, InputCounts, Merge};
 use crate::apiserver::stored;
-use crate::classify::namespace_hash;
 use crate::decode::etcd::{Request, SlowRequest};
 use crate::input::Place;
 use crate::k8s::EtcdVersion;
 use crate::k8s::text::prefix;
+use crate::requests::namespace_hash;
 
 /// Resources and kinds that are told apart. A cluster has some hundred resources.
 pub const MAX_RESOURCES: usize = 1_024;

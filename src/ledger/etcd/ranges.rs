@@ -28,7 +28,7 @@ pub struct SlowRange {
     pub limit: u64,
     /// The keys are those of one namespace.
     pub in_namespace: bool,
-    /// A hash of the namespace ([`namespace_hash`](crate::classify::namespace_hash)); 0 for none.
+    /// A hash of the namespace ([`namespace_hash`](crate::requests::namespace_hash)); 0 for none.
     pub namespace: u32,
     /// The resource as reports name it.
     pub resource: CompactString,

@@ -4,9 +4,9 @@ use compact_str::CompactString;
 
 use crate::apiserver::Asked;
 use crate::apiserver::options::Page;
-use crate::classify::Request;
-use crate::classify::stable_hash;
 use crate::k8s::{Stage, Verb};
+use crate::requests::Request;
+use crate::requests::stable_hash;
 
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

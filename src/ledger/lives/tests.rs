@@ -2,7 +2,7 @@
 
 use super::super::shared_lives::SharedLives;
 use super::*;
-use crate::classify::By;
+use crate::requests::By;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 

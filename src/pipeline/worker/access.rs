@@ -4,12 +4,12 @@
 use std::collections::HashSet;
 
 use super::{Counting, Fate, Pass, date, note, observe};
-use crate::classify::{is_same_moment, request_hash};
 use crate::decode::Layers;
 use crate::decode::klog::{AccessLine, Apf};
 use crate::input::Place;
 use crate::ledger::input::widened;
 use crate::ledger::{Index, Ledger, RequestResult};
+use crate::requests::{is_same_moment, request_hash};
 
 /// How many bytes of lines wait at most.
 const ROOM: usize = 1 << 25;

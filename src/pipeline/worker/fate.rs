@@ -1,8 +1,8 @@
 //! What becomes of an event once it is classified.
 
 use super::{Settings, Shared};
-use crate::classify::{Grouping, Request};
 use crate::ledger::{Counter, InputCounts, RowName};
+use crate::requests::{Grouping, Request};
 
 /// What becomes of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

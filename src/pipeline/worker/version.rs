@@ -3,9 +3,9 @@
 use crate::apiserver::Target;
 use crate::apiserver::options::{Page, ResourceVersionMatch};
 use crate::apiserver::resources::is_built_in_group;
-use crate::classify::{Request, Witness};
 use crate::k8s::{KubeVersion, Verb};
 use crate::ledger::{Sign, VersionEvidence};
+use crate::requests::{Request, Witness};
 
 /// Notes a start line of an apiserver's own log, and the version in it.
 pub(super) fn note_start(

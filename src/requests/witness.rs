@@ -151,9 +151,9 @@ fn in_kube_system(username: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classify::Classifier;
     use crate::decode::klog::AccessLine;
     use crate::input::Place;
+    use crate::requests::Classifier;
 
     fn stated(username: &str, user_agent: &str) -> Option<(Witness, String)> {
         let identity = Identity::resolve(username);

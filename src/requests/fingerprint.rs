@@ -235,9 +235,9 @@ pub fn request_hash(audit_id: &str, uri: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classify::Classifier;
     use crate::input::Place;
     use crate::k8s::Stage;
+    use crate::requests::Classifier;
 
     const EVENT: &str = r#"{"auditID":"a","stage":"ResponseComplete","verb":"get","requestURI":"/x","user":{"username":"u"},
         "sourceIPs":["10.0.0.1"],"userAgent":"k","responseStatus":{"code":200},

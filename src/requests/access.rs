@@ -86,9 +86,9 @@ fn connect(uri: &str) -> Method {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classify::{Classifier, Witness};
     use crate::decode::klog::Apf;
     use crate::k8s::{AddressClass, Kind, Verb};
+    use crate::requests::{Classifier, Witness};
 
     const PLACE: Place = Place { source: 0, offset: 0, line: 1 };
 

@@ -426,9 +426,9 @@ fn with_resource_names<T>(request: &Request<'_>, with: impl FnOnce(&[&str]) -> T
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classify::Classifier;
     use crate::decode::klog::AccessLine;
     use crate::input::Place;
+    use crate::requests::Classifier;
 
     fn names(texts: &[&str]) -> Names {
         Names::new(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>()).expect("names")

@@ -281,8 +281,8 @@ mod tests {
     use super::*;
 
     use crate::apiserver::asked;
-    use crate::classify::Classifier;
     use crate::k8s::Kind;
+    use crate::requests::Classifier;
 
     fn with<R>(json: &str, check: impl FnOnce(&Request<'_>) -> R) -> R {
         let event: Event<'_> = serde_json::from_str(json).expect("an event");
