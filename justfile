@@ -22,6 +22,10 @@ bless:
 bench:
     cargo bench
 
+# Check the spelling of all texts (pip install typos).
+spelling:
+    typos
+
 # Everything that decides whether work lands.
 ci:
     bash .ci/run

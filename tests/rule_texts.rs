@@ -18,8 +18,8 @@ const LONGEST_MESSAGE: usize = 110;
 /// Most characters of the first step of a fix.
 const LONGEST_STEP: usize = 80;
 
-/// Words and phrases that a reader must read twice, or that have a plain one.
-const FORBIDDEN: [&str; 38] = [
+/// Words and phrases that a reader must read twice, or that have a plain one. `typos` checks for US spelling.
+const FORBIDDEN: [&str; 27] = [
     "of which",
     "of what",
     "hangs on",
@@ -46,18 +46,7 @@ const FORBIDDEN: [&str; 38] = [
     "be known by",
     "will do",
     "moreover",
-    "honour",
-    "honoured",
     "misspelt",
-    "behaviour",
-    "favour",
-    "colour",
-    "cancelled",
-    "synchronise",
-    "synchronises",
-    "authorise",
-    "authorised",
-    "recognised",
 ];
 
 /// Rules on the log itself, or on all clients together, name no client.

@@ -48,7 +48,7 @@ pub struct Client {
     pub address: String,
     /// User agent.
     pub agent: String,
-    /// Why it is authorised.
+    /// Why it is authorized.
     pub allowed_by: String,
 }
 

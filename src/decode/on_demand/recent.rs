@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_kept_until_its_place_is_anothers() {
+    fn a_cached_client_is_evicted_by_another_in_its_slot() {
         let mut recent = RecentClients::default();
         let mut met = Vec::new();
         for user in 0..9 {
