@@ -1,6 +1,6 @@
 //! What is advised is right on the server that it is advised for: each request that a fix names is judged by the model.
 
-use kubetoll::apiserver::{Asked, LimitVerdict, ParsedTarget, ServedFrom, Server, judge};
+use kubetoll::apiserver::{LimitVerdict, ParsedTarget, RequestShape, ServedFrom, Server, judge};
 use kubetoll::k8s::KubeVersion;
 use kubetoll::k8s::request_info::Method;
 use serde_json::Value;
@@ -150,7 +150,7 @@ fn wrong(text: &str, own: &str, server: &Server) -> Vec<String> {
     for (sentence, query) in advised {
         let uri = format!("/api/v1/pods?{query}");
         let target = ParsedTarget::parse(&uri).expect("a target");
-        let verdict = judge(server, &Asked::new(Method::Get, &target.path, &target.options), None);
+        let verdict = judge(server, &RequestShape::new(Method::Get, &target.path, &target.options), None);
         let admits = sentence.contains("etcd");
         if verdict.likely_served_from() == ServedFrom::Etcd && !admits {
             wrong.push(format!("1.{} reads {query} from etcd: {sentence}", server.version.minor));

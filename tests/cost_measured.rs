@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
-use kubetoll::apiserver::{Asked, ParsedTarget, ServedFrom, Server, judge};
+use kubetoll::apiserver::{ParsedTarget, RequestShape, ServedFrom, Server, judge};
 use kubetoll::cost::{Amount, Bound, Holding, Inventory, Prices};
 use kubetoll::k8s::request_info::Method;
 use serde::Deserialize;
@@ -119,7 +119,7 @@ fn objects_and_seats_are_what_the_servers_counted() {
                 ..Server::with_defaults(probe.k8s.parse().expect("Kubernetes' version"))
             };
             let target = ParsedTarget::parse(&probe.request_uri).expect("a target");
-            let asked = Asked::new(Method::Get, &target.path, &target.options);
+            let asked = RequestShape::new(Method::Get, &target.path, &target.options);
             let verdict = judge(&server, &asked, Some(200));
             let name = match row.resource.as_str() {
                 "leases" => "leases.coordination.k8s.io",

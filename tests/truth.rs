@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use flate2::read::MultiGzDecoder;
-use kubetoll::apiserver::{Asked, LimitVerdict, ParsedTarget, Reason, ServedFrom, Server, Verdict, judge};
+use kubetoll::apiserver::{
+    LimitVerdict, ParsedTarget, Reason, RequestShape, ServedFrom, Server, Verdict, judge,
+};
 use kubetoll::input::{Place, Sources};
 use kubetoll::k8s::request_info::Method;
 use kubetoll::k8s::{Event, KubeVersion, Stage};
@@ -161,7 +163,7 @@ fn verdicts_are_what_the_servers_did() {
         for probe in probes(path) {
             let target = ParsedTarget::parse(&probe.request_uri).expect("a target");
             let method = Method::parse(&probe.method).expect("a method");
-            let asked = Asked::new(method, &target.path, &target.options);
+            let asked = RequestShape::new(method, &target.path, &target.options);
             let verdict = judge(&probe.server(), &asked, None);
             wrong.extend(probe.disagrees(verdict));
             if verdict.served_from == ServedFrom::Depends {

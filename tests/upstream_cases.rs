@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use flate2::read::MultiGzDecoder;
-use kubetoll::apiserver::{Asked, Gate, LimitVerdict, ParsedTarget, ServedFrom, Server, judge};
+use kubetoll::apiserver::{Gate, LimitVerdict, ParsedTarget, RequestShape, ServedFrom, Server, judge};
 use kubetoll::k8s::request_info::Method;
 use serde::Deserialize;
 use serde_json::Value;
@@ -107,7 +107,7 @@ impl Case<'_> {
     fn disagrees(&self) -> Option<String> {
         let (server, uri) = (self.server(), self.uri());
         let target = ParsedTarget::parse(&uri).expect("a target");
-        let asked = Asked::new(Method::Get, &target.path, &target.options);
+        let asked = RequestShape::new(Method::Get, &target.path, &target.options);
         let verdict = judge(&server, &asked, None);
         let rejected = self.get("http_error").as_u64().and_then(|status| u16::try_from(status).ok());
         let agrees = if rejected.is_some() {

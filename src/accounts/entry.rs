@@ -5,7 +5,7 @@ use std::sync::Arc;
 use compact_str::CompactString;
 
 use super::{Fit, etcd};
-use crate::apiserver::{Asked, Certainty, Verdict};
+use crate::apiserver::{Certainty, RequestShape, Verdict};
 use crate::cost::{Cost, Minutes, Work, page_limit};
 use crate::k8s::Verb;
 use crate::ledger::{Merge, Row};
@@ -15,7 +15,7 @@ use crate::patterns::{Listed, Pattern};
 #[derive(Debug)]
 pub struct Entry {
     /// What is asked: of one of the ledger's shapes. What it and the others differ in is in no word and no verdict.
-    pub asked: Option<Arc<Asked<CompactString>>>,
+    pub asked: Option<Arc<RequestShape<CompactString>>>,
     /// The verdict.
     pub verdict: Option<Verdict>,
     /// Of all rows that hold requests the least certain, or of all rows if none does: a total order, as rows come

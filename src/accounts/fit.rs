@@ -57,12 +57,12 @@ pub fn compare(verb: Verb, verdict: &Verdict, version: KubeVersion, observed: &O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::apiserver::{Asked, ParsedTarget, Server, judge};
+    use crate::apiserver::{ParsedTarget, RequestShape, Server, judge};
     use crate::k8s::request_info::Method;
 
     fn fit(version: KubeVersion, uri: &str, observed: Observed) -> (u64, u64) {
         let target = ParsedTarget::parse(uri).expect("a target");
-        let asked = Asked::new(Method::Get, &target.path, &target.options);
+        let asked = RequestShape::new(Method::Get, &target.path, &target.options);
         let verdict = judge(&Server::with_defaults(version), &asked, None);
         let fit = compare(asked.verb, &verdict, version, &observed);
         (fit.agree, fit.contradict)

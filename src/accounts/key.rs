@@ -5,7 +5,7 @@ use std::sync::Arc;
 use compact_str::CompactString;
 
 use super::words;
-use crate::apiserver::{Asked, LimitVerdict, ServedFrom, Server, Verdict, judge};
+use crate::apiserver::{LimitVerdict, RequestShape, ServedFrom, Server, Verdict, judge};
 use crate::k8s::{KubeVersion, Scope, Verb};
 use crate::requests::Answer;
 
@@ -40,7 +40,7 @@ pub struct ShapeKey {
 
 impl ShapeKey {
     /// The name of what is asked and judged so by a server of this version.
-    pub(super) fn of(asked: &Asked<CompactString>, verdict: Verdict, version: KubeVersion) -> Self {
+    pub(super) fn of(asked: &RequestShape<CompactString>, verdict: Verdict, version: KubeVersion) -> Self {
         Self {
             verb: Some(asked.verb),
             resource: Some(words::resource(&asked.target).into()),
@@ -61,7 +61,7 @@ impl ShapeKey {
     #[must_use]
     pub fn of_request(
         server: &Server,
-        asked: &Asked<CompactString>,
+        asked: &RequestShape<CompactString>,
         answer: Answer,
         received_only: bool,
     ) -> Self {

@@ -25,9 +25,9 @@ pub use key::ShapeKey;
 pub use load::{Load, LoadUnit, Measure};
 use walks::Walks;
 
-use crate::apiserver::asked::is_long_running;
 use crate::apiserver::judge::served_against_model;
-use crate::apiserver::{Asked, Certainty, Server, Verdict, certainty_within, judge};
+use crate::apiserver::request_shape::is_long_running;
+use crate::apiserver::{Certainty, RequestShape, Server, Verdict, certainty_within, judge};
 use crate::cost::{Cost, Inventory, Minutes, Prices, Work, reads_on};
 use crate::k8s::Scope;
 use crate::ledger::lives::ask_of;
@@ -74,7 +74,7 @@ struct Measures<'a> {
     /// How many objects of each namespace the log names.
     namespaces: NamespaceWeights,
     /// Judgments of what was asked, by era and status: many clients ask alike.
-    known: Mutex<HashMap<Arc<Asked<CompactString>>, Vec<Known>, FxBuildHasher>>,
+    known: Mutex<HashMap<Arc<RequestShape<CompactString>>, Vec<Known>, FxBuildHasher>>,
 }
 
 /// A judgment, and the era and status that it is of.

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use compact_str::CompactString;
 
 use super::ProductRow;
-use crate::apiserver::Asked;
+use crate::apiserver::RequestShape;
 use crate::apiserver::options::{Options, Page};
 use crate::k8s::Verb;
 use crate::requests::Shape;
 
 /// By what the first page asks for, and the version of the server.
 #[derive(Debug, Default)]
-pub(super) struct Walks(HashMap<(Asked<CompactString>, u8), Pages>);
+pub(super) struct Walks(HashMap<(RequestShape<CompactString>, u8), Pages>);
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Pages {
@@ -45,11 +45,11 @@ impl Walks {
     }
 }
 
-fn is_page(asked: &Asked<CompactString>) -> bool {
+fn is_page(asked: &RequestShape<CompactString>) -> bool {
     asked.verb == Verb::List && asked.options.limit.is_page()
 }
 
-fn key(shape: &Shape) -> (Asked<CompactString>, u8) {
+fn key(shape: &Shape) -> (RequestShape<CompactString>, u8) {
     let options = Options { page: Page::First, ..shape.asked.options };
-    (Asked { options, ..Asked::clone(&shape.asked) }, shape.era)
+    (RequestShape { options, ..RequestShape::clone(&shape.asked) }, shape.era)
 }

@@ -4,7 +4,7 @@ use crate::apiserver::options::{
     Limit, Narrows, Options, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
 };
 use crate::apiserver::resources::{OTHER, is_overflow};
-use crate::apiserver::{Asked, Target};
+use crate::apiserver::{RequestShape, Target};
 use crate::k8s::list_options::LIST_OPTION_KEYS;
 use crate::k8s::secrets::masked;
 use crate::k8s::{Scope, Verb};
@@ -47,7 +47,7 @@ pub(crate) fn scope(target: &Target<CompactString>) -> Option<Scope> {
 }
 
 /// The list options in the form of a query, values that differ from request to request left out.
-pub(crate) fn parameters(asked: &Asked<CompactString>) -> String {
+pub(crate) fn parameters(asked: &RequestShape<CompactString>) -> String {
     let options = &asked.options;
     let mut words: Vec<String> = Vec::new();
     let mut word = |text: &str| words.push(text.to_owned());
@@ -113,7 +113,7 @@ fn field_selector(options: &Options) -> Option<&'static str> {
 }
 
 /// List options that ignored keys were likely meant to be.
-pub(crate) fn misspelled(asked: &Asked<CompactString>) -> Vec<String> {
+pub(crate) fn misspelled(asked: &RequestShape<CompactString>) -> Vec<String> {
     let keys = LIST_OPTION_KEYS.iter().enumerate();
     keys.filter(|(index, _)| asked.options.misspelled & (1 << index) != 0)
         .map(|(_, key)| (*key).to_owned())

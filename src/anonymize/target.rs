@@ -89,20 +89,20 @@ impl Anonymizer {
 mod tests {
     use super::super::Key;
     use super::*;
-    use crate::apiserver::{Asked, ParsedTarget};
+    use crate::apiserver::{ParsedTarget, RequestShape};
     use crate::k8s::request_info::Method;
     use proptest::prelude::*;
 
     fn asked(target: &str) -> Option<String> {
         let parsed = ParsedTarget::parse(target)?;
-        let asked = Asked::new(Method::Get, &parsed.path, &parsed.options);
+        let asked = RequestShape::new(Method::Get, &parsed.path, &parsed.options);
         Some(format!("{asked:?}"))
     }
 
     /// What is asked, with names of custom resources left out.
     fn shape(target: &str) -> Option<String> {
         let parsed = ParsedTarget::parse(target)?;
-        let asked = Asked::new(Method::Get, &parsed.path, &parsed.options);
+        let asked = RequestShape::new(Method::Get, &parsed.path, &parsed.options);
         Some(format!("{:?} {:?}", asked.verb, asked.options))
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use compact_str::CompactString;
 
-use super::{Asked, Server, Target};
+use super::{RequestShape, Server, Target};
 
 /// The names in a server's configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl ConfiguredNames {
 
     /// What the configuration says of a request's resource.
     #[must_use]
-    pub fn say_of(&self, asked: &Asked<CompactString>) -> Configured {
+    pub fn say_of(&self, asked: &RequestShape<CompactString>) -> Configured {
         let (Target::Resource { group, resource, .. } | Target::Unknown { group, resource, .. }) =
             &asked.target
         else {

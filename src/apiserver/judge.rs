@@ -1,10 +1,10 @@
 //! The judgment of a request: what the server refuses, where it serves the rest from, and how sure that is.
 
-use super::asked::{Asked, Target};
 use super::options::{Limit, Options, PageSize, ResourceVersion, UnsupportedField};
 use super::reason::Reason;
 use super::reject::reject;
 use super::releases::Releases;
+use super::request_shape::{RequestShape, Target};
 use super::resources;
 use super::server::Server;
 use super::verdict::{Certainty, LimitVerdict, ServedFrom, Verdict};
@@ -14,7 +14,7 @@ use crate::k8s::{KubeVersion, Verb};
 /// Judges a request. `status` is the HTTP status that was answered, if the record holds one: what the response
 /// tells overrides the model.
 #[must_use]
-pub fn judge(server: &Server, asked: &Asked<&str>, status: Option<u16>) -> Verdict {
+pub fn judge(server: &Server, asked: &RequestShape<&str>, status: Option<u16>) -> Verdict {
     let refusal = reject(server, asked);
     let Some(status) = status else {
         return match refusal {
@@ -40,14 +40,14 @@ pub fn judge(server: &Server, asked: &Asked<&str>, status: Option<u16>) -> Verdi
 
 /// Whether the server served what the model says that it refuses: the version or a feature gate is another one.
 #[must_use]
-pub fn served_against_model(server: &Server, asked: &Asked<&str>, status: Option<u16>) -> bool {
+pub fn served_against_model(server: &Server, asked: &RequestShape<&str>, status: Option<u16>) -> bool {
     status.is_some_and(|status| (200..300).contains(&status))
         && asked.options.unsupported_field != UnsupportedField::UnlessDeclared
         && reject(server, asked).is_some()
 }
 
 /// The reason if a status says that the server refused the request before it read anything.
-fn answered(asked: &Asked<&str>, routed: Verdict, status: u16) -> Option<Reason> {
+fn answered(asked: &RequestShape<&str>, routed: Verdict, status: u16) -> Option<Reason> {
     if status == 401 {
         return Some(Reason::AnsweredUnauthorized);
     }
@@ -71,7 +71,7 @@ fn answered(asked: &Asked<&str>, routed: Verdict, status: u16) -> Option<Reason>
 }
 
 /// Where a request that the server does not refuse is answered from.
-fn route(server: &Server, asked: &Asked<&str>) -> Verdict {
+fn route(server: &Server, asked: &RequestShape<&str>) -> Verdict {
     let options = &asked.options;
     let (group, resource, subresource) = match asked.target {
         Target::NonResource(_) | Target::Unresolvable => {
@@ -154,7 +154,7 @@ fn delete_collection(server: &Server, cached: bool, options: &Options) -> Verdic
 
 /// What a verdict depends on, among all releases that the model describes.
 #[must_use]
-pub fn certainty(server: &Server, asked: &Asked<&str>, status: Option<u16>) -> Certainty {
+pub fn certainty(server: &Server, asked: &RequestShape<&str>, status: Option<u16>) -> Certainty {
     certainty_within(&Releases::modeled(), server, asked, status)
 }
 
@@ -163,7 +163,7 @@ pub fn certainty(server: &Server, asked: &Asked<&str>, status: Option<u16>) -> C
 pub fn certainty_within(
     set: &Releases,
     server: &Server,
-    asked: &Asked<&str>,
+    asked: &RequestShape<&str>,
     status: Option<u16>,
 ) -> Certainty {
     let verdict = judge(server, asked, status);
@@ -257,7 +257,7 @@ impl std::fmt::Display for Span {
 /// How a request is judged from the oldest supported release to the newest, the configuration being that of
 /// `server`.
 #[must_use]
-pub fn across_versions(server: &Server, asked: &Asked<&str>) -> Vec<Span> {
+pub fn across_versions(server: &Server, asked: &RequestShape<&str>) -> Vec<Span> {
     across_versions_with(server, asked, |_, _| ()).into_iter().map(|(span, ())| span).collect()
 }
 
@@ -265,7 +265,7 @@ pub fn across_versions(server: &Server, asked: &Asked<&str>) -> Vec<Span> {
 #[must_use]
 pub fn across_versions_with<T: PartialEq>(
     server: &Server,
-    asked: &Asked<&str>,
+    asked: &RequestShape<&str>,
     detail: impl Fn(&Server, &Verdict) -> T,
 ) -> Vec<(Span, T)> {
     let mut spans: Vec<(Span, T)> = Vec::new();

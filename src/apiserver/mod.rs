@@ -1,7 +1,6 @@
 //! The model of kube-apiserver: what it refuses, where it answers a request from, and whether it honors `limit`,
 //! for every version from 1.19. Each decision follows upstream's, arm for arm, and names it.
 
-pub mod asked;
 mod configured;
 pub mod features;
 mod get;
@@ -11,6 +10,7 @@ pub mod options;
 pub mod reason;
 mod reject;
 pub mod releases;
+pub mod request_shape;
 pub mod resources;
 pub mod seats;
 pub mod server;
@@ -18,7 +18,6 @@ pub mod stored;
 pub mod verdict;
 mod watch;
 
-pub use asked::{Asked, ParsedTarget, Target};
 pub use configured::{Configured, ConfiguredNames};
 pub use features::{FeatureGates, Gate};
 pub use judge::{
@@ -26,5 +25,6 @@ pub use judge::{
 };
 pub use reason::Reason;
 pub use releases::Releases;
+pub use request_shape::{ParsedTarget, RequestShape, Target};
 pub use server::Server;
 pub use verdict::{Certainty, LimitVerdict, ServedFrom, Verdict};

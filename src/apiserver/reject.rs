@@ -1,11 +1,11 @@
 //! What the server refuses, in the order in which it looks.
 
-use super::asked::{Asked, NonResource, Target, is_long_running};
 use super::features::Gate;
 use super::options::{
     Limit, Options, Page, ResourceVersion, ResourceVersionMatch, Selector, UnsupportedField,
 };
 use super::reason::Reason;
+use super::request_shape::{NonResource, RequestShape, Target, is_long_running};
 use super::resources;
 use super::server::Server;
 use super::verdict::ServedFrom;
@@ -16,7 +16,7 @@ use crate::k8s::{Scope, Verb};
 ///
 /// Source: k8s.io/apiserver `pkg/endpoints/handlers/get.go:ListResource` and `GetResource`,
 /// `pkg/endpoints/filters/request_deadline.go`; what is said of storage, in [`storage`].
-pub(super) fn reject(server: &Server, asked: &Asked<&str>) -> Option<(u16, Reason)> {
+pub(super) fn reject(server: &Server, asked: &RequestShape<&str>) -> Option<(u16, Reason)> {
     let options = &asked.options;
     if options.double_slash {
         return Some((404, Reason::NoSuchPath));

@@ -5,11 +5,11 @@
 //! watchers, and from 1.25.13, 1.26.8, 1.27.5 and 1.28 on the cap by the priority level (k/k 118601: 15 % of its
 //! nominal seats), which lowers the estimate on small servers.
 
-use super::asked::{Asked, Target, is_long_running};
 use super::features::Gate;
 use super::list;
 use super::options::{Limit, Options, PageSize};
 use super::reason::Reason;
+use super::request_shape::{RequestShape, Target, is_long_running};
 use super::server::Server;
 use super::verdict::ServedFrom;
 use crate::k8s::{KubeVersion, Verb};
@@ -41,7 +41,7 @@ pub struct Stored {
 ///
 /// `stored` is what the server has of the resource.
 #[must_use]
-pub fn seats(server: &Server, asked: &Asked<&str>, stored: Option<Stored>) -> Option<u64> {
+pub fn seats(server: &Server, asked: &RequestShape<&str>, stored: Option<Stored>) -> Option<u64> {
     let version = server.version;
     if !version.at_least(20, 0) || (is_long_running(asked) && asked.verb != Verb::Watch) {
         return None;
@@ -143,7 +143,7 @@ mod tests {
     fn of(version: &str, uri: &str, objects: u64, bytes: u64) -> Option<u64> {
         let server = Server::with_defaults(version.parse().expect("a version"));
         let target = ParsedTarget::parse(uri).expect("a target");
-        let asked = Asked::new(Method::Get, &target.path, &target.options);
+        let asked = RequestShape::new(Method::Get, &target.path, &target.options);
         let stored = Stored { objects, bytes_per_object: Some(bytes / objects.max(1)) };
         seats(&server, &asked, Some(stored))
     }
@@ -211,7 +211,7 @@ mod tests {
     fn what_is_not_known_is_not_guessed() {
         let server = Server::with_defaults(KubeVersion::new(34, 0));
         let target = ParsedTarget::parse("/api/v1/pods").expect("a target");
-        let asked = Asked::new(Method::Get, &target.path, &target.options);
+        let asked = RequestShape::new(Method::Get, &target.path, &target.options);
         assert_eq!(seats(&server, &asked, None), None);
         let stored =
             |objects, bytes_per_object| seats(&server, &asked, Some(Stored { objects, bytes_per_object }));

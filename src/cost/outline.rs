@@ -5,7 +5,7 @@
 use super::work::{is_in_namespace, is_single, is_snapshot};
 use crate::apiserver::options::{Limit, Narrows, Options, Page, PageSize};
 use crate::apiserver::resources::is_connection;
-use crate::apiserver::{Asked, LimitVerdict, Reason, ServedFrom, Server, Target, Verdict};
+use crate::apiserver::{LimitVerdict, Reason, RequestShape, ServedFrom, Server, Target, Verdict};
 use crate::k8s::{Scope, Verb};
 
 /// What etcd does for a page of what a selector matches. [`RANGE_READS_NOTE`] explains it.
@@ -17,7 +17,7 @@ pub const RANGE_READS_NOTE: &str = "n range reads: etcd knows no selectors. The 
 
 /// What a request costs on a server that gives it this verdict, such as `everything, 1 range read`.
 #[must_use]
-pub fn outline(server: &Server, asked: &Asked<&str>, verdict: &Verdict) -> String {
+pub fn outline(server: &Server, asked: &RequestShape<&str>, verdict: &Verdict) -> String {
     let from = verdict.likely_served_from();
     let text = match from {
         ServedFrom::Rejected => "nothing",
@@ -35,7 +35,7 @@ pub fn needs_note(outline: &str) -> bool {
     outline.contains(RANGE_READS)
 }
 
-fn stored(server: &Server, asked: &Asked<&str>, verdict: Verdict, from: ServedFrom) -> String {
+fn stored(server: &Server, asked: &RequestShape<&str>, verdict: Verdict, from: ServedFrom) -> String {
     let Target::Resource { group, resource, subresource, scope, .. } = asked.target else {
         return "no object".to_owned();
     };
@@ -151,7 +151,8 @@ mod tests {
         let (method, uri) = request.split_once(' ').expect("a method");
         let server = Server::with_defaults(version.parse().expect("a version"));
         let target = ParsedTarget::parse(uri).expect("a target");
-        let asked = Asked::new(Method::parse(method).expect("a known method"), &target.path, &target.options);
+        let asked =
+            RequestShape::new(Method::parse(method).expect("a known method"), &target.path, &target.options);
         outline(&server, &asked, &judge(&server, &asked, None))
     }
 

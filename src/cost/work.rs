@@ -9,7 +9,7 @@ use super::inventory::Inventory;
 use crate::apiserver::options::{Limit, Narrows, Options, Page, PageSize, ResourceVersion, Single};
 use crate::apiserver::resources::is_connection;
 use crate::apiserver::seats::{Stored, page, seats};
-use crate::apiserver::{Asked, LimitVerdict, Reason, ServedFrom, Server, Target, Verdict};
+use crate::apiserver::{LimitVerdict, Reason, RequestShape, ServedFrom, Server, Target, Verdict};
 use crate::k8s::{Scope, Verb};
 use crate::ledger::NamespacePart;
 use crate::patterns::Asks;
@@ -171,7 +171,13 @@ impl Prices<'_> {
 
     /// What a request costs, if it is served. `resource` is what the report names it.
     #[must_use]
-    pub fn work(&self, server: &Server, asked: &Asked<&str>, verdict: &Verdict, resource: &str) -> Work {
+    pub fn work(
+        &self,
+        server: &Server,
+        asked: &RequestShape<&str>,
+        verdict: &Verdict,
+        resource: &str,
+    ) -> Work {
         self.work_in(server, asked, verdict, resource, None)
     }
 
@@ -180,7 +186,7 @@ impl Prices<'_> {
     pub fn work_in(
         &self,
         server: &Server,
-        asked: &Asked<&str>,
+        asked: &RequestShape<&str>,
         verdict: &Verdict,
         resource: &str,
         part: Option<NamespacePart>,

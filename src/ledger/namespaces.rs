@@ -9,7 +9,7 @@ use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
 use super::{Bounded, Merge, Targets};
-use crate::apiserver::{Asked, Target};
+use crate::apiserver::{RequestShape, Target};
 use crate::k8s::{Scope, Stage, Verb};
 use crate::requests::{Request, stable_hash};
 
@@ -194,7 +194,7 @@ impl NamespacePart {
 impl NamespaceWeights {
     /// The part that requests of a row read; `None` where the log names no objects, or not the requests' namespaces.
     #[must_use]
-    pub fn part<S: AsRef<str>>(&self, asked: &Asked<S>, targets: &Targets) -> Option<NamespacePart> {
+    pub fn part<S: AsRef<str>>(&self, asked: &RequestShape<S>, targets: &Targets) -> Option<NamespacePart> {
         let Target::Resource { group, resource, .. } = &asked.target else { return None };
         let own = self.by_resource.get(&of_resource(group.as_ref(), resource.as_ref()));
         let weights = own.unwrap_or(&self.of_all);

@@ -4,7 +4,7 @@
 use compact_str::CompactString;
 
 use super::{Bounded, Merge};
-use crate::apiserver::{Asked, ParsedTarget, Target};
+use crate::apiserver::{ParsedTarget, RequestShape, Target};
 use crate::decode::klog::TraceFragment;
 use crate::decode::klog::trace::Part;
 use crate::input::Place;
@@ -139,7 +139,7 @@ impl Header {
 /// What a trace's request was for: by its path, or by the resource that the server names.
 fn target(fragment: &TraceFragment<'_>) -> Option<Target<CompactString>> {
     if let Some(parsed) = ParsedTarget::parse(&fragment.path).filter(|_| !fragment.path.is_empty()) {
-        return Some(Asked::new(Method::Get, &parsed.path, &parsed.options).to_owned().target);
+        return Some(RequestShape::new(Method::Get, &parsed.path, &parsed.options).to_owned().target);
     }
     (!fragment.resource.is_empty()).then(|| Target::Unknown {
         group: CompactString::new(prefix(&fragment.group, MAX_TEXT)),

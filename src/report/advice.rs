@@ -232,7 +232,7 @@ pub fn misspelled(ignored: &[String], meant: &[String]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::apiserver::{Asked, ParsedTarget, ServedFrom, judge};
+    use crate::apiserver::{ParsedTarget, RequestShape, ServedFrom, judge};
     use crate::k8s::KubeVersion;
     use crate::k8s::request_info::Method;
 
@@ -241,7 +241,7 @@ mod tests {
     fn likely(server: &Server, query: &str) -> ServedFrom {
         let uri = format!("/api/v1/pods?{query}");
         let target = ParsedTarget::parse(&uri).expect("a target");
-        let asked = Asked::new(Method::Get, &target.path, &target.options);
+        let asked = RequestShape::new(Method::Get, &target.path, &target.options);
         judge(server, &asked, None).likely_served_from()
     }
 

@@ -8,7 +8,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::cases::Case;
 use crate::accounts::ShapeKey;
-use crate::apiserver::{Asked, ConfiguredNames, Server};
+use crate::apiserver::{ConfiguredNames, RequestShape, Server};
 use crate::ledger::RowName;
 use crate::requests::{Request, stable_hash};
 use crate::rules::facts::Facts;
@@ -82,7 +82,7 @@ impl CaseFilter {
         let client = (request.asker.client_hash, request.asker.product_hash);
         let shapes: Vec<&BTreeSet<ShapeKey>> =
             self.cases.iter().filter_map(|case| case.shapes.get(&client)).collect();
-        let has = |asked: &Asked<CompactString>| {
+        let has = |asked: &RequestShape<CompactString>| {
             let server = &self.servers[usize::from(request.era)];
             let key = ShapeKey::of_request(server, asked, request.answer, self.received_only);
             shapes.iter().any(|shapes| shapes.contains(&key))

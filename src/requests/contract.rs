@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::apiserver::{Asked, ParsedTarget, Server, certainty, judge};
+use crate::apiserver::{ParsedTarget, RequestShape, Server, certainty, judge};
 use crate::k8s::request_info::Method;
 use crate::k8s::secrets::{masked, masked_parameter};
 use crate::k8s::{RequestInfo, Verb};
@@ -91,8 +91,8 @@ impl<'a> Readable<'a> {
 
     /// What the request asks.
     #[must_use]
-    pub fn asked(&self) -> Asked<&str> {
-        Asked::new(self.method, &self.target.path, &self.target.options)
+    pub fn asked(&self) -> RequestShape<&str> {
+        RequestShape::new(self.method, &self.target.path, &self.target.options)
     }
 
     /// The keys of the query that the server ignores.

@@ -9,7 +9,7 @@ use super::fingerprint::Keys;
 use super::question::Question;
 use super::shape::Answer;
 use super::stable::stable_hash;
-use crate::apiserver::{Asked, Target};
+use crate::apiserver::{RequestShape, Target};
 use crate::decode::klog::Apf;
 use crate::input::Place;
 use crate::k8s::event::{Annotations, ObjectRef};
@@ -90,7 +90,7 @@ pub struct Request<'e> {
 impl<'e> Request<'e> {
     /// What is asked.
     #[must_use]
-    pub fn asked(&self) -> Asked<&'e str> {
+    pub fn asked(&self) -> RequestShape<&'e str> {
         self.question.asked.as_borrowed()
     }
 
@@ -142,7 +142,11 @@ impl<'e> Request<'e> {
 
     /// The same request of another client, with a shape that all of its requests share.
     #[must_use]
-    pub(super) fn regrouped<'g>(&self, client: &'g Asker, asked: &'g Arc<Asked<CompactString>>) -> Request<'g>
+    pub(super) fn regrouped<'g>(
+        &self,
+        client: &'g Asker,
+        asked: &'g Arc<RequestShape<CompactString>>,
+    ) -> Request<'g>
     where
         'e: 'g,
     {
@@ -280,7 +284,7 @@ fn deprecated(annotations: &Annotations<'_>) -> Option<Deprecation> {
 mod tests {
     use super::*;
 
-    use crate::apiserver::asked;
+    use crate::apiserver::request_shape;
     use crate::k8s::Kind;
     use crate::requests::Classifier;
 
@@ -352,7 +356,7 @@ mod tests {
         with(json, |request| {
             assert_eq!(
                 request.question.asked.as_borrowed().target,
-                asked::Target::Unknown { group: "", resource: "pods", unreadable: false }
+                request_shape::Target::Unknown { group: "", resource: "pods", unreadable: false }
             );
         });
     }

@@ -8,9 +8,9 @@ use compact_str::CompactString;
 
 use super::asker::Asker;
 use super::event::Request;
-use crate::apiserver::asked::NonResource;
 use crate::apiserver::options::Options;
-use crate::apiserver::{Asked, Target};
+use crate::apiserver::request_shape::NonResource;
+use crate::apiserver::{RequestShape, Target};
 use crate::k8s::{Identity, Kind, Verb};
 
 /// A property of requests.
@@ -79,7 +79,7 @@ pub struct Grouping {
     /// The value of the last request, as a client.
     client: Asker,
     /// The request shape of all requests.
-    asked: Arc<Asked<CompactString>>,
+    asked: Arc<RequestShape<CompactString>>,
 }
 
 impl Grouping {
@@ -87,7 +87,7 @@ impl Grouping {
     #[must_use]
     pub fn new(by: By) -> Self {
         let target = Target::NonResource(NonResource::Discovery);
-        let asked = Asked { verb: Verb::Get, target, options: Options::default() };
+        let asked = RequestShape { verb: Verb::Get, target, options: Options::default() };
         Self { by, client: Asker::default(), asked: Arc::new(asked) }
     }
 

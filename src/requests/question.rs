@@ -14,10 +14,10 @@ use super::access::method;
 use super::namespace::{self, namespace_hash};
 use super::stable::stable_hash;
 use super::template::Template;
-use crate::apiserver::asked::NonResource;
 use crate::apiserver::options::Options;
 use crate::apiserver::releases::BuiltInApi;
-use crate::apiserver::{Asked, ParsedTarget, asked};
+use crate::apiserver::request_shape::NonResource;
+use crate::apiserver::{ParsedTarget, RequestShape, request_shape};
 use crate::decode::klog::AccessLine;
 use crate::k8s::event::ObjectRef;
 use crate::k8s::request_info::Method;
@@ -29,7 +29,7 @@ use crate::k8s::{ContinueToken, Event, Verb};
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'q> {
     /// What is asked.
-    pub asked: &'q Arc<Asked<CompactString>>,
+    pub asked: &'q Arc<RequestShape<CompactString>>,
     /// The hash of what is asked.
     pub asked_hash: u64,
     /// Whether the server counts it as long-running: its duration is a lifetime, no cost.
@@ -81,7 +81,7 @@ pub(super) struct OfTarget {
 /// What was found out of one request's question.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
-    asked: Arc<Asked<CompactString>>,
+    asked: Arc<RequestShape<CompactString>>,
     asked_hash: u64,
     long_running: bool,
     namespace: CompactString,
@@ -99,14 +99,14 @@ pub(super) struct Known {
 
 /// What was asked, each held once, however many requests ask it.
 #[derive(Debug, Default)]
-pub(super) struct AskedOnce(HashTable<(u64, Arc<Asked<CompactString>>)>);
+pub(super) struct AskedOnce(HashTable<(u64, Arc<RequestShape<CompactString>>)>);
 
 impl AskedOnce {
     /// How many are held; then it begins anew.
     const MAX: usize = 1 << 12;
 
     /// What is asked, with its hash.
-    fn held(&mut self, hash: u64, asked: &Asked<&str>) -> Arc<Asked<CompactString>> {
+    fn held(&mut self, hash: u64, asked: &RequestShape<&str>) -> Arc<RequestShape<CompactString>> {
         if let Some((_, own)) =
             self.0.find(hash, |(known, own)| *known == hash && own.as_borrowed() == *asked)
         {
@@ -165,7 +165,7 @@ impl Known {
             return Self::without_target(verb(), &ObjectRef::default(), true, once);
         };
         let options = &target.options;
-        let (asked, in_path) = Asked::in_namespace(method, &target.path, options);
+        let (asked, in_path) = RequestShape::in_namespace(method, &target.path, options);
         let unknown_keys = if asked.reads_list_options() { options.unknown_keys.as_slice() } else { &[] };
         let token = &*options.continue_token;
         let revision = match Some(token).filter(|token| !token.is_empty()).map(ContinueToken::decode) {
@@ -177,7 +177,7 @@ impl Known {
         Self {
             asked_hash,
             api: built_in_api(&asked, &target.path),
-            long_running: asked::is_long_running(&asked),
+            long_running: request_shape::is_long_running(&asked),
             namespace: in_path.into(),
             namespace_hash: namespace_hash(&namespace),
             target_hash: FxBuildHasher.hash_one((&*target.path, &*options.field_selector)),
@@ -252,14 +252,17 @@ impl Known {
 
     /// What a record still says that holds no target that can be read.
     fn without_target(verb: Verb, object: &ObjectRef<'_>, unreadable: bool, once: &mut AskedOnce) -> Self {
-        let target =
-            asked::Target::Unknown { group: &*object.api_group, resource: &*object.resource, unreadable };
-        let asked = Asked { verb, target, options: Options::default() };
+        let target = request_shape::Target::Unknown {
+            group: &*object.api_group,
+            resource: &*object.resource,
+            unreadable,
+        };
+        let asked = RequestShape { verb, target, options: Options::default() };
         let target_hash = FxBuildHasher.hash_one((&*object.namespace, &*object.name));
         let asked_hash = stable_hash(&asked);
         Self {
             asked_hash,
-            long_running: asked::is_long_running(&asked),
+            long_running: request_shape::is_long_running(&asked),
             namespace: (&*object.namespace).into(),
             namespace_hash: namespace_hash(&object.namespace),
             target_hash,
@@ -277,34 +280,34 @@ impl Known {
     fn lose_query(&mut self, once: &mut AskedOnce) {
         let before = Arc::clone(&self.asked);
         let asked = before.as_borrowed();
-        let asked::Target::Resource { group, resource, .. } = asked.target else { return };
-        let target = asked::Target::Unknown { group, resource, unreadable: false };
-        let asked = Asked { verb: Verb::Watch, target, options: Options::default() };
+        let request_shape::Target::Resource { group, resource, .. } = asked.target else { return };
+        let target = request_shape::Target::Unknown { group, resource, unreadable: false };
+        let asked = RequestShape { verb: Verb::Watch, target, options: Options::default() };
         self.asked_hash = stable_hash(&asked);
-        self.long_running = asked::is_long_running(&asked);
+        self.long_running = request_shape::is_long_running(&asked);
         self.unknown_keys.clear();
         self.asked = once.held(self.asked_hash, &asked);
     }
 }
 
 /// The built-in API of a path, if not all releases serve it.
-fn built_in_api(asked: &Asked<&str>, path: &str) -> Option<u8> {
+fn built_in_api(asked: &RequestShape<&str>, path: &str) -> Option<u8> {
     let mut parts = path.strip_prefix("/apis/")?.split('/');
     let (group, version) = (parts.next()?, parts.next()?);
     match asked.target {
-        asked::Target::Resource { resource, .. } => BuiltInApi::find(group, version, resource),
-        asked::Target::NonResource(NonResource::Discovery) => BuiltInApi::find(group, version, ""),
+        request_shape::Target::Resource { resource, .. } => BuiltInApi::find(group, version, resource),
+        request_shape::Target::NonResource(NonResource::Discovery) => BuiltInApi::find(group, version, ""),
         _ => None,
     }
 }
 
-fn collection_hash<S>(asked: &Asked<S>, path: &str, selectors: [&str; 2]) -> u64 {
+fn collection_hash<S>(asked: &RequestShape<S>, path: &str, selectors: [&str; 2]) -> u64 {
     if !matches!(asked.verb, Verb::Get | Verb::List | Verb::Watch) {
         return 0;
     }
     let mut path = Cow::Borrowed(path.trim_end_matches('/'));
     // `/api/v1/watch/pods` is a WATCH of `/api/v1/pods`.
-    if let asked::Target::Resource { watch_prefix: true, .. } = asked.target
+    if let request_shape::Target::Resource { watch_prefix: true, .. } = asked.target
         && let Some((version, rest)) = path.split_once("/watch/")
     {
         path = Cow::Owned(format!("{version}/{rest}"));

@@ -10,14 +10,14 @@ use hashbrown::Equivalent;
 use super::event::Request;
 use super::question::Question;
 use super::stable::stable_hash;
-use crate::apiserver::{Asked, Configured, ConfiguredNames, Target};
+use crate::apiserver::{Configured, ConfiguredNames, RequestShape, Target};
 use crate::k8s::Verb;
 
 /// A shape. `era` is the server's version, as an index into the run's timeline of versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
     /// What is asked.
-    pub asked: Arc<Asked<CompactString>>,
+    pub asked: Arc<RequestShape<CompactString>>,
     /// What the answer tells.
     pub answer: Answer,
     /// Which of the versions that the log shows.
@@ -105,7 +105,7 @@ pub enum Answer {
 impl Answer {
     /// What a status tells of a request. Statuses that don't change a verdict are folded.
     #[must_use]
-    pub fn of<S>(asked: &Asked<S>, status: Option<u16>) -> Self {
+    pub fn of<S>(asked: &RequestShape<S>, status: Option<u16>) -> Self {
         let collection = matches!(asked.verb, Verb::List | Verb::Watch | Verb::DeleteCollection);
         let non_resource = matches!(asked.target, Target::NonResource(_) | Target::Unresolvable);
         match status {

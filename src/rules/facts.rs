@@ -12,7 +12,7 @@ use crate::accounts::{Account, Accounts, Entry, Fit, Job, ProductRow, ShapeKey};
 use crate::apiserver::options::{
     Limit, Narrows, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
 };
-use crate::apiserver::{Asked, Server, Target, resources};
+use crate::apiserver::{RequestShape, Server, Target, resources};
 use crate::cost::Cost;
 use crate::k8s::user_agent::names_no_client;
 use crate::k8s::{Library, Scope, Verb};
@@ -80,7 +80,7 @@ impl<'a> Facts<'a> {
 }
 
 impl Facts<'_> {
-    fn asked(&self) -> Option<&Asked<CompactString>> {
+    fn asked(&self) -> Option<&RequestShape<CompactString>> {
         self.entry.asked.as_deref()
     }
 
@@ -106,8 +106,10 @@ impl Facts<'_> {
     }
 
     fn is_across_namespaces(&self) -> bool {
-        let Some(Asked { target: Target::Resource { group, resource, scope: Scope::Cluster, .. }, .. }) =
-            self.asked()
+        let Some(RequestShape {
+            target: Target::Resource { group, resource, scope: Scope::Cluster, .. },
+            ..
+        }) = self.asked()
         else {
             return false;
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use compact_str::CompactString;
 
 use super::facts::{Fact, Trust};
-use crate::apiserver::{Asked, Releases, ServedFrom, Server, epochs, judge};
+use crate::apiserver::{Releases, RequestShape, ServedFrom, Server, epochs, judge};
 use crate::k8s::{EtcdVersion, Verb};
 use crate::ledger::{Clients, Judge, Observed, Presence, ServerTimeline};
 
@@ -16,7 +16,7 @@ const LEAST: u64 = 5;
 /// Requests of one shape that all were served, and what the server measured of them.
 #[derive(Debug)]
 pub(super) struct Row {
-    asked: Arc<Asked<CompactString>>,
+    asked: Arc<RequestShape<CompactString>>,
     observed: Observed,
 }
 
@@ -131,7 +131,7 @@ mod tests {
     fn row(observed: Observed) -> Row {
         let uri = "/api/v1/pods?limit=5&resourceVersion=100&resourceVersionMatch=NotOlderThan";
         let target = ParsedTarget::parse(uri).expect("a target");
-        let asked = Asked::new(Method::Get, &target.path, &target.options);
+        let asked = RequestShape::new(Method::Get, &target.path, &target.options);
         Row { asked: Arc::new(asked.to_owned()), observed }
     }
 

@@ -6,7 +6,7 @@ use compact_str::CompactString;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use crate::apiserver::{Asked, LimitVerdict, Releases, ServedFrom, Server, epochs, judge};
+use crate::apiserver::{LimitVerdict, Releases, RequestShape, ServedFrom, Server, epochs, judge};
 use crate::k8s::{KubeVersion, Verb};
 use crate::ledger::Clients;
 use crate::requests::Shape;
@@ -41,7 +41,7 @@ impl VersionTotals {
 }
 
 /// What was asked, the status of the answer, and the era of the request.
-type Question = (Arc<Asked<CompactString>>, Option<u16>, u8);
+type Question = (Arc<RequestShape<CompactString>>, Option<u16>, u8);
 
 /// The totals of each range of releases that are possible for an era, ascending; none if they are equal for all. `eras`
 /// are the versions that judge, and the releases that are possible for each.

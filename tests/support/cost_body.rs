@@ -1,6 +1,6 @@
 //! What holds for any text that is read as an inventory.
 
-use kubetoll::apiserver::{Asked, ParsedTarget, Server, judge};
+use kubetoll::apiserver::{ParsedTarget, RequestShape, Server, judge};
 use kubetoll::cost::{Bound, Cost, Inventory, Prices, read};
 use kubetoll::k8s::KubeVersion;
 use kubetoll::k8s::request_info::Method;
@@ -44,7 +44,7 @@ pub fn inventory(bytes: &[u8]) {
 fn priced(inventory: &Inventory, version: KubeVersion, uri: &str) {
     let server = Server::with_defaults(version);
     let target = ParsedTarget::parse(uri).expect("a target");
-    let asked = Asked::new(Method::Get, &target.path, &target.options);
+    let asked = RequestShape::new(Method::Get, &target.path, &target.options);
     let verdict = judge(&server, &asked, None);
     let resource = ["pods", "events", "deployments.apps"].into_iter().find(|name| uri.contains(&name[..4]));
     let prices = Prices { inventory, nodes_in_log: 3 };

@@ -2,7 +2,8 @@
 
 use kubetoll::apiserver::judge::served_against_model;
 use kubetoll::apiserver::{
-    Asked, Certainty, LimitVerdict, ParsedTarget, ServedFrom, Server, across_versions, certainty, judge,
+    Certainty, LimitVerdict, ParsedTarget, RequestShape, ServedFrom, Server, across_versions, certainty,
+    judge,
 };
 use kubetoll::decode::on_demand::{Fields, RecentClients};
 use kubetoll::decode::{Decoder, Outcome, SourceFacts, detect};
@@ -97,9 +98,9 @@ pub fn uri(text: &str) {
         return;
     };
     for method in [Method::Get, Method::Post, Method::Delete] {
-        let asked = Asked::new(method, &target.path, &target.options);
+        let asked = RequestShape::new(method, &target.path, &target.options);
         let again = ParsedTarget::parse(text).expect("it could be parsed before");
-        assert_eq!(asked, Asked::new(method, &again.path, &again.options));
+        assert_eq!(asked, RequestShape::new(method, &again.path, &again.options));
         let owned = asked.to_owned();
         assert_eq!(owned.as_borrowed(), asked);
         for minor in KubeVersion::OLDEST.minor..=KubeVersion::NEWEST.minor {
@@ -117,7 +118,7 @@ pub fn uri(text: &str) {
     }
 }
 
-fn judged(server: &Server, asked: &Asked<&str>, status: Option<u16>) {
+fn judged(server: &Server, asked: &RequestShape<&str>, status: Option<u16>) {
     let verdict = judge(server, asked, status);
     assert_eq!(verdict, judge(server, &asked.to_owned().as_borrowed(), status));
     assert_eq!(verdict.rejected.is_some(), verdict.served_from == ServedFrom::Rejected);

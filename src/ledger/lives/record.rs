@@ -2,7 +2,7 @@
 
 use compact_str::CompactString;
 
-use crate::apiserver::Asked;
+use crate::apiserver::RequestShape;
 use crate::apiserver::options::Page;
 use crate::k8s::{Stage, Verb};
 use crate::requests::Request;
@@ -192,7 +192,7 @@ fn half(hash: u64) -> u32 {
 
 /// What records call a question: a shape without its answer.
 #[must_use]
-pub fn ask_of(asked: &Asked<CompactString>) -> u32 {
+pub fn ask_of(asked: &RequestShape<CompactString>) -> u32 {
     half(stable_hash(&asked.as_borrowed()))
 }
 

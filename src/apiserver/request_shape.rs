@@ -1,5 +1,5 @@
 //! What a request asks of the server, with everything folded that does not change the answer's path: the same
-//! `Asked` always gets the same verdict from the same server.
+//! `RequestShape` always gets the same verdict from the same server.
 
 use super::configured::Configured;
 use super::options::{Narrows, Options};
@@ -13,7 +13,7 @@ use compact_str::CompactString;
 /// A request as the server's decisions see it. `S` is a borrowed or an owned string; owned ones are short as a
 /// rule, and held in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Asked<S> {
+pub struct RequestShape<S> {
     /// What it does.
     pub verb: Verb,
     /// What it does it to.
@@ -105,7 +105,7 @@ impl NonResource {
     }
 }
 
-impl<'a> Asked<&'a str> {
+impl<'a> RequestShape<&'a str> {
     /// What a request's method, decoded path and query ask.
     #[must_use]
     pub fn new(method: Method, path: &'a str, options: &ListOptions<'_>) -> Self {
@@ -152,12 +152,12 @@ impl<'a> Asked<&'a str> {
 
     /// The same with owned strings.
     #[must_use]
-    pub fn to_owned(&self) -> Asked<CompactString> {
+    pub fn to_owned(&self) -> RequestShape<CompactString> {
         self.map(|text| CompactString::new(text))
     }
 }
 
-impl Asked<CompactString> {
+impl RequestShape<CompactString> {
     /// Whether it lists the pods of one node, as agents on nodes do.
     #[must_use]
     pub fn lists_pods_of_a_node(&self) -> bool {
@@ -207,13 +207,13 @@ impl Asked<CompactString> {
 
     /// The same with borrowed strings.
     #[must_use]
-    pub fn as_borrowed(&self) -> Asked<&str> {
+    pub fn as_borrowed(&self) -> RequestShape<&str> {
         self.map(|text| &**text)
     }
 }
 
-impl<S> Asked<S> {
-    fn map<'s, T>(&'s self, f: impl Fn(&'s S) -> T) -> Asked<T> {
+impl<S> RequestShape<S> {
+    fn map<'s, T>(&'s self, f: impl Fn(&'s S) -> T) -> RequestShape<T> {
         let target = match &self.target {
             Target::Resource { group, resource, subresource, scope, watch_prefix } => Target::Resource {
                 group: f(group),
@@ -228,7 +228,7 @@ impl<S> Asked<S> {
                 Target::Unknown { group: f(group), resource: f(resource), unreadable: *unreadable }
             }
         };
-        Asked { verb: self.verb, target, options: self.options }
+        RequestShape { verb: self.verb, target, options: self.options }
     }
 }
 
@@ -237,7 +237,7 @@ impl<S> Asked<S> {
 /// Source: kubernetes `cmd/kube-apiserver` `BasicLongRunningRequestCheck(watch, proxy; attach, exec, proxy, log,
 /// portforward)`.
 #[must_use]
-pub fn is_long_running(asked: &Asked<&str>) -> bool {
+pub fn is_long_running(asked: &RequestShape<&str>) -> bool {
     matches!(asked.verb, Verb::Watch | Verb::Proxy)
         || match asked.target {
             Target::Resource { subresource, .. } => {
@@ -326,7 +326,7 @@ mod tests {
         let mut renamed = 0;
         for method in [Method::Get, Method::Head, Method::Post, Method::Delete] {
             for (path, query) in paths.iter().flat_map(|path| queries.map(|query| (path, query))) {
-                let asked = Asked::new(method, path, &ListOptions::parse(query)).to_owned();
+                let asked = RequestShape::new(method, path, &ListOptions::parse(query)).to_owned();
                 for (minor, is_configured) in (19..38).flat_map(|minor| [(minor, false), (minor, true)]) {
                     let mut server = Server::with_defaults(KubeVersion::new(minor, 0));
                     if is_configured {
