@@ -97,11 +97,11 @@ pub(super) struct Known {
     api: Option<u8>,
 }
 
-/// What was asked, each held once, however many requests ask it.
+/// Keeps one copy of each request shape, however many requests have it.
 #[derive(Debug, Default)]
-pub(super) struct AskedOnce(HashTable<(u64, Arc<RequestShape<CompactString>>)>);
+pub(super) struct ShapeInterner(HashTable<(u64, Arc<RequestShape<CompactString>>)>);
 
-impl AskedOnce {
+impl ShapeInterner {
     /// How many are held; then it begins anew.
     const MAX: usize = 1 << 12;
 
@@ -126,7 +126,7 @@ impl Default for Known {
         // Slots are filled with it by the thousand.
         static NONE: LazyLock<Known> = LazyLock::new(|| {
             let object = ObjectRef::default();
-            Known::without_target(Verb::Other, &object, true, &mut AskedOnce::default())
+            Known::without_target(Verb::Other, &object, true, &mut ShapeInterner::default())
         });
         NONE.clone()
     }
@@ -139,30 +139,30 @@ impl Known {
     }
 
     /// That of an event. `object` is what its object reference says, where it has no target that can be read.
-    pub fn of_event(event: &Event<'_>, object: Option<&ObjectRef<'_>>, once: &mut AskedOnce) -> Self {
+    pub fn of_event(event: &Event<'_>, object: Option<&ObjectRef<'_>>, interner: &mut ShapeInterner) -> Self {
         let verb = Verb::from_audit(&event.verb);
         let has_uri = !event.request_uri.is_empty();
         if let Some(object) = object {
-            return Self::without_target(verb, object, has_uri, once);
+            return Self::without_target(verb, object, has_uri, interner);
         }
-        let mut question = Self::of_uri(verb.method(), || verb, &event.request_uri, once);
+        let mut question = Self::of_uri(verb.method(), || verb, &event.request_uri, interner);
         // A WATCH is one by its query: where there is none, the query was taken out of the record.
         if verb == Verb::Watch && question.asked.verb == Verb::List && !event.request_uri.contains('?') {
-            question.lose_query(once);
+            question.lose_query(interner);
         }
         question
     }
 
     /// That of a line of an access log.
-    pub fn of_line(line: &AccessLine<'_>, once: &mut AskedOnce) -> Self {
+    pub fn of_line(line: &AccessLine<'_>, interner: &mut ShapeInterner) -> Self {
         let verb = || Verb::from_audit(&line.verb.to_ascii_lowercase());
-        Self::of_uri(method(&line.verb, &line.uri), verb, &line.uri, once)
+        Self::of_uri(method(&line.verb, &line.uri), verb, &line.uri, interner)
     }
 
     /// What is asked by a method, and if the target can't be read, by a verb.
-    fn of_uri(method: Method, verb: impl FnOnce() -> Verb, uri: &str, once: &mut AskedOnce) -> Self {
+    fn of_uri(method: Method, verb: impl FnOnce() -> Verb, uri: &str, interner: &mut ShapeInterner) -> Self {
         let Some(target) = ParsedTarget::parse(uri) else {
-            return Self::without_target(verb(), &ObjectRef::default(), true, once);
+            return Self::without_target(verb(), &ObjectRef::default(), true, interner);
         };
         let options = &target.options;
         let (asked, in_path) = RequestShape::in_namespace(method, &target.path, options);
@@ -189,7 +189,7 @@ impl Known {
             revision,
             unknown_keys: kept_keys(unknown_keys),
             has_token: !token.is_empty(),
-            asked: once.held(asked_hash, &asked),
+            asked: interner.held(asked_hash, &asked),
             field_selector: (&*options.field_selector).into(),
             label_selector: (&*options.label_selector).into(),
         }
@@ -251,7 +251,12 @@ impl Known {
     }
 
     /// What a record still says that holds no target that can be read.
-    fn without_target(verb: Verb, object: &ObjectRef<'_>, unreadable: bool, once: &mut AskedOnce) -> Self {
+    fn without_target(
+        verb: Verb,
+        object: &ObjectRef<'_>,
+        unreadable: bool,
+        interner: &mut ShapeInterner,
+    ) -> Self {
         let target = request_shape::Target::Unknown {
             group: &*object.api_group,
             resource: &*object.resource,
@@ -273,11 +278,11 @@ impl Known {
             label_selector: CompactString::default(),
             has_token: false,
             api: None,
-            asked: once.held(asked_hash, &asked),
+            asked: interner.held(asked_hash, &asked),
         }
     }
 
-    fn lose_query(&mut self, once: &mut AskedOnce) {
+    fn lose_query(&mut self, interner: &mut ShapeInterner) {
         let before = Arc::clone(&self.asked);
         let asked = before.as_borrowed();
         let request_shape::Target::Resource { group, resource, .. } = asked.target else { return };
@@ -286,7 +291,7 @@ impl Known {
         self.asked_hash = stable_hash(&asked);
         self.long_running = request_shape::is_long_running(&asked);
         self.unknown_keys.clear();
-        self.asked = once.held(self.asked_hash, &asked);
+        self.asked = interner.held(self.asked_hash, &asked);
     }
 }
 

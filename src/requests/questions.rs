@@ -5,7 +5,7 @@
 //! The naive twin is finding out each question anew.
 
 use super::fingerprint::Fingerprints;
-use super::question::{AskedOnce, Known, OfTarget, Question};
+use super::question::{Known, OfTarget, Question, ShapeInterner};
 use super::remembered::Remembered;
 use super::template::Template;
 use crate::decode::klog::AccessLine;
@@ -20,7 +20,7 @@ const AGAIN: usize = 1 << 12;
 pub(super) struct Questions {
     by_template: Remembered<Known>,
     by_target: Remembered<Known>,
-    asked: AskedOnce,
+    asked: ShapeInterner,
     /// By what they are known by.
     again: Vec<Again>,
 }
