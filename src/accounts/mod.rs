@@ -33,7 +33,7 @@ use crate::k8s::Scope;
 use crate::ledger::lives::ask_of;
 use crate::ledger::{Client, ClientKey, Clients, Merge, NamespaceWeights, Product, ProductRows, Row};
 use crate::patterns::{AllFollowed, Listed, OfClient, Patterns, Running};
-use crate::requests::{Shape, stable_hash};
+use crate::requests::{RowKey, stable_hash};
 use crate::version::Doubt;
 
 /// The name of everything beyond the number of products that are told apart.
@@ -94,7 +94,7 @@ struct Judgment {
 }
 
 impl Measures<'_> {
-    fn judgment(&self, shape: &Shape, status: Option<u16>) -> Judgment {
+    fn judgment(&self, shape: &RowKey, status: Option<u16>) -> Judgment {
         let era = shape.era;
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known().get(&shape.asked)
@@ -242,7 +242,7 @@ impl Accounts {
             let rows = rows.into_iter().map(|(shape, row)| (Some(shape), row));
             let product = stable_hash(&*name);
             // A copy of an event that was counted elsewhere makes a row of its own where it differs in its details.
-            let counted = |(_, row): &(Option<Shape>, Box<Row>)| row.events > 0;
+            let counted = |(_, row): &(Option<RowKey>, Box<Row>)| row.events > 0;
             let rows = rows.chain(rest.map(|row| (None, row))).filter(counted).map(|(shape, mut row)| {
                 row.settle();
                 let ask = shape.as_ref().map(|shape| ask_of(&shape.asked));
@@ -271,7 +271,7 @@ impl Accounts {
                 }
                 continue;
             }
-            let rows: Vec<(Option<Shape>, ProductRow)> = rows.collect();
+            let rows: Vec<(Option<RowKey>, ProductRow)> = rows.collect();
             let walks = Walks::of(rows.iter().filter_map(|(shape, one)| {
                 let served = self.served(&one.row);
                 Some((shape.as_ref()?, one, served))
@@ -287,7 +287,7 @@ impl Accounts {
     fn enter(
         &self,
         entries: &mut BTreeMap<Arc<ShapeKey>, Entry>,
-        shape: Option<Shape>,
+        shape: Option<RowKey>,
         mut one: ProductRow,
         measures: &Measures<'_>,
         walks: &Walks,
@@ -344,7 +344,7 @@ impl Accounts {
     fn judged(
         &self,
         measures: &Measures<'_>,
-        shape: Shape,
+        shape: RowKey,
         row: &Row,
         requests: u64,
         walks: &Walks,

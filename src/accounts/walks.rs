@@ -8,7 +8,7 @@ use super::ProductRow;
 use crate::apiserver::RequestShape;
 use crate::apiserver::options::{Options, Page};
 use crate::k8s::Verb;
-use crate::requests::Shape;
+use crate::requests::RowKey;
 
 /// By what the first page asks for, and the version of the server.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ struct Pages {
 
 impl Walks {
     /// Those of one product of a client, of which each row has so many requests that read something.
-    pub(super) fn of<'r>(rows: impl Iterator<Item = (&'r Shape, &'r ProductRow, u64)>) -> Self {
+    pub(super) fn of<'r>(rows: impl Iterator<Item = (&'r RowKey, &'r ProductRow, u64)>) -> Self {
         let mut walks = Self::default();
         for (shape, row, requests) in rows.filter(|(shape, ..)| is_page(&shape.asked)) {
             let own = walks.0.entry(key(shape)).or_default();
@@ -38,7 +38,7 @@ impl Walks {
     }
 
     /// Walks and their pages, if the pages of any walk are known.
-    pub(super) fn of_page(&self, shape: &Shape) -> Option<(u64, u64)> {
+    pub(super) fn of_page(&self, shape: &RowKey) -> Option<(u64, u64)> {
         let pages = self.0.get(&key(shape)).filter(|pages| pages.further > 0)?;
         let walks = pages.first.max(pages.chains);
         (walks > 0).then_some((walks, pages.first + pages.further))
@@ -49,7 +49,7 @@ fn is_page(asked: &RequestShape<CompactString>) -> bool {
     asked.verb == Verb::List && asked.options.limit.is_page()
 }
 
-fn key(shape: &Shape) -> (RequestShape<CompactString>, u8) {
+fn key(shape: &RowKey) -> (RequestShape<CompactString>, u8) {
     let options = Options { page: Page::First, ..shape.asked.options };
     (RequestShape { options, ..RequestShape::clone(&shape.asked) }, shape.era)
 }

@@ -9,7 +9,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::{Merge, Product, Row};
 use crate::k8s::Stage;
-use crate::requests::{Answer, Request, Shape};
+use crate::requests::{Answer, Request, RowKey};
 
 /// The events of one request shape.
 #[derive(Debug, Default)]
@@ -80,7 +80,7 @@ impl Begun {
 
     /// Adds the events to the rows of the same shape. Each request has one RequestReceived event; the first row gets
     /// what is left.
-    fn give(self, rows: &mut [(Shape, Box<Row>)], of_shape: &[usize]) {
+    fn give(self, rows: &mut [(RowKey, Box<Row>)], of_shape: &[usize]) {
         let mut left = self.received;
         for at in of_shape {
             let row = &mut rows[*at].1;
@@ -114,7 +114,7 @@ impl Merge for Begun {
 #[derive(Debug, Default)]
 pub struct ProductRows {
     /// The rows that are kept apart. Those with the most requests come first.
-    pub rows: Vec<(Shape, Box<Row>)>,
+    pub rows: Vec<(RowKey, Box<Row>)>,
     /// What all other rows are folded into.
     pub rest: Option<Box<Row>>,
 }
@@ -126,10 +126,10 @@ impl ProductRows {
     pub fn of(product: Product, received_only: bool) -> Self {
         let Product { rows, begun, .. } = product;
         let (rows, rest) = rows.into_parts();
-        let mut rows: Vec<(Shape, Box<Row>)> =
+        let mut rows: Vec<(RowKey, Box<Row>)> =
             rows.into_iter().map(|(shape, row)| (shape, Box::new(row.into_inner()))).collect();
         let mut rest: Option<Box<Row>> = rest.map(|row| Box::new(row.into_inner()));
-        let by_requests = |rows: &mut Vec<(Shape, Box<Row>)>| {
+        let by_requests = |rows: &mut Vec<(RowKey, Box<Row>)>| {
             rows.sort_by_cached_key(|(shape, row)| {
                 (std::cmp::Reverse(row.requests(received_only)), shape.stable_hash())
             });
@@ -166,6 +166,6 @@ impl ProductRows {
 }
 
 /// The hash of a shape by which its events before the end are counted: that without a status.
-fn begun_hash(shape: &Shape) -> u64 {
-    Shape { answer: Answer::Served, ..shape.clone() }.stable_hash()
+fn begun_hash(shape: &RowKey) -> u64 {
+    RowKey { answer: Answer::Served, ..shape.clone() }.stable_hash()
 }

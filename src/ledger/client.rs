@@ -9,7 +9,7 @@ use crate::k8s::identity::service_account;
 use crate::k8s::text::prefix;
 use crate::k8s::user_agent::Form;
 use crate::k8s::{self, AddressClass, Kind, Verb};
-use crate::requests::{ClientRef, Request, Shape, stable_hash};
+use crate::requests::{ClientRef, Request, RowKey, stable_hash};
 
 /// Products of one identity that are counted apart. A product is the client's to choose.
 pub const MAX_PRODUCTS: usize = 16;
@@ -54,7 +54,7 @@ impl Equivalent<ClientKey> for ClientRef<'_> {
 impl Key for ClientKey {}
 
 /// Beyond the number of shapes, requests are told apart by what their verdict depends on.
-impl Key for Shape {
+impl Key for RowKey {
     fn folded(&self) -> Option<(u64, Self)> {
         let folded = self.without_names();
         Some((folded.stable_hash(), folded))
@@ -130,9 +130,9 @@ pub struct Product {
     /// Hash of the user agent that was seen last; most are the same again.
     last_agent: u64,
     /// Its requests by shape.
-    pub rows: Bounded<Shape, SharedRow>,
+    pub rows: Bounded<RowKey, SharedRow>,
     /// The events of its requests before their end, by shape without a status.
-    pub begun: Bounded<Shape, SharedRow<Begun>>,
+    pub begun: Bounded<RowKey, SharedRow<Begun>>,
 }
 
 impl Default for Product {

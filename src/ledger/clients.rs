@@ -10,7 +10,7 @@ use super::{
 use crate::apiserver::ConfiguredNames;
 use crate::k8s::pod_name;
 use crate::k8s::user_agent::Form;
-use crate::requests::{Answer, Request, Shape, ShapeRef, stable_hash};
+use crate::requests::{Answer, Request, RowKey, RowKeyRef, stable_hash};
 
 /// Identities that are counted apart. Authenticated names are given out by the cluster's operators, so there are
 /// as many as the cluster has users.
@@ -124,7 +124,7 @@ impl Clients {
         let client = self.by_key.at(client_seat);
         let Product { rows, begun, .. } = client.products.at(product_seat);
         let before = begun.len();
-        let shape = ShapeRef { answer: Answer::Served, ..ShapeRef::of(request) };
+        let shape = RowKeyRef { answer: Answer::Served, ..RowKeyRef::of(request) };
         let names = &self.names;
         let owned = || shape.to_owned(names);
         let seat = begun.seat_of(name.shape, &shape, || 0, owned);
@@ -165,7 +165,7 @@ impl Clients {
         let client = self.by_key.at(client_seat);
         let Product { rows, begun, .. } = client.products.at(product_seat);
         let before = rows.len();
-        let shape = ShapeRef::of(request);
+        let shape = RowKeyRef::of(request);
         let names = &self.names;
         let owned = || shape.to_owned(names);
         let seat = rows.seat_of(name.shape, &shape, || 0, owned);
@@ -239,7 +239,7 @@ impl Clients {
     }
 
     /// Shows each row that has a shape, in no order.
-    pub fn each_row(&mut self, mut show: impl FnMut(&Shape, &Row)) {
+    pub fn each_row(&mut self, mut show: impl FnMut(&RowKey, &Row)) {
         for client in self.each_client() {
             for product in client.products.values_mut() {
                 for (shape, row) in product.rows.kept_mut() {
@@ -250,7 +250,7 @@ impl Clients {
     }
 
     /// Shows each shape, and its RequestReceived events, in no order.
-    pub fn each_received(&mut self, mut show: impl FnMut(&Shape, u64)) {
+    pub fn each_received(&mut self, mut show: impl FnMut(&RowKey, u64)) {
         for client in self.each_client() {
             for product in client.products.values_mut() {
                 for (shape, begun) in product.begun.kept_mut() {

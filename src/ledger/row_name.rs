@@ -1,6 +1,6 @@
 //! What a row is known by, beside its place in the ledger.
 
-use crate::requests::{Answer, Request, ShapeRef};
+use crate::requests::{Answer, Request, RowKeyRef};
 
 /// The hashes that name a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -17,13 +17,13 @@ impl RowName {
         Self {
             client: request.asker.client_hash,
             product: request.asker.product_hash,
-            shape: ShapeRef::of(request).stable_hash(),
+            shape: RowKeyRef::of(request).stable_hash(),
         }
     }
 
     /// The name of what counts the events of a request before its end: that of a row without a status.
     pub(super) fn of_begun(request: &Request<'_>) -> Self {
-        let shape = ShapeRef { answer: Answer::Served, ..ShapeRef::of(request) };
+        let shape = RowKeyRef { answer: Answer::Served, ..RowKeyRef::of(request) };
         Self { shape: shape.stable_hash(), ..Self::of(request) }
     }
 

@@ -10,7 +10,7 @@ use super::asker::Asker;
 use super::event::Request;
 use super::fingerprint::Keys;
 use super::question::Question;
-use super::shape::Answer;
+use super::row_key::Answer;
 use crate::apiserver::ParsedTarget;
 use crate::decode::klog::AccessLine;
 use crate::input::Place;

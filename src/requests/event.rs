@@ -7,7 +7,7 @@ use compact_str::CompactString;
 use super::asker::Asker;
 use super::fingerprint::Keys;
 use super::question::Question;
-use super::shape::Answer;
+use super::row_key::Answer;
 use super::stable::stable_hash;
 use crate::apiserver::{RequestShape, Target};
 use crate::decode::klog::Apf;

@@ -9,7 +9,7 @@ use rustc_hash::FxBuildHasher;
 use crate::apiserver::{LimitVerdict, Releases, RequestShape, ServedFrom, Server, epochs, judge};
 use crate::k8s::{KubeVersion, Verb};
 use crate::ledger::Clients;
-use crate::requests::Shape;
+use crate::requests::RowKey;
 
 /// The totals for a range of releases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub fn totals(
         return Vec::new();
     }
     let mut asked: HashMap<Question, u64, FxBuildHasher> = HashMap::default();
-    let mut add = |shape: &Shape, status, requests| {
+    let mut add = |shape: &RowKey, status, requests| {
         if requests > 0 && matches!(shape.asked.verb, Verb::List | Verb::Get) {
             *asked.entry((Arc::clone(&shape.asked), status, shape.era)).or_default() += requests;
         }

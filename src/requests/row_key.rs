@@ -15,7 +15,7 @@ use crate::k8s::Verb;
 
 /// A shape. `era` is the server's version, as an index into the run's timeline of versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shape {
+pub struct RowKey {
     /// What is asked.
     pub asked: Arc<RequestShape<CompactString>>,
     /// What the answer tells.
@@ -26,7 +26,7 @@ pub struct Shape {
     pub configured: Configured,
 }
 
-impl Shape {
+impl RowKey {
     /// The overflow shape that counts this one once there are too many shapes. It gets the same verdict.
     #[must_use]
     pub fn without_names(&self) -> Self {
@@ -36,12 +36,12 @@ impl Shape {
     /// A hash that is the same in every run.
     #[must_use]
     pub fn stable_hash(&self) -> u64 {
-        shape_hash(stable_hash(&self.asked.as_borrowed()), self.answer, self.era)
+        row_key_hash(stable_hash(&self.asked.as_borrowed()), self.answer, self.era)
     }
 }
 
 /// What is asked is hashed well; few bits are added to it for each event.
-fn shape_hash(asked: u64, answer: Answer, era: u8) -> u64 {
+fn row_key_hash(asked: u64, answer: Answer, era: u8) -> u64 {
     let answer = match answer {
         Answer::Unknown => 0,
         Answer::Served => 1,
@@ -53,7 +53,7 @@ fn shape_hash(asked: u64, answer: Answer, era: u8) -> u64 {
 
 /// A shape to look for.
 #[derive(Debug)]
-pub struct ShapeRef<'a> {
+pub struct RowKeyRef<'a> {
     /// What is asked.
     pub question: Question<'a>,
     /// What the answer tells.
@@ -62,7 +62,7 @@ pub struct ShapeRef<'a> {
     pub era: u8,
 }
 
-impl<'a> ShapeRef<'a> {
+impl<'a> RowKeyRef<'a> {
     /// The shape of a request.
     #[must_use]
     pub fn of(request: &Request<'a>) -> Self {
@@ -71,21 +71,21 @@ impl<'a> ShapeRef<'a> {
 
     /// The shape itself, on a server with this configuration.
     #[must_use]
-    pub fn to_owned(&self, names: &ConfiguredNames) -> Shape {
+    pub fn to_owned(&self, names: &ConfiguredNames) -> RowKey {
         let asked = self.question.asked;
         let configured = names.say_of(asked);
-        Shape { asked: asked.clone(), answer: self.answer, era: self.era, configured }
+        RowKey { asked: asked.clone(), answer: self.answer, era: self.era, configured }
     }
 
     /// That of the shape.
     #[must_use]
     pub fn stable_hash(&self) -> u64 {
-        shape_hash(self.question.asked_hash, self.answer, self.era)
+        row_key_hash(self.question.asked_hash, self.answer, self.era)
     }
 }
 
-impl Equivalent<Shape> for ShapeRef<'_> {
-    fn equivalent(&self, shape: &Shape) -> bool {
+impl Equivalent<RowKey> for RowKeyRef<'_> {
+    fn equivalent(&self, shape: &RowKey) -> bool {
         let (asked, own) = (self.question.asked, &shape.asked);
         self.era == shape.era && self.answer == shape.answer && (Arc::ptr_eq(asked, own) || asked == own)
     }
