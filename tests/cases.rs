@@ -730,6 +730,22 @@ fn any_requests() -> impl Strategy<Value = Repeated> {
     )
 }
 
+#[test]
+fn a_fingerprint_survives_a_second_namespace() {
+    let in_namespace = |namespace: &str| {
+        list(&format!("system:serviceaccount:{namespace}:backup"), "backup/1.0", "/api/v1/pods")
+    };
+    let prints = |all: &[Repeated]| -> Vec<String> {
+        of_clients(&report(all)).iter().map(|case| text(&case["fingerprint"]).to_owned()).collect()
+    };
+    let alone = prints(&[in_namespace("team-a")]);
+    assert_eq!(alone.len(), 1);
+    assert_eq!(prints(&[in_namespace("team-a"), in_namespace("team-b")]), alone);
+    assert_eq!(prints(&[in_namespace("preview-x7k2f")]), alone, "the program moved to another namespace");
+    let other = list("system:serviceaccount:team-a:backup", "backup/1.0", "/api/v1/secrets");
+    assert_ne!(prints(&[other]), alone);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
@@ -764,5 +780,40 @@ proptest! {
         };
         lines.sort_by_key(hash);
         prop_assert_eq!(&report_of(&lines.concat())["cases"], &told["cases"]);
+    }
+
+    #[test]
+    fn a_fingerprint_does_not_depend_on_the_rules_that_fire(
+        all in prop::collection::vec(any_requests(), 1..6),
+    ) {
+        let log = lines(&all).concat();
+        let full = report_of(&log);
+        let rules = |case: &Value| -> Vec<String> {
+            let mut rules: Vec<String> =
+                case["rules"].as_array().expect("rules").iter().map(|rule| text(rule).to_owned()).collect();
+            rules.sort_unstable();
+            rules
+        };
+        let Some(several) = of_clients(&full).into_iter().find(|case| rules(case).len() > 1) else {
+            return Ok(());
+        };
+        for rule in rules(several) {
+            let dir = Dir::with(&[("audit.log", log.as_bytes())]);
+            let fewer = dir.report(&["audit.log", "--kube-version", "1.30.4", "--ignore", &rule]);
+            let found = |print: &&Value| {
+                let mut findings = fewer["findings"].as_array().expect("findings").iter();
+                findings.any(|finding| finding["fingerprint"] == **print)
+            };
+            let left: Vec<&Value> =
+                several["findings"].as_array().expect("findings").iter().filter(found).collect();
+            let whole = |case: &&&Value| {
+                let findings = case["findings"].as_array().expect("findings");
+                findings.len() == left.len() && left.iter().all(|print| findings.contains(print))
+            };
+            // Without a rule that joined others, these are several cases.
+            if let Some(same) = of_clients(&fewer).iter().find(whole) {
+                prop_assert_eq!(&same["fingerprint"], &several["fingerprint"], "without {}", rule);
+            }
+        }
     }
 }

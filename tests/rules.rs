@@ -120,6 +120,9 @@ fn a_page_explains_a_rule_by_id_and_by_name() {
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }
+    let at = |part: &str| page.find(part).expect(part);
+    let order = ["\nmessage\n", "\nwhy\n", "\nfix\n", "\nverify\n", "\ncondition\n", "\nlevels\n"].map(at);
+    assert!(order.is_sorted(), "conditions come last: {order:?}");
     for line in page.lines().filter(|line| !line.contains("https://")) {
         assert!(line.chars().count() <= 80, "{line}");
     }

@@ -135,7 +135,7 @@ pub(super) fn cases(hits: &[HitRef<'_, '_>], accounts: &Accounts, sources: &[Cli
     share_out(&mut cases, accounts);
     sort(&mut cases);
     let mut cases: Vec<Case> = cases.into_iter().map(|(case, _)| case).collect();
-    identity::tell_apart(&mut cases, hits);
+    identity::make_unique(&mut cases, hits);
     cases
 }
 
@@ -272,7 +272,9 @@ fn case<'r>(
         first.group.rows.iter().filter(|_| first.is_run).map(|facts| facts.key.resource.as_deref()).collect();
     let resources = resources.len().max(1);
     let (client, noun) = named(&members, first, accounts);
-    let fingerprint = identity::of(&members, &client, &findings, hits, accounts);
+    let account_index = first.account;
+    let (account, product, is_on_log) =
+        (&accounts.clients[account_index], first.group.leading().product, first.is_on_log);
     let source = (!first.is_on_log).then(|| identity::source(&members, accounts, sources)).flatten();
     let worst = worst(&causes, accounts);
     let rules: BTreeMap<&str, Severity> = findings.iter().fold(BTreeMap::new(), |mut rules, at| {
@@ -287,7 +289,12 @@ fn case<'r>(
     let mut seen = HashSet::new();
     let rows = causes.into_iter().flat_map(|cause| cause.group.rows);
     let rows = rows.filter(|facts| seen.insert(std::ptr::from_ref(*facts)));
-    let all = Group::new(rows.collect(), 0, whole);
+    let all = Group::new(rows.collect(), account_index, whole);
+    let fingerprint = if is_on_log {
+        identity::on_input(&hits[findings[0]].rule.id)
+    } else {
+        identity::on_clients(account, product, &all, &findings, hits)
+    };
     let case = Case {
         severity,
         client: Some(client),

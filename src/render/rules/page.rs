@@ -28,29 +28,10 @@ pub(super) struct Link {
     pub(super) url: Option<String>,
 }
 
-/// All that a rule says; conditions are broken into lines of `width` characters.
+/// What a rule reports, why, the fixes, and at the end the conditions, in lines of `width` characters.
 pub(super) fn parts(rule: &Rule, width: usize) -> Vec<Part> {
     let cel = |source: &str| Part::Code("cel", broken(source, width));
-    let mut parts = vec![Part::Heading("What it finds"), Part::Prose(grouped(rule))];
-    if let Some(matches) = &rule.matches {
-        parts.push(cel(&matches.source));
-    }
-    parts.push(Part::Heading("Levels"));
-    if let Some(severity) = rule.fixed_severity {
-        let policy = format!("The policy file gives each finding the severity `{severity}`.");
-        parts.push(Part::Prose(policy));
-    }
-    for (severity, condition) in &rule.levels {
-        parts.push(Part::Under(severity.to_string()));
-        parts.push(cel(&condition.source));
-    }
-    let thresholds: Vec<String> =
-        rule.threshold_values().map(|(name, value)| format!("{name}: {}", value.to_json())).collect();
-    if !thresholds.is_empty() {
-        parts.push(Part::Under("thresholds".to_owned()));
-        parts.push(Part::Code("yaml", thresholds.join("\n")));
-    }
-    parts.extend([Part::Heading("Message"), Part::Prose(coded(&rule.message))]);
+    let mut parts = vec![Part::Heading("Message"), Part::Prose(coded(&rule.message))];
     parts.extend([Part::Heading("Why"), Part::Prose(rule.why.clone()), Part::Heading("Fix")]);
     for (libraries, fix) in merged(&rule.fix) {
         parts.push(Part::Under(libraries));
@@ -77,6 +58,25 @@ pub(super) fn parts(rule: &Rule, width: usize) -> Vec<Part> {
         parts.extend([Part::Heading("References"), Part::Links(links)]);
     }
     parts.extend(silence(rule));
+    parts.extend([Part::Heading("Condition"), Part::Prose(grouped(rule))]);
+    if let Some(matches) = &rule.matches {
+        parts.push(cel(&matches.source));
+    }
+    parts.push(Part::Heading("Levels"));
+    if let Some(severity) = rule.fixed_severity {
+        let policy = format!("The policy file gives each finding the severity `{severity}`.");
+        parts.push(Part::Prose(policy));
+    }
+    for (severity, condition) in &rule.levels {
+        parts.push(Part::Under(severity.to_string()));
+        parts.push(cel(&condition.source));
+    }
+    let thresholds: Vec<String> =
+        rule.threshold_values().map(|(name, value)| format!("{name}: {}", value.to_json())).collect();
+    if !thresholds.is_empty() {
+        parts.push(Part::Under("thresholds".to_owned()));
+        parts.push(Part::Code("yaml", thresholds.join("\n")));
+    }
     parts
 }
 

@@ -129,7 +129,7 @@ fn effects<'r>(own: &[usize], hits: &[HitRef<'_, 'r>]) -> Vec<(&'r str, Vec<usiz
 
 /// Whether requests are reads of a program that runs, reads one resource after the other, and ends. Commands are left
 /// out: a person or a script runs each for a reason of its own.
-fn is_run(hit: &HitRef<'_, '_>, group: &Group<'_>) -> bool {
+pub(super) fn is_run(hit: &HitRef<'_, '_>, group: &Group<'_>) -> bool {
     let lead = group.leading();
     let reads = matches!(Kind::of(lead), Kind::ReadsMany | Kind::ReadsOne) && !is_of_whole_client(hit);
     reads && lead.account.job(lead.product) >= Job::Likely && !lead.account.library(lead.product).is_command()
@@ -205,8 +205,8 @@ fn is_of_whole_client(hit: &HitRef<'_, '_>) -> bool {
 }
 
 /// What requests do with a resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Kind {
     ReadsMany,
     ReadsOne,
     Writes,
@@ -215,7 +215,18 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(facts: &Facts<'_>) -> Self {
+    /// The word in fingerprints. A change closes every alert that code scanning has open.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadsMany => "lists",
+            Self::ReadsOne => "gets",
+            Self::Writes => "writes",
+            Self::Refused => "refused",
+            Self::Other => "other",
+        }
+    }
+
+    pub(super) fn of(facts: &Facts<'_>) -> Self {
         match facts.key.verb {
             _ if facts.key.served_from == ServedFrom::Rejected => Self::Refused,
             Some(Verb::List | Verb::Watch) => Self::ReadsMany,

@@ -38,8 +38,8 @@ pub struct Case {
     /// Their part of the load of all clients. Requests that a case before this one has are left out, so all cases
     /// together have no more than 1.
     pub load: Load,
-    /// The same in every run for the same client, resource and rule (of several rules the one with the lowest id). It depends
-    /// on no count.
+    /// The same in every run while the same program or client sends the same kind of requests for the same resource. It does
+    /// not depend on the rules that fire, on counts, or on the number of clients that run the program.
     pub fingerprint: String,
     /// Where the client's code is, as `sources` of the policy file says; null if it does not.
     pub source: Option<Source>,
