@@ -10,7 +10,7 @@ use std::sync::Arc;
 use criterion::{Criterion, Throughput};
 use kubetoll::decode::{Decoder, Outcome, SourceFacts};
 use kubetoll::input::framing::lines;
-use kubetoll::input::{Block, Place};
+use kubetoll::input::{Block, SourcePosition};
 use kubetoll::k8s::Event;
 use kubetoll::pipeline;
 use kubetoll::requests::Classifier;
@@ -53,7 +53,7 @@ fn stages(criterion: &mut Criterion, block: &Block) {
             let mut decoder = Decoder::new(None, run::MAX_LINE);
             let mut classifier = Classifier::default();
             for line in lines() {
-                let place = Place { source: 0, offset: line.offset, line: line.line };
+                let place = SourcePosition { source: 0, offset: line.offset, line: line.line };
                 decoder.record(&line, SourceFacts::default(), &mut |outcome, _| {
                     let Outcome::Event(event, _) = outcome else { panic!("every line is an event") };
                     let stage = event.stage().expect("decode lets only the four stages pass");

@@ -10,7 +10,7 @@ use std::process::Command;
 use kubetoll::apiserver::Reason;
 use kubetoll::decode::Envelope;
 use kubetoll::render::{products, rules::markdown};
-use kubetoll::rules::{Mistakes, Policy, Rule, RuleSet, schema};
+use kubetoll::rules::{FileErrors, Policy, Rule, RuleSet, schema};
 
 /// Formats of the input, as the report and `--input-format` name them.
 fn formats() -> [&'static str; Envelope::ALL.len()] {
@@ -152,9 +152,9 @@ fn yaml(page: &str) -> Vec<String> {
 fn the_example_of_a_rule_is_one() {
     let example =
         yaml("docs/rules/README.md").into_iter().find(|block| block.contains("\nid: ")).expect("a rule");
-    let mut mistakes = Mistakes::default();
-    let rule = Rule::parse("docs/rules/README.md", &example, &mut mistakes);
-    assert!(rule.is_some(), "{mistakes}");
+    let mut errors = FileErrors::default();
+    let rule = Rule::parse("docs/rules/README.md", &example, &mut errors);
+    assert!(rule.is_some(), "{errors}");
     let rule = rule.expect("it is");
     let rules = RuleSet::embedded();
     assert!(rules.rules.iter().all(|own| own.id != rule.id && own.name != rule.name), "it adds a rule");
@@ -168,7 +168,7 @@ fn the_examples_of_policies_are_policies() {
     assert!(!blocks.is_empty());
     for block in &blocks {
         let read = Policy::read("docs/policy.md".as_ref(), block, &rules, day);
-        assert!(read.is_ok(), "{block}{}", read.expect_err("mistakes"));
+        assert!(read.is_ok(), "{block}{}", read.expect_err("errors"));
     }
     for key in kubetoll::rules::policy::KEYS.iter().chain(&kubetoll::rules::policy::SUPPRESSION_KEYS) {
         assert!(blocks[0].contains(&format!("{}:", key.name)), "the example does not show '{}'", key.name);

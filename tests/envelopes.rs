@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kubetoll::decode::klog::trace::Part as TracePart;
+use kubetoll::decode::klog::trace::TracePart;
 use kubetoll::decode::{Decoder, Envelope, Foreign, Layers, Outcome, SourceFacts, detect};
 use kubetoll::input::{Block, Feed, Sources};
 use kubetoll::k8s::Event;
@@ -97,7 +97,7 @@ impl Found {
                 self.access.push(json!({
                     "verb": line.verb, "uri": line.uri, "userAgent": text(&line.user_agent), "srcIP": text(&line.source),
                     "auditID": text(&line.audit_id),
-                    "resp": line.status.or(line.no_code.then_some(0)),
+                    "resp": line.status.or(line.has_status_zero.then_some(0)),
                     "latencyMicros": line.latency_micros,
                 }));
             }

@@ -16,7 +16,7 @@ use kubetoll::rules::group::{Group, Whole};
 use kubetoll::rules::names::{NameRef, Root};
 use kubetoll::rules::stats::STATS;
 use kubetoll::rules::value::Value;
-use kubetoll::rules::{Mistakes, Rule, RuleSet, judge};
+use kubetoll::rules::{FileErrors, Rule, RuleSet, judge};
 use kubetoll::version::Doubt;
 use serde_json::json;
 
@@ -203,8 +203,8 @@ fn remembered_answers_are_those_of_asking_each_time() {
 }
 
 fn rule(text: &str) -> Rule {
-    let mut mistakes = Mistakes::default();
-    Rule::parse("test.yaml", text, &mut mistakes).unwrap_or_else(|| panic!("{mistakes}"))
+    let mut errors = FileErrors::default();
+    Rule::parse("test.yaml", text, &mut errors).unwrap_or_else(|| panic!("{errors}"))
 }
 
 /// A rule that finds everything.

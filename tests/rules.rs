@@ -2,7 +2,7 @@
 
 use jsonschema::Validator;
 use kubetoll::rules::schema;
-use kubetoll::rules::{Mistakes, Rule, RuleSet};
+use kubetoll::rules::{FileErrors, Rule, RuleSet};
 use serde_json::{Value, json};
 
 #[allow(dead_code, reason = "other tests use the rest")]
@@ -425,7 +425,7 @@ fn rules_are_of_the_schema_and_mistakes_are_not() {
     ] {
         let wrong = RULE.replace(from, to);
         assert!(wrong != RULE && !invalid(&validator, &wrong).is_empty(), "{from} -> {to}");
-        let mut mistakes = Mistakes::default();
+        let mut mistakes = FileErrors::default();
         assert!(
             Rule::parse("x.yaml", &wrong, &mut mistakes).is_none(),
             "the check says so too: {from} -> {to}"
@@ -493,7 +493,7 @@ fn no_file_is_too_deep_or_too_long_to_be_refused() {
         ("[".repeat(10_000), "not valid YAML"),
         (format!("a: &a [x, x, x]\nb: &b [{0}]\nc: [{0}]\n", "*a, ".repeat(300)), "not valid YAML"),
     ] {
-        let mut mistakes = Mistakes::default();
+        let mut mistakes = FileErrors::default();
         assert!(Rule::parse("x.yaml", &rule, &mut mistakes).is_none(), "{said}");
         assert!(mistakes.to_string().contains(said), "{said}: {mistakes}");
     }

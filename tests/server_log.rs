@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use kubetoll::decode::klog::{self, ClockContext, Kind};
-use kubetoll::input::Place;
+use kubetoll::decode::klog::{self, ClockContext, KlogKind};
+use kubetoll::input::SourcePosition;
 use kubetoll::k8s::{self, Event, Stage};
 use kubetoll::ledger::{Ledger, MAX_CLIENTS, Merge};
 use kubetoll::pipeline::{Pass, Settings, Shared, Worker};
@@ -67,15 +67,15 @@ prop_compose! {
 }
 
 fn observe(ledger: &mut Ledger, (number, text): &(u64, String)) {
-    let place = Place { source: 0, offset: *number * 1_000, line: *number };
+    let place = SourcePosition { source: 0, offset: *number * 1_000, line: *number };
     let line = klog::read(text).expect("a line of the apiserver");
     let written = line.clock.resolve(&ClockContext { year: Some(2026), ..ClockContext::default() });
     match &line.kind {
-        Kind::Access(access) => {
+        KlogKind::Access(access) => {
             ledger.clients.observe(&Classifier::default().line(access, written, place));
         }
-        Kind::Trace(fragment) => ledger.observe_trace(place, fragment),
-        Kind::Continuation | Kind::Start(_) | Kind::Other => panic!("{text}"),
+        KlogKind::Trace(fragment) => ledger.observe_trace(place, fragment),
+        KlogKind::Continuation | KlogKind::Start(_) | KlogKind::Other => panic!("{text}"),
     }
 }
 
@@ -358,7 +358,7 @@ fn made_up_user_agents_do_not_crowd_out_users() {
                 r#"{{"auditID":"a","stage":"Panic","verb":"get","requestURI":"/api","user":{{"username":"u{number}"}}}}"#
             );
             let event: Event<'_> = serde_json::from_str(&json).expect("an event");
-            let place = Place { source: 1, offset: number, line: number };
+            let place = SourcePosition { source: 1, offset: number, line: number };
             ledger.clients.observe(&Classifier::default().event(&event, Stage::Panic, place));
         }
     }

@@ -10,7 +10,7 @@ use flate2::read::MultiGzDecoder;
 use kubetoll::apiserver::{
     LimitVerdict, ParsedTarget, Reason, RequestShape, ServedFrom, Server, Verdict, judge,
 };
-use kubetoll::input::{Place, Sources};
+use kubetoll::input::{SourcePosition, Sources};
 use kubetoll::k8s::request_info::Method;
 use kubetoll::k8s::{Event, KubeVersion, Stage};
 use kubetoll::ledger::ServerTimeline;
@@ -201,7 +201,7 @@ fn a_recorded_audit_log_gets_the_same_verdicts_by_the_way_of_scan() {
                 continue;
             };
             let mut classifier = Classifier::default();
-            let request = classifier.event(&event, stage, Place { source: 0, offset: 0, line: 1 });
+            let request = classifier.event(&event, stage, SourcePosition { source: 0, offset: 0, line: 1 });
             assert_eq!(request.asked().verb.as_str(), &*event.verb, "{}", probe.request_uri);
             let answer = Answer::of(&request.asked(), request.status);
             let verdict = judge(&probe.server(), &request.asked(), answer.status());

@@ -21,7 +21,7 @@ pub(super) fn sources(args: &JudgeArgs, dedup: Dedup) -> anyhow::Result<Sources>
     }
     let mut sources = Sources::discover(&args.etcd_log).context("--etcd-log")?;
     if dedup != Dedup::Off {
-        sources.drop_copies();
+        sources.drop_duplicates();
     }
     Ok(sources)
 }

@@ -18,7 +18,7 @@ use super::{DONE, FAILED, etcd_log, inventory, judging, server};
 use crate::anonymize::{self, Anonymizer, Key};
 use crate::apiserver::Server;
 use crate::decode::Outcome;
-use crate::input::{Place, can_be_read_again};
+use crate::input::{SourcePosition, can_be_read_again};
 use crate::k8s::Stage;
 use crate::ledger::ServerTimeline;
 use crate::pipeline;
@@ -233,7 +233,11 @@ impl<'a> Choice<'a> {
 }
 
 /// The request of an event or of an access line.
-fn request<'e>(outcome: &Outcome<'e>, classifier: &'e mut Classifier, place: Place) -> Option<Request<'e>> {
+fn request<'e>(
+    outcome: &Outcome<'e>,
+    classifier: &'e mut Classifier,
+    place: SourcePosition,
+) -> Option<Request<'e>> {
     match *outcome {
         Outcome::Event(event, _) => Some(classifier.event(event, event.stage()?, place)),
         Outcome::Access { line, written, .. } => Some(classifier.line(line, written, place)),
@@ -283,7 +287,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn take(&mut self, outcome: Outcome<'_>, place: Place, out: &mut dyn Write) -> io::Result<()> {
+    fn take(&mut self, outcome: Outcome<'_>, place: SourcePosition, out: &mut dyn Write) -> io::Result<()> {
         let Self { choice, classifier, anonymizer, counts } = self;
         let Some(mut request) = request(&outcome, classifier, place) else { return Ok(()) };
         counts.read += 1;

@@ -5,24 +5,24 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use crate::cost::{self, Inventory};
-use crate::files::Mistakes;
+use crate::files::FileErrors;
 use crate::input::read_whole;
 
 /// Reads all of them, in their order; `None` if there is none.
 pub(super) fn load(paths: &[PathBuf]) -> anyhow::Result<Option<Inventory>> {
     let mut inventory = Inventory::default();
-    let mut mistakes = Mistakes::default();
+    let mut errors = FileErrors::default();
     for path in paths {
         if path.as_os_str() == "-" {
             bail!("--inventory reads files, not standard input");
         }
         let bytes = read(path)?;
         if let Err(wrong) = cost::read(&mut inventory, &path.display().to_string(), &bytes) {
-            mistakes.0.extend(wrong.0);
+            errors.0.extend(wrong.0);
         }
     }
-    if !mistakes.0.is_empty() {
-        return Err(mistakes.into());
+    if !errors.0.is_empty() {
+        return Err(errors.into());
     }
     Ok((!paths.is_empty()).then_some(inventory))
 }

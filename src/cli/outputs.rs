@@ -25,7 +25,7 @@ impl Inputs {
     /// Adds each file of a log, those too that are not read as another file holds the same.
     pub(super) fn add_sources(&mut self, sources: &Sources, what: &'static str) {
         let read = sources.list.iter().filter_map(|source| source.path.as_ref());
-        let copies = sources.copies.iter().map(|copy| &copy.path);
+        let copies = sources.duplicates.iter().map(|copy| &copy.path);
         self.0.extend(read.chain(copies).map(|path| (path.clone(), what)));
     }
 

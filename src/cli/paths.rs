@@ -18,14 +18,14 @@ pub(super) fn silent<'p>(
         // What a copy holds is found in the file that is read for it.
         let original =
             |path: &Path| sources.list.iter().position(|source| source.path.as_deref() == Some(path));
-        let copies = sources.copies.iter().filter(|copy| is_below(Some(&copy.path)));
+        let copies = sources.duplicates.iter().filter(|copy| is_below(Some(&copy.path)));
         let mut below = sources
             .list
             .iter()
             .enumerate()
             .filter(|(_, source)| is_below(source.path.as_deref()))
             .map(|(index, _)| index)
-            .chain(copies.filter_map(|copy| original(&copy.of)))
+            .chain(copies.filter_map(|copy| original(&copy.original)))
             .peekable();
         let mut not_read = sources.not_read.iter().filter(|one| is_below(Some(&one.path)));
         (below.peek().is_some() || not_read.next().is_some())

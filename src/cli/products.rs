@@ -5,7 +5,7 @@ use anyhow::anyhow;
 use super::DONE;
 use super::args::{ProductsCommand, ProductsFormat};
 use super::output::{Output, width};
-use crate::files::mistake::expected;
+use crate::files::error::expected;
 use crate::products;
 use crate::render::escape::without_commands;
 use crate::render::products as render;

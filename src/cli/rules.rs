@@ -56,7 +56,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<u8> {
             Output::Stdout.write_whole(&format!("{}, no errors\n", counted(count as u64, "rule")))?;
             Ok(DONE)
         }
-        Err(BadRules::Mistakes(mistakes)) => {
+        Err(BadRules::Errors(mistakes)) => {
             let mistakes_text = mistakes.to_string();
             let lines: Vec<_> = mistakes_text.lines().map(escaped).collect();
             Output::Stdout.write_whole(&without_commands(&(lines.join("\n") + "\n")))?;

@@ -59,7 +59,7 @@ pub(super) fn settings(args: &JudgeArgs, threads: usize) -> anyhow::Result<Setti
 pub(super) fn sources(args: &JudgeArgs) -> anyhow::Result<Sources> {
     let mut sources = Sources::discover(&args.logs.all())?;
     if Dedup::from(args.dedup) != Dedup::Off {
-        sources.drop_copies();
+        sources.drop_duplicates();
     }
     Ok(sources)
 }

@@ -21,7 +21,7 @@ pub use work::{Amount, Bound, Counted, Prices, Work, page_limit, reads_on};
 
 use std::borrow::Cow;
 
-use crate::files::{At, Mistakes};
+use crate::files::{FileErrors, FilePosition};
 
 /// The longest inventory that is read, in bytes: a hundred times a large cluster's metrics.
 pub const LONGEST: u64 = 256 << 20;
@@ -30,31 +30,31 @@ pub const LONGEST: u64 = 256 << 20;
 ///
 /// # Errors
 /// All that is wrong with it.
-pub fn read(inventory: &mut Inventory, file: &str, bytes: &[u8]) -> Result<(), Mistakes> {
-    let mistake = |message: String| {
-        let mut mistakes = Mistakes::default();
-        mistakes.add(file, At::START, message);
-        mistakes
+pub fn read(inventory: &mut Inventory, file: &str, bytes: &[u8]) -> Result<(), FileErrors> {
+    let error = |message: String| {
+        let mut errors = FileErrors::default();
+        errors.add(file, FilePosition::START, message);
+        errors
     };
-    let text = text(bytes).ok_or_else(|| mistake("is no text in UTF-8 or UTF-16".to_owned()))?;
+    let text = text(bytes).ok_or_else(|| error("is no text in UTF-8 or UTF-16".to_owned()))?;
     let text = &*text;
     let (format, holdings, notes) = if metrics::is_metrics(text) {
         let metrics = metrics::read(text).map_err(|wrong| {
-            let mut mistakes = Mistakes::default();
+            let mut errors = FileErrors::default();
             for (line, message) in wrong {
-                mistakes.add(file, At { line, column: 1 }, message);
+                errors.add(file, FilePosition { line, column: 1 }, message);
             }
-            mistakes
+            errors
         })?;
         (InventoryFormat::Metrics, metrics.holdings, metrics.notes)
     } else if let Some(separator) = written::separator(text) {
         (InventoryFormat::Csv, written::csv(file, text, separator)?, Vec::new())
     } else {
-        let told = written::yaml(file, text).map_err(|mut mistakes| {
-            for mistake in mistakes.0.iter_mut().filter(|mistake| mistake.message.starts_with("no YAML")) {
-                mistake.message.push_str("; an inventory is kube-apiserver's /metrics, CSV or YAML");
+        let told = written::yaml(file, text).map_err(|mut errors| {
+            for error in errors.0.iter_mut().filter(|error| error.message.starts_with("no YAML")) {
+                error.message.push_str("; an inventory is kube-apiserver's /metrics, CSV or YAML");
             }
-            mistakes
+            errors
         });
         (InventoryFormat::Yaml, told?, Vec::new())
     };

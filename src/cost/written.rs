@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::inventory::Holding;
-use crate::files::yaml::{self, Content, Node};
-use crate::files::{At, Mistakes, expected};
+use crate::files::yaml::{self, YamlNode, YamlValue};
+use crate::files::{FileErrors, FilePosition, expected};
 
 /// More objects than any cluster holds of one resource: etcd ends at some hundred million keys.
 const MOST_OBJECTS: u64 = 1_000_000_000;
@@ -22,32 +22,35 @@ const BYTES: &str = "bytesPerObject";
 /// What is known by resource, while it is being read.
 struct Reading<'a> {
     file: &'a str,
-    mistakes: Mistakes,
+    errors: FileErrors,
     /// With the line that each stands on.
     holdings: BTreeMap<String, (Holding, u64)>,
 }
 
 impl<'a> Reading<'a> {
     fn new(file: &'a str) -> Self {
-        Self { file, mistakes: Mistakes::default(), holdings: BTreeMap::new() }
+        Self { file, errors: FileErrors::default(), holdings: BTreeMap::new() }
     }
 
-    fn say(&mut self, at: At, message: impl Into<String>) {
-        self.mistakes.add(self.file, at, message);
+    fn say(&mut self, at: FilePosition, message: impl Into<String>) {
+        self.errors.add(self.file, at, message);
     }
 
-    fn end(mut self) -> Result<BTreeMap<String, Holding>, Mistakes> {
-        if self.holdings.is_empty() && self.mistakes.0.is_empty() {
-            self.say(At::START, format!("there is no resource in it; write {RESOURCE},{OBJECTS},{BYTES}"));
+    fn end(mut self) -> Result<BTreeMap<String, Holding>, FileErrors> {
+        if self.holdings.is_empty() && self.errors.0.is_empty() {
+            self.say(
+                FilePosition::START,
+                format!("there is no resource in it; write {RESOURCE},{OBJECTS},{BYTES}"),
+            );
         }
-        if !self.mistakes.0.is_empty() {
-            self.mistakes.0.sort_by_key(|mistake| mistake.at);
-            return Err(self.mistakes);
+        if !self.errors.0.is_empty() {
+            self.errors.0.sort_by_key(|error| error.at);
+            return Err(self.errors);
         }
         Ok(self.holdings.into_iter().map(|(name, (holding, _))| (name, holding)).collect())
     }
 
-    fn resource(&mut self, at: At, name: &str, holding: Holding) {
+    fn resource(&mut self, at: FilePosition, name: &str, holding: Holding) {
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
         if name.is_empty() || !name.chars().all(is_plain) {
             self.say(
@@ -67,7 +70,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn number(&mut self, at: At, what: &str, value: Result<u64, String>) -> Option<u64> {
+    fn number(&mut self, at: FilePosition, what: &str, value: Result<u64, String>) -> Option<u64> {
         let (least, most) = if what == BYTES { (1, LARGEST_OBJECT) } else { (0, MOST_OBJECTS) };
         match value {
             Ok(value) if (least..=most).contains(&value) => Some(value),
@@ -98,7 +101,7 @@ pub(super) fn separator(text: &str) -> Option<char> {
 ///
 /// # Errors
 /// All that is wrong with it.
-pub(super) fn csv(file: &str, text: &str, separator: char) -> Result<BTreeMap<String, Holding>, Mistakes> {
+pub(super) fn csv(file: &str, text: &str, separator: char) -> Result<BTreeMap<String, Holding>, FileErrors> {
     let mut reading = Reading::new(file);
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(u8::try_from(separator).unwrap_or(b','))
@@ -113,7 +116,7 @@ pub(super) fn csv(file: &str, text: &str, separator: char) -> Result<BTreeMap<St
             Ok(record) => record,
             Err(error) => {
                 let line = error.position().map_or(1, csv::Position::line);
-                reading.say(At { line, column: 1 }, format!("no CSV: {error}"));
+                reading.say(FilePosition { line, column: 1 }, format!("no CSV: {error}"));
                 break;
             }
         };
@@ -133,8 +136,8 @@ pub(super) fn csv(file: &str, text: &str, separator: char) -> Result<BTreeMap<St
 fn header(reading: &mut Reading<'_>, line: u64, record: &csv::StringRecord) -> Option<[Option<usize>; 3]> {
     let find = |name: &str| record.iter().position(|field| field.eq_ignore_ascii_case(name));
     let columns = [RESOURCE, OBJECTS, BYTES].map(find);
-    let at = At { line, column: 1 };
-    let before = reading.mistakes.0.len();
+    let at = FilePosition { line, column: 1 };
+    let before = reading.errors.0.len();
     for field in record {
         if ![RESOURCE, OBJECTS, BYTES].iter().any(|known| known.eq_ignore_ascii_case(field)) {
             reading
@@ -144,7 +147,7 @@ fn header(reading: &mut Reading<'_>, line: u64, record: &csv::StringRecord) -> O
     if columns[0].is_none() || (columns[1].is_none() && columns[2].is_none()) {
         reading.say(at, format!("the first line must name the columns: {RESOURCE},{OBJECTS},{BYTES}"));
     }
-    (reading.mistakes.0.len() == before).then_some(columns)
+    (reading.errors.0.len() == before).then_some(columns)
 }
 
 fn row(
@@ -154,7 +157,7 @@ fn row(
     record: &csv::StringRecord,
     (columns, separator): ([Option<usize>; 3], char),
 ) {
-    let start = At { line, column: 1 };
+    let start = FilePosition { line, column: 1 };
     let most = columns.into_iter().flatten().max().unwrap_or(0) + 1;
     if record.len() > most {
         reading.say(start, format!("has {} fields, and there are {most} columns", record.len()));
@@ -170,7 +173,7 @@ fn row(
     let field = |column: Option<usize>| {
         let index = column?;
         let value = record.get(index).filter(|value| !value.is_empty())?;
-        Some((At { line, column: column_of(index) }, value.to_owned()))
+        Some((FilePosition { line, column: column_of(index) }, value.to_owned()))
     };
     let mut number = |column: Option<usize>, what: &str| {
         let (at, value) = field(column)?;
@@ -188,27 +191,27 @@ fn row(
 ///
 /// # Errors
 /// All that is wrong with it.
-pub(super) fn yaml(file: &str, text: &str) -> Result<BTreeMap<String, Holding>, Mistakes> {
+pub(super) fn yaml(file: &str, text: &str) -> Result<BTreeMap<String, Holding>, FileErrors> {
     let mut reading = Reading::new(file);
-    if let Some(node) = yaml::read(file, text, LONGEST_YAML, &mut reading.mistakes) {
+    if let Some(node) = yaml::read(file, text, LONGEST_YAML, &mut reading.errors) {
         let node = match node.content {
-            Content::Map(mut map) if map.len() == 1 && map[0].0 == "resources" => map.remove(0).2,
-            content => Node { at: node.at, content },
+            YamlValue::Map(mut map) if map.len() == 1 && map[0].0 == "resources" => map.remove(0).2,
+            content => YamlNode { at: node.at, content },
         };
         entries(&mut reading, node);
     }
     reading.end()
 }
 
-fn entries(reading: &mut Reading<'_>, node: Node) {
+fn entries(reading: &mut Reading<'_>, node: YamlNode) {
     match node.content {
-        Content::Map(map) => {
+        YamlValue::Map(map) => {
             for (name, at, node) in map {
                 let (holding, _) = holding(reading, node);
                 reading.resource(at, &name, holding);
             }
         }
-        Content::List(list) => {
+        YamlValue::List(list) => {
             for node in list {
                 let at = node.at;
                 match holding(reading, node) {
@@ -228,10 +231,10 @@ fn entries(reading: &mut Reading<'_>, node: Node) {
 }
 
 /// What is said of a resource, and its name if that is among it.
-fn holding(reading: &mut Reading<'_>, node: Node) -> (Holding, Option<String>) {
+fn holding(reading: &mut Reading<'_>, node: YamlNode) -> (Holding, Option<String>) {
     let (mut holding, mut name) = (Holding::default(), None);
     let map = match node.content {
-        Content::Map(map) => map,
+        YamlValue::Map(map) => map,
         other => {
             let message =
                 format!("a resource is a map with {OBJECTS} and {BYTES}, and this is {}", other.kind());
@@ -242,16 +245,16 @@ fn holding(reading: &mut Reading<'_>, node: Node) -> (Holding, Option<String>) {
     };
     for (key, at, node) in map {
         let value = match &node.content {
-            Content::Int(value) => u64::try_from(*value).map_err(|_| value.to_string()),
-            Content::Text(text) => Err(text.clone()),
-            Content::Double(value) => Err(value.to_string()),
+            YamlValue::Int(value) => u64::try_from(*value).map_err(|_| value.to_string()),
+            YamlValue::Text(text) => Err(text.clone()),
+            YamlValue::Double(value) => Err(value.to_string()),
             other => Err(other.kind().to_owned()),
         };
         match key.as_str() {
             OBJECTS => holding.objects = reading.number(node.at, OBJECTS, value).or(Some(0)),
             BYTES => holding.bytes_per_object = reading.number(node.at, BYTES, value).or(Some(0)),
             RESOURCE => match node.content {
-                Content::Text(text) => name = Some(text),
+                YamlValue::Text(text) => name = Some(text),
                 other => {
                     reading.say(node.at, format!("{RESOURCE} must be a text, and this is {}", other.kind()));
                 }
@@ -270,9 +273,9 @@ mod tests {
 
     type Rows = Vec<(String, Option<u64>, Option<u64>)>;
 
-    fn rows(read: Result<BTreeMap<String, Holding>, Mistakes>) -> Result<Rows, String> {
+    fn rows(read: Result<BTreeMap<String, Holding>, FileErrors>) -> Result<Rows, String> {
         let row = |(name, one): (String, Holding)| (name, one.objects, one.bytes_per_object);
-        read.map(|holdings| holdings.into_iter().map(row).collect()).map_err(|mistakes| mistakes.to_string())
+        read.map(|holdings| holdings.into_iter().map(row).collect()).map_err(|errors| errors.to_string())
     }
 
     fn expected_rows() -> Rows {
@@ -309,7 +312,7 @@ mod tests {
     fn every_mistake_of_a_table_is_told_with_its_place() {
         let text = "resource,objects,bytesPerObject\npods,-1,20000\nPods,1,1\nnodes,5,99999999999\nnodes,5.5,0\nsecrets,,\na,1,2,3\n";
         assert_eq!(
-            rows(csv("i.csv", text, ',')).expect_err("mistakes"),
+            rows(csv("i.csv", text, ',')).expect_err("errors"),
             "i.csv:2:6: objects is '-1', and must be a whole number between 0 and 1000000000\n\
              i.csv:3:1: 'Pods' is no name of a resource; write it as the report does: pods, deployments.apps\n\
              i.csv:4:9: bytesPerObject is 99999999999, and must be between 1 and 100000000\n\
@@ -333,7 +336,7 @@ mod tests {
     fn every_mistake_of_a_map_is_told_with_its_place() {
         let text = "pods: {objects: -1, bytes: 5}\nnodes: 7\nsecrets: {objects: many}\nevents: {}\n";
         assert_eq!(
-            rows(yaml("i.yaml", text)).expect_err("mistakes"),
+            rows(yaml("i.yaml", text)).expect_err("errors"),
             "i.yaml:1:17: objects is '-1', and must be a whole number between 0 and 1000000000\n\
              i.yaml:1:21: no such key 'bytes'; known: objects, bytesPerObject, resource\n\
              i.yaml:2:8: a resource is a map with objects and bytesPerObject, and this is a number\n\

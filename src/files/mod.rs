@@ -1,10 +1,10 @@
 //! Files that people write: YAML with the place of each value, and all that is wrong with a file at once.
 
-pub mod mistake;
+pub mod error;
 pub mod partial;
 pub mod yaml;
 
-pub use mistake::{At, Mistake, Mistakes, expected};
+pub use error::{FileError, FileErrors, FilePosition, expected};
 
 /// Reads a file of at most so many bytes. Of a longer one, or one without an end, no more is read.
 ///

@@ -6,33 +6,33 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-use super::mistake::{At, Mistakes};
+use super::error::{FileErrors, FilePosition};
 
 /// The longest file of rules or of policy, in bytes: some twenty times those that there are.
 pub const LONGEST: usize = 256 << 10;
 
 /// A value and its place.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Node {
+pub struct YamlNode {
     /// Where it begins.
-    pub at: At,
+    pub at: FilePosition,
     /// The value.
-    pub content: Content,
+    pub content: YamlValue,
 }
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Content {
+pub enum YamlValue {
     Null,
     Bool(bool),
     Int(i64),
     Double(f64),
     Text(String),
-    List(Vec<Node>),
-    Map(Vec<(String, At, Node)>),
+    List(Vec<YamlNode>),
+    Map(Vec<(String, FilePosition, YamlNode)>),
 }
 
-impl Content {
+impl YamlValue {
     /// What it is, in words.
     #[must_use]
     pub fn kind(&self) -> &'static str {
@@ -47,33 +47,39 @@ impl Content {
     }
 }
 
-impl Node {
-    fn of(spanned: Spanned<Content>) -> Self {
+impl YamlNode {
+    fn of(spanned: Spanned<YamlValue>) -> Self {
         Self { at: at(&spanned), content: spanned.value }
     }
 }
 
-fn at<T>(spanned: &Spanned<T>) -> At {
-    At { line: spanned.referenced.line().max(1), column: spanned.referenced.column().max(1) }
+fn at<T>(spanned: &Spanned<T>) -> FilePosition {
+    FilePosition { line: spanned.referenced.line().max(1), column: spanned.referenced.column().max(1) }
 }
 
 /// Reads a file of at most so many bytes. A file that is no YAML has one mistake: what follows it can't be told.
 #[must_use]
-pub fn read(file: &str, text: &str, longest: usize, mistakes: &mut Mistakes) -> Option<Node> {
+pub fn read(file: &str, text: &str, longest: usize, errors: &mut FileErrors) -> Option<YamlNode> {
     if text.len() > longest {
-        mistakes.add(file, At::START, format!("the file has {} bytes; the limit is {longest}", text.len()));
+        errors.add(
+            file,
+            FilePosition::START,
+            format!("the file has {} bytes; the limit is {longest}", text.len()),
+        );
         return None;
     }
     let options = serde_saphyr::options! {
         // What an alias stands for is held again for each.
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 1_000 },
     };
-    match serde_saphyr::from_str_with_options::<Spanned<Content>>(text, options) {
-        Ok(spanned) => Some(Node::of(spanned)),
+    match serde_saphyr::from_str_with_options::<Spanned<YamlValue>>(text, options) {
+        Ok(spanned) => Some(YamlNode::of(spanned)),
         Err(error) => {
             let place = error.location();
-            let at = place
-                .map_or(At::START, |place| At { line: place.line().max(1), column: place.column().max(1) });
+            let at = place.map_or(FilePosition::START, |place| FilePosition {
+                line: place.line().max(1),
+                column: place.column().max(1),
+            });
             let plain = error.without_snippet().to_string();
             let message = plain.lines().next().unwrap_or("it can't be read").trim();
             // The place stands in front already.
@@ -82,7 +88,7 @@ pub fn read(file: &str, text: &str, longest: usize, mistakes: &mut Mistakes) -> 
                 .split_once(": ")
                 .filter(|(head, _)| head.starts_with("line "))
                 .map_or(message, |(_, rest)| rest);
-            mistakes.add(file, at, format!("not valid YAML: {}", for_authors(message)));
+            errors.add(file, at, format!("not valid YAML: {}", for_authors(message)));
             None
         }
     }
@@ -103,7 +109,7 @@ fn for_authors(message: &str) -> String {
 /// The place of a character of a scalar's text. A scalar in quotes or with escapes is folded in ways that are not
 /// undone here: then its start is told.
 #[must_use]
-pub fn inside(source: &str, start: At, text: &str, offset: usize) -> At {
+pub fn inside(source: &str, start: FilePosition, text: &str, offset: usize) -> FilePosition {
     let Some(line) = source.lines().nth(usize::try_from(start.line).map_or(0, |line| line - 1)) else {
         return start;
     };
@@ -120,7 +126,7 @@ pub fn inside(source: &str, start: At, text: &str, offset: usize) -> At {
     if rest.chars().skip(usize::from(quote > 0)).collect::<String>().starts_with(whole)
         && !before.contains('\n')
     {
-        At { line: start.line, column: start.column + quote + chars(before) }
+        FilePosition { line: start.line, column: start.column + quote + chars(before) }
     } else {
         start
     }
@@ -136,7 +142,7 @@ fn is_block(source: &str, line: u64) -> bool {
 
 /// The place of a byte of a block's text: its lines follow one after the other, each behind the indentation of the
 /// first; what parts them, a line feed or a space, is one character of the text.
-fn inside_block(source: &str, start: At, text: &str, offset: usize) -> Option<At> {
+fn inside_block(source: &str, start: FilePosition, text: &str, offset: usize) -> Option<FilePosition> {
     let indent = usize::try_from(start.column).ok()? - 1;
     let mut done = 0;
     for (line, number) in source.lines().zip(1_u64..).skip_while(|(_, number)| *number < start.line) {
@@ -147,7 +153,7 @@ fn inside_block(source: &str, start: At, text: &str, offset: usize) -> Option<At
         }
         if offset <= done + content.len() {
             let across = content.get(..offset - done)?.chars().count() + indent + 1;
-            return Some(At { line: number, column: across as u64 });
+            return Some(FilePosition { line: number, column: across as u64 });
         }
         done += content.len();
         // A folded line that is empty stands for the line feed of the one before.
@@ -157,55 +163,55 @@ fn inside_block(source: &str, start: At, text: &str, offset: usize) -> Option<At
     None
 }
 
-impl<'de> Deserialize<'de> for Content {
+impl<'de> Deserialize<'de> for YamlValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ContentVisitor;
-        impl<'de> Visitor<'de> for ContentVisitor {
-            type Value = Content;
+        struct YamlVisitor;
+        impl<'de> Visitor<'de> for YamlVisitor {
+            type Value = YamlValue;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a value")
             }
-            fn visit_bool<E>(self, value: bool) -> Result<Content, E> {
-                Ok(Content::Bool(value))
+            fn visit_bool<E>(self, value: bool) -> Result<YamlValue, E> {
+                Ok(YamlValue::Bool(value))
             }
-            fn visit_i64<E>(self, value: i64) -> Result<Content, E> {
-                Ok(Content::Int(value))
+            fn visit_i64<E>(self, value: i64) -> Result<YamlValue, E> {
+                Ok(YamlValue::Int(value))
             }
-            fn visit_u64<E>(self, value: u64) -> Result<Content, E> {
-                Ok(i64::try_from(value).map_or(Content::Double(f64::INFINITY), Content::Int))
+            fn visit_u64<E>(self, value: u64) -> Result<YamlValue, E> {
+                Ok(i64::try_from(value).map_or(YamlValue::Double(f64::INFINITY), YamlValue::Int))
             }
-            fn visit_f64<E>(self, value: f64) -> Result<Content, E> {
-                Ok(Content::Double(value))
+            fn visit_f64<E>(self, value: f64) -> Result<YamlValue, E> {
+                Ok(YamlValue::Double(value))
             }
-            fn visit_str<E>(self, value: &str) -> Result<Content, E> {
-                Ok(Content::Text(value.to_owned()))
+            fn visit_str<E>(self, value: &str) -> Result<YamlValue, E> {
+                Ok(YamlValue::Text(value.to_owned()))
             }
-            fn visit_unit<E>(self) -> Result<Content, E> {
-                Ok(Content::Null)
+            fn visit_unit<E>(self) -> Result<YamlValue, E> {
+                Ok(YamlValue::Null)
             }
-            fn visit_none<E>(self) -> Result<Content, E> {
-                Ok(Content::Null)
+            fn visit_none<E>(self) -> Result<YamlValue, E> {
+                Ok(YamlValue::Null)
             }
-            fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Content, D::Error> {
-                Content::deserialize(deserializer)
+            fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<YamlValue, D::Error> {
+                YamlValue::deserialize(deserializer)
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Content, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<YamlValue, A::Error> {
                 let mut list = Vec::new();
-                while let Some(value) = values.next_element::<Spanned<Content>>()? {
-                    list.push(Node::of(value));
+                while let Some(value) = values.next_element::<Spanned<YamlValue>>()? {
+                    list.push(YamlNode::of(value));
                 }
-                Ok(Content::List(list))
+                Ok(YamlValue::List(list))
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Content, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<YamlValue, A::Error> {
                 let mut map = Vec::new();
                 while let Some(key) = entries.next_key::<Spanned<String>>()? {
-                    let value = Node::of(entries.next_value::<Spanned<Content>>()?);
+                    let value = YamlNode::of(entries.next_value::<Spanned<YamlValue>>()?);
                     map.push((key.value.clone(), at(&key), value));
                 }
-                Ok(Content::Map(map))
+                Ok(YamlValue::Map(map))
             }
         }
-        deserializer.deserialize_any(ContentVisitor)
+        deserializer.deserialize_any(YamlVisitor)
     }
 }
 
@@ -213,18 +219,21 @@ impl<'de> Deserialize<'de> for Content {
 mod tests {
     use super::*;
 
-    fn read_one(text: &str) -> Result<Node, String> {
-        let mut mistakes = Mistakes::default();
-        read("r.yaml", text, LONGEST, &mut mistakes).ok_or_else(|| mistakes.to_string())
+    fn read_one(text: &str) -> Result<YamlNode, String> {
+        let mut errors = FileErrors::default();
+        read("r.yaml", text, LONGEST, &mut errors).ok_or_else(|| errors.to_string())
     }
 
     #[test]
     fn each_value_has_its_place() {
         let node = read_one("a: 1\nb:\n  - x\n  - c: true\n").expect("YAML");
-        let Content::Map(map) = node.content else { panic!("a map") };
-        assert_eq!((map[0].1, map[0].2.at), (At::START, At { line: 1, column: 4 }));
-        let Content::List(list) = &map[1].2.content else { panic!("a list") };
-        assert_eq!((list[0].at, list[1].at), (At { line: 3, column: 5 }, At { line: 4, column: 5 }));
+        let YamlValue::Map(map) = node.content else { panic!("a map") };
+        assert_eq!((map[0].1, map[0].2.at), (FilePosition::START, FilePosition { line: 1, column: 4 }));
+        let YamlValue::List(list) = &map[1].2.content else { panic!("a list") };
+        assert_eq!(
+            (list[0].at, list[1].at),
+            (FilePosition { line: 3, column: 5 }, FilePosition { line: 4, column: 5 })
+        );
     }
 
     #[test]
@@ -246,9 +255,9 @@ mod tests {
     fn places_inside_scalars() {
         let source =
             "a: x == 1\nb: \"x == 1\"\nc: |\n  y &&\n  x == 1\nd: >-  # z\n  y\n  && z\n    || x == 1\n";
-        let Content::Map(map) = read_one(source).expect("YAML").content else { panic!("a map") };
+        let YamlValue::Map(map) = read_one(source).expect("YAML").content else { panic!("a map") };
         let at = |key: usize, part: &str| {
-            let Content::Text(text) = &map[key].2.content else { panic!("a text") };
+            let YamlValue::Text(text) = &map[key].2.content else { panic!("a text") };
             let place = inside(source, map[key].2.at, text, text.find(part).expect("it is there"));
             (place.line, place.column)
         };

@@ -1,6 +1,6 @@
 //! Blocks of whole records, and what is known of the place where one was read.
 
-use super::framing::{Again, Framing, Part, Record, Run, Span, count_feeds, noted_runs};
+use super::framing::{Framing, Record, RecordKind, RecordRun, RecordSpan, Repeats, count_feeds, noted_runs};
 use super::long::Permit;
 
 /// Some whole records of one source.
@@ -19,7 +19,7 @@ pub struct Block {
     /// How the bytes fall into records.
     pub framing: Framing,
     /// Where records that are no lines stand in the bytes.
-    pub spans: Vec<Span>,
+    pub spans: Vec<RecordSpan>,
     /// Lines that end in this block, those of records that were too long too.
     pub lines: u64,
     /// Records before this block that were longer than the cap and so are not in any block.
@@ -44,11 +44,11 @@ impl Block {
 
     /// The records, in their order.
     pub fn records(&self) -> impl Iterator<Item = Record<'_>> {
-        self.runs().flat_map(Run::records)
+        self.runs().flat_map(RecordRun::records)
     }
 
     /// The records, in their order, those that repeat with how often they do.
-    pub fn runs(&self) -> impl Iterator<Item = Run<'_>> {
+    pub fn runs(&self) -> impl Iterator<Item = RecordRun<'_>> {
         let by_line = matches!(self.framing, Framing::Lines | Framing::Joined(_));
         let text: &[u8] = if by_line { &self.bytes } else { &[] };
         let lines = noted_runs(text, &self.feeds, self.first_line, self.offset);
@@ -57,9 +57,9 @@ impl Block {
                 line: span.line,
                 offset: self.offset + span.start as u64,
                 bytes: &self.bytes[span.start..span.end],
-                part: span.part,
+                kind: span.kind,
             };
-            Run { record, again: span.again }
+            RecordRun { record, repeats: span.repeats }
         });
         lines.chain(spans)
     }
@@ -80,7 +80,7 @@ pub struct TooLong {
 
 /// A place in the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct SourcePosition {
     /// Index of the source.
     pub source: u32,
     /// Offset of the line in the decompressed stream.
@@ -119,14 +119,14 @@ impl Damage {
 }
 
 /// The documents of a text, each from its `---` or the text's start up to the next.
-pub fn yaml_spans(bytes: &[u8], first_line: u64, spans: &mut Vec<Span>) {
+pub fn yaml_spans(bytes: &[u8], first_line: u64, spans: &mut Vec<RecordSpan>) {
     let ends = memchr::memmem::find_iter(bytes, b"\n---").map(|feed| feed + 1).chain([bytes.len()]);
     let (mut start, mut line) = (0, first_line);
     for end in ends {
         let text = &bytes[start..end];
         // What stands before the first mark may be nothing.
         if !text.trim_ascii().is_empty() && text.trim_ascii() != b"---" {
-            spans.push(Span { start, end, line, part: Part::Yaml, again: Again::default() });
+            spans.push(RecordSpan { start, end, line, kind: RecordKind::Yaml, repeats: Repeats::default() });
         }
         line += count_feeds(text);
         start = end;

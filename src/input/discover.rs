@@ -36,7 +36,7 @@ pub struct Source {
 
 /// Something in a directory that is not read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct NotRead {
+pub struct SkippedPath {
     /// Where it is.
     pub path: PathBuf,
     /// Why it is not read.
@@ -47,11 +47,11 @@ pub struct NotRead {
 
 /// A file that holds, byte for byte, what another holds that is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Copy {
+pub struct DuplicateFile {
     /// The file.
     pub path: PathBuf,
     /// The one that is read.
-    pub of: PathBuf,
+    pub original: PathBuf,
 }
 
 impl Source {
@@ -88,11 +88,11 @@ pub struct Sources {
     /// Their size on disk, in bytes; 0 for pipes.
     pub bytes_on_disk: u64,
     /// What was found in directories and is not read.
-    pub not_read: BTreeSet<NotRead>,
+    pub not_read: BTreeSet<SkippedPath>,
     /// What files are, as far as their first bytes show it.
     pub kinds: BTreeMap<PathBuf, FileKind>,
-    /// Copies of other sources, which are not read; see [`Sources::drop_copies`].
-    pub copies: Vec<Copy>,
+    /// Copies of other sources, which are not read; see [`Sources::drop_duplicates`].
+    pub duplicates: Vec<DuplicateFile>,
 }
 
 impl Sources {
@@ -133,7 +133,11 @@ impl Sources {
                     let kind = inode.and_then(|_| FileKind::of(&path));
                     sources.kinds.extend(kind.map(|kind| (path.clone(), kind)));
                     if let Some(kind) = kind.filter(|kind| kind.is_unreadable()) {
-                        sources.not_read.insert(NotRead { path, why: kind.to_string(), kind: Some(kind) });
+                        sources.not_read.insert(SkippedPath {
+                            path,
+                            why: kind.to_string(),
+                            kind: Some(kind),
+                        });
                         continue;
                     }
                     sources.bytes_on_disk += source.size;
@@ -141,7 +145,7 @@ impl Sources {
                 }
                 Err(source) if explicit => return Err(InputError::Unreadable { path, source }),
                 Err(error) => {
-                    sources.not_read.insert(NotRead { path, why: error.to_string(), kind: None });
+                    sources.not_read.insert(SkippedPath { path, why: error.to_string(), kind: None });
                 }
             }
         }
@@ -152,13 +156,13 @@ impl Sources {
     }
 
     /// Leaves out files that hold byte for byte what another source holds.
-    pub fn drop_copies(&mut self) {
-        let copies = super::identical::copies(&self.list);
+    pub fn drop_duplicates(&mut self) {
+        let copies = super::identical::duplicates(&self.list);
         for (copy, of) in copies.iter().rev() {
             let path = |index: usize| self.list[index].path.clone().unwrap_or_default();
-            self.copies.push(Copy { path: path(*copy), of: path(*of) });
+            self.duplicates.push(DuplicateFile { path: path(*copy), original: path(*of) });
         }
-        self.copies.reverse();
+        self.duplicates.reverse();
         let mut left_out = copies.iter().map(|(copy, _)| *copy).peekable();
         let mut index = 0;
         self.list.retain(|source| {
@@ -178,9 +182,9 @@ pub fn can_be_read_again(sources: &[Source]) -> bool {
     })
 }
 
-fn search(directory: &Path, found: &mut BTreeSet<(PathBuf, bool)>, not_read: &mut BTreeSet<NotRead>) {
+fn search(directory: &Path, found: &mut BTreeSet<(PathBuf, bool)>, not_read: &mut BTreeSet<SkippedPath>) {
     let mut pass_over = |path: &Path, why: String| {
-        not_read.insert(NotRead { path: path.to_owned(), why, kind: None });
+        not_read.insert(SkippedPath { path: path.to_owned(), why, kind: None });
     };
     for entry in WalkDir::new(directory).follow_links(true) {
         match entry {

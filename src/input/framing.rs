@@ -31,7 +31,7 @@ impl Framing {
 
 /// What a record is a part of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Part {
+pub enum RecordKind {
     /// A line of a stream of lines.
     #[default]
     Line,
@@ -53,12 +53,12 @@ pub struct Record<'a> {
     /// The record; a line comes without its line feed.
     pub bytes: &'a [u8],
     /// What it is a part of.
-    pub part: Part,
+    pub kind: RecordKind,
 }
 
 /// Where a record that is no line stands in a block's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
+pub struct RecordSpan {
     /// Offset of its first byte in the block.
     pub start: usize,
     /// Offset behind its last byte.
@@ -66,21 +66,21 @@ pub struct Span {
     /// Number of its first line in its source, from 1.
     pub line: u64,
     /// What it is a part of.
-    pub part: Part,
+    pub kind: RecordKind,
     /// Its repetitions.
-    pub again: Again,
+    pub repeats: Repeats,
 }
 
-impl Span {
+impl RecordSpan {
     /// Offset behind the last byte of the last repetition.
     pub(super) fn end_of_last(&self) -> usize {
-        self.end + self.again.times * self.again.bytes
+        self.end + self.repeats.times * self.repeats.bytes
     }
 }
 
 /// How often a record follows itself. Gigabytes of `{` or of blank lines are read as one record with repetitions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Again {
+pub struct Repeats {
     /// Further records with the same bytes.
     pub times: usize,
     /// From one to the next, in bytes.
@@ -91,28 +91,28 @@ pub struct Again {
 
 /// A record and its repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Run<'a> {
+pub struct RecordRun<'a> {
     /// The first.
     pub record: Record<'a>,
     /// The others.
-    pub again: Again,
+    pub repeats: Repeats,
 }
 
-impl<'a> Run<'a> {
+impl<'a> RecordRun<'a> {
     /// The record after so many repetitions.
     #[must_use]
     pub fn nth(&self, nth: usize) -> Record<'a> {
-        let Self { record, again } = *self;
+        let Self { record, repeats } = *self;
         Record {
-            line: record.line + nth as u64 * again.lines,
-            offset: record.offset + (nth * again.bytes) as u64,
+            line: record.line + nth as u64 * repeats.lines,
+            offset: record.offset + (nth * repeats.bytes) as u64,
             ..record
         }
     }
 
     /// All records.
     pub fn records(self) -> impl Iterator<Item = Record<'a>> {
-        (0..=self.again.times).map(move |nth| self.nth(nth))
+        (0..=self.repeats.times).map(move |nth| self.nth(nth))
     }
 }
 
@@ -137,7 +137,7 @@ fn repetitions(text: &[u8], period: usize) -> usize {
 
 /// The lines of a text that begins with the given line at the given offset of its source.
 pub fn lines(bytes: &[u8], first_line: u64, offset: u64) -> impl Iterator<Item = Record<'_>> {
-    noted_runs(bytes, &[], first_line, offset).flat_map(Run::records)
+    noted_runs(bytes, &[], first_line, offset).flat_map(RecordRun::records)
 }
 
 /// The same with repetitions, where the offsets of the first line feeds are known.
@@ -146,7 +146,7 @@ pub(super) fn noted_runs<'a>(
     feeds: &'a [usize],
     first_line: u64,
     offset: u64,
-) -> impl Iterator<Item = Run<'a>> {
+) -> impl Iterator<Item = RecordRun<'a>> {
     let mut feeds = feeds.iter();
     let mut start = 0;
     let mut line = first_line;
@@ -159,7 +159,7 @@ pub(super) fn noted_runs<'a>(
             start + memchr::memchr(b'\n', rest).unwrap_or(rest.len())
         });
         let offset = offset + start as u64;
-        let record = Record { line, offset, bytes: &bytes[start..end], part: Part::Line };
+        let record = Record { line, offset, bytes: &bytes[start..end], kind: RecordKind::Line };
         let period = end + 1 - start;
         let times = repetitions(&bytes[start..], period);
         if times > 0 {
@@ -168,7 +168,7 @@ pub(super) fn noted_runs<'a>(
         }
         start += (1 + times) * period;
         line += 1 + times as u64;
-        Some(Run { record, again: Again { times, bytes: period, lines: 1 } })
+        Some(RecordRun { record, repeats: Repeats { times, bytes: period, lines: 1 } })
     })
 }
 
@@ -216,7 +216,8 @@ mod tests {
             assert_eq!(note_lines(text, &mut feeds), count_lines(text));
             assert!(feeds.len() <= FEEDS_NOTED);
             let want = split(text);
-            let noted = |feeds| noted_runs(text, feeds, 3, 70).flat_map(Run::records).collect::<Vec<_>>();
+            let noted =
+                |feeds| noted_runs(text, feeds, 3, 70).flat_map(RecordRun::records).collect::<Vec<_>>();
             assert!(lines(text, 3, 70).eq(want.iter().copied()));
             assert!(noted(&feeds) == want);
             assert!(noted(&feeds[..feeds.len() / 2]) == want);
@@ -228,7 +229,7 @@ mod tests {
         let mut offset = 70;
         let lines = (3..).zip(text.split_inclusive(|byte| *byte == b'\n')).map(|(line, with_feed)| {
             let bytes = with_feed.strip_suffix(b"\n").unwrap_or(with_feed);
-            let record = Record { line, offset, bytes, part: Part::Line };
+            let record = Record { line, offset, bytes, kind: RecordKind::Line };
             offset += with_feed.len() as u64;
             record
         });
@@ -240,7 +241,7 @@ mod tests {
         for (line, times) in [("\n", 10_000), ("{\n", 500), ("\r\n", 3), ("{\"kind\":\"Event\"\n", 70)] {
             let text = format!("a\n{}b", line.repeat(times));
             let runs: Vec<_> =
-                noted_runs(text.as_bytes(), &[], 1, 0).map(|run| run.again.times + 1).collect();
+                noted_runs(text.as_bytes(), &[], 1, 0).map(|run| run.repeats.times + 1).collect();
             assert_eq!(runs, [1, times, 1], "{line:?}");
         }
         let long = format!("{}\n", "x".repeat(LONGEST_REPEATED));

@@ -14,7 +14,7 @@ const START: u64 = 64 << 10;
 
 /// The sources that hold what an earlier one holds, each with that one, by index and in ascending order. Only files
 /// of the same size are looked into. A file that can't be read is no copy; reading it says so later.
-pub(super) fn copies(sources: &[Source]) -> Vec<(usize, usize)> {
+pub(super) fn duplicates(sources: &[Source]) -> Vec<(usize, usize)> {
     let mut by_size: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for (index, source) in sources.iter().enumerate().filter(|(_, source)| source.size > 0) {
         by_size.entry(source.size).or_default().push(index);
@@ -72,10 +72,10 @@ mod tests {
         std::fs::write(dir.path().join("h"), format!("{}y", &long[1..])).expect("a file");
         let mut sources = Sources::discover(&[dir.path().to_owned()]).expect("sources");
         let before = sources.bytes_on_disk;
-        sources.drop_copies();
+        sources.drop_duplicates();
         assert_eq!(sources.list.len(), 7);
         assert_eq!(sources.bytes_on_disk, before - 3);
-        let [copy] = &*sources.copies else { panic!("one copy") };
-        assert!(copy.path.ends_with("c") && copy.of.ends_with("a"));
+        let [copy] = &*sources.duplicates else { panic!("one copy") };
+        assert!(copy.path.ends_with("c") && copy.original.ends_with("a"));
     }
 }

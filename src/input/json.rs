@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::framing::{Again, LONGEST_REPEATED, Part, Span, common_start};
+use super::framing::{LONGEST_REPEATED, RecordKind, RecordSpan, Repeats, common_start};
 
 /// How deep a document may be. What is deeper is no log, and its record ends there.
 const MAX_DEPTH: usize = 256;
@@ -47,7 +47,7 @@ pub struct JsonScanner {
     /// Up to here all was seen.
     at: usize,
     line: u64,
-    found: Vec<Span>,
+    found: Vec<RecordSpan>,
     /// Where the last record ended.
     last: Option<Ended>,
 }
@@ -121,9 +121,9 @@ impl JsonScanner {
             return;
         }
         let lines = self.line - before.line;
-        let again = Again { times: times - 1, bytes: period, lines };
+        let repeats = Repeats { times: times - 1, bytes: period, lines };
         let (start, end) = (span.start + period, span.end + period);
-        self.found.push(Span { start, end, line: span.line + lines, again, ..span });
+        self.found.push(RecordSpan { start, end, line: span.line + lines, repeats, ..span });
         self.at += times * period;
         self.line += times as u64 * lines;
         self.last = Some(Ended { at: self.at, line: self.line, in_array: self.in_array });
@@ -286,9 +286,9 @@ impl JsonScanner {
     }
 
     fn end(&mut self, end: usize) {
-        let part = if self.in_array { Part::Element } else { Part::Document };
-        let again = Again::default();
-        self.found.push(Span { start: self.start, end, line: self.start_line, part, again });
+        let kind = if self.in_array { RecordKind::Element } else { RecordKind::Document };
+        let repeats = Repeats::default();
+        self.found.push(RecordSpan { start: self.start, end, line: self.start_line, kind, repeats });
         self.stack.clear();
         self.state = State::Between;
         self.previous = 0;
@@ -299,7 +299,7 @@ impl JsonScanner {
     pub fn cut(&self) -> Option<usize> {
         match self.state {
             State::Between => Some(self.at).filter(|at| *at > 0),
-            _ => self.found.last().map(Span::end_of_last),
+            _ => self.found.last().map(RecordSpan::end_of_last),
         }
     }
 
@@ -310,7 +310,7 @@ impl JsonScanner {
     }
 
     /// Hands over the records found, all before `cut`; what follows becomes the start of the next block.
-    pub fn take(&mut self, cut: usize) -> Vec<Span> {
+    pub fn take(&mut self, cut: usize) -> Vec<RecordSpan> {
         self.move_by(cut);
         std::mem::take(&mut self.found)
     }

@@ -14,10 +14,10 @@ mod long;
 mod open;
 mod unpack;
 
-pub use block::{Block, Damage, Place, TooLong};
+pub use block::{Block, Damage, SourcePosition, TooLong};
 pub use cut::Cutter;
-pub use discover::{InputError, NotRead, Source, Sources, can_be_read_again};
+pub use discover::{InputError, SkippedPath, Source, Sources, can_be_read_again};
 pub use feed::Feed;
-pub use framing::{Again, Framing, Part, Record, Run, Span};
+pub use framing::{Framing, Record, RecordKind, RecordRun, RecordSpan, Repeats};
 pub use kind::FileKind;
 pub use open::read_whole;

@@ -4,7 +4,7 @@
 use std::cmp::{Ordering, Reverse};
 
 use super::Merge;
-use crate::input::Place;
+use crate::input::SourcePosition;
 use crate::k8s::secrets::masked_target;
 use crate::k8s::text::prefix;
 use crate::requests::Request;
@@ -24,7 +24,7 @@ pub struct Exemplar {
     /// How long it took, in microseconds; `None` for one that has no end, or whose length is no cost (a watch).
     pub micros: Option<u64>,
     /// Where its event stands.
-    pub place: Place,
+    pub place: SourcePosition,
     texts: Texts,
     /// When it was received, in microseconds since 1970.
     pub received: Option<i64>,
@@ -64,7 +64,7 @@ impl Exemplar {
     }
 
     /// The whole order. Copies of a request differ in what follows its target only.
-    fn order(&self) -> (Rank, &str, &str, Option<u16>, Place) {
+    fn order(&self) -> (Rank, &str, &str, Option<u16>, SourcePosition) {
         (self.rank(), self.audit_id(), self.uri(), self.status, self.place)
     }
 
@@ -190,7 +190,7 @@ mod tests {
 
     /// A request, and where it stands.
     fn exemplar((micros, received, id): Asked, (source, offset): (u32, u64)) -> Exemplar {
-        let place = Place { source, offset, line: offset };
+        let place = SourcePosition { source, offset, line: offset };
         Exemplar { micros, place, texts: Texts::of(&id.to_string(), "/"), received, status: None }
     }
 

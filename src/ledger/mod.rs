@@ -70,7 +70,7 @@ use shared_clients::SharedClients;
 use shared_lives::SharedKept;
 
 use crate::decode::klog::TraceFragment;
-use crate::input::Place;
+use crate::input::SourcePosition;
 use crate::requests::{Request, stable_hash};
 
 /// A commutative and associative sum.
@@ -104,7 +104,7 @@ impl Ledger {
     }
 
     /// Counts one line of a trace.
-    pub fn observe_trace(&mut self, place: Place, fragment: &TraceFragment<'_>) {
+    pub fn observe_trace(&mut self, place: SourcePosition, fragment: &TraceFragment<'_>) {
         self.traces.observe(place, fragment);
     }
 }

@@ -171,7 +171,7 @@ impl SharedClients {
 mod tests {
     use super::super::{Client, Counter, Product, SharedLedger};
     use super::*;
-    use crate::input::Place;
+    use crate::input::SourcePosition;
     use crate::k8s::{Event, Stage};
     use crate::requests::{Classifier, Fingerprints};
     use proptest::prelude::*;
@@ -194,7 +194,7 @@ mod tests {
             user % 3
         );
         let event: Event<'_> = serde_json::from_str(&json).expect("an event");
-        by(&classifier.event(&event, stage, Place { source: 0, offset: 0, line: 1 }));
+        by(&classifier.event(&event, stage, SourcePosition { source: 0, offset: 0, line: 1 }));
     }
 
     fn stage() -> impl Strategy<Value = Stage> {

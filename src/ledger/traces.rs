@@ -6,8 +6,8 @@ use compact_str::CompactString;
 use super::{Bounded, Merge};
 use crate::apiserver::{ParsedTarget, RequestShape, Target};
 use crate::decode::klog::TraceFragment;
-use crate::decode::klog::trace::Part;
-use crate::input::Place;
+use crate::decode::klog::trace::TracePart;
+use crate::input::SourcePosition;
 use crate::k8s::Product;
 use crate::k8s::request_info::Method;
 use crate::k8s::text::prefix;
@@ -76,10 +76,10 @@ pub struct Whole<'a> {
 
 impl Traces {
     /// Adds one line of a trace.
-    pub fn observe(&mut self, place: Place, fragment: &TraceFragment<'_>) {
-        let header = fragment.part == Part::Header;
-        let tells = header || fragment.part == Part::End || fragment.items.is_some();
-        if !tells || fragment.part == Part::Nested {
+    pub fn observe(&mut self, place: SourcePosition, fragment: &TraceFragment<'_>) {
+        let header = fragment.part == TracePart::Header;
+        let tells = header || fragment.part == TracePart::End || fragment.items.is_some();
+        if !tells || fragment.part == TracePart::Nested {
             return;
         }
         let number = fragment.number.map_or(place.offset | NO_NUMBER, u64::from);
@@ -172,8 +172,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn place(offset: usize) -> Place {
-        Place { source: 3, offset: offset as u64, line: 1 }
+    fn place(offset: usize) -> SourcePosition {
+        SourcePosition { source: 3, offset: offset as u64, line: 1 }
     }
 
     fn lines(number: u32) -> [String; 3] {

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use super::Settings;
 use crate::decode::{Decoder, Outcome, SourceFacts, detect};
 use crate::input::block::Damage;
-use crate::input::{Block, Feed, Place, Source};
+use crate::input::{Block, Feed, Source, SourcePosition};
 
 /// Hands over what each record of the sources holds, in the order of the sources and of their records. Returns the sources
 /// that could not be read to their end, with the last line that was read.
@@ -18,7 +18,7 @@ pub fn each(
     sources: &[Source],
     settings: &Settings,
     progress: &Arc<AtomicU64>,
-    take: &mut dyn FnMut(Outcome<'_>, Place) -> io::Result<()>,
+    take: &mut dyn FnMut(Outcome<'_>, SourcePosition) -> io::Result<()>,
 ) -> io::Result<Vec<(u32, Damage, u64)>> {
     let Settings { format, max_record, year, .. } = settings;
     let tell = {
@@ -36,9 +36,9 @@ pub fn each(
         let modified = sources.get(block.source as usize).and_then(|source| source.modified);
         let facts = SourceFacts { year: *year, modified };
         let mut done = Ok(());
-        let mut place = Place { source: block.source, offset: block.offset, line: block.first_line };
+        let mut place = SourcePosition { source: block.source, offset: block.offset, line: block.first_line };
         for record in block.records().filter(|record| record.bytes.len() <= *max_record) {
-            place = Place { offset: record.offset, line: record.line, ..place };
+            place = SourcePosition { offset: record.offset, line: record.line, ..place };
             decoder.record(&record, facts, &mut |outcome, _| {
                 if done.is_ok() {
                     done = take(outcome, place);

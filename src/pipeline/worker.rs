@@ -13,7 +13,7 @@ use super::Settings;
 use crate::decode::etcd::EtcdLine;
 use crate::decode::on_demand::{Answered, Arrivals};
 use crate::decode::{Decoder, Envelope, Extent, Foreign, Layers, Outcome, SkipReason};
-use crate::input::{Block, Place, Record, Run, Source};
+use crate::input::{Block, Record, RecordRun, Source, SourcePosition};
 use crate::k8s::{Event, Stage};
 use crate::ledger::{
     Additions, Counter, Dedup, EtcdLines, Index, KEPT_PLACES, Ledger, Merge, RequestResult, Seen,
@@ -215,7 +215,7 @@ impl Counting<'_> {
         self.source.lines += block.lines;
         self.source.framing = block.framing.as_str();
         for long in &block.too_long {
-            let place = Place { source: block.source, offset: long.offset, line: long.line };
+            let place = SourcePosition { source: block.source, offset: long.offset, line: long.line };
             self.source.bytes += long.read;
             self.skip(SkipReason::TooLong, Extent { bytes: long.bytes, ..Extent::default() }, place);
         }
@@ -234,7 +234,13 @@ impl Counting<'_> {
         }
     }
 
-    fn take(&mut self, outcome: Outcome<'_>, layers: Layers, place: Place, arrivals: &mut Arrivals<'_>) {
+    fn take(
+        &mut self,
+        outcome: Outcome<'_>,
+        layers: Layers,
+        place: SourcePosition,
+        arrivals: &mut Arrivals<'_>,
+    ) {
         let outcome = if matches!(self.pass, Pass::Etcd) { beside_etcd(outcome) } else { outcome };
         match outcome {
             Outcome::Event(event, _) => self.event(event, layers, place, arrivals),
@@ -274,9 +280,9 @@ impl Counting<'_> {
     }
 
     /// Takes what each record of a run but the first two is.
-    fn repeat(&mut self, lost: Uncounted, run: &Run<'_>, source: u32) {
+    fn repeat(&mut self, lost: Uncounted, run: &RecordRun<'_>, source: u32) {
         let lost = if matches!(self.pass, Pass::Etcd) { lost.beside_etcd() } else { lost };
-        let times = run.again.times as u64 - 1;
+        let times = run.repeats.times as u64 - 1;
         match lost {
             Uncounted::Foreign(kind) if self.is_count() => {
                 self.source.foreign_times(kind, times, &mut self.counted.ledger.input);
@@ -284,10 +290,10 @@ impl Counting<'_> {
             Uncounted::Foreign(_) => {}
             Uncounted::Skip(reason, extent) => {
                 // The first of them have the places that may be kept.
-                let own = run.again.times.min(1 + KEPT_PLACES);
+                let own = run.repeats.times.min(1 + KEPT_PLACES);
                 for record in (2..=own).map(|nth| run.nth(nth)) {
                     let Record { offset, line, .. } = record;
-                    self.skip(reason, extent, Place { source, offset, line });
+                    self.skip(reason, extent, SourcePosition { source, offset, line });
                 }
                 if self.is_count() {
                     let others = times - (own as u64 - 1);
@@ -298,7 +304,7 @@ impl Counting<'_> {
         }
     }
 
-    fn skip(&mut self, reason: SkipReason, extent: Extent, place: Place) {
+    fn skip(&mut self, reason: SkipReason, extent: Extent, place: SourcePosition) {
         if !self.is_count() {
             return;
         }
@@ -311,7 +317,7 @@ impl Counting<'_> {
         }
     }
 
-    fn etcd(&mut self, line: &EtcdLine<'_>, written: Option<i64>, place: Place) {
+    fn etcd(&mut self, line: &EtcdLine<'_>, written: Option<i64>, place: SourcePosition) {
         let lines = &mut self.counted.etcd;
         match &line.slow {
             None => lines.observe_other(line.version, place, written),
@@ -324,7 +330,13 @@ impl Counting<'_> {
         }
     }
 
-    fn event(&mut self, event: &Event<'_>, layers: Layers, place: Place, arrivals: &mut Arrivals<'_>) {
+    fn event(
+        &mut self,
+        event: &Event<'_>,
+        layers: Layers,
+        place: SourcePosition,
+        arrivals: &mut Arrivals<'_>,
+    ) {
         let stage = event.stage().expect("decode lets only the four stages pass");
         let Self { pass, shared, counted, source, classifier, audit, grouping, .. } = self;
         match pass {
@@ -369,7 +381,7 @@ impl Counting<'_> {
                     note(fate, &mut ledger.input);
                     return observe(shared.settings, audit, grouping, &request, fate);
                 };
-                let arrival = request.arrival(Place { offset, line, ..place });
+                let arrival = request.arrival(SourcePosition { offset, line, ..place });
                 let [is_new, arrival_is_new] =
                     shared.are_new(at, || shared.prints.event_and_arrival(event, &request, written));
                 let fates = [shared.fate(&request, is_new), shared.fate(&arrival, arrival_is_new)];

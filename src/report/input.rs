@@ -7,7 +7,7 @@ use super::build::{Context, file_name};
 use super::sums::Sums;
 use super::v1;
 use crate::decode::{Envelope, Foreign, Layers, SkipReason};
-use crate::input::{FileKind, NotRead, Sources};
+use crate::input::{FileKind, SkippedPath, Sources};
 use crate::k8s::{Stage, timestamp};
 use crate::ledger::{InputCounts, SourceCounts};
 
@@ -113,7 +113,7 @@ pub(super) fn input(counts: &InputCounts, context: &Context<'_>, sums: &Sums) ->
 /// What was found in directories and could not be read.
 pub(super) fn not_read(sources: &Sources) -> v1::NotRead {
     // What is wrong comes before what is no log.
-    let (known, wrong): (Vec<&NotRead>, Vec<&NotRead>) =
+    let (known, wrong): (Vec<&SkippedPath>, Vec<&SkippedPath>) =
         sources.not_read.iter().partition(|one| one.kind.is_some());
     let named = wrong.into_iter().chain(known).take(NAMED_FILES);
     v1::NotRead {
@@ -137,7 +137,7 @@ pub fn unknown_files(sources: &Sources, counts: &InputCounts) -> Vec<v1::Unknown
         .zip(0_u32..)
         .filter(|(_, index)| counts.sources.get(index).is_some_and(SourceCounts::holds_any))
         .filter_map(|(source, _)| source.path.as_deref())
-        .chain(sources.copies.iter().map(|copy| &*copy.path))
+        .chain(sources.duplicates.iter().map(|copy| &*copy.path))
         .collect();
     let mut by_kind: BTreeMap<FileKind, (u64, &Path)> = BTreeMap::new();
     for (path, kind) in sources.kinds.iter().filter(|(path, _)| !read.contains(&***path)) {
@@ -158,9 +158,12 @@ pub fn unknown_files(sources: &Sources, counts: &InputCounts) -> Vec<v1::Unknown
 
 /// Files that were not read, as another holds the same.
 pub(super) fn copies(sources: &Sources) -> Vec<v1::Copy> {
-    let copies = sources.copies.iter();
+    let copies = sources.duplicates.iter();
     copies
-        .map(|copy| v1::Copy { file: copy.path.display().to_string(), of: copy.of.display().to_string() })
+        .map(|copy| v1::Copy {
+            file: copy.path.display().to_string(),
+            of: copy.original.display().to_string(),
+        })
         .collect()
 }
 

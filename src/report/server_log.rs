@@ -127,12 +127,12 @@ pub(super) fn items(items: ledger::Items) -> Option<v1::Items> {
 mod tests {
     use super::*;
     use crate::decode::klog::{Apf, TraceFragment};
-    use crate::input::Place;
+    use crate::input::SourcePosition;
 
     fn of(lines: &[&str]) -> Vec<v1::TraceGroup> {
         let mut all = Traces::default();
         for (line, offset) in lines.iter().zip(0..) {
-            let place = Place { source: 0, offset, line: 1 };
+            let place = SourcePosition { source: 0, offset, line: 1 };
             all.observe(place, &TraceFragment::read(line).expect("a fragment"));
         }
         traces(&mut all)

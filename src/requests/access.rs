@@ -13,7 +13,7 @@ use super::question::Question;
 use super::row_key::Answer;
 use crate::apiserver::ParsedTarget;
 use crate::decode::klog::AccessLine;
-use crate::input::Place;
+use crate::input::SourcePosition;
 use crate::k8s::request_info::Method;
 use crate::k8s::{RequestInfo, Stage};
 
@@ -27,16 +27,16 @@ pub(super) fn request<'e>(
     question: Question<'e>,
     keys: Keys,
     ended: Option<i64>,
-    place: Place,
+    place: SourcePosition,
 ) -> Request<'e> {
     let long_running = question.long_running;
     // 1.30 to 1.32 log a watch when it begins, and not again (kubernetes/kubernetes#125614). Those before have no code
     // for one that ended, as nothing had set it.
     let begun = long_running
-        && line.no_code
+        && line.has_status_zero
         && !line.audit_id.is_empty()
         && line.latency_micros.is_some_and(|micros| micros < JUST_BEGUN);
-    let served = line.hijacked || (long_running && line.no_code);
+    let served = line.is_hijacked || (long_running && line.has_status_zero);
     let latency = line.latency_micros.and_then(|micros| i64::try_from(micros).ok()).unwrap_or(0);
     Request {
         asker,
@@ -90,7 +90,7 @@ mod tests {
     use crate::k8s::{AddressClass, Kind, Verb};
     use crate::requests::{Classifier, Witness};
 
-    const PLACE: Place = Place { source: 0, offset: 0, line: 1 };
+    const PLACE: SourcePosition = SourcePosition { source: 0, offset: 0, line: 1 };
 
     fn line<'a>(verb: &'a str, uri: &'a str) -> AccessLine<'a> {
         AccessLine {
@@ -157,7 +157,7 @@ mod tests {
             latency_micros: Some(micros),
             audit_id: audit_id.into(),
             status: None,
-            no_code: true,
+            has_status_zero: true,
             ..line("WATCH", "/api/v1/pods?watch=true")
         };
         for (line, stage, micros) in [
@@ -170,13 +170,13 @@ mod tests {
                 assert_eq!(request.answer, Answer::Served);
             });
         }
-        let list = AccessLine { status: None, no_code: true, ..line("LIST", "/api/v1/pods") };
+        let list = AccessLine { status: None, has_status_zero: true, ..line("LIST", "/api/v1/pods") };
         with(&list, |request| {
             assert_eq!((request.stage, request.answer), (Stage::ResponseComplete, Answer::Unknown));
         });
         let exec = AccessLine {
             status: None,
-            hijacked: true,
+            is_hijacked: true,
             ..line("CONNECT", "/api/v1/namespaces/n/pods/p/exec")
         };
         with(&exec, |request| assert_eq!(request.answer, Answer::Served));

@@ -11,7 +11,7 @@ use super::questions::Questions;
 use super::remembered::Remembered;
 use super::template::Template;
 use crate::decode::klog::AccessLine;
-use crate::input::Place;
+use crate::input::SourcePosition;
 use crate::k8s::event::CallerText;
 use crate::k8s::timestamp::RecentMinute;
 use crate::k8s::{Event, Stage};
@@ -38,7 +38,7 @@ impl Classifier {
     }
 
     /// Makes a request of an event. `stage` is the event's.
-    pub fn event<'e>(&'e mut self, event: &'e Event<'_>, stage: Stage, place: Place) -> Request<'e> {
+    pub fn event<'e>(&'e mut self, event: &'e Event<'_>, stage: Stage, place: SourcePosition) -> Request<'e> {
         let mut keys = Keys { asker: self.asker_key(event), question: self.prints.question(event, None) };
         let asker = match self.askers.slot(keys.asker) {
             Some(slot) => self.askers.at(slot),
@@ -77,7 +77,12 @@ impl Classifier {
     }
 
     /// Makes a request of an access line. `ended` is the line's own time in microseconds since 1970.
-    pub fn line<'e>(&'e mut self, line: &'e AccessLine<'_>, ended: Option<i64>, place: Place) -> Request<'e> {
+    pub fn line<'e>(
+        &'e mut self,
+        line: &'e AccessLine<'_>,
+        ended: Option<i64>,
+        place: SourcePosition,
+    ) -> Request<'e> {
         let keys = self.prints.line_keys(line);
         let texts = line.user_agent.len() + line.source.len();
         let asker = self.askers.get(keys.asker, texts, |asker| asker.become_that_of_line(line));
@@ -91,7 +96,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const PLACE: Place = Place { source: 0, offset: 0, line: 1 };
+    const PLACE: SourcePosition = SourcePosition { source: 0, offset: 0, line: 1 };
 
     fn json(user: u8, agent: &str, uri: &str, verb: &str, second: u32) -> String {
         format!(

@@ -11,7 +11,7 @@ use super::row_key::Answer;
 use super::stable::stable_hash;
 use crate::apiserver::{RequestShape, Target};
 use crate::decode::klog::Apf;
-use crate::input::Place;
+use crate::input::SourcePosition;
 use crate::k8s::event::{Annotations, ObjectRef};
 use crate::k8s::timestamp::RecentMinute;
 use crate::k8s::{Event, Kind, Mark, Marks, Stage, Verb, go_duration, go_url};
@@ -78,7 +78,7 @@ pub struct Request<'e> {
     /// Answered with 403 although authorization allowed the request: admission refused it.
     pub refused_by_admission: bool,
     /// Where the event stands.
-    pub place: Place,
+    pub place: SourcePosition,
     /// The request's ID.
     pub audit_id: &'e str,
     /// The request's target as recorded.
@@ -157,7 +157,7 @@ impl<'e> Request<'e> {
 
     /// The event that the server wrote at the request's arrival. `place` is where it stands.
     #[must_use]
-    pub fn arrival(&self, place: Place) -> Self {
+    pub fn arrival(&self, place: SourcePosition) -> Self {
         Self {
             answer: Answer::Served,
             stage: Stage::RequestReceived,
@@ -218,7 +218,7 @@ pub(super) fn request<'e>(
     keys: Keys,
     stage: Stage,
     times: Times,
-    place: Place,
+    place: SourcePosition,
 ) -> Request<'e> {
     let arrived = stage == Stage::RequestReceived;
     let status = event.status().filter(|_| !arrived);
@@ -290,7 +290,7 @@ mod tests {
 
     fn with<R>(json: &str, check: impl FnOnce(&Request<'_>) -> R) -> R {
         let event: Event<'_> = serde_json::from_str(json).expect("an event");
-        let place = Place { source: 0, offset: 0, line: 1 };
+        let place = SourcePosition { source: 0, offset: 0, line: 1 };
         check(&Classifier::default().event(&event, event.stage().expect("a stage"), place))
     }
 

@@ -427,7 +427,7 @@ fn with_resource_names<T>(request: &Request<'_>, with: impl FnOnce(&[&str]) -> T
 mod tests {
     use super::*;
     use crate::decode::klog::AccessLine;
-    use crate::input::Place;
+    use crate::input::SourcePosition;
     use crate::requests::Classifier;
 
     fn names(texts: &[&str]) -> Names {
@@ -515,7 +515,7 @@ mod tests {
         let line =
             AccessLine { user_agent: "kubelet/v1".into(), uri: "/api".into(), ..AccessLine::default() };
         let mut classifier = Classifier::default();
-        let request = classifier.line(&line, None, Place { source: 0, offset: 0, line: 1 });
+        let request = classifier.line(&line, None, SourcePosition { source: 0, offset: 0, line: 1 });
         assert!(!filter(&["kubelet"], &[]).pass(&request));
         assert!(!filter(&["*"], &[]).pass(&request));
         assert!(filter(&["-alice"], &[]).pass(&request));

@@ -167,8 +167,8 @@ impl Fingerprints {
         add(&mut hash, &line.source);
         // Of a request, all lines name the same client; of damaged ones each must be counted where it belongs.
         add(&mut hash, &line.user_agent);
-        hash.write_u8(u8::from(line.hijacked));
-        hash.write_u16(line.status.unwrap_or(u16::from(line.no_code)));
+        hash.write_u8(u8::from(line.is_hijacked));
+        hash.write_u16(line.status.unwrap_or(u16::from(line.has_status_zero)));
         if line.audit_id.is_empty() {
             hash.write_u64(line.latency_micros.unwrap_or(0));
             hash.write_i64(written.unwrap_or(0));
@@ -235,7 +235,7 @@ pub fn request_hash(audit_id: &str, uri: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::Place;
+    use crate::input::SourcePosition;
     use crate::k8s::Stage;
     use crate::requests::Classifier;
 
@@ -248,7 +248,8 @@ mod tests {
         let prints = Fingerprints::default();
         let hash = |json: &str| {
             let event: Event<'_> = serde_json::from_str(json).expect("an event");
-            let (stage, place) = (event.stage().expect("a stage"), Place { source: 0, offset: 0, line: 1 });
+            let (stage, place) =
+                (event.stage().expect("a stage"), SourcePosition { source: 0, offset: 0, line: 1 });
             let mut classifier = Classifier::new(prints.clone());
             prints.event(&event, &classifier.event(&event, stage, place))
         };
@@ -277,7 +278,7 @@ mod tests {
     #[test]
     fn an_arrival_is_known_by_what_its_own_event_is_known_by() {
         let prints = Fingerprints::default();
-        let (stage, place) = (Stage::ResponseComplete, Place { source: 0, offset: 0, line: 1 });
+        let (stage, place) = (Stage::ResponseComplete, SourcePosition { source: 0, offset: 0, line: 1 });
         let arrival = EVENT
             .replace("ResponseComplete", "RequestReceived")
             .replace(r#""responseStatus":{"code":200},"#, "")

@@ -152,7 +152,7 @@ fn in_kube_system(username: &str) -> bool {
 mod tests {
     use super::*;
     use crate::decode::klog::AccessLine;
-    use crate::input::Place;
+    use crate::input::SourcePosition;
     use crate::requests::Classifier;
 
     fn stated(username: &str, user_agent: &str) -> Option<(Witness, String)> {
@@ -219,7 +219,7 @@ mod tests {
                 status: Some(status),
                 ..AccessLine::default()
             };
-            let place = Place { source: 0, offset: 0, line: 1 };
+            let place = SourcePosition { source: 0, offset: 0, line: 1 };
             let mut classifier = Classifier::default();
             let request = classifier.line(&line, None, place);
             request.asker.statement.expect("a statement").confirmed_by(&request).by

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::condition::{Condition, Wrong};
-use super::mistake::{At, Mistakes, expected};
+use super::error::{FileErrors, FilePosition, expected};
 use super::names::{Root, Scope};
 use super::rule::{Audience, Fix, GroupBy, ID, NAME, Rule, Severity};
 use super::text::Text;
@@ -16,7 +16,7 @@ use super::yaml;
 pub(super) struct Checker<'a> {
     pub(super) file: &'a str,
     pub(super) source: &'a str,
-    pub(super) mistakes: &'a mut Mistakes,
+    pub(super) errors: &'a mut FileErrors,
     pub(super) care: Care,
 }
 
@@ -74,7 +74,7 @@ impl Checker<'_> {
             return None;
         }
         Some(Rule {
-            id_at: written.id.as_ref().map_or(At::START, |id| id.at),
+            id_at: written.id.as_ref().map_or(FilePosition::START, |id| id.at),
             id: id?,
             name: name?,
             summary: summary?,
@@ -95,8 +95,8 @@ impl Checker<'_> {
         })
     }
 
-    fn say(&mut self, at: At, message: impl Into<String>) {
-        self.mistakes.add(self.file, at, message);
+    fn say(&mut self, at: FilePosition, message: impl Into<String>) {
+        self.errors.add(self.file, at, message);
     }
 
     fn id(&mut self, id: &Placed<String>) -> Option<String> {

@@ -35,7 +35,7 @@ pub mod value;
 mod write;
 pub mod written;
 
-pub use crate::files::mistake::{self, Mistake, Mistakes};
+pub use crate::files::error::{self, FileError, FileErrors};
 use crate::files::yaml;
 pub use finding::{Finding, OnProgram, Path};
 pub use gates::{GateRequests, Gates, RuleFindings, Worst};

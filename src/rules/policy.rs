@@ -5,15 +5,15 @@ use std::path::Path;
 use chrono::NaiveDate;
 use regex::Regex;
 
+use super::error::{FileErrors, FilePosition, expected};
 use super::facts::Facts;
-use super::mistake::{At, Mistakes, expected};
 use super::names::threshold_kind;
 use super::rule::{Rule, Severity};
 use super::set::RuleSet;
 use super::sources::{self, ClientSource};
 use super::value::Kind;
 use super::written::{Key, Placed, Reader};
-use super::yaml::{self, Content, Node};
+use super::yaml::{self, YamlNode, YamlValue};
 use crate::accounts::Account;
 use crate::apiserver::features::known_names;
 use crate::k8s::{EtcdVersion, KubeVersion};
@@ -148,7 +148,7 @@ pub struct Suppression {
     /// It does not hold any more.
     pub is_expired: bool,
     /// Where it stands.
-    pub at: At,
+    pub at: FilePosition,
     client_pattern: Option<Regex>,
     shape_pattern: Option<Regex>,
 }
@@ -176,20 +176,19 @@ impl Policy {
     ///
     /// # Errors
     /// All that is wrong with it.
-    pub fn read(path: &Path, text: &str, rules: &RuleSet, today: NaiveDate) -> Result<Self, Mistakes> {
+    pub fn read(path: &Path, text: &str, rules: &RuleSet, today: NaiveDate) -> Result<Self, FileErrors> {
         let file = path.display().to_string();
-        let mut mistakes = Mistakes::default();
+        let mut errors = FileErrors::default();
         let mut policy = Self { file: file.clone(), ..Self::default() };
-        if let Some(node) = yaml::read(&file, text, yaml::LONGEST, &mut mistakes) {
-            let mut reading =
-                Reading { reader: Reader { file: &file, mistakes: &mut mistakes }, rules, today };
+        if let Some(node) = yaml::read(&file, text, yaml::LONGEST, &mut errors) {
+            let mut reading = Reading { reader: Reader { file: &file, errors: &mut errors }, rules, today };
             // An empty file is an empty policy.
-            if node.content != Content::Null {
+            if node.content != YamlValue::Null {
                 reading.policy(node, &mut policy);
             }
         }
-        mistakes.0.sort();
-        if mistakes.0.is_empty() { Ok(policy) } else { Err(mistakes) }
+        errors.0.sort();
+        if errors.0.is_empty() { Ok(policy) } else { Err(errors) }
     }
 
     /// Sets thresholds and severities.
@@ -214,7 +213,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn policy(&mut self, node: Node, policy: &mut Policy) {
+    fn policy(&mut self, node: YamlNode, policy: &mut Policy) {
         for (key, node) in self.reader.map("a policy", node) {
             let what = key.value.as_str();
             match what {
@@ -233,7 +232,7 @@ impl Reading<'_> {
                     for (gate, node) in self.reader.map(what, node) {
                         self.gate(&gate);
                         match node.content {
-                            Content::Bool(value) => {
+                            YamlValue::Bool(value) => {
                                 policy.feature_gates.push(format!("{}={value}", gate.value));
                             }
                             _ => self.reader.say(
@@ -280,10 +279,10 @@ impl Reading<'_> {
     fn checked<T>(
         &mut self,
         what: &str,
-        node: Node,
+        node: YamlNode,
         check: impl FnOnce(&str) -> Result<T, String>,
     ) -> Option<String> {
-        if let Content::Double(_) = node.content {
+        if let YamlValue::Double(_) = node.content {
             self.reader.say(
                 node.at,
                 format!("{what} must be a string; put it in quotes, because YAML reads 1.30 as 1.3"),
@@ -300,11 +299,11 @@ impl Reading<'_> {
         }
     }
 
-    fn texts(&mut self, what: &str, node: Node) -> Vec<String> {
+    fn texts(&mut self, what: &str, node: YamlNode) -> Vec<String> {
         self.reader.texts(what, node).into_iter().map(|text| text.value).collect()
     }
 
-    fn rule_words(&mut self, what: &str, node: Node) -> Vec<String> {
+    fn rule_words(&mut self, what: &str, node: YamlNode) -> Vec<String> {
         let words = self.reader.texts(what, node);
         words.into_iter().filter_map(|word| self.rule_word(&word).then_some(word.value)).collect()
     }
@@ -317,7 +316,7 @@ impl Reading<'_> {
         known.is_ok()
     }
 
-    fn setting(&mut self, rule: &Placed<String>, node: Node) -> Option<Setting> {
+    fn setting(&mut self, rule: &Placed<String>, node: YamlNode) -> Option<Setting> {
         let is_known = self.rule_word(rule);
         let mut setting = Setting { rule: rule.value.clone(), severity: None, thresholds: Vec::new() };
         for (key, node) in self.reader.map("a rule's settings", node) {
@@ -347,7 +346,7 @@ impl Reading<'_> {
     }
 
     /// Whether a rule has that threshold, and the number is of its kind.
-    fn fits(&mut self, rule: &Placed<String>, name: &Placed<String>, number: f64, at: At) -> bool {
+    fn fits(&mut self, rule: &Placed<String>, name: &Placed<String>, number: f64, at: FilePosition) -> bool {
         let meant: Vec<&Rule> = self.rules.rules.iter().filter(|one| one.is_meant(&rule.value)).collect();
         let all = || meant.iter().flat_map(|rule| &rule.thresholds);
         let Some((_, default)) = all().find(|(own, _)| *own == name.value) else {
@@ -364,9 +363,9 @@ impl Reading<'_> {
         fits
     }
 
-    fn suppressions(&mut self, node: Node) -> Vec<Suppression> {
+    fn suppressions(&mut self, node: YamlNode) -> Vec<Suppression> {
         match node.content {
-            Content::List(list) => list.into_iter().filter_map(|node| self.suppression(node)).collect(),
+            YamlValue::List(list) => list.into_iter().filter_map(|node| self.suppression(node)).collect(),
             other => {
                 self.reader.say(node.at, format!("suppressions must be a list, not {}", other.kind()));
                 Vec::new()
@@ -374,7 +373,7 @@ impl Reading<'_> {
         }
     }
 
-    fn suppression(&mut self, node: Node) -> Option<Suppression> {
+    fn suppression(&mut self, node: YamlNode) -> Option<Suppression> {
         let start = node.at;
         let [mut rule, mut client, mut shape, mut reason, mut expires] =
             [const { None::<Placed<String>> }; 5];

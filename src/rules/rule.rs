@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use super::checked::{Care, Checker};
 use super::condition::Condition;
+use super::error::{FileErrors, FilePosition};
 use super::facts::Facts;
 use super::judge::threshold;
-use super::mistake::{At, Mistakes};
 use super::names::Root;
 use super::text::Text;
 use super::value::Value;
@@ -205,7 +205,7 @@ pub struct Rule {
     /// The file.
     pub file: String,
     /// Where its id stands in the file.
-    pub id_at: At,
+    pub id_at: FilePosition,
 }
 
 /// Whether a word means a rule: by its id, its name, or its family.
@@ -220,12 +220,12 @@ impl Rule {
     /// # Panics
     /// If the system gives no thread.
     #[must_use]
-    pub fn parse(file: &str, source: &str, mistakes: &mut Mistakes) -> Option<Self> {
+    pub fn parse(file: &str, source: &str, errors: &mut FileErrors) -> Option<Self> {
         // CEL's parser takes a lot of stack for each bracket before it says that there are too many.
         std::thread::scope(|scope| {
             let reading = std::thread::Builder::new()
                 .stack_size(STACK)
-                .spawn_scoped(scope, || Self::parse_here(file, source, Care::Full, mistakes))
+                .spawn_scoped(scope, || Self::parse_here(file, source, Care::Full, errors))
                 .expect("where kubetoll runs there are threads");
             reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
@@ -236,17 +236,17 @@ impl Rule {
     /// # Panics
     /// If it is not.
     pub(super) fn parse_embedded(file: &str, source: &str) -> Self {
-        let mut mistakes = Mistakes::default();
-        Self::parse_here(file, source, Care::Embedded, &mut mistakes)
-            .unwrap_or_else(|| panic!("the embedded rules are checked by a test: {mistakes}"))
+        let mut errors = FileErrors::default();
+        Self::parse_here(file, source, Care::Embedded, &mut errors)
+            .unwrap_or_else(|| panic!("the embedded rules are checked by a test: {errors}"))
     }
 
-    fn parse_here(file: &str, source: &str, care: Care, mistakes: &mut Mistakes) -> Option<Self> {
-        let before = mistakes.0.len();
-        let node = yaml::read(file, source, yaml::LONGEST, mistakes)?;
-        let written = read(node, &mut Reader { file, mistakes });
-        let rule = Checker { file, source, mistakes, care }.rule(written);
-        rule.filter(|_| mistakes.0.len() == before)
+    fn parse_here(file: &str, source: &str, care: Care, errors: &mut FileErrors) -> Option<Self> {
+        let before = errors.0.len();
+        let node = yaml::read(file, source, yaml::LONGEST, errors)?;
+        let written = read(node, &mut Reader { file, errors });
+        let rule = Checker { file, source, errors, care }.rule(written);
+        rule.filter(|_| errors.0.len() == before)
     }
 
     /// The values of its thresholds, by name.

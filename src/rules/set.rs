@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::mistake::{At, Mistakes, expected};
+use super::error::{FileErrors, FilePosition, expected};
 use super::rule::{Rule, is_family};
 
 /// The embedded files: name and text.
@@ -29,7 +29,7 @@ pub struct RuleSet {
 pub enum BadRules {
     /// All that is wrong with the files.
     #[error("{0}")]
-    Mistakes(Mistakes),
+    Errors(FileErrors),
     /// A directory that can't be read.
     #[error("{path}: {error}; name a directory with rule files (*.yaml)")]
     Unreadable {
@@ -71,15 +71,15 @@ impl RuleSet {
     /// All that is wrong with all files, or a directory that can't be read.
     pub fn with_directories(directories: &[PathBuf]) -> Result<Self, BadRules> {
         let mut set = Self::embedded();
-        let mut mistakes = Mistakes::default();
+        let mut errors = FileErrors::default();
         for directory in directories {
-            let added = read_directory(directory, &mut mistakes)?;
+            let added = read_directory(directory, &mut errors)?;
             set.rules.retain(|own| !added.iter().any(|rule| rule.id == own.id));
             set.rules.extend(added);
         }
-        check_names(&set.rules, &mut mistakes);
-        mistakes.0.sort();
-        if mistakes.0.is_empty() { Ok(Self::sorted(set.rules)) } else { Err(BadRules::Mistakes(mistakes)) }
+        check_names(&set.rules, &mut errors);
+        errors.0.sort();
+        if errors.0.is_empty() { Ok(Self::sorted(set.rules)) } else { Err(BadRules::Errors(errors)) }
     }
 
     /// Checks the rules of a directory as [`RuleSet::with_directories`] would, and counts them.
@@ -87,8 +87,8 @@ impl RuleSet {
     /// # Errors
     /// As there.
     pub fn check(directory: &Path) -> Result<usize, BadRules> {
-        let mut mistakes = Mistakes::default();
-        let own = read_directory(directory, &mut mistakes)?.len();
+        let mut errors = FileErrors::default();
+        let own = read_directory(directory, &mut errors)?.len();
         Self::with_directories(&[directory.to_owned()])?;
         Ok(own)
     }
@@ -136,7 +136,7 @@ impl RuleSet {
     }
 }
 
-fn read_directory(directory: &Path, mistakes: &mut Mistakes) -> Result<Vec<Rule>, BadRules> {
+fn read_directory(directory: &Path, errors: &mut FileErrors) -> Result<Vec<Rule>, BadRules> {
     let unreadable = |path: &Path, error: &dyn std::fmt::Display| BadRules::Unreadable {
         path: path.display().to_string(),
         error: error.to_string(),
@@ -171,13 +171,13 @@ fn read_directory(directory: &Path, mistakes: &mut Mistakes) -> Result<Vec<Rule>
         let bytes = crate::files::read_up_to(&path, crate::files::yaml::LONGEST)
             .map_err(|error| unreadable(&path, &error))?;
         let Ok(text) = String::from_utf8(bytes) else {
-            mistakes.add(&file, At::START, "not valid UTF-8");
+            errors.add(&file, FilePosition::START, "not valid UTF-8");
             continue;
         };
-        let Some(rule) = Rule::parse(&file, &text, mistakes) else { continue };
+        let Some(rule) = Rule::parse(&file, &text, errors) else { continue };
         match rules.iter().find(|other| other.id == rule.id) {
             Some(other) => {
-                mistakes.add(
+                errors.add(
                     &rule.file,
                     rule.id_at,
                     format!("the id {} is also used in {}; choose another", rule.id, other.file),
@@ -190,10 +190,10 @@ fn read_directory(directory: &Path, mistakes: &mut Mistakes) -> Result<Vec<Rule>
 }
 
 /// A name means one rule.
-fn check_names(rules: &[Rule], mistakes: &mut Mistakes) {
+fn check_names(rules: &[Rule], errors: &mut FileErrors) {
     for (index, rule) in rules.iter().enumerate() {
         if let Some(other) = rules[..index].iter().find(|other| other.name == rule.name) {
-            mistakes.add(
+            errors.add(
                 &rule.file,
                 rule.id_at,
                 format!("the name {} is also the name of {}; choose another", rule.name, other.id),
@@ -209,11 +209,11 @@ mod tests {
 
     #[test]
     fn the_embedded_rules_are_right() {
-        let mut mistakes = Mistakes::default();
+        let mut errors = FileErrors::default();
         let rules: Vec<Rule> =
-            EMBEDDED.iter().filter_map(|(file, text)| Rule::parse(file, text, &mut mistakes)).collect();
-        check_names(&rules, &mut mistakes);
-        assert!(mistakes.0.is_empty(), "{mistakes}");
+            EMBEDDED.iter().filter_map(|(file, text)| Rule::parse(file, text, &mut errors)).collect();
+        check_names(&rules, &mut errors);
+        assert!(errors.0.is_empty(), "{errors}");
         for rule in &rules {
             assert_eq!(rule.file, format!("{}.yaml", rule.name), "a file has its rule's name");
             assert!(rule.id.starts_with("KT"), "{}", rule.id);

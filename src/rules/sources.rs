@@ -4,10 +4,10 @@ use std::path::{Component, Path};
 
 use regex::Regex;
 
-use super::mistake::At;
+use super::error::FilePosition;
 use super::policy::is_client;
 use super::written::{Key, Placed, Reader};
-use super::yaml::{Content, Node};
+use super::yaml::{YamlNode, YamlValue};
 use crate::accounts::Account;
 use crate::requests::filter::pattern;
 
@@ -36,7 +36,7 @@ pub struct ClientSource {
     /// The line in the file, from 1.
     pub line: u64,
     /// The entry's place in the policy file.
-    pub at: At,
+    pub at: FilePosition,
     pattern: Regex,
 }
 
@@ -49,9 +49,9 @@ impl ClientSource {
 }
 
 /// Reads the entries of `sources`.
-pub(super) fn read(node: Node, reader: &mut Reader<'_>) -> Vec<ClientSource> {
+pub(super) fn read(node: YamlNode, reader: &mut Reader<'_>) -> Vec<ClientSource> {
     match node.content {
-        Content::List(list) => list.into_iter().filter_map(|node| source(node, reader)).collect(),
+        YamlValue::List(list) => list.into_iter().filter_map(|node| source(node, reader)).collect(),
         other => {
             reader.say(node.at, format!("sources must be a list, and this is {}", other.kind()));
             Vec::new()
@@ -59,7 +59,7 @@ pub(super) fn read(node: Node, reader: &mut Reader<'_>) -> Vec<ClientSource> {
     }
 }
 
-fn source(node: Node, reader: &mut Reader<'_>) -> Option<ClientSource> {
+fn source(node: YamlNode, reader: &mut Reader<'_>) -> Option<ClientSource> {
     let at = node.at;
     let (mut client, mut path, mut line) = (None, None, Some(1));
     let mut has_key = [false; 2];
@@ -114,9 +114,9 @@ fn in_repository(text: &Placed<String>, reader: &mut Reader<'_>) -> Option<Strin
     parts.map(|parts| parts.join("/"))
 }
 
-fn line_number(node: &Node, reader: &mut Reader<'_>) -> Option<u64> {
+fn line_number(node: &YamlNode, reader: &mut Reader<'_>) -> Option<u64> {
     let line = match node.content {
-        Content::Int(line) => {
+        YamlValue::Int(line) => {
             u64::try_from(line).ok().filter(|line| (1..=u64::from(u32::MAX)).contains(line))
         }
         _ => None,

@@ -8,8 +8,8 @@ use minijinja::value::{Enumerator, Object, ObjectRepr};
 use minijinja::{Environment, UndefinedBehavior, Value};
 
 use super::condition::Wrong;
+use super::error::expected;
 use super::figures;
-use super::mistake::expected;
 use super::names::{Root, Scope};
 use super::value::{Kind, Value as Found};
 

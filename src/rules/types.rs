@@ -5,7 +5,7 @@ use cel::common::ast::{
 };
 
 use super::condition::Wrong;
-use super::mistake::expected;
+use super::error::expected;
 use super::names::{NameRef, Root, Scope};
 use super::value::Kind;
 

@@ -1,7 +1,7 @@
 //! A rule as it is written: which keys there are, and what each holds. Nothing of its meaning is known here.
 
-use super::mistake::{At, Mistakes, expected};
-use super::yaml::{Content, Node};
+use super::error::{FileErrors, FilePosition, expected};
+use super::yaml::{YamlNode, YamlValue};
 
 /// A value and its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -9,7 +9,7 @@ pub struct Placed<T> {
     /// The value.
     pub value: T,
     /// Its place.
-    pub at: At,
+    pub at: FilePosition,
 }
 
 /// A text for kinds of client, by condition: the first that holds is taken.
@@ -110,26 +110,26 @@ pub struct Reader<'a> {
     /// The file's name.
     pub file: &'a str,
     /// What is wrong.
-    pub mistakes: &'a mut Mistakes,
+    pub errors: &'a mut FileErrors,
 }
 
 impl Reader<'_> {
     /// Notes a mistake.
-    pub fn say(&mut self, at: At, message: impl Into<String>) {
-        self.mistakes.add(self.file, at, message);
+    pub fn say(&mut self, at: FilePosition, message: impl Into<String>) {
+        self.errors.add(self.file, at, message);
     }
 
     /// A text. Numbers and booleans are taken as they look: `info: true` is a condition.
-    pub fn text(&mut self, what: &str, node: Node) -> Option<Placed<String>> {
+    pub fn text(&mut self, what: &str, node: YamlNode) -> Option<Placed<String>> {
         let value = match node.content {
-            Content::Text(text) if text.trim().is_empty() => {
+            YamlValue::Text(text) if text.trim().is_empty() => {
                 self.say(node.at, format!("{what} is empty; add a value or remove the key"));
                 return None;
             }
-            Content::Text(text) => text,
-            Content::Bool(value) => value.to_string(),
-            Content::Int(value) => value.to_string(),
-            Content::Double(value) => value.to_string(),
+            YamlValue::Text(text) => text,
+            YamlValue::Bool(value) => value.to_string(),
+            YamlValue::Int(value) => value.to_string(),
+            YamlValue::Double(value) => value.to_string(),
             other => {
                 self.say(node.at, format!("{what} must be a string, not {}", other.kind()));
                 return None;
@@ -139,11 +139,11 @@ impl Reader<'_> {
     }
 
     /// A finite number that is not negative.
-    pub fn number(&mut self, what: &str, node: &Node) -> Option<f64> {
+    pub fn number(&mut self, what: &str, node: &YamlNode) -> Option<f64> {
         #[allow(clippy::cast_precision_loss, reason = "thresholds are small")]
         let number = match node.content {
-            Content::Int(value) => Some(value as f64),
-            Content::Double(value) => Some(value),
+            YamlValue::Int(value) => Some(value as f64),
+            YamlValue::Double(value) => Some(value),
             _ => None,
         };
         let number = number.filter(|number| number.is_finite() && *number >= 0.0);
@@ -154,12 +154,12 @@ impl Reader<'_> {
     }
 
     /// A list of texts; one text stands for a list of it.
-    pub fn texts(&mut self, what: &str, node: Node) -> Vec<Placed<String>> {
+    pub fn texts(&mut self, what: &str, node: YamlNode) -> Vec<Placed<String>> {
         match node.content {
-            Content::List(list) => {
+            YamlValue::List(list) => {
                 list.into_iter().filter_map(|node| self.text(&format!("an entry of {what}"), node)).collect()
             }
-            Content::Text(_) => self.text(what, node).into_iter().collect(),
+            YamlValue::Text(_) => self.text(what, node).into_iter().collect(),
             other => {
                 self.say(node.at, format!("{what} must be a list of strings, not {}", other.kind()));
                 Vec::new()
@@ -168,9 +168,9 @@ impl Reader<'_> {
     }
 
     /// The entries of a map.
-    pub fn map(&mut self, what: &str, node: Node) -> Vec<(Placed<String>, Node)> {
+    pub fn map(&mut self, what: &str, node: YamlNode) -> Vec<(Placed<String>, YamlNode)> {
         match node.content {
-            Content::Map(map) => {
+            YamlValue::Map(map) => {
                 map.into_iter().map(|(key, at, node)| (Placed { value: key, at }, node)).collect()
             }
             other => {
@@ -188,17 +188,17 @@ impl Reader<'_> {
 
 /// Reads a rule; what is wrong is noted, and what is right is there.
 #[must_use]
-pub fn read(node: Node, reader: &mut Reader<'_>) -> Written {
+pub fn read(node: YamlNode, reader: &mut Reader<'_>) -> Written {
     let mut rule = Written::default();
     let at = node.at;
-    let is_map = matches!(node.content, Content::Map(_));
+    let is_map = matches!(node.content, YamlValue::Map(_));
     let mut seen = Vec::new();
     for (key, node) in reader.map("a rule", node) {
         let name = key.value.clone();
         let what = name.as_str();
         let is_empty = match &node.content {
-            Content::List(list) => list.is_empty(),
-            Content::Map(map) => map.is_empty(),
+            YamlValue::List(list) => list.is_empty(),
+            YamlValue::Map(map) => map.is_empty(),
             _ => false,
         };
         if is_empty {
@@ -250,11 +250,11 @@ pub fn read(node: Node, reader: &mut Reader<'_>) -> Written {
     rule
 }
 
-fn fix(node: Node, reader: &mut Reader<'_>) -> Vec<(Placed<String>, Vec<Case>)> {
+fn fix(node: YamlNode, reader: &mut Reader<'_>) -> Vec<(Placed<String>, Vec<Case>)> {
     let mut fixes = Vec::new();
     for (library, node) in reader.map("fix", node) {
         let cases = match node.content {
-            Content::List(list) => {
+            YamlValue::List(list) => {
                 if list.is_empty() {
                     reader.say(node.at, "the fix is empty; add a text");
                 }
@@ -267,7 +267,7 @@ fn fix(node: Node, reader: &mut Reader<'_>) -> Vec<(Placed<String>, Vec<Case>)> 
     fixes
 }
 
-fn case(node: Node, reader: &mut Reader<'_>) -> Option<Case> {
+fn case(node: YamlNode, reader: &mut Reader<'_>) -> Option<Case> {
     let (mut when, mut text, at) = (None, None, node.at);
     for (key, node) in reader.map("a case of a fix", node) {
         match key.value.as_str() {

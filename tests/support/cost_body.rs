@@ -24,11 +24,11 @@ pub fn inventory(bytes: &[u8]) {
     };
     let (inventory, result) = read();
     assert_eq!(read().1, result);
-    if let Err(mistakes) = result {
-        assert!(inventory.is_empty() && !mistakes.0.is_empty());
+    if let Err(errors) = result {
+        assert!(inventory.is_empty() && !errors.0.is_empty());
         let lines = bytes.split(|byte| matches!(byte, b'\n' | b'\r')).count() as u64;
-        for mistake in &mistakes.0 {
-            assert!((1..=lines + 1).contains(&mistake.at.line) && mistake.at.column >= 1, "{mistake}");
+        for error in &errors.0 {
+            assert!((1..=lines + 1).contains(&error.at.line) && error.at.column >= 1, "{error}");
         }
         return;
     }

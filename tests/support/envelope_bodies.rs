@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use kubetoll::decode::{Decoder, Envelope, Foreign, Layers, Outcome, SkipReason, SourceFacts, detect};
-use kubetoll::input::{Block, Framing, Part};
+use kubetoll::input::{Block, Framing, RecordKind};
 
 #[path = "json_records.rs"]
 mod json_records;
@@ -74,7 +74,7 @@ pub fn json_scanner(bytes: &[u8]) {
         assert_eq!(json_records(bytes, step), whole, "read {step} at a time");
     }
     let mut at = 0;
-    for (range, _, _) in whole.into_iter().chain([(bytes.len()..bytes.len(), 0, Part::Line)]) {
+    for (range, _, _) in whole.into_iter().chain([(bytes.len()..bytes.len(), 0, RecordKind::Line)]) {
         assert!(at <= range.start && range.start <= range.end, "one behind the other");
         let between = |byte: &u8| {
             byte.is_ascii_whitespace() || matches!(byte, 0 | b',' | b'[' | b']' | 0xef | 0xbb | 0xbf)

@@ -21,8 +21,8 @@ pub fn etcd(bytes: &[u8]) {
             if let Outcome::Etcd { line, .. } = outcome
                 && let Some(slow) = &line.slow
             {
-                assert!(slow.request.contains(slow.asked().key), "a key is the request's own");
-                let _ = slow.answer();
+                assert!(slow.request.contains(slow.parsed_request().key), "a key is the request's own");
+                let _ = slow.response_size();
             }
         });
     }

@@ -8,7 +8,7 @@ use kubetoll::apiserver::{
 use kubetoll::decode::on_demand::{Fields, RecentClients};
 use kubetoll::decode::{Decoder, Outcome, SourceFacts, detect};
 use kubetoll::input::framing::lines;
-use kubetoll::input::{Framing, Place};
+use kubetoll::input::{Framing, SourcePosition};
 use kubetoll::k8s::request_info::Method;
 use kubetoll::k8s::secrets::{masked, masked_target};
 use kubetoll::k8s::user_agent::{Form, stated_version};
@@ -57,7 +57,7 @@ pub fn line(bytes: &[u8]) {
 fn one_event(event: &Event<'_>) {
     let stage = event.stage().expect("decode lets only the four stages pass");
     let mut classifier = Classifier::default();
-    let request = classifier.event(event, stage, Place { source: 0, offset: 0, line: 1 });
+    let request = classifier.event(event, stage, SourcePosition { source: 0, offset: 0, line: 1 });
     if stage == Stage::RequestReceived {
         assert!(request.micros.is_none() && request.status.is_none() && request.measured.is_none());
     }

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use kubetoll::input::json::JsonScanner;
-use kubetoll::input::{Block, Framing, Part};
+use kubetoll::input::{Block, Framing, RecordKind};
 
 /// Place, first line and kind of each record of a text that is scanned so many bytes at a time.
-pub fn json_records(bytes: &[u8], step: usize) -> Vec<(Range<usize>, u64, Part)> {
+pub fn json_records(bytes: &[u8], step: usize) -> Vec<(Range<usize>, u64, RecordKind)> {
     let mut scanner = JsonScanner::default();
     let (mut from, mut to, mut found) = (0, 0, Vec::new());
     while to < bytes.len() {
@@ -22,7 +22,7 @@ pub fn json_records(bytes: &[u8], step: usize) -> Vec<(Range<usize>, u64, Part)>
             };
             found.extend(block.records().map(|record| {
                 let start = usize::try_from(record.offset).expect("in memory");
-                (start..start + record.bytes.len(), record.line, record.part)
+                (start..start + record.bytes.len(), record.line, record.kind)
             }));
             from += cut;
         }

@@ -1,7 +1,7 @@
 //! What holds for any text that is read as lines of the apiserver's own log.
 
-use kubetoll::decode::klog::{self, Clock, ClockContext, Kind};
-use kubetoll::input::Place;
+use kubetoll::decode::klog::{self, Clock, ClockContext, KlogKind};
+use kubetoll::input::SourcePosition;
 use kubetoll::ledger::Ledger;
 use kubetoll::requests::Classifier;
 
@@ -28,9 +28,9 @@ pub fn klog(text: &str) {
         if let Clock::Klog(time) = line.clock {
             assert!((1..=12).contains(&time.month) && (1..=31).contains(&time.day));
         }
-        let place = Place { source: 0, offset: 0, line: 1 };
+        let place = SourcePosition { source: 0, offset: 0, line: 1 };
         match &line.kind {
-            Kind::Access(access) => {
+            KlogKind::Access(access) => {
                 assert!(!access.verb.is_empty() && !access.uri.is_empty());
                 assert!(access.status.is_none_or(|status| (100..600).contains(&status)));
                 for context in contexts {
@@ -38,11 +38,11 @@ pub fn klog(text: &str) {
                     ledger.clients.observe(&Classifier::default().line(access, written, place));
                 }
             }
-            Kind::Trace(fragment) => {
+            KlogKind::Trace(fragment) => {
                 assert_eq!(&fragment.clone().into_owned(), fragment);
                 ledger.observe_trace(place, fragment);
             }
-            Kind::Continuation | Kind::Start(_) | Kind::Other => {}
+            KlogKind::Continuation | KlogKind::Start(_) | KlogKind::Other => {}
         }
         for context in contexts {
             let _ = line.clock.resolve(&context);

@@ -4,20 +4,20 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use kubetoll::render::rules::{json, list, markdown, terminal};
-use kubetoll::rules::{Mistakes, Policy, Rule, RuleSet};
+use kubetoll::rules::{FileErrors, Policy, Rule, RuleSet};
 
 static EMBEDDED: LazyLock<RuleSet> = LazyLock::new(RuleSet::embedded);
 
 /// A rule file: either it is a rule, of which each page can be written, or every mistake has its place.
 pub fn rule(text: &str) {
     let read = || {
-        let mut mistakes = Mistakes::default();
-        (Rule::parse("rule.yaml", text, &mut mistakes), mistakes)
+        let mut errors = FileErrors::default();
+        (Rule::parse("rule.yaml", text, &mut errors), errors)
     };
-    let (rule, mistakes) = read();
-    assert_eq!(read().1, mistakes);
-    assert_eq!(rule.is_none(), !mistakes.0.is_empty(), "no rule without a reason: {mistakes}");
-    placed(text, &mistakes);
+    let (rule, errors) = read();
+    assert_eq!(read().1, errors);
+    assert_eq!(rule.is_none(), !errors.0.is_empty(), "no rule without a reason: {errors}");
+    placed(text, &errors);
     let Some(rule) = rule else { return };
     assert!(rule.is_meant(&rule.id) && rule.is_meant(&rule.name) && rule.is_meant(rule.family()));
     assert!(!rule.levels.is_empty() && !rule.fix.is_empty());
@@ -37,19 +37,19 @@ pub fn policy(text: &str) {
             policy.apply(&mut rules);
             rules.choose(&policy.select, &policy.ignore).expect("the words of a policy are checked");
         }
-        Err(mistakes) => {
-            assert!(!mistakes.0.is_empty());
-            placed(text, &mistakes);
+        Err(errors) => {
+            assert!(!errors.0.is_empty());
+            placed(text, &errors);
         }
     }
 }
 
 /// Each mistake stands in the file, or right behind its end.
-fn placed(text: &str, mistakes: &Mistakes) {
+fn placed(text: &str, errors: &FileErrors) {
     // YAML's own line breaks are fewer than these.
     let lines = text.split(['\n', '\r']).count() as u64;
-    for mistake in &mistakes.0 {
-        assert!((1..=lines + 1).contains(&mistake.at.line) && mistake.at.column >= 1, "{mistake}");
-        assert!(!mistake.message.is_empty());
+    for error in &errors.0 {
+        assert!((1..=lines + 1).contains(&error.at.line) && error.at.column >= 1, "{error}");
+        assert!(!error.message.is_empty());
     }
 }

@@ -8,7 +8,7 @@ use kubetoll::cost::{self, Inventory};
 use kubetoll::input::block::yaml_spans;
 use kubetoll::input::framing::{MayCut, count_feeds, count_lines};
 use kubetoll::input::json::JsonScanner;
-use kubetoll::input::{Block, Framing, Source, Sources, Span};
+use kubetoll::input::{Block, Framing, RecordSpan, Source, Sources};
 use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::{Ledger, ServerTimeline};
 use kubetoll::pipeline::{self, Pass, Settings, Shared, Worker};
@@ -149,14 +149,14 @@ pub fn whole_and_pieces(bytes: &[u8], framing: Framing) -> (Block, Vec<Block>) {
         Framing::Yaml => yaml_spans(bytes, 1, &mut spans),
     }
     // What stands between records goes with the one behind it, and what stands behind the last with that.
-    let block = |start: usize, end: usize, spans: &[Span]| Block {
+    let block = |start: usize, end: usize, spans: &[RecordSpan]| Block {
         first_line: 1 + count_feeds(&bytes[..start]),
         offset: start as u64,
         bytes: bytes[start..end].to_vec(),
         framing,
         spans: spans
             .iter()
-            .map(|span| Span { start: span.start - start, end: span.end - start, ..*span })
+            .map(|span| RecordSpan { start: span.start - start, end: span.end - start, ..*span })
             .collect(),
         lines: if end == bytes.len() {
             count_lines(&bytes[start..])

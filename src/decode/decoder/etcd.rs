@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::line::is_end_of_json;
 use super::{At, Decoder, Out};
 use crate::decode::envelope::{Envelope, syslog};
-use crate::decode::etcd::{self, Found};
+use crate::decode::etcd::{self, EtcdResult};
 use crate::decode::klog::{Clock, ClockContext, pairs};
 use crate::decode::outcome::{Foreign, Layers, Outcome};
 use crate::decode::outer::instant_micros;
@@ -125,7 +125,7 @@ fn inner_of(value: &Value, is_line: &dyn Fn(&str) -> bool) -> Option<String> {
     }
 }
 
-fn etcd_line(found: Found<'_>, text: &str, at: At<'_>, out: Out<'_>) {
+fn etcd_line(found: EtcdResult<'_>, text: &str, at: At<'_>, out: Out<'_>) {
     match found {
         Ok(line) => {
             let clock = match (line.clock, at.clock) {

@@ -7,7 +7,7 @@
 use super::{At, Decoder, Out, SourceFacts, checked, trim_end};
 use crate::decode::on_demand::{Fields, START};
 use crate::decode::outcome::{Layers, Outcome};
-use crate::input::{Part, Record};
+use crate::input::{Record, RecordKind};
 
 /// A record that is written as an event is, and where its fields stand.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ impl Decoder {
     /// that were found before. They are to be handed over before any other record is read. False for other records, which
     /// are to be read.
     pub fn find<'r>(&mut self, record: Record<'r>, found: &mut Vec<Found<'r>>, out: Out<'_>) -> bool {
-        let may_be = record.part == Part::Line && !self.of_etcd && record.bytes.starts_with(START);
+        let may_be = record.kind == RecordKind::Line && !self.of_etcd && record.bytes.starts_with(START);
         if !may_be || std::mem::take(&mut self.is_otherwise) {
             return false;
         }
@@ -97,7 +97,7 @@ mod tests {
         };
         let mut others = Vec::new();
         for (line, text) in (1..).zip(lines) {
-            let record = Record { line, offset: 0, bytes: text.as_bytes(), part: Part::Line };
+            let record = Record { line, offset: 0, bytes: text.as_bytes(), kind: RecordKind::Line };
             let mut out = |outcome: Outcome<'_>, layers| others.push((line, told(&outcome, layers)));
             if turn == 0 || !decoder.find(record, &mut found, &mut out) {
                 hand_over(&mut decoder, &mut found);

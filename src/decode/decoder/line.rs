@@ -68,15 +68,15 @@ impl Decoder {
             line.clock.resolve(&ClockContext { wrapper, year: at.facts.year, file_time: at.facts.modified })
         };
         match &line.kind {
-            klog::Kind::Access(access) => {
+            klog::KlogKind::Access(access) => {
                 out(Outcome::Access { line: access, text, written: written() }, at.layers.with(form));
             }
-            klog::Kind::Trace(fragment) => out(Outcome::Trace(fragment), at.layers.with(Envelope::Trace)),
-            klog::Kind::Start(version) => {
+            klog::KlogKind::Trace(fragment) => out(Outcome::Trace(fragment), at.layers.with(Envelope::Trace)),
+            klog::KlogKind::Start(version) => {
                 out(Outcome::Start { version: *version, written: written() }, at.layers);
             }
-            klog::Kind::Continuation => out(Outcome::Foreign(Foreign::Part), at.layers),
-            klog::Kind::Other => out(Outcome::Foreign(Foreign::Klog), at.layers),
+            klog::KlogKind::Continuation => out(Outcome::Foreign(Foreign::Part), at.layers),
+            klog::KlogKind::Other => out(Outcome::Foreign(Foreign::Klog), at.layers),
         }
     }
 

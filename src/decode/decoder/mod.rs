@@ -16,7 +16,7 @@ use super::on_demand::RecentClients;
 use super::outcome::{Extent, Foreign, Layers, Outcome};
 use super::parts::Parts;
 use super::skip::SkipReason;
-use crate::input::{Part, Record};
+use crate::input::{Record, RecordKind};
 
 /// Takes what a record holds.
 pub type Out<'o> = &'o mut dyn FnMut(Outcome<'_>, Layers);
@@ -167,9 +167,9 @@ impl Decoder {
 
     /// Gives up the parts that a record leaves without an end.
     fn settle(&mut self, record: &Record<'_>, out: Out<'_>) {
-        match record.part {
-            Part::Line => self.carry.line(record.bytes),
-            Part::Document | Part::Element | Part::Yaml => self.carry = Carry::default(),
+        match record.kind {
+            RecordKind::Line => self.carry.line(record.bytes),
+            RecordKind::Document | RecordKind::Element | RecordKind::Yaml => self.carry = Carry::default(),
         }
         for stream in 0..2 {
             if !self.carry.is_open(stream) {
@@ -179,17 +179,17 @@ impl Decoder {
     }
 
     fn whole(&mut self, record: &Record<'_>, facts: SourceFacts, out: Out<'_>) -> bool {
-        let layers = match record.part {
-            Part::Line => Layers::default(),
-            Part::Document => Layers::default().with(Envelope::Json),
-            Part::Element => Layers::default().with(Envelope::JsonArray),
-            Part::Yaml => Layers::default().with(Envelope::Yaml),
+        let layers = match record.kind {
+            RecordKind::Line => Layers::default(),
+            RecordKind::Document => Layers::default().with(Envelope::Json),
+            RecordKind::Element => Layers::default().with(Envelope::JsonArray),
+            RecordKind::Yaml => Layers::default().with(Envelope::Yaml),
         };
         let at = At::of(record.bytes, layers, facts);
         let bytes = trim_end(record.bytes);
         // Checked once for the whole record, and faster than serde_json does it string by string.
         if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
-            self.enter(record.part, text, at, out);
+            self.enter(record.kind, text, at, out);
             return false;
         }
         if let Some((stream, goes_on, part)) = cri::torn_part(bytes)
@@ -212,7 +212,7 @@ impl Decoder {
         let (only, mut replaced) = (self.only, false);
         let text =
             if bytes.len() > MAX_REUSED_TEXT { lossy(bytes).into() } else { String::from_utf8_lossy(bytes) };
-        self.enter(record.part, &text, at, &mut |outcome, layers| {
+        self.enter(record.kind, &text, at, &mut |outcome, layers| {
             let outcome = checked(only, outcome, layers);
             replaced |= matches!(outcome, Outcome::Event(..) | Outcome::Access { .. } | Outcome::Etcd { .. });
             let outcome = match outcome {
@@ -247,8 +247,8 @@ impl Decoder {
         }
     }
 
-    fn enter(&mut self, part: Part, text: &str, at: At<'_>, out: Out<'_>) {
-        if part == Part::Yaml {
+    fn enter(&mut self, kind: RecordKind, text: &str, at: At<'_>, out: Out<'_>) {
+        if kind == RecordKind::Yaml {
             match yaml::to_json(text) {
                 Some(json) => self.text(&json, at, out),
                 None => self.salvage_yaml(text, at, out),

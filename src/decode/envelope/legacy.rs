@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use crate::decode::klog::pairs::Pairs;
+use crate::decode::klog::pairs::KlogPairs;
 use crate::k8s::Event;
 use crate::k8s::event::{Caller, ResponseStatus, Text, Told, User};
 
@@ -14,7 +14,7 @@ pub fn event<'a>(time: &'a str, rest: &'a str) -> Option<Event<'a>> {
     let pairs = rest.strip_prefix("AUDIT: ")?;
     let mut event = Event { request_received_timestamp: Text(Cow::Borrowed(time)), ..Event::default() };
     let mut caller = Caller::default();
-    for (key, value) in Pairs::new(pairs) {
+    for (key, value) in KlogPairs::new(pairs) {
         let text = Text(value.text());
         match key {
             "id" => event.audit_id = text,

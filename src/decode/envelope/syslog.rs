@@ -20,7 +20,7 @@ pub fn strip(text: &str) -> Option<Stripped<'_>> {
 #[must_use]
 pub fn clock(text: &str) -> Option<KlogTime> {
     let (month, day, clock, _) = head(after_priority(text))?;
-    KlogTime::of(month, day.parse().ok()?, clock)
+    KlogTime::parse(month, day.parse().ok()?, clock)
 }
 
 /// Month from 1, day and time of day, and what follows. The day may be padded, and the time may have a fraction.
@@ -97,9 +97,9 @@ mod tests {
         ] {
             assert_eq!(strip(text).map(|stripped| stripped.rest), Some("{x"), "{text}");
         }
-        let of_day = ((13 * 60 + 23) * 60 + 4) * 1_000_000;
+        let micros_of_day = ((13 * 60 + 23) * 60 + 4) * 1_000_000;
         for text in ["Mar 28 13:23:04 host x: y", "<14>mar 28 13:23:04 host x: y"] {
-            assert_eq!(clock(text), Some(KlogTime { month: 3, day: 28, of_day }), "{text}");
+            assert_eq!(clock(text), Some(KlogTime { month: 3, day: 28, micros_of_day }), "{text}");
         }
         assert_eq!(clock("<14>1 2026-03-28T13:23:04Z host kube-apiserver 31992 - - x"), None);
         assert_eq!(strip_dated("t", "host kube[1]: {x").map(|stripped| stripped.rest), Some("{x"));

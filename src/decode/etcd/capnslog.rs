@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::{EtcdLine, Found, SlowRequest};
+use super::{EtcdLine, EtcdResult, SlowRequest};
 use crate::decode::klog::{Clock, KlogTime, pairs};
 use crate::decode::skip::SkipReason;
 use crate::k8s::EtcdVersion;
@@ -16,7 +16,7 @@ const REQUEST: &str = "request \"";
 const SECONDS: usize = 19;
 
 /// Reads a line that begins with capnslog's header, or with the warning itself.
-pub(super) fn read(text: &str) -> Option<Found<'_>> {
+pub(super) fn read(text: &str) -> Option<EtcdResult<'_>> {
     if let Some((clock, message)) = header(text) {
         return Some(line(clock, message));
     }
@@ -25,7 +25,7 @@ pub(super) fn read(text: &str) -> Option<Found<'_>> {
 }
 
 /// Reads a line that has something else before it.
-pub(super) fn find(text: &str) -> Option<Found<'_>> {
+pub(super) fn find(text: &str) -> Option<EtcdResult<'_>> {
     let bar = memchr::memmem::find(text.as_bytes(), b" | ")?;
     // The longest header before the bar, and each shorter one.
     let start = (SECONDS..=SECONDS + 9).rev().find_map(|length| {
@@ -42,7 +42,7 @@ fn header(text: &str) -> Option<(Clock, &str)> {
     let (year, month, day) = (text.get(..4)?, text.get(5..7)?, text.get(8..10)?);
     let (clock, rest) = text.get(11..)?.split_once(' ')?;
     let message = rest.get(1..)?.strip_prefix(" | ").filter(|_| rest.starts_with(is_letter))?;
-    let time = KlogTime::of(month.parse().ok()?, day.parse().ok()?, clock)?;
+    let time = KlogTime::parse(month.parse().ok()?, day.parse().ok()?, clock)?;
     Some((Clock::Dated(year.parse().ok()?, time), message))
 }
 
@@ -58,7 +58,7 @@ fn is_warning(head: &str) -> bool {
 }
 
 /// A message; of the warning also what it says.
-fn line(clock: Clock, message: &str) -> Found<'_> {
+fn line(clock: Clock, message: &str) -> EtcdResult<'_> {
     let request = memchr::memmem::find(message.as_bytes(), REQUEST.as_bytes());
     let is_warning = |at: &usize| is_warning(&message[..*at]);
     let Some(at) = request.filter(is_warning) else {

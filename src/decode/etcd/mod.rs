@@ -9,7 +9,7 @@ mod zap;
 
 use std::borrow::Cow;
 
-pub use request::{Answer, Operation, Range, Request};
+pub use request::{EtcdOperation, EtcdRequest, KeyRange, ResponseSize};
 
 use super::klog::Clock;
 use super::skip::SkipReason;
@@ -42,18 +42,18 @@ pub struct SlowRequest<'a> {
 }
 
 /// What a text is: a line of etcd's log, or one that something happened to.
-pub type Found<'a> = Result<EtcdLine<'a>, SkipReason>;
+pub type EtcdResult<'a> = Result<EtcdLine<'a>, SkipReason>;
 
 /// Reads a line that begins as etcd's lines do; `None` for any other text.
 #[must_use]
-pub fn read(text: &str) -> Option<Found<'_>> {
+pub fn read(text: &str) -> Option<EtcdResult<'_>> {
     let text = text.trim_end_matches(['\n', '\r']);
     if text.starts_with('{') { zap::read(text) } else { zap::console(text).or_else(|| capnslog::read(text)) }
 }
 
 /// Reads a line of capnslog's form that has something else before it.
 #[must_use]
-pub fn find(text: &str) -> Option<Found<'_>> {
+pub fn find(text: &str) -> Option<EtcdResult<'_>> {
     capnslog::find(text.trim_end_matches(['\n', '\r']))
 }
 
@@ -88,14 +88,14 @@ impl<'a> SlowRequest<'a> {
 
     /// What was asked.
     #[must_use]
-    pub fn asked(&self) -> Request<'_> {
-        Request::parse(&self.request)
+    pub fn parsed_request(&self) -> EtcdRequest<'_> {
+        EtcdRequest::parse(&self.request)
     }
 
     /// What was answered.
     #[must_use]
-    pub fn answer(&self) -> Answer {
-        Answer::parse(&self.response)
+    pub fn response_size(&self) -> ResponseSize {
+        ResponseSize::parse(&self.response)
     }
 }
 
@@ -122,10 +122,10 @@ mod tests {
             assert_eq!(end, parse_micros("2026-03-01T09:00:12.5Z"), "{text}");
             let slow = line.slow.expect("slow");
             assert_eq!((slow.took_micros, slow.error.as_deref()), (12_250_000, None));
-            assert_eq!(slow.answer(), Answer { items: Some(500), bytes: Some(9_000) });
-            let asked = slow.asked();
-            assert_eq!((asked.operation, asked.key), (Operation::Range, "/registry/pods/"));
-            let range = Range {
+            assert_eq!(slow.response_size(), ResponseSize { items: Some(500), bytes: Some(9_000) });
+            let asked = slow.parsed_request();
+            assert_eq!((asked.operation, asked.key), (EtcdOperation::Range, "/registry/pods/"));
+            let range = KeyRange {
                 end: "/registry/pods0",
                 limit: 500,
                 revision: 77,
@@ -145,7 +145,7 @@ mod tests {
             assert_eq!(read(&text).expect(&text).expect(&text).clock, Clock::None);
             let slow = slow(&text);
             assert_eq!((slow.took_micros, slow.response.as_ref()), (137_375, ""));
-            assert_eq!(slow.asked().key, "/registry/ranges/serviceips");
+            assert_eq!(slow.parsed_request().key, "/registry/ranges/serviceips");
         }
         assert_eq!(find(&format!("etcd.log:33:{CAPNSLOG}")), read(CAPNSLOG));
     }
@@ -157,7 +157,7 @@ mod tests {
         for text in [inside, beside] {
             let slow = slow(text);
             assert_eq!(slow.error.as_deref(), Some("etcdserver: request timed out"), "{text}");
-            assert_eq!(slow.answer(), Answer::default());
+            assert_eq!(slow.response_size(), ResponseSize::default());
         }
     }
 
@@ -210,7 +210,7 @@ mod tests {
             let text = String::from_utf8_lossy(&bytes);
             for found in [read(&text), find(&text)].into_iter().flatten().flatten() {
                 if let Some(slow) = found.slow {
-                    let _ = (slow.asked(), slow.answer());
+                    let _ = (slow.parsed_request(), slow.response_size());
                 }
             }
         }

@@ -4,7 +4,7 @@
 
 /// What kind of request it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
+pub enum EtcdOperation {
     /// A read of a key or of a range of keys.
     Range,
     /// A transaction that only reads.
@@ -17,20 +17,20 @@ pub enum Operation {
 
 /// A request. Keys are as etcd shows them: other bytes than ASCII's as escapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request<'a> {
+pub struct EtcdRequest<'a> {
     /// What kind.
-    pub operation: Operation,
+    pub operation: EtcdOperation,
     /// The first key that it names; empty if it names none.
     pub key: &'a str,
     /// The range that it reads; `None` for one key, and for other operations.
-    pub range: Option<Range<'a>>,
+    pub range: Option<KeyRange<'a>>,
     /// The limit where one key is read, which the apiserver sets when it asks for the revision alone.
     pub limit: u64,
 }
 
 /// A range of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Range<'a> {
+pub struct KeyRange<'a> {
     /// The first key that is not in it.
     pub end: &'a str,
     /// The most keys that are answered; 0 for all.
@@ -45,22 +45,22 @@ pub struct Range<'a> {
 
 /// An answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct ResponseSize {
     /// Keys with their values.
     pub items: Option<u64>,
     /// Bytes.
     pub bytes: Option<u64>,
 }
 
-impl<'a> Request<'a> {
+impl<'a> EtcdRequest<'a> {
     /// Reads a request; what can't be understood is [`Operation::Other`].
     #[must_use]
     pub fn parse(text: &'a str) -> Self {
         let operation = operation(text);
         let key = quoted(text, "key:").unwrap_or_default();
         let limit = number(text, "limit:").unwrap_or(0);
-        let range = (operation == Operation::Range).then(|| {
-            Some(Range {
+        let range = (operation == EtcdOperation::Range).then(|| {
+            Some(KeyRange {
                 end: quoted(text, "range_end:").filter(|end| !end.is_empty())?,
                 limit,
                 revision: number(text, "revision:").unwrap_or(0),
@@ -72,7 +72,7 @@ impl<'a> Request<'a> {
     }
 }
 
-impl<'a> Range<'a> {
+impl<'a> KeyRange<'a> {
     /// The prefix that all keys of the range share, where its end is the next one: `/registry/pods/` for
     /// `/registry/pods0`, by its last letter.
     #[must_use]
@@ -82,7 +82,7 @@ impl<'a> Range<'a> {
     }
 }
 
-impl Answer {
+impl ResponseSize {
     /// Reads an answer.
     #[must_use]
     pub fn parse(text: &str) -> Self {
@@ -92,7 +92,7 @@ impl Answer {
     }
 }
 
-fn operation(text: &str) -> Operation {
+fn operation(text: &str) -> EtcdOperation {
     let text = text.trim_start();
     let body = match text.strip_prefix("header:") {
         // `header:<ID:… > put:<…>`; the header holds no such bracket itself.
@@ -103,20 +103,20 @@ fn operation(text: &str) -> Operation {
     let is =
         |name: &str| body.strip_prefix(name).is_some_and(|rest| rest.trim_start().starts_with(['<', '{']));
     if body.starts_with("key:") {
-        return Operation::Range;
+        return EtcdOperation::Range;
     }
     if is("range:") {
-        return Operation::Range;
+        return EtcdOperation::Range;
     }
     if is("txn:") || is("compare:") || is("success:") || is("failure:") {
         let writes = ["request_put:", "request_delete_range:"];
         return if writes.iter().any(|name| field(body, name).is_some()) {
-            Operation::Write
+            EtcdOperation::Write
         } else {
-            Operation::ReadTxn
+            EtcdOperation::ReadTxn
         };
     }
-    if is("put:") || is("delete_range:") { Operation::Write } else { Operation::Other }
+    if is("put:") || is("delete_range:") { EtcdOperation::Write } else { EtcdOperation::Other }
 }
 
 /// What follows a field's name. Keys may hold anything, so that a name within quotes is none.
@@ -173,10 +173,10 @@ fn leading_number(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    type Asked<'a> = (&'a str, u64, u64, bool);
+    type RangeFields<'a> = (&'a str, u64, u64, bool);
 
-    fn parsed(text: &str) -> (Operation, &str, Option<Asked<'_>>) {
-        let request = Request::parse(text);
+    fn parsed(text: &str) -> (EtcdOperation, &str, Option<RangeFields<'_>>) {
+        let request = EtcdRequest::parse(text);
         let range = request.range.map(|range| (range.end, range.limit, range.revision, range.count_only));
         (request.operation, request.key, range)
     }
@@ -202,7 +202,7 @@ mod tests {
                 Some(("/registry/pods0", 0, 0, false)),
             ),
         ] {
-            assert_eq!(parsed(text), (Operation::Range, key, range), "{text}");
+            assert_eq!(parsed(text), (EtcdOperation::Range, key, range), "{text}");
         }
     }
 
@@ -211,17 +211,17 @@ mod tests {
         for (text, operation, key) in [
             (
                 r#"header:<ID:7 username:"x" auth_revision:1 > txn:<compare:<target:MOD key:"/registry/a/b" mod_revision:7 > success:<request_put:<key:"/registry/a/b" value_size:96 >> failure:<request_range:<key:"/registry/a/b" > >>"#,
-                Operation::Write,
+                EtcdOperation::Write,
                 "/registry/a/b",
             ),
-            (r#"header:<ID:7 > put:<key:"/registry/a" value_size:9 >"#, Operation::Write, "/registry/a"),
+            (r#"header:<ID:7 > put:<key:"/registry/a" value_size:9 >"#, EtcdOperation::Write, "/registry/a"),
             (
                 r#"compare:<key:"compact_rev_key" version:1 > success:<request_range:<key:"compact_rev_key" > > "#,
-                Operation::ReadTxn,
+                EtcdOperation::ReadTxn,
                 "compact_rev_key",
             ),
-            ("header:<ID:7 > lease_grant:<ttl:15-second id:7 >", Operation::Other, ""),
-            ("", Operation::Other, ""),
+            ("header:<ID:7 > lease_grant:<ttl:15-second id:7 >", EtcdOperation::Other, ""),
+            ("", EtcdOperation::Other, ""),
         ] {
             assert_eq!(parsed(text), (operation, key, None), "{text}");
         }
@@ -229,12 +229,12 @@ mod tests {
 
     #[test]
     fn prefixes_and_answers() {
-        let end = |end| Range { end, limit: 0, revision: 0, count_only: false, keys_only: false }.prefix();
+        let end = |end| KeyRange { end, limit: 0, revision: 0, count_only: false, keys_only: false }.prefix();
         assert_eq!(end("/registry/pods0"), Some(("/registry/pods", '/')));
         assert_eq!(end("/registry/podt"), Some(("/registry/pod", 's')));
         assert_eq!(end("ü"), None);
         let answer = |text| {
-            let Answer { items, bytes } = Answer::parse(text);
+            let ResponseSize { items, bytes } = ResponseSize::parse(text);
             (items, bytes)
         };
         assert_eq!(answer("range_response_count:60077 size:602251227"), (Some(60_077), Some(602_251_227)));

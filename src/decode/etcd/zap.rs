@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{EtcdLine, Found, SlowRequest};
+use super::{EtcdLine, EtcdResult, SlowRequest};
 use crate::decode::klog::Clock;
 use crate::decode::outer::{instant_micros, plain};
 use crate::decode::skip::SkipReason;
@@ -16,7 +16,7 @@ pub(super) const SLOW: &str = "apply request took too long";
 
 /// What all lines hold.
 #[derive(Deserialize)]
-struct Head<'a> {
+struct HeadFields<'a> {
     #[serde(borrow)]
     level: Cow<'a, str>,
     #[serde(borrow)]
@@ -29,7 +29,7 @@ struct Head<'a> {
 
 /// What the warning holds.
 #[derive(Deserialize)]
-struct Slow<'a> {
+struct SlowFields<'a> {
     #[serde(borrow)]
     took: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -44,20 +44,20 @@ struct Slow<'a> {
 ///
 /// Source: etcd `server/embed/etcd.go:print`, `server/etcdserver/server.go:start`.
 #[derive(Deserialize)]
-struct Start<'a> {
+struct StartFields<'a> {
     #[serde(borrow, alias = "etcd-version", rename = "local-server-version")]
     version: Cow<'a, str>,
 }
 
 /// Reads an object; `None` where it is no line of zap, or is not whole.
-pub(super) fn read(text: &str) -> Option<Found<'_>> {
-    let head: Head<'_> = serde_json::from_str(text).ok()?;
+pub(super) fn read(text: &str) -> Option<EtcdResult<'_>> {
+    let head: HeadFields<'_> = serde_json::from_str(text).ok()?;
     is_level(&head.level).then_some(())?;
     Some(line(plain(head.ts).or(Some(head.ts.get())), &head.msg, text))
 }
 
 /// Reads columns; `None` where a text has none of these.
-pub(super) fn console(text: &str) -> Option<Found<'_>> {
+pub(super) fn console(text: &str) -> Option<EtcdResult<'_>> {
     let mut columns = text.splitn(5, '\t');
     let (time, level, _) = (columns.next()?, columns.next()?, columns.next()?);
     let message = columns.next()?;
@@ -66,15 +66,15 @@ pub(super) fn console(text: &str) -> Option<Found<'_>> {
     Some(line(Some(time), message, columns.next().unwrap_or("{}")))
 }
 
-fn line<'a>(time: Option<&str>, message: &str, object: &'a str) -> Found<'a> {
+fn line<'a>(time: Option<&str>, message: &str, object: &'a str) -> EtcdResult<'a> {
     let clock = time.and_then(instant_micros).map(Clock::Absolute).ok_or(SkipReason::WrongType)?;
     if message != SLOW {
         let is_start = message.starts_with("starting ");
-        let start: Option<Start<'_>> = if is_start { serde_json::from_str(object).ok() } else { None };
+        let start: Option<StartFields<'_>> = if is_start { serde_json::from_str(object).ok() } else { None };
         let version = start.and_then(|start| start.version.parse().ok());
         return Ok(EtcdLine { clock, slow: None, version });
     }
-    let Slow { took, request, response, error } = serde_json::from_str(object)
+    let SlowFields { took, request, response, error } = serde_json::from_str(object)
         .map_err(|error| if error.is_eof() { SkipReason::Truncated } else { SkipReason::WrongType })?;
     let slow = SlowRequest::new(took, request, response, error)?;
     Ok(EtcdLine { clock, slow: Some(slow), version: None })

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::pairs::{Pairs, Value};
+use super::pairs::{KlogPairs, PairValue};
 use crate::k8s::{Mark, Marks, go_duration};
 
 /// One request's line.
@@ -27,9 +27,9 @@ pub struct AccessLine<'a> {
     /// HTTP status of the answer.
     pub status: Option<u16>,
     /// The line says `0` for the status: there was none yet, or none was set.
-    pub no_code: bool,
+    pub has_status_zero: bool,
     /// The connection was handed over to another protocol.
-    pub hijacked: bool,
+    pub is_hijacked: bool,
     /// What API Priority and Fairness did with the request (1.23 and later).
     pub apf: Option<Apf<'a>>,
     /// What the line has that only some releases write.
@@ -57,9 +57,9 @@ pub struct Apf<'a> {
 
 /// What one key of a line says, in whichever form the line is written.
 #[derive(Debug, Clone)]
-pub(super) enum Said<'a> {
+pub(super) enum LoggedValue<'a> {
     /// A value of klog's text form.
-    Text(Value<'a>),
+    Text(PairValue<'a>),
     /// A string of the JSON form.
     Json(Cow<'a, str>),
     /// A number of the JSON form.
@@ -68,7 +68,7 @@ pub(super) enum Said<'a> {
     True,
 }
 
-impl<'a> Said<'a> {
+impl<'a> LoggedValue<'a> {
     fn text(self) -> Cow<'a, str> {
         match self {
             Self::Text(value) => value.text(),
@@ -125,56 +125,57 @@ impl<'a> AccessLine<'a> {
     }
 
     /// Reads the pairs of a line; `None` where they are not of a request.
-    pub(super) fn read(pairs: Pairs<'a>) -> Option<Self> {
+    pub(super) fn from_pairs(pairs: KlogPairs<'a>) -> Option<Self> {
         let mut line = Self::default();
         for (key, value) in pairs {
-            line.set(key, Said::Text(value));
+            line.set(key, LoggedValue::Text(value));
         }
-        line.is_whole().then(|| line.dated())
+        line.is_whole().then(|| line.with_release_marks())
     }
 
     /// Takes what a key says. Keys that a report does not need are passed over.
-    pub(super) fn set(&mut self, key: &str, said: Said<'a>) {
+    pub(super) fn set(&mut self, key: &str, value: LoggedValue<'a>) {
         match key {
-            "verb" => self.verb = said.text(),
-            "URI" => self.uri = said.text(),
-            "latency" => self.latency_micros = said.micros(),
-            "userAgent" => self.user_agent = said.text(),
+            "verb" => self.verb = value.text(),
+            "URI" => self.uri = value.text(),
+            "latency" => self.latency_micros = value.micros(),
+            "userAgent" => self.user_agent = value.text(),
             "UserAgent" => {
                 self.marks.set(Mark::OldAccessLine);
-                self.user_agent = said.text();
+                self.user_agent = value.text();
             }
             "audit-ID" => {
                 self.marks.set(Mark::AuditIdInLine);
-                self.audit_id = said.text();
+                self.audit_id = value.text();
             }
-            "srcIP" => self.source = said.text(),
-            "resp" => self.answer(said.number()),
+            "srcIP" => self.source = value.text(),
+            "resp" => self.answer(value.number()),
             "hijacked" => {
-                self.hijacked =
-                    matches!(said, Said::True) || matches!(&said, Said::Text(value) if value.raw() == "true");
+                self.is_hijacked = matches!(value, LoggedValue::True)
+                    || matches!(&value, LoggedValue::Text(value) if value.raw() == "true");
             }
             "apf_pl" => {
                 self.marks.set(Mark::PriorityLevelInLine);
-                self.apf().priority_level = said.text();
+                self.apf().priority_level = value.text();
             }
-            "apf_fs" => self.apf().flow_schema = said.text(),
+            "apf_fs" => self.apf().flow_schema = value.text(),
             "apf_iseats" => {
                 self.marks.set(Mark::SeatsInLine);
-                self.apf().initial_seats = said.number();
+                self.apf().initial_seats = value.number();
             }
             "apf_additionalLatency" => self.marks.set(Mark::AdditionalLatencyInLine),
             "watchlist_init_latency" => self.marks.set(Mark::WatchListLatencyInLine),
-            "apf_fseats" => self.apf().final_seats = said.number(),
-            "apf_execution_time" => self.apf().execution_micros = said.micros(),
-            "fl_priorityandfairness" => self.apf().queue_micros = said.micros(),
+            "apf_fseats" => self.apf().final_seats = value.number(),
+            "apf_execution_time" => self.apf().execution_micros = value.micros(),
+            "fl_priorityandfairness" => self.apf().queue_micros = value.micros(),
             _ => {}
         }
     }
 
     /// The line with the mark of what it lacks. A line without a user agent, a source and an answer was cut.
-    pub(super) fn dated(mut self) -> Self {
-        let is_complete = !self.source.is_empty() && (self.status.is_some() || self.no_code || self.hijacked);
+    pub(super) fn with_release_marks(mut self) -> Self {
+        let is_complete =
+            !self.source.is_empty() && (self.status.is_some() || self.has_status_zero || self.is_hijacked);
         let is_old = self.marks.has(Mark::OldAccessLine) || self.marks.has(Mark::AuditIdInLine);
         if is_complete && !is_old {
             self.marks.set(Mark::AccessLineWithoutAuditId);
@@ -189,7 +190,7 @@ impl<'a> AccessLine<'a> {
 
     pub(super) fn answer(&mut self, code: Option<u16>) {
         self.status = code.filter(|code| (100..600).contains(code));
-        self.no_code = code == Some(0);
+        self.has_status_zero = code == Some(0);
     }
 
     fn apf(&mut self) -> &mut Apf<'a> {
@@ -202,7 +203,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> AccessLine<'_> {
-        AccessLine::read(Pairs::new(text)).expect("an access line")
+        AccessLine::from_pairs(KlogPairs::new(text)).expect("an access line")
     }
 
     #[test]
@@ -213,7 +214,7 @@ mod tests {
         assert_eq!((&*line.verb, line.latency_micros), ("WATCH", Some(430)));
         assert!(matches!(line.uri, Cow::Borrowed(_)));
         assert_eq!((&*line.source, &*line.audit_id), ("[::1]:41212", "5b1e07aa"));
-        assert_eq!((line.status, line.no_code, line.hijacked), (None, true, false));
+        assert_eq!((line.status, line.has_status_zero, line.is_hijacked), (None, true, false));
         let apf = line.apf.expect("apf");
         assert_eq!((&*apf.priority_level, &*apf.flow_schema), ("workload-high", "kube-scheduler"));
         assert_eq!((apf.initial_seats, apf.final_seats), (Some(10), Some(2)));
@@ -241,8 +242,8 @@ mod tests {
     fn reads_a_value_over_several_lines_and_a_handed_over_connection() {
         let line = read(r#"verb="CONNECT" URI="/x" resp=500 statusStack=<"#);
         assert_eq!(line.status, Some(500));
-        assert!(read(r#"verb="CONNECT" URI="/x" hijacked=true"#).hijacked);
+        assert!(read(r#"verb="CONNECT" URI="/x" is_hijacked=true"#).is_hijacked);
         assert_eq!(read(r#"verb="GET" URI="/x" latency="1.5Âµs" resp=9000"#).latency_micros, Some(1));
-        assert_eq!(AccessLine::read(Pairs::new(r#"verb="GET" latency="1s""#)), None);
+        assert_eq!(AccessLine::from_pairs(KlogPairs::new(r#"verb="GET" latency="1s""#)), None);
     }
 }

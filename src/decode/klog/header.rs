@@ -19,9 +19,9 @@ const MAX_YEARS_BACK: i32 = 8;
 
 /// `I1120 20:31:42.554433    4065 httplog.go:134] `, taken off its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header<'a> {
+pub struct KlogHeader<'a> {
     /// How grave the line is.
-    pub severity: Severity,
+    pub severity: KlogSeverity,
     /// When it was written.
     pub time: KlogTime,
     /// What follows.
@@ -30,7 +30,7 @@ pub struct Header<'a> {
 
 /// How grave a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Severity {
+pub enum KlogSeverity {
     Info,
     Warning,
     Error,
@@ -45,7 +45,7 @@ pub struct KlogTime {
     /// From 1.
     pub day: u8,
     /// Microseconds since midnight.
-    pub of_day: i64,
+    pub micros_of_day: i64,
 }
 
 /// What else is known of when a line was written.
@@ -59,17 +59,17 @@ pub struct ClockContext {
     pub file_time: Option<i64>,
 }
 
-impl<'a> Header<'a> {
+impl<'a> KlogHeader<'a> {
     /// Takes the header off a line; `None` if there is none. Some builds of 1.25 to 1.29 write `??? ` before it.
     #[must_use]
-    pub fn take(text: &'a str) -> Option<Self> {
+    pub fn parse(text: &'a str) -> Option<Self> {
         let text = text.strip_prefix("??? ").unwrap_or(text);
         let b: &[u8; 22] = text.as_bytes().first_chunk()?;
         let severity = match b[0] {
-            b'I' => Severity::Info,
-            b'W' => Severity::Warning,
-            b'E' => Severity::Error,
-            b'F' => Severity::Fatal,
+            b'I' => KlogSeverity::Info,
+            b'W' => KlogSeverity::Warning,
+            b'E' => KlogSeverity::Error,
+            b'F' => KlogSeverity::Fatal,
             _ => return None,
         };
         if b[5] != b' ' || b[8] != b':' || b[11] != b':' || b[14] != b'.' || b[21] != b' ' {
@@ -91,7 +91,7 @@ impl<'a> Header<'a> {
         let rest = &after[bracket + 1..];
         is_origin(&after[..bracket]).then(|| Self {
             severity,
-            time: KlogTime { month, day, of_day: seconds * 1_000_000 + micros },
+            time: KlogTime { month, day, micros_of_day: seconds * 1_000_000 + micros },
             rest: rest.strip_prefix(' ').unwrap_or(rest),
         })
     }
@@ -108,7 +108,7 @@ fn is_origin(text: &str) -> bool {
 impl KlogTime {
     /// A month from 1, a day, and a time of day such as `13:23:04` or `13:23:04.123456`.
     #[must_use]
-    pub fn of(month: u8, day: u8, clock: &str) -> Option<Self> {
+    pub fn parse(month: u8, day: u8, clock: &str) -> Option<Self> {
         let mut parts = clock.splitn(3, ':');
         let (hour, minute, seconds) = (parts.next()?, parts.next()?, parts.next()?);
         let (second, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
@@ -122,13 +122,13 @@ impl KlogTime {
         (is_time && is_day && fraction.bytes().all(|byte| byte.is_ascii_digit())).then_some(())?;
         let micros = format!("{fraction:0<6}").get(..6)?.parse::<i64>().ok()?;
         let seconds = (i64::from(hour) * 60 + i64::from(minute)) * 60 + i64::from(second);
-        Some(Self { month, day, of_day: seconds * 1_000_000 + micros })
+        Some(Self { month, day, micros_of_day: seconds * 1_000_000 + micros })
     }
 
     /// The instant in a year, taken for UTC: microseconds since 1970; `None` for a 29 February that the year has not.
     #[must_use]
     pub fn to_micros(self, year: i32) -> Option<i64> {
-        civil_micros(year, self.month, self.day, self.of_day)
+        civil_micros(year, self.month, self.day, self.micros_of_day)
     }
 
     /// The instant, as well as it can be known: by the wrapper, else by the stated year, else by the file's time.
@@ -172,18 +172,19 @@ mod tests {
     }
 
     fn time(text: &str) -> KlogTime {
-        Header::take(&format!("I{text}       1 a.go:1] x")).expect("a header").time
+        KlogHeader::parse(&format!("I{text}       1 a.go:1] x")).expect("a header").time
     }
 
     #[test]
     fn headers() {
         let header =
-            Header::take("E0821 06:11:22.333444      13 writers.go:123] \"x\" y=1").expect("a header");
-        assert_eq!((header.severity, header.rest), (Severity::Error, "\"x\" y=1"));
-        let header = Header::take("??? I1120 20:41:32.123456    5559 httplog.go:137] ").expect("a header");
+            KlogHeader::parse("E0821 06:11:22.333444      13 writers.go:123] \"x\" y=1").expect("a header");
+        assert_eq!((header.severity, header.rest), (KlogSeverity::Error, "\"x\" y=1"));
+        let header =
+            KlogHeader::parse("??? I1120 20:41:32.123456    5559 httplog.go:137] ").expect("a header");
         assert_eq!(header.rest, "");
-        let of_day = ((20 * 60 + 41) * 60 + 32) * 1_000_000 + 123_456;
-        assert_eq!(header.time, KlogTime { month: 11, day: 20, of_day });
+        let micros_of_day = ((20 * 60 + 41) * 60 + 32) * 1_000_000 + 123_456;
+        assert_eq!(header.time, KlogTime { month: 11, day: 20, micros_of_day });
         for none in [
             "",
             "I1120 20:41:32.123456",
@@ -194,16 +195,16 @@ mod tests {
             "I1120 20:41:32.123456    some prose [and brackets] x",
             "Iéééé 20:41:32.123456    5559 httplog.go:137] x",
         ] {
-            assert_eq!(Header::take(none), None, "{none}");
+            assert_eq!(KlogHeader::parse(none), None, "{none}");
         }
     }
 
     #[test]
     fn times_without_a_header() {
-        let of_day = ((13 * 60 + 23) * 60 + 4) * 1_000_000;
-        assert_eq!(KlogTime::of(3, 28, "13:23:04"), Some(KlogTime { month: 3, day: 28, of_day }));
-        let with_fraction = KlogTime { month: 3, day: 28, of_day: of_day + 120_000 };
-        assert_eq!(KlogTime::of(3, 28, "13:23:04.12"), Some(with_fraction));
+        let micros_of_day = ((13 * 60 + 23) * 60 + 4) * 1_000_000;
+        assert_eq!(KlogTime::parse(3, 28, "13:23:04"), Some(KlogTime { month: 3, day: 28, micros_of_day }));
+        let with_fraction = KlogTime { month: 3, day: 28, micros_of_day: micros_of_day + 120_000 };
+        assert_eq!(KlogTime::parse(3, 28, "13:23:04.12"), Some(with_fraction));
         for (month, day, clock) in [
             (0, 1, "13:23:04"),
             (1, 32, "13:23:04"),
@@ -211,7 +212,7 @@ mod tests {
             (1, 1, "1:00:00"),
             (1, 1, "13:23:04.x"),
         ] {
-            assert_eq!(KlogTime::of(month, day, clock), None, "{month} {day} {clock}");
+            assert_eq!(KlogTime::parse(month, day, clock), None, "{month} {day} {clock}");
         }
     }
 

@@ -8,9 +8,9 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::access::{AccessLine, Said};
+use super::access::{AccessLine, LoggedValue};
 use super::trace::TraceFragment;
-use super::{Clock, Kind, KlogLine};
+use super::{Clock, KlogKind, KlogLine};
 use crate::k8s::timestamp;
 
 /// Below it a bare number is seconds since 1970, up to a thousand times as much milliseconds, and so on: the year 5138,
@@ -19,83 +19,83 @@ const MOST_SECONDS: f64 = 1e11;
 
 /// Reads a line; `None` where it is no line of this form. etcd's lines look alike, but have a `level`.
 pub(super) fn read(text: &str) -> Option<KlogLine<'_>> {
-    let object: Object<'_> = serde_json::from_str(text).ok()?;
+    let object: JsonLine<'_> = serde_json::from_str(text).ok()?;
     let (clock, message) = (object.clock?, object.message?);
     let kind = if message == "HTTP" && object.access.is_whole() {
-        Kind::Access(object.access.dated())
+        KlogKind::Access(object.access.with_release_marks())
     } else {
         let start = super::start(&message);
         match message {
-            Cow::Borrowed(message) => TraceFragment::read_lines(message).map(Kind::Trace),
+            Cow::Borrowed(message) => TraceFragment::read_lines(message).map(KlogKind::Trace),
             Cow::Owned(message) => {
-                TraceFragment::read_lines(&message).map(|fragment| Kind::Trace(fragment.into_owned()))
+                TraceFragment::read_lines(&message).map(|fragment| KlogKind::Trace(fragment.into_owned()))
             }
         }
         .or(start)
-        .unwrap_or(Kind::Other)
+        .unwrap_or(KlogKind::Other)
     };
     Some(KlogLine { clock, kind })
 }
 
 #[derive(Default)]
-struct Object<'a> {
+struct JsonLine<'a> {
     clock: Option<Clock>,
     message: Option<Cow<'a, str>>,
     access: AccessLine<'a>,
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for JsonLine<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ObjectVisitor;
-        impl<'de> Visitor<'de> for ObjectVisitor {
-            type Value = Object<'de>;
+        struct JsonLineVisitor;
+        impl<'de> Visitor<'de> for JsonLineVisitor {
+            type Value = JsonLine<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object of the log")
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object<'de>, A::Error> {
-                let mut object = Object::default();
-                while let Some(Key(key)) = map.next_key()? {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonLine<'de>, A::Error> {
+                let mut object = JsonLine::default();
+                while let Some(JsonKey(key)) = map.next_key()? {
                     match &*key {
                         // Other logs, and audit events, which are told at their first keys; behind the message, a key
                         // is the message's own.
                         "level" | "kind" if object.message.is_none() => {
                             return Err(A::Error::custom("another log's line"));
                         }
-                        "ts" => object.clock = map.next_value::<Loose<'_>>()?.clock(),
+                        "ts" => object.clock = map.next_value::<AnyValue<'_>>()?.clock(),
                         "msg" => {
-                            if let Loose::Text(text) = map.next_value()? {
+                            if let AnyValue::Text(text) = map.next_value()? {
                                 object.message = Some(text);
                             }
                         }
                         key => match map.next_value()? {
-                            Loose::Text(text) => object.access.set(key, Said::Json(text)),
-                            Loose::Whole(number) => object.access.set(key, Said::Number(number)),
-                            Loose::True => object.access.set(key, Said::True),
-                            Loose::Real(_) | Loose::Nothing => {}
+                            AnyValue::Text(text) => object.access.set(key, LoggedValue::Json(text)),
+                            AnyValue::Whole(number) => object.access.set(key, LoggedValue::Number(number)),
+                            AnyValue::True => object.access.set(key, LoggedValue::True),
+                            AnyValue::Real(_) | AnyValue::Nothing => {}
                         },
                     }
                 }
                 Ok(object)
             }
         }
-        deserializer.deserialize_map(ObjectVisitor)
+        deserializer.deserialize_map(JsonLineVisitor)
     }
 }
 
 /// A key, borrowed if it can be.
-struct Key<'a>(Cow<'a, str>);
+struct JsonKey<'a>(Cow<'a, str>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for JsonKey<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Loose::deserialize(deserializer)? {
-            Loose::Text(text) => Ok(Self(text)),
+        match AnyValue::deserialize(deserializer)? {
+            AnyValue::Text(text) => Ok(Self(text)),
             _ => Err(D::Error::custom("a key is a string")),
         }
     }
 }
 
 /// Any value: another message may use a key of an access line for anything.
-enum Loose<'a> {
+enum AnyValue<'a> {
     Text(Cow<'a, str>),
     Whole(u64),
     Real(f64),
@@ -103,7 +103,7 @@ enum Loose<'a> {
     Nothing,
 }
 
-impl Loose<'_> {
+impl AnyValue<'_> {
     #[allow(clippy::cast_precision_loss, reason = "instants in milliseconds are far below 2^52")]
     #[allow(
         clippy::cast_possible_truncation,
@@ -127,45 +127,45 @@ impl Loose<'_> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Loose<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for AnyValue<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct LooseVisitor;
-        impl<'de> Visitor<'de> for LooseVisitor {
-            type Value = Loose<'de>;
+        struct AnyValueVisitor;
+        impl<'de> Visitor<'de> for AnyValueVisitor {
+            type Value = AnyValue<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a value")
             }
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Loose<'de>, E> {
-                Ok(Loose::Text(Cow::Borrowed(text)))
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<AnyValue<'de>, E> {
+                Ok(AnyValue::Text(Cow::Borrowed(text)))
             }
-            fn visit_str<E>(self, text: &str) -> Result<Loose<'de>, E> {
-                Ok(Loose::Text(Cow::Owned(text.to_owned())))
+            fn visit_str<E>(self, text: &str) -> Result<AnyValue<'de>, E> {
+                Ok(AnyValue::Text(Cow::Owned(text.to_owned())))
             }
-            fn visit_u64<E>(self, number: u64) -> Result<Loose<'de>, E> {
-                Ok(Loose::Whole(number))
+            fn visit_u64<E>(self, number: u64) -> Result<AnyValue<'de>, E> {
+                Ok(AnyValue::Whole(number))
             }
-            fn visit_i64<E>(self, _: i64) -> Result<Loose<'de>, E> {
-                Ok(Loose::Nothing)
+            fn visit_i64<E>(self, _: i64) -> Result<AnyValue<'de>, E> {
+                Ok(AnyValue::Nothing)
             }
-            fn visit_f64<E>(self, number: f64) -> Result<Loose<'de>, E> {
-                Ok(Loose::Real(number))
+            fn visit_f64<E>(self, number: f64) -> Result<AnyValue<'de>, E> {
+                Ok(AnyValue::Real(number))
             }
-            fn visit_bool<E>(self, value: bool) -> Result<Loose<'de>, E> {
-                Ok(if value { Loose::True } else { Loose::Nothing })
+            fn visit_bool<E>(self, value: bool) -> Result<AnyValue<'de>, E> {
+                Ok(if value { AnyValue::True } else { AnyValue::Nothing })
             }
-            fn visit_unit<E>(self) -> Result<Loose<'de>, E> {
-                Ok(Loose::Nothing)
+            fn visit_unit<E>(self) -> Result<AnyValue<'de>, E> {
+                Ok(AnyValue::Nothing)
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Loose<'de>, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<AnyValue<'de>, A::Error> {
                 while seq.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Loose::Nothing)
+                Ok(AnyValue::Nothing)
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Loose<'de>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<AnyValue<'de>, A::Error> {
                 while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Loose::Nothing)
+                Ok(AnyValue::Nothing)
             }
         }
-        deserializer.deserialize_any(LooseVisitor)
+        deserializer.deserialize_any(AnyValueVisitor)
     }
 }
 
@@ -178,14 +178,14 @@ mod tests {
         let text = r#"{"ts":1692780954330.84,"caller":"httplog/httplog.go:132","msg":"HTTP","v":3,"verb":"GET","URI":"/api/v1/pods?a=1\u0026b=2","latency":"1.876543ms","userAgent":"kubelet/v1.28.0","audit-ID":"4d4e","srcIP":"192.168.0.2:5","apf_pl":"system","apf_fs":"system-nodes","apf_iseats":1,"apf_execution_time":"1.2ms","resp":200}"#;
         let line = read(text).expect("a line");
         assert_eq!(line.clock, Clock::Absolute(1_692_780_954_330_840));
-        let Kind::Access(access) = line.kind else { panic!("no access line") };
+        let KlogKind::Access(access) = line.kind else { panic!("no access line") };
         assert_eq!((&*access.uri, access.status), ("/api/v1/pods?a=1&b=2", Some(200)));
         assert_eq!(access.latency_micros, Some(1_876));
         assert_eq!(access.apf.expect("apf").initial_seats, Some(1));
         let text = r#"{"ts":"2023-08-23T08:55:54.5Z","msg":"HTTP","verb":"POST","URI":"/x","hijacked":true}"#;
         let line = read(text).expect("a line");
         assert_eq!(line.clock, Clock::Absolute(1_692_780_954_500_000));
-        assert!(matches!(line.kind, Kind::Access(access) if access.hijacked));
+        assert!(matches!(line.kind, KlogKind::Access(access) if access.is_hijacked));
     }
 
     #[test]
@@ -205,15 +205,15 @@ mod tests {
         let other = r#"{"ts":1692780954,"msg":"Starting watch","v":3,"kind":"Pod","verb":{"a":[1]},"URI":-7,"resp":null}"#;
         assert_eq!(
             read(other),
-            Some(KlogLine { clock: Clock::Absolute(1_692_780_954_000_000), kind: Kind::Other })
+            Some(KlogLine { clock: Clock::Absolute(1_692_780_954_000_000), kind: KlogKind::Other })
         );
         let start = r#"{"ts":1692780954330.84,"caller":"app/server.go:148","msg":"Version: v1.30.4","v":0}"#;
         let kind = read(start).expect("a line").kind;
-        assert_eq!(kind, Kind::Start(Some(crate::k8s::KubeVersion::new(30, 4))));
+        assert_eq!(kind, KlogKind::Start(Some(crate::k8s::KubeVersion::new(30, 4))));
         let trace = r#"{"ts":1692780954330.8,"msg":"Trace[7]: \"List\" url:/api/v1/pods,client:::1 (x) (total time: 700ms):\nTrace[7]: ---\"Writing http response done\" count:9 1ms (y)\n","v":0}"#;
         assert!(matches!(
             read(trace).expect("a line").kind,
-            Kind::Trace(fragment) if fragment.items == Some(9) && fragment.total_micros == Some(700_000)
+            KlogKind::Trace(fragment) if fragment.items == Some(9) && fragment.total_micros == Some(700_000)
         ));
         for none in [
             "{}",

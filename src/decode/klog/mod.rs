@@ -8,11 +8,11 @@ pub mod pairs;
 pub mod trace;
 
 pub use access::{AccessLine, Apf};
-pub use header::{ClockContext, Header, KlogTime};
+pub use header::{ClockContext, KlogHeader, KlogTime};
 pub use trace::TraceFragment;
 
 use crate::k8s::KubeVersion;
-use pairs::Pairs;
+use pairs::KlogPairs;
 
 /// A line of the apiserver's own log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct KlogLine<'a> {
     /// When it was written.
     pub clock: Clock,
     /// What it holds.
-    pub kind: Kind<'a>,
+    pub kind: KlogKind<'a>,
 }
 
 /// What a line says of when it was written.
@@ -51,7 +51,7 @@ impl Clock {
 
 /// What a line holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind<'a> {
+pub enum KlogKind<'a> {
     /// A request.
     Access(AccessLine<'a>),
     /// A part of a trace.
@@ -78,19 +78,19 @@ const PREAMBLES: [&str; 5] = [
 pub fn read(text: &str) -> Option<KlogLine<'_>> {
     // docker and Azure keep the line's end.
     let text = text.trim_end_matches(['\n', '\r']);
-    if let Some(header) = Header::take(text) {
+    if let Some(header) = KlogHeader::parse(text) {
         return Some(KlogLine {
             clock: Clock::Klog(header.time),
-            kind: message(header.rest).or_else(|| start(header.rest)).unwrap_or(Kind::Other),
+            kind: message(header.rest).or_else(|| start(header.rest)).unwrap_or(KlogKind::Other),
         });
     }
     if text.starts_with('{') {
         return json::read(text);
     }
     let kind = if is_continuation(text) {
-        Kind::Continuation
+        KlogKind::Continuation
     } else if PREAMBLES.iter().any(|preamble| text.starts_with(preamble)) {
-        Kind::Other
+        KlogKind::Other
     } else {
         // The lines of a trace but its first have no header; `--skip-headers` leaves it out everywhere.
         message(text)?
@@ -101,7 +101,7 @@ pub fn read(text: &str) -> Option<KlogLine<'_>> {
 /// Whether a text begins with klog's header.
 #[must_use]
 pub fn is_klog(text: &str) -> bool {
-    Header::take(text).is_some()
+    KlogHeader::parse(text).is_some()
 }
 
 /// The audit ID of an access line, wherever it stands in the line and in however many strings that stands: behind
@@ -117,12 +117,14 @@ pub fn audit_id(line: &[u8]) -> Option<&[u8]> {
 }
 
 /// Reads what follows a header. Neither the file nor the line in it tells: they differ by release.
-fn message(text: &str) -> Option<Kind<'_>> {
+fn message(text: &str) -> Option<KlogKind<'_>> {
     match text.as_bytes().first()? {
-        b'"' => AccessLine::read(Pairs::new(text.strip_prefix("\"HTTP\" ")?)).map(Kind::Access),
-        b'v' if text.starts_with("verb=\"") => AccessLine::read(Pairs::new(text)).map(Kind::Access),
-        b'T' => TraceFragment::read_lines(text).map(Kind::Trace),
-        b'A'..=b'Z' => older::read(text).map(Kind::Access),
+        b'"' => AccessLine::from_pairs(KlogPairs::new(text.strip_prefix("\"HTTP\" ")?)).map(KlogKind::Access),
+        b'v' if text.starts_with("verb=\"") => {
+            AccessLine::from_pairs(KlogPairs::new(text)).map(KlogKind::Access)
+        }
+        b'T' => TraceFragment::read_lines(text).map(KlogKind::Trace),
+        b'A'..=b'Z' => older::read(text).map(KlogKind::Access),
         _ => None,
     }
 }
@@ -131,15 +133,15 @@ fn message(text: &str) -> Option<Kind<'_>> {
 ///
 /// Source: kubernetes `cmd/kube-apiserver/app/server.go:Run`, `cmd/kube-apiserver/app/options`,
 /// `pkg/controlplane/instance.go` and k8s.io/apiserver `pkg/admission/plugins.go`.
-fn start(text: &str) -> Option<Kind<'static>> {
+fn start(text: &str) -> Option<KlogKind<'static>> {
     if let Some(version) = text.strip_prefix("Version: v") {
-        return version.trim_end().parse().ok().map(|version| Kind::Start(Some(version)));
+        return version.trim_end().parse().ok().map(|version| KlogKind::Start(Some(version)));
     }
     let is_apiservers = text.starts_with("external host was not specified, using ")
         || text.starts_with("Using reconciler: ")
         || text.starts_with("FLAG: --etcd-servers=")
         || (text.starts_with("Loaded ") && text.contains(" admission controller(s) "));
-    is_apiservers.then_some(Kind::Start(None))
+    is_apiservers.then_some(KlogKind::Start(None))
 }
 
 /// Source: k8s.io/klog/v2 `internal/serialize/keyvalues.go:writeStringValue`, k8s.io/utils `trace/trace.go`.
@@ -182,12 +184,12 @@ mod tests {
 
     fn kind(text: &str) -> Option<&'static str> {
         Some(match read(text)?.kind {
-            Kind::Access(_) => "access",
-            Kind::Trace(_) => "trace",
-            Kind::Continuation => "continuation",
-            Kind::Start(Some(_)) => "version",
-            Kind::Start(None) => "start",
-            Kind::Other => "other",
+            KlogKind::Access(_) => "access",
+            KlogKind::Trace(_) => "trace",
+            KlogKind::Continuation => "continuation",
+            KlogKind::Start(Some(_)) => "version",
+            KlogKind::Start(None) => "start",
+            KlogKind::Other => "other",
         })
     }
 
@@ -231,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_message_may_hold_line_ends() {
-        let Some(KlogLine { kind: Kind::Access(line), .. }) =
+        let Some(KlogLine { kind: KlogKind::Access(line), .. }) =
             read("\"HTTP\" verb=\"GET\" URI=\"/\" resp=200\r\n")
         else {
             panic!("no access line");
@@ -240,7 +242,7 @@ mod tests {
         let trace = format!("{}\n{}\n", VALID[2], VALID[3]);
         assert!(matches!(
             read(&trace).map(|line| line.kind),
-            Some(Kind::Trace(fragment)) if fragment.items == Some(81_234)
+            Some(KlogKind::Trace(fragment)) if fragment.items == Some(81_234)
         ));
     }
 
@@ -297,7 +299,7 @@ mod tests {
             ];
             let pairs: Vec<&str> = order.iter().map(|at| &*pairs[*at]).collect();
             let line = format!("{HEADER}\"HTTP\" {}", pairs.join(" "));
-            let Some(KlogLine { kind: Kind::Access(access), .. }) = read(&line) else {
+            let Some(KlogLine { kind: KlogKind::Access(access), .. }) = read(&line) else {
                 return Err(TestCaseError::fail(line));
             };
             prop_assert_eq!(
@@ -306,7 +308,7 @@ mod tests {
             );
             prop_assert_eq!(access.latency_micros, Some(millis * 1_000));
             prop_assert_eq!(access.status, resp.filter(|resp| *resp >= 100));
-            prop_assert_eq!((access.no_code, access.hijacked), (resp == Some(0), resp.is_none()));
+            prop_assert_eq!((access.has_status_zero, access.is_hijacked), (resp == Some(0), resp.is_none()));
             let apf = access.apf.unwrap_or_default();
             prop_assert_eq!((&*apf.priority_level, apf.initial_seats), (&*level, Some(seats)));
         }

@@ -121,7 +121,7 @@ mod tests {
     fn a_watch_of_1_4_has_no_code() {
         let line =
             read("GET /api/v1/watch/pods: (3m21.123456789s) 0 [[h/v1] 10.0.0.9:41200]").expect("a line");
-        assert_eq!((line.status, line.no_code), (None, true));
+        assert_eq!((line.status, line.has_status_zero), (None, true));
     }
 
     #[test]

@@ -9,12 +9,12 @@ use memchr::{memchr, memchr2};
 
 /// A value as it is written, without its quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Value<'a> {
+pub struct PairValue<'a> {
     raw: &'a str,
     escaped: bool,
 }
 
-impl<'a> Value<'a> {
+impl<'a> PairValue<'a> {
     /// The value. What can't be borrowed is copied only here, so that values that nobody reads cost nothing.
     #[must_use]
     pub fn text(self) -> Cow<'a, str> {
@@ -31,11 +31,11 @@ impl<'a> Value<'a> {
 /// The pairs of a text, in one forward pass. It ends where no pair follows: at a value over several lines (`key=<`),
 /// the rest of which is on other lines, and at a torn one.
 #[derive(Debug, Clone)]
-pub struct Pairs<'a> {
+pub struct KlogPairs<'a> {
     rest: &'a str,
 }
 
-impl<'a> Pairs<'a> {
+impl<'a> KlogPairs<'a> {
     /// The pairs of a text that begins with one.
     #[must_use]
     pub fn new(text: &'a str) -> Self {
@@ -43,8 +43,8 @@ impl<'a> Pairs<'a> {
     }
 }
 
-impl<'a> Iterator for Pairs<'a> {
-    type Item = (&'a str, Value<'a>);
+impl<'a> Iterator for KlogPairs<'a> {
+    type Item = (&'a str, PairValue<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
         let rest = self.rest.strip_prefix(' ').unwrap_or(self.rest);
@@ -56,7 +56,7 @@ impl<'a> Iterator for Pairs<'a> {
             Some(b'<') if value.len() == 1 || value.as_bytes()[1] == b'\n' => return None,
             _ => {
                 let end = memchr(b' ', value.as_bytes()).unwrap_or(value.len());
-                (Value { raw: &value[..end], escaped: false }, &value[end..])
+                (PairValue { raw: &value[..end], escaped: false }, &value[end..])
             }
         };
         // What stands behind a value without a space between is no pair: `srcIP="…":` and a stack.
@@ -69,13 +69,13 @@ impl<'a> Iterator for Pairs<'a> {
 
 /// The text behind an opening quote up to its closing quote, and what follows; `None` if there is no such quote.
 #[must_use]
-pub fn quoted(text: &str) -> Option<(Value<'_>, &str)> {
+pub fn quoted(text: &str) -> Option<(PairValue<'_>, &str)> {
     let bytes = text.as_bytes();
     let (mut at, mut escaped) = (0, false);
     loop {
         at += memchr2(b'"', b'\\', bytes.get(at..)?)?;
         if bytes[at] == b'"' {
-            return Some((Value { raw: &text[..at], escaped }, &text[at + 1..]));
+            return Some((PairValue { raw: &text[..at], escaped }, &text[at + 1..]));
         }
         escaped = true;
         at += 2;
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     fn pairs(text: &str) -> Vec<(&str, String)> {
-        Pairs::new(text).map(|(key, value)| (key, value.text().into_owned())).collect()
+        KlogPairs::new(text).map(|(key, value)| (key, value.text().into_owned())).collect()
     }
 
     #[test]
@@ -149,7 +149,7 @@ mod tests {
                 .map(|(key, value)| (key, value.to_owned()))
         );
         assert_eq!(pairs("a= b=1"), [("a", String::new()), ("b", "1".to_owned())]);
-        let (_, value) = Pairs::new(r#"a="plain""#).next().expect("a pair");
+        let (_, value) = KlogPairs::new(r#"a="plain""#).next().expect("a pair");
         assert!(matches!(value.text(), Cow::Borrowed("plain")));
     }
 

@@ -13,7 +13,7 @@ pub struct TraceFragment<'a> {
     /// The number that the trace's lines share: random, and of one process. None before 1.7.
     pub number: Option<u32>,
     /// Which line it is.
-    pub part: Part,
+    pub part: TracePart,
     /// What was traced: `List`, `Create`, `SerializeObject`.
     pub operation: Cow<'a, str>,
     /// The request's path; its query is not recorded.
@@ -40,7 +40,7 @@ pub struct TraceFragment<'a> {
 
 /// The lines of a trace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Part {
+pub enum TracePart {
     /// The first: what was traced, of which request, and how long it took.
     Header,
     /// The header of a trace within the trace.
@@ -105,7 +105,7 @@ impl<'a> TraceFragment<'a> {
         if let Some(name) = body.strip_prefix('"') {
             fragment.header(name);
         } else if let Some(name) = body.strip_prefix("[\"") {
-            fragment.part = Part::Nested;
+            fragment.part = TracePart::Nested;
             fragment.operation = name.split('"').next().unwrap_or_default().into();
         } else if let Some(step) = body.strip_prefix("---\"") {
             let (name, fields) = step.split_once('"')?;
@@ -113,7 +113,7 @@ impl<'a> TraceFragment<'a> {
         } else if let Some((since, rest)) = brackets(body) {
             match rest.split_once(" count:") {
                 _ if rest == "END" => {
-                    fragment.part = Part::End;
+                    fragment.part = TracePart::End;
                     fragment.total_micros = Some(since);
                 }
                 Some((name, _)) => fragment.step(name, &rest[name.len()..]),
@@ -131,7 +131,7 @@ impl<'a> TraceFragment<'a> {
         for other in lines.filter_map(Self::read).filter(|other| other.number == whole.number) {
             whole.items = whole.items.max(other.items);
             whole.size = whole.size.max(other.size);
-            if other.part == Part::End {
+            if other.part == TracePart::End {
                 whole.total_micros = other.total_micros;
             }
         }
@@ -161,7 +161,7 @@ impl<'a> TraceFragment<'a> {
 
     /// `List" url:/api/v1/pods,… (05-Jun-2023 11:12:13.456) (total time: 4101ms):`
     fn header(&mut self, text: &'a str) {
-        self.part = Part::Header;
+        self.part = TracePart::Header;
         let (name, rest) = text.split_once('"').unwrap_or((text, ""));
         // Up to 1.14 the path stands in the name: `List /api/v1/pods`.
         let (operation, path) = match memchr::memmem::find(name.as_bytes(), b" /") {
@@ -260,7 +260,7 @@ mod tests {
         let with_id = read(
             r#"Trace[1200034511]: "List" url:/api/v1/pods,user-agent:kubectl/v1.22.3 (linux/arm64) kubernetes/0a1b2c3, with words,audit-id:7c0ffe11,client:172.20.0.9,accept:application/json, */*,protocol:HTTP/2.0 (05-Jun-2023 11:12:13.456) (total time: 4101ms):"#,
         );
-        assert_eq!((with_id.number, with_id.part), (Some(1_200_034_511), Part::Header));
+        assert_eq!((with_id.number, with_id.part), (Some(1_200_034_511), TracePart::Header));
         assert_eq!((&*with_id.operation, &*with_id.path), ("List", "/api/v1/pods"));
         assert_eq!(with_id.user_agent, "kubectl/v1.22.3 (linux/arm64) kubernetes/0a1b2c3, with words");
         assert_eq!((&*with_id.audit_id, &*with_id.client), ("7c0ffe11", "172.20.0.9"));
@@ -313,18 +313,18 @@ mod tests {
             let line = format!("Trace[9]: {text}");
             let fragment = read(&line);
             assert_eq!((fragment.items, fragment.size), (items, size), "{text}");
-            assert_eq!((fragment.number, fragment.part), (Some(9), Part::Step), "{text}");
+            assert_eq!((fragment.number, fragment.part), (Some(9), TracePart::Step), "{text}");
         }
     }
 
     #[test]
     fn ends_and_nested_headers() {
         let end = read("Trace[77120034]: [2.100345678s] [2.100345678s] END");
-        assert_eq!((end.part, end.total_micros), (Part::End, Some(2_100_345)));
+        assert_eq!((end.part, end.total_micros), (TracePart::End, Some(2_100_345)));
         let nested = read(r#"Trace[20]: ["cacher.GetList" audit-id:1d2c,type:pods 1290ms (09:08:07.006)"#);
         assert_eq!(
             (nested.part, &*nested.operation, nested.total_micros),
-            (Part::Nested, "cacher.GetList", None)
+            (TracePart::Nested, "cacher.GetList", None)
         );
     }
 
@@ -343,6 +343,9 @@ mod tests {
     fn a_message_of_several_lines_is_one_fragment() {
         let text = "Trace[7]: \"List\" url:/api/v1/pods (x) (total time: 700ms):\nTrace[7]: ---\"Filtered items\" count:3 1ms (y)\nTrace[7]: [700.5ms] [700.5ms] END\n";
         let whole = TraceFragment::read_lines(text).expect("a fragment").into_owned();
-        assert_eq!((whole.part, whole.items, whole.total_micros), (Part::Header, Some(3), Some(700_500)));
+        assert_eq!(
+            (whole.part, whole.items, whole.total_micros),
+            (TracePart::Header, Some(3), Some(700_500))
+        );
     }
 }

@@ -13,7 +13,7 @@ use super::fields::START;
 use super::scan::Scan;
 use crate::decode::envelope::{Envelope, audit};
 use crate::decode::outcome::Layers;
-use crate::input::{Part, Record};
+use crate::input::{Record, RecordKind};
 use crate::k8s::Event;
 
 /// How many arrivals can wait at a time: about as many as a block holds.
@@ -109,7 +109,7 @@ impl<'b> Arrivals<'b> {
 impl<'b> Arrival<'b> {
     fn of(record: Record<'b>) -> Option<Self> {
         let line = record.bytes;
-        if record.part != Part::Line || line.len() > MAX_LINE {
+        if record.kind != RecordKind::Line || line.len() > MAX_LINE {
             return None;
         }
         let mut scan = Scan::of_bytes(line)?;
@@ -181,7 +181,7 @@ mod tests {
     /// Whether an arrival is told by an answer. It is an event then that differs in what the answer adds only.
     fn is_told(arrival: &[u8], answer: &str) -> bool {
         let mut arrivals = Arrivals::of_lines(0);
-        if !arrivals.keep(Record { line: 1, offset: 0, bytes: arrival, part: Part::Line }) {
+        if !arrivals.keep(Record { line: 1, offset: 0, bytes: arrival, kind: RecordKind::Line }) {
             return false;
         }
         let mut meant = String::new();
@@ -234,7 +234,12 @@ mod tests {
             .collect();
         let mut arrivals = Arrivals::of_lines(0);
         for (line, text) in (1..).zip(&lines) {
-            assert!(arrivals.keep(Record { line, offset: 0, bytes: text.as_bytes(), part: Part::Line }));
+            assert!(arrivals.keep(Record {
+                line,
+                offset: 0,
+                bytes: text.as_bytes(),
+                kind: RecordKind::Line
+            }));
         }
         let mut told = 0;
         for (line, n) in (1..).zip(0..2_000) {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 mod json_records;
 
 /// The records of a text that comes in pieces.
-fn records(text: &str, step: usize) -> Vec<(String, u64, Part)> {
+fn records(text: &str, step: usize) -> Vec<(String, u64, RecordKind)> {
     let found = json_records::json_records(text.as_bytes(), step).into_iter();
     let text = |range| String::from_utf8_lossy(&text.as_bytes()[range]).trim().to_owned();
     found.map(|(range, line, part)| (text(range), line, part)).collect()
@@ -24,9 +24,9 @@ fn documents_and_elements() {
     assert_eq!(
         records("[{\"a\":1},\n {\"b\":2}]\n{\"c\":3}", 3),
         [
-            ("{\"a\":1}".to_owned(), 1, Part::Element),
-            ("{\"b\":2}".to_owned(), 2, Part::Element),
-            ("{\"c\":3}".to_owned(), 3, Part::Document)
+            ("{\"a\":1}".to_owned(), 1, RecordKind::Element),
+            ("{\"b\":2}".to_owned(), 2, RecordKind::Element),
+            ("{\"c\":3}".to_owned(), 3, RecordKind::Document)
         ]
     );
     assert_eq!(texts(r#"["x","y"]"#), [r#""x""#, r#""y""#]);

@@ -1,6 +1,6 @@
 //! What a slow request in etcd's log did.
 
-use crate::decode::etcd::{Operation, Request};
+use crate::decode::etcd::{EtcdOperation, EtcdRequest};
 
 /// What a slow request is to the apiserver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,17 +49,17 @@ impl EtcdKind {
 }
 
 /// `rest` is what follows the resource in the key.
-pub(super) fn kind(asked: &Request<'_>, rest: Option<&str>) -> EtcdKind {
+pub(super) fn kind(asked: &EtcdRequest<'_>, rest: Option<&str>) -> EtcdKind {
     match asked.operation {
-        Operation::Range => match asked.range {
+        EtcdOperation::Range => match asked.range {
             Some(range) if range.count_only => EtcdKind::Count,
             Some(range) if range.keys_only => EtcdKind::Keys,
             Some(_) => EtcdKind::List,
             None if asked.limit > 0 && rest.is_none_or(str::is_empty) => EtcdKind::RevisionCheck,
             None => EtcdKind::Get,
         },
-        Operation::ReadTxn => EtcdKind::ReadTransaction,
-        Operation::Write => EtcdKind::Write,
-        Operation::Other => EtcdKind::Other,
+        EtcdOperation::ReadTxn => EtcdKind::ReadTransaction,
+        EtcdOperation::Write => EtcdKind::Write,
+        EtcdOperation::Other => EtcdKind::Other,
     }
 }

@@ -17,8 +17,8 @@ use super::bounded::Key;
 use super::input::widened;
 use super::{Bounded, EtcdVersions, Histogram, InputCounts, Merge};
 use crate::apiserver::stored;
-use crate::decode::etcd::{Request, SlowRequest};
-use crate::input::Place;
+use crate::decode::etcd::{EtcdRequest, SlowRequest};
+use crate::input::SourcePosition;
 use crate::k8s::EtcdVersion;
 use crate::k8s::text::prefix;
 use crate::requests::namespace_hash;
@@ -171,7 +171,7 @@ pub struct WorstRequest {
     /// How long it took, in microseconds.
     pub took_micros: u64,
     /// Where it stands.
-    pub place: Place,
+    pub place: SourcePosition,
     /// When it ended, in microseconds since 1970.
     pub ended: Option<i64>,
     /// Keys in the answer.
@@ -194,14 +194,19 @@ impl WorstRequest {
     }
 
     /// The greatest answer, then the longest time, then the first place.
-    fn rank(&self) -> (Reverse<u64>, Reverse<u64>, Place, Option<i64>) {
+    fn rank(&self) -> (Reverse<u64>, Reverse<u64>, SourcePosition, Option<i64>) {
         (Reverse(self.bytes), Reverse(self.took_micros), self.place, self.ended)
     }
 }
 
 impl EtcdLines {
     /// Counts a line that is no slow request, and notes the version that it states.
-    pub fn observe_other(&mut self, version: Option<EtcdVersion>, place: Place, written: Option<i64>) {
+    pub fn observe_other(
+        &mut self,
+        version: Option<EtcdVersion>,
+        place: SourcePosition,
+        written: Option<i64>,
+    ) {
         self.other += 1;
         if let Some(version) = version {
             self.versions.note(version, place.source);
@@ -212,12 +217,18 @@ impl EtcdLines {
 
     /// Counts a slow request, which ended when its line was written. One that was read already (`is_new` is false) only
     /// decides which place is shown.
-    pub fn observe(&mut self, slow: &SlowRequest<'_>, place: Place, written: Option<i64>, is_new: bool) {
+    pub fn observe(
+        &mut self,
+        slow: &SlowRequest<'_>,
+        place: SourcePosition,
+        written: Option<i64>,
+        is_new: bool,
+    ) {
         self.slow += 1;
         self.by_source.entry(place.source).or_default().0 += 1;
         self.duplicates += u64::from(!is_new);
         self.note(written);
-        let asked = slow.asked();
+        let asked = slow.parsed_request();
         // Of a range, its end tells which keys they are: a page begins behind an object's name.
         let whole =
             asked.range.and_then(|range| range.prefix()).map(|(start, last)| format!("{start}{last}"));
@@ -234,7 +245,7 @@ impl EtcdLines {
         if key.kind == EtcdKind::List
             && let Some(ended) = written
         {
-            let answer = slow.answer();
+            let answer = slow.response_size();
             let namespace = of.rest.and_then(|rest| rest.split('/').next()).filter(|name| !name.is_empty());
             self.ranges.offer(
                 SlowRange {
@@ -261,8 +272,8 @@ impl EtcdLines {
 }
 
 impl Slow {
-    fn observe(&mut self, slow: &SlowRequest<'_>, asked: &Request<'_>, written: Option<i64>) {
-        let answer = slow.answer();
+    fn observe(&mut self, slow: &SlowRequest<'_>, asked: &EtcdRequest<'_>, written: Option<i64>) {
+        let answer = slow.response_size();
         self.took.record(slow.took_micros);
         self.items.record(answer.items);
         self.bytes.record(answer.bytes);
@@ -285,8 +296,13 @@ impl Slow {
 }
 
 impl WorstRequest {
-    fn of(slow: &SlowRequest<'_>, asked: &Request<'_>, place: Place, ended: Option<i64>) -> Self {
-        let answer = slow.answer();
+    fn of(
+        slow: &SlowRequest<'_>,
+        asked: &EtcdRequest<'_>,
+        place: SourcePosition,
+        ended: Option<i64>,
+    ) -> Self {
+        let answer = slow.response_size();
         Self {
             bytes: answer.bytes.unwrap_or(0),
             took_micros: slow.took_micros,

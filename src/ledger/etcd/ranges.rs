@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use compact_str::CompactString;
 
 use super::Merge;
-use crate::input::Place;
+use crate::input::SourcePosition;
 
 /// Ranges that are kept.
 pub const MAX_RANGES: usize = 4_096;
@@ -19,7 +19,7 @@ pub struct SlowRange {
     /// How long it took, in microseconds.
     pub took_micros: u64,
     /// Where it stands.
-    pub place: Place,
+    pub place: SourcePosition,
     /// When it ended, in microseconds since 1970.
     pub ended: i64,
     /// Keys in the answer.

@@ -29,7 +29,7 @@ fn line(key: &str, items: u64, bytes: u64, took: u64, second: u64) -> String {
 
 fn observe(lines: &mut EtcdLines, text: &str, number: u64) {
     let found = etcd::read(text).expect("etcd's").expect("whole");
-    let place = Place { source: 0, offset: number * 100, line: number };
+    let place = SourcePosition { source: 0, offset: number * 100, line: number };
     let written = found.clock.resolve(&crate::decode::klog::ClockContext::default());
     lines.observe(&found.slow.expect("slow"), place, written, true);
 }
@@ -174,7 +174,7 @@ fn of_a_copy_only_the_place_counts() {
         let mut lines = EtcdLines::default();
         for (number, is_new) in order.into_iter().zip([true, false]) {
             let found = etcd::read(&text).expect("etcd's").expect("whole");
-            let place = Place { source: 0, offset: number, line: number };
+            let place = SourcePosition { source: 0, offset: number, line: number };
             lines.observe(&found.slow.expect("slow"), place, Some(7), is_new);
         }
         assert_eq!((lines.slow, lines.duplicates, lines.ranges.left_out()), (2, 1, 0));

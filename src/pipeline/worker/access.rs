@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::{Counting, Fate, Pass, date, note, observe};
 use crate::decode::Layers;
 use crate::decode::klog::{AccessLine, Apf};
-use crate::input::Place;
+use crate::input::SourcePosition;
 use crate::ledger::input::widened;
 use crate::ledger::{Index, Ledger, RequestResult};
 use crate::requests::{is_same_moment, request_hash};
@@ -31,12 +31,12 @@ pub(super) fn room(threads: usize) -> usize {
 pub(super) struct Held {
     line: AccessLine<'static>,
     written: Option<i64>,
-    place: Place,
+    place: SourcePosition,
 }
 
 impl Held {
     /// The order in which lines count. It tells apart all whose numbers differ.
-    fn rank(&self) -> (Option<i64>, Option<u64>, Place, Option<&Apf<'static>>) {
+    fn rank(&self) -> (Option<i64>, Option<u64>, SourcePosition, Option<&Apf<'static>>) {
         (self.written, self.line.latency_micros, self.place, self.line.apf.as_ref())
     }
 
@@ -59,7 +59,7 @@ impl Counting<'_> {
         line: &AccessLine<'_>,
         written: Option<i64>,
         layers: Layers,
-        place: Place,
+        place: SourcePosition,
     ) {
         match self.pass {
             Pass::Index(index) => return self.index_access(index, line, written, place),
@@ -107,7 +107,13 @@ impl Counting<'_> {
         }
     }
 
-    fn index_access(&mut self, index: &Index, line: &AccessLine<'_>, written: Option<i64>, place: Place) {
+    fn index_access(
+        &mut self,
+        index: &Index,
+        line: &AccessLine<'_>,
+        written: Option<i64>,
+        place: SourcePosition,
+    ) {
         if line.audit_id.is_empty() {
             return;
         }
@@ -118,7 +124,13 @@ impl Counting<'_> {
     }
 
     /// Takes note of what each line says, whether it counts or not.
-    fn note_access(&mut self, line: &AccessLine<'_>, written: Option<i64>, layers: Layers, place: Place) {
+    fn note_access(
+        &mut self,
+        line: &AccessLine<'_>,
+        written: Option<i64>,
+        layers: Layers,
+        place: SourcePosition,
+    ) {
         let Self { shared, counted, source, classifier, .. } = self;
         let mut request = classifier.line(line, written, place);
         source.event(request.stage, layers, &mut counted.ledger.input);
@@ -134,7 +146,13 @@ impl Counting<'_> {
     }
 
     /// Counts a line as a request, or as a copy of one.
-    fn count_access(&mut self, line: &AccessLine<'_>, written: Option<i64>, place: Place, is_new: bool) {
+    fn count_access(
+        &mut self,
+        line: &AccessLine<'_>,
+        written: Option<i64>,
+        place: SourcePosition,
+        is_new: bool,
+    ) {
         let Self { pass, shared, counted, classifier, access, grouping, .. } = self;
         let mut request = classifier.line(line, written, place);
         request.era = shared.timeline.era(place.source, request.received);

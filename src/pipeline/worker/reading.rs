@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::{Counting, Pass, Uncounted};
 use crate::decode::on_demand::Arrivals;
 use crate::decode::{Decoder, Extent, Found, SkipReason, SourceFacts};
-use crate::input::{Block, Part, Place, Record, Run};
+use crate::input::{Block, Record, RecordKind, RecordRun, SourcePosition};
 
 /// How many events are found before they are handed over. With one, 46 million times in 150 MB code is fetched again
 /// that was pushed out of a cache of 32 KB (`valgrind --tool=cachegrind`), with 8 it is 27 million times, with 16 it is
@@ -19,7 +19,7 @@ pub(super) struct Reading<'w, 'c, 'b> {
     block: &'b Block,
     facts: SourceFacts,
     /// Where the last record stands.
-    place: Place,
+    place: SourcePosition,
     arrivals: Arrivals<'b>,
     /// Events whose turn comes.
     found: Vec<Found<'b>>,
@@ -33,15 +33,15 @@ impl<'w, 'c, 'b> Reading<'w, 'c, 'b> {
             year: shared.settings.year,
             modified: shared.sources.get(block.source as usize).and_then(|source| source.modified),
         };
-        let place = Place { source: block.source, offset: block.offset, line: block.first_line };
+        let place = SourcePosition { source: block.source, offset: block.offset, line: block.first_line };
         let arrivals = Arrivals::of_lines(block.lines);
         Self { decoder, counting, block, facts, place, arrivals, found: Vec::with_capacity(TURN) }
     }
 
     /// Takes a record and its repetitions.
-    pub fn run(&mut self, run: &Run<'b>) {
+    pub fn run(&mut self, run: &RecordRun<'b>) {
         let is_read = self.record(run.record);
-        let times = run.again.times;
+        let times = run.repeats.times;
         if times == 0 {
             return;
         }
@@ -144,7 +144,7 @@ impl<'w, 'c, 'b> Reading<'w, 'c, 'b> {
         let block = self.block;
         // As if it had been passed over: where a read ends must not tell.
         let end = record.offset - block.offset + record.bytes.len() as u64;
-        let has_feed = record.part == Part::Line
+        let has_feed = record.kind == RecordKind::Line
             && block.bytes.get(usize::try_from(end).unwrap_or(usize::MAX)) == Some(&b'\n');
         let bytes = record.bytes.len() as u64 + u64::from(has_feed);
         self.place = place_of(record, self.block);
@@ -159,8 +159,8 @@ impl<'w, 'c, 'b> Reading<'w, 'c, 'b> {
     }
 }
 
-fn place_of(record: &Record<'_>, block: &Block) -> Place {
-    Place { source: block.source, offset: record.offset, line: record.line }
+fn place_of(record: &Record<'_>, block: &Block) -> SourcePosition {
+    SourcePosition { source: block.source, offset: record.offset, line: record.line }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Tests of the matching of slow reads with LISTs.
 
 use super::*;
-use crate::input::Place;
+use crate::input::SourcePosition;
 use proptest::prelude::*;
 
 /// In seconds.
@@ -9,7 +9,7 @@ fn range(resource: &str, began: i64, ended: i64, bytes: u64) -> SlowRange {
     SlowRange {
         bytes,
         took_micros: (ended - began).unsigned_abs() * 1_000_000,
-        place: Place { source: 0, offset: bytes, line: bytes },
+        place: SourcePosition { source: 0, offset: bytes, line: bytes },
         ended: ended * 1_000_000,
         items: bytes / 10,
         limit: 0,

@@ -4,30 +4,30 @@ use std::fmt;
 
 /// A place in a file, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct At {
+pub struct FilePosition {
     /// The line.
     pub line: u64,
     /// The column, in characters.
     pub column: u64,
 }
 
-impl At {
+impl FilePosition {
     /// The first character.
     pub const START: Self = Self { line: 1, column: 1 };
 }
 
 /// Something that is wrong in a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Mistake {
+pub struct FileError {
     /// The file.
     pub file: String,
     /// Where in it.
-    pub at: At,
+    pub at: FilePosition,
     /// What is wrong, and what was expected.
     pub message: String,
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}: {}", self.file, self.at.line, self.at.column, self.message)
     }
@@ -35,28 +35,28 @@ impl fmt::Display for Mistake {
 
 /// All that is wrong.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Mistakes(pub Vec<Mistake>);
+pub struct FileErrors(pub Vec<FileError>);
 
-impl Mistakes {
+impl FileErrors {
     /// Adds one.
-    pub fn add(&mut self, file: &str, at: At, message: impl Into<String>) {
-        self.0.push(Mistake { file: file.to_owned(), at, message: message.into() });
+    pub fn add(&mut self, file: &str, at: FilePosition, message: impl Into<String>) {
+        self.0.push(FileError { file: file.to_owned(), at, message: message.into() });
     }
 }
 
-impl fmt::Display for Mistakes {
+impl fmt::Display for FileErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, mistake) in self.0.iter().enumerate() {
+        for (index, error) in self.0.iter().enumerate() {
             if index > 0 {
                 f.write_str("\n")?;
             }
-            mistake.fmt(f)?;
+            error.fmt(f)?;
         }
         Ok(())
     }
 }
 
-impl std::error::Error for Mistakes {}
+impl std::error::Error for FileErrors {}
 
 /// `; did you mean 'x'?` where a known word is close, else the known words.
 #[must_use]
