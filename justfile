@@ -22,9 +22,17 @@ bless:
 bench:
     cargo bench
 
+# Start a rule: its YAML file and its test logs. FAMILY is KT1 to KT5.
+new-rule NAME FAMILY="KT3":
+    python3 fixtures/rules/new.py '{{NAME}}' '{{FAMILY}}'
+
 # Check the spelling of all texts (pip install typos).
 spelling:
     typos
+
+# Check the licenses and sources of dependencies (cargo install cargo-deny).
+deny:
+    cargo deny --locked check licenses bans sources
 
 # Everything that decides whether work lands.
 ci:

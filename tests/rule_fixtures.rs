@@ -118,22 +118,42 @@ fn each_rule_fires_on_one_log_and_is_quiet_on_another() {
             path.into_os_string().into_string().expect("UTF-8")
         };
         let fires = scan(&[&log("fires.ndjson"), "--select", &rule.name]);
-        if findings(&fires).is_empty() {
-            wrong.push(format!("{} does not fire", rule.name));
-        }
         let told: Vec<Value> = findings(&fires).iter().map(told).collect();
-        insta::with_settings!({
-            snapshot_path => root().join(&rule.name),
-            prepend_module_to_snapshot => false,
-            omit_expression => true,
-        }, {
-            insta::assert_json_snapshot!("findings", told);
-        });
+        if told.is_empty() {
+            wrong.push(format!(
+                "{0} does not fire: send the requests that it finds in fires() of fixtures/rules/{0}/traffic.py, \
+                 then run python3 fixtures/rules/make.py {0}",
+                rule.name
+            ));
+        } else {
+            insta::with_settings!({
+                snapshot_path => root().join(&rule.name),
+                prepend_module_to_snapshot => false,
+                omit_expression => true,
+            }, {
+                insta::assert_json_snapshot!("findings", told);
+            });
+        }
         for finding in findings(&scan(&[&log("quiet.ndjson"), "--select", &rule.name])) {
             wrong.push(format!("{} is not quiet: {}", rule.name, finding["message"]));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// `just new-rule` writes TODO where an author has to write.
+#[test]
+fn rules_and_their_traffic_keep_no_todo_of_the_template() {
+    let mut missing = Vec::new();
+    for rule in &RuleSet::embedded().rules {
+        for path in [format!("rules/{}.yaml", rule.name), format!("fixtures/rules/{}/traffic.py", rule.name)]
+        {
+            let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&path)).expect("a file");
+            let lines = text.lines().enumerate().filter(|(_, line)| line.contains("TODO"));
+            missing.extend(lines.map(|(at, line)| format!("{path}:{}: {}", at + 1, line.trim())));
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
 #[test]
