@@ -150,6 +150,12 @@ fn what_a_count_cannot_print_is_refused() {
         (&["audit.log", "-otop"], "--by verb --top N"),
         (&["audit.log", "-o", "top=10"], "--by verb --top 10"),
         (&["audit.log", "-o", "wide"], "./wide"),
+        (&["audit.log", "-o", "out.html"], "--format markdown=out.md"),
+        (&["audit.log", "-o", "out.yaml"], "--format json=out.json"),
+        (&["audit.log", "-o", "out.json.gz"], "does not compress"),
+        (&["audit.log", "--by", "verb", "-o", "out.md"], "--by prints text, json or csv"),
+        (&["audit.log", "--top", "abc"], "not a whole number from 0; write how many cases"),
+        (&["audit.log", "--threads", "0"], "not a whole number from 1 to 512; write the number of workers"),
         (&["audit.log", "-f", "json"], "--format json"),
         (&["audit.log", "--by", "verb", "-o", "./audit.log"], "is an audit log"),
     ] {
@@ -163,4 +169,48 @@ fn what_a_count_cannot_print_is_refused() {
         .collect();
     files.sort();
     assert_eq!(files, ["audit.log"], "no file was written");
+}
+
+#[test]
+fn the_ending_of_the_output_is_its_format() {
+    let dir = Dir::with(&[("audit.log", event(1, "bob", "a", 200).as_bytes())]);
+    for (args, path, start) in [
+        (&[][..], "out.json", "{"),
+        (&[], "out.md", "#"),
+        (&[], "out.sarif", "{"),
+        (&[], "out.xml", "<?xml"),
+        (&[], "out.csv", "schema_version,client,"),
+        (&[], "out.ndjson", "{\"schema_version\""),
+        (&[], "./out", "kubetoll "),
+        (&["--format", "json=named.json"], "out.md", "#"),
+        (&["--format", "json"], "json.txt", "{"),
+        (&["--format", "csv"], "table.txt", "schema_version,client,"),
+        (&["--by", "user"], "count.csv", "requests,share,user"),
+        (&["--by", "user"], "count.json", "{"),
+    ] {
+        let args = [&["scan", "--no-progress", "audit.log", "-o", path], args].concat();
+        let (code, out, err) = dir.run_with(&args, b"");
+        assert_eq!((code, &*out), (Some(0), ""), "{args:?}: {err}");
+        let text = fs::read_to_string(dir.path().join(path)).expect("a file");
+        assert!(text.starts_with(start), "{args:?}: {text}");
+    }
+    let sarif = fs::read_to_string(dir.path().join("out.sarif")).expect("a file");
+    assert!(sarif.contains("sarif-schema"), "{sarif}");
+}
+
+#[test]
+fn names_match_in_capitals_and_as_kubectl_takes_them() {
+    let dir = Dir::with(&[("audit.log", event(1, "bob", "a", 200).as_bytes())]);
+    let all = dir.run_with(&["scan", "--no-progress", "audit.log", "--by", "resource"], b"").1;
+    assert!(all.contains("pods"), "{all}");
+    for args in [
+        &["--by", "RESOURCE"][..],
+        &["--by", "resource", "--verb", "GET,LIST"],
+        &["--by", "resource", "--resource", "Pods"],
+        &["--by", "resource", "--resource", "po"],
+        &["--by", "resource", "--resource", "Pod"],
+    ] {
+        let (code, out, err) = dir.run_with(&[&["scan", "--no-progress", "audit.log"], args].concat(), b"");
+        assert_eq!((code, &out), (Some(0), &all), "{args:?}: {err}");
+    }
 }

@@ -131,13 +131,24 @@ fn standard_input_is_read_once_only() {
 
 #[test]
 fn what_cannot_be_extracted_is_said_before_a_file_is_written() {
-    let dir = Dir::with(&[("audit.log", command::events(1..4).as_bytes()), ("empty.log", b"")]);
+    let dir = Dir::with(&[
+        ("audit.log", command::events(1..4).as_bytes()),
+        ("empty.log", b""),
+        ("short.key", b"fifteen letters\n"),
+    ]);
     for (args, expected) in [
         (&["audit.log", "--case", "99", "-o", "./out"][..], "--case 99: a scan with these flags finds"),
         (&["audit.log", "--case", "0", "-o", "./out"], "--case"),
         (&["audit.log", "-o", "json"], "-o takes a file"),
         (&["audit.log", "-o", "./audit.log"], "is an audit log"),
-        (&["audit.log", "--anonymize-key", "", "-o", "./out"], "--anonymize-key is empty"),
+        (
+            &["audit.log", "--anonymize-key-file", "short.key", "-o", "./out"],
+            "short.key: the key has 15 bytes",
+        ),
+        (&["audit.log", "--anonymize-key-file", "no.key", "-o", "./out"], "no.key: can't be read"),
+        (&["audit.log", "--anonymize-key-file", "short.key", "-o", "./short.key"], "the key has 15 bytes"),
+        (&["audit.log", "-o", "out.csv"], "-o out.jsonl"),
+        (&["audit.log", "--case", "x"], "write the number of a case"),
         (&["missing.log", "-o", "./out"], "can't be read"),
     ] {
         let (code, _, err) = dir.run_with(&[&["extract", "--no-progress"], args].concat(), b"");
@@ -213,7 +224,7 @@ fn a_case_is_found_again_with_the_version_that_extract_names() {
 #[test]
 fn anonymized_traffic_gives_the_same_cases_and_names_nothing() {
     let dir = Dir::with(&[]);
-    let found = extract(&dir, &[TRAFFIC, "--anonymize-key", "secret", "-o", "./anonymous.jsonl"], b"");
+    let found = extract(&dir, &[TRAFFIC, "--anonymize", "-o", "./anonymous.jsonl"], b"");
     assert!(found.is_empty(), "it went to the file");
     for flags in [&[][..], &["--kube-version", "1.30.4"]] {
         let (own, other) =
@@ -336,11 +347,26 @@ fn nothing_that_a_hostile_log_holds_is_left() {
 
 #[test]
 fn pseudonyms_are_stable_under_a_key_only() {
-    let dir = Dir::with(&[("audit.log", command::events(1..3).as_bytes())]);
+    let (one, other) = ("0123456789abcdef", "0123456789abcdeg");
+    let dir = Dir::with(&[
+        ("audit.log", command::events(1..3).as_bytes()),
+        ("one.key", format!("{one}\n").as_bytes()),
+        ("other.key", other.as_bytes()),
+    ]);
     let with = |args: &[&str]| extract(&dir, &[&["audit.log"], args].concat(), b"");
-    assert_eq!(with(&["--anonymize-key", "a"]), with(&["--anonymize-key", "a"]));
-    assert_ne!(with(&["--anonymize-key", "a"]), with(&["--anonymize-key", "b"]));
+    assert_eq!(with(&["--anonymize-key-file", "one.key"]), with(&["--anonymize-key-file", "one.key"]));
+    assert_ne!(with(&["--anonymize-key-file", "one.key"]), with(&["--anonymize-key-file", "other.key"]));
     assert_ne!(with(&["--anonymize"]), with(&["--anonymize"]));
+    let with_variable = |key: &str| {
+        let args = ["extract", "--no-progress", "--anonymize", "audit.log"];
+        let output = dir.command(&args).env("KUBETOLL_ANONYMIZE_KEY", key).output().expect("the binary runs");
+        (output.status.code(), String::from_utf8(output.stdout).expect("UTF-8"))
+    };
+    let (code, text) = with_variable(one);
+    assert_eq!(code, Some(0));
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(lines, with(&["--anonymize-key-file", "one.key"]));
+    assert_eq!(with_variable("short"), (Some(2), String::new()));
 }
 
 /// A log of clients that the page prints under other names than the log.

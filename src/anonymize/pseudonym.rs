@@ -17,6 +17,9 @@ impl std::fmt::Debug for Key {
 }
 
 impl Key {
+    /// The shortest secret, in bytes: a key has as many.
+    pub const SHORTEST: usize = 16;
+
     /// A key that no other run has.
     #[must_use]
     pub fn random() -> Self {
@@ -29,10 +32,17 @@ impl Key {
         Self(key)
     }
 
+    /// The key that a secret stands for. Nothing makes guesses slow, so the secret must be random itself: the command
+    /// refuses secrets of fewer than [`Key::SHORTEST`] bytes.
+    #[must_use]
+    pub fn of_secret(secret: &[u8]) -> Self {
+        Self(SipHasher24::new_with_key(b"kubetoll pseudo.").hash(secret).as_bytes())
+    }
+
     /// The key that a text stands for.
     #[must_use]
     pub fn of_text(text: &str) -> Self {
-        Self(SipHasher24::new_with_key(b"kubetoll pseudo.").hash(text.as_bytes()).as_bytes())
+        Self::of_secret(text.as_bytes())
     }
 }
 

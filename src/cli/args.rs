@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::format::Format;
 pub(super) use super::judge_args::{FilterArgs, JudgeArgs, RuleArgs, ServerArgs};
+use super::number::number;
 use super::output_path;
 use crate::render::details::{self, Details};
 use crate::render::text::TOP;
@@ -74,14 +75,15 @@ pub(super) struct ScanArgs {
     #[arg(long, value_name = "FORMAT[=PATH]", help_heading = "Output")]
     pub format: Vec<Format>,
     /// Write to a file instead of standard output, whole or not at all. PATH has a `/` or a `.`, or is `-` for standard
-    /// output.
+    /// output. Without `--format` its ending is the format: `.json`, `.md`, `.sarif`, `.xml` (JUnit), `.csv`, `.ndjson`
+    /// or `.parquet`, else text.
     #[arg(short, long, value_name = "PATH", value_parser = output_path::parse, help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// Print no report, only how many requests there are for each verb, user, …, most first: `--top` lines.
-    #[arg(long, value_name = "WHAT", conflicts_with_all = ["fail_on", "etcd_log", "inventory", "details"], help_heading = "Output")]
+    #[arg(long, value_name = "WHAT", ignore_case = true, conflicts_with_all = ["fail_on", "etcd_log", "inventory", "details"], help_heading = "Output")]
     pub by: Option<ByArg>,
     /// Cases on the page; lines of `--by`.
-    #[arg(long, value_name = "N", default_value_t = TOP, help_heading = "Output")]
+    #[arg(long, value_name = "N", default_value_t = TOP, value_parser = number::<usize>(0..=i64::MAX, "how many cases or lines to print, such as 20"), help_heading = "Output")]
     pub top: usize,
     /// Print details after the page: of all cases, of cases (`--details=1,3`) or of clients (`--details=ops/*`).
     #[arg(long, value_name = "CASE,…|CLIENT", num_args = 0..=1, require_equals = true,
@@ -98,7 +100,7 @@ pub(super) struct ScanArgs {
     /// Exit with 2 if fewer requests than N are left to judge (1 without N), or if a name that a filter wants matches
     /// none: a gate on nothing never fails.
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1",
-          value_parser = clap::value_parser!(u64).range(1..), help_heading = "Output")]
+          value_parser = number::<u64>(1..=i64::MAX, "how many requests, such as 100"), help_heading = "Output")]
     pub require_requests: Option<u64>,
 }
 
@@ -107,19 +109,19 @@ pub(super) struct ExtractArgs {
     #[command(flatten)]
     pub judge: JudgeArgs,
     /// Only the events of these cases, by their numbers in `kubetoll scan` with the same flags.
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..), help_heading = "Output")]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = number::<u32>(1..=i64::MAX, "the number of a case, such as 1, or several with commas"), help_heading = "Output")]
     pub case: Vec<u32>,
     /// Replace users, namespaces, names, addresses and selectors by pseudonyms, and leave out bodies and messages. A scan
     /// of the result finds the same cases. Access lines are left out.
     #[arg(long, help_heading = "Output")]
     pub anonymize: bool,
-    /// Anonymize with this secret text: runs with the same one give the same pseudonyms. Without it each run has a random
-    /// key.
-    #[arg(long, value_name = "TEXT", help_heading = "Output")]
-    pub anonymize_key: Option<String>,
+    /// Anonymize with the secret in this file: runs with the same one give the same pseudonyms. It has 16 bytes or more.
+    /// `KUBETOLL_ANONYMIZE_KEY` holds the secret itself, for --anonymize. Without a secret each run has a random key.
+    #[arg(long, value_name = "PATH", help_heading = "Output")]
+    pub anonymize_key_file: Option<PathBuf>,
     /// Write to a file instead of standard output, whole or not at all. PATH has a `/` or a `.`, or is `-` for standard
     /// output.
-    #[arg(short, long, value_name = "PATH", value_parser = output_path::parse, help_heading = "Output")]
+    #[arg(short, long, value_name = "PATH", value_parser = output_path::json_lines, help_heading = "Output")]
     pub output: Option<PathBuf>,
 }
 
@@ -174,7 +176,7 @@ pub(super) struct ClassifyArgs {
 pub(super) struct AuditPolicyArgs {
     /// Write it to a file instead of standard output, whole or not at all. PATH has a `/` or a `.`, or is `-` for
     /// standard output.
-    #[arg(short, long, value_name = "PATH", value_parser = output_path::parse)]
+    #[arg(short, long, value_name = "PATH", value_parser = output_path::yaml)]
     pub output: Option<PathBuf>,
 }
 

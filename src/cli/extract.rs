@@ -2,7 +2,8 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read as _, Write};
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
@@ -126,13 +127,51 @@ fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
 
 /// The anonymizer that is asked for.
 fn anonymizer(args: &ExtractArgs, server: &Server) -> anyhow::Result<Option<Anonymizer>> {
-    let key = match &args.anonymize_key {
-        Some(key) if key.is_empty() => bail!("--anonymize-key is empty; name a secret text"),
-        Some(key) => Key::of_text(key),
+    if !args.anonymize && args.anonymize_key_file.is_none() {
+        return Ok(None);
+    }
+    let key = match secret(args.anonymize_key_file.as_deref())? {
+        Some(secret) => Key::of_secret(&secret),
         None => Key::random(),
     };
     let configured = [&*server.uncached, &*server.aggregated].concat();
-    Ok((args.anonymize || args.anonymize_key.is_some()).then(|| Anonymizer::new(key, &configured)))
+    Ok(Some(Anonymizer::new(key, &configured)))
+}
+
+/// The environment variable with the secret that pseudonyms depend on. A flag would show it in `ps`.
+const KEY_VARIABLE: &str = "KUBETOLL_ANONYMIZE_KEY";
+
+/// The longest secret, in bytes.
+const MAX_SECRET: u64 = 64 << 10;
+
+/// The secret that pseudonyms depend on, without the end of its line: that of the file, else of the environment.
+fn secret(file: Option<&Path>) -> anyhow::Result<Option<Vec<u8>>> {
+    let (name, mut secret) = match (file, std::env::var_os(KEY_VARIABLE)) {
+        (Some(path), _) => {
+            let name = format!("--anonymize-key-file {}", path.display());
+            let mut secret = Vec::new();
+            let read = File::open(path).and_then(|file| file.take(MAX_SECRET + 1).read_to_end(&mut secret));
+            read.with_context(|| format!("{name}: can't be read"))?;
+            if secret.len() as u64 > MAX_SECRET {
+                bail!(
+                    "{name}: is longer than {} KiB; name a file that holds the key alone",
+                    MAX_SECRET >> 10
+                );
+            }
+            (name, secret)
+        }
+        (None, Some(secret)) => (KEY_VARIABLE.to_owned(), secret.into_encoded_bytes()),
+        (None, None) => return Ok(None),
+    };
+    secret.truncate(secret.trim_ascii_end().len());
+    if secret.len() < Key::SHORTEST {
+        bail!(
+            "{name}: the key has {}; write {} or more at random, such as with `openssl rand -hex 32`",
+            counted(secret.len() as u64, "byte"),
+            Key::SHORTEST
+        );
+    }
+    Ok(Some(secret))
 }
 
 fn check_output(
@@ -150,6 +189,9 @@ fn check_output(
     inputs.add_sources(etcd_sources, "a log of etcd");
     for path in inventory {
         inputs.add(path, "the inventory");
+    }
+    if let Some(path) = &args.anonymize_key_file {
+        inputs.add(path, "the key");
     }
     inputs.add(rules.config.as_deref().unwrap_or(Path::new(FILE_NAME)), "the policy file");
     rules.rules.iter().for_each(|directory| inputs.add_rules(directory));

@@ -1,6 +1,6 @@
 //! What `--format` takes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::render::export::TableFormat;
@@ -39,11 +39,52 @@ pub(super) enum Format {
     Table(TableFormat, PathBuf),
 }
 
+impl Format {
+    /// The format that a path's ending names: text if it names none. Endings that kubetoll does not write are refused.
+    pub(super) fn of_path(path: &Path) -> Result<Self, String> {
+        let page = |page| Ok(Self::Page(page, Some(path.to_owned())));
+        let table = |format| Ok(Self::Table(format, path.to_owned()));
+        let ending = ending(path);
+        match &*ending {
+            "json" if path.file_stem().is_some_and(|stem| self::ending(Path::new(stem)) == "sarif") => {
+                page(Page::Sarif)
+            }
+            "json" => page(Page::Json),
+            "md" | "markdown" => page(Page::Markdown),
+            "sarif" => page(Page::Sarif),
+            "xml" => page(Page::Junit),
+            "csv" => table(TableFormat::Csv),
+            "ndjson" | "jsonl" => table(TableFormat::Ndjson),
+            "parquet" => table(TableFormat::Parquet),
+            "gz" | "zst" | "xz" | "bz2" | "lz4" | "zip" | "tgz" | "tar" | "7z" => Err(format!(
+                "kubetoll does not compress what it writes; use -o {} and compress that",
+                path.with_extension("").display()
+            )),
+            "html" | "htm" | "pdf" | "doc" | "docx" | "rst" | "adoc" => Err(format!(
+                "kubetoll does not write .{ending}; use --format markdown={}",
+                path.with_extension("md").display()
+            )),
+            "yaml" | "yml" | "toml" | "xls" | "xlsx" | "tsv" | "sqlite" | "db" => Err(format!(
+                "kubetoll does not write .{ending}; use --format json={} or --format csv={}",
+                path.with_extension("json").display(),
+                path.with_extension("csv").display()
+            )),
+            _ => page(Page::Text),
+        }
+    }
+}
+
+/// A path's ending in lower case; empty if it has none.
+pub(super) fn ending(path: &Path) -> String {
+    path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()
+}
+
 impl FromStr for Format {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, path) = text.split_once('=').map_or((text, None), |(name, path)| (name, Some(path)));
+        let name = &*name.to_ascii_lowercase();
         let table = |format| match path {
             Some(path) if !path.is_empty() => Ok(Self::Table(format, path.into())),
             _ => Err(format!("write it with a path: {name}=PATH")),
@@ -82,8 +123,34 @@ mod tests {
         assert_eq!("sarif=a=b".parse(), Ok(Format::Page(Page::Sarif, Some("a=b".into()))));
         assert_eq!("parquet=a=b".parse(), table(TableFormat::Parquet, "a=b"));
         assert_eq!("csv".parse(), table(TableFormat::Csv, "-"));
+        assert_eq!("JSON=a.json".parse(), Ok(Format::Page(Page::Json, Some("a.json".into()))));
         for bad in ["parquet", "csv=", "json=", "xml"] {
             assert!(bad.parse::<Format>().is_err(), "{bad}");
+        }
+    }
+    #[test]
+    fn endings_name_formats() {
+        let page = |page, path: &str| Ok(Format::Page(page, Some(path.into())));
+        for (path, expected) in [
+            ("out.json", Page::Json),
+            ("out.SARIF", Page::Sarif),
+            ("out.sarif.json", Page::Sarif),
+            ("out.md", Page::Markdown),
+            ("junit.xml", Page::Junit),
+            ("out.txt", Page::Text),
+            ("./out", Page::Text),
+            ("report-1.36.2", Page::Text),
+        ] {
+            assert_eq!(Format::of_path(Path::new(path)), page(expected, path), "{path}");
+        }
+        assert_eq!(Format::of_path(Path::new("a.csv")), Ok(Format::Table(TableFormat::Csv, "a.csv".into())));
+        for (path, flag) in [
+            ("d/out.html", "--format markdown=d/out.md"),
+            ("out.yaml", "--format json=out.json"),
+            ("out.json.gz", "use -o out.json and"),
+        ] {
+            let error = Format::of_path(Path::new(path)).expect_err(path);
+            assert!(error.contains(flag), "{path}: {error}");
         }
     }
 }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 
 use super::format::Format;
+use super::number::number;
 use crate::decode::{Envelope, Layers};
 use crate::ledger::Dedup;
 
@@ -59,7 +60,7 @@ pub(super) struct JudgeArgs {
     #[arg(long, help_heading = "Output")]
     pub no_progress: bool,
     /// Workers; without it, one for each core.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512), help_heading = "Reading")]
+    #[arg(long, value_name = "N", value_parser = number::<u16>(1..=512, "the number of workers, such as 4"), help_heading = "Reading")]
     pub threads: Option<u16>,
     /// The input format, such as `audit`, `cri` or `http-log`. Without it, kubetoll detects the format of each record.
     #[arg(long, value_name = "NAME", help_heading = "Reading")]
@@ -72,11 +73,11 @@ pub(super) struct JudgeArgs {
     #[arg(long, help_heading = "Reading")]
     pub no_patterns: bool,
     /// The year of lines of the apiserver's own log, which has none; without it the envelope's or the file's.
-    #[arg(long, value_name = "YEAR", value_parser = clap::value_parser!(i32).range(1970..=9999), help_heading = "Reading")]
+    #[arg(long, value_name = "YEAR", value_parser = number::<i32>(1970..=9999, "a year, such as 2026"), help_heading = "Reading")]
     pub year: Option<i32>,
     /// Longest line or document that is read; longer ones are counted as skipped. Default: 64. Four times as much, and
     /// 64 MiB for each thread, must fit into the memory.
-    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Reading")]
+    #[arg(long, value_name = "MIB", value_parser = number::<u16>(1..=1024, "MiB, such as 64"), help_heading = "Reading")]
     pub max_line: Option<u16>,
 }
 
@@ -164,7 +165,7 @@ pub(super) struct FilterArgs {
         help_heading = "Filters (a* matches, -a leaves out)"
     )]
     pub user: Vec<String>,
-    /// Only these verbs.
+    /// Only these verbs; case does not matter.
     #[arg(
         long,
         value_name = "VERB",
@@ -172,7 +173,8 @@ pub(super) struct FilterArgs {
         help_heading = "Filters (a* matches, -a leaves out)"
     )]
     pub verb: Vec<String>,
-    /// Only these resources: `pods`, `deployments.apps`, `pods/status`.
+    /// Only these resources: `pods`, `deployments.apps`, `pods/status`; short names, kinds and capitals work, too (`po`,
+    /// `Deployment`).
     #[arg(
         long,
         value_name = "RESOURCE",

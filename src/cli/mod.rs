@@ -13,6 +13,7 @@ mod judge_args;
 mod judging;
 mod kubectl;
 mod memory;
+mod number;
 mod output;
 mod output_path;
 mod outputs;
@@ -62,7 +63,7 @@ pub fn main() -> ExitCode {
         say(&format!("note: a signal may leave partial files behind: {error}"));
     }
     let done = match cli.command {
-        Command::Scan(args) => scan::run(&args),
+        Command::Scan(args) => scan::run(args),
         Command::Extract(args) => extract::run(&args),
         Command::Classify(args) => classify::run(&args),
         Command::Rules(command) => rules::run(&command),

@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use super::format::{self, Format, Page};
+
 /// Forms of kubectl's `-o` that have a value, which may hold a `/` or a `.`.
 const TEMPLATES: [&str; 7] = [
     "custom-columns",
@@ -49,6 +51,27 @@ pub(super) fn parse(text: &str) -> Result<PathBuf, String> {
     })
 }
 
+/// Reads the path of a file of JSON lines.
+pub(super) fn json_lines(text: &str) -> Result<PathBuf, String> {
+    of_one_form(text, "JSON lines", "jsonl", &["json", "jsonl", "ndjson"])
+}
+
+/// Reads the path of a YAML file.
+pub(super) fn yaml(text: &str) -> Result<PathBuf, String> {
+    of_one_form(text, "YAML", "yaml", &["yaml", "yml"])
+}
+
+/// Reads a path whose ending is not that of another form.
+fn of_one_form(text: &str, form: &str, ending: &str, endings: &[&str]) -> Result<PathBuf, String> {
+    let path = parse(text)?;
+    let own = format::ending(&path);
+    if endings.contains(&&*own) || matches!(Format::of_path(&path), Ok(Format::Page(Page::Text, _))) {
+        return Ok(path);
+    }
+    let better = path.with_extension(ending);
+    Err(format!("this command writes {form}, not .{own}; use -o {}", better.display()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,6 +95,19 @@ mod tests {
             let error = parse(text).expect_err(text);
             assert!(error.contains(flag), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn endings_of_other_forms_are_refused() {
+        for path in ["a.jsonl", "a.JSON", "./a", "a.txt", "-", "/dev/stdout", "a.log"] {
+            assert_eq!(json_lines(path), Ok(PathBuf::from(path)));
+        }
+        for (path, better) in [("a.csv", "-o a.jsonl"), ("d/a.html", "-o d/a.jsonl"), ("a.gz", "-o a.jsonl")]
+        {
+            let error = json_lines(path).expect_err(path);
+            assert!(error.contains(better), "{error}");
+        }
+        assert!(yaml("policy.yml").is_ok() && yaml("./policy").is_ok() && yaml("policy.json").is_err());
     }
 
     #[test]

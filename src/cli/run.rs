@@ -68,7 +68,7 @@ fn filter(args: &FilterArgs) -> anyhow::Result<Filter> {
     let filter = Filter {
         users: Names::of_users(&args.user).context("--user")?,
         verbs: Names::of_verbs(&args.verb).context("--verb")?,
-        resources: Names::new(&args.resource).context("--resource")?,
+        resources: Names::of_resources(&args.resource).context("--resource")?,
         namespaces: Names::of_all(&args.namespace).context("--namespace")?,
         clients: Names::of_clients(&args.client).context("--client")?,
         after: args.after.as_deref().map(instant).transpose().context("--after")?,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 
 use super::args::{FailOn, ScanArgs};
 use super::by::Count;
@@ -24,8 +24,27 @@ use crate::report::{self, Context, Report, Shown};
 use crate::requests::filter::Filter;
 use crate::rules::policy::FILE_NAME;
 
-pub(super) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
-    run::in_pool(&args.judge, |threads| scan(args, threads))
+pub(super) fn run(mut args: ScanArgs) -> anyhow::Result<u8> {
+    name_output(&mut args)?;
+    run::in_pool(&args.judge, |threads| scan(&args, threads))
+}
+
+/// Gives `--output` its format: that of the `--format` without a path, else that of the path's ending.
+fn name_output(args: &mut ScanArgs) -> anyhow::Result<()> {
+    let Some(path) = args.output.as_ref().filter(|path| !is_stdout(path)) else { return Ok(()) };
+    if args.format.iter().any(|format| matches!(format, Format::Page(_, None))) {
+        return Ok(());
+    }
+    let to_stdout = args.format.iter_mut().find_map(|format| match format {
+        Format::Table(_, to) if is_stdout(to) => Some(to),
+        _ => None,
+    });
+    match to_stdout {
+        Some(to) => to.clone_from(path),
+        None => args.format.push(Format::of_path(path).map_err(|error| anyhow!("-o: {error}"))?),
+    }
+    args.output = None;
+    Ok(())
 }
 
 fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {

@@ -6,6 +6,7 @@ use regex::RegexSet;
 
 use super::event::Request;
 use crate::apiserver::Target;
+use crate::k8s::built_in::BuiltIn;
 use crate::k8s::identity::short_name;
 use crate::k8s::{Identity, Kind, Verb, timestamp};
 
@@ -165,11 +166,31 @@ impl Names {
         names.some_wanted(texts)
     }
 
-    /// Reads names of verbs.
+    /// Reads names of resources. Case does not matter, and `po`, `Pod` and `Pods` mean `pods`, as for kubectl.
+    ///
+    /// # Errors
+    /// As [`Names::new`].
+    pub fn of_resources(texts: &[String]) -> Result<Self, BadFilter> {
+        Self::with(texts, |name| {
+            let (base, subresource) =
+                name.split_once('/').map_or((name, None), |(base, sub)| (base, Some(sub)));
+            // A custom resource may have the short name of a built-in one, so the name itself counts, too.
+            let built_in = BuiltIn::named(base).map(|BuiltIn { plural, group, .. }| {
+                let group = if base.contains('.') { format!(".{group}") } else { String::new() };
+                let subresource = subresource.map(|name| format!("/{name}")).unwrap_or_default();
+                format!("{plural}{group}{subresource}")
+            });
+            let all = std::iter::once(pattern(name)).chain(built_in.as_deref().map(pattern));
+            format!("(?i:{})", all.collect::<Vec<_>>().join("|"))
+        })
+    }
+
+    /// Reads names of verbs. Case does not matter.
     ///
     /// # Errors
     /// As [`Names::of_all`], and for a wanted name that no verb has.
     pub fn of_verbs(texts: &[String]) -> Result<Self, BadFilter> {
+        let texts: &[String] = &texts.iter().map(|text| text.to_ascii_lowercase()).collect::<Vec<_>>();
         let names = Self::of_all(texts)?;
         let has_verb = |name: &str| {
             RegexSet::new([pattern(name)])
@@ -454,12 +475,34 @@ mod tests {
             assert!(Names::new(&texts(good)).is_ok(), "{good:?}");
         }
         assert!(Names::of_all(&texts(&["-*"])).is_err() && Names::of_all(&texts(&["-a*"])).is_ok());
-        for bad in ["gett", "LIST", "get,-g*", "get*,-get", "-*"] {
+        for bad in ["gett", "get,-g*", "get*,-get", "-*"] {
             assert!(Names::of_verbs(&texts(&[bad])).is_err(), "{bad}");
         }
-        for good in ["get*", "*,-list", "-watch", "delete*,-delete"] {
+        for good in ["get*", "LIST", "*,-list", "-watch", "delete*,-delete"] {
             assert!(Names::of_verbs(&texts(&[good])).is_ok(), "{good}");
         }
+    }
+
+    #[test]
+    fn resources_match_by_the_names_that_kubectl_takes() {
+        let resources = |text: &str| Names::of_resources(&[text.to_owned()]).expect("names");
+        for (text, name) in [
+            ("Pods", "pods"),
+            ("po", "pods"),
+            ("Pod", "pods"),
+            ("Deployment", "deployments"),
+            ("deploy.apps", "deployments.apps"),
+            ("PO/Status", "pods/status"),
+            ("*sets", "replicasets"),
+            ("limits", "limits"),
+        ] {
+            assert!(resources(text).pass(&[name]), "{text}");
+            assert!(!resources(&format!("-{text}")).pass(&[name]), "-{text}");
+        }
+        assert!(!resources("po").pass(&["podtemplates"]) && !resources("po/log").pass(&["pods"]));
+        assert!(Names::of_resources(&["po,-Po*".to_owned()]).is_err());
+        let verbs = Names::of_verbs(&["LIST,-WATCH".to_owned()]).expect("names");
+        assert!(verbs.pass(&["list"]) && !verbs.pass(&["watch"]));
     }
 
     #[test]

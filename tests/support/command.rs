@@ -32,13 +32,16 @@ impl Dir {
         fs::write(path, bytes).expect("a file");
     }
 
+    /// The command with these arguments.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubetoll"));
+        command.args(args).current_dir(self.path()).env("COLUMNS", "80").env("NO_COLOR", "1");
+        command
+    }
+
     /// Starts the command.
     pub fn start(&self, args: &[&str]) -> Child {
-        Command::new(env!("CARGO_BIN_EXE_kubetoll"))
-            .args(args)
-            .current_dir(self.path())
-            .env("COLUMNS", "80")
-            .env("NO_COLOR", "1")
+        self.command(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
