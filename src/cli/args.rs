@@ -75,7 +75,7 @@ pub(super) struct ScanArgs {
     #[arg(long, value_name = "FORMAT[=PATH]", help_heading = "Output")]
     pub format: Vec<Format>,
     /// Write to a file instead of standard output, whole or not at all. PATH has a `/` or a `.`, or is `-` for standard
-    /// output. Without `--format` its ending is the format: `.json`, `.md`, `.sarif`, `.xml` (JUnit), `.csv`, `.ndjson`
+    /// output. Without `--format` its ending is the format: `.json`, `.md`, `.sarif`, `.xml` for Jenkins, `.csv`, `.ndjson`
     /// or `.parquet`, else text.
     #[arg(short, long, value_name = "PATH", value_parser = output_path::parse, help_heading = "Output")]
     pub output: Option<PathBuf>,
