@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use kubetoll::accounts::Accounts;
 use kubetoll::apiserver::Server;
 use kubetoll::input::Block;
+use kubetoll::judged::JudgedClients;
 use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::{Dedup, Ledger, ServerTimeline};
 use kubetoll::patterns::Patterns;
@@ -74,7 +74,8 @@ fn rules(criterion: &mut Criterion) {
     let ledger = ledger();
     let patterns = Patterns::of(ledger.kept, false);
     let servers = std::slice::from_ref(&server);
-    let accounts = Accounts::open(ledger.clients, patterns, servers, &server, Doubt::default(), false, None);
+    let accounts =
+        JudgedClients::open(ledger.clients, patterns, servers, &server, Doubt::default(), false, None);
     let rows: usize = accounts
         .clients
         .iter()

@@ -4,13 +4,13 @@
 #[cfg(test)]
 extern crate self as kubetoll;
 
-pub mod accounts;
 pub mod anonymize;
 pub mod apiserver;
 pub mod cost;
 pub mod decode;
 pub mod files;
 pub mod input;
+pub mod judged;
 pub mod k8s;
 pub mod ledger;
 pub mod patterns;

@@ -15,7 +15,7 @@ const ROOMS: [&str; 16] = [
     "version",
     "patterns",
     "cost",
-    "accounts",
+    "judged",
     "rules",
     "report",
     "render",

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::fs;
 
-use kubetoll::accounts::Accounts;
 use kubetoll::apiserver::Server;
 use kubetoll::input::Block;
+use kubetoll::judged::JudgedClients;
 use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::{InputCounts, ServerTimeline};
 use kubetoll::patterns::Patterns;
@@ -23,7 +23,7 @@ use serde_json::json;
 const VERSION: KubeVersion = KubeVersion::new(30, 4);
 
 /// The accounts of a log, and what was read.
-fn accounts(log: &str) -> (Accounts, InputCounts) {
+fn accounts(log: &str) -> (JudgedClients, InputCounts) {
     let settings = Settings::default();
     let timeline = ServerTimeline::always(VERSION);
     let shared = Shared::new(&settings, &timeline, &[]);
@@ -35,7 +35,15 @@ fn accounts(log: &str) -> (Accounts, InputCounts) {
     let servers = std::slice::from_ref(&server);
     let patterns = Patterns::of(ledger.kept, false);
     (
-        Accounts::open(ledger.clients, patterns, servers, &server, Doubt::default(), received_only, None),
+        JudgedClients::open(
+            ledger.clients,
+            patterns,
+            servers,
+            &server,
+            Doubt::default(),
+            received_only,
+            None,
+        ),
         ledger.input,
     )
 }
@@ -102,7 +110,7 @@ fn threshold(value: f64) -> Value<'static> {
 type Found = BTreeSet<(String, String, usize, Vec<String>, String)>;
 
 /// Each condition on each row, each level on each group; nothing is remembered.
-fn naively(accounts: &Accounts, rules: &[Rule]) -> Found {
+fn naively(accounts: &JudgedClients, rules: &[Rule]) -> Found {
     let whole = Whole::of(accounts);
     let mut all: Vec<(usize, Facts<'_>)> = Vec::new();
     for (index, account) in accounts.clients.iter().enumerate() {

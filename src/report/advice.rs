@@ -3,8 +3,8 @@
 //! No text may advise to drop `resourceVersion=0` for pages on servers before 1.34. Up to 1.30 this moves the load from
 //! the watch cache to etcd, from 1.31 to 1.33 all pages but the first.
 
-use crate::accounts::{Entry, Job};
 use crate::apiserver::{Gate, Reason, Server};
+use crate::judged::{Job, ShapeSummary};
 use crate::k8s::Verb;
 use crate::rules::job_advice::job_advice;
 
@@ -29,7 +29,7 @@ pub enum Asker {
 
 impl Asker {
     /// Who asks what an entry holds: of several products the one that least likely ends.
-    pub(super) fn of<'j>(entry: &Entry, jobs: impl Iterator<Item = &'j Job>) -> Self {
+    pub(super) fn of<'j>(entry: &ShapeSummary, jobs: impl Iterator<Item = &'j Job>) -> Self {
         match &entry.asked {
             Some(asked) if asked.lists_pods_of_a_node() => Self::NodeAgent,
             _ => Self::Client(jobs.min().copied().unwrap_or_default()),

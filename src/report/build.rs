@@ -14,17 +14,17 @@ use super::standing::{Shown, places};
 use super::sums::{Sums, latency};
 use super::words::Words;
 use super::{cases, contradictions, cost, input, load, minutes, patterns, server_log, v1, version};
-use crate::accounts::Accounts;
-use crate::accounts::etcd::SLACK;
 use crate::apiserver::Server;
 use crate::cost::Inventory;
 use crate::input::{Source, Sources};
+use crate::judged::JudgedClients;
+use crate::judged::etcd::SLACK;
 use crate::k8s::EtcdVersion;
 use crate::ledger::{Exemplar, Ledger};
 use crate::patterns::Patterns;
 use crate::requests::stable_hash;
 use crate::rules::hits::HitRef;
-use crate::rules::{OnAccount, Policy, Rule, RuleSet, judge_some};
+use crate::rules::{FindingsOnClient, Policy, Rule, RuleSet, judge_some};
 use crate::version::Inferred;
 
 /// What a report needs beside the ledger.
@@ -78,7 +78,7 @@ pub fn build_with_cases(
     let known: HashSet<u64> = ledger.clients.kept().map(|(key, _)| stable_hash(key)).collect();
     let patterns = Patterns::with_lists(ledger.kept, &|client| known.contains(&client), wanted);
     drop(known);
-    let mut accounts = Accounts::open(
+    let mut accounts = JudgedClients::open(
         ledger.clients,
         patterns,
         &servers,
@@ -185,7 +185,7 @@ fn totals(
 }
 
 /// What accounts are called, by their indices.
-fn identities<All: FromIterator<String>>(accounts: &Accounts, indices: &BTreeSet<usize>) -> All {
+fn identities<All: FromIterator<String>>(accounts: &JudgedClients, indices: &BTreeSet<usize>) -> All {
     indices.iter().map(|account| accounts.clients[*account].identity()).collect()
 }
 
@@ -216,7 +216,7 @@ fn ranks(cases: &[Case], accounts: usize) -> Vec<Vec<u64>> {
 }
 
 /// The severity of the worst finding on each account.
-fn worst_severities(on_accounts: &[OnAccount], accounts: usize) -> Vec<Option<&'static str>> {
+fn worst_severities(on_accounts: &[FindingsOnClient], accounts: usize) -> Vec<Option<&'static str>> {
     let mut worst = vec![None; accounts];
     for on in on_accounts {
         worst[on.account] = Some(on.worst.as_str());

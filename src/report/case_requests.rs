@@ -7,8 +7,8 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::cases::Case;
-use crate::accounts::ShapeKey;
 use crate::apiserver::{ConfiguredNames, RequestShape, Server};
+use crate::judged::ShapeKey;
 use crate::ledger::RowName;
 use crate::requests::{Request, stable_hash};
 use crate::rules::facts::Facts;

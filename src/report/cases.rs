@@ -21,8 +21,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use self::causes::{Cause, cause, causes, is_on_log};
-use crate::accounts::{Account, Accounts, Load};
 use crate::apiserver::ServedFrom;
+use crate::judged::{ClientSummary, JudgedClients, Load};
 use crate::k8s::{Scope, Verb};
 use crate::rules::facts::Facts;
 use crate::rules::group::Group;
@@ -99,7 +99,11 @@ enum Does {
 }
 
 /// The cases of all hits: the worst severity first, then the most load.
-pub(super) fn cases(hits: &[HitRef<'_, '_>], accounts: &Accounts, sources: &[ClientSource]) -> Vec<Case> {
+pub(super) fn cases(
+    hits: &[HitRef<'_, '_>],
+    accounts: &JudgedClients,
+    sources: &[ClientSource],
+) -> Vec<Case> {
     let mut by_account: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let mut on_log: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     let mut on_sums: Vec<usize> = Vec::new();
@@ -150,7 +154,7 @@ fn order<'c>(case: &'c Case, hits: &[HitRef<'_, '_>]) -> impl Ord + use<'c> {
 }
 
 /// Requests that two cases have count for the first: the loads of all cases add up to no more than that of all clients.
-fn share_out(cases: &mut [(Case, Vec<&Facts<'_>>)], accounts: &Accounts) {
+fn share_out(cases: &mut [(Case, Vec<&Facts<'_>>)], accounts: &JudgedClients) {
     let mut taken: HashSet<*const Facts<'_>> = HashSet::new();
     for (case, rows) in cases {
         case.load = Load::default();
@@ -162,7 +166,7 @@ fn share_out(cases: &mut [(Case, Vec<&Facts<'_>>)], accounts: &Accounts) {
     }
 }
 
-fn load_of(facts: &Facts<'_>, accounts: &Accounts) -> Load {
+fn load_of(facts: &Facts<'_>, accounts: &JudgedClients) -> Load {
     accounts.measure.load(facts.key, facts.entry, facts.row, facts.cost)
 }
 
@@ -191,7 +195,7 @@ fn on_input(at: usize, hit: &HitRef<'_, '_>) -> Case {
 fn join_sums<'h, 'r>(
     on_sums: &[usize],
     hits: &'h [HitRef<'h, 'r>],
-    accounts: &Accounts,
+    accounts: &JudgedClients,
     programs: &mut BTreeMap<ProgramActivity, Vec<Cause<'h, 'r>>>,
 ) {
     let mut by_row: HashMap<*const Facts<'r>, &ProgramActivity> = HashMap::new();
@@ -229,7 +233,11 @@ fn join_sums<'h, 'r>(
 }
 
 /// The program that makes a client's requests and what it does, if others may run it too.
-fn program(account: &Account, cause: &Cause<'_, '_>, hits: &[HitRef<'_, '_>]) -> Option<ProgramActivity> {
+fn program(
+    account: &ClientSummary,
+    cause: &Cause<'_, '_>,
+    hits: &[HitRef<'_, '_>],
+) -> Option<ProgramActivity> {
     let lead = cause.group.leading();
     let name = ProgramName::of(account, lead.product)?;
     let does = if cause.is_of_whole_client {
@@ -252,7 +260,7 @@ fn program(account: &Account, cause: &Cause<'_, '_>, hits: &[HitRef<'_, '_>]) ->
 fn case<'r>(
     mut causes: Vec<Cause<'_, 'r>>,
     hits: &[HitRef<'_, '_>],
-    accounts: &Accounts,
+    accounts: &JudgedClients,
     sources: &[ClientSource],
 ) -> (Case, Vec<&'r Facts<'r>>) {
     causes.sort_by_cached_key(|cause| {
@@ -323,7 +331,11 @@ fn peak(group: &Group<'_>) -> f64 {
 }
 
 /// The client or program, and what its members are.
-fn named(members: &BTreeSet<usize>, first: &Cause<'_, '_>, accounts: &Accounts) -> (String, &'static str) {
+fn named(
+    members: &BTreeSet<usize>,
+    first: &Cause<'_, '_>,
+    accounts: &JudgedClients,
+) -> (String, &'static str) {
     let account = &accounts.clients[first.account];
     if members.len() == 1 {
         return (client_name(account), "client");
@@ -338,11 +350,11 @@ fn named(members: &BTreeSet<usize>, first: &Cause<'_, '_>, accounts: &Accounts) 
     (name.as_ref().map_or(product, |name| name.short(all())).to_owned(), noun)
 }
 
-fn worst(causes: &[Cause<'_, '_>], accounts: &Accounts) -> Vec<Member> {
+fn worst(causes: &[Cause<'_, '_>], accounts: &JudgedClients) -> Vec<Member> {
     let mut by_account: BTreeMap<usize, Member> = BTreeMap::new();
     let mut seen = HashSet::new();
     for cause in causes {
-        let index: HashMap<*const Account, usize> =
+        let index: HashMap<*const ClientSummary, usize> =
             cause.members.iter().map(|at| (std::ptr::from_ref(&accounts.clients[*at]), *at)).collect();
         for facts in &cause.group.rows {
             let Some(account) = index.get(&std::ptr::from_ref(facts.account)) else { continue };

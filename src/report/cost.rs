@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::v1;
-use crate::accounts::Accounts;
 use crate::cost::{self, Inventory, Known, Minute, Minutes, Prices, Unit};
+use crate::judged::JudgedClients;
 use crate::k8s::timestamp;
 use crate::ledger::Merge;
 
@@ -64,7 +64,7 @@ pub(super) struct Priced<'a> {
 }
 
 impl<'a> Priced<'a> {
-    pub(super) fn of(inventory: Option<&'a Inventory>, accounts: &Accounts) -> Self {
+    pub(super) fn of(inventory: Option<&'a Inventory>, accounts: &JudgedClients) -> Self {
         let rows = accounts.clients.iter().flat_map(|account| account.entries.values()).flat_map(|e| &e.rows);
         let costs = rows.filter_map(|one| one.cost.as_deref());
         Self { inventory, unit: Unit::of(costs, inventory.is_some_and(Inventory::has_sizes)) }
@@ -157,7 +157,7 @@ fn sum(sum: cost::Sum) -> v1::Amount {
 }
 
 /// The inventory, and what it lacks of the resources that clients read.
-pub(super) fn inventory(inventory: &Inventory, accounts: &Accounts) -> v1::Inventory {
+pub(super) fn inventory(inventory: &Inventory, accounts: &JudgedClients) -> v1::Inventory {
     let prices = Prices { inventory, nodes_in_log: accounts.nodes };
     let mut lacks: BTreeMap<&str, (bool, u64)> = BTreeMap::new();
     let entries = accounts.clients.iter().flat_map(|account| &account.entries);

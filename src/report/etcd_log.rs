@@ -6,10 +6,10 @@ use super::build::file_name;
 use super::input::{by_kind, copies, not_read};
 use super::sums::latency;
 use super::v1;
-use crate::accounts::Accounts;
-use crate::accounts::etcd::{Nearness, SLACK, SlowReads};
 use crate::decode::SkipReason;
 use crate::input::Sources;
+use crate::judged::JudgedClients;
+use crate::judged::etcd::{Nearness, SLACK, SlowReads};
 use crate::k8s::timestamp::format_micros;
 use crate::ledger::etcd::{Amount, EtcdKind, Slow, SlowKey, WorstRequest};
 use crate::ledger::{EtcdLog, InputCounts};
@@ -35,7 +35,7 @@ impl Etcd<'_> {
     }
 
     /// The section of the report. `span` is the time of the audit log.
-    pub(super) fn section(&self, accounts: &Accounts, span: Option<(i64, i64)>) -> v1::EtcdLog {
+    pub(super) fn section(&self, accounts: &JudgedClients, span: Option<(i64, i64)>) -> v1::EtcdLog {
         let lines = &self.log.lines;
         let input = &self.log.input;
         let compared = accounts.slow_reads.resources.values().map(|(reads, _)| reads).sum();
@@ -106,7 +106,7 @@ impl Etcd<'_> {
         }
     }
 
-    fn requests(&self, key: SlowKey, slow: Slow, accounts: &Accounts) -> v1::EtcdRequests {
+    fn requests(&self, key: SlowKey, slow: Slow, accounts: &JudgedClients) -> v1::EtcdRequests {
         let SlowKey { resource, kind } = key;
         let is_list = kind == EtcdKind::List;
         let matched = &accounts.slow_reads;
@@ -157,7 +157,7 @@ impl Etcd<'_> {
         &self,
         resource: &str,
         worst: Option<&WorstRequest>,
-        accounts: &Accounts,
+        accounts: &JudgedClients,
     ) -> Vec<v1::EtcdClient> {
         let matched = &accounts.slow_reads;
         let worst = worst.and_then(|worst| matched.ranges.iter().position(|range| worst.is(range)));
@@ -227,7 +227,7 @@ impl Etcd<'_> {
         sources.collect()
     }
 
-    fn notes(&self, accounts: &Accounts, span: Option<(i64, i64)>) -> Vec<String> {
+    fn notes(&self, accounts: &JudgedClients, span: Option<(i64, i64)>) -> Vec<String> {
         let lines = &self.log.lines;
         let mut notes = Vec::new();
         if lines.slow == 0 {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::cases::Case;
 use super::{Etcd, case_texts, cost, patterns, v1};
-use crate::accounts::{Account, Accounts};
+use crate::judged::{ClientSummary, JudgedClients};
 use crate::k8s::timestamp;
 use crate::ledger::DistinctSet;
 use crate::rules::permission::{On, Permission};
@@ -18,7 +18,7 @@ use crate::shell::{operand, option, quoted};
 
 /// What findings are made with.
 pub(super) struct Findings<'a> {
-    pub(super) accounts: &'a Accounts,
+    pub(super) accounts: &'a JudgedClients,
     pub(super) rules: &'a [Rule],
     pub(super) policy: &'a Policy,
     /// etcd's own log.
@@ -101,7 +101,7 @@ impl Findings<'_> {
         self.rules.iter().find(|rule| rule.id == id).expect("findings are of these rules")
     }
 
-    fn account(&self, finding: &rules::Finding) -> Option<&Account> {
+    fn account(&self, finding: &rules::Finding) -> Option<&ClientSummary> {
         finding.account.map(|index| &self.accounts.clients[index])
     }
 
@@ -119,7 +119,7 @@ impl Findings<'_> {
             fingerprint: fingerprint(account, &finding),
             rule: texts.rule.clone(),
             severity: finding.severity.as_str(),
-            client: account.map(Account::identity),
+            client: account.map(ClientSummary::identity),
             resource: finding.resource,
             shape: finding.shape,
             message: finding.message,
@@ -177,7 +177,7 @@ impl Findings<'_> {
                     v1::Suppressed {
                         rule: self.texts[&*rule.id].rule.clone(),
                         severity: finding.severity.to_string(),
-                        client: self.account(finding).map(Account::identity),
+                        client: self.account(finding).map(ClientSummary::identity),
                         shape: finding.shape.clone(),
                         fingerprint: fingerprint(self.account(finding), finding),
                         message: finding.message.clone(),
@@ -208,7 +208,7 @@ impl Findings<'_> {
     }
 }
 
-fn who(account: &Account, finding: &rules::Finding, rule: &str) -> v1::Who {
+fn who(account: &ClientSummary, finding: &rules::Finding, rule: &str) -> v1::Who {
     let product =
         finding.product.as_deref().or(finding.user_agents.first().map(|(product, _)| product.as_str()));
     let at = |micros: fn((i64, i64)) -> i64| finding.span.map(|span| timestamp::format_micros(micros(span)));
@@ -282,8 +282,8 @@ fn path(path: &rules::Path) -> v1::Path {
     }
 }
 
-fn fingerprint(account: Option<&Account>, finding: &rules::Finding) -> String {
-    let identity = account.map(Account::identity);
+fn fingerprint(account: Option<&ClientSummary>, finding: &rules::Finding) -> String {
+    let identity = account.map(ClientSummary::identity);
     let client = match &finding.program {
         // A program's members come and go, and one of them may have a finding of its own.
         Some(OnProgram { name, .. }) => {
@@ -292,7 +292,7 @@ fn fingerprint(account: Option<&Account>, finding: &rules::Finding) -> String {
         None => identity
             .iter()
             .map(String::as_str)
-            .chain(account.and_then(Account::impersonated_by))
+            .chain(account.and_then(ClientSummary::impersonated_by))
             .map(str::to_owned)
             .collect(),
     };
@@ -313,7 +313,11 @@ fn program_parts(kind: &str, product: Option<&str>, service_account: Option<&str
 }
 
 /// The commands that show a finding. What clients chose stands in single quotes.
-fn verify(account: Option<&Account>, finding: &rules::Finding, evidence: Option<&v1::Evidence>) -> String {
+fn verify(
+    account: Option<&ClientSummary>,
+    finding: &rules::Finding,
+    evidence: Option<&v1::Evidence>,
+) -> String {
     let mut commands: Vec<String> = finding.permission.iter().map(|missing| missing.check.clone()).collect();
     if let (Some(evidence), Some(verdict)) = (evidence, &finding.verdict) {
         let uri = without_token(&evidence.uri);

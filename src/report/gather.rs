@@ -1,4 +1,4 @@
-//! Accounts in the form of the report: clients, their shapes and their sums.
+//! Judged clients in the form of the report: clients, their shapes and their sums.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,9 +12,9 @@ use super::server_log::{flows, items};
 use super::sums::{Sums, Times, distinct, latency, observed, statuses, sum_observed, sum_statuses};
 use super::words::Words;
 use super::{advice, cost, patterns, v1};
-use crate::accounts::{Account, Agent, Entry, Job, Load, Measure, ProductRow, ShapeKey};
 use crate::apiserver::{LimitVerdict, ServedFrom};
 use crate::cost::{Known, Part};
+use crate::judged::{Agent, ClientSummary, Job, Load, Measure, ProductRow, ShapeKey, ShapeSummary};
 use crate::k8s::secrets::masked;
 use crate::k8s::{Scope, Verb, timestamp};
 use crate::ledger::{Exemplar, Merge, Row};
@@ -30,7 +30,7 @@ pub(super) struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    pub(super) fn client(&self, account: Account) -> (v1::Client, Sums) {
+    pub(super) fn client(&self, account: ClientSummary) -> (v1::Client, Sums) {
         let (identity, kind) = (account.identity(), account.kind());
         let impersonated_by = account.impersonated_by().map(str::to_owned);
         let service_account = account
@@ -53,8 +53,9 @@ impl Builder<'_> {
         user_agents.sort_by(|a, b| (Reverse(a.requests), &a.product).cmp(&(Reverse(b.requests), &b.product)));
         let mut sums = Sums { costs: cost::Costs::none(self.context.inventory), ..Sums::default() };
         let mut minutes = Minutes::default();
-        let shape =
-            |(key, entry): (Arc<ShapeKey>, Entry)| self.shape(&key, entry, &mut sums, &mut minutes, &jobs);
+        let shape = |(key, entry): (Arc<ShapeKey>, ShapeSummary)| {
+            self.shape(&key, entry, &mut sums, &mut minutes, &jobs)
+        };
         let room = if self.context.shown.has_all_shapes() { account.entries.len() } else { 0 };
         let mut shapes: Vec<v1::Shape> = Vec::with_capacity(room);
         shapes.extend(account.entries.into_iter().filter_map(shape));
@@ -98,7 +99,7 @@ impl Builder<'_> {
     fn shape(
         &self,
         key: &ShapeKey,
-        mut entry: Entry,
+        mut entry: ShapeSummary,
         sums: &mut Sums,
         minutes: &mut Minutes,
         jobs: &BTreeMap<String, Job>,
@@ -205,7 +206,7 @@ impl Builder<'_> {
         })
     }
 
-    fn added(&self, key: &ShapeKey, entry: &mut Entry) -> Added {
+    fn added(&self, key: &ShapeKey, entry: &mut ShapeSummary) -> Added {
         let rows = std::mem::take(&mut entry.rows);
         let load = |one: &ProductRow| self.measure.load(key, entry, &one.row, one.cost.as_deref());
         Added::of(rows, self.received_only, load)

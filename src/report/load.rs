@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::v1;
-use crate::accounts::{Accounts, Load, LoadUnit};
+use crate::judged::{JudgedClients, Load, LoadUnit};
 
 /// How the load of a part is told: in which unit, and as a share of which whole.
 #[derive(Debug, Clone, Copy, Default)]
@@ -13,7 +13,7 @@ pub(super) struct Loads {
 }
 
 impl Loads {
-    pub(super) fn of(accounts: &Accounts) -> Self {
+    pub(super) fn of(accounts: &JudgedClients) -> Self {
         let all = accounts.clients.iter().map(|account| accounts.load_of(account).amount);
         Self { unit: accounts.measure.unit, total: all.fold(0, u64::saturating_add) }
     }

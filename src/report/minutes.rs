@@ -8,7 +8,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::sums::Times;
 use super::v1;
-use crate::accounts::ShapeKey;
+use crate::judged::ShapeKey;
 use crate::ledger::{Busiest, Load, Timeline};
 
 /// The resource of shapes beyond the number that is told apart.

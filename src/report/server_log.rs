@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::sums::latency;
 use super::v1;
-use crate::accounts::words;
+use crate::judged::words;
 use crate::ledger::traces::About;
 use crate::ledger::{self, Flows, Histogram, Merge, Traces};
 

@@ -3,8 +3,8 @@
 
 use super::cases::Case;
 use super::load::{Ties, rank};
-use crate::accounts::{Account, Accounts};
 use crate::apiserver::LimitVerdict;
+use crate::judged::{ClientSummary, JudgedClients};
 use crate::k8s::Verb;
 use crate::rules::figures::count;
 
@@ -23,7 +23,7 @@ pub enum Shown {
 }
 
 /// The place of each account's client, the costliest first, by the account's index.
-pub(super) fn places(accounts: &Accounts) -> Vec<usize> {
+pub(super) fn places(accounts: &JudgedClients) -> Vec<usize> {
     let mut order: Vec<(_, usize)> = accounts
         .clients
         .iter()
@@ -42,7 +42,7 @@ pub(super) fn places(accounts: &Accounts) -> Vec<usize> {
 }
 
 /// What decides between clients of the same load.
-fn ties(accounts: &Accounts, account: &Account) -> Ties {
+fn ties(accounts: &JudgedClients, account: &ClientSummary) -> Ties {
     let mut ties = Ties::default();
     for (key, entry) in &account.entries {
         let requests = accounts.requests_of(entry);
@@ -107,7 +107,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::accounts::Load;
+    use crate::judged::Load;
     use crate::rules::Severity;
 
     /// A case whose first finding is the worst member's.

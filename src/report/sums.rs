@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::cost::Costs;
 use super::v1;
-use crate::accounts::{Fit, Load};
+use crate::judged::{Fit, Load};
 use crate::ledger::timeline::Rate;
 use crate::ledger::{self, DistinctSet, Histogram, Merge, Row, Timeline};
 

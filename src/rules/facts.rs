@@ -7,13 +7,13 @@ pub use server::SERVER;
 
 use super::value::Kind::{Bool, Int, Text, Texts};
 use super::value::{Name, Value};
-use crate::accounts::etcd::SlowRead;
-use crate::accounts::{Account, Accounts, Entry, Fit, Job, ProductRow, ShapeKey};
 use crate::apiserver::options::{
     Limit, Narrows, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
 };
 use crate::apiserver::{RequestShape, Server, Target, resources};
 use crate::cost::Cost;
+use crate::judged::etcd::SlowRead;
+use crate::judged::{ClientSummary, Fit, Job, JudgedClients, ProductRow, ShapeKey, ShapeSummary};
 use crate::k8s::user_agent::names_no_client;
 use crate::k8s::{Library, Scope, Verb};
 use crate::ledger::Row;
@@ -24,13 +24,13 @@ use compact_str::CompactString;
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     /// All accounts.
-    pub accounts: &'a Accounts,
+    pub accounts: &'a JudgedClients,
     /// The client.
-    pub account: &'a Account,
+    pub account: &'a ClientSummary,
     /// The shape.
     pub key: &'a ShapeKey,
     /// Its verdict.
-    pub entry: &'a Entry,
+    pub entry: &'a ShapeSummary,
     /// The product of the user agent.
     pub product: &'a str,
     /// The numbers.
@@ -58,9 +58,9 @@ impl<'a> Facts<'a> {
     /// Those of a row of an account's entry.
     #[must_use]
     pub fn of(
-        accounts: &'a Accounts,
-        account: &'a Account,
-        (key, entry): (&'a ShapeKey, &'a Entry),
+        accounts: &'a JudgedClients,
+        account: &'a ClientSummary,
+        (key, entry): (&'a ShapeKey, &'a ShapeSummary),
         one: &'a ProductRow,
     ) -> Self {
         Self {

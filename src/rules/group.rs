@@ -9,9 +9,9 @@ use rustc_hash::FxBuildHasher;
 
 use super::facts::Facts;
 use super::programs::Program;
-use crate::accounts::etcd::SlowReads;
-use crate::accounts::{self, Account, Accounts, ShapeKey};
 use crate::cost::{Cost, Known, Part};
+use crate::judged::etcd::SlowReads;
+use crate::judged::{self, ClientSummary, JudgedClients, ShapeKey};
 use crate::k8s::Verb;
 use crate::ledger::{Histogram, Load, Merge, Row, Targets, Timeline, timeline::Rate};
 use crate::patterns::Pattern;
@@ -56,7 +56,7 @@ pub struct Writer<'a> {
 #[derive(Debug)]
 pub struct Whole<'a> {
     /// The accounts.
-    pub accounts: &'a Accounts,
+    pub accounts: &'a JudgedClients,
     /// All requests.
     pub requests: u64,
     /// LISTs and GETs that etcd answered.
@@ -79,7 +79,7 @@ pub fn is_write(verb: Verb) -> bool {
 impl<'a> Whole<'a> {
     /// Sums up.
     #[must_use]
-    pub fn of(accounts: &'a Accounts) -> Self {
+    pub fn of(accounts: &'a JudgedClients) -> Self {
         let mut whole = Self {
             accounts,
             requests: 0,
@@ -195,7 +195,7 @@ impl<'a> Group<'a> {
         let mut members: Vec<usize> = rows.iter().map(|(_, account)| *account).collect();
         members.sort_unstable();
         members.dedup();
-        // Accounts have no order of their own.
+        // JudgedClients have no order of their own.
         let mut facts: Vec<&'a Facts<'a>> = rows.iter().map(|(facts, _)| *facts).collect();
         facts.sort_by(|a, b| (&a.account.key, a.key, a.product).cmp(&(&b.account.key, b.key, b.product)));
         let group = Self::new(facts, members[0], whole);
@@ -361,9 +361,9 @@ impl<'a> Group<'a> {
 
     /// How much of the apiserver's and etcd's work the requests are.
     #[must_use]
-    pub fn load(&self) -> accounts::Load {
+    pub fn load(&self) -> judged::Load {
         let measure = self.whole.accounts.measure;
-        self.rows.iter().fold(accounts::Load::default(), |mut all, facts| {
+        self.rows.iter().fold(judged::Load::default(), |mut all, facts| {
             all.add(measure.load(facts.key, facts.entry, facts.row, facts.cost));
             all
         })
@@ -421,7 +421,7 @@ fn question(key: &ShapeKey) -> Question<'_> {
 }
 
 /// The questions of a client of which more requests were seen to arrive than to end.
-fn unfinished(account: &Account) -> HashMap<Question<'_>, u64, FxBuildHasher> {
+fn unfinished(account: &ClientSummary) -> HashMap<Question<'_>, u64, FxBuildHasher> {
     let mut unfinished = HashMap::default();
     let mut entries = account.entries.iter().peekable();
     while let Some((key, entry)) = entries.next() {

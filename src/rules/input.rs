@@ -6,9 +6,9 @@ use super::group::{Whole, is_write};
 use super::value::Kind::{Bool, Double, Int, Text};
 use super::value::{Name, Value};
 use super::write::client_name;
-use crate::accounts::{Account, Accounts, ShapeKey};
 use crate::apiserver::{ServedFrom, Target};
 use crate::decode::SkipReason;
+use crate::judged::{ClientSummary, JudgedClients, ShapeKey};
 use crate::k8s::Verb;
 use crate::k8s::text::prefix;
 use crate::ledger::{InputCounts, Timeline};
@@ -63,10 +63,10 @@ fn is_counted(key: &ShapeKey) -> bool {
 }
 
 impl EtcdWrites {
-    fn of(accounts: &Accounts) -> Self {
+    fn of(accounts: &JudgedClients) -> Self {
         let measure = accounts.measure;
         let mut times = Timeline::default();
-        let mut writers: Vec<(u64, &Account)> = Vec::new();
+        let mut writers: Vec<(u64, &ClientSummary)> = Vec::new();
         for account in &accounts.clients {
             let mut own = 0;
             for (key, entry) in account.entries.iter().filter(|(key, _)| is_counted(key)) {

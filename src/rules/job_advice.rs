@@ -1,6 +1,6 @@
 //! Advice for clients that may be one-shot jobs.
 
-use crate::accounts::Job;
+use crate::judged::Job;
 
 /// The text for a client that runs on, and the one for a job where it may be one: the more likely first.
 #[must_use]

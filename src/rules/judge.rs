@@ -22,8 +22,8 @@ use super::stats::STATS;
 use super::value::{Kind, Value};
 use super::write;
 use super::{Finding, Suppression};
-use crate::accounts::Accounts;
 use crate::apiserver::resources::OTHER;
+use crate::judged::JudgedClients;
 use crate::ledger::InputCounts;
 
 /// What rules found.
@@ -42,10 +42,10 @@ pub struct Judged {
     /// How many findings there are of each severity, those that are not put into words too.
     pub counts: BTreeMap<Severity, u64>,
     /// The findings on each account that has any.
-    pub on_accounts: Vec<OnAccount>,
+    pub on_accounts: Vec<FindingsOnClient>,
     /// What CI gates count.
     pub gates: Gates,
-    /// Accounts with a finding of [`CONTRADICTED`], suppressed ones included.
+    /// Clients with a finding of [`CONTRADICTED`], suppressed ones included.
     pub contradicted: BTreeSet<usize>,
 }
 
@@ -54,7 +54,7 @@ const CONTRADICTED: &str = "KT902";
 
 /// The findings on one account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OnAccount {
+pub struct FindingsOnClient {
     /// The account's index.
     pub account: usize,
     /// How bad the worst of them is.
@@ -66,7 +66,7 @@ pub struct OnAccount {
 /// Judges.
 #[must_use]
 pub fn judge(
-    accounts: &Accounts,
+    accounts: &JudgedClients,
     input: &InputCounts,
     rules: &[Rule],
     suppressions: &[Suppression],
@@ -78,7 +78,7 @@ pub fn judge(
 /// which takes longer than to find them. Texts of a user's own rule are tried nevertheless: they may fail on a value.
 #[must_use]
 pub fn judge_some(
-    accounts: &Accounts,
+    accounts: &JudgedClients,
     input: &InputCounts,
     rules: &[Rule],
     suppressions: &[Suppression],
@@ -171,12 +171,12 @@ fn gates_of(rules: &[Rule], rows: &Rows<'_>, judged: &[Found<'_>]) -> Gates {
 }
 
 /// The findings on each account that has any.
-fn on_accounts(judged: &[Found<'_>]) -> Vec<OnAccount> {
-    let mut on: BTreeMap<usize, OnAccount> = BTreeMap::new();
+fn on_accounts(judged: &[Found<'_>]) -> Vec<FindingsOnClient> {
+    let mut on: BTreeMap<usize, FindingsOnClient> = BTreeMap::new();
     for hit in judged.iter().flat_map(|found| &found.hits).filter(|hit| hit.suppressed_by.is_none()) {
         let worst = hit.severity;
         for account in hit.group.iter().flat_map(Group::members).copied() {
-            let one = on.entry(account).or_insert(OnAccount { account, worst, findings: 0 });
+            let one = on.entry(account).or_insert(FindingsOnClient { account, worst, findings: 0 });
             one.worst = one.worst.max(worst);
             one.findings += 1;
         }

@@ -39,7 +39,7 @@ pub use crate::files::error::{self, FileError, FileErrors};
 use crate::files::yaml;
 pub use finding::{Finding, OnProgram, Path};
 pub use gates::{GateRequests, Gates, RuleFindings, Worst};
-pub use judge::{Judged, OnAccount, judge, judge_some};
+pub use judge::{FindingsOnClient, Judged, judge, judge_some};
 pub use policy::{Policy, Suppression};
 pub use rule::{Rule, Severity};
 pub use set::{BadRules, RuleSet};

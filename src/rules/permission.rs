@@ -8,8 +8,8 @@ use hashbrown::HashMap;
 use super::facts::Facts;
 use super::figures::more;
 use super::group::Group;
-use crate::accounts::Account;
 use crate::apiserver::{ParsedTarget, Target, resources};
+use crate::judged::ClientSummary;
 use crate::k8s::request_info::Method;
 use crate::k8s::{RequestInfo, Scope, Verb};
 use crate::shell::{option, quoted};
@@ -129,7 +129,7 @@ impl Permission {
         let mut own_namespace = None;
         let ((verb, create), on) = match &asked.target {
             Target::Resource { group: api_group, resource, subresource, scope, .. } => {
-                let mut by_client: HashMap<*const Account, BTreeSet<String>> = HashMap::new();
+                let mut by_client: HashMap<*const ClientSummary, BTreeSet<String>> = HashMap::new();
                 if *scope != Scope::Cluster {
                     for facts in rows() {
                         let exemplars = facts.row.exemplars.as_slice().iter();
@@ -316,7 +316,13 @@ fn namespace_of(uri: &str) -> Option<String> {
 }
 
 /// The command that asks the server. Words that a client chose are quoted, and none is taken for an option.
-fn check(verb: &str, on: &On, namespace: Option<&str>, account: &Account, scope: Option<Scope>) -> String {
+fn check(
+    verb: &str,
+    on: &On,
+    namespace: Option<&str>,
+    account: &ClientSummary,
+    scope: Option<Scope>,
+) -> String {
     let mut command = format!("kubectl auth can-i {verb}");
     let mut add = |word: &str| {
         command.push(' ');

@@ -14,8 +14,8 @@ use super::sources::{self, ClientSource};
 use super::value::Kind;
 use super::written::{Key, Placed, Reader};
 use super::yaml::{self, YamlNode, YamlValue};
-use crate::accounts::Account;
 use crate::apiserver::features::known_names;
+use crate::judged::ClientSummary;
 use crate::k8s::{EtcdVersion, KubeVersion};
 use crate::requests::filter::pattern;
 
@@ -120,7 +120,7 @@ pub struct Policy {
 }
 
 /// Whether a client is the one of a pattern: by its identity, or as a `ServiceAccount` by `namespace/name`.
-pub(super) fn is_client(pattern: &Regex, account: &Account) -> bool {
+pub(super) fn is_client(pattern: &Regex, account: &ClientSummary) -> bool {
     let name = account.service_account().map(|(namespace, name)| format!("{namespace}/{name}"));
     pattern.is_match(&account.identity()) || name.is_some_and(|name| pattern.is_match(&name))
 }

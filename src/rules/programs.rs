@@ -17,7 +17,7 @@ use rustc_hash::FxBuildHasher;
 use super::facts::Facts;
 use super::figures::count;
 use super::rows::Place;
-use crate::accounts::{Account, Accounts};
+use crate::judged::{ClientSummary, JudgedClients};
 use crate::k8s::Library;
 use crate::k8s::user_agent::names_no_client;
 use crate::ledger::Merge;
@@ -36,7 +36,7 @@ pub struct ProgramName {
 impl ProgramName {
     /// The program of a client's requests with a product. `None` for clients that are neither ServiceAccounts nor people.
     #[must_use]
-    pub fn of(account: &Account, product: &str) -> Option<Self> {
+    pub fn of(account: &ClientSummary, product: &str) -> Option<Self> {
         let library = account.library(product);
         let named = Some(product.to_owned()).filter(|product| !product.starts_with('('));
         match account.kind() {
@@ -61,7 +61,7 @@ impl ProgramName {
 
     /// The program of several clients in one word: their `ServiceAccount`'s name if all have the same one, else the product.
     #[must_use]
-    pub fn short<'a>(&'a self, members: impl Iterator<Item = &'a Account>) -> &'a str {
+    pub fn short<'a>(&'a self, members: impl Iterator<Item = &'a ClientSummary>) -> &'a str {
         let mut names = members.map(|account| account.service_account().map(|(_, name)| name));
         let first = names.next().flatten().filter(|first| *first != DEFAULT);
         let same = first.filter(|first| names.all(|name| name == Some(*first)));
@@ -114,7 +114,7 @@ fn names_many_programs(product: &str, library: Library) -> bool {
 
 /// What the members of a program are, in the singular.
 #[must_use]
-pub fn noun<'a>(members: impl Iterator<Item = &'a Account>) -> &'static str {
+pub fn noun<'a>(members: impl Iterator<Item = &'a ClientSummary>) -> &'static str {
     let mut namespaces: Vec<&str> = Vec::new();
     for account in members {
         match account.service_account() {
@@ -136,7 +136,7 @@ pub struct Program {
     /// The clients, by index.
     pub members: Vec<usize>,
     /// All of them as one client, without requests: its nodes, pods and user agents are those of all.
-    pub account: Account,
+    pub account: ClientSummary,
 }
 
 /// The programs that several clients run.
@@ -157,7 +157,12 @@ pub(super) struct ProgramRow {
 }
 
 impl Programs {
-    pub(super) fn of(accounts: &Accounts, facts: &[Facts<'_>], places: &[Place], askers: &[u32]) -> Self {
+    pub(super) fn of(
+        accounts: &JudgedClients,
+        facts: &[Facts<'_>],
+        places: &[Place],
+        askers: &[u32],
+    ) -> Self {
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let mut named: BTreeMap<ProgramName, Vec<(usize, u32)>> = BTreeMap::new();
         for (asker, row) in (0..).zip(askers) {
@@ -196,7 +201,7 @@ impl Programs {
 #[must_use]
 pub fn in_a_sentence<'a>(
     name: &'a ProgramName,
-    members: impl Iterator<Item = &'a Account> + Clone,
+    members: impl Iterator<Item = &'a ClientSummary> + Clone,
 ) -> String {
     let short = name.short(members.clone());
     let counted = count(members.clone().count() as u64);
@@ -208,10 +213,10 @@ pub fn in_a_sentence<'a>(
 }
 
 /// Several clients as one.
-fn together(name: &ProgramName, members: &[usize], accounts: &Accounts) -> Account {
+fn together(name: &ProgramName, members: &[usize], accounts: &JudgedClients) -> ClientSummary {
     let all = || members.iter().map(|index| &accounts.clients[*index]);
     let first = &accounts.clients[members[0]];
-    let mut account = Account {
+    let mut account = ClientSummary {
         key: first.key.clone(),
         nodes: first.nodes.clone(),
         kubelets: Vec::new(),

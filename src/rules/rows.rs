@@ -11,8 +11,8 @@ use super::names::{NameRef, Root};
 use super::programs::Programs;
 use super::rule::{GroupBy, Rule};
 use super::value::Value;
-use crate::accounts::{Account, Accounts, ShapeKey};
 use crate::apiserver::ServedFrom;
+use crate::judged::{ClientSummary, JudgedClients, ShapeKey};
 
 /// What rules judge.
 pub(super) struct Rows<'a> {
@@ -73,7 +73,7 @@ pub(super) struct Column {
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn new(accounts: &'a Accounts, rules: &[Rule]) -> Self {
+    pub(super) fn new(accounts: &'a JudgedClients, rules: &[Rule]) -> Self {
         let (whole, placed) = rayon::join(|| Whole::of(accounts), || Placed::of(accounts));
         let Placed { facts, places, forms, askers } = placed;
         let parts = rules.iter().filter_map(|rule| rule.matches.as_ref()).flat_map(|matches| &matches.parts);
@@ -160,7 +160,7 @@ struct Placed<'a> {
 }
 
 impl<'a> Placed<'a> {
-    fn of(accounts: &'a Accounts) -> Self {
+    fn of(accounts: &'a JudgedClients) -> Self {
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let mut placed = Self::default();
         let mut forms: HashMap<_, u32, FxBuildHasher> = HashMap::default();
@@ -199,7 +199,7 @@ impl<'a> Placed<'a> {
 }
 
 /// Whether servers of several versions served a client's requests.
-fn has_versions(account: &Account) -> bool {
+fn has_versions(account: &ClientSummary) -> bool {
     let mut versions = account.entries.keys().map(|key| key.kube_version);
     versions.next().is_some_and(|first| versions.any(|other| other != first))
 }

@@ -13,7 +13,7 @@ use super::text::Text;
 use super::value::Value;
 use super::written::{Reader, read};
 use super::yaml;
-use crate::accounts::Job;
+use crate::judged::Job;
 use crate::k8s::Library;
 
 /// Stack for reading a rule; what is not used is not taken.

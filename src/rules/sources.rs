@@ -8,7 +8,7 @@ use super::error::FilePosition;
 use super::policy::is_client;
 use super::written::{Key, Placed, Reader};
 use super::yaml::{YamlNode, YamlValue};
-use crate::accounts::Account;
+use crate::judged::ClientSummary;
 use crate::requests::filter::pattern;
 
 /// The keys of an entry of `sources`.
@@ -43,7 +43,7 @@ pub struct ClientSource {
 impl ClientSource {
     /// Whether the entry names a client.
     #[must_use]
-    pub fn is_of(&self, account: &Account) -> bool {
+    pub fn is_of(&self, account: &ClientSummary) -> bool {
         is_client(&self.pattern, account)
     }
 }

@@ -19,8 +19,8 @@ use super::rule::{Audience, Audiences, Fix, Rule, Severity};
 use super::stats::{self, OF_FAILURES, STATS, peak_mean_minutes};
 use super::text::{Named, Text, Values};
 use super::value::{Name, Value};
-use crate::accounts::{Account, Job};
 use crate::cost::Known;
+use crate::judged::{ClientSummary, Job};
 use crate::k8s::identity::short_name;
 use crate::ledger::{Exemplar, Exemplars, Merge};
 use crate::products::{By, Product};
@@ -49,7 +49,7 @@ static DEPRECATED: LazyLock<Option<usize>> =
 
 /// A client's short name: `namespace/name` for a ServiceAccount.
 #[must_use]
-pub fn client_name(account: &Account) -> String {
+pub fn client_name(account: &ClientSummary) -> String {
     let identity = account.identity();
     let base = short_name(account.kind(), &identity);
     match account.impersonated_by() {
@@ -255,7 +255,7 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
         look_for: rule.verify.as_ref().map(|text| or(fill(text), "")),
         stats: Arc::unwrap_or_clone(facts),
         verdict: None,
-        load: crate::accounts::Load::default(),
+        load: crate::judged::Load::default(),
         cost: Known::Latency,
         span: None,
         user_agents: Vec::new(),

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use crate::accounts::Job;
 use crate::apiserver::ServedFrom;
+use crate::judged::Job;
 use crate::k8s::Verb;
 use crate::rules::Severity;
 use crate::rules::facts::Facts;

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::Case;
 use super::causes::{Kind, is_run};
-use crate::accounts::{Account, Accounts};
+use crate::judged::{ClientSummary, JudgedClients};
 use crate::report::findings::hashed;
 use crate::rules::group::Group;
 use crate::rules::hits::HitRef;
@@ -23,7 +23,7 @@ pub(super) fn on_input(rule: &str) -> String {
 
 /// The fingerprint of a case on clients. `requests` are those of all members, `product` is their user agent's.
 pub(super) fn on_clients(
-    account: &Account,
+    account: &ClientSummary,
     product: &str,
     requests: &Group<'_>,
     findings: &[usize],
@@ -98,7 +98,7 @@ pub(super) fn make_unique(cases: &mut [Case], hits: &[HitRef<'_, '_>]) {
 /// The first source that names one of the members.
 pub(super) fn source(
     members: &BTreeSet<usize>,
-    accounts: &Accounts,
+    accounts: &JudgedClients,
     sources: &[ClientSource],
 ) -> Option<usize> {
     let is_of_any =

@@ -1,12 +1,12 @@
 //! The ledger's rows with their verdicts, gathered per client: what rules judge and the report tells.
 
-mod account;
-mod entry;
+mod client_summary;
 pub mod etcd;
 mod fit;
 mod impersonation;
 mod key;
 mod load;
+mod shape_summary;
 mod walks;
 pub(crate) mod words;
 
@@ -18,11 +18,11 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
-pub use account::{Account, Agent, Job};
-pub use entry::{Entry, ProductRow};
+pub use client_summary::{Agent, ClientSummary, Job};
 pub use fit::{Fit, compare};
 pub use key::ShapeKey;
 pub use load::{Load, LoadUnit, Measure};
+pub use shape_summary::{ProductRow, ShapeSummary};
 use walks::Walks;
 
 use crate::apiserver::judge::served_against_model;
@@ -41,9 +41,9 @@ const OTHER_PRODUCTS: &str = "(other products)";
 
 /// All clients.
 #[derive(Debug)]
-pub struct Accounts {
+pub struct JudgedClients {
     /// The clients, in no order.
-    pub clients: Vec<Account>,
+    pub clients: Vec<ClientSummary>,
     /// The server's configuration; its version is that of the era at hand.
     pub server: Server,
     /// How far the version is known.
@@ -118,7 +118,7 @@ impl Measures<'_> {
     }
 }
 
-impl Accounts {
+impl JudgedClients {
     /// Judges each row, and prices it where there is an inventory. `servers` are those of the eras that rows name.
     #[must_use]
     pub fn open(
@@ -168,9 +168,9 @@ impl Accounts {
             let running = |product| hash.map_or(Running::On, |client| patterns.running(client, product));
             let kubelets = hash.map_or(&[][..], |client| patterns.nodes(client)).to_vec();
             let opened = accounts.account(key, client, &mut shown, &lists, &running, &measures);
-            Account { kubelets, ..opened }
+            ClientSummary { kubelets, ..opened }
         });
-        let mut opened: Vec<Account> = opened.collect();
+        let mut opened: Vec<ClientSummary> = opened.collect();
         impersonation::match_events(&mut opened);
         opened.retain(|account| !account.entries.is_empty());
         accounts.clients = opened;
@@ -186,7 +186,7 @@ impl Accounts {
 
     /// The requests of an entry.
     #[must_use]
-    pub fn requests_of(&self, entry: &Entry) -> u64 {
+    pub fn requests_of(&self, entry: &ShapeSummary) -> u64 {
         entry.rows.iter().map(|one| self.requests(&one.row)).sum()
     }
 
@@ -198,7 +198,7 @@ impl Accounts {
 
     /// The load of a client's requests.
     #[must_use]
-    pub fn load_of(&self, account: &Account) -> Load {
+    pub fn load_of(&self, account: &ClientSummary) -> Load {
         let mut load = Load::default();
         for (key, entry) in &account.entries {
             for one in &entry.rows {
@@ -221,8 +221,8 @@ impl Accounts {
         lists_of: &dyn Fn(u64, u32) -> Option<Vec<Listed>>,
         running: &dyn Fn(u64) -> Running,
         measures: &Measures<'_>,
-    ) -> Account {
-        let mut account = Account {
+    ) -> ClientSummary {
+        let mut account = ClientSummary {
             key,
             nodes: client.nodes,
             kubelets: Vec::new(),
@@ -286,7 +286,7 @@ impl Accounts {
     /// Adds a row to the entry that it belongs to. `None` is what is beyond the number of shapes.
     fn enter(
         &self,
-        entries: &mut BTreeMap<Arc<ShapeKey>, Entry>,
+        entries: &mut BTreeMap<Arc<ShapeKey>, ShapeSummary>,
         shape: Option<RowKey>,
         mut one: ProductRow,
         measures: &Measures<'_>,
@@ -296,7 +296,10 @@ impl Accounts {
         let (key, entry, fit) = if let Some(shape) = shape {
             self.judged(measures, shape, row, requests, walks)
         } else {
-            let entry = Entry { work: measures.prices.map(|_| Box::new(Work::UNKNOWN)), ..Entry::folded() };
+            let entry = ShapeSummary {
+                work: measures.prices.map(|_| Box::new(Work::UNKNOWN)),
+                ..ShapeSummary::folded()
+            };
             let key = Arc::new(ShapeKey::folded(self.server.version));
             (key, entry, Fit { measured: row.rare().observed.measured(), ..Fit::default() })
         };
@@ -348,7 +351,7 @@ impl Accounts {
         row: &Row,
         requests: u64,
         walks: &Walks,
-    ) -> (Arc<ShapeKey>, Entry, Fit) {
+    ) -> (Arc<ShapeKey>, ShapeSummary, Fit) {
         let server = &measures.servers[usize::from(shape.era)];
         let asked = shape.asked.as_borrowed();
         // Arrivals alone tell nothing of an answer.
@@ -365,7 +368,7 @@ impl Accounts {
             let pages = walks.of_page(&shape).filter(|_| reads_on(&asked.options, &verdict));
             Box::new(pages.map_or(work, |(walks, pages)| work.as_page(walks, pages)))
         });
-        let entry = Entry {
+        let entry = ShapeSummary {
             verdict: Some(verdict),
             certainty: (requests > 0, certainty),
             // A refused request never begins to run: its duration is work, and no lifetime.

@@ -5,7 +5,7 @@
 //! requests are left out of that, and so is the wait in queues of API Priority and Fairness where the log knows it: a
 //! request that waits costs the server nothing.
 
-use super::{Entry, ShapeKey};
+use super::{ShapeKey, ShapeSummary};
 use crate::apiserver::ServedFrom;
 use crate::cost::{Bound, Cost};
 use crate::ledger::Row;
@@ -63,7 +63,7 @@ impl Load {
 impl Measure {
     /// The load of a row: of one product's requests of a shape.
     #[must_use]
-    pub fn load(self, key: &ShapeKey, entry: &Entry, row: &Row, cost: Option<&Cost>) -> Load {
+    pub fn load(self, key: &ShapeKey, entry: &ShapeSummary, row: &Row, cost: Option<&Cost>) -> Load {
         let etcd_writes = self.etcd_writes(key, entry, row);
         match self.unit {
             LoadUnit::RequestMicros if entry.long_running => Load { etcd_writes, ..Load::default() },
@@ -81,7 +81,7 @@ impl Measure {
     /// server did not refuse them (4xx), fail them (5xx) or only check them (`dryRun=All`). A deletecollection counts as
     /// one: how many objects it deleted is not in the log.
     #[must_use]
-    pub fn etcd_writes(self, key: &ShapeKey, entry: &Entry, row: &Row) -> u64 {
+    pub fn etcd_writes(self, key: &ShapeKey, entry: &ShapeSummary, row: &Row) -> u64 {
         let is_dry_run = entry.asked.as_ref().is_some_and(|asked| asked.options.dry_run);
         if key.served_from != ServedFrom::Write || is_dry_run {
             return 0;

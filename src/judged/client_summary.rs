@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use compact_str::CompactString;
 
-use super::{Entry, ShapeKey};
+use super::{ShapeKey, ShapeSummary};
 use crate::k8s::Library;
 use crate::k8s::identity::service_account;
 use crate::k8s::pod_name::is_of_cron_job;
@@ -45,7 +45,7 @@ pub struct Agent {
 
 /// One client: an identity.
 #[derive(Debug)]
-pub struct Account {
+pub struct ClientSummary {
     /// Who it is; `None` for all that are not told apart.
     pub key: Option<ClientKey>,
     /// The nodes it was seen on.
@@ -61,10 +61,10 @@ pub struct Account {
     /// The products of its user agents, by name.
     pub agents: BTreeMap<String, Agent>,
     /// What it asked. Many clients ask alike, and share the names.
-    pub entries: BTreeMap<Arc<ShapeKey>, Entry>,
+    pub entries: BTreeMap<Arc<ShapeKey>, ShapeSummary>,
 }
 
-impl Account {
+impl ClientSummary {
     /// The client in words: without a user, its product and where it comes from.
     #[must_use]
     pub fn identity(&self) -> String {

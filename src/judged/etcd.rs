@@ -4,7 +4,7 @@ mod under_way;
 
 pub use under_way::{ListUnderWay, Matched, Nearness, SLACK, SlowRead, SlowReads, under_way};
 
-use super::{Account, Accounts, Entry, ProductRow, ShapeKey};
+use super::{ClientSummary, JudgedClients, ProductRow, ShapeKey, ShapeSummary};
 use crate::apiserver::options::{Narrows, Selector, Single};
 use crate::apiserver::{ParsedTarget, ServedFrom};
 use crate::k8s::{Scope, Verb};
@@ -13,7 +13,7 @@ use crate::ledger::{Exemplar, Row};
 use crate::patterns::Listed;
 use crate::requests::namespace::{self, namespace_hash};
 
-impl Accounts {
+impl JudgedClients {
     /// Finds whose LISTs were under way during slow reads of etcd.
     pub fn match_slow_reads<'a>(&mut self, ranges: impl Iterator<Item = &'a SlowRange>) {
         let (matched, mut of_rows) = under_way(ranges, self.lists_under_way());
@@ -60,13 +60,13 @@ impl Accounts {
     }
 }
 
-fn rows(account: &Account) -> impl Iterator<Item = (&ShapeKey, &Entry, &ProductRow)> {
+fn rows(account: &ClientSummary) -> impl Iterator<Item = (&ShapeKey, &ShapeSummary, &ProductRow)> {
     let entries = account.entries.iter();
     entries.flat_map(|(key, entry)| entry.rows.iter().map(move |one| (&**key, entry, one)))
 }
 
 /// Whether etcd may have read a collection for such requests.
-pub(super) fn reads_collections(key: &ShapeKey, entry: &Entry) -> bool {
+pub(super) fn reads_collections(key: &ShapeKey, entry: &ShapeSummary) -> bool {
     let one_key = entry.asked.as_ref().is_some_and(|asked| asked.options.single == Single::Key);
     key.verb == Some(Verb::List)
         && matches!(key.served_from, ServedFrom::Etcd | ServedFrom::Depends)

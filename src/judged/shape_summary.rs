@@ -13,7 +13,7 @@ use crate::patterns::{Listed, Pattern};
 
 /// The rows of one shape.
 #[derive(Debug)]
-pub struct Entry {
+pub struct ShapeSummary {
     /// What is asked: of one of the ledger's shapes. What it and the others differ in is in no word and no verdict.
     pub asked: Option<Arc<RequestShape<CompactString>>>,
     /// The verdict.
@@ -53,7 +53,7 @@ pub struct ProductRow {
     pub minutes: Option<Box<Minutes>>,
 }
 
-impl Entry {
+impl ShapeSummary {
     /// The most objects of one answer by the limit that was asked for, if the server honors it.
     #[must_use]
     pub fn page_limit(&self) -> Option<u64> {
@@ -93,7 +93,7 @@ impl Merge for ProductRow {
     }
 }
 
-impl Entry {
+impl ShapeSummary {
     pub(super) fn folded() -> Self {
         Self {
             asked: None,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::{Account, ProductRow, ShapeKey};
+use super::{ClientSummary, ProductRow, ShapeKey};
 
 /// A user that impersonates others, and a request shape without the verdict.
 type Asked = (Box<str>, ShapeId);
@@ -33,7 +33,7 @@ fn spare(one: &ProductRow) -> u64 {
 }
 
 /// Gives each impersonated request its RequestReceived event. Rows that have no other event go.
-pub(super) fn match_events(accounts: &mut [Account]) {
+pub(super) fn match_events(accounts: &mut [ClientSummary]) {
     let impersonators: BTreeMap<Box<str>, Vec<usize>> = {
         let mut by_name: BTreeMap<Box<str>, Vec<usize>> = BTreeMap::new();
         for (at, account) in accounts.iter().enumerate() {
@@ -47,7 +47,7 @@ pub(super) fn match_events(accounts: &mut [Account]) {
         return;
     }
     let mut spares: HashMap<Asked, u64, FxBuildHasher> = HashMap::default();
-    let own = |account: &Account| {
+    let own = |account: &ClientSummary| {
         let key = account.key.as_ref().filter(|key| key.impersonator.is_none())?;
         impersonators.contains_key(&key.identity).then(|| key.identity.clone())
     };
