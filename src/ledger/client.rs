@@ -92,7 +92,7 @@ fn is_upkeep(request: &Request<'_>, namespace: &str) -> bool {
     }
     let is_lookup = request.question.asked.verb == Verb::Get
         || matches!(resource, "configmaps" | "secrets" | "events" | "endpoints" | "endpointslices");
-    is_lookup && service_account(request.asker.identity()).is_some_and(|(own, _)| own == namespace)
+    is_lookup && service_account(request.client.identity()).is_some_and(|(own, _)| own == namespace)
 }
 
 impl Default for Client {

@@ -183,8 +183,8 @@ impl Clients {
 
     /// Enters a request's client and its product.
     fn enter(&mut self, request: &Request<'_>, name: RowName) -> (Option<Seat>, Option<Seat>) {
-        let asker = request.asker;
-        let key = asker.client();
+        let asker = request.client;
+        let key = asker.client_ref();
         let client_seat = self.by_key.seat_of(
             name.client,
             &key,
@@ -262,7 +262,7 @@ impl Clients {
 
     /// Whether a request is one of a client that is not kept apart.
     pub(super) fn is_folded(&self, request: &Request<'_>) -> bool {
-        self.by_key.is_folded(request.asker.client_hash, || rank(&request.asker.client()))
+        self.by_key.is_folded(request.client.client_hash, || rank(&request.client.client_ref()))
     }
 
     /// The clients that are kept apart, in no order, and what all others are folded into.

@@ -94,13 +94,13 @@ impl<'c> Counter<'c> {
 
     /// Whether the client of a request knows its asker.
     fn is_noted(&self, request: &Request<'_>) -> bool {
-        let asker = request.asker_key();
+        let asker = request.client_key();
         self.askers.get(place_of(asker, ASKERS)) == Some(&asker)
     }
 
     fn note_asker(&mut self, request: &Request<'_>) {
         self.askers.resize(ASKERS, 0);
-        let asker = request.asker_key();
+        let asker = request.client_key();
         self.askers[place_of(asker, ASKERS)] = asker;
     }
 
@@ -122,7 +122,7 @@ impl<'c> Counter<'c> {
 
     fn note_namespace(&mut self, request: &Request<'_>) {
         let Some(namespace) = namespace_of(request) else { return };
-        let noted = (request.asker.client_hash, stable_hash(namespace));
+        let noted = (request.client.client_hash, stable_hash(namespace));
         self.namespaces.resize(NAMESPACES, (0, 0));
         let known = &mut self.namespaces[place_of(noted.0 ^ noted.1, NAMESPACES)];
         if *known != noted {

@@ -58,7 +58,7 @@ impl RequestResult {
     /// That of a request.
     #[must_use]
     pub fn of(request: &Request<'_>) -> Self {
-        let [high, low, ..] = request.asker.agent_hash.to_be_bytes();
+        let [high, low, ..] = request.client.agent_hash.to_be_bytes();
         Self { status: request.status.unwrap_or(0), agent: u16::from_be_bytes([high, low]) }
     }
 

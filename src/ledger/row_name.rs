@@ -15,8 +15,8 @@ impl RowName {
     #[must_use]
     pub fn of(request: &Request<'_>) -> Self {
         Self {
-            client: request.asker.client_hash,
-            product: request.asker.product_hash,
+            client: request.client.client_hash,
+            product: request.client.product_hash,
             shape: RowKeyRef::of(request).stable_hash(),
         }
     }

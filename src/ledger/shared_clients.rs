@@ -98,7 +98,7 @@ impl SharedClients {
     }
 
     fn with_part<T>(&self, request: &Request<'_>, count: impl FnOnce(&mut Clients) -> T) -> T {
-        let mut part = self.parts.of(request.asker.client_hash);
+        let mut part = self.parts.of(request.client.client_hash);
         if part.is_folded(request) {
             drop(part);
             part = self.parts.at(0);

@@ -30,7 +30,7 @@ impl SharedKept {
     pub fn note(&self, row: RowName, request: &Request<'_>) {
         let Self { lists, watches, objects } = self;
         if let Some((lives, record)) = Kept::choose([lists, watches, objects], request) {
-            lives.add(row, request.asker.instance_hash, || request.asker.instance(), record);
+            lives.add(row, request.client.instance_hash, || request.client.instance(), record);
         }
     }
 

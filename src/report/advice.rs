@@ -20,14 +20,14 @@ const STALE_OR_LESS: &str = "If data that is seconds old is enough, send resourc
 
 /// Who asks, as far as it decides what helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Asker {
+pub enum ClientRole {
     /// It lists the pods of one node.
     NodeAgent,
     /// How likely the client is a one-shot job, which gains nothing from a WATCH.
     Client(Job),
 }
 
-impl Asker {
+impl ClientRole {
     /// Who asks what an entry holds: of several products the one that least likely ends.
     pub(super) fn of<'j>(entry: &ShapeSummary, jobs: impl Iterator<Item = &'j Job>) -> Self {
         match &entry.asked {
@@ -40,14 +40,14 @@ impl Asker {
 /// What the client's author or the cluster's operator can do, or `None` where nothing is wrong. The first sentence is
 /// the first step.
 #[must_use]
-pub fn advice(reason: Reason, verb: Verb, server: &Server, asker: Asker) -> Option<String> {
+pub fn advice(reason: Reason, verb: Verb, server: &Server, role: ClientRole) -> Option<String> {
     let for_a_job = || for_a_job(reason, verb, server).map(str::to_owned);
-    match asker {
-        Asker::NodeAgent => {
+    match role {
+        ClientRole::NodeAgent => {
             for_a_node_agent(reason, server).map(str::to_owned).or_else(|| for_any(reason, verb, server))
         }
-        Asker::Client(Job::Yes) => for_a_job().or_else(|| for_any(reason, verb, server)),
-        Asker::Client(job) => job_advice(job, for_a_job(), for_any(reason, verb, server)),
+        ClientRole::Client(Job::Yes) => for_a_job().or_else(|| for_any(reason, verb, server)),
+        ClientRole::Client(job) => job_advice(job, for_a_job(), for_any(reason, verb, server)),
     }
 }
 
@@ -249,7 +249,7 @@ mod tests {
     fn pages_are_advised_only_where_none_is_read_from_etcd() {
         for minor in 19..=37 {
             let server = Server::with_defaults(KubeVersion::new(minor, 0));
-            let text = advice(Reason::ListAnyIgnoresLimit, Verb::List, &server, Asker::Client(Job::No))
+            let text = advice(Reason::ListAnyIgnoresLimit, Verb::List, &server, ClientRole::Client(Job::No))
                 .expect("advice");
             let from_etcd = [likely(&server, "limit=500"), likely(&server, &format!("limit=500&{NEXT}"))]
                 .contains(&ServedFrom::Etcd);

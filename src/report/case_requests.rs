@@ -79,7 +79,7 @@ impl CaseFilter {
         if let Some(known) = self.known.get(&row) {
             return *known;
         }
-        let client = (request.asker.client_hash, request.asker.product_hash);
+        let client = (request.client.client_hash, request.client.product_hash);
         let shapes: Vec<&BTreeSet<ShapeKey>> =
             self.cases.iter().filter_map(|case| case.shapes.get(&client)).collect();
         let has = |asked: &RequestShape<CompactString>| {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::advice::Asker;
+use super::advice::ClientRole;
 use super::build::Context;
 use super::load::{Loads, Ties, rank};
 use super::minutes::Minutes;
@@ -159,10 +159,10 @@ impl Builder<'_> {
             row.rare().unknown_keys.iter().map(|key| String::from(&**key)).collect();
         let (latency, histogram) = (latency(&row.latency), v1::Histogram(row.latency.into_buckets()));
         let mut examples = row.exemplars.as_slice().iter().map(|exemplar| self.example(exemplar));
-        let asker = Asker::of(&entry, products.iter().filter_map(|product| jobs.get(product)));
+        let role = ClientRole::of(&entry, products.iter().filter_map(|product| jobs.get(product)));
         let misspelled = advice::misspelled(&ignored_parameters, &key.misspelled);
         let advice = misspelled.map(v1::Shared::from).or_else(|| {
-            self.words.advice(entry.verdict?.reason, key.verb?, key.kube_version, asker, self.context)
+            self.words.advice(entry.verdict?.reason, key.verb?, key.kube_version, role, self.context)
         });
         Some(v1::Shape {
             is_costly,

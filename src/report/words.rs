@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::advice::Asker;
+use super::advice::ClientRole;
 use super::build::{Context, file_name};
 use super::{advice, v1};
 use crate::apiserver::{Reason, Server};
@@ -13,7 +13,7 @@ use crate::cost::Known;
 use crate::k8s::{KubeVersion, Verb};
 
 /// What advice is told by; the server's configuration is the same for all.
-type Asked = (Reason, Verb, KubeVersion, Asker);
+type Asked = (Reason, Verb, KubeVersion, ClientRole);
 
 /// Texts of all clients.
 pub(super) struct Words {
@@ -63,13 +63,13 @@ impl Words {
         reason: Reason,
         verb: Verb,
         version: KubeVersion,
-        asker: Asker,
+        role: ClientRole,
         context: &Context<'_>,
     ) -> Option<v1::Shared<str>> {
         let mut known = self.advice.lock().unwrap_or_else(PoisonError::into_inner);
-        let advice = known.entry((reason, verb, version, asker)).or_insert_with(|| {
+        let advice = known.entry((reason, verb, version, role)).or_insert_with(|| {
             let server = Server { version, ..context.server.clone() };
-            advice::advice(reason, verb, &server, asker).map(Into::into)
+            advice::advice(reason, verb, &server, role).map(Into::into)
         });
         advice.clone()
     }

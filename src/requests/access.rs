@@ -6,7 +6,7 @@
 //!
 //! Source: k8s.io/apiserver `pkg/endpoints/metrics/metrics.go:NormalizedVerb`.
 
-use super::asker::Asker;
+use super::client_identity::ClientIdentity;
 use super::event::Request;
 use super::fingerprint::Keys;
 use super::question::Question;
@@ -23,7 +23,7 @@ const JUST_BEGUN: u64 = 1_000_000;
 /// Makes a request of an access line.
 pub(super) fn request<'e>(
     line: &'e AccessLine<'_>,
-    asker: &'e Asker,
+    client: &'e ClientIdentity,
     question: Question<'e>,
     keys: Keys,
     ended: Option<i64>,
@@ -39,7 +39,7 @@ pub(super) fn request<'e>(
     let served = line.is_hijacked || (long_running && line.has_status_zero);
     let latency = line.latency_micros.and_then(|micros| i64::try_from(micros).ok()).unwrap_or(0);
     Request {
-        asker,
+        client,
         question,
         keys,
         answer: if served { Answer::Served } else { Answer::of(question.asked, line.status) },
@@ -142,12 +142,12 @@ mod tests {
         with(&line, |request| {
             assert_eq!((request.received, request.micros), (Some(4_998_000), Some(2_000)));
             assert_eq!((request.stage, request.status), (Stage::ResponseComplete, Some(200)));
-            let client = request.asker.client();
+            let client = request.client.client_ref();
             assert_eq!((client.kind, client.identity), (Kind::UserAgent, "kubelet"));
             assert_eq!(client.address, Some(AddressClass::Private));
             assert_eq!(&*request.apf.expect("apf").flow_schema, "system-nodes");
             assert_eq!(request.question.unknown_keys, [Box::from("limt")]);
-            assert_eq!(request.asker.statement.expect("a statement").by, Witness::Unconfirmed);
+            assert_eq!(request.client.statement.expect("a statement").by, Witness::Unconfirmed);
         });
     }
 
@@ -190,7 +190,7 @@ mod tests {
             ..line("GET", "/readyz")
         };
         with(&line, |request| {
-            assert_eq!(request.asker.statement.expect("a statement").version.to_string(), "1.31.2");
+            assert_eq!(request.client.statement.expect("a statement").version.to_string(), "1.31.2");
         });
     }
 }

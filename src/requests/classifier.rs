@@ -4,7 +4,7 @@
 //! The naive twin is a classifier that has not seen anything yet.
 
 use super::access;
-use super::asker::Asker;
+use super::client_identity::ClientIdentity;
 use super::event::{self, Request};
 use super::fingerprint::{Fingerprints, Keys};
 use super::questions::Questions;
@@ -23,9 +23,9 @@ const TEXTS: usize = 1 << 12;
 #[derive(Debug, Default)]
 pub struct Classifier {
     prints: Fingerprints,
-    askers: Remembered<Asker>,
+    clients: Remembered<ClientIdentity>,
     questions: Questions,
-    /// What the askers of texts are known by, which are told apart by their numbers.
+    /// What the clients of texts are known by, which are told apart by their numbers.
     texts: Vec<(Option<CallerText>, u64)>,
     minute: RecentMinute,
 }
@@ -39,11 +39,12 @@ impl Classifier {
 
     /// Makes a request of an event. `stage` is the event's.
     pub fn event<'e>(&'e mut self, event: &'e Event<'_>, stage: Stage, place: SourcePosition) -> Request<'e> {
-        let mut keys = Keys { asker: self.asker_key(event), question: self.prints.question(event, None) };
-        let asker = match self.askers.slot(keys.asker) {
-            Some(slot) => self.askers.at(slot),
+        let mut keys = Keys { client: self.client_key(event), question: self.prints.question(event, None) };
+        let client = match self.clients.slot(keys.client) {
+            Some(slot) => self.clients.at(slot),
             None => event.caller.with(|caller| {
-                self.askers.get(keys.asker, Asker::size(caller), |asker| asker.become_that_of(caller))
+                self.clients
+                    .get(keys.client, ClientIdentity::size(caller), |client| client.set_from_caller(caller))
             }),
         };
         let question = if let Some(place) = self.questions.place(keys.question) {
@@ -58,12 +59,12 @@ impl Classifier {
             self.questions.of(&self.prints, keys.question, event, object.as_ref(), template.as_ref())
         };
         let times = event::Times::of(event, stage, &mut self.minute);
-        event::request(event, asker, question, keys, stage, times, place)
+        event::request(event, client, question, keys, stage, times, place)
     }
 
-    /// What the asker is known by.
-    fn asker_key(&mut self, event: &Event<'_>) -> u64 {
-        let anew = || event.caller.with(|caller| self.prints.asker(caller));
+    /// What the client is known by.
+    fn client_key(&mut self, event: &Event<'_>) -> u64 {
+        let anew = || event.caller.with(|caller| self.prints.client(caller));
         let Some(text) = event.caller.text() else { return anew() };
         let slot = usize::try_from(text.number()).unwrap_or(usize::MAX) % TEXTS;
         if self.texts.is_empty() {
@@ -85,9 +86,9 @@ impl Classifier {
     ) -> Request<'e> {
         let keys = self.prints.line_keys(line);
         let texts = line.user_agent.len() + line.source.len();
-        let asker = self.askers.get(keys.asker, texts, |asker| asker.become_that_of_line(line));
+        let client = self.clients.get(keys.client, texts, |client| client.set_from_access_line(line));
         let question = self.questions.of_line(keys.question, line);
-        access::request(line, asker, question, keys, ended, place)
+        access::request(line, client, question, keys, ended, place)
     }
 }
 

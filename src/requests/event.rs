@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use compact_str::CompactString;
 
-use super::asker::Asker;
+use super::client_identity::ClientIdentity;
 use super::fingerprint::Keys;
 use super::question::Question;
 use super::row_key::Answer;
@@ -45,7 +45,7 @@ pub struct Deprecation {
 #[derive(Debug)]
 pub struct Request<'e> {
     /// Who asks.
-    pub asker: &'e Asker,
+    pub client: &'e ClientIdentity,
     /// What is asked.
     pub question: Question<'e>,
     /// What both are known by.
@@ -101,9 +101,9 @@ impl<'e> Request<'e> {
         if !self.writes_event() {
             return self.question.target_hash;
         }
-        match self.asker.kind() {
-            Kind::Node => self.asker.node_hash,
-            Kind::UserAgent if self.asker.product().name == KUBELET => self.asker.instance_hash,
+        match self.client.kind() {
+            Kind::Node => self.client.node_hash,
+            Kind::UserAgent if self.client.product().name == KUBELET => self.client.instance_hash,
             _ => self.question.target_hash,
         }
     }
@@ -113,10 +113,10 @@ impl<'e> Request<'e> {
             && matches!(self.asked().target, Target::Resource { resource: "events", .. })
     }
 
-    /// What its asker is known by in this run; never 0.
+    /// What its client is known by in this run; never 0.
     #[must_use]
-    pub fn asker_key(&self) -> u64 {
-        self.keys.asker
+    pub fn client_key(&self) -> u64 {
+        self.keys.client
     }
 
     /// Whether authentication failed. Such a request writes a ResponseStarted event only, long-running or not, and that
@@ -127,7 +127,7 @@ impl<'e> Request<'e> {
     pub fn is_unauthenticated(&self) -> bool {
         self.stage == Stage::ResponseStarted
             && self.status == Some(401)
-            && (!self.question.long_running || self.asker.has_no_user())
+            && (!self.question.long_running || self.client.has_no_user())
     }
 
     /// Whether the event counts no request: another event will, once the request ends.
@@ -144,15 +144,15 @@ impl<'e> Request<'e> {
     #[must_use]
     pub(super) fn regrouped<'g>(
         &self,
-        client: &'g Asker,
+        client: &'g ClientIdentity,
         asked: &'g Arc<RequestShape<CompactString>>,
     ) -> Request<'g>
     where
         'e: 'g,
     {
         let question = Question { asked, asked_hash: stable_hash(&asked.as_borrowed()), ..self.question };
-        let keys = Keys { asker: client.client_hash.max(1), ..self.keys };
-        Request { asker: client, question, keys, ..*self }
+        let keys = Keys { client: client.client_hash.max(1), ..self.keys };
+        Request { client, question, keys, ..*self }
     }
 
     /// The event that the server wrote at the request's arrival. `place` is where it stands.
@@ -213,7 +213,7 @@ fn has_ended(stage: Stage) -> bool {
 /// Makes a request of an event. `stage` is the event's.
 pub(super) fn request<'e>(
     event: &'e Event<'_>,
-    asker: &'e Asker,
+    client: &'e ClientIdentity,
     question: Question<'e>,
     keys: Keys,
     stage: Stage,
@@ -226,7 +226,7 @@ pub(super) fn request<'e>(
     let broke_off = stage == Stage::Panic && question.long_running;
     let annotations = event.annotations.as_ref().filter(|_| has_ended(stage));
     Request {
-        asker,
+        client,
         question,
         keys,
         answer: if arrived || broke_off { Answer::Served } else { Answer::of(question.asked, status) },
@@ -299,7 +299,7 @@ mod tests {
         let json = r#"{"auditID":"a","stage":"ResponseComplete","verb":"list","requestURI":"/api/v1/pods",
             "user":{"username":"admin"},"impersonatedUser":{"username":"system:serviceaccount:a:b"}}"#;
         with(json, |request| {
-            let client = request.asker.client();
+            let client = request.client.client_ref();
             assert_eq!(client.kind, Kind::ServiceAccount);
             assert_eq!(client.identity, "system:serviceaccount:a:b");
             assert_eq!(client.impersonator, Some("admin"));

@@ -341,12 +341,12 @@ impl Filter {
         if all.into_iter().all(|names| names.matches(is_before_end).is_complete()) {
             return;
         }
-        let client = request.asker.client();
+        let client = request.client.client_ref();
         if client.kind != Kind::UserAgent {
             self.users
                 .note(&[client.identity, client.impersonator.unwrap_or(client.identity)], is_before_end);
         }
-        if let Some(node) = request.asker.node().filter(|_| client.identity == Identity::NODES) {
+        if let Some(node) = request.client.node().filter(|_| client.identity == Identity::NODES) {
             self.users.note(&[&format!("system:node:{node}")], is_before_end);
         }
         self.verbs.note(&[request.question.asked.verb.as_str()], is_before_end);
@@ -379,7 +379,7 @@ impl Filter {
     /// of an informer whose LIST is the last before `before`.
     #[must_use]
     pub fn concerns(&self, request: &Request<'_>) -> bool {
-        let client = request.asker.client();
+        let client = request.client.client_ref();
         let names = [client.identity, client.impersonator.unwrap_or(client.identity)];
         // A product of a user agent is no user's name.
         let names = if client.kind == Kind::UserAgent { [].as_slice() } else { &names };
@@ -407,8 +407,8 @@ impl Filter {
 
     /// A node may be named by its own user name, though all nodes are counted as one.
     fn node_passes(&self, request: &Request<'_>) -> bool {
-        request.asker.identity() == Identity::NODES
-            && request.asker.node().is_some_and(|node| self.users.pass(&[&format!("system:node:{node}")]))
+        request.client.identity() == Identity::NODES
+            && request.client.node().is_some_and(|node| self.users.pass(&[&format!("system:node:{node}")]))
     }
 
     fn resource_passes(&self, request: &Request<'_>) -> bool {
@@ -418,13 +418,13 @@ impl Filter {
 
 /// Does something with all names of a request's client: its product, its identity, its kind, and how reports print it.
 fn with_client_names<T>(request: &Request<'_>, with: impl FnOnce(&[&str]) -> T) -> T {
-    let client = request.asker.client();
+    let client = request.client.client_ref();
     let printed = short_name(client.kind.as_str(), client.identity);
     let by = client.impersonator.map(|real| format!("{printed} (by {real})"));
-    let node = request.asker.node().filter(|_| client.identity == Identity::NODES).unwrap_or_default();
+    let node = request.client.node().filter(|_| client.identity == Identity::NODES).unwrap_or_default();
     let user = if node.is_empty() { String::new() } else { format!("system:node:{node}") };
     let others = [by.as_deref().unwrap_or_default(), node, &user].into_iter().filter(|name| !name.is_empty());
-    let mut names = vec![request.asker.product().name, client.identity, client.kind.as_str(), &printed];
+    let mut names = vec![request.client.product().name, client.identity, client.kind.as_str(), &printed];
     names.extend(others);
     with(&names)
 }

@@ -23,14 +23,14 @@ pub struct Fingerprints(DefaultHashBuilder);
 /// What a request's client and its question are known by; never 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Keys {
-    pub asker: u64,
+    pub client: u64,
     pub question: u64,
 }
 
 impl Fingerprints {
     /// What an event's caller is known by: a hash of all that it is found out from. Never 0.
     #[must_use]
-    pub(super) fn asker(&self, caller: &Caller<'_>) -> u64 {
+    pub(super) fn client(&self, caller: &Caller<'_>) -> u64 {
         let mut hash = self.0.build_hasher();
         add(&mut hash, &caller.user_agent);
         for user in [&caller.user, &caller.impersonated_user] {
@@ -86,18 +86,18 @@ impl Fingerprints {
         add(&mut hash, &line.user_agent);
         add(&mut hash, &line.source);
         hash.write_u8(b'l');
-        let asker = hash.finish();
+        let client = hash.finish();
         let mut hash = self.0.build_hasher();
         add(&mut hash, &line.verb);
         add(&mut hash, &line.uri);
         hash.write_u8(b'l');
-        Keys { asker: asker.max(1), question: hash.finish().max(1) }
+        Keys { client: client.max(1), question: hash.finish().max(1) }
     }
 
     /// What the events of a request have in common.
     fn request(&self, event: &Event<'_>, request: &Request<'_>) -> u64 {
         let mut hash = self.0.build_hasher();
-        hash.write_u64(request.keys.asker);
+        hash.write_u64(request.keys.client);
         hash.write_u64(request.keys.question);
         add(&mut hash, &event.audit_id);
         add(&mut hash, event.received());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use compact_str::CompactString;
 
-use super::asker::Asker;
+use super::client_identity::ClientIdentity;
 use super::event::Request;
 use crate::apiserver::options::Options;
 use crate::apiserver::request_shape::NonResource;
@@ -38,7 +38,7 @@ pub const NO_NAMESPACE: &str = "(no namespace)";
 impl By {
     /// The request's value. All codes are counted together: a row holds them apart.
     fn value<'r>(self, request: &'r Request<'_>) -> Cow<'r, str> {
-        let client = request.asker.client();
+        let client = request.client.client_ref();
         match self {
             Self::Verb => request.question.asked.verb.as_str().into(),
             Self::Resource => resource(&request.question.asked.target),
@@ -46,7 +46,7 @@ impl By {
             Self::Namespace if request.question.namespace.is_empty() => NO_NAMESPACE.into(),
             Self::Namespace => request.question.namespace.into(),
             Self::User if client.kind == Kind::UserAgent => NO_USER.into(),
-            Self::User => match (client.impersonator, request.asker.node()) {
+            Self::User => match (client.impersonator, request.client.node()) {
                 (Some(user), _) => user.into(),
                 (None, Some(node)) if client.identity == Identity::NODES => {
                     format!("system:node:{node}").into()
@@ -77,7 +77,7 @@ fn resource(target: &Target<CompactString>) -> Cow<'_, str> {
 pub struct Grouping {
     by: By,
     /// The value of the last request, as a client.
-    client: Asker,
+    client: ClientIdentity,
     /// The request shape of all requests.
     asked: Arc<RequestShape<CompactString>>,
 }
@@ -88,7 +88,7 @@ impl Grouping {
     pub fn new(by: By) -> Self {
         let target = Target::NonResource(NonResource::Discovery);
         let asked = RequestShape { verb: Verb::Get, target, options: Options::default() };
-        Self { by, client: Asker::default(), asked: Arc::new(asked) }
+        Self { by, client: ClientIdentity::default(), asked: Arc::new(asked) }
     }
 
     /// The request as one of its value.

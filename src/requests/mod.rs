@@ -1,8 +1,8 @@
 //! From a request, an event or an access line to what it asks, who asks, and how it ended.
 
 pub mod access;
-pub mod asker;
 pub mod classifier;
+pub mod client_identity;
 pub mod contract;
 pub mod event;
 pub mod filter;
@@ -19,8 +19,8 @@ pub mod stable;
 mod template;
 pub mod witness;
 
-pub use asker::{Asker, ClientRef};
 pub use classifier::Classifier;
+pub use client_identity::{ClientIdentity, ClientRef};
 pub use event::{Measured, Request};
 pub use fingerprint::{Fingerprints, is_same_moment, request_hash};
 pub use grouping::Grouping;

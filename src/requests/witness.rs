@@ -222,7 +222,7 @@ mod tests {
             let place = SourcePosition { source: 0, offset: 0, line: 1 };
             let mut classifier = Classifier::default();
             let request = classifier.line(&line, None, place);
-            request.asker.statement.expect("a statement").confirmed_by(&request).by
+            request.client.statement.expect("a statement").confirmed_by(&request).by
         };
         let leases = "/apis/coordination.k8s.io/v1/namespaces";
         let node = format!("{leases}/kube-node-lease/leases/n1?timeout=10s");

@@ -23,7 +23,7 @@ pub(super) fn note_start(
 /// Notes what a request shows.
 pub(super) fn note(request: &Request<'_>, evidence: &mut VersionEvidence) {
     let (source, at) = (request.place.source, request.received);
-    if let Some(statement) = request.asker.statement {
+    if let Some(statement) = request.client.statement {
         evidence.state(statement.confirmed_by(request), source, at);
     }
     if !request.marks.is_empty() {

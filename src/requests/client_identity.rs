@@ -1,4 +1,4 @@
-//! Who makes a request: all that its record says of the client. Few askers make many requests, so that what is found
+//! Who makes a request: all that its record says of the client. Few clients make many requests, so that what is found
 //! out of one is remembered (see [`Classifier`](super::Classifier)).
 
 use super::instance::{By, Instance};
@@ -30,22 +30,22 @@ pub struct ClientRef<'a> {
 
 /// The client of a request, with hashes of what names it.
 #[derive(Debug, Clone)]
-pub struct Asker {
+pub struct ClientIdentity {
     /// All texts, behind each other.
     texts: String,
     kind: Kind,
-    identity: Piece,
-    impersonator: Option<Piece>,
-    product: Piece,
+    identity: TextRange,
+    impersonator: Option<TextRange>,
+    product: TextRange,
     form: Form,
-    user_agent: Piece,
+    user_agent: TextRange,
     address: Option<AddressClass>,
-    node: Option<Piece>,
-    pod: Option<Piece>,
-    source: Piece,
+    node: Option<TextRange>,
+    pod: Option<TextRange>,
+    source: TextRange,
     /// What its user agent says of the server's version.
     pub statement: Option<Statement>,
-    /// The hash of [`Asker::client`].
+    /// The hash of [`ClientIdentity::client_ref`].
     pub client_hash: u64,
     /// The hash of the product's name.
     pub product_hash: u64,
@@ -55,32 +55,32 @@ pub struct Asker {
     pub instance_hash: u64,
     /// The hashes of the names of its node and its pod.
     pub node_hash: u64,
-    /// See [`Asker::node_hash`].
+    /// See [`ClientIdentity::node_hash`].
     pub pod_hash: u64,
 }
 
 /// A part of the texts.
 #[derive(Debug, Clone, Copy, Default)]
-struct Piece {
+struct TextRange {
     start: usize,
     end: usize,
 }
 
-impl Default for Asker {
+impl Default for ClientIdentity {
     fn default() -> Self {
-        let nowhere = Piece::default();
+        let empty = TextRange::default();
         Self {
             texts: String::new(),
             kind: Kind::Anonymous,
-            identity: nowhere,
+            identity: empty,
             impersonator: None,
-            product: nowhere,
+            product: empty,
             form: Form::Unnamed,
-            user_agent: nowhere,
+            user_agent: empty,
             address: None,
             node: None,
             pod: None,
-            source: nowhere,
+            source: empty,
             statement: None,
             client_hash: 0,
             product_hash: 0,
@@ -92,7 +92,7 @@ impl Default for Asker {
     }
 }
 
-impl Asker {
+impl ClientIdentity {
     /// How long the texts are that it is found out from, in bytes.
     pub(super) fn size(caller: &Caller<'_>) -> usize {
         let user = |user: &User<'_>| {
@@ -104,7 +104,7 @@ impl Asker {
     }
 
     /// Becomes that of an event, in the memory that it has.
-    pub(super) fn become_that_of(&mut self, caller: &Caller<'_>) {
+    pub(super) fn set_from_caller(&mut self, caller: &Caller<'_>) {
         let asking = caller.user.as_ref();
         let real = asking.map_or("", |user| &*user.username);
         let acting =
@@ -118,59 +118,59 @@ impl Asker {
         let product = Product::of(agent);
         self.texts.clear();
         self.kind = identity.kind;
-        self.identity = self.put(prefix(&masked(identity.name), MAX_NAME));
-        self.impersonator = acting.map(|_| self.put(prefix(&masked(real), MAX_NAME)));
+        self.identity = self.push_text(prefix(&masked(identity.name), MAX_NAME));
+        self.impersonator = acting.map(|_| self.push_text(prefix(&masked(real), MAX_NAME)));
         self.address = None;
-        self.node = identity.node.or(node).map(|node| self.put(node));
-        self.pod = pod.map(|pod| self.put(pod));
-        self.source = self.put(connection(caller));
+        self.node = identity.node.or(node).map(|node| self.push_text(node));
+        self.pod = pod.map(|pod| self.push_text(pod));
+        self.source = self.push_text(connection(caller));
         // Whoever impersonates a node chooses its user agent.
         let statement = || Statement::of(real, &identity, product, agent);
         self.statement = if acting.is_none() { statement() } else { None };
-        self.name(product, agent);
+        self.finish(product, agent);
     }
 
     /// Becomes that of a line of an access log, which names no user.
-    pub(super) fn become_that_of_line(&mut self, line: &AccessLine<'_>) {
+    pub(super) fn set_from_access_line(&mut self, line: &AccessLine<'_>) {
         let product = Product::of(&line.user_agent);
         let address = AddressClass::of(&line.source);
         self.texts.clear();
         self.kind = Kind::UserAgent;
-        self.identity = self.put(&masked(product.name));
+        self.identity = self.push_text(&masked(product.name));
         self.impersonator = None;
         self.address = Some(address);
         self.node = None;
         self.pod = None;
-        self.source = self.put(&line.source);
+        self.source = self.push_text(&line.source);
         self.statement = Statement::of_address(&line.source, product, &line.user_agent);
-        self.name(product, &line.user_agent);
+        self.finish(product, &line.user_agent);
     }
 
     /// Becomes a user with a name of its own, and nothing else.
-    pub(super) fn become_named(&mut self, name: &str) {
+    pub(super) fn set_user_name(&mut self, name: &str) {
         if !self.texts.is_empty() && self.identity() == prefix(&masked(name), MAX_NAME) {
             return;
         }
         self.texts.clear();
         self.kind = Kind::User;
-        self.identity = self.put(prefix(&masked(name), MAX_NAME));
-        let nothing = Piece { start: self.texts.len(), end: self.texts.len() };
+        self.identity = self.push_text(prefix(&masked(name), MAX_NAME));
+        let empty = TextRange { start: self.texts.len(), end: self.texts.len() };
         (self.impersonator, self.address, self.node, self.pod) = (None, None, None, None);
-        (self.source, self.statement) = (nothing, None);
-        self.name(Product::of(""), "");
+        (self.source, self.statement) = (empty, None);
+        self.finish(Product::of(""), "");
     }
 
-    fn put(&mut self, text: &str) -> Piece {
+    fn push_text(&mut self, text: &str) -> TextRange {
         let start = self.texts.len();
         self.texts.push_str(text);
-        Piece { start, end: self.texts.len() }
+        TextRange { start, end: self.texts.len() }
     }
 
-    fn name(&mut self, product: Product<'_>, agent: &str) {
-        self.user_agent = self.put(&masked(agent));
-        self.product = self.put(&masked(product.name));
+    fn finish(&mut self, product: Product<'_>, agent: &str) {
+        self.user_agent = self.push_text(&masked(agent));
+        self.product = self.push_text(&masked(product.name));
         self.form = product.form;
-        self.client_hash = stable_hash(&self.client());
+        self.client_hash = stable_hash(&self.client_ref());
         self.product_hash = stable_hash(self.text(self.product));
         self.agent_hash = stable_hash(agent);
         self.node_hash = self.node().map_or(0, stable_hash);
@@ -178,13 +178,13 @@ impl Asker {
         self.instance_hash = stable_hash(&(self.client_hash, self.product_hash, self.instance()));
     }
 
-    fn text(&self, piece: Piece) -> &str {
-        &self.texts[piece.start..piece.end]
+    fn text(&self, range: TextRange) -> &str {
+        &self.texts[range.start..range.end]
     }
 
     /// Whose requests are counted with its own.
     #[must_use]
-    pub fn client(&self) -> ClientRef<'_> {
+    pub fn client_ref(&self) -> ClientRef<'_> {
         ClientRef {
             kind: self.kind,
             identity: self.identity(),
@@ -208,7 +208,7 @@ impl Asker {
     /// Who asked, where the request impersonates.
     #[must_use]
     pub fn impersonator(&self) -> Option<&str> {
-        self.impersonator.map(|piece| self.text(piece))
+        self.impersonator.map(|range| self.text(range))
     }
 
     /// Whether authentication failed, so that the event names no user.
@@ -232,13 +232,13 @@ impl Asker {
     /// The node that the client runs on, if the record says it.
     #[must_use]
     pub fn node(&self) -> Option<&str> {
-        self.node.map(|piece| self.text(piece))
+        self.node.map(|range| self.text(range))
     }
 
     /// The pod that the client runs in, if the record says it.
     #[must_use]
     pub fn pod(&self) -> Option<&str> {
-        self.pod.map(|piece| self.text(piece))
+        self.pod.map(|range| self.text(range))
     }
 
     /// The instance that makes the request. Of the addresses that a record names only the last is no choice of the
