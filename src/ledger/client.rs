@@ -81,7 +81,7 @@ pub struct Client {
 /// The namespace that a request names, if that tells where its client works: not that of a Lease, whatever it is; and of a
 /// `ServiceAccount`'s own namespace not what it looks up there, its configuration, certificates, events and elections.
 pub(super) fn namespace_of<'r>(request: &Request<'r>) -> Option<&'r str> {
-    let namespace = request.question.namespace;
+    let namespace = request.spec.namespace;
     (!namespace.is_empty() && !is_upkeep(request, namespace)).then_some(namespace)
 }
 
@@ -90,7 +90,7 @@ fn is_upkeep(request: &Request<'_>, namespace: &str) -> bool {
     if (group, resource) == ("coordination.k8s.io", "leases") {
         return true;
     }
-    let is_lookup = request.question.asked.verb == Verb::Get
+    let is_lookup = request.spec.asked.verb == Verb::Get
         || matches!(resource, "configmaps" | "secrets" | "events" | "endpoints" | "endpointslices");
     is_lookup && service_account(request.client.identity()).is_some_and(|(own, _)| own == namespace)
 }

@@ -36,7 +36,7 @@ impl Exemplar {
     /// An event of a request. A long-running one's duration is no cost.
     #[must_use]
     pub fn of(request: &Request<'_>) -> Self {
-        let micros = if request.question.long_running { None } else { request.micros };
+        let micros = if request.spec.long_running { None } else { request.micros };
         let Request { place, received, status, .. } = *request;
         Self { micros, place, texts: Texts::of(request.audit_id, request.uri), received, status }
     }
@@ -104,7 +104,7 @@ impl Exemplars {
 
     /// Keeps a request if it belongs to the costliest. A long-running one's duration is no cost.
     pub fn show(&mut self, request: &Request<'_>) {
-        let micros = if request.question.long_running { None } else { request.micros };
+        let micros = if request.spec.long_running { None } else { request.micros };
         if self.wants(micros, request.received, request.audit_id) {
             self.offer(Exemplar::of(request));
         }

@@ -181,7 +181,7 @@ impl Kept {
     /// Which of lists, watches and objects keep a request, and what is kept of it, if anything is.
     pub(super) fn choose<L>(kinds: [L; 3], request: &Request<'_>) -> Option<(L, Record)> {
         let [lists, watches, objects] = kinds;
-        let asked = &request.question.asked;
+        let asked = &request.spec.asked;
         let Target::Resource { subresource, scope, .. } = &asked.target else { return None };
         let kind = match (asked.verb, scope) {
             _ if !subresource.is_empty() => return None,

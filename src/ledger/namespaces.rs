@@ -42,22 +42,22 @@ impl Default for Namespaces {
 impl Namespaces {
     /// Notes a request that names a namespace: once it ended, or a long-running one when it began.
     pub fn note(&mut self, request: &Request<'_>) {
-        let (question, asked) = (&request.question, request.asked());
+        let (spec, asked) = (&request.spec, request.asked());
         let Target::Resource { group, resource, scope, .. } = asked.target else { return };
-        let target = Targets::key(question.target_hash);
+        let target = Targets::key(spec.target_hash);
         let is_noted = match request.stage {
             Stage::RequestReceived => false,
-            Stage::ResponseStarted => question.long_running,
+            Stage::ResponseStarted => spec.long_running,
             Stage::ResponseComplete | Stage::Panic => true,
         };
-        if question.namespace_hash == 0 || !is_noted {
+        if spec.namespace_hash == 0 || !is_noted {
             return;
         }
         if scope == Scope::Object {
-            let pair = (of_resource(group, resource), question.namespace_hash);
+            let pair = (of_resource(group, resource), spec.namespace_hash);
             self.objects.entry(&pair, 0, || pair).insert(target);
         } else if matches!(asked.verb, Verb::List | Verb::Watch | Verb::DeleteCollection) {
-            let namespace = Namespace(question.namespace_hash);
+            let namespace = Namespace(spec.namespace_hash);
             self.collections.entry(&target, 0, || target).merge(namespace);
         }
     }

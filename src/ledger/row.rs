@@ -10,7 +10,7 @@ use super::timeline::Windows;
 use super::{Deprecated, Flows, Histogram, Items, Merge, Observed, Statuses, Targets, Timeline};
 use crate::k8s::Stage;
 use crate::requests::Request;
-use crate::requests::question::KEPT_KEYS;
+use crate::requests::request_spec::KEPT_KEYS;
 
 /// In microseconds; see [`Row::over_59s`].
 const ALMOST_A_MINUTE: u64 = 59_000_000;
@@ -93,7 +93,7 @@ impl Row {
             Stage::RequestReceived => self.arrive(request),
             Stage::ResponseStarted if request.is_unauthenticated() => is_new_target = Some(self.end(request)),
             // Its end is written too.
-            Stage::ResponseStarted if !request.question.long_running => {}
+            Stage::ResponseStarted if !request.spec.long_running => {}
             Stage::ResponseStarted => {
                 if !request.begins_again {
                     self.live.get_or_insert_default().start(request);
@@ -103,7 +103,7 @@ impl Row {
             Stage::ResponseComplete | Stage::Panic => is_new_target = Some(self.end(request)),
         }
         self.show(request);
-        for key in request.question.unknown_keys {
+        for key in request.spec.unknown_keys {
             self.rare_mut().keep_key(key);
         }
         if let Some(apf) = request.apf {
@@ -144,12 +144,12 @@ impl Row {
         self.arrivals = None;
         self.panics += u64::from(request.stage == Stage::Panic);
         self.statuses.record(request.status);
-        if request.question.long_running {
+        if request.spec.long_running {
             self.live.get_or_insert_default().end(request);
         }
         if let Some(micros) = request.micros {
             self.latency.record(micros);
-            self.over_59s += u64::from(micros >= ALMOST_A_MINUTE && !request.question.long_running);
+            self.over_59s += u64::from(micros >= ALMOST_A_MINUTE && !request.spec.long_running);
         }
         if let Some(received) = request.received {
             self.timeline.record(received);

@@ -66,7 +66,7 @@ impl<'a> Shared<'a> {
     /// Notes that a request that is counted begins, and tells it if it begins again: see [`Request::begins_again`]. The two
     /// events say different times, so that neither is a copy of the other.
     fn note_start(&self, event: &Event<'_>, request: &mut Request<'_>, fate: Fate) {
-        if request.stage == Stage::ResponseStarted && request.question.long_running && fate == Fate::Counted {
+        if request.stage == Stage::ResponseStarted && request.spec.long_running && fate == Fate::Counted {
             let known = (self.prints.start(event, request), request.received.unwrap_or(0));
             request.begins_again = !self.seen.insert(known);
         }

@@ -87,7 +87,7 @@ impl CaseFilter {
             let key = ShapeKey::of_request(server, asked, request.answer, self.received_only);
             shapes.iter().any(|shapes| shapes.contains(&key))
         };
-        let asked = request.question.asked;
+        let asked = request.spec.asked;
         // Beyond the number of shapes that are told apart, resources are counted without their names.
         let passes =
             !shapes.is_empty() && (has(asked) || has(&asked.without_names(self.names.say_of(asked))));

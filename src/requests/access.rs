@@ -9,7 +9,7 @@
 use super::client_identity::ClientIdentity;
 use super::event::Request;
 use super::fingerprint::Keys;
-use super::question::Question;
+use super::request_spec::RequestSpec;
 use super::row_key::Answer;
 use crate::apiserver::ParsedTarget;
 use crate::decode::klog::AccessLine;
@@ -24,12 +24,12 @@ const JUST_BEGUN: u64 = 1_000_000;
 pub(super) fn request<'e>(
     line: &'e AccessLine<'_>,
     client: &'e ClientIdentity,
-    question: Question<'e>,
+    spec: RequestSpec<'e>,
     keys: Keys,
     ended: Option<i64>,
     place: SourcePosition,
 ) -> Request<'e> {
-    let long_running = question.long_running;
+    let long_running = spec.long_running;
     // 1.30 to 1.32 log a watch when it begins, and not again (kubernetes/kubernetes#125614). Those before have no code
     // for one that ended, as nothing had set it.
     let begun = long_running
@@ -40,9 +40,9 @@ pub(super) fn request<'e>(
     let latency = line.latency_micros.and_then(|micros| i64::try_from(micros).ok()).unwrap_or(0);
     Request {
         client,
-        question,
+        spec,
         keys,
-        answer: if served { Answer::Served } else { Answer::of(question.asked, line.status) },
+        answer: if served { Answer::Served } else { Answer::of(spec.asked, line.status) },
         era: 0,
         stage: if begun { Stage::ResponseStarted } else { Stage::ResponseComplete },
         status: line.status,
@@ -146,7 +146,7 @@ mod tests {
             assert_eq!((client.kind, client.identity), (Kind::UserAgent, "kubelet"));
             assert_eq!(client.address, Some(AddressClass::Private));
             assert_eq!(&*request.apf.expect("apf").flow_schema, "system-nodes");
-            assert_eq!(request.question.unknown_keys, [Box::from("limt")]);
+            assert_eq!(request.spec.unknown_keys, [Box::from("limt")]);
             assert_eq!(request.client.statement.expect("a statement").by, Witness::Unconfirmed);
         });
     }

@@ -4,11 +4,11 @@
 //! The naive twin is a classifier that has not seen anything yet.
 
 use super::access;
+use super::cache::Cache;
 use super::client_identity::ClientIdentity;
 use super::event::{self, Request};
 use super::fingerprint::{Fingerprints, Keys};
-use super::questions::Questions;
-use super::remembered::Remembered;
+use super::spec_cache::SpecCache;
 use super::template::Template;
 use crate::decode::klog::AccessLine;
 use crate::input::SourcePosition;
@@ -23,8 +23,8 @@ const TEXTS: usize = 1 << 12;
 #[derive(Debug, Default)]
 pub struct Classifier {
     prints: Fingerprints,
-    clients: Remembered<ClientIdentity>,
-    questions: Questions,
+    clients: Cache<ClientIdentity>,
+    specs: SpecCache,
     /// What the clients of texts are known by, which are told apart by their numbers.
     texts: Vec<(Option<CallerText>, u64)>,
     minute: RecentMinute,
@@ -39,7 +39,7 @@ impl Classifier {
 
     /// Makes a request of an event. `stage` is the event's.
     pub fn event<'e>(&'e mut self, event: &'e Event<'_>, stage: Stage, place: SourcePosition) -> Request<'e> {
-        let mut keys = Keys { client: self.client_key(event), question: self.prints.question(event, None) };
+        let mut keys = Keys { client: self.client_key(event), spec: self.prints.spec(event, None) };
         let client = match self.clients.slot(keys.client) {
             Some(slot) => self.clients.at(slot),
             None => event.caller.with(|caller| {
@@ -47,19 +47,19 @@ impl Classifier {
                     .get(keys.client, ClientIdentity::size(caller), |client| client.set_from_caller(caller))
             }),
         };
-        let question = if let Some(place) = self.questions.place(keys.question) {
-            self.questions.at(place, &event.request_uri)
+        let spec = if let Some(place) = self.specs.place(keys.spec) {
+            self.specs.at(place, &event.request_uri)
         } else {
             let template = Template::of(&event.request_uri);
             // What has one has a target.
             let object = if template.is_some() { None } else { event::object_without_target(event) };
             if object.is_some() {
-                keys.question = self.prints.question(event, object.as_ref());
+                keys.spec = self.prints.spec(event, object.as_ref());
             }
-            self.questions.of(&self.prints, keys.question, event, object.as_ref(), template.as_ref())
+            self.specs.of(&self.prints, keys.spec, event, object.as_ref(), template.as_ref())
         };
         let times = event::Times::of(event, stage, &mut self.minute);
-        event::request(event, client, question, keys, stage, times, place)
+        event::request(event, client, spec, keys, stage, times, place)
     }
 
     /// What the client is known by.
@@ -87,8 +87,8 @@ impl Classifier {
         let keys = self.prints.line_keys(line);
         let texts = line.user_agent.len() + line.source.len();
         let client = self.clients.get(keys.client, texts, |client| client.set_from_access_line(line));
-        let question = self.questions.of_line(keys.question, line);
-        access::request(line, client, question, keys, ended, place)
+        let spec = self.specs.of_line(keys.spec, line);
+        access::request(line, client, spec, keys, ended, place)
     }
 }
 

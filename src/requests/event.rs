@@ -6,7 +6,7 @@ use compact_str::CompactString;
 
 use super::client_identity::ClientIdentity;
 use super::fingerprint::Keys;
-use super::question::Question;
+use super::request_spec::RequestSpec;
 use super::row_key::Answer;
 use super::stable::stable_hash;
 use crate::apiserver::{RequestShape, Target};
@@ -47,7 +47,7 @@ pub struct Request<'e> {
     /// Who asks.
     pub client: &'e ClientIdentity,
     /// What is asked.
-    pub question: Question<'e>,
+    pub spec: RequestSpec<'e>,
     /// What both are known by.
     pub(super) keys: Keys,
     /// What the answer tells. An arrival is counted with the requests that were served: most are, and it does
@@ -91,7 +91,7 @@ impl<'e> Request<'e> {
     /// What is asked.
     #[must_use]
     pub fn asked(&self) -> RequestShape<&'e str> {
-        self.question.asked.as_borrowed()
+        self.spec.asked.as_borrowed()
     }
 
     /// A hash of what the request is for: its path and field selector. All kubelets are one client, so the Events that
@@ -99,17 +99,17 @@ impl<'e> Request<'e> {
     #[must_use]
     pub fn target_hash(&self) -> u64 {
         if !self.writes_event() {
-            return self.question.target_hash;
+            return self.spec.target_hash;
         }
         match self.client.kind() {
             Kind::Node => self.client.node_hash,
             Kind::UserAgent if self.client.product().name == KUBELET => self.client.instance_hash,
-            _ => self.question.target_hash,
+            _ => self.spec.target_hash,
         }
     }
 
     fn writes_event(&self) -> bool {
-        matches!(self.question.asked.verb, Verb::Create | Verb::Update | Verb::Patch)
+        matches!(self.spec.asked.verb, Verb::Create | Verb::Update | Verb::Patch)
             && matches!(self.asked().target, Target::Resource { resource: "events", .. })
     }
 
@@ -127,7 +127,7 @@ impl<'e> Request<'e> {
     pub fn is_unauthenticated(&self) -> bool {
         self.stage == Stage::ResponseStarted
             && self.status == Some(401)
-            && (!self.question.long_running || self.client.has_no_user())
+            && (!self.spec.long_running || self.client.has_no_user())
     }
 
     /// Whether the event counts no request: another event will, once the request ends.
@@ -135,7 +135,7 @@ impl<'e> Request<'e> {
     pub fn is_before_end(&self) -> bool {
         match self.stage {
             Stage::RequestReceived => true,
-            Stage::ResponseStarted => !self.question.long_running && !self.is_unauthenticated(),
+            Stage::ResponseStarted => !self.spec.long_running && !self.is_unauthenticated(),
             Stage::ResponseComplete | Stage::Panic => false,
         }
     }
@@ -150,9 +150,9 @@ impl<'e> Request<'e> {
     where
         'e: 'g,
     {
-        let question = Question { asked, asked_hash: stable_hash(&asked.as_borrowed()), ..self.question };
+        let spec = RequestSpec { asked, asked_hash: stable_hash(&asked.as_borrowed()), ..self.spec };
         let keys = Keys { client: client.client_hash.max(1), ..self.keys };
-        Request { client, question, keys, ..*self }
+        Request { client, spec, keys, ..*self }
     }
 
     /// The event that the server wrote at the request's arrival. `place` is where it stands.
@@ -214,7 +214,7 @@ fn has_ended(stage: Stage) -> bool {
 pub(super) fn request<'e>(
     event: &'e Event<'_>,
     client: &'e ClientIdentity,
-    question: Question<'e>,
+    spec: RequestSpec<'e>,
     keys: Keys,
     stage: Stage,
     times: Times,
@@ -223,13 +223,13 @@ pub(super) fn request<'e>(
     let arrived = stage == Stage::RequestReceived;
     let status = event.status().filter(|_| !arrived);
     // A stream that had begun: its start says 200, and both events belong to one shape.
-    let broke_off = stage == Stage::Panic && question.long_running;
+    let broke_off = stage == Stage::Panic && spec.long_running;
     let annotations = event.annotations.as_ref().filter(|_| has_ended(stage));
     Request {
         client,
-        question,
+        spec,
         keys,
-        answer: if arrived || broke_off { Answer::Served } else { Answer::of(question.asked, status) },
+        answer: if arrived || broke_off { Answer::Served } else { Answer::of(spec.asked, status) },
         era: 0,
         stage,
         status,
@@ -239,7 +239,7 @@ pub(super) fn request<'e>(
         begins_again: false,
         measured: annotations.and_then(measured),
         marks: annotations
-            .map_or_else(Marks::default, |annotations| marks(annotations, question.long_running))
+            .map_or_else(Marks::default, |annotations| marks(annotations, spec.long_running))
             .with(Mark::AuthenticationMetadata, event.has_authentication_metadata),
         deprecated: annotations.and_then(deprecated),
         refused_by_admission: annotations.is_some_and(|annotations| &*annotations.decision == "allow"),
@@ -346,7 +346,7 @@ mod tests {
             ("/apis/x/v1/things/namespaces/n", ""),
         ] {
             let json = format!(r#"{{"auditID":"a","stage":"Panic","verb":"get","requestURI":"{uri}"}}"#);
-            with(&json, |request| assert_eq!(request.question.namespace, namespace, "{uri}"));
+            with(&json, |request| assert_eq!(request.spec.namespace, namespace, "{uri}"));
         }
     }
 
@@ -355,7 +355,7 @@ mod tests {
         let json = r#"{"auditID":"a","stage":"Panic","verb":"list","objectRef":{"resource":"pods"}}"#;
         with(json, |request| {
             assert_eq!(
-                request.question.asked.as_borrowed().target,
+                request.spec.asked.as_borrowed().target,
                 request_shape::Target::Unknown { group: "", resource: "pods", unreadable: false }
             );
         });

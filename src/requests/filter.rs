@@ -349,8 +349,8 @@ impl Filter {
         if let Some(node) = request.client.node().filter(|_| client.identity == Identity::NODES) {
             self.users.note(&[&format!("system:node:{node}")], is_before_end);
         }
-        self.verbs.note(&[request.question.asked.verb.as_str()], is_before_end);
-        self.namespaces.note(&[request.question.namespace], is_before_end);
+        self.verbs.note(&[request.spec.asked.verb.as_str()], is_before_end);
+        self.namespaces.note(&[request.spec.namespace], is_before_end);
         if !self.clients.is_empty() {
             with_client_names(request, |names| self.clients.note(names, is_before_end));
         }
@@ -385,11 +385,11 @@ impl Filter {
         let names = if client.kind == Kind::UserAgent { [].as_slice() } else { &names };
         (self.users.is_empty() || self.users.pass(names) || self.node_passes(request))
             && (self.resources.is_empty() || self.resource_passes(request))
-            && (self.namespaces.is_empty() || self.namespaces.pass(&[request.question.namespace]))
+            && (self.namespaces.is_empty() || self.namespaces.pass(&[request.spec.namespace]))
             && (self.clients.is_empty() || with_client_names(request, |names| self.clients.pass(names)))
             && self.after.is_none_or(|after| request.received.is_some_and(|at| at >= after))
             && self.before.is_none_or(|before| {
-                let is_watch = request.question.asked.verb == Verb::Watch;
+                let is_watch = request.spec.asked.verb == Verb::Watch;
                 let end = if is_watch { before.saturating_add(WATCH_AFTER_LIST) } else { before };
                 request.received.is_some_and(|at| at < end)
             })
@@ -397,7 +397,7 @@ impl Filter {
 
     /// Whether a request that is wanted by everything else is wanted by its verb and its status.
     fn verb_and_status_pass(&self, request: &Request<'_>) -> bool {
-        (self.verbs.is_empty() || self.verbs.pass(&[request.question.asked.verb.as_str()]))
+        (self.verbs.is_empty() || self.verbs.pass(&[request.spec.asked.verb.as_str()]))
             && (self.statuses.0.is_empty()
                 || request.status.is_some_and(|status| {
                     self.statuses.0.iter().any(|(first, last)| (*first..=*last).contains(&status))

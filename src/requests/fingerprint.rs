@@ -20,11 +20,11 @@ const SAME_MOMENT: i64 = 100_000;
 #[derive(Debug, Clone, Default)]
 pub struct Fingerprints(DefaultHashBuilder);
 
-/// What a request's client and its question are known by; never 0.
+/// What a request's client and its spec are known by; never 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Keys {
     pub client: u64,
-    pub question: u64,
+    pub spec: u64,
 }
 
 impl Fingerprints {
@@ -51,9 +51,9 @@ impl Fingerprints {
         hash.finish().max(1)
     }
 
-    /// What an event's question is known by, likewise. `object` tells it where the event has no target.
+    /// What an event's spec is known by, likewise. `object` tells it where the event has no target.
     #[must_use]
-    pub(super) fn question(&self, event: &Event<'_>, object: Option<&ObjectRef<'_>>) -> u64 {
+    pub(super) fn spec(&self, event: &Event<'_>, object: Option<&ObjectRef<'_>>) -> u64 {
         let mut hash = self.0.build_hasher();
         add(&mut hash, &event.verb);
         add(&mut hash, &event.request_uri);
@@ -91,14 +91,14 @@ impl Fingerprints {
         add(&mut hash, &line.verb);
         add(&mut hash, &line.uri);
         hash.write_u8(b'l');
-        Keys { client: client.max(1), question: hash.finish().max(1) }
+        Keys { client: client.max(1), spec: hash.finish().max(1) }
     }
 
     /// What the events of a request have in common.
     fn request(&self, event: &Event<'_>, request: &Request<'_>) -> u64 {
         let mut hash = self.0.build_hasher();
         hash.write_u64(request.keys.client);
-        hash.write_u64(request.keys.question);
+        hash.write_u64(request.keys.spec);
         add(&mut hash, &event.audit_id);
         add(&mut hash, event.received());
         hash.finish()

@@ -40,11 +40,11 @@ impl By {
     fn value<'r>(self, request: &'r Request<'_>) -> Cow<'r, str> {
         let client = request.client.client_ref();
         match self {
-            Self::Verb => request.question.asked.verb.as_str().into(),
-            Self::Resource => resource(&request.question.asked.target),
+            Self::Verb => request.spec.asked.verb.as_str().into(),
+            Self::Resource => resource(&request.spec.asked.target),
             Self::Code => "".into(),
-            Self::Namespace if request.question.namespace.is_empty() => NO_NAMESPACE.into(),
-            Self::Namespace => request.question.namespace.into(),
+            Self::Namespace if request.spec.namespace.is_empty() => NO_NAMESPACE.into(),
+            Self::Namespace => request.spec.namespace.into(),
             Self::User if client.kind == Kind::UserAgent => NO_USER.into(),
             Self::User => match (client.impersonator, request.client.node()) {
                 (Some(user), _) => user.into(),

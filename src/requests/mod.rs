@@ -1,6 +1,7 @@
 //! From a request, an event or an access line to what it asks, who asks, and how it ended.
 
 pub mod access;
+mod cache;
 pub mod classifier;
 pub mod client_identity;
 pub mod contract;
@@ -11,10 +12,9 @@ pub mod grouping;
 pub mod instance;
 pub mod namespace;
 mod query;
-pub mod question;
-mod questions;
-mod remembered;
+pub mod request_spec;
 pub mod row_key;
+mod spec_cache;
 pub mod stable;
 mod template;
 pub mod witness;
@@ -26,7 +26,7 @@ pub use fingerprint::{Fingerprints, is_same_moment, request_hash};
 pub use grouping::Grouping;
 pub use instance::{By, Instance};
 pub use namespace::namespace_hash;
-pub use question::Question;
+pub use request_spec::RequestSpec;
 pub use row_key::{Answer, RowKey, RowKeyRef};
 pub use stable::stable_hash;
 pub use witness::{Statement, Witness};

@@ -8,7 +8,7 @@ use compact_str::CompactString;
 use hashbrown::Equivalent;
 
 use super::event::Request;
-use super::question::Question;
+use super::request_spec::RequestSpec;
 use super::stable::stable_hash;
 use crate::apiserver::{Configured, ConfiguredNames, RequestShape, Target};
 use crate::k8s::Verb;
@@ -55,7 +55,7 @@ fn row_key_hash(asked: u64, answer: Answer, era: u8) -> u64 {
 #[derive(Debug)]
 pub struct RowKeyRef<'a> {
     /// What is asked.
-    pub question: Question<'a>,
+    pub spec: RequestSpec<'a>,
     /// What the answer tells.
     pub answer: Answer,
     /// Which of the versions that the log shows.
@@ -66,13 +66,13 @@ impl<'a> RowKeyRef<'a> {
     /// The shape of a request.
     #[must_use]
     pub fn of(request: &Request<'a>) -> Self {
-        Self { question: request.question, answer: request.answer, era: request.era }
+        Self { spec: request.spec, answer: request.answer, era: request.era }
     }
 
     /// The shape itself, on a server with this configuration.
     #[must_use]
     pub fn to_owned(&self, names: &ConfiguredNames) -> RowKey {
-        let asked = self.question.asked;
+        let asked = self.spec.asked;
         let configured = names.say_of(asked);
         RowKey { asked: asked.clone(), answer: self.answer, era: self.era, configured }
     }
@@ -80,13 +80,13 @@ impl<'a> RowKeyRef<'a> {
     /// That of the shape.
     #[must_use]
     pub fn stable_hash(&self) -> u64 {
-        row_key_hash(self.question.asked_hash, self.answer, self.era)
+        row_key_hash(self.spec.asked_hash, self.answer, self.era)
     }
 }
 
 impl Equivalent<RowKey> for RowKeyRef<'_> {
     fn equivalent(&self, shape: &RowKey) -> bool {
-        let (asked, own) = (self.question.asked, &shape.asked);
+        let (asked, own) = (self.spec.asked, &shape.asked);
         self.era == shape.era && self.answer == shape.answer && (Arc::ptr_eq(asked, own) || asked == own)
     }
 }

@@ -123,7 +123,7 @@ fn may_only(component: Witness, request: &Request<'_>) -> bool {
         return false;
     }
     let Target::Resource { group, resource, subresource, .. } = asked.target else { return false };
-    let namespace = request.question.namespace;
+    let namespace = request.spec.namespace;
     let path = request.uri.split('?').next().unwrap_or_default();
     let leads = |name: &str| {
         namespace == "kube-system"

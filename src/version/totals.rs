@@ -41,7 +41,7 @@ impl VersionTotals {
 }
 
 /// What was asked, the status of the answer, and the era of the request.
-type Question = (Arc<RequestShape<CompactString>>, Option<u16>, u8);
+type ShapeAndStatus = (Arc<RequestShape<CompactString>>, Option<u16>, u8);
 
 /// The totals of each range of releases that are possible for an era, ascending; none if they are equal for all. `eras`
 /// are the versions that judge, and the releases that are possible for each.
@@ -55,7 +55,7 @@ pub fn totals(
     if eras.iter().all(|(_, set)| epochs(set).count() < 2) {
         return Vec::new();
     }
-    let mut asked: HashMap<Question, u64, FxBuildHasher> = HashMap::default();
+    let mut asked: HashMap<ShapeAndStatus, u64, FxBuildHasher> = HashMap::default();
     let mut add = |shape: &RowKey, status, requests| {
         if requests > 0 && matches!(shape.asked.verb, Verb::List | Verb::Get) {
             *asked.entry((Arc::clone(&shape.asked), status, shape.era)).or_default() += requests;

@@ -88,10 +88,9 @@ impl Record {
     /// The record of a request; `None` for what no pattern is made of.
     pub(super) fn of(request: &Request<'_>) -> Option<Self> {
         let received = request.received.filter(|received| *received < LATEST)?;
-        let what = match (request.question.asked.verb, request.stage) {
+        let what = match (request.spec.asked.verb, request.stage) {
             (Verb::Get, Stage::ResponseComplete | Stage::Panic) => What::Get,
-            (Verb::List, Stage::ResponseComplete | Stage::Panic) => match request.question.asked.options.page
-            {
+            (Verb::List, Stage::ResponseComplete | Stage::Panic) => match request.spec.asked.options.page {
                 Page::AtRevision => What::NextPage,
                 Page::Inconsistent => What::InconsistentPage,
                 Page::First | Page::Invalid => What::List,
@@ -102,18 +101,18 @@ impl Record {
         };
         let link = match what {
             What::WatchBegan | What::WatchEnded => half(stable_hash(request.audit_id)),
-            What::NextPage => request.question.revision.map_or(0, |revision| half(stable_hash(&revision))),
-            What::List => request.question.namespace_hash,
+            What::NextPage => request.spec.revision.map_or(0, |revision| half(stable_hash(&revision))),
+            What::List => request.spec.namespace_hash,
             What::Get | What::InconsistentPage => 0,
         };
-        let options = &request.question.asked.options;
+        let options = &request.spec.asked.options;
         let asks =
             i64::from(options.send_initial_events == Some(true)) | i64::from(options.limit.is_page()) << 1;
         let low = what as i64 | (Came::of(request.status) as i64) << 3 | asks << 5;
         Some(Self {
             when: received << WHAT_BITS | low,
-            target: half(request.question.collection_hash),
-            ask: half(request.question.asked_hash),
+            target: half(request.spec.collection_hash),
+            ask: half(request.spec.asked_hash),
             link,
             millis: u32::try_from(request.micros.unwrap_or(0) / 1_000).unwrap_or(u32::MAX),
         })

@@ -33,11 +33,11 @@ pub(super) fn note(request: &Request<'_>, evidence: &mut VersionEvidence) {
         evidence.show(Sign::RemovedIn(minor), source, at);
     }
     let Some(status) = request.status else { return };
-    let asks_for_initial_events = request.question.asked.options.send_initial_events.is_some();
-    if request.question.api.is_none() && !asks_for_initial_events {
+    let asks_for_initial_events = request.spec.asked.options.send_initial_events.is_some();
+    if request.spec.api.is_none() && !asks_for_initial_events {
         return;
     }
-    if let Some(api) = request.question.api {
+    if let Some(api) = request.spec.api {
         let asked = request.asked();
         let is_collection =
             matches!(asked.verb, Verb::List | Verb::Watch) || matches!(asked.target, Target::NonResource(_));

@@ -10,7 +10,7 @@ const MAX_TEXT: usize = 2 << 10;
 
 /// What was made of the texts of the last records, in pairs of slots that their hashes choose.
 #[derive(Debug)]
-pub(super) struct Remembered<V> {
+pub(super) struct Cache<V> {
     pairs: Vec<Pair>,
     /// Two for each pair.
     values: Vec<V>,
@@ -28,13 +28,13 @@ struct Pair {
     last: usize,
 }
 
-impl<V: Default> Default for Remembered<V> {
+impl<V: Default> Default for Cache<V> {
     fn default() -> Self {
         Self { pairs: Vec::new(), values: Vec::new(), filled: 0, passing: V::default() }
     }
 }
 
-impl<V: Default> Remembered<V> {
+impl<V: Default> Cache<V> {
     /// What was made of the texts with this hash, or what `fill` makes of them. `size` says how long they are, in bytes.
     pub fn get(&mut self, key: u64, size: usize, fill: impl FnOnce(&mut V)) -> &V {
         if size > MAX_TEXT {

@@ -27,7 +27,7 @@ use crate::k8s::{ContinueToken, Event, Verb};
 
 /// What a request asks, with hashes of what it is for.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'q> {
+pub struct RequestSpec<'q> {
     /// What is asked.
     pub asked: &'q Arc<RequestShape<CompactString>>,
     /// The hash of what is asked.
@@ -69,7 +69,7 @@ fn kept_keys(keys: &[Cow<'_, str>]) -> Vec<Box<str>> {
 
 /// What targets of one template do not share.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct OfTarget {
+pub(super) struct TargetDetails {
     /// Where in the target the namespace stands.
     namespace: (usize, usize),
     namespace_hash: u32,
@@ -78,9 +78,9 @@ pub(super) struct OfTarget {
     revision: Option<i64>,
 }
 
-/// What was found out of one request's question.
+/// What was found out of one request's spec.
 #[derive(Debug, Clone)]
-pub(super) struct Known {
+pub(super) struct CachedTarget {
     asked: Arc<RequestShape<CompactString>>,
     asked_hash: u64,
     long_running: bool,
@@ -121,18 +121,18 @@ impl ShapeInterner {
     }
 }
 
-impl Default for Known {
+impl Default for CachedTarget {
     fn default() -> Self {
         // Slots are filled with it by the thousand.
-        static NONE: LazyLock<Known> = LazyLock::new(|| {
+        static NONE: LazyLock<CachedTarget> = LazyLock::new(|| {
             let object = ObjectRef::default();
-            Known::without_target(Verb::Other, &object, true, &mut ShapeInterner::default())
+            CachedTarget::without_target(Verb::Other, &object, true, &mut ShapeInterner::default())
         });
         NONE.clone()
     }
 }
 
-impl Known {
+impl CachedTarget {
     /// How long the names of an object are, in bytes.
     pub fn size(object: &ObjectRef<'_>) -> usize {
         object.api_group.len() + object.resource.len() + object.namespace.len() + object.name.len()
@@ -145,12 +145,12 @@ impl Known {
         if let Some(object) = object {
             return Self::without_target(verb, object, has_uri, interner);
         }
-        let mut question = Self::of_uri(verb.method(), || verb, &event.request_uri, interner);
+        let mut spec = Self::of_uri(verb.method(), || verb, &event.request_uri, interner);
         // A WATCH is one by its query: where there is none, the query was taken out of the record.
-        if verb == Verb::Watch && question.asked.verb == Verb::List && !event.request_uri.contains('?') {
-            question.lose_query(interner);
+        if verb == Verb::Watch && spec.asked.verb == Verb::List && !event.request_uri.contains('?') {
+            spec.lose_query(interner);
         }
-        question
+        spec
     }
 
     /// That of a line of an access log.
@@ -208,8 +208,8 @@ impl Known {
     }
 
     /// What is asked.
-    pub fn question(&self) -> Question<'_> {
-        Question {
+    pub fn spec(&self) -> RequestSpec<'_> {
+        RequestSpec {
             asked: &self.asked,
             asked_hash: self.asked_hash,
             long_running: self.long_running,
@@ -224,12 +224,12 @@ impl Known {
     }
 
     /// What another target of the template that it hangs on has of its own.
-    pub fn by(&self, template: &Template<'_>) -> OfTarget {
+    pub fn by(&self, template: &Template<'_>) -> TargetDetails {
         let [field_selector, label_selector] = [&*self.field_selector, &*self.label_selector];
         let namespace = namespace::asked_for(template.namespace, field_selector);
         // It stands behind the first piece, if there is one.
         let start = template.pieces[0].len();
-        OfTarget {
+        TargetDetails {
             namespace: (start, start + template.namespace.len()),
             namespace_hash: namespace_hash(&namespace),
             target_hash: FxBuildHasher.hash_one((template.path, field_selector)),
@@ -239,14 +239,14 @@ impl Known {
     }
 
     /// What is asked by that target.
-    pub fn of<'q>(&'q self, own: &OfTarget, target: &'q str) -> Question<'q> {
-        Question {
+    pub fn of<'q>(&'q self, own: &TargetDetails, target: &'q str) -> RequestSpec<'q> {
+        RequestSpec {
             namespace: &target[own.namespace.0..own.namespace.1],
             namespace_hash: own.namespace_hash,
             target_hash: own.target_hash,
             collection_hash: own.collection_hash,
             revision: own.revision,
-            ..self.question()
+            ..self.spec()
         }
     }
 
