@@ -6,7 +6,7 @@ mod text;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny};
 
-pub use caller::{Caller, CallerText, Extra, Keeper, Told, User};
+pub use caller::{Caller, CallerCache, CallerId, CallerRef, Extra, User};
 pub use text::{First, Raw, Text};
 
 /// When in a request's life an event was written.
@@ -40,7 +40,7 @@ pub struct Event<'a> {
     /// The verb that the server resolved.
     pub verb: Text<'a>,
     /// Who asked, and from where.
-    pub caller: Told<'a>,
+    pub caller: CallerRef<'a>,
     /// The object or collection; read only where there is no `requestURI`.
     pub object_ref: Option<Raw<'a>>,
     /// The object or collection, where an event is made of another form than the API's JSON.
@@ -120,7 +120,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
             stage_name: own.stage,
             request_uri: own.request_uri,
             verb: own.verb,
-            caller: Told::Read(Caller {
+            caller: CallerRef::Read(Caller {
                 user: own.user,
                 impersonated_user: own.impersonated_user,
                 source_ips: own.source_ips,

@@ -12,7 +12,7 @@ use super::spec_cache::SpecCache;
 use super::template::Template;
 use crate::decode::klog::AccessLine;
 use crate::input::SourcePosition;
-use crate::k8s::event::CallerText;
+use crate::k8s::event::CallerId;
 use crate::k8s::timestamp::RecentMinute;
 use crate::k8s::{Event, Stage};
 
@@ -26,7 +26,7 @@ pub struct Classifier {
     clients: Cache<ClientIdentity>,
     specs: SpecCache,
     /// What the clients of texts are known by, which are told apart by their numbers.
-    texts: Vec<(Option<CallerText>, u64)>,
+    client_keys: Vec<(Option<CallerId>, u64)>,
     minute: RecentMinute,
 }
 
@@ -65,14 +65,14 @@ impl Classifier {
     /// What the client is known by.
     fn client_key(&mut self, event: &Event<'_>) -> u64 {
         let anew = || event.caller.with(|caller| self.prints.client(caller));
-        let Some(text) = event.caller.text() else { return anew() };
-        let slot = usize::try_from(text.number()).unwrap_or(usize::MAX) % TEXTS;
-        if self.texts.is_empty() {
-            self.texts.resize(TEXTS, (None, 0));
+        let Some(id) = event.caller.id() else { return anew() };
+        let slot = usize::try_from(id.number()).unwrap_or(usize::MAX) % TEXTS;
+        if self.client_keys.is_empty() {
+            self.client_keys.resize(TEXTS, (None, 0));
         }
-        let known = &mut self.texts[slot];
-        if known.0 != Some(text) {
-            *known = (Some(text), anew());
+        let known = &mut self.client_keys[slot];
+        if known.0 != Some(id) {
+            *known = (Some(id), anew());
         }
         known.1
     }

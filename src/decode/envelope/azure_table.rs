@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::Content;
 use crate::decode::outer::is_string;
 use crate::k8s::Event;
-use crate::k8s::event::{Caller, ObjectRef, ResponseStatus, Text, Told, User};
+use crate::k8s::event::{Caller, CallerRef, ObjectRef, ResponseStatus, Text, User};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -61,7 +61,7 @@ pub fn open(text: &str) -> Option<Content<'_>> {
         stage_name: row.stage,
         request_uri: row.request_uri,
         verb: row.verb,
-        caller: Told::Read(Caller {
+        caller: CallerRef::Read(Caller {
             user: user(row.user),
             impersonated_user: user(row.impersonated_user),
             user_agent: row.user_agent,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::Content;
 use crate::decode::outcome::Foreign;
-use crate::k8s::event::{Caller, ObjectRef, ResponseStatus, Text, Told, User};
+use crate::k8s::event::{Caller, CallerRef, ObjectRef, ResponseStatus, Text, User};
 use crate::k8s::verb::Method;
 use crate::k8s::{Event, ListOptions, RequestInfo};
 
@@ -77,7 +77,7 @@ pub fn open(text: &str) -> Option<Content<'_>> {
         audit_id: entry.insert_id,
         stage_name: Text::from("ResponseComplete".to_owned()),
         verb: verb.into(),
-        caller: Told::Read(Caller {
+        caller: CallerRef::Read(Caller {
             user: payload
                 .authentication_info
                 .map(|info| User { username: info.principal_email, extra: None }),

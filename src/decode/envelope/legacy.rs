@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use crate::decode::klog::pairs::KlogPairs;
 use crate::k8s::Event;
-use crate::k8s::event::{Caller, ResponseStatus, Text, Told, User};
+use crate::k8s::event::{Caller, CallerRef, ResponseStatus, Text, User};
 
 /// The event of a line of which the instant was taken off.
 #[must_use]
@@ -33,7 +33,7 @@ pub fn event<'a>(time: &'a str, rest: &'a str) -> Option<Event<'a>> {
             _ => {}
         }
     }
-    event.caller = Told::Read(caller);
+    event.caller = CallerRef::Read(caller);
     super::audit::is_event(&event).then_some(event)
 }
 

@@ -8,7 +8,7 @@ use super::recent::{Passed, RecentClients, Slot};
 use super::scan::{Scan, Span};
 use crate::decode::unescape::append;
 use crate::k8s::Event;
-use crate::k8s::event::{Annotations, FORBIDDEN, Raw, ResponseStatus, Told};
+use crate::k8s::event::{Annotations, CallerRef, FORBIDDEN, Raw, ResponseStatus};
 
 /// How the log backend begins an event.
 pub(in crate::decode) const START: &[u8] = br#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":""#;
@@ -70,7 +70,7 @@ impl Fields {
         self.request_uri = scan.string_behind(br#","requestURI":""#)?;
         self.verb = scan.string_behind(br#","verb":""#)?;
         match recent.pass(&mut scan, ClientFields::take)? {
-            Passed::Again(slot) => self.met = Some(slot),
+            Passed::Cached(slot) => self.met = Some(slot),
             Passed::Read(client) => self.client = client,
         }
         if scan.has(br#","objectRef":"#) {
@@ -216,10 +216,10 @@ impl Fields {
             verb: of(self.verb),
             caller: match self.met {
                 Some(slot) => {
-                    let (text, keeper) = recent.met(slot)?;
-                    Told::Again(text, keeper)
+                    let (id, cache) = recent.met(slot)?;
+                    CallerRef::Cached(id, cache)
                 }
-                None => Told::Read(self.client.caller(text, meant)),
+                None => CallerRef::Read(self.client.caller(text, meant)),
             },
             object_ref: self.object_ref.map(raw),
             object: None,

@@ -9,7 +9,7 @@ use rustc_hash::FxHasher;
 
 use super::objects::ClientFields;
 use super::scan::Scan;
-use crate::k8s::event::{Caller, CallerText, Keeper};
+use crate::k8s::event::{Caller, CallerCache, CallerId};
 
 /// How many are remembered at first, and at most.
 const FIRST_SLOTS: usize = 1 << 4;
@@ -27,7 +27,7 @@ pub struct RecentClients {
     /// By a hash of the user's name.
     users: Vec<User>,
     /// By a hash of the user's name and of what tells its clients apart.
-    known: Vec<Known>,
+    known: Vec<CachedCaller>,
     /// How often a slot was filled.
     filled: usize,
 }
@@ -44,13 +44,13 @@ struct User {
 
 /// A client.
 #[derive(Debug, Default, Clone)]
-struct Known {
+struct CachedCaller {
     /// By this it has its slot.
     hash: u64,
     text: String,
     /// Its fields, by their places in the text.
     fields: ClientFields,
-    name: Option<CallerText>,
+    id: Option<CallerId>,
     /// Annotations of its last request of which nothing was needed.
     annotations: Vec<u8>,
 }
@@ -59,19 +59,19 @@ struct Known {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slot {
     at: usize,
-    of: CallerText,
+    of: CallerId,
 }
 
 /// What was passed over.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Passed {
     /// The text of a client that was met before.
-    Again(Slot),
+    Cached(Slot),
     /// That of another, which was read.
     Read(ClientFields),
 }
 
-impl Keeper for Known {
+impl CallerCache for CachedCaller {
     fn caller(&self) -> Caller<'_> {
         // Of what is kept nothing holds escapes.
         self.fields.caller(&self.text, "")
@@ -89,11 +89,11 @@ impl RecentClients {
         let Some(hash) = user_hash(scan) else { return read(scan).map(Passed::Read) };
         let slot = slot_of(self.hash(hash, rest), &self.known);
         if let Some(known) = self.known.get(slot)
-            && let Some(of) = known.name
+            && let Some(of) = known.id
             && rest.starts_with(known.text.as_bytes())
         {
             scan.back_to(start as usize + known.text.len());
-            return Some(Passed::Again(Slot { at: slot, of }));
+            return Some(Passed::Cached(Slot { at: slot, of }));
         }
         scan.back_to(start as usize);
         let fields = read(scan)?;
@@ -108,8 +108,8 @@ impl RecentClients {
     }
 
     /// A client that was met: its text, and who keeps it. `None` once its place is another's.
-    pub(super) fn met(&self, Slot { at, of }: Slot) -> Option<(CallerText, &dyn Keeper)> {
-        let known = self.known.get(at).filter(|known| known.name == Some(of))?;
+    pub(super) fn met(&self, Slot { at, of }: Slot) -> Option<(CallerId, &dyn CallerCache)> {
+        let known = self.known.get(at).filter(|known| known.id == Some(of))?;
         Some((of, known))
     }
 
@@ -161,7 +161,7 @@ impl RecentClients {
         known.text.clear();
         known.text.push_str(text);
         known.fields = fields;
-        known.name = Some(CallerText::another());
+        known.id = Some(CallerId::next());
         known.annotations.clear();
     }
 
@@ -246,7 +246,7 @@ mod tests {
         for user in 0..9 {
             let text = event(user, 0, 0);
             assert!(is_read(&mut recent, &text));
-            if let Passed::Again(slot) = pass(&mut recent, &text) {
+            if let Passed::Cached(slot) = pass(&mut recent, &text) {
                 met.push((slot, recent.met(slot).expect("it is kept").0));
             }
         }

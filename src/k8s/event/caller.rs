@@ -22,51 +22,51 @@ pub struct Caller<'a> {
 }
 
 /// What an event tells of its caller: most callers are met again and again, and are known without being read.
-pub enum Told<'a> {
+pub enum CallerRef<'a> {
     /// It was read.
     Read(Caller<'a>),
     /// The same was met before, to the letter, and whoever keeps it can read it again.
-    Again(CallerText, &'a dyn Keeper),
+    Cached(CallerId, &'a dyn CallerCache),
 }
 
 /// Keeps what events told of a caller.
-pub trait Keeper {
+pub trait CallerCache {
     /// What they told.
     fn caller(&self) -> Caller<'_>;
 }
 
-impl Told<'_> {
+impl CallerRef<'_> {
     /// Hands over the caller.
     pub fn with<R>(&self, then: impl FnOnce(&Caller<'_>) -> R) -> R {
         match self {
             Self::Read(caller) => then(caller),
-            Self::Again(_, keeper) => then(&keeper.caller()),
+            Self::Cached(_, cache) => then(&cache.caller()),
         }
     }
 
     /// The text that tells of it, if that was met before.
     #[must_use]
-    pub fn text(&self) -> Option<CallerText> {
+    pub fn id(&self) -> Option<CallerId> {
         match self {
             Self::Read(_) => None,
-            Self::Again(text, _) => Some(*text),
+            Self::Cached(id, _) => Some(*id),
         }
     }
 }
 
-impl fmt::Debug for Told<'_> {
+impl fmt::Debug for CallerRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.with(|caller| caller.fmt(f))
     }
 }
 
-impl Default for Told<'_> {
+impl Default for CallerRef<'_> {
     fn default() -> Self {
         Self::Read(Caller::default())
     }
 }
 
-impl PartialEq for Told<'_> {
+impl PartialEq for CallerRef<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.with(|own| other.with(|other| own == other))
     }
@@ -75,12 +75,12 @@ impl PartialEq for Told<'_> {
 /// The text that tells of a caller, as a number: the same in two events only if `user`, `impersonatedUser`, `sourceIPs`
 /// and `userAgent` are written the same in both. In two that are written the same it may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CallerText(NonZeroU64);
+pub struct CallerId(NonZeroU64);
 
-impl CallerText {
+impl CallerId {
     /// One that no event had before.
     #[must_use]
-    pub fn another() -> Self {
+    pub fn next() -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         Self(NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN))
