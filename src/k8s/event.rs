@@ -61,7 +61,7 @@ pub struct Event<'a> {
     pub has_authentication_metadata: bool,
     /// What stands between the stage and the answer, all that it says of what is asked and by whom, if it is written to
     /// the letter as the log backend does. Nothing that it says.
-    pub asked_as_written: Option<&'a str>,
+    pub request_bytes: Option<&'a str>,
 }
 
 /// An event's fields as they are written beside each other.
@@ -135,7 +135,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
             stage_timestamp: own.stage_timestamp,
             annotations,
             has_authentication_metadata: own.authentication_metadata.is_some(),
-            asked_as_written: None,
+            request_bytes: None,
         })
     }
 }

@@ -102,9 +102,7 @@ fn read<'b>(decoder: &mut Decoder, blocks: impl IntoIterator<Item = &'b Block>) 
 fn told(outcome: &Outcome<'_>) -> String {
     let told = format!("{outcome:?}");
     match outcome {
-        Outcome::Event(event, _) => {
-            told.replace(&format!(", asked_as_written: {:?}", event.asked_as_written), "")
-        }
+        Outcome::Event(event, _) => told.replace(&format!(", request_bytes: {:?}", event.request_bytes), ""),
         Outcome::Skip(reason, _) => skip(*reason),
         _ => told,
     }

@@ -165,7 +165,7 @@ pub fn on_demand(text: &str) {
         match serde_json::from_str::<Event<'_>>(text) {
             Ok(event) => {
                 let found = fields.event(text, &meant, &recent).expect("its client is kept");
-                assert_eq!(Event { asked_as_written: None, ..found }, event);
+                assert_eq!(Event { request_bytes: None, ..found }, event);
             }
             // Of a body only brackets and strings are looked at.
             Err(error) => assert!(error.is_syntax() || error.is_eof(), "{error}"),

@@ -85,7 +85,7 @@ impl<'b> Arrivals<'b> {
 
     /// The arrival of the request that an event is of, if both are written alike. `layers` is the event's form.
     pub fn of(&mut self, event: &Event<'_>, layers: Layers) -> Option<Answered<'b>> {
-        let asked = event.asked_as_written?;
+        let asked = event.request_bytes?;
         let slot = self.slots[slot_of(event.audit_id.as_bytes())];
         let arrival = self.waiting.get_mut(usize::from(slot).checked_sub(1)?)?;
         let (received, written) = arrival.instants();
@@ -201,7 +201,7 @@ mod tests {
             stage_timestamp: String::from_utf8(told.written.to_vec()).expect("ASCII").into(),
             response_status: None,
             annotations: None,
-            asked_as_written: None,
+            request_bytes: None,
             ..event
         };
         assert_eq!(own, expected);

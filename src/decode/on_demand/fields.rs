@@ -245,7 +245,7 @@ impl Fields {
             has_authentication_metadata: self
                 .authentication_metadata
                 .is_some_and(|span| &text[span.range()] != "null"),
-            asked_as_written: self.asked.map(|span| &text[span.range()]),
+            request_bytes: self.asked.map(|span| &text[span.range()]),
         })
     }
 }

@@ -29,7 +29,7 @@ fn check_after(recent: &mut RecentClients, text: &str) -> bool {
     match serde_json::from_str::<Event<'_>>(text) {
         Ok(event) => {
             let found = fields.event(text, &meant, recent).expect("its client is kept");
-            let found = Event { asked_as_written: None, ..found };
+            let found = Event { request_bytes: None, ..found };
             assert_eq!(found, event, "{text}");
         }
         // What is skipped is not read.
