@@ -10,7 +10,7 @@ use rustc_hash::FxBuildHasher;
 use super::{Bounded, EtcdVersions, Merge, Presence};
 use crate::apiserver::ConfiguredNames;
 use crate::k8s::{EtcdVersion, KubeVersion, Mark};
-use crate::requests::{Statement, Witness};
+use crate::requests::{ClaimSource, VersionClaim};
 
 /// How many different statements are kept. Honest logs hold a few.
 const MAX_STATEMENTS: usize = 4_096;
@@ -41,7 +41,7 @@ pub enum Sign {
 }
 
 /// An instance that states a version: its hash, its source, what it is and the version.
-type InstanceKey = (u64, u32, Witness, KubeVersion);
+type InstanceKey = (u64, u32, ClaimSource, KubeVersion);
 
 /// An instance that stated a version at least once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Merge for Stated {
 /// What records show, and when they show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Shown {
-    Version(Witness, u32, KubeVersion),
+    Version(ClaimSource, u32, KubeVersion),
     Sign(Sign, u32),
 }
 
@@ -62,7 +62,7 @@ enum Shown {
 #[derive(Debug, Clone)]
 pub struct VersionEvidence {
     /// By witness, source and version: when it was stated.
-    stated: BTreeMap<(Witness, u32, KubeVersion), Presence>,
+    stated: BTreeMap<(ClaimSource, u32, KubeVersion), Presence>,
     instances: Bounded<InstanceKey, Stated>,
     signs: BTreeMap<(Sign, u32), Presence>,
     etcd: EtcdVersions,
@@ -124,13 +124,13 @@ impl RecentInstances {
 
 impl VersionEvidence {
     /// Notes what a request's user agent states.
-    pub fn state(&mut self, statement: Statement, source: u32, received: Option<i64>) {
-        let Statement { by, version, instance, .. } = statement;
+    pub fn state(&mut self, statement: VersionClaim, source: u32, received: Option<i64>) {
+        let VersionClaim { by, version, instance, .. } = statement;
         self.note(by, version, source, received);
         let rank = match by {
-            Witness::Kubelet => 0,
-            Witness::KubeProxy => 1,
-            Witness::Unconfirmed => 2,
+            ClaimSource::Kubelet => 0,
+            ClaimSource::KubeProxy => 1,
+            ClaimSource::Unconfirmed => 2,
             _ => return,
         };
         let key = (instance, source, by, version);
@@ -141,7 +141,7 @@ impl VersionEvidence {
     }
 
     /// Notes a version that was stated at a time.
-    pub fn note(&mut self, by: Witness, version: KubeVersion, source: u32, at: Option<i64>) {
+    pub fn note(&mut self, by: ClaimSource, version: KubeVersion, source: u32, at: Option<i64>) {
         if let Some((shown, presence)) = self.recent.note(Shown::Version(by, source, version), at) {
             self.add(shown, &presence);
         }
@@ -197,11 +197,11 @@ impl VersionEvidence {
         self.settle();
         let signs = &self.signs;
         let is_servers = |source| has_requests(source) || signs.contains_key(&(Sign::ServersOwnLog, source));
-        self.stated.retain(|(by, source, _), _| *by != Witness::StartLine || is_servers(*source));
+        self.stated.retain(|(by, source, _), _| *by != ClaimSource::StartLine || is_servers(*source));
     }
 
     /// All versions that were stated, by witness and source, and when.
-    pub fn stated(&mut self) -> impl Iterator<Item = (Witness, u32, KubeVersion, Presence)> {
+    pub fn stated(&mut self) -> impl Iterator<Item = (ClaimSource, u32, KubeVersion, Presence)> {
         self.settle();
         self.stated.iter().map(|((by, source, version), presence)| (*by, *source, *version, *presence))
     }
@@ -214,7 +214,7 @@ impl VersionEvidence {
 
     /// The kubelets, kube-proxies and unconfirmed clients that stated a version, each with its hash, its source, and the
     /// version; one that stated several is there several times. Of very many, a sample.
-    pub fn instances(&mut self) -> impl Iterator<Item = (Witness, u64, u32, KubeVersion)> {
+    pub fn instances(&mut self) -> impl Iterator<Item = (ClaimSource, u64, u32, KubeVersion)> {
         self.instances.kept().map(|((instance, source, by, version), _)| (*by, *instance, *source, *version))
     }
 
@@ -366,7 +366,7 @@ mod tests {
     fn a_node_with_two_versions_states_both() {
         let mut evidence = VersionEvidence::default();
         for version in [OLD, NEW, OLD] {
-            evidence.state(Statement::with(Witness::Kubelet, version, 7), 0, Some(1));
+            evidence.state(VersionClaim::new(ClaimSource::Kubelet, version, 7), 0, Some(1));
         }
         let mut versions: Vec<KubeVersion> = evidence.instances().map(|(.., version)| version).collect();
         versions.sort_unstable();
@@ -378,11 +378,11 @@ mod tests {
         for (kind, instance, source, patch, at) in notes {
             let version = KubeVersion::new(30, *patch);
             match kind {
-                0 => evidence.note(Witness::Loopback, version, *source, Some(*at)),
+                0 => evidence.note(ClaimSource::Loopback, version, *source, Some(*at)),
                 1 => evidence.show(Sign::ApiServed(*instance), *source, Some(*at)),
                 _ => {
-                    let by = if *kind == 2 { Witness::Kubelet } else { Witness::Unconfirmed };
-                    evidence.state(Statement::with(by, version, u64::from(*instance)), *source, Some(*at));
+                    let by = if *kind == 2 { ClaimSource::Kubelet } else { ClaimSource::Unconfirmed };
+                    evidence.state(VersionClaim::new(by, version, u64::from(*instance)), *source, Some(*at));
                 }
             }
         }

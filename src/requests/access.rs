@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use crate::decode::klog::Apf;
     use crate::k8s::{AddressClass, Kind, Verb};
-    use crate::requests::{Classifier, Witness};
+    use crate::requests::{ClaimSource, Classifier};
 
     const PLACE: SourcePosition = SourcePosition { source: 0, offset: 0, line: 1 };
 
@@ -147,7 +147,7 @@ mod tests {
             assert_eq!(client.address, Some(AddressClass::Private));
             assert_eq!(&*request.apf.expect("apf").flow_schema, "system-nodes");
             assert_eq!(request.spec.unknown_keys, [Box::from("limt")]);
-            assert_eq!(request.client.statement.expect("a statement").by, Witness::Unconfirmed);
+            assert_eq!(request.client.version_claim.expect("a version_claim").by, ClaimSource::Unconfirmed);
         });
     }
 
@@ -190,7 +190,7 @@ mod tests {
             ..line("GET", "/readyz")
         };
         with(&line, |request| {
-            assert_eq!(request.client.statement.expect("a statement").version.to_string(), "1.31.2");
+            assert_eq!(request.client.version_claim.expect("a version_claim").version.to_string(), "1.31.2");
         });
     }
 }

@@ -3,7 +3,7 @@
 
 use super::instance::{By, Instance};
 use super::stable::stable_hash;
-use super::witness::Statement;
+use super::version_claim::VersionClaim;
 use crate::decode::klog::AccessLine;
 use crate::k8s::address::host;
 use crate::k8s::event::{Caller, User};
@@ -44,7 +44,7 @@ pub struct ClientIdentity {
     pod: Option<TextRange>,
     source: TextRange,
     /// What its user agent says of the server's version.
-    pub statement: Option<Statement>,
+    pub version_claim: Option<VersionClaim>,
     /// The hash of [`ClientIdentity::client_ref`].
     pub client_hash: u64,
     /// The hash of the product's name.
@@ -81,7 +81,7 @@ impl Default for ClientIdentity {
             node: None,
             pod: None,
             source: empty,
-            statement: None,
+            version_claim: None,
             client_hash: 0,
             product_hash: 0,
             agent_hash: 0,
@@ -125,8 +125,8 @@ impl ClientIdentity {
         self.pod = pod.map(|pod| self.push_text(pod));
         self.source = self.push_text(connection(caller));
         // Whoever impersonates a node chooses its user agent.
-        let statement = || Statement::of(real, &identity, product, agent);
-        self.statement = if acting.is_none() { statement() } else { None };
+        let version_claim = || VersionClaim::from_user(real, &identity, product, agent);
+        self.version_claim = if acting.is_none() { version_claim() } else { None };
         self.finish(product, agent);
     }
 
@@ -142,7 +142,7 @@ impl ClientIdentity {
         self.node = None;
         self.pod = None;
         self.source = self.push_text(&line.source);
-        self.statement = Statement::of_address(&line.source, product, &line.user_agent);
+        self.version_claim = VersionClaim::from_address(&line.source, product, &line.user_agent);
         self.finish(product, &line.user_agent);
     }
 
@@ -156,7 +156,7 @@ impl ClientIdentity {
         self.identity = self.push_text(prefix(&masked(name), MAX_NAME));
         let empty = TextRange { start: self.texts.len(), end: self.texts.len() };
         (self.impersonator, self.address, self.node, self.pod) = (None, None, None, None);
-        (self.source, self.statement) = (empty, None);
+        (self.source, self.version_claim) = (empty, None);
         self.finish(Product::of(""), "");
     }
 

@@ -17,7 +17,7 @@ pub mod row_key;
 mod spec_cache;
 pub mod stable;
 mod template;
-pub mod witness;
+pub mod version_claim;
 
 pub use classifier::Classifier;
 pub use client_identity::{ClientIdentity, ClientRef};
@@ -29,4 +29,4 @@ pub use namespace::namespace_hash;
 pub use request_spec::RequestSpec;
 pub use row_key::{Answer, RowKey, RowKeyRef};
 pub use stable::stable_hash;
-pub use witness::{Statement, Witness};
+pub use version_claim::{ClaimSource, VersionClaim};

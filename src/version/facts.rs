@@ -8,7 +8,7 @@ use crate::apiserver::releases::{self, BUILT_IN};
 use crate::apiserver::{Gate, Releases, Server};
 use crate::k8s::{KubeVersion, Mark};
 use crate::ledger::{Presence, Sign, VersionEvidence};
-use crate::requests::Witness;
+use crate::requests::ClaimSource;
 
 /// How far a fact is trusted, the most first: one that contradicts those before it is said and not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,8 +72,8 @@ type Statements = Vec<(u64, KubeVersion)>;
 /// What is known of the version, of all sources or of one.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
-    stated: Vec<(Witness, u32, KubeVersion, Presence)>,
-    instances: Vec<(Witness, u64, u32, KubeVersion)>,
+    stated: Vec<(ClaimSource, u32, KubeVersion, Presence)>,
+    instances: Vec<(ClaimSource, u64, u32, KubeVersion)>,
     signs: Vec<(Sign, u32, Presence)>,
 }
 
@@ -100,7 +100,7 @@ impl Evidence {
     }
 
     /// When this witness stated versions of a minor.
-    fn presence(&self, wanted: Witness, minor: u16) -> Presence {
+    fn presence(&self, wanted: ClaimSource, minor: u16) -> Presence {
         let of_minor =
             self.stated.iter().filter(|(by, _, version, _)| *by == wanted && version.minor == minor);
         sum(of_minor.map(|(.., presence)| presence))
@@ -119,7 +119,7 @@ fn sum<'a>(presences: impl Iterator<Item = &'a Presence>) -> Presence {
 pub(super) struct Facts {
     /// The most trusted first.
     pub all: Vec<Fact>,
-    stated: BTreeMap<Witness, BTreeSet<KubeVersion>>,
+    stated: BTreeMap<ClaimSource, BTreeSet<KubeVersion>>,
     kubelets: Statements,
     unconfirmed: Statements,
 }
@@ -127,8 +127,8 @@ pub(super) struct Facts {
 impl Facts {
     /// The facts that the evidence holds. Gates that the user sets say nothing.
     pub fn of(evidence: &Evidence, server: &Server) -> Self {
-        let mut stated: BTreeMap<Witness, BTreeSet<KubeVersion>> = BTreeMap::new();
-        let mut exact: BTreeMap<(Witness, KubeVersion), (Vec<u32>, Presence)> = BTreeMap::new();
+        let mut stated: BTreeMap<ClaimSource, BTreeSet<KubeVersion>> = BTreeMap::new();
+        let mut exact: BTreeMap<(ClaimSource, KubeVersion), (Vec<u32>, Presence)> = BTreeMap::new();
         for (by, source, version, presence) in &evidence.stated {
             stated.entry(*by).or_default().insert(*version);
             let (sources, all) = exact.entry((*by, *version)).or_default();
@@ -139,7 +139,7 @@ impl Facts {
             .into_iter()
             .filter_map(|((by, version), (sources, presence))| of_statement(by, version, sources, presence))
             .collect();
-        for by in [Witness::Kubelet, Witness::KubeProxy] {
+        for by in [ClaimSource::Kubelet, ClaimSource::KubeProxy] {
             all.extend(of_nodes(by, evidence));
         }
         let mut signs: BTreeMap<Sign, (Vec<u32>, Presence)> = BTreeMap::new();
@@ -158,7 +158,7 @@ impl Facts {
             let own = evidence.instances.iter().filter(|(by, ..)| *by == wanted);
             own.map(|(_, instance, _, version)| (*instance, *version)).collect()
         };
-        let (kubelets, unconfirmed) = (of(Witness::Kubelet), of(Witness::Unconfirmed));
+        let (kubelets, unconfirmed) = (of(ClaimSource::Kubelet), of(ClaimSource::Unconfirmed));
         let mut facts = Self { all, stated, kubelets, unconfirmed };
         facts.sort();
         facts
@@ -192,15 +192,15 @@ impl Facts {
     /// The best estimate within a set, where it comes from, and that in words.
     pub fn estimate(&self, set: &Releases) -> (KubeVersion, VersionSource, String) {
         for (by, from, words) in [
-            (Witness::Loopback, VersionSource::LoopbackUserAgent, "the server's own client states it"),
-            (Witness::StartLine, VersionSource::StartLine, "a start line of the server states it"),
-            (Witness::ApiServer, VersionSource::ApiserverUserAgent, "from an apiserver's user agent"),
+            (ClaimSource::Loopback, VersionSource::LoopbackUserAgent, "the server's own client states it"),
+            (ClaimSource::StartLine, VersionSource::StartLine, "a start line of the server states it"),
+            (ClaimSource::ApiServer, VersionSource::ApiserverUserAgent, "from an apiserver's user agent"),
             (
-                Witness::ControllerManager,
+                ClaimSource::ControllerManager,
                 VersionSource::ControlPlaneUserAgent,
                 "from kube-controller-manager",
             ),
-            (Witness::Scheduler, VersionSource::ControlPlaneUserAgent, "from kube-scheduler"),
+            (ClaimSource::Scheduler, VersionSource::ControlPlaneUserAgent, "from kube-scheduler"),
         ] {
             let stated = self.stated.get(&by).into_iter().flatten();
             if let Some(newest) = stated.filter(|version| set.contains(**version)).max() {
@@ -259,35 +259,42 @@ fn counted(count: usize, noun: &str) -> String {
 }
 
 /// The fact of a version that the control plane states.
-fn of_statement(by: Witness, version: KubeVersion, sources: Vec<u32>, presence: Presence) -> Option<Fact> {
+fn of_statement(
+    by: ClaimSource,
+    version: KubeVersion,
+    sources: Vec<u32>,
+    presence: Presence,
+) -> Option<Fact> {
     let (who, allows, trust) = match by {
-        Witness::Loopback => ("the server's own client states", Releases::exactly(version), Trust::Stated),
-        Witness::StartLine => {
+        ClaimSource::Loopback => {
+            ("the server's own client states", Releases::exactly(version), Trust::Stated)
+        }
+        ClaimSource::StartLine => {
             ("a start line of the server states", Releases::exactly(version), Trust::Stated)
         }
-        Witness::ApiServer => {
+        ClaimSource::ApiServer => {
             ("an apiserver states", releases::of_other_server(version), Trust::ControlPlane)
         }
-        Witness::ControllerManager => {
+        ClaimSource::ControllerManager => {
             ("kube-controller-manager states", releases::of_control_plane(version), Trust::ControlPlane)
         }
-        Witness::Scheduler => {
+        ClaimSource::Scheduler => {
             ("kube-scheduler states", releases::of_control_plane(version), Trust::ControlPlane)
         }
-        Witness::Kubelet | Witness::KubeProxy | Witness::Unconfirmed => return None,
+        ClaimSource::Kubelet | ClaimSource::KubeProxy | ClaimSource::Unconfirmed => return None,
     };
     Some(Fact { text: format!("{who} {version}"), sources, allows, trust, is_rare: false, presence })
 }
 
 /// The facts of kubelets or kube-proxies: one for each minor.
-fn of_nodes(by: Witness, evidence: &Evidence) -> Vec<Fact> {
+fn of_nodes(by: ClaimSource, evidence: &Evidence) -> Vec<Fact> {
     let mut minors: BTreeMap<u16, Vec<(u64, u32, KubeVersion)>> = BTreeMap::new();
     for (_, instance, source, version) in evidence.instances.iter().filter(|(of, ..)| *of == by) {
         minors.entry(version.minor).or_default().push((*instance, *source, *version));
     }
     let kubelets = |minor: Option<u16>| -> usize {
         let own = evidence.instances.iter().filter(|(of, .., version)| {
-            *of == Witness::Kubelet && minor.is_none_or(|minor| version.minor == minor)
+            *of == ClaimSource::Kubelet && minor.is_none_or(|minor| version.minor == minor)
         });
         own.map(|(_, instance, ..)| instance).collect::<BTreeSet<_>>().len()
     };
@@ -302,7 +309,7 @@ fn of_nodes(by: Witness, evidence: &Evidence) -> Vec<Fact> {
         let versions = if oldest == newest { newest.to_string() } else { format!("{oldest} to {newest}") };
         let text = match by {
             // All of them may have one user.
-            Witness::KubeProxy => format!("kube-proxy states {versions}"),
+            ClaimSource::KubeProxy => format!("kube-proxy states {versions}"),
             _ if instances.len() == 1 => format!("1 kubelet states {versions}"),
             _ => format!("{} kubelets state {versions}", instances.len()),
         };

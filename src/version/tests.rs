@@ -4,7 +4,7 @@ use super::*;
 use crate::apiserver::releases::BUILT_IN;
 use crate::apiserver::{FeatureGates, Gate};
 use crate::ledger::Sign;
-use crate::requests::{Statement, Witness};
+use crate::requests::{ClaimSource, VersionClaim};
 
 const fn v(minor: u16, patch: u16) -> KubeVersion {
     KubeVersion::new(minor, patch)
@@ -25,7 +25,7 @@ fn kubelets(evidence: &mut crate::ledger::VersionEvidence, source: u32, versions
     for (version, count) in versions {
         for _ in 0..*count {
             node += 1;
-            evidence.state(Statement::with(Witness::Kubelet, *version, node), source, Some(0));
+            evidence.state(VersionClaim::new(ClaimSource::Kubelet, *version, node), source, Some(0));
         }
     }
 }
@@ -75,7 +75,7 @@ fn the_most_frequent_minor_counts_by_its_newest_patch() {
 #[test]
 fn what_the_server_states_beats_everything_and_contradictions_are_said() {
     let inferred = inferred(|evidence| {
-        evidence.note(Witness::Loopback, v(34, 7), 0, Some(5));
+        evidence.note(ClaimSource::Loopback, v(34, 7), 0, Some(5));
         evidence.show(Sign::InitialEventsRefused, 0, Some(5));
     });
     let expected = ("1.34.7".to_owned(), "1.34.7".to_owned(), "loopback-user-agent");
@@ -88,7 +88,7 @@ fn what_the_server_states_beats_everything_and_contradictions_are_said() {
 #[test]
 fn the_control_plane_is_the_servers_minor_or_one_before() {
     let inferred = inferred(|evidence| {
-        evidence.state(Statement::with(Witness::Scheduler, v(30, 2), 1), 0, Some(0));
+        evidence.state(VersionClaim::new(ClaimSource::Scheduler, v(30, 2), 1), 0, Some(0));
         kubelets(evidence, 0, &[(v(29, 1), 9)]);
     });
     let expected = ("1.30.2".to_owned(), "1.30 to 1.31".to_owned(), "control-plane-user-agent");
@@ -151,9 +151,9 @@ fn a_version_that_the_log_excludes_is_said() {
 #[test]
 fn start_lines_count_where_the_source_is_an_apiservers_log() {
     let inferred = inferred(|evidence| {
-        evidence.note(Witness::StartLine, v(19, 4), 0, Some(5));
+        evidence.note(ClaimSource::StartLine, v(19, 4), 0, Some(5));
         evidence.show(Sign::ServersOwnLog, 0, Some(5));
-        evidence.note(Witness::StartLine, v(20, 1), 1, Some(5));
+        evidence.note(ClaimSource::StartLine, v(20, 1), 1, Some(5));
     });
     assert_eq!(told(&inferred), ("1.19.4".to_owned(), "1.19.4".to_owned(), "start-line"));
 }
@@ -161,7 +161,7 @@ fn start_lines_count_where_the_source_is_an_apiservers_log() {
 #[test]
 fn unconfirmed_user_agents_choose_only_among_few_minors() {
     let claim = |evidence: &mut crate::ledger::VersionEvidence| {
-        evidence.state(Statement::with(Witness::Unconfirmed, v(19, 4), 1), 0, Some(0));
+        evidence.state(VersionClaim::new(ClaimSource::Unconfirmed, v(19, 4), 1), 0, Some(0));
     };
     assert_eq!(told(&inferred(claim)).2, "newest-known");
     let old_lines = inferred(|evidence| {
@@ -180,13 +180,13 @@ fn two_servers(at: impl Fn(i64, u16) -> i64, source: impl Fn(u16) -> u32, with_l
                 let source = source(version.minor);
                 // Both clusters name their nodes alike.
                 let node = u64::try_from(step % 9).expect("not negative");
-                evidence.state(Statement::with(Witness::Kubelet, version, node), source, time);
-                evidence.state(Statement::with(Witness::Scheduler, version, 1), source, time);
+                evidence.state(VersionClaim::new(ClaimSource::Kubelet, version, node), source, time);
+                evidence.state(VersionClaim::new(ClaimSource::Scheduler, version, 1), source, time);
                 let is_new = version.minor == 34;
                 let sign = if is_new { Sign::InitialEventsServed } else { Sign::InitialEventsRefused };
                 evidence.show(sign, source, time);
                 if with_loopback {
-                    evidence.note(Witness::Loopback, version, source, time);
+                    evidence.note(ClaimSource::Loopback, version, source, time);
                 }
             }
         }
@@ -245,7 +245,7 @@ fn the_more_frequent_kubelets_choose_among_two_servers() {
         for (version, nodes) in [(v(30, 14), 5), (v(34, 2), 2)] {
             for node in 0..nodes {
                 for at in [0, 9] {
-                    evidence.state(Statement::with(Witness::Kubelet, version, node), 0, Some(at));
+                    evidence.state(VersionClaim::new(ClaimSource::Kubelet, version, node), 0, Some(at));
                 }
             }
         }
@@ -256,7 +256,7 @@ fn the_more_frequent_kubelets_choose_among_two_servers() {
 #[test]
 fn old_nodes_and_settings_are_no_other_server() {
     let inferred = inferred(|evidence| {
-        evidence.note(Witness::Loopback, v(34, 7), 0, Some(5));
+        evidence.note(ClaimSource::Loopback, v(34, 7), 0, Some(5));
         kubelets(evidence, 0, &[(v(27, 1), 3)]);
         evidence.show(Sign::InitialEventsRefused, 0, Some(5));
     });
@@ -276,8 +276,8 @@ fn a_few_unsupported_kubelets_are_no_other_server() {
         assert_eq!(many.relation, Relation::Mixed);
         let with_scheduler = inferred(|evidence| {
             kubelets(evidence, 0, &[(v(31, 2), 99), (old, 1)]);
-            evidence.state(Statement::with(Witness::Scheduler, old, 1), 0, Some(0));
-            evidence.state(Statement::with(Witness::Scheduler, v(31, 2), 2), 0, Some(0));
+            evidence.state(VersionClaim::new(ClaimSource::Scheduler, old, 1), 0, Some(0));
+            evidence.state(VersionClaim::new(ClaimSource::Scheduler, v(31, 2), 2), 0, Some(0));
         });
         assert_eq!(with_scheduler.relation, Relation::Mixed, "there is other evidence");
     }
@@ -297,7 +297,7 @@ fn only_the_overlap_of_a_gradual_upgrade_is_mixed() {
                 times.reverse();
             }
             for (at, version) in times {
-                evidence.note(Witness::Loopback, version, 0, Some(at));
+                evidence.note(ClaimSource::Loopback, version, 0, Some(at));
             }
         });
         assert_eq!(upgrade.relation, Relation::OverTime);

@@ -5,7 +5,7 @@ use crate::apiserver::options::{Page, ResourceVersionMatch};
 use crate::apiserver::resources::is_built_in_group;
 use crate::k8s::{KubeVersion, Verb};
 use crate::ledger::{Sign, VersionEvidence};
-use crate::requests::{Request, Witness};
+use crate::requests::{ClaimSource, Request};
 
 /// Notes a start line of an apiserver's own log, and the version in it.
 pub(super) fn note_start(
@@ -15,7 +15,7 @@ pub(super) fn note_start(
     evidence: &mut VersionEvidence,
 ) {
     match version {
-        Some(version) => evidence.note(Witness::StartLine, version, source, written),
+        Some(version) => evidence.note(ClaimSource::StartLine, version, source, written),
         None => evidence.show(Sign::ServersOwnLog, source, written),
     }
 }
@@ -23,8 +23,8 @@ pub(super) fn note_start(
 /// Notes what a request shows.
 pub(super) fn note(request: &Request<'_>, evidence: &mut VersionEvidence) {
     let (source, at) = (request.place.source, request.received);
-    if let Some(statement) = request.client.statement {
-        evidence.state(statement.confirmed_by(request), source, at);
+    if let Some(version_claim) = request.client.version_claim {
+        evidence.state(version_claim.confirmed_by(request), source, at);
     }
     if !request.marks.is_empty() {
         request.marks.iter().for_each(|mark| evidence.show(Sign::Mark(mark), source, at));

@@ -48,13 +48,13 @@ pub struct Statement {
 impl Statement {
     /// A statement.
     #[must_use]
-    pub fn with(by: Witness, version: KubeVersion, instance: u64) -> Self {
+    pub fn new(by: Witness, version: KubeVersion, instance: u64) -> Self {
         Self { by, version, instance, claimed: None }
     }
 
     /// What a request states whose user is known.
     #[must_use]
-    pub fn of(
+    pub fn from_user(
         username: &str,
         identity: &Identity<'_>,
         product: Product<'_>,
@@ -77,13 +77,13 @@ impl Statement {
             _ => return None,
         };
         let version = stated_version(user_agent, product.name)?.parse().ok()?;
-        Some(Self::with(by, version, stable_hash(username)))
+        Some(Self::new(by, version, stable_hash(username)))
     }
 
     /// What a request without a user states. The loopback client calls from the server's own machine, and so may the
     /// control plane. Others there may be of another version, or of another machine behind a proxy.
     #[must_use]
-    pub fn of_address(source: &str, product: Product<'_>, user_agent: &str) -> Option<Self> {
+    pub fn from_address(source: &str, product: Product<'_>, user_agent: &str) -> Option<Self> {
         let claimed = match product.name {
             "kube-apiserver" => Witness::Loopback,
             "kube-controller-manager" => Witness::ControllerManager,
@@ -157,8 +157,8 @@ mod tests {
 
     fn stated(username: &str, user_agent: &str) -> Option<(Witness, String)> {
         let identity = Identity::resolve(username);
-        let statement = Statement::of(username, &identity, Product::of(user_agent), user_agent)?;
-        Some((statement.by, statement.version.to_string()))
+        let version_claim = Statement::of(username, &identity, Product::of(user_agent), user_agent)?;
+        Some((version_claim.by, version_claim.version.to_string()))
     }
 
     fn agent(name: &str) -> String {
@@ -189,7 +189,8 @@ mod tests {
     }
 
     fn by_address(source: &str, user_agent: &str) -> Option<Witness> {
-        Statement::of_address(source, Product::of(user_agent), user_agent).map(|statement| statement.by)
+        Statement::of_address(source, Product::of(user_agent), user_agent)
+            .map(|version_claim| version_claim.by)
     }
 
     #[test]
@@ -222,7 +223,7 @@ mod tests {
             let place = SourcePosition { source: 0, offset: 0, line: 1 };
             let mut classifier = Classifier::default();
             let request = classifier.line(&line, None, place);
-            request.client.statement.expect("a statement").confirmed_by(&request).by
+            request.client.version_claim.expect("a version_claim").confirmed_by(&request).by
         };
         let leases = "/apis/coordination.k8s.io/v1/namespaces";
         let node = format!("{leases}/kube-node-lease/leases/n1?timeout=10s");
