@@ -124,8 +124,8 @@ impl RecentInstances {
 
 impl VersionEvidence {
     /// Notes what a request's user agent states.
-    pub fn state(&mut self, statement: VersionClaim, source: u32, received: Option<i64>) {
-        let VersionClaim { by, version, instance, .. } = statement;
+    pub fn state(&mut self, claim: VersionClaim, source: u32, received: Option<i64>) {
+        let VersionClaim { by, version, instance, .. } = claim;
         self.note(by, version, source, received);
         let rank = match by {
             ClaimSource::Kubelet => 0,

@@ -1,12 +1,12 @@
 //! One worker: blocks in, numbers out.
 
 mod access;
-mod fate;
+mod disposition;
 mod reading;
 mod version;
 
 use access::Held;
-use fate::{Fate, note, observe};
+use disposition::{Disposition, note, observe};
 use reading::Reading;
 
 use super::Settings;
@@ -65,8 +65,11 @@ impl<'a> Shared<'a> {
 
     /// Notes that a request that is counted begins, and tells it if it begins again: see [`Request::begins_again`]. The two
     /// events say different times, so that neither is a copy of the other.
-    fn note_start(&self, event: &Event<'_>, request: &mut Request<'_>, fate: Fate) {
-        if request.stage == Stage::ResponseStarted && request.spec.long_running && fate == Fate::Counted {
+    fn note_start(&self, event: &Event<'_>, request: &mut Request<'_>, disposition: Disposition) {
+        if request.stage == Stage::ResponseStarted
+            && request.spec.long_running
+            && disposition == Disposition::Counted
+        {
             let known = (self.prints.start(event, request), request.received.unwrap_or(0));
             request.begins_again = !self.seen.insert(known);
         }
@@ -376,27 +379,28 @@ impl Counting<'_> {
                 let at = request.received.unwrap_or(0);
                 let Some(Answered { record: Record { offset, line, .. }, written }) = answered else {
                     let [is_new] = shared.are_new(at, || [shared.prints.event(event, &request)]);
-                    let fate = shared.fate(&request, is_new);
-                    shared.note_start(event, &mut request, fate);
-                    note(fate, &mut ledger.input);
-                    return observe(shared.settings, audit, grouping, &request, fate);
+                    let disposition = shared.disposition(&request, is_new);
+                    shared.note_start(event, &mut request, disposition);
+                    note(disposition, &mut ledger.input);
+                    return observe(shared.settings, audit, grouping, &request, disposition);
                 };
                 let arrival = request.arrival(SourcePosition { offset, line, ..place });
                 let [is_new, arrival_is_new] =
                     shared.are_new(at, || shared.prints.event_and_arrival(event, &request, written));
-                let fates = [shared.fate(&request, is_new), shared.fate(&arrival, arrival_is_new)];
-                shared.note_start(event, &mut request, fates[0]);
-                for fate in fates {
-                    note(fate, &mut ledger.input);
+                let dispositions =
+                    [shared.disposition(&request, is_new), shared.disposition(&arrival, arrival_is_new)];
+                shared.note_start(event, &mut request, dispositions[0]);
+                for disposition in dispositions {
+                    note(disposition, &mut ledger.input);
                 }
-                if fates == [Fate::Counted; 2] && grouping.is_none() {
+                if dispositions == [Disposition::Counted; 2] && grouping.is_none() {
                     let row = audit.observe_with(&arrival, &request);
                     if shared.settings.patterns {
                         audit.follow(&request, row);
                     }
                 } else {
-                    observe(shared.settings, audit, grouping, &arrival, fates[1]);
-                    observe(shared.settings, audit, grouping, &request, fates[0]);
+                    observe(shared.settings, audit, grouping, &arrival, dispositions[1]);
+                    observe(shared.settings, audit, grouping, &request, dispositions[0]);
                 }
             }
         }

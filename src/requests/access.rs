@@ -147,7 +147,7 @@ mod tests {
             assert_eq!(client.address, Some(AddressClass::Private));
             assert_eq!(&*request.apf.expect("apf").flow_schema, "system-nodes");
             assert_eq!(request.spec.unknown_keys, [Box::from("limt")]);
-            assert_eq!(request.client.version_claim.expect("a version_claim").by, ClaimSource::Unconfirmed);
+            assert_eq!(request.client.version_claim.expect("a version claim").by, ClaimSource::Unconfirmed);
         });
     }
 
@@ -190,7 +190,7 @@ mod tests {
             ..line("GET", "/readyz")
         };
         with(&line, |request| {
-            assert_eq!(request.client.version_claim.expect("a version_claim").version.to_string(), "1.31.2");
+            assert_eq!(request.client.version_claim.expect("a version claim").version.to_string(), "1.31.2");
         });
     }
 }

@@ -13,7 +13,7 @@ use crate::k8s::{AddressClass, Identity, Kind, KubeVersion, Product, Verb};
 
 /// What stated a version, the most trusted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Witness {
+pub enum ClaimSource {
     /// The apiserver's own loopback client: it talks to itself, so the log is that server's.
     Loopback,
     /// A start line in the apiserver's own log.
@@ -34,21 +34,21 @@ pub enum Witness {
 
 /// A version that a request's user agent states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Statement {
+pub struct VersionClaim {
     /// What states it.
-    pub by: Witness,
+    pub by: ClaimSource,
     /// The version.
     pub version: KubeVersion,
     /// A hash of the node, of the user or of the address that states it.
     pub instance: u64,
-    /// For [`Witness::Unconfirmed`]: what the user agent says that it is.
-    claimed: Option<Witness>,
+    /// For [`ClaimSource::Unconfirmed`]: what the user agent says that it is.
+    claimed: Option<ClaimSource>,
 }
 
-impl Statement {
+impl VersionClaim {
     /// A statement.
     #[must_use]
-    pub fn new(by: Witness, version: KubeVersion, instance: u64) -> Self {
+    pub fn new(by: ClaimSource, version: KubeVersion, instance: u64) -> Self {
         Self { by, version, instance, claimed: None }
     }
 
@@ -62,18 +62,18 @@ impl Statement {
     ) -> Option<Self> {
         let by = match (username, product.name) {
             // Only the server itself has this user's token. k3s and others run it under a name of their own.
-            ("system:apiserver", "kube-apiserver" | "hyperkube" | "k3s") => Witness::Loopback,
-            ("system:kube-apiserver", "kube-apiserver") => Witness::ApiServer,
+            ("system:apiserver", "kube-apiserver" | "hyperkube" | "k3s") => ClaimSource::Loopback,
+            ("system:kube-apiserver", "kube-apiserver") => ClaimSource::ApiServer,
             ("system:kube-controller-manager", "kube-controller-manager" | "k3s") => {
-                Witness::ControllerManager
+                ClaimSource::ControllerManager
             }
-            ("system:kube-scheduler", "kube-scheduler" | "k3s") => Witness::Scheduler,
-            ("system:kube-proxy", "kube-proxy") => Witness::KubeProxy,
-            (_, "kube-controller-manager") if in_kube_system(username) => Witness::ControllerManager,
+            ("system:kube-scheduler", "kube-scheduler" | "k3s") => ClaimSource::Scheduler,
+            ("system:kube-proxy", "kube-proxy") => ClaimSource::KubeProxy,
+            (_, "kube-controller-manager") if in_kube_system(username) => ClaimSource::ControllerManager,
             (_, "kube-proxy") if service_account(username) == Some(("kube-system", "kube-proxy")) => {
-                Witness::KubeProxy
+                ClaimSource::KubeProxy
             }
-            (_, "kubelet" | "k3s") if identity.kind == Kind::Node => Witness::Kubelet,
+            (_, "kubelet" | "k3s") if identity.kind == Kind::Node => ClaimSource::Kubelet,
             _ => return None,
         };
         let version = stated_version(user_agent, product.name)?.parse().ok()?;
@@ -85,22 +85,22 @@ impl Statement {
     #[must_use]
     pub fn from_address(source: &str, product: Product<'_>, user_agent: &str) -> Option<Self> {
         let claimed = match product.name {
-            "kube-apiserver" => Witness::Loopback,
-            "kube-controller-manager" => Witness::ControllerManager,
-            "kube-scheduler" => Witness::Scheduler,
-            "kubelet" => Witness::Kubelet,
+            "kube-apiserver" => ClaimSource::Loopback,
+            "kube-controller-manager" => ClaimSource::ControllerManager,
+            "kube-scheduler" => ClaimSource::Scheduler,
+            "kubelet" => ClaimSource::Kubelet,
             _ => return None,
         };
         let address = AddressClass::of(source);
         let by = match (address, claimed) {
             (AddressClass::Public | AddressClass::Unknown, _) => return None,
-            (AddressClass::Loopback, Witness::Kubelet) => Witness::Unconfirmed,
+            (AddressClass::Loopback, ClaimSource::Kubelet) => ClaimSource::Unconfirmed,
             (AddressClass::Loopback, claimed) => claimed,
-            (AddressClass::Private | AddressClass::LinkLocal, _) => Witness::Unconfirmed,
+            (AddressClass::Private | AddressClass::LinkLocal, _) => ClaimSource::Unconfirmed,
         };
         let version = stated_version(user_agent, product.name)?.parse().ok()?;
-        let claimed = if claimed == Witness::Loopback { Witness::ApiServer } else { claimed };
-        let claimed = (by == Witness::Unconfirmed).then_some(claimed);
+        let claimed = if claimed == ClaimSource::Loopback { ClaimSource::ApiServer } else { claimed };
+        let claimed = (by == ClaimSource::Unconfirmed).then_some(claimed);
         Some(Self { by, version, instance: stable_hash(host(source)), claimed })
     }
 
@@ -116,7 +116,7 @@ impl Statement {
 
 /// Whether a request that was served needs the rights of this component: it renews its own lease or a node's, or it
 /// writes a node's status.
-fn may_only(component: Witness, request: &Request<'_>) -> bool {
+fn may_only(component: ClaimSource, request: &Request<'_>) -> bool {
     let asked = request.asked();
     let is_served = request.status.is_some_and(|status| (200..300).contains(&status));
     if !is_served || !matches!(asked.verb, Verb::Update | Verb::Patch) {
@@ -131,13 +131,13 @@ fn may_only(component: Witness, request: &Request<'_>) -> bool {
             && path.ends_with(name)
     };
     match component {
-        Witness::ControllerManager => leads("/kube-controller-manager"),
-        Witness::Scheduler => leads("/kube-scheduler"),
-        Witness::Kubelet => {
+        ClaimSource::ControllerManager => leads("/kube-controller-manager"),
+        ClaimSource::Scheduler => leads("/kube-scheduler"),
+        ClaimSource::Kubelet => {
             (namespace, group, resource) == ("kube-node-lease", "coordination.k8s.io", "leases")
                 || (group, resource, subresource) == ("", "nodes", "status")
         }
-        Witness::ApiServer => {
+        ClaimSource::ApiServer => {
             (namespace, group, resource) == ("default", "", "endpoints") && path.ends_with("/kubernetes")
         }
         _ => false,
@@ -155,9 +155,10 @@ mod tests {
     use crate::input::SourcePosition;
     use crate::requests::Classifier;
 
-    fn stated(username: &str, user_agent: &str) -> Option<(Witness, String)> {
+    fn stated(username: &str, user_agent: &str) -> Option<(ClaimSource, String)> {
         let identity = Identity::resolve(username);
-        let version_claim = Statement::of(username, &identity, Product::of(user_agent), user_agent)?;
+        let version_claim =
+            VersionClaim::from_user(username, &identity, Product::of(user_agent), user_agent)?;
         Some((version_claim.by, version_claim.version.to_string()))
     }
 
@@ -168,15 +169,15 @@ mod tests {
     #[test]
     fn only_users_that_fit_are_believed() {
         let said = |by| Some((by, "1.30.4".to_owned()));
-        assert_eq!(stated("system:apiserver", &agent("kube-apiserver")), said(Witness::Loopback));
-        assert_eq!(stated("system:apiserver", &agent("k3s")), said(Witness::Loopback));
-        assert_eq!(stated("system:kube-apiserver", &agent("kube-apiserver")), said(Witness::ApiServer));
-        assert_eq!(stated("system:kube-scheduler", &agent("kube-scheduler")), said(Witness::Scheduler));
+        assert_eq!(stated("system:apiserver", &agent("kube-apiserver")), said(ClaimSource::Loopback));
+        assert_eq!(stated("system:apiserver", &agent("k3s")), said(ClaimSource::Loopback));
+        assert_eq!(stated("system:kube-apiserver", &agent("kube-apiserver")), said(ClaimSource::ApiServer));
+        assert_eq!(stated("system:kube-scheduler", &agent("kube-scheduler")), said(ClaimSource::Scheduler));
         let account = "system:serviceaccount:kube-system:job-controller";
-        assert_eq!(stated(account, &agent("kube-controller-manager")), said(Witness::ControllerManager));
+        assert_eq!(stated(account, &agent("kube-controller-manager")), said(ClaimSource::ControllerManager));
         let account = "system:serviceaccount:kube-system:kube-proxy";
-        assert_eq!(stated(account, &agent("kube-proxy")), said(Witness::KubeProxy));
-        assert_eq!(stated("system:node:n", &agent("kubelet")), said(Witness::Kubelet));
+        assert_eq!(stated(account, &agent("kube-proxy")), said(ClaimSource::KubeProxy));
+        assert_eq!(stated("system:node:n", &agent("kubelet")), said(ClaimSource::Kubelet));
         for (mallory, product) in [
             ("mallory", "kube-apiserver"),
             ("system:serviceaccount:team-a:x", "kube-controller-manager"),
@@ -188,18 +189,18 @@ mod tests {
         assert_eq!(stated("system:apiserver", "kube-apiserver/v0.0.0 (linux/amd64) kubernetes/1"), None);
     }
 
-    fn by_address(source: &str, user_agent: &str) -> Option<Witness> {
-        Statement::of_address(source, Product::of(user_agent), user_agent)
+    fn by_address(source: &str, user_agent: &str) -> Option<ClaimSource> {
+        VersionClaim::from_address(source, Product::of(user_agent), user_agent)
             .map(|version_claim| version_claim.by)
     }
 
     #[test]
     fn without_a_user_only_the_servers_own_machine_is_believed() {
         for (source, product, by) in [
-            ("[::1]:5", "kube-apiserver", Some(Witness::Loopback)),
-            ("127.0.0.1:5", "kube-scheduler", Some(Witness::Scheduler)),
-            ("127.0.0.1:5", "kubelet", Some(Witness::Unconfirmed)),
-            ("10.0.0.1:5", "kube-apiserver", Some(Witness::Unconfirmed)),
+            ("[::1]:5", "kube-apiserver", Some(ClaimSource::Loopback)),
+            ("127.0.0.1:5", "kube-scheduler", Some(ClaimSource::Scheduler)),
+            ("127.0.0.1:5", "kubelet", Some(ClaimSource::Unconfirmed)),
+            ("10.0.0.1:5", "kube-apiserver", Some(ClaimSource::Unconfirmed)),
             ("10.0.0.1:5", "kubectl", None),
             ("8.8.8.8:5", "kubelet", None),
         ] {
@@ -223,17 +224,17 @@ mod tests {
             let place = SourcePosition { source: 0, offset: 0, line: 1 };
             let mut classifier = Classifier::default();
             let request = classifier.line(&line, None, place);
-            request.client.version_claim.expect("a version_claim").confirmed_by(&request).by
+            request.client.version_claim.expect("a version claim").confirmed_by(&request).by
         };
         let leases = "/apis/coordination.k8s.io/v1/namespaces";
         let node = format!("{leases}/kube-node-lease/leases/n1?timeout=10s");
         let leader = format!("{leases}/kube-system/leases/kube-scheduler");
-        assert_eq!(confirmed("PUT", &node, "kubelet", 200), Witness::Kubelet);
-        assert_eq!(confirmed("PUT", &node, "kubelet", 403), Witness::Unconfirmed);
-        assert_eq!(confirmed("PUT", &node, "kube-scheduler", 200), Witness::Unconfirmed);
-        assert_eq!(confirmed("PUT", &leader, "kube-scheduler", 200), Witness::Scheduler);
-        assert_eq!(confirmed("PUT", &leader, "kube-controller-manager", 200), Witness::Unconfirmed);
-        assert_eq!(confirmed("GET", "/api/v1/nodes/n1", "kubelet", 200), Witness::Unconfirmed);
-        assert_eq!(confirmed("PATCH", "/api/v1/nodes/n1/status", "kubelet", 200), Witness::Kubelet);
+        assert_eq!(confirmed("PUT", &node, "kubelet", 200), ClaimSource::Kubelet);
+        assert_eq!(confirmed("PUT", &node, "kubelet", 403), ClaimSource::Unconfirmed);
+        assert_eq!(confirmed("PUT", &node, "kube-scheduler", 200), ClaimSource::Unconfirmed);
+        assert_eq!(confirmed("PUT", &leader, "kube-scheduler", 200), ClaimSource::Scheduler);
+        assert_eq!(confirmed("PUT", &leader, "kube-controller-manager", 200), ClaimSource::Unconfirmed);
+        assert_eq!(confirmed("GET", "/api/v1/nodes/n1", "kubelet", 200), ClaimSource::Unconfirmed);
+        assert_eq!(confirmed("PATCH", "/api/v1/nodes/n1/status", "kubelet", 200), ClaimSource::Kubelet);
     }
 }

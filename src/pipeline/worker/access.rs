@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::{Counting, Fate, Pass, date, note, observe};
+use super::{Counting, Disposition, Pass, date, note, observe};
 use crate::decode::Layers;
 use crate::decode::klog::{AccessLine, Apf};
 use crate::input::SourcePosition;
@@ -158,12 +158,12 @@ impl Counting<'_> {
         request.era = shared.timeline.era(place.source, request.received);
         let settings = shared.settings;
         let Pass::Join(index) = pass else {
-            let fate = shared.fate(&request, is_new);
-            observe(settings, access, grouping, &request, fate);
+            let disposition = shared.disposition(&request, is_new);
+            observe(settings, access, grouping, &request, disposition);
             let input = &mut counted.ledger.input;
-            input.access_counted += u64::from(fate == Fate::Counted);
-            input.access_duplicates += u64::from(matches!(fate, Fate::Copy { .. }));
-            note(fate, input);
+            input.access_counted += u64::from(disposition == Disposition::Counted);
+            input.access_duplicates += u64::from(matches!(disposition, Disposition::Duplicate { .. }));
+            note(disposition, input);
             return;
         };
         let hash = (!line.audit_id.is_empty()).then(|| request_hash(&line.audit_id, &line.uri));
@@ -178,7 +178,7 @@ impl Counting<'_> {
             }
             Some(_) => {}
             None => {
-                observe(settings, access, grouping, &request, shared.fate(&request, is_new));
+                observe(settings, access, grouping, &request, shared.disposition(&request, is_new));
             }
         }
     }

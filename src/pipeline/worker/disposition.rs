@@ -1,0 +1,58 @@
+//! What becomes of an event once it is classified.
+
+use super::{Settings, Shared};
+use crate::ledger::{Counter, InputCounts, RowName};
+use crate::requests::{Grouping, Request};
+
+/// What becomes of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Disposition {
+    Counted,
+    Filtered,
+    Duplicate { is_wanted: bool },
+}
+
+impl Shared<'_> {
+    pub(super) fn disposition(&self, request: &Request<'_>, is_new: bool) -> Disposition {
+        let is_wanted = !self.is_filtered || self.settings.filter.pass(request);
+        match (is_new, is_wanted) {
+            (true, true) => Disposition::Counted,
+            (true, false) => Disposition::Filtered,
+            (false, is_wanted) => Disposition::Duplicate { is_wanted },
+        }
+    }
+}
+
+pub(super) fn note(disposition: Disposition, input: &mut InputCounts) {
+    match disposition {
+        Disposition::Counted => {}
+        Disposition::Filtered => input.filtered += 1,
+        Disposition::Duplicate { .. } => input.duplicates += 1,
+    }
+}
+
+pub(super) fn observe(
+    settings: &Settings,
+    counter: &mut Counter<'_>,
+    grouping: &mut Option<Grouping>,
+    request: &Request<'_>,
+    disposition: Disposition,
+) {
+    match disposition {
+        Disposition::Counted if let Some(grouping) = grouping => {
+            counter.observe(&grouping.of(request));
+        }
+        _ if grouping.is_some() => {}
+        Disposition::Counted => {
+            let row = counter.observe(request);
+            if settings.patterns {
+                counter.follow(request, row);
+            }
+        }
+        Disposition::Filtered if settings.patterns && settings.filter.concerns(request) => {
+            counter.follow(request, RowName::of(request));
+        }
+        Disposition::Duplicate { is_wanted: true } => counter.observe_copy(request),
+        Disposition::Filtered | Disposition::Duplicate { .. } => {}
+    }
+}
