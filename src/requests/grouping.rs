@@ -93,7 +93,7 @@ impl Grouping {
 
     /// The request as one of its value.
     pub fn of<'g>(&'g mut self, request: &Request<'g>) -> Request<'g> {
-        self.client.become_named(&self.by.value(request));
+        self.client.set_user_name(&self.by.value(request));
         request.regrouped(&self.client, &self.asked)
     }
 }
