@@ -123,6 +123,10 @@ fn filters_top_and_formats_are_honored_and_values_are_escaped() {
         run(&["-f", "audit.log", "--by", "user", "--top", "1"]),
         "7 requests by user\n4   57.1 %  bob\n3   42.9 %  (2 others; --top 3)\n"
     );
+    assert_eq!(
+        run(&["-f", "audit.log", "--by", "user", "--top", "2"]).lines().last(),
+        Some("1   14.3 %  (1 other; --top 3)")
+    );
     let all = run(&["-f", "audit.log", "--by", "user"]);
     assert!(all.contains("\\u{1b}[31m") && !all.contains('\u{1b}'), "{all:?}");
     let csv = run(&["audit.log", "--by", "user", "--format", "csv"]);

@@ -100,6 +100,11 @@ fn quiet() -> String {
     requests.enumerate().map(|(number, request)| event(number, &request)).collect()
 }
 
+/// The columns of a terminal that a line takes.
+fn columns(line: &str) -> usize {
+    unicode_width::UnicodeWidthStr::width(line)
+}
+
 /// The shares of a page in tenths of a per cent.
 fn shares(page: &str) -> Vec<u64> {
     let cells = page.lines().filter_map(|line| {
@@ -325,13 +330,72 @@ fn top_is_the_number_of_cases() {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn page_fits_its_width_and_40_lines_for_any_names(
+        users in prop::collection::vec("[a-c일本語ñ./@-]{1,60}|(e\u{301}|👩|x){1,40}|person-[0-9]{1,3}@example.com", 1..16),
+        plurals in prop::collection::vec("[a-z]{1,60}", 16),
+        group in "[a-z]{1,20}(\\.[a-z-]{1,20}){1,3}",
+    ) {
+        let mut log = String::new();
+        for (user, plural) in users.iter().zip(&plurals) {
+            for second in (0..120).step_by(4) {
+                let uri = format!("/apis/{group}/v1/{plural}");
+                let request = Request { user, agent: "x/v1", uri: &uri, second, millis: 50 };
+                log.push_str(&event(log.len(), &request));
+            }
+        }
+        for width in [60, 80, 100, 160] {
+            let page = page_of(&log, &["--kube-version", "1.30.14"], &width.to_string());
+            let widest = page.lines().map(columns).max().unwrap_or(0);
+            prop_assert!(widest <= width, "{width}: {page}");
+            prop_assert!(width < 100 || page.lines().count() <= 40, "{page}");
+        }
+    }
+}
+
+#[test]
+fn group_of_a_resource_is_left_out_before_a_sentence_is_cut() {
+    let mut log = String::new();
+    let uri = "/apis/infrastructure.cluster.x-k8s.io/v1/vspheremachinetemplates";
+    for second in (0..600).step_by(2) {
+        let user = "system:serviceaccount:security-scanning-of-all-clusters:image-scanner-of-the-team";
+        log.push_str(&event(log.len(), &Request { user, agent: "x/v1", uri, second, millis: 50 }));
+    }
+    for width in ["80", "100"] {
+        let page = page_of(&log, &["--kube-version", "1.37.0"], width);
+        assert!(page.contains("LISTs vspheremachinetemplates… "), "{page}");
+        assert!(page.contains(" WATCH"), "{page}");
+    }
+    let wide = page_of(&log, &["--kube-version", "1.37.0"], "160");
+    assert!(wide.contains("LISTs vspheremachinetemplates.infrastructure.cluster.x-k8s.io every"), "{wide}");
+}
+
+#[test]
+fn columns_are_aligned_behind_wide_and_combining_characters() {
+    let mut log = String::new();
+    for (number, user) in ["日本語ユーザー名", "e\u{301}e\u{301}", "alice"].iter().enumerate() {
+        for second in (0..120).step_by(2) {
+            let uri = format!("/apis/example.com/v1/widgets{number}");
+            let request = Request { user, agent: "x/v1", uri: &uri, second, millis: 50 };
+            log.push_str(&event(log.len(), &request));
+        }
+    }
+    let page = page_of(&log, &["--kube-version", "1.30.14"], "100");
+    let what = |line: &str| line.find("LISTs").map(|at| columns(&line[..at]));
+    let starts: Vec<usize> = page.lines().filter(|line| line.contains("user ")).filter_map(what).collect();
+    assert!(starts.len() == 3 && starts.iter().all(|start| *start == starts[0]), "{page}");
+}
+
 #[test]
 fn rows_fit_the_width() {
     for width in [40_usize, 60, 80, 100, 130, 160, 200] {
         let log = many();
         let page = page_of(&log, &["--kube-version", "1.30.14"], &width.to_string());
         for line in page.lines() {
-            assert!(line.chars().count() <= width, "{width}: {line}");
+            assert!(columns(line) <= width, "{width}: {line}");
         }
     }
 }
@@ -363,6 +427,9 @@ fn details_of_a_case_or_a_client_are_blocks_of_these() {
     assert!(all.len() > 5, "{all:?}");
     assert_eq!(blocks(&[]), Vec::<String>::new());
     assert_eq!(blocks(&["--details=1,3"]), [all[0].clone(), all[2].clone()]);
+    for range in ["1-3", "1–3", "3, 1 - 2", " 2 ,1,3"] {
+        assert_eq!(blocks(&[&format!("--details={range}")]), all[..3], "{range}");
+    }
     let of = |prefix: &str| -> Vec<String> {
         all.iter().filter(|heading| heading.contains(prefix)).cloned().collect()
     };
@@ -379,6 +446,8 @@ fn details_of_a_case_that_does_not_exist_are_an_error() {
         ("--details=77", "there is no case 77; cases are 1 to "),
         ("--details=nobody", "no case and no client is named 'nobody'"),
         ("--details=1,,2", "has an empty part"),
+        ("--details=1-77", "there is no case 77; cases are 1 to "),
+        ("--details=3-1", "write 1-3"),
         ("--details=", "write --details for all cases"),
         ("--details=poller", "did you mean 'monitoring/poller'"),
     ] {

@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::clients::share;
+use super::display::{cut, cut_middle, left, right, width as columns_of};
 use super::names::shortened;
-use super::plain::{count, counted, cut, escaped, short_count, tenths};
+use super::plain::{count, counted, escaped, short_count, tenths};
 use super::style::{self, BOLD, DIM, FIX};
 use super::table::{NARROW, limited};
 use super::text::{name as client_name, rounded};
@@ -22,6 +23,12 @@ const CLIENT_WIDE: usize = 36;
 const WHAT_WIDE: usize = 72;
 /// The narrowest column of what clients do: other columns are left out first.
 const WHAT: usize = 34;
+/// The narrowest column of clients, if what they do has no room otherwise.
+const CLIENT_LEAST: usize = 16;
+/// By how much the column of clients gets narrower at a time.
+const STEP: usize = 2;
+/// The longest name of a resource whose group was left out.
+const RESOURCE: usize = 24;
 /// Lines of what a client does.
 const LINES: usize = 2;
 /// Rules in their column.
@@ -52,6 +59,39 @@ struct Row<'r> {
     load: Option<Load>,
     fix: String,
     rules: &'r [String],
+    /// Its name is shortened before a sentence is cut.
+    resource: Option<&'r str>,
+}
+
+impl Row<'_> {
+    /// A text of the row in so many lines at most. Where it has no room, the name of the resource is shortened first.
+    fn limited(&self, text: &str, width: usize, most: usize) -> Vec<String> {
+        self.whole(text, width, most)
+            .or_else(|| Some(limited(self.without_group(text)?.last()?, width, most)))
+            .unwrap_or_else(|| limited(text, width, most))
+    }
+
+    /// The lines of a text if it has room, if need be without the group of the resource.
+    fn whole(&self, text: &str, width: usize, most: usize) -> Option<Vec<String>> {
+        let short = || self.without_group(text)?.iter().find_map(|short| fitting(short, width, most));
+        fitting(text, width, most).or_else(short)
+    }
+
+    /// A text with a shorter name of the resource: without its group, and cut if it is still long.
+    fn without_group(&self, text: &str) -> Option<[String; 2]> {
+        let resource = escaped(self.resource?);
+        let name = resource.split('/').next().filter(|name| !name.is_empty())?;
+        let plural = name.split('.').next().filter(|plural| plural.len() < name.len());
+        let plural = plural.map_or(name.to_owned(), |plural| format!("{plural}…"));
+        let cut = cut_middle(&plural, RESOURCE, 8);
+        Some([&plural, &*cut].map(|short| text.replace(name, short)))
+    }
+}
+
+/// The lines of a text, if it needs no more than so many and no word is broken.
+fn fitting(text: &str, width: usize, most: usize) -> Option<Vec<String>> {
+    let lines = limited(text, width, most);
+    lines.iter().flat_map(|line| line.split(' ')).eq(text.split_whitespace()).then_some(lines)
 }
 
 /// The names of a line of many.
@@ -160,6 +200,7 @@ fn of_case(case: &Case) -> Row<'_> {
         what: escaped(&case.does).into_owned(),
         fix: prose::plain(&case.fix).replace('\n', " "),
         rules: &case.rules,
+        resource: case.resource.as_deref(),
         ..Row::default()
     };
     if case.members.count == 0 {
@@ -207,7 +248,7 @@ fn more(cases: &[Case]) -> Option<Row<'static>> {
         rank: "+".to_owned(),
         severity: first.severity,
         what: format!("{} more {noun} ({}): --top {}", count(cases.len() as u64), ranks(cases), last.rank),
-        load: Some(sum(cases.iter().map(|case| &case.load))),
+        load: load_of(cases),
         ..Row::default()
     })
 }
@@ -222,7 +263,7 @@ fn folded(cases: &[Case]) -> Option<Row<'static>> {
         severity: "info",
         what: format!("{} ({}): ", counted(cases.len() as u64, "case"), ranks(cases)),
         many: Some(Many { named: names.len(), names, end: ": --details" }),
-        load: Some(sum(cases.iter().map(|case| &case.load))),
+        load: load_of(cases),
         ..Row::default()
     })
 }
@@ -264,6 +305,12 @@ fn without_finding(clients: &[&Client]) -> Option<Row<'static>> {
         load: Some(sum(clients.iter().map(|client| &client.load))),
         ..Row::default()
     })
+}
+
+/// The load of cases; `None` if all of them are on the log itself.
+fn load_of(cases: &[Case]) -> Option<Load> {
+    let loads = cases.iter().filter(|case| case.members.count > 0).map(|case| &case.load);
+    (loads.clone().count() > 0).then(|| sum(loads))
 }
 
 fn sum<'l>(loads: impl Iterator<Item = &'l Load>) -> Load {
@@ -309,19 +356,47 @@ fn moved(part: f64, by: i64) -> f64 {
 }
 
 impl Columns {
+    /// The widest column of clients that leaves most sentences whole and no two names the same.
     fn of(rows: &[Row<'_>], loads: &[String], width: usize) -> Self {
+        let names: Vec<String> = rows.iter().map(|row| row.client.clone()).collect();
+        let most = if width >= WIDE { CLIENT_WIDE } else { CLIENT };
+        let client = rows.iter().map(|row| columns_of(&row.client)).fold(6, usize::max).min(most);
+        let client = client.min((width / 3).max(6));
+        let of = |client: usize| {
+            let columns = Self::with(client, rows, loads, width);
+            let own = rows.iter().filter(|row| !row.client.is_empty());
+            let cut = own.filter(|row| columns.is_cut(row)).count();
+            let distinct: BTreeSet<String> = shortened(&names, client).into_iter().collect();
+            ((cut, Reverse(distinct.len())), columns)
+        };
+        let (mut least, mut best) = of(client);
+        for client in (CLIENT_LEAST..client).rev().step_by(STEP) {
+            if least.0 == 0 {
+                break;
+            }
+            let (own, columns) = of(client);
+            if own.0 < least.0 && own.1 <= least.1 {
+                (least, best) = (own, columns);
+            }
+        }
+        best
+    }
+
+    /// Whether what a client does has no room, even without the group of the resource.
+    fn is_cut(&self, row: &Row<'_>) -> bool {
+        row.requests.is_some() && row.whole(&row.what, self.what, LINES).is_none()
+    }
+
+    fn with(client: usize, rows: &[Row<'_>], loads: &[String], width: usize) -> Self {
         let gap = if width < NARROW { 1 } else { 2 };
         let (is_wide, width) = (width >= WIDE, width.min(WIDEST));
         let widest = |cells: &mut dyn Iterator<Item = usize>, least: usize| cells.fold(least, usize::max);
-        let rank = widest(&mut rows.iter().map(|row| chars(&row.rank)), 2);
-        let load = widest(&mut loads.iter().map(|load| chars(load)), 6);
+        let rank = widest(&mut rows.iter().map(|row| columns_of(&row.rank)), 2);
+        let load = widest(&mut loads.iter().map(|load| columns_of(load)), 6);
         let figure = |number: Option<u64>| number.map_or(0, |number| figure(number).len());
         let requests = widest(&mut rows.iter().map(|row| figure(row.requests)), 3);
         let peak = widest(&mut rows.iter().map(|row| figure(row.peak)), 8);
-        let most = if is_wide { CLIENT_WIDE } else { CLIENT };
-        let client = widest(&mut rows.iter().map(|row| chars(&row.client)), 6).min(most);
-        let client = client.min((width / 3).max(6));
-        let tags = widest(&mut rows.iter().map(|row| chars(&tags(row.rules, TAGS))), 5);
+        let tags = widest(&mut rows.iter().map(|row| columns_of(&tags(row.rules, TAGS))), 5);
         let fixed = rank + gap + 5 + gap + client + gap + gap + load;
         let mut what = width.saturating_sub(fixed);
         let mut add = |column: usize| {
@@ -333,7 +408,8 @@ impl Columns {
         let peak = if requests.is_some() { add(peak) } else { None };
         let rules = if is_wide { add(tags) } else { None };
         if is_wide {
-            let longest = rows.iter().filter(|row| !row.client.is_empty()).map(|row| chars(&row.what)).max();
+            let longest =
+                rows.iter().filter(|row| !row.client.is_empty()).map(|row| columns_of(&row.what)).max();
             what = what.min(longest.unwrap_or(0).clamp(WHAT, WHAT_WIDE));
         }
         Self { gap, rank, client, what: what.max(10), requests, peak, load, rules, width }
@@ -354,9 +430,15 @@ impl Columns {
         let columns = [(self.requests, requests), (self.peak, peak)];
         let cells = columns.iter().filter_map(|(column, text)| {
             let width = (*column)? + self.gap;
-            Some(format!("{text:>width$}"))
+            Some(right(text, width))
         });
         cells.collect()
+    }
+
+    /// The room of what a client does and of its figures together.
+    fn what_and_figures(&self) -> usize {
+        let figures = [self.requests, self.peak];
+        self.what + figures.iter().flatten().map(|width| width + self.gap).sum::<usize>()
     }
 
     fn row(&self, row: &Row<'_>, load: &str, most: usize) -> Vec<String> {
@@ -365,24 +447,26 @@ impl Columns {
         let severity = if row.severity == "warning" { "warn" } else { row.severity };
         let first = format!("{:>rank$}{gap}{color}{severity:<5}{color:#}{gap}", row.rank, rank = self.rank);
         let (client, what) = (self.client, self.what);
-        let load = format!("{load:>width$}", width = self.load);
+        let load = right(load, self.load);
         if row.client.is_empty() {
-            let figures: usize =
-                [self.requests, self.peak].iter().flatten().map(|width| width + self.gap).sum();
-            let room = client + self.gap + what + figures;
-            return vec![format!("{first}{DIM}{:<room$}{DIM:#}{gap}{load}", line_of_many(row, room))];
+            let room = client + self.gap + self.what_and_figures();
+            return vec![format!("{first}{DIM}{}{DIM:#}{gap}{load}", left(&line_of_many(row, room), room))];
         }
-        let mut parts = limited(&row.what, what, most).into_iter();
         let number = |number: Option<u64>| number.map_or("–".to_owned(), figure);
-        let figures = self.figures(&number(row.requests), &number(row.peak));
+        let (what, figures) = match row.requests {
+            Some(_) => (what, self.figures(&number(row.requests), &number(row.peak))),
+            // What is on the log itself has no figures, and more room.
+            None => (self.what_and_figures(), String::new()),
+        };
+        let mut parts = row.limited(&row.what, what, most).into_iter();
         let rules = match self.rules {
             Some(_) => format!("{gap}{DIM}{}{DIM:#}", tags(row.rules, TAGS)),
             None => String::new(),
         };
         let line = format!(
-            "{first}{BOLD}{:<client$}{BOLD:#}{gap}{:<what$}{figures}{gap}{load}{rules}",
-            row.client,
-            parts.next().unwrap_or_default()
+            "{first}{BOLD}{}{BOLD:#}{gap}{}{figures}{gap}{load}{rules}",
+            left(&row.client, client),
+            left(&parts.next().unwrap_or_default(), what)
         );
         let mut lines = vec![line];
         let indent = " ".repeat(self.rank + self.gap + 5 + self.gap + client + self.gap);
@@ -401,15 +485,15 @@ impl Columns {
         let room = self.width.saturating_sub(indent + "fix: ".len());
         let blanks = " ".repeat(indent);
         let fix = |text: &str| format!("{blanks}{DIM}fix:{DIM:#} {FIX}{text}{FIX:#}");
-        let one_line = |room: usize| limited(&row.fix, room, 1).concat();
+        let one_line = |room: usize| row.limited(&row.fix, room, 1).concat();
         if self.rules.is_some() || row.rules.is_empty() {
             return Some(fix(&one_line(room)));
         }
-        let fits = |number: &usize| chars(&row.fix) + 2 + chars(&tags(row.rules, *number)) <= room;
+        let fits = |number: &usize| columns_of(&row.fix) + 2 + columns_of(&tags(row.rules, *number)) <= room;
         let number = (1..=TAGS).rev().find(fits).unwrap_or(1);
         let tags = tags(row.rules, number);
-        let text = one_line(room.saturating_sub(chars(&tags) + 2));
-        let pad = " ".repeat(room.saturating_sub(chars(&text) + chars(&tags)));
+        let text = one_line(room.saturating_sub(columns_of(&tags) + 2));
+        let pad = " ".repeat(room.saturating_sub(columns_of(&text) + columns_of(&tags)));
         Some(format!("{}{pad}{DIM}{tags}{DIM:#}", fix(&text)))
     }
 }
@@ -430,17 +514,13 @@ fn line_of_many(row: &Row<'_>, room: usize) -> String {
     // One more name takes no more room than "1 other".
     let most = if names.len() == named + 1 { named + 1 } else { names.len().min(*named) };
     // Each name takes room, and names are in the millions.
-    let mut used = chars(&row.what);
+    let mut used = columns_of(&row.what);
     let fit = names[..most].iter().take_while(|(name, _)| {
-        used += chars(name);
+        used += columns_of(name);
         used <= room
     });
-    let fits = (0..=fit.count()).rev().map(line).find(|line| chars(line) <= room);
+    let fits = (0..=fit.count()).rev().map(line).find(|line| columns_of(line) <= room);
     fits.unwrap_or_else(|| cut(&line(0), room).into_owned())
-}
-
-fn chars(text: &str) -> usize {
-    text.chars().count()
 }
 
 fn figure(number: u64) -> String {

@@ -1,7 +1,8 @@
 //! The clients as a table for a terminal.
 
 use super::cost;
-use super::plain::{count, cut, duration, per_cent, short_count, short_duration};
+use super::display::cut;
+use super::plain::{count, duration, per_cent, short_count, short_duration};
 use super::table::{NARROW, table as laid_out};
 use super::text::{name, rounded};
 use crate::report::v1::{Client, Cost, Counts, Latency, Load, Rate, Report};
@@ -122,9 +123,10 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// A share of the load of all clients: `25.1 %`, `≈25.1 %` if it is an estimate.
+/// A share of the load of all clients: `25.1 %`, `≈25.1 %` if it is an estimate. Requests cost something, even if the
+/// log rounds their durations to nothing.
 pub(super) fn share(load: &Load) -> String {
-    let Some(share) = load.share else { return "–".to_owned() };
+    let Some(share) = load.share.map(|share| share.max(f64::MIN_POSITIVE)) else { return "–".to_owned() };
     let mark = if cost::is_estimate(load.bound) { "≈" } else { "" };
     format!("{mark}{}", per_cent(share))
 }

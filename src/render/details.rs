@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use regex::Regex;
 
+use super::display::width as columns_of;
 use super::over_time::OverTime;
 use super::plain::{count, counted, escaped};
 use super::style::{self, BOLD, DIM, FIX};
@@ -35,8 +36,8 @@ pub enum Details {
 /// A case or clients.
 #[derive(Debug, Clone)]
 pub enum Wanted {
-    /// A case's number.
-    Case(u64),
+    /// Cases, from the first number to the last.
+    Cases(u64, u64),
     /// A client's name, in which `*` stands for anything.
     Client(String, Regex),
 }
@@ -55,19 +56,36 @@ impl FromStr for Details {
             );
         }
         let wanted = |part: &str| {
-            if part.trim().is_empty() {
+            let part = part.trim();
+            if part.is_empty() {
                 return Err(format!("'{text}' has an empty part; write numbers or names, such as 1,3"));
             }
-            if part.bytes().all(|byte| byte.is_ascii_digit()) {
-                return part.parse().map(Wanted::Case).map_err(|_| format!("case {part} does not exist"));
+            if let Some(cases) = numbers(part) {
+                return cases;
             }
             // The page cuts long names with `…`.
-            let regex = Regex::new(&pattern(&part.trim().replace('…', "*")))
+            let regex = Regex::new(&pattern(&part.replace('…', "*")))
                 .map_err(|_| "the name is too long".to_owned())?;
             Ok(Wanted::Client(part.to_owned(), regex))
         };
         text.split(',').map(wanted).collect::<Result<_, _>>().map(Self::Of)
     }
+}
+
+/// The cases of `3`, `1-3` or `1–3`, the form in which the page prints ranges; `None` for a name.
+fn numbers(text: &str) -> Option<Result<Wanted, String>> {
+    let (first, last) = text.split_once(['-', '–']).unwrap_or((text, text));
+    let (first, last) = (first.trim(), last.trim());
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(first) || !is_number(last) {
+        return None;
+    }
+    let number = |text: &str| text.parse::<u64>().map_err(|_| format!("case {text} does not exist"));
+    let cases = number(first).and_then(|first| Ok((first, number(last)?)));
+    Some(cases.and_then(|(first, last)| {
+        let is_range = first <= last;
+        is_range.then_some(Wanted::Cases(first, last)).ok_or(format!("'{text}': write {last}-{first}"))
+    }))
 }
 
 /// What is shown of a report.
@@ -98,15 +116,16 @@ impl Details {
         };
         for one in wanted {
             match one {
-                Wanted::Case(rank) => {
-                    if !report.cases.iter().any(|case| case.rank == *rank) {
+                Wanted::Cases(first, last) => {
+                    let exists = |rank: &&u64| report.cases.iter().any(|case| case.rank == **rank);
+                    if let Some(rank) = [first, last].into_iter().find(|rank| !exists(rank)) {
                         return Err(match report.cases.len() {
                             0 => format!("--details: there is no case {rank}, as nothing was found"),
                             1 => format!("--details: there is no case {rank}, only case 1"),
                             last => format!("--details: there is no case {rank}; cases are 1 to {last}"),
                         });
                     }
-                    chosen.cases.insert(*rank, None);
+                    chosen.cases.extend((*first..=*last).map(|rank| (rank, None)));
                 }
                 Wanted::Client(name, regex) => {
                     if !chosen.add(report, regex) {
@@ -388,7 +407,7 @@ fn command_lines(command: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words {
         // Two more characters make the line go on.
-        let fits = |line: &&mut String| line.chars().count() + 1 + word.chars().count() + 2 <= room;
+        let fits = |line: &&mut String| columns_of(line) + 1 + columns_of(&word) + 2 <= room;
         if let Some(line) = lines.last_mut().filter(fits) {
             line.push(' ');
             line.push_str(&word);

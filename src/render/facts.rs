@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::plain::{count, counted, duration, escaped};
+use super::plain::{count, counted, duration, escaped, per_cent};
 use super::prose::Line;
 use super::request::source;
 use super::{clients, cost, etcd_log, input, patterns};
@@ -168,8 +168,10 @@ fn how_much(finding: &Finding) -> Option<Line> {
     let requests = finding.stats.get("requests")?.as_u64()?;
     let mean = finding.stats.get("peakMeanMinutes").and_then(Value::as_u64).unwrap_or(1);
     let peak = number("peakPerMinute").map(|peak| format!("{peak} a minute at peak{}", on_average(mean)));
-    let of_all = number("shareOfRequests").map(|share| format!("{share} % of all requests"));
-    let of_reads = number("shareOfEtcdReads").map(|share| format!("{share} % of the reads from etcd"));
+    let share =
+        |name: &str| finding.stats.get(name).and_then(Value::as_f64).map(|share| per_cent(share / 100.0));
+    let of_all = share("shareOfRequests").map(|share| format!("{share} of all requests"));
+    let of_reads = share("shareOfEtcdReads").map(|share| format!("{share} of the reads from etcd"));
     let took = finding.stats.get("etcdMillis").and_then(Value::as_u64);
     let took =
         took.map(|millis| format!("{} in etcd (slow requests only)", duration(millis.saturating_mul(1_000))));

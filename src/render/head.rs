@@ -1,8 +1,9 @@
 //! The head of the page for a terminal: what was read, its totals, and what is wrong with the input.
 
 use super::cost;
+use super::display::cut_middle;
 use super::facts::{self, kubernetes};
-use super::plain::{count, counted, cut_middle, duration, escaped};
+use super::plain::{count, counted, duration, escaped};
 use super::style::{BOLD, WARNING};
 use super::table::{joined, limited};
 use super::{input, over_time, patterns};
@@ -53,7 +54,7 @@ fn file(input: &Input) -> String {
     }
 }
 
-/// `3m19s, 26,349 requests`.
+/// `3 min 19 s, 26,349 requests`.
 fn amount(input: &Input) -> String {
     let requests = counted(input.requests, "request");
     let parse = |timestamp: &Option<String>| parse_micros(timestamp.as_deref()?);
@@ -155,6 +156,6 @@ mod tests {
         let lines =
             what_was_read(&["kubetoll 1".to_owned(), "16 files".to_owned(), "3m".to_owned()], &versions, 100);
         assert!(lines.len() == 3 && lines[2].ends_with('…'), "{lines:?}");
-        assert!(lines.iter().all(|line| line.chars().count() <= 100), "{lines:?}");
+        assert!(lines.iter().all(|line| super::super::display::width(line) <= 100), "{lines:?}");
     }
 }

@@ -5,6 +5,7 @@ mod cases;
 mod clients;
 mod cost;
 pub mod details;
+mod display;
 pub mod escape;
 mod etcd_log;
 pub mod export;

@@ -1,50 +1,116 @@
 //! Names of clients in a column: cut where they stay distinct.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::plain::cut_middle;
+use super::display::{cut_middle, fitting, width};
 
 /// The least of a name that is left beside what is in parentheses.
 const LEAST: usize = 6;
+/// Columns of a name's begin before the part that differs from other names.
+const BEGIN: usize = 5;
+/// Columns before this part, so that it can be read.
+const BEFORE: usize = 2;
 
-/// How a name is cut to so many characters.
-type Cut = fn(&str, usize) -> String;
+/// How a name is cut to so many columns.
+type Cut<'c> = dyn Fn(&str, usize) -> String + 'c;
 
-/// The ways to cut a name, the first one preferred.
-const CUTS: [Cut; 5] = [
-    |name, room| cut_middle(name, room, 7).into_owned(),
-    |name, room| match name.split_once('/') {
+/// The ways to cut names, the first one preferred.
+const CUTS: [&Cut<'static>; 5] = [
+    &|name, room| cut_middle(name, room, 7).into_owned(),
+    &|name, room| match name.split_once('/') {
         Some((namespace, name)) => {
             let namespace = cut_middle(namespace, room / 3, 7);
-            let room = room.saturating_sub(namespace.chars().count() + 1);
+            let room = room.saturating_sub(width(&namespace) + 1);
             format!("{namespace}/{}", cut_middle(name, room, 7))
         }
         None => cut_middle(name, room, 5).into_owned(),
     },
-    |name, room| cut_middle(name, room, 9).into_owned(),
-    |name, room| cut_middle(name, room, 3).into_owned(),
-    |name, room| cut_middle(name, room, 1).into_owned(),
+    &|name, room| cut_middle(name, room, 9).into_owned(),
+    &|name, room| cut_middle(name, room, 3).into_owned(),
+    &|name, room| cut_middle(name, room, 1).into_owned(),
 ];
 
-/// Names of at most so many characters. All of them are cut in the way that leaves most of them distinct.
+/// Names of at most so many columns. Names that differ are cut so that they still do, as far as possible.
 pub(super) fn shortened(names: &[String], room: usize) -> Vec<String> {
-    let in_one_way = |way: Cut| -> Vec<String> { names.iter().map(|name| cut(name, room, way)).collect() };
-    let distinct = |names: &Vec<String>| names.iter().collect::<BTreeSet<_>>().len();
-    // Of several that are as good, the first one: the last one is taken.
-    CUTS.into_iter().map(in_one_way).rev().max_by_key(distinct).unwrap_or_default()
+    let all: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+    let mut same: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for name in all {
+        same.entry(cut(name, room, CUTS[0])).or_default().push(name);
+    }
+    let mut taken: BTreeSet<String> = same.keys().cloned().collect();
+    let mut cuts: BTreeMap<&str, String> = BTreeMap::new();
+    for (short, group) in same {
+        let ways = if group.len() > 1 { distinct(&group, room, &taken) } else { None };
+        let ways = ways.unwrap_or_else(|| vec![short; group.len()]);
+        taken.extend(ways.iter().cloned());
+        cuts.extend(group.into_iter().zip(ways));
+    }
+    names.iter().map(|name| cuts[name.as_str()].clone()).collect()
+}
+
+/// Names that one cut makes the same, cut in the way that leaves most of them distinct.
+fn distinct(group: &[&str], room: usize, taken: &BTreeSet<String>) -> Option<Vec<String>> {
+    let common = common_begin(group);
+    let shows_difference = |name: &str, room: usize| from_difference(name, common, room);
+    let ways = std::iter::once(&shows_difference as &Cut<'_>).chain(CUTS[1..].iter().copied());
+    let cut_in = |way: &Cut<'_>| -> Vec<String> { group.iter().map(|name| cut(name, room, way)).collect() };
+    let differ =
+        |cuts: &Vec<String>| cuts.iter().filter(|cut| !taken.contains(*cut)).collect::<BTreeSet<_>>().len();
+    let mut best: Option<(usize, Vec<String>)> = None;
+    for cuts in ways.map(cut_in) {
+        let number = differ(&cuts);
+        if best.as_ref().is_none_or(|(most, _)| number > *most) {
+            best = Some((number, cuts));
+        }
+        if number == group.len() {
+            break;
+        }
+    }
+    best.filter(|(number, _)| *number > 1).map(|(_, cuts)| cuts)
+}
+
+/// How many bytes of the names are the same in all of them, from their begin.
+fn common_begin(names: &[&str]) -> usize {
+    let Some((first, others)) = names.split_first() else { return 0 };
+    let same = |other: &&str| {
+        let pairs = first.char_indices().zip(other.chars());
+        let differs = pairs.into_iter().find(|((_, a), b)| a != b).map(|((at, _), _)| at);
+        differs.unwrap_or(first.len().min(other.len()))
+    };
+    others.iter().map(same).min().unwrap_or(0)
+}
+
+/// A name with what follows its first bytes: `user long.person.7@…`, `user…erson.7@…`.
+fn from_difference(name: &str, common: usize, room: usize) -> String {
+    let room = room.saturating_sub(1);
+    let (same, rest) = name.split_at(name.floor_char_boundary(common));
+    // Half of the room shows the difference.
+    if width(same) <= room / 2 || width(same) + width(rest).min(LEAST) <= room {
+        return format!("{}…", &name[..fitting(name, room)]);
+    }
+    let begin = &name[..fitting(name, BEGIN)];
+    let mut from = same.len();
+    for (at, _) in same.char_indices().rev().take(BEFORE) {
+        from = at;
+    }
+    let rest = &name[from..];
+    let left = room.saturating_sub(width(begin));
+    match fitting(rest, left) {
+        whole if whole == rest.len() => format!("{begin}…{rest}"),
+        _ => format!("{begin}…{}…", &rest[..fitting(rest, left.saturating_sub(1))]),
+    }
 }
 
 /// Cuts a name. What is in parentheses at its end stays.
-fn cut(name: &str, room: usize, way: Cut) -> String {
-    let chars = |text: &str| text.chars().count();
-    if chars(name) <= room {
+fn cut(name: &str, room: usize, way: &Cut<'_>) -> String {
+    if width(name) <= room {
         return name.to_owned();
     }
     let (base, end) = match name.rfind(" (") {
-        Some(at) if chars(&name[at..]) + LEAST <= room => name.split_at(at),
+        Some(at) if width(&name[at..]) + LEAST <= room => name.split_at(at),
         _ => (name, ""),
     };
-    format!("{}{end}", way(base, room.saturating_sub(chars(end))))
+    format!("{}{end}", way(base, room.saturating_sub(width(end))))
 }
 
 #[cfg(test)]
@@ -64,9 +130,30 @@ mod tests {
 
     #[test]
     fn names_that_differ_in_their_middle_stay_distinct() {
-        let names =
-            cut_to(20, &["a-long-namespace/1-agent-of-the-team", "a-long-namespace/2-agent-of-the-team"]);
-        assert_ne!(names[0], names[1]);
-        assert!(names.iter().all(|name| name.chars().count() <= 20), "{names:?}");
+        let persons: Vec<String> = (1..=15)
+            .map(|person| format!("user long.person.{person}@a-company-with-a-long-name.example.com"))
+            .collect();
+        let agents: Vec<String> =
+            (1..=9).map(|agent| format!("a-long-namespace/{agent}-agent-of-the-team")).collect();
+        let deep: Vec<String> = (1..=9)
+            .map(|one| format!("user the-same-long-begin-of-all-of-them-{one}-and-the-same-end-of-them"))
+            .collect();
+        for names in [persons, agents, deep] {
+            for room in [16, 20, 26] {
+                let cuts = shortened(&names, room);
+                let distinct: BTreeSet<&String> = cuts.iter().collect();
+                assert_eq!(distinct.len(), names.len(), "{room}: {cuts:?}");
+                assert!(cuts.iter().all(|name| width(name) <= room), "{room}: {cuts:?}");
+            }
+        }
+        let persons = ["user long.person.7@example.com", "user long.person.8@example.com"];
+        assert_eq!(cut_to(26, &persons), ["user long.person.7@exampl…", "user long.person.8@exampl…"]);
+        assert_eq!(cut_to(18, &persons), ["user …n.7@example…", "user …n.8@example…"]);
+    }
+
+    #[test]
+    fn same_names_stay_the_same() {
+        let names = cut_to(20, &["a-long-namespace/a-long-name", "x", "a-long-namespace/a-long-name"]);
+        assert_eq!(names[0], names[2]);
     }
 }

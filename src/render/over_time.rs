@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::display::width as columns_of;
 use super::plain::{count, counted, escaped, share};
 use super::prose::Line;
 use super::span::drawn;
@@ -94,7 +95,7 @@ impl<'r> OverTime<'r> {
             0 => peak,
             _ => format!("{peak}; {} far from these minutes not drawn", count(outside)),
         };
-        let room = room.saturating_sub(peak.chars().count() + 2);
+        let room = room.saturating_sub(columns_of(&peak) + 2);
         let (line, step) = series.columns((first, last), room);
         if step == 1 {
             return Some(Line::default().code(sparkline(&line)).text(format!("  {peak}")));

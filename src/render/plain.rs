@@ -17,29 +17,16 @@ pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(short)
 }
 
-/// A text cut in its middle to so many characters, with `…` there. Of what is left, so many tenths are its begin.
-#[must_use]
-pub fn cut_middle(text: &str, width: usize, tenths: usize) -> Cow<'_, str> {
-    let length = text.chars().count();
-    if length <= width {
-        return Cow::Borrowed(text);
-    }
-    let kept = width.saturating_sub(1);
-    let begin = kept * tenths / 10;
-    let end = text.chars().skip(length - (kept - begin));
-    Cow::Owned(text.chars().take(begin).chain(['…']).chain(end).collect())
-}
-
 /// A count in five characters at most: `4,718`, `26k`, `1.2M`.
 #[must_use]
 pub fn short_count(number: u64) -> String {
     if number < 10_000 { count(number) } else { scaled(number, &["", "k", "M", "G", "T"], 1000, "", 9.95) }
 }
 
-/// As [`duration`], with two or three figures: `12ms`, `1.2s`.
+/// As [`duration`], with two figures at most below a minute: `12 ms`, `1.2 s`.
 #[must_use]
 pub fn short_duration(micros: u64) -> String {
-    if micros < 60_000_000 { scaled(micros, &["µs", "ms", "s"], 1000, "", 9.95) } else { duration(micros) }
+    if micros < 60_000_000 { scaled(micros, &["µs", "ms", "s"], 1000, " ", 9.95) } else { duration(micros) }
 }
 
 /// `1 file`, `2 files`.
@@ -48,25 +35,25 @@ pub fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
-/// Microseconds with three figures at most: `850µs`, `12.4ms`, `1.2s`, `35m`.
+/// Microseconds with three figures at most: `850 µs`, `12.4 ms`, `1.2 s`; from a minute on `3 min 24 s`.
 #[must_use]
 pub fn duration(micros: u64) -> String {
     if micros < 60_000_000 {
-        return scaled(micros, &["µs", "ms", "s"], 1000, "", 99.95);
+        return scaled(micros, &["µs", "ms", "s"], 1000, " ", 99.95);
     }
     let seconds = micros / 1_000_000;
     match seconds {
-        0..3_600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
-        3_600..172_800 => format!("{}h{:02}m", seconds / 3_600, seconds / 60 % 60),
-        _ => format!("{}d{:02}h", seconds / 86_400, seconds / 3_600 % 24),
+        0..3_600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        3_600..172_800 => format!("{} h {:02} min", seconds / 3_600, seconds / 60 % 60),
+        _ => format!("{} d {:02} h", seconds / 86_400, seconds / 3_600 % 24),
     }
 }
 
-/// A share of a whole in per cent, with one decimal: `97.3 %`; a dash where there is no whole.
+/// A share of a whole as [`per_cent`]; a dash where there is no whole.
 #[must_use]
 #[allow(clippy::cast_precision_loss, reason = "one decimal is shown")]
 pub fn share(part: u64, whole: u64) -> String {
-    if whole == 0 { "–".to_owned() } else { format!("{:.1} %", part as f64 * 100.0 / whole as f64) }
+    if whole == 0 { "–".to_owned() } else { per_cent(part as f64 / whole as f64) }
 }
 
 /// A part from 0 to 1 in per cent, with one decimal. What is not nothing is not shown as nothing: `<0.1 %`.
@@ -99,16 +86,15 @@ mod tests {
             (bytes(45_247_400), bytes(999), bytes(1_000)),
             ("45.2 MB".into(), "999 B".into(), "1.0 kB".into())
         );
-        assert_eq!(duration(850), "850µs");
-        assert_eq!(duration(12_400), "12.4ms");
-        assert_eq!(duration(480_000), "480ms");
-        assert_eq!(duration(1_200_000), "1.2s");
-        assert_eq!(duration(125_000_000), "2m05s");
-        assert_eq!(share(1, 3), "33.3 %");
+        assert_eq!(duration(850), "850 µs");
+        assert_eq!(duration(12_400), "12.4 ms");
+        assert_eq!(duration(480_000), "480 ms");
+        assert_eq!(duration(1_200_000), "1.2 s");
+        assert_eq!(duration(125_000_000), "2 min 05 s");
+        assert_eq!([share(1, 3), share(1, 3_000), share(1, 0)], ["33.3 %", "<0.1 %", "–"]);
         assert_eq!([per_cent(0.251), per_cent(0.0), per_cent(0.0001)], ["25.1 %", "0.0 %", "<0.1 %"]);
         assert_eq!((short_count(26_093), short_count(1_234_567)), ("26k".into(), "1.2M".into()));
-        assert_eq!((short_duration(12_400), short_duration(1_240_000)), ("12ms".into(), "1.2s".into()));
+        assert_eq!((short_duration(12_400), short_duration(1_240_000)), ("12 ms".into(), "1.2 s".into()));
         assert_eq!(cut("abcdef", 4), "abc…");
-        assert_eq!((cut_middle("abcdefgh", 6, 7), cut_middle("abc", 3, 7)), ("abc…gh".into(), "abc".into()));
     }
 }

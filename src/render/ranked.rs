@@ -22,11 +22,12 @@ pub fn text(ranked: &Ranked) -> String {
         line(row.requests, &escaped(&row.value));
     }
     if others.requests > 0 {
-        let more = if others.more { " or more" } else { "" };
-        line(
-            others.requests,
-            &format!("({} others{more}; --top {})", count(others.values), shown_next(ranked)),
-        );
+        let values = match (others.values, others.more) {
+            (0, _) => "values without a count of their own".to_owned(),
+            (values, true) => format!("{} or more others; --top {}", count(values), shown_next(ranked)),
+            (values, false) => format!("{}; --top {}", counted(values, "other"), shown_next(ranked)),
+        };
+        line(others.requests, &format!("({values})"));
     }
     out
 }

@@ -1,5 +1,6 @@
 //! One request for people: the verdict, the reason, and how versions differ.
 
+use super::display::{left, width as columns_of};
 use super::plain::escaped;
 use super::table::{table, wrapped};
 use crate::apiserver::{Reason, Server, Span, Verdict, across_versions_with, judge};
@@ -87,18 +88,18 @@ const GAP: usize = 2;
 /// Whether a table of the rows needs no more than a width.
 fn fits(rows: &[Vec<String>], width: usize) -> bool {
     let widest = |at: usize| {
-        let cells = rows.iter().map(|row| row[at].chars().count());
-        cells.chain([COLUMNS[at].0.chars().count()]).max().unwrap_or(0)
+        let cells = rows.iter().map(|row| columns_of(&row[at]));
+        cells.chain([columns_of(COLUMNS[at].0)]).max().unwrap_or(0)
     };
     (0..COLUMNS.len()).map(|at| widest(at) + GAP).sum::<usize>() <= width
 }
 
 /// The same rows for a narrow terminal: some lines each, and nothing cut.
 fn blocks(rows: &[Vec<String>], width: usize) -> String {
-    let first = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0) + 1;
+    let first = rows.iter().map(|row| columns_of(&row[0])).max().unwrap_or(0) + 1;
     let mut text = format!("{}\n", COLUMNS[0].0);
     for row in rows {
-        let mut label = format!("{:<first$}", row[0]);
+        let mut label = left(&row[0], first);
         for (column, cell) in COLUMNS.iter().zip(row).skip(1) {
             let line = format!("{:<11} {cell}", column.0);
             text.push_str(&wrapped(&label, &" ".repeat(first), &line, width));

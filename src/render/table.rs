@@ -1,10 +1,13 @@
 //! Tables for a terminal: columns with spaces between, no lines.
 
-use super::plain::cut;
+use super::display::{cut, fitting, width as columns_of};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, presets};
 
 /// Below this width, columns stand closer and figures are shorter.
 pub(super) const NARROW: usize = 100;
+
+/// Units that stay with their number.
+const UNITS: [&str; 12] = ["µs", "ms", "s", "min", "h", "d", "B", "kB", "MB", "GB", "TB", "%"];
 
 /// A column's heading, and whether it holds numbers.
 pub(super) type Column<'a> = (&'a str, bool);
@@ -18,8 +21,8 @@ pub(super) fn table(
 ) -> String {
     let gap: u16 = if width < NARROW { 1 } else { 2 };
     let widest = |column: usize| {
-        let heading = columns[column].0.lines().map(chars).max().unwrap_or(0);
-        rows.iter().map(|row| chars(&row[column])).chain([heading]).max().unwrap_or(0)
+        let heading = columns[column].0.lines().map(columns_of).max().unwrap_or(0);
+        rows.iter().map(|row| columns_of(&row[column])).chain([heading]).max().unwrap_or(0)
     };
     let others = (0..columns.len()).filter(|column| *column != flexible);
     let taken: usize = others.map(|column| widest(column) + usize::from(gap)).sum();
@@ -45,19 +48,32 @@ pub(super) fn table(
     lines.join("\n") + "\n"
 }
 
-fn chars(text: &str) -> usize {
-    text.chars().count()
+/// The words of a text. A number keeps its unit.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        let is_unit = UNITS.contains(&word.trim_end_matches(['.', ',', ';', ':', ')']));
+        let number = words.last_mut().filter(|word| is_unit && word.ends_with(|c: char| c.is_ascii_digit()));
+        match number {
+            Some(number) => {
+                number.push(' ');
+                number.push_str(word);
+            }
+            None => words.push(word.to_owned()),
+        }
+    }
+    words
 }
 
-/// Breaks a text into lines of at most `width` characters, each behind `indent`; the first behind `first`, which
+/// Breaks a text into lines of at most `width` columns, each behind `indent`; the first behind `first`, which
 /// is as wide.
 pub(super) fn wrapped(first: &str, indent: &str, text: &str, width: usize) -> String {
-    let room = width.saturating_sub(chars(indent)).max(20);
+    let room = width.saturating_sub(columns_of(indent)).max(20);
     let mut out = String::new();
     let mut line = String::new();
     let mut prefix = first;
-    for word in text.split(' ') {
-        if !line.is_empty() && chars(&line) + 1 + chars(word) > room {
+    for word in &words(text) {
+        if !line.is_empty() && columns_of(&line) + 1 + columns_of(word) > room {
             out.push_str(prefix);
             out.push_str(&line);
             out.push('\n');
@@ -79,7 +95,7 @@ pub(super) fn wrapped(first: &str, indent: &str, text: &str, width: usize) -> St
 pub(super) fn joined(parts: &[String], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
-        let fits = |line: &&mut String| line.chars().count() + 3 + part.chars().count() <= width;
+        let fits = |line: &&mut String| columns_of(line) + 3 + columns_of(part) <= width;
         if let Some(line) = lines.last_mut().filter(fits) {
             line.push_str(" · ");
             line.push_str(part);
@@ -90,20 +106,26 @@ pub(super) fn joined(parts: &[String], width: usize) -> Vec<String> {
     lines
 }
 
-/// A text in at most so many lines of at most `width` characters; what has no room is cut with `…`, between words if it can
+/// A text in at most so many lines of at most `width` columns; what has no room is cut with `…`, between words if it can
 /// be.
 pub(super) fn limited(text: &str, width: usize, most: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        let fits = |line: &&mut String| chars(line) + 1 + chars(word) <= width;
+    for word in words(text).iter().map(|word| word.trim()).filter(|word| !word.is_empty()) {
+        let fits = |line: &&mut String| columns_of(line) + 1 + columns_of(word) <= width;
         if let Some(line) = lines.last_mut().filter(fits) {
             line.push(' ');
             line.push_str(word);
             continue;
         }
-        let letters: Vec<char> = word.chars().collect();
-        lines.extend(letters.chunks(width).map(|part| part.iter().collect::<String>()));
+        let mut rest = word;
+        while !rest.is_empty() && lines.len() <= most {
+            // A line holds one character at least.
+            let first = rest.chars().next().map_or(0, char::len_utf8);
+            let (part, after) = rest.split_at(fitting(rest, width).max(first));
+            lines.push(part.to_owned());
+            rest = after;
+        }
         if lines.len() > most {
             break;
         }
@@ -111,10 +133,10 @@ pub(super) fn limited(text: &str, width: usize, most: usize) -> Vec<String> {
     if lines.len() > most {
         lines.truncate(most);
         if let Some(last) = lines.last_mut() {
-            while chars(last) + 2 > width && last.contains(' ') {
+            while columns_of(last) + 2 > width && last.contains(' ') {
                 last.truncate(last.rfind(' ').unwrap_or(0));
             }
-            if chars(last) + 2 <= width {
+            if columns_of(last) + 2 <= width {
                 last.push_str(" …");
             } else {
                 *last = cut(&format!("{last}……"), width).into_owned();

@@ -1,7 +1,8 @@
 //! The report for a person at a terminal: one page, and details where they are wanted.
 
 use super::details::{self, Chosen, titled};
-use super::plain::{count, counted, cut, duration, escaped};
+use super::display::cut;
+use super::plain::{count, counted, duration, escaped};
 use super::request::source;
 use super::style::{BOLD, DIM};
 use super::table::{joined, limited, table, wrapped};

@@ -89,8 +89,12 @@ impl EtcdWrites {
         let mut named: Vec<(u64, String)> =
             writers.into_iter().map(|(writes, account)| (writes, client_name(account))).collect();
         named.sort_unstable_by(|a, b| (Reverse(a.0), &a.1).cmp(&(Reverse(b.0), &b.1)));
+        let share = |writes: u64| match percent(writes) {
+            0 => "<1 %".to_owned(),
+            percent => format!("{percent} %"),
+        };
         let top = named.iter().take(NAMED);
-        let top = top.map(|(writes, name)| format!("{} ({} %)", prefix(name, MAX_NAME), percent(*writes)));
+        let top = top.map(|(writes, name)| format!("{} ({})", prefix(name, MAX_NAME), share(*writes)));
         Self {
             per_minute: mean(all, rate.active_minutes),
             peak_per_minute: mean(rate.peak, rate.window_minutes),

@@ -1,5 +1,6 @@
 //! The table of rules for a terminal.
 
+use crate::render::display::width as columns_of;
 use crate::render::plain::escaped;
 use crate::render::table::{NARROW, table, wrapped};
 use crate::rules::Rule;
@@ -23,7 +24,7 @@ pub fn render(rules: &[Rule], width: usize) -> String {
         })
         .collect();
     let widest = |column: usize| {
-        let cells = first.iter().map(|row| row[column].chars().count());
+        let cells = first.iter().map(|row| columns_of(&row[column]));
         cells.chain([columns[column].0.len()]).max().unwrap_or(0) + gap
     };
     let room = width.saturating_sub((0..summary).map(widest).sum::<usize>() + gap).max(20);
