@@ -91,7 +91,7 @@ impl Found {
                 *self.layers.entry(layers).or_default() += 1;
                 self.events.push(written(event));
             }
-            Outcome::Access { line, written, .. } => {
+            Outcome::Access { line, logged_at: written, .. } => {
                 assert!(written.is_some(), "the year is known");
                 *self.layers.entry(layers).or_default() += 1;
                 self.access.push(json!({

@@ -282,7 +282,7 @@ fn request<'e>(
 ) -> Option<Request<'e>> {
     match *outcome {
         Outcome::Event(event, _) => Some(classifier.event(event, event.stage()?, place)),
-        Outcome::Access { line, written, .. } => Some(classifier.line(line, written, place)),
+        Outcome::Access { line, logged_at: written, .. } => Some(classifier.line(line, written, place)),
         _ => None,
     }
 }

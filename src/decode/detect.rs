@@ -1,9 +1,9 @@
 //! How a stream falls into records, told by its start.
 
-use super::carry::ends_open;
 use super::envelope::{Envelope, json, yaml};
 use super::klog;
 use super::outcome::Layers;
+use super::unfinished_lines::ends_unfinished;
 use crate::input::Framing;
 
 /// How much of a stream's start is looked at for a line that is whole, in bytes.
@@ -102,7 +102,7 @@ fn is_json_with_damaged_start(text: &[u8]) -> bool {
 fn may_cut(before: &[u8], after: &[u8]) -> bool {
     let body = before.strip_suffix(b"\n").unwrap_or(before);
     let last = &body[memchr::memrchr(b'\n', body).map_or(0, |at| at + 1)..];
-    !ends_open(body) && !is_second(last, after)
+    !ends_unfinished(body) && !is_second(last, after)
 }
 
 /// Whether the next line is the second one of a request that the last line is the first of: recorded servers of

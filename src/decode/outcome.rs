@@ -18,7 +18,7 @@ pub enum Outcome<'a> {
         /// The line without its envelopes.
         text: &'a str,
         /// When the line was written, in microseconds since 1970, as well as it can be known.
-        written: Option<i64>,
+        logged_at: Option<i64>,
     },
     /// A line of a trace in the apiserver's own log.
     Trace(&'a TraceFragment<'a>),
@@ -27,15 +27,15 @@ pub enum Outcome<'a> {
         /// The version that it states, if it does.
         version: Option<KubeVersion>,
         /// When the line was written, in microseconds since 1970, as well as it can be known.
-        written: Option<i64>,
+        logged_at: Option<i64>,
     },
     /// A line of etcd's log. All but those that state its version only a
-    /// [`Decoder::of_etcd`](super::Decoder::of_etcd) looks for.
+    /// [`Decoder::for_etcd`](super::Decoder::for_etcd) looks for.
     Etcd {
         /// The line.
         line: &'a EtcdLine<'a>,
         /// When it was written, in microseconds since 1970, as well as it can be known.
-        written: Option<i64>,
+        logged_at: Option<i64>,
         /// Its clock names no zone, and no envelope shows it: it is taken for UTC.
         is_zoneless: bool,
     },

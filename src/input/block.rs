@@ -1,7 +1,7 @@
 //! Blocks of whole records, and what is known of the place where one was read.
 
 use super::framing::{Framing, Record, RecordKind, RecordRun, RecordSpan, Repeats, count_feeds, noted_runs};
-use super::long::Permit;
+use super::long_records::Permit;
 
 /// Some whole records of one source.
 #[derive(Debug, Default)]

@@ -6,10 +6,10 @@
 use std::io::{ErrorKind, Read};
 
 use super::block::{Block, Damage, LONG_RECORD, TooLong, yaml_spans};
-use super::filling::Filling;
+use super::block_buffer::BlockBuffer;
 use super::framing::{Framing, count_feeds, count_lines, note_lines};
 use super::json::JsonScanner;
-use super::long::LongRecords;
+use super::long_records::LongRecords;
 use super::open::Shrunk;
 
 /// The size at which a block is handed on, in bytes; a longer record makes a longer block.
@@ -17,7 +17,7 @@ pub const BLOCK_SIZE: usize = 1 << 19;
 /// The least that is read before more of a record is looked at that is longer than a block, in bytes.
 const READ_SIZE: usize = 256 << 10;
 /// How far a line feed is looked for before the framing is told without one, in bytes.
-const TOLD_BY: usize = 4 << 20;
+const DETECT_LIMIT: usize = 4 << 20;
 /// How many places a cut is looked for at, from the end of what was read.
 const CUTS_TRIED: usize = 256;
 /// How far lines that belong together are read for their end, in bytes: damage may leave some that never come to one.
@@ -29,7 +29,7 @@ pub struct Cutter<R, T> {
     source: u32,
     block_size: usize,
     max_record: usize,
-    tell: T,
+    detect: T,
     framing: Option<Framing>,
     /// The start of a record whose end has not been read yet.
     carry: Vec<u8>,
@@ -45,13 +45,13 @@ pub struct Cutter<R, T> {
 impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
     /// A cutter of a stream from its start; `tell` tells by that how the stream falls into records. A cap below
     /// [`BLOCK_SIZE`] is left to whoever reads the block.
-    pub fn new(reader: R, source: u32, max_record: usize, tell: T) -> Self {
+    pub fn new(reader: R, source: u32, max_record: usize, detect: T) -> Self {
         Self {
             reader,
             source,
             block_size: BLOCK_SIZE,
             max_record: max_record.max(BLOCK_SIZE),
-            tell,
+            detect,
             framing: None,
             carry: Vec::new(),
             json: JsonScanner::default(),
@@ -87,26 +87,26 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         block.lines = 0;
         block.release();
         let mut memory = std::mem::take(&mut block.bytes);
-        let mut filling = Filling { memory: &mut memory, length: 0 };
-        filling.append(&self.carry);
+        let mut buffer = BlockBuffer { memory: &mut memory, length: 0 };
+        buffer.append(&self.carry);
         self.carry.clear();
         self.carry.shrink_to(LONG_RECORD);
         while !self.ended {
-            self.read_more(&mut filling, block);
-            if filling.length < self.block_size.max(self.undecided(filling.bytes())) && !self.ended {
+            self.read_more(&mut buffer, block);
+            if buffer.length < self.block_size.max(self.undecided(buffer.bytes())) && !self.ended {
                 continue;
             }
-            match self.cut(filling.bytes()) {
+            match self.cut(buffer.bytes()) {
                 Some(cut) if !self.ended => {
-                    self.carry.extend_from_slice(&filling.bytes()[cut..]);
-                    filling.length = cut;
+                    self.carry.extend_from_slice(&buffer.bytes()[cut..]);
+                    buffer.length = cut;
                     break;
                 }
-                None if filling.length > self.max_record => self.pass_over(&mut filling, block),
+                None if buffer.length > self.max_record => self.pass_over(&mut buffer, block),
                 _ => {}
             }
         }
-        let length = filling.length;
+        let length = buffer.length;
         memory.truncate(length);
         block.bytes = memory;
         self.hand_over(block);
@@ -116,7 +116,7 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
     /// How much must be read before the framing can be told: a first line, or a lot.
     fn undecided(&self, bytes: &[u8]) -> usize {
         let is_told = self.framing.is_some() || memchr::memchr(b'\n', bytes).is_some();
-        if is_told { 0 } else { TOLD_BY.min(self.max_record) }
+        if is_told { 0 } else { DETECT_LIMIT.min(self.max_record) }
     }
 
     /// Numbers what the block holds.
@@ -148,7 +148,7 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
     }
 
     fn framing(&mut self, start: &[u8]) -> Framing {
-        *self.framing.get_or_insert_with(|| (self.tell)(start))
+        *self.framing.get_or_insert_with(|| (self.detect)(start))
     }
 
     /// Where the bytes may be cut, the rest going into the next block.
@@ -172,18 +172,18 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
     }
 
     /// Appends what the stream gives next: as much as there is, and of a long record a part.
-    fn read_more(&mut self, filling: &mut Filling<'_>, block: &mut Block) {
-        let old = filling.length;
+    fn read_more(&mut self, buffer: &mut BlockBuffer<'_>, block: &mut Block) {
+        let old = buffer.length;
         if old >= LONG_RECORD && block.permit.is_none() {
             block.permit = Some(self.long.permit());
-            filling.reserve(self.max_record + READ_SIZE);
+            buffer.reserve(self.max_record + READ_SIZE);
         }
         let more = if old < self.block_size {
             self.block_size - old
         } else {
             old.min(LONG_RECORD).min((self.max_record + READ_SIZE).saturating_sub(old)).max(READ_SIZE)
         };
-        match filling.read(&mut self.reader, more) {
+        match buffer.read(&mut self.reader, more) {
             Ok(all) => self.ended = !all,
             Err(error) => {
                 self.ended = true;
@@ -193,12 +193,12 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
     }
 
     /// Forgets a record of which the start has been read, and goes on with what follows it.
-    fn pass_over(&mut self, filling: &mut Filling<'_>, block: &mut Block) {
+    fn pass_over(&mut self, buffer: &mut BlockBuffer<'_>, block: &mut Block) {
         let json = matches!(self.framing, Some(Framing::Json));
         let (line, start) = if json { self.json.start() } else { (self.next_line, 0) };
         let (from, offset) = (self.offset, self.offset + start as u64);
         loop {
-            let bytes = filling.bytes();
+            let bytes = buffer.bytes();
             let end = match self.framing {
                 Some(Framing::Json) => {
                     self.json.scan(bytes, self.ended);
@@ -222,13 +222,13 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
             if json {
                 self.json.forget(gone);
             }
-            filling.drop_front(gone);
+            buffer.drop_front(gone);
             if end.is_some() || self.ended {
                 let (bytes, read) = (self.offset - offset, self.offset - from);
                 block.too_long.push(TooLong { line, offset, bytes, read });
                 return;
             }
-            self.read_more(filling, block);
+            self.read_more(buffer, block);
         }
     }
 }
@@ -385,11 +385,11 @@ mod tests {
 
     #[test]
     fn a_first_line_tells_the_framing_however_long_it_is() {
-        let tell = |start: &[u8]| if start.contains(&b'\n') { Framing::Lines } else { Framing::Yaml };
-        for (length, framing) in [(3 * BLOCK_SIZE, Framing::Lines), (2 * TOLD_BY, Framing::Yaml)] {
+        let detect = |start: &[u8]| if start.contains(&b'\n') { Framing::Lines } else { Framing::Yaml };
+        for (length, framing) in [(3 * BLOCK_SIZE, Framing::Lines), (2 * DETECT_LIMIT, Framing::Yaml)] {
             let text = [vec![b'x'; length], b"\ny\n".to_vec()].concat();
             let mut block = Block::default();
-            assert!(Cutter::new(&*text, 0, 64 << 20, tell).fill(&mut block));
+            assert!(Cutter::new(&*text, 0, 64 << 20, detect).fill(&mut block));
             assert_eq!(block.framing.as_str(), framing.as_str(), "{length}");
         }
     }

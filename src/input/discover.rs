@@ -56,7 +56,7 @@ pub struct DuplicateFile {
 
 impl Source {
     /// A source, and what tells a file from all others.
-    fn of(path: &Path, explicit: bool) -> std::io::Result<(Self, Option<(u64, u64)>)> {
+    fn from_path(path: &Path, explicit: bool) -> std::io::Result<(Self, Option<(u64, u64)>)> {
         let metadata = fs::metadata(path)?;
         let modified = metadata.modified().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
         let source = Self {
@@ -126,11 +126,11 @@ impl Sources {
         }
         let mut seen = BTreeSet::new();
         for (path, explicit) in found {
-            match Source::of(&path, explicit) {
+            match Source::from_path(&path, explicit) {
                 // The same file by two paths is read once.
                 Ok((_, Some(inode))) if !seen.insert(inode) => {}
                 Ok((source, inode)) => {
-                    let kind = inode.and_then(|_| FileKind::of(&path));
+                    let kind = inode.and_then(|_| FileKind::from_path(&path));
                     sources.kinds.extend(kind.map(|kind| (path.clone(), kind)));
                     if let Some(kind) = kind.filter(|kind| kind.is_unreadable()) {
                         sources.not_read.insert(SkippedPath {

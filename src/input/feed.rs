@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-use super::ahead::Ahead;
 use super::block::{Block, Damage};
 use super::cut::Cutter;
 use super::discover::Source;
 use super::framing::Framing;
-use super::long::LongRecords;
+use super::long_records::LongRecords;
 use super::open::{Stream, open};
+use super::read_ahead::ReadAhead;
 
 /// By how many workers a stream is shared that is decompressed no faster than they work: inflating takes half of the time
 /// that decoding and counting do. zstd takes a quarter, and would have two more.
@@ -23,13 +23,13 @@ pub struct Feed<'a, T> {
     /// Those that are read, by index.
     wanted: Vec<usize>,
     max_record: usize,
-    tell: T,
+    detect: T,
     next: AtomicUsize,
     /// Sources that are read to their end.
     done: AtomicUsize,
     /// Workers that have taken a source and not opened it yet.
     opening: AtomicUsize,
-    slots: Vec<Mutex<Option<Reading<T>>>>,
+    slots: Vec<Mutex<Option<OpenSource<T>>>>,
     /// Threads that can run at once.
     cores: usize,
     progress: Arc<AtomicU64>,
@@ -37,17 +37,17 @@ pub struct Feed<'a, T> {
 }
 
 /// A source that is being read.
-enum Reading<T> {
+enum OpenSource<T> {
     /// By the worker that needs the next block.
-    Here(Box<Cutter<Stream, T>>),
-    Ahead(Ahead),
+    Inline(Box<Cutter<Stream, T>>),
+    ReadAhead(ReadAhead),
 }
 
-impl<T: Fn(&[u8]) -> Framing> Reading<T> {
+impl<T: Fn(&[u8]) -> Framing> OpenSource<T> {
     fn fill(&mut self, block: &mut Block) -> bool {
         match self {
-            Self::Here(cutter) => cutter.fill(block),
-            Self::Ahead(ahead) => ahead.fill(block),
+            Self::Inline(cutter) => cutter.fill(block),
+            Self::ReadAhead(ahead) => ahead.fill(block),
         }
     }
 }
@@ -61,14 +61,14 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
         wanted: Vec<usize>,
         workers: usize,
         max_record: usize,
-        tell: T,
+        detect: T,
         progress: Arc<AtomicU64>,
     ) -> Self {
         Self {
             sources,
             wanted,
             max_record,
-            tell,
+            detect,
             next: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
             opening: AtomicUsize::new(0),
@@ -128,7 +128,7 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
         self.fill(self.slots[slot].lock().unwrap_or_else(PoisonError::into_inner), block)
     }
 
-    fn fill(&self, mut slot: MutexGuard<'_, Option<Reading<T>>>, block: &mut Block) -> bool {
+    fn fill(&self, mut slot: MutexGuard<'_, Option<OpenSource<T>>>, block: &mut Block) -> bool {
         if slot.as_mut().is_some_and(|reading| reading.fill(block)) {
             return true;
         }
@@ -163,19 +163,19 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
     /// Compressed streams are read ahead where cores are left for that beside the workers, or where so many workers share
     /// a stream that they wait for it. Else workers take turns at decompressing: a thread more on the same cores would
     /// have them and itself wait for each other.
-    fn read(&self, stream: Stream, source: u32) -> Reading<T> {
+    fn read(&self, stream: Stream, source: u32) -> OpenSource<T> {
         let workers = self.slots.len();
         let left = self.wanted.len() - self.done.load(Ordering::Acquire);
         let has_room = workers + left.min(workers) <= self.cores;
         let is_ahead = stream.is_compressed() && (has_room || workers >= SHARED_BY * left);
-        let cutter = Cutter::new(stream, source, self.max_record, self.tell.clone());
+        let cutter = Cutter::new(stream, source, self.max_record, self.detect.clone());
         let cutter = Box::new(cutter.with_long_records(self.long.clone()));
         if is_ahead {
             // Where the operating system gives no thread, it goes on as it would without one.
-            Ahead::start(cutter, |cutter, block| cutter.fill(block))
-                .map_or_else(Reading::Here, Reading::Ahead)
+            ReadAhead::start(cutter, |cutter, block| cutter.fill(block))
+                .map_or_else(OpenSource::Inline, OpenSource::ReadAhead)
         } else {
-            Reading::Here(cutter)
+            OpenSource::Inline(cutter)
         }
     }
 }
@@ -218,9 +218,9 @@ mod tests {
 
     /// What so many workers read, where there seem to be so many cores.
     fn read(sources: &[Source], workers: usize, cores: usize) -> Found {
-        let tell = |_: &[u8]| Framing::Lines;
+        let detect = |_: &[u8]| Framing::Lines;
         let wanted = (0..sources.len()).collect();
-        let mut feed = Feed::new(sources, wanted, workers, 1 << 24, tell, Arc::default());
+        let mut feed = Feed::new(sources, wanted, workers, 1 << 24, detect, Arc::default());
         feed.cores = cores;
         let work = |worker| {
             let (mut block, mut records, mut damaged) = (Block::default(), Vec::new(), Vec::new());

@@ -14,14 +14,14 @@ const MAX_DEPTH: usize = 256;
 
 /// What encloses a place in a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Inside {
+enum Container {
     Object,
     Array,
 }
 
 /// Where in a text the scanner stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ScanState {
     /// Between records.
     Between,
     /// In a record, not in a string.
@@ -35,10 +35,10 @@ enum State {
 /// Follows a stream of JSON. Positions are those in the bytes of the block that is being filled.
 #[derive(Debug)]
 pub struct JsonScanner {
-    state: State,
+    state: ScanState,
     /// An array at the top is open, whose elements are the records.
     in_array: bool,
-    stack: Vec<Inside>,
+    stack: Vec<Container>,
     /// The last byte that was neither white space nor in a string; `"` for a string.
     previous: u8,
     /// Where the record at hand began, and on which line.
@@ -49,12 +49,12 @@ pub struct JsonScanner {
     line: u64,
     found: Vec<RecordSpan>,
     /// Where the last record ended.
-    last: Option<Ended>,
+    last: Option<RecordEnd>,
 }
 
 /// A place where a record ended. What follows depends on nothing else.
 #[derive(Debug, Clone, Copy)]
-struct Ended {
+struct RecordEnd {
     at: usize,
     line: u64,
     in_array: bool,
@@ -63,7 +63,7 @@ struct Ended {
 impl Default for JsonScanner {
     fn default() -> Self {
         Self {
-            state: State::Between,
+            state: ScanState::Between,
             in_array: false,
             stack: Vec::new(),
             previous: 0,
@@ -84,14 +84,14 @@ impl JsonScanner {
             let before = (self.at, self.state);
             let found = self.found.len();
             match self.state {
-                State::Between if bytes[self.at] == b'\n' => {
+                ScanState::Between if bytes[self.at] == b'\n' => {
                     let feeds = bytes[self.at..].iter().take_while(|byte| **byte == b'\n').count();
                     self.at += feeds;
                     self.line += feeds as u64;
                 }
-                State::String => self.string(bytes, ended),
-                State::Garbage => self.garbage(bytes, ended),
-                State::Between | State::Structure => self.structure(bytes[self.at]),
+                ScanState::String => self.string(bytes, ended),
+                ScanState::Garbage => self.garbage(bytes, ended),
+                ScanState::Between | ScanState::Structure => self.structure(bytes[self.at]),
             }
             if (self.at, self.state) == before {
                 // What stands here depends on a byte that is not read yet.
@@ -101,7 +101,7 @@ impl JsonScanner {
                 self.repeat(bytes);
             }
         }
-        if ended && self.state != State::Between {
+        if ended && self.state != ScanState::Between {
             self.at = bytes.len();
             self.end(bytes.len());
         }
@@ -109,7 +109,7 @@ impl JsonScanner {
 
     /// Takes repetitions of the record that has just ended, without looking at each.
     fn repeat(&mut self, bytes: &[u8]) {
-        let before = self.last.replace(Ended { at: self.at, line: self.line, in_array: self.in_array });
+        let before = self.last.replace(RecordEnd { at: self.at, line: self.line, in_array: self.in_array });
         let (Some(before), Some(span)) = (before, self.found.last().copied()) else { return };
         let period = self.at - before.at;
         if period > LONGEST_REPEATED || before.in_array != self.in_array || span.end != self.at {
@@ -126,7 +126,7 @@ impl JsonScanner {
         self.found.push(RecordSpan { start, end, line: span.line + lines, repeats, ..span });
         self.at += times * period;
         self.line += times as u64 * lines;
-        self.last = Some(Ended { at: self.at, line: self.line, in_array: self.in_array });
+        self.last = Some(RecordEnd { at: self.at, line: self.line, in_array: self.in_array });
     }
 
     fn structure(&mut self, byte: u8) {
@@ -134,13 +134,13 @@ impl JsonScanner {
             b' ' | b'\t' | b'\r' | 0 => {}
             b'\n' => self.line += 1,
             b'"' => {
-                if self.state == State::Between {
+                if self.state == ScanState::Between {
                     self.begin();
                 }
-                self.state = State::String;
+                self.state = ScanState::String;
             }
             b'{' | b'[' => {
-                if self.state == State::Structure && !self.value_may_begin() {
+                if self.state == ScanState::Structure && !self.value_may_begin() {
                     self.end(self.at);
                 } else {
                     self.open(byte);
@@ -151,17 +151,17 @@ impl JsonScanner {
                 self.close(byte);
                 return;
             }
-            _ if self.state == State::Between => {
+            _ if self.state == ScanState::Between => {
                 // Commas between elements, and marks of byte order.
                 if byte != b',' && !matches!(byte, 0xef | 0xbb | 0xbf) {
                     self.begin();
-                    self.state = State::Garbage;
+                    self.state = ScanState::Garbage;
                     return;
                 }
             }
             b',' | b':' | b'-' | b'+' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'E' => {}
             _ => {
-                self.state = State::Garbage;
+                self.state = ScanState::Garbage;
                 return;
             }
         }
@@ -174,14 +174,14 @@ impl JsonScanner {
     /// Whether an object or an array may stand here, inside of a record.
     fn value_may_begin(&self) -> bool {
         match self.stack.last() {
-            Some(Inside::Object) => self.previous == b':',
-            Some(Inside::Array) => matches!(self.previous, b'[' | b','),
+            Some(Container::Object) => self.previous == b':',
+            Some(Container::Array) => matches!(self.previous, b'[' | b','),
             None => false,
         }
     }
 
     fn open(&mut self, byte: u8) {
-        if self.state == State::Between {
+        if self.state == ScanState::Between {
             if byte == b'[' && !self.in_array {
                 self.in_array = true;
                 self.at += 1;
@@ -189,38 +189,38 @@ impl JsonScanner {
             }
             self.begin();
         }
-        self.state = State::Structure;
+        self.state = ScanState::Structure;
         self.previous = byte;
-        self.stack.push(if byte == b'{' { Inside::Object } else { Inside::Array });
+        self.stack.push(if byte == b'{' { Container::Object } else { Container::Array });
         self.at += 1;
         if self.stack.len() > MAX_DEPTH {
             self.stack.clear();
-            self.state = State::Garbage;
+            self.state = ScanState::Garbage;
         }
     }
 
     fn close(&mut self, byte: u8) {
         self.at += 1;
-        if self.state == State::Between {
+        if self.state == ScanState::Between {
             if byte == b']' && self.in_array {
                 self.in_array = false;
             } else {
                 self.at -= 1;
                 self.begin();
                 self.at += 1;
-                self.state = State::Garbage;
+                self.state = ScanState::Garbage;
             }
             return;
         }
         self.previous = byte;
-        let opened = if byte == b'}' { Inside::Object } else { Inside::Array };
+        let opened = if byte == b'}' { Container::Object } else { Container::Array };
         if self.stack.pop() == Some(opened) {
             if self.stack.is_empty() {
                 self.end(self.at);
             }
         } else {
             self.stack.clear();
-            self.state = State::Garbage;
+            self.state = ScanState::Garbage;
         }
     }
 
@@ -230,7 +230,7 @@ impl JsonScanner {
             None => self.at = bytes.len(),
             Some(at) if bytes[at] == b'"' => {
                 self.at = at + 1;
-                self.state = State::Structure;
+                self.state = ScanState::Structure;
                 self.previous = b'"';
                 if self.stack.is_empty() {
                     self.end(self.at);
@@ -290,7 +290,7 @@ impl JsonScanner {
         let repeats = Repeats::default();
         self.found.push(RecordSpan { start: self.start, end, line: self.start_line, kind, repeats });
         self.stack.clear();
-        self.state = State::Between;
+        self.state = ScanState::Between;
         self.previous = 0;
     }
 
@@ -298,7 +298,7 @@ impl JsonScanner {
     #[must_use]
     pub fn cut(&self) -> Option<usize> {
         match self.state {
-            State::Between => Some(self.at).filter(|at| *at > 0),
+            ScanState::Between => Some(self.at).filter(|at| *at > 0),
             _ => self.found.last().map(RecordSpan::end_of_last),
         }
     }
@@ -335,7 +335,7 @@ impl JsonScanner {
     fn move_by(&mut self, bytes: usize) {
         self.at -= bytes;
         self.start = self.start.saturating_sub(bytes);
-        self.last = self.last.and_then(|last| Some(Ended { at: last.at.checked_sub(bytes)?, ..last }));
+        self.last = self.last.and_then(|last| Some(RecordEnd { at: last.at.checked_sub(bytes)?, ..last }));
     }
 
     /// The line on which the last record began, and where in the bytes.

@@ -78,15 +78,15 @@ const MAGIC: [(FileKind, &[u8], bool); 31] = [
 impl FileKind {
     /// The kind of a file; `None` for gzip and zstd, which kubetoll reads, and for one that can't be read.
     #[must_use]
-    pub fn of(path: &Path) -> Option<Self> {
+    pub fn from_path(path: &Path) -> Option<Self> {
         let mut start = Vec::new();
         File::open(path).ok()?.take(LOOK).read_to_end(&mut start).ok()?;
-        Self::of_start(&start)
+        Self::from_first_bytes(&start)
     }
 
     /// The kind of a file that begins so.
     #[must_use]
-    pub fn of_start(start: &[u8]) -> Option<Self> {
+    pub fn from_first_bytes(start: &[u8]) -> Option<Self> {
         if start.is_empty() {
             return Some(Self::Empty);
         }
@@ -254,7 +254,7 @@ mod tests {
             ("größe\n".as_bytes(), Some(FileKind::Text)),
             (b"\x01\x02\0\x03", Some(FileKind::Binary)),
         ] {
-            assert_eq!(FileKind::of_start(start), kind, "{start:?}");
+            assert_eq!(FileKind::from_first_bytes(start), kind, "{start:?}");
         }
     }
 

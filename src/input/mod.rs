@@ -1,18 +1,18 @@
 //! Bytes: which sources there are, how they are compressed, and blocks of whole records for the workers.
 
-mod ahead;
 pub mod block;
+mod block_buffer;
 pub mod cut;
+mod decompress;
 pub mod discover;
 pub mod feed;
-mod filling;
 pub mod framing;
 mod identical;
 pub mod json;
 mod kind;
-mod long;
+mod long_records;
 mod open;
-mod unpack;
+mod read_ahead;
 
 pub use block::{Block, Damage, SourcePosition, TooLong};
 pub use cut::Cutter;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::unpack::{Gzip, Unpacked, Zstd};
+use super::decompress::{DecompressedReader, Gzip, Zstd};
 
 /// What is read from the disk at once, in bytes.
 const READ_SIZE: usize = 256 << 10;
@@ -52,13 +52,13 @@ pub(super) fn open(path: Option<&Path>, progress: Arc<AtomicU64>) -> io::Result<
             let metadata = file.metadata()?;
             // Files that the kernel makes up (/proc) have no length.
             match metadata.len() {
-                length if metadata.is_file() && length > 0 => Box::new(Whole { file, left: length }),
+                length if metadata.is_file() && length > 0 => Box::new(SizedFile { file, left: length }),
                 _ => Box::new(file),
             }
         }
         None => Box::new(io::stdin()),
     };
-    decompressed(Counted { inner: raw, count: progress })
+    decompressed(CountingReader { inner: raw, count: progress })
 }
 
 /// A whole file, decompressed; `None` if that is longer than `most` bytes.
@@ -72,12 +72,12 @@ pub fn read_whole(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// A file up to the length that it had when it was opened.
-struct Whole {
+struct SizedFile {
     file: File,
     left: u64,
 }
 
-impl Read for Whole {
+impl Read for SizedFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.file.by_ref().take(self.left).read(buffer)?;
         if n == 0 && self.left > 0 && !buffer.is_empty() {
@@ -98,21 +98,21 @@ fn decompressed(mut raw: impl Read + Send + 'static) -> io::Result<Stream> {
     let whole = Cursor::new(magic).chain(raw);
     let packed = |whole| BufReader::with_capacity(READ_SIZE, whole);
     let bytes: Box<dyn Read + Send> = if gzip {
-        Box::new(Unpacked::new(packed(whole), Gzip::new()))
+        Box::new(DecompressedReader::new(packed(whole), Gzip::new()))
     } else if zstd {
-        Box::new(Unpacked::new(packed(whole), Zstd::new()?))
+        Box::new(DecompressedReader::new(packed(whole), Zstd::new()?))
     } else {
         Box::new(whole)
     };
     Ok(Stream { bytes, is_compressed: gzip || zstd })
 }
 
-struct Counted<R> {
+struct CountingReader<R> {
     inner: R,
     count: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(buffer)?;
         self.count.fetch_add(n as u64, Ordering::Relaxed);

@@ -11,7 +11,7 @@ use reading::Reading;
 
 use super::Settings;
 use crate::decode::etcd::EtcdLine;
-use crate::decode::on_demand::{Answered, Arrivals};
+use crate::decode::on_demand::{PairedRequestReceived, PendingRequestReceived};
 use crate::decode::{Decoder, Envelope, Extent, Foreign, Layers, Outcome, SkipReason};
 use crate::input::{Block, Record, RecordRun, Source, SourcePosition};
 use crate::k8s::{Event, Stage};
@@ -144,7 +144,7 @@ impl<'a> Worker<'a> {
     pub fn new(shared: &'a Shared<'a>, pass: &'a Pass<'a>) -> Self {
         let Settings { format, max_record, .. } = shared.settings;
         let decoder = match pass {
-            Pass::Etcd => Decoder::of_etcd(*max_record),
+            Pass::Etcd => Decoder::for_etcd(*max_record),
             _ => Decoder::new(*format, *max_record),
         };
         let counting = Counting {
@@ -242,19 +242,19 @@ impl Counting<'_> {
         outcome: Outcome<'_>,
         layers: Layers,
         place: SourcePosition,
-        arrivals: &mut Arrivals<'_>,
+        arrivals: &mut PendingRequestReceived<'_>,
     ) {
         let outcome = if matches!(self.pass, Pass::Etcd) { beside_etcd(outcome) } else { outcome };
         match outcome {
             Outcome::Event(event, _) => self.event(event, layers, place, arrivals),
-            Outcome::Access { line, written, .. } => self.access(line, written, layers, place),
+            Outcome::Access { line, logged_at: written, .. } => self.access(line, written, layers, place),
             Outcome::Trace(fragment) => {
                 if self.is_count() {
                     self.source.foreign(Foreign::Trace, &mut self.counted.ledger.input);
                     self.counted.ledger.observe_trace(place, fragment);
                 }
             }
-            Outcome::Start { version, written } => {
+            Outcome::Start { version, logged_at: written } => {
                 if self.is_count() {
                     self.source.foreign(Foreign::Start, &mut self.counted.ledger.input);
                     let evidence = &mut self.counted.ledger.versions;
@@ -269,7 +269,7 @@ impl Counting<'_> {
                     }
                 }
             }
-            Outcome::Etcd { line, written, is_zoneless } => {
+            Outcome::Etcd { line, logged_at: written, is_zoneless } => {
                 self.counted.etcd.zoneless += u64::from(is_zoneless && line.slow.is_some());
                 self.etcd(line, written, place);
             }
@@ -338,7 +338,7 @@ impl Counting<'_> {
         event: &Event<'_>,
         layers: Layers,
         place: SourcePosition,
-        arrivals: &mut Arrivals<'_>,
+        arrivals: &mut PendingRequestReceived<'_>,
     ) {
         let stage = event.stage().expect("decode lets only the four stages pass");
         let Self { pass, shared, counted, source, classifier, audit, grouping, .. } = self;
@@ -367,7 +367,7 @@ impl Counting<'_> {
                     source.without_reads += u64::from(layers.contains(Envelope::AzureAdmin));
                 };
                 note_read(stage);
-                let answered = arrivals.of(event, layers);
+                let answered = arrivals.pair(event, layers);
                 if answered.is_some() {
                     note_read(Stage::RequestReceived);
                     if let Some(received) = request.received {
@@ -377,7 +377,9 @@ impl Counting<'_> {
                 date(&mut request, shared, &mut counted.ledger);
                 let ledger = &mut counted.ledger;
                 let at = request.received.unwrap_or(0);
-                let Some(Answered { record: Record { offset, line, .. }, written }) = answered else {
+                let Some(PairedRequestReceived { record: Record { offset, line, .. }, logged_at: written }) =
+                    answered
+                else {
                     let [is_new] = shared.are_new(at, || [shared.prints.event(event, &request)]);
                     let disposition = shared.disposition(&request, is_new);
                     shared.note_start(event, &mut request, disposition);

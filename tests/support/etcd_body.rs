@@ -13,7 +13,7 @@ use super::run;
 /// and in which order those are read.
 pub fn etcd(bytes: &[u8]) {
     let (whole, mut pieces) = run::whole_and_pieces(bytes, detect::framing(bytes));
-    let mut decoder = Decoder::of_etcd(run::MAX_LINE);
+    let mut decoder = Decoder::for_etcd(run::MAX_LINE);
     let mut outcomes = 0;
     for record in whole.records() {
         decoder.record(&record, SourceFacts::default(), &mut |outcome, _| {

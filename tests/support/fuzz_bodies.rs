@@ -5,7 +5,7 @@ use kubetoll::apiserver::{
     Certainty, LimitVerdict, ParsedTarget, RequestShape, ServedFrom, Server, across_versions, certainty,
     judge,
 };
-use kubetoll::decode::on_demand::{Fields, RecentClients};
+use kubetoll::decode::on_demand::{CachedCallers, EventFields};
 use kubetoll::decode::{Decoder, Outcome, SourceFacts, detect};
 use kubetoll::input::framing::lines;
 use kubetoll::input::{Framing, SourcePosition};
@@ -156,10 +156,10 @@ pub fn user_agent(text: &str) {
 /// What is read on demand is what `serde_json` reads, wherever that reads it.
 pub fn on_demand(text: &str) {
     let mut meant = String::new();
-    let mut recent = RecentClients::default();
+    let mut recent = CachedCallers::default();
     // The second time its client was met before.
     for _ in 0..2 {
-        let found = Fields::find(text, &mut recent)
+        let found = EventFields::find(text, &mut recent)
             .and_then(|mut fields| fields.unescape(text, &mut meant).map(|()| fields));
         let Some(fields) = found else { return };
         match serde_json::from_str::<Event<'_>>(text) {

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::line::is_end_of_json;
-use super::{At, Decoder, Out};
+use super::{At, Decoder, OutcomeSink};
 use crate::decode::envelope::{Envelope, syslog};
+use crate::decode::envelope_keys::timestamp_micros;
 use crate::decode::etcd::{self, EtcdResult};
 use crate::decode::klog::{Clock, ClockContext, pairs};
 use crate::decode::outcome::{Foreign, Layers, Outcome};
-use crate::decode::outer::instant_micros;
 use crate::decode::prefix;
 use crate::decode::skip::SkipReason;
 
@@ -23,7 +23,7 @@ impl At<'_> {
 
 impl Decoder {
     /// Hands over a line of etcd's log; false if the text is none, or has an envelope.
-    pub(super) fn etcd(text: &str, at: At<'_>, out: Out<'_>) -> bool {
+    pub(super) fn etcd(text: &str, at: At<'_>, out: OutcomeSink<'_>) -> bool {
         if let Some(found) = etcd::read(text) {
             etcd_line(found, text, at, out);
             return true;
@@ -40,7 +40,7 @@ impl Decoder {
 
     /// Hands over a start line of etcd's in which it states its version, among the lines of other programs; false for any
     /// other text.
-    pub(super) fn etcd_start(text: &str, at: At<'_>, out: Out<'_>) -> bool {
+    pub(super) fn etcd_start(text: &str, at: At<'_>, out: OutcomeSink<'_>) -> bool {
         let may_be = memchr::memmem::find(text.as_bytes(), b"etcd").is_some();
         match may_be.then(|| etcd::read(text)).flatten() {
             Some(Ok(line)) if line.version.is_some() => {
@@ -53,7 +53,7 @@ impl Decoder {
 
     /// An entry that holds etcd's warning. In an envelope that is not known the warning is looked for; what is not found
     /// is lost, and no line of another program.
-    pub(super) fn warning(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
+    pub(super) fn warning(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
         let (mut is_found, mut lost) = (false, None);
         self.text(text, at, &mut |outcome, layers| match outcome {
             Outcome::Foreign(Foreign::Json | Foreign::Text | Foreign::Klog)
@@ -85,7 +85,7 @@ impl Decoder {
     }
 
     /// A line that no envelope is known of. Shells and wrappers write into the same file.
-    pub(super) fn etcd_or_text(text: &str, at: At<'_>, out: Out<'_>) {
+    pub(super) fn etcd_or_text(text: &str, at: At<'_>, out: OutcomeSink<'_>) {
         match etcd::find(text) {
             Some(found) => etcd_line(found, text, at, out),
             None if is_end_of_json(text) => at.skip(SkipReason::NotJson, text, out),
@@ -125,17 +125,17 @@ fn inner_of(value: &Value, is_line: &dyn Fn(&str) -> bool) -> Option<String> {
     }
 }
 
-fn etcd_line(found: EtcdResult<'_>, text: &str, at: At<'_>, out: Out<'_>) {
+fn etcd_line(found: EtcdResult<'_>, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
     match found {
         Ok(line) => {
             let clock = match (line.clock, at.clock) {
                 (Clock::None, Some(time)) => Clock::Klog(time),
                 (clock, _) => clock,
             };
-            let wrapper = at.time.and_then(instant_micros);
+            let wrapper = at.time.and_then(timestamp_micros);
             let context = ClockContext { wrapper, year: at.facts.year, file_time: at.facts.modified };
             let is_zoneless = wrapper.is_none() && matches!(clock, Clock::Klog(_) | Clock::Dated(..));
-            out(Outcome::Etcd { line: &line, written: clock.resolve(&context), is_zoneless }, at.layers);
+            out(Outcome::Etcd { line: &line, logged_at: clock.resolve(&context), is_zoneless }, at.layers);
         }
         Err(reason) => at.skip(reason, text, out),
     }

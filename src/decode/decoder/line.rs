@@ -1,11 +1,11 @@
 //! Text that is no JSON: lines of the apiserver's own log, lines in envelopes of text, and lines in parts.
 
-use super::{At, Decoder, Out, is_headless};
+use super::{At, Decoder, OutcomeSink, is_headless};
 use crate::decode::envelope::{Envelope, syslog};
+use crate::decode::envelope_keys::timestamp_micros;
 use crate::decode::klog::{self, ClockContext};
 use crate::decode::on_demand::START;
 use crate::decode::outcome::{Extent, Foreign, Layers, Outcome};
-use crate::decode::outer::instant_micros;
 use crate::decode::prefix::{self, Prefixed};
 use crate::decode::skip::SkipReason;
 
@@ -14,25 +14,25 @@ const LONGEST_HEADER: usize = 200;
 
 impl Decoder {
     /// Text that is no JSON.
-    pub(super) fn line(&mut self, text: &str, trimmed: &str, at: At<'_>, out: Out<'_>) {
+    pub(super) fn line(&mut self, text: &str, trimmed: &str, at: At<'_>, out: OutcomeSink<'_>) {
         // No line of klog begins with a digit, and those of containers do.
         let is_dated = trimmed.starts_with(|c: char| c.is_ascii_digit());
         if !is_dated && let Some(line) = klog::read(text) {
             let form = if trimmed.contains("verb=\"") { Envelope::HttpLog } else { Envelope::HttpLogOlder };
             return Self::klog(&line, trimmed, form, at, out);
         }
-        if is_dated && !self.of_etcd && may_be_etcds(trimmed) && Self::etcd_start(trimmed, at, out) {
+        if is_dated && !self.is_for_etcd && may_be_etcds(trimmed) && Self::etcd_start(trimmed, at, out) {
             return;
         }
         if at.layers.len() < Layers::MAX {
             match prefix::strip(trimmed) {
                 Some(Prefixed::Line(envelope, line)) => {
-                    let at = if self.of_etcd { at.dated_by(trimmed) } else { at };
+                    let at = if self.is_for_etcd { at.dated_by(trimmed) } else { at };
                     return self.nested(line.rest, at.within(envelope, line.time), out);
                 }
                 Some(Prefixed::Cri(line)) => {
                     let at = at.within(Envelope::Cri, line.text.time);
-                    if line.goes_on {
+                    if line.is_unfinished {
                         return self.part(line.stream, line.text.rest.as_bytes(), at, out);
                     }
                     if self.parts.is_open(line.stream) {
@@ -46,7 +46,7 @@ impl Decoder {
                 None => {}
             }
         }
-        if self.of_etcd {
+        if self.is_for_etcd {
             return Self::etcd_or_text(trimmed, at, out);
         }
         if syslog::is_banner(trimmed) {
@@ -62,18 +62,24 @@ impl Decoder {
         }
     }
 
-    pub(super) fn klog(line: &klog::KlogLine<'_>, text: &str, form: Envelope, at: At<'_>, out: Out<'_>) {
-        let written = || {
-            let wrapper = at.time.and_then(instant_micros);
+    pub(super) fn klog(
+        line: &klog::KlogLine<'_>,
+        text: &str,
+        form: Envelope,
+        at: At<'_>,
+        out: OutcomeSink<'_>,
+    ) {
+        let logged_at = || {
+            let wrapper = at.time.and_then(timestamp_micros);
             line.clock.resolve(&ClockContext { wrapper, year: at.facts.year, file_time: at.facts.modified })
         };
         match &line.kind {
             klog::KlogKind::Access(access) => {
-                out(Outcome::Access { line: access, text, written: written() }, at.layers.with(form));
+                out(Outcome::Access { line: access, text, logged_at: logged_at() }, at.layers.with(form));
             }
             klog::KlogKind::Trace(fragment) => out(Outcome::Trace(fragment), at.layers.with(Envelope::Trace)),
             klog::KlogKind::Start(version) => {
-                out(Outcome::Start { version: *version, written: written() }, at.layers);
+                out(Outcome::Start { version: *version, logged_at: logged_at() }, at.layers);
             }
             klog::KlogKind::Continuation => out(Outcome::Foreign(Foreign::Part), at.layers),
             klog::KlogKind::Other => out(Outcome::Foreign(Foreign::Klog), at.layers),
@@ -81,7 +87,7 @@ impl Decoder {
     }
 
     /// The text of a string, which may be a string again.
-    pub(super) fn nested(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
+    pub(super) fn nested(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
         let text = text.trim_end_matches(['\n', '\r', '\0', ' ']);
         if !text.starts_with('"') || is_headless(text) {
             self.text(text, at, out);
@@ -93,7 +99,7 @@ impl Decoder {
     }
 
     /// Keeps a part of a line that another goes on.
-    pub(super) fn part(&mut self, stream: usize, part: &[u8], at: At<'_>, out: Out<'_>) {
+    pub(super) fn part(&mut self, stream: usize, part: &[u8], at: At<'_>, out: OutcomeSink<'_>) {
         if is_start(part) {
             self.give_up(stream, out);
         }
@@ -102,7 +108,7 @@ impl Decoder {
     }
 
     /// A line, with what came of it in parts before. Where those belong to a line whose end is lost, this one is whole.
-    pub(super) fn last_part(&mut self, stream: usize, part: &[u8], at: At<'_>, out: Out<'_>) {
+    pub(super) fn last_part(&mut self, stream: usize, part: &[u8], at: At<'_>, out: OutcomeSink<'_>) {
         if is_start(part) {
             self.give_up(stream, out);
         }
@@ -110,7 +116,7 @@ impl Decoder {
         for _ in 0..whole.count {
             out(Outcome::Foreign(Foreign::Part), at.layers);
         }
-        if whole.too_long {
+        if whole.is_too_long {
             let extent = Extent { bytes: (whole.length + part.len()) as u64, ..Extent::default() };
             return out(Outcome::Skip(SkipReason::TooLong, extent), at.layers);
         }

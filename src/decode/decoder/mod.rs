@@ -2,24 +2,24 @@
 //! comes out. Each entry of each record comes out once, as one [`Outcome`].
 
 mod etcd;
-mod found;
+mod event_batch;
 mod line;
 mod object;
 pub(super) mod salvage;
 
-pub use found::Found;
+pub use event_batch::LocatedEvent;
 
-use super::carry::Carry;
 use super::envelope::{Envelope, cri, yaml};
 use super::klog::KlogTime;
-use super::on_demand::RecentClients;
+use super::line_parts::LineParts;
+use super::on_demand::CachedCallers;
 use super::outcome::{Extent, Foreign, Layers, Outcome};
-use super::parts::Parts;
 use super::skip::SkipReason;
+use super::unfinished_lines::UnfinishedLines;
 use crate::input::{Record, RecordKind};
 
 /// Takes what a record holds.
-pub type Out<'o> = &'o mut dyn FnMut(Outcome<'_>, Layers);
+pub type OutcomeSink<'o> = &'o mut dyn FnMut(Outcome<'_>, Layers);
 
 /// The length above which an entry of CloudWatch Logs that ends in the middle was cut by it, in bytes: 256 KB with
 /// the 26 bytes that it adds.
@@ -46,22 +46,22 @@ pub struct Decoder {
     /// The form that the user names; others are skipped.
     only: Option<Layers>,
     /// It reads etcd's log.
-    of_etcd: bool,
+    is_for_etcd: bool,
     /// The longest line that is put together from parts, in bytes.
     max_record: usize,
     /// By depth: the last object was an envelope and no event. What is tried first changes no outcome.
     wrapped: [bool; Layers::MAX + 1],
     buffers: [Vec<u8>; Layers::MAX + 1],
     /// What the escaped fields of the event at hand mean.
-    meant: String,
-    recent: RecentClients,
-    /// The line that was looked for last with [`Decoder::find`] is written otherwise: it is not looked for in the same way
+    unescaped: String,
+    callers: CachedCallers,
+    /// The line that was looked for last with [`Decoder::locate`] is written otherwise: it is not looked for in the same way
     /// again, and the next one is read by itself, as those of a log are written alike. Changes no outcome.
-    is_otherwise: bool,
-    parts: Parts,
+    is_last_line_nonstandard: bool,
+    parts: LineParts,
     /// By output stream: where the last part stood.
     parts_at: [Layers; 2],
-    carry: Carry,
+    unfinished: UnfinishedLines,
     /// Whole pieces of a damaged text are looked for: not in each of them again.
     is_salvaging: bool,
 }
@@ -110,14 +110,14 @@ impl<'t> At<'t> {
     }
 
     /// Hands over that so many bytes of a string are lost.
-    fn skip_some(&self, reason: SkipReason, bytes: usize, out: Out<'_>) {
+    fn skip_some(&self, reason: SkipReason, bytes: usize, out: OutcomeSink<'_>) {
         let extent = self.extent("");
         let bytes = extent.bytes.min(bytes as u64);
         out(Outcome::Skip(reason, Extent { bytes, ..extent }), self.layers);
     }
 
     /// Hands over that a text is lost.
-    fn skip(&self, reason: SkipReason, text: &str, out: Out<'_>) {
+    fn skip(&self, reason: SkipReason, text: &str, out: OutcomeSink<'_>) {
         out(Outcome::Skip(reason, self.extent(text)), self.layers);
     }
 
@@ -137,48 +137,50 @@ impl Decoder {
 
     /// A decoder of etcd's log, in the same envelopes. What is no line of etcd's comes out as what it is otherwise.
     #[must_use]
-    pub fn of_etcd(max_record: usize) -> Self {
-        Self { of_etcd: true, max_record, ..Self::default() }
+    pub fn for_etcd(max_record: usize) -> Self {
+        Self { is_for_etcd: true, max_record, ..Self::default() }
     }
 
     /// Hands over what a record holds. True if bytes of it that are no UTF-8 were replaced.
-    pub fn record(&mut self, record: &Record<'_>, facts: SourceFacts, out: Out<'_>) -> bool {
+    pub fn record(&mut self, record: &Record<'_>, facts: SourceFacts, out: OutcomeSink<'_>) -> bool {
         let only = self.only;
-        let out: Out<'_> = &mut |outcome, layers| out(checked(only, outcome, layers), layers);
+        let out: OutcomeSink<'_> = &mut |outcome, layers| out(checked(only, outcome, layers), layers);
         let replaced = self.whole(record, facts, out);
         self.settle(record, out);
         if record.bytes.len() > MAX_REUSED_TEXT {
-            (self.buffers, self.meant) = Default::default();
+            (self.buffers, self.unescaped) = Default::default();
         }
         replaced
     }
 
     /// Whether parts of a line wait for its end.
     #[must_use]
-    pub fn has_parts(&self) -> bool {
-        (0..2).any(|stream| self.parts.is_open(stream) || self.carry.is_open(stream))
+    pub fn has_pending_parts(&self) -> bool {
+        (0..2).any(|stream| self.parts.is_open(stream) || self.unfinished.is_open(stream))
     }
 
     /// Takes note of a record that is an event and is read elsewhere.
-    pub fn pass(&mut self, record: &Record<'_>, out: Out<'_>) {
+    pub fn note_event(&mut self, record: &Record<'_>, out: OutcomeSink<'_>) {
         let only = self.only;
         self.settle(record, &mut |outcome, layers| out(checked(only, outcome, layers), layers));
     }
 
     /// Gives up the parts that a record leaves without an end.
-    fn settle(&mut self, record: &Record<'_>, out: Out<'_>) {
+    fn settle(&mut self, record: &Record<'_>, out: OutcomeSink<'_>) {
         match record.kind {
-            RecordKind::Line => self.carry.line(record.bytes),
-            RecordKind::Document | RecordKind::Element | RecordKind::Yaml => self.carry = Carry::default(),
+            RecordKind::Line => self.unfinished.line(record.bytes),
+            RecordKind::Document | RecordKind::Element | RecordKind::Yaml => {
+                self.unfinished = UnfinishedLines::default();
+            }
         }
         for stream in 0..2 {
-            if !self.carry.is_open(stream) {
+            if !self.unfinished.is_open(stream) {
                 self.give_up(stream, out);
             }
         }
     }
 
-    fn whole(&mut self, record: &Record<'_>, facts: SourceFacts, out: Out<'_>) -> bool {
+    fn whole(&mut self, record: &Record<'_>, facts: SourceFacts, out: OutcomeSink<'_>) -> bool {
         let layers = match record.kind {
             RecordKind::Line => Layers::default(),
             RecordKind::Document => Layers::default().with(Envelope::Json),
@@ -192,12 +194,12 @@ impl Decoder {
             self.enter(record.kind, text, at, out);
             return false;
         }
-        if let Some((stream, goes_on, part)) = cri::torn_part(bytes)
-            && (goes_on || self.parts.is_open(stream))
+        if let Some((stream, is_unfinished, part)) = cri::torn_part(bytes)
+            && (is_unfinished || self.parts.is_open(stream))
         {
             // A runtime cuts lines at a number of bytes, perhaps in the middle of a letter.
             let at = at.within(Envelope::Cri, None);
-            if goes_on {
+            if is_unfinished {
                 self.part(stream, part, at, out);
             } else {
                 self.last_part(stream, part, at, out);
@@ -227,16 +229,16 @@ impl Decoder {
     }
 
     /// Hands over what is left of lines whose last part did not come.
-    pub fn finish(&mut self, out: Out<'_>) {
+    pub fn finish(&mut self, out: OutcomeSink<'_>) {
         let only = self.only;
-        self.carry = Carry::default();
+        self.unfinished = UnfinishedLines::default();
         for stream in 0..2 {
             self.give_up(stream, &mut |outcome, layers| out(checked(only, outcome, layers), layers));
         }
     }
 
     /// Hands over the parts of a line whose last part won't come.
-    fn give_up(&mut self, stream: usize, out: Out<'_>) {
+    fn give_up(&mut self, stream: usize, out: OutcomeSink<'_>) {
         if let Some(whole) = self.parts.take(stream) {
             let layers = self.parts_at[stream];
             for _ in 1..whole.count {
@@ -247,27 +249,27 @@ impl Decoder {
         }
     }
 
-    fn enter(&mut self, kind: RecordKind, text: &str, at: At<'_>, out: Out<'_>) {
+    fn enter(&mut self, kind: RecordKind, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
         if kind == RecordKind::Yaml {
             match yaml::to_json(text) {
                 Some(json) => self.text(&json, at, out),
                 None => self.salvage_yaml(text, at, out),
             }
-        } else if self.of_etcd && crate::decode::etcd::warns(text) {
+        } else if self.is_for_etcd && crate::decode::etcd::warns(text) {
             self.warning(text, at, out);
         } else {
             self.text(text, at, out);
         }
     }
 
-    fn text(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
+    fn text(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
         // Most are nothing else.
-        if text.starts_with('{') && !self.of_etcd {
+        if text.starts_with('{') && !self.is_for_etcd {
             return self.object(text, at, out);
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim_start_matches('\0');
         let trimmed = text.trim_ascii_start();
-        if self.of_etcd && Self::etcd(trimmed, at, out) {
+        if self.is_for_etcd && Self::etcd(trimmed, at, out) {
             return;
         }
         match trimmed.as_bytes().first() {

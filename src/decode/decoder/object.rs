@@ -1,36 +1,36 @@
 //! JSON: objects that are events or envelopes, and the strings and arrays in them.
 
-use super::{At, Decoder, Out, cut_reason, salvage};
+use super::{At, Decoder, OutcomeSink, cut_reason, salvage};
 use crate::decode::envelope::{
     Content, Envelope, Inner, audit, azure_parsed, azure_record, azure_records, azure_table,
     cloudwatch_subscription, collector, docker, event_list, firehose, gke, json, json_array, logs_insights,
     otlp,
 };
+use crate::decode::envelope_keys::{EnvelopeKeys, is_string};
 use crate::decode::klog;
-use crate::decode::on_demand::Fields;
+use crate::decode::on_demand::EventFields;
 use crate::decode::outcome::{Foreign, Layers, Outcome};
-use crate::decode::outer::{Outer, is_string};
 use crate::decode::skip::SkipReason;
 use crate::decode::unescape::unescape;
 use crate::k8s::Event;
 
 impl Decoder {
-    pub(super) fn object(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
+    pub(super) fn object(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
         if self.wrapped[at.layers.len()] || !self.event(text, at, out) {
             self.opened(text, at, out);
         }
     }
 
     /// Opens an object as an envelope, or as an event where that was not tried before.
-    pub(super) fn opened(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
+    pub(super) fn opened(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
         let was_wrapped = self.wrapped[at.layers.len()];
-        let error = match serde_json::from_str::<Outer<'_>>(text) {
-            Ok(outer) => {
-                let is_event = was_wrapped && outer.audit_id.is_some() && outer.stage.is_some();
+        let error = match serde_json::from_str::<EnvelopeKeys<'_>>(text) {
+            Ok(keys) => {
+                let is_event = was_wrapped && keys.audit_id.is_some() && keys.stage.is_some();
                 if is_event && self.event(text, at, out) {
                     self.wrapped[at.layers.len()] = false;
                 } else {
-                    self.envelope(text, &outer, at, out);
+                    self.envelope(text, &keys, at, out);
                 }
                 return;
             }
@@ -49,11 +49,11 @@ impl Decoder {
     }
 
     /// Hands over an object that is an audit event; false if it is none.
-    pub(super) fn event(&mut self, text: &str, at: At<'_>, out: Out<'_>) -> bool {
-        let mut fields = if self.is_otherwise && at.layers.is_empty() {
-            Fields::in_any_order(text)
+    pub(super) fn event(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) -> bool {
+        let mut fields = if self.is_last_line_nonstandard && at.layers.is_empty() {
+            EventFields::in_any_order(text)
         } else {
-            Fields::find(text, &mut self.recent)
+            EventFields::find(text, &mut self.callers)
         };
         self.event_of(fields.as_mut(), text, at, out)
     }
@@ -61,13 +61,13 @@ impl Decoder {
     /// The same of one whose fields were looked for.
     pub(super) fn event_of(
         &mut self,
-        fields: Option<&mut Fields>,
+        fields: Option<&mut EventFields>,
         text: &str,
         at: At<'_>,
-        out: Out<'_>,
+        out: OutcomeSink<'_>,
     ) -> bool {
-        let mut meant = std::mem::take(&mut self.meant);
-        let fields = fields.and_then(|fields| fields.unescape(text, &mut meant).map(|()| fields));
+        let mut unescaped = std::mem::take(&mut self.unescaped);
+        let fields = fields.and_then(|fields| fields.unescape(text, &mut unescaped).map(|()| fields));
         let mut hand_over = |event: &Event<'_>| {
             let is_event = audit::is_event(event);
             if is_event {
@@ -76,28 +76,28 @@ impl Decoder {
             is_event
         };
         let is_event = match fields {
-            Some(fields) => fields.event(text, &meant, &self.recent).as_ref().map(&mut hand_over),
+            Some(fields) => fields.event(text, &unescaped, &self.callers).as_ref().map(&mut hand_over),
             None => Some(serde_json::from_str(text).is_ok_and(|event| hand_over(&event))),
         };
-        self.meant = meant;
+        self.unescaped = unescaped;
         is_event.unwrap_or_else(|| {
             // Its client is kept no longer.
-            let mut fields = Fields::find(text, &mut self.recent);
+            let mut fields = EventFields::find(text, &mut self.callers);
             self.event_of(fields.as_mut(), text, at, out)
         })
     }
 
-    pub(super) fn envelope(&mut self, text: &str, outer: &Outer<'_>, at: At<'_>, out: Out<'_>) {
+    pub(super) fn envelope(&mut self, text: &str, keys: &EnvelopeKeys<'_>, at: At<'_>, out: OutcomeSink<'_>) {
         if at.layers.len() >= Layers::MAX {
             return at.skip(SkipReason::TooDeep, text, out);
         }
-        if outer.klog_message.is_some()
+        if keys.klog_message.is_some()
             && let Some(line) = klog::read(text)
         {
             return Self::klog(&line, text, Envelope::HttpLogJson, at, out);
         }
-        let Some((envelope, content)) = open(text, outer, at.layers) else {
-            return self.unknown(text, outer, at, out);
+        let Some((envelope, content)) = open(text, keys, at.layers) else {
+            return self.unknown(text, keys, at, out);
         };
         self.wrapped[at.layers.len()] = true;
         let at = at.within(envelope, None);
@@ -122,19 +122,19 @@ impl Decoder {
 
     /// An object that is neither an event nor an envelope. If it is an envelope whose key is damaged, its elements are
     /// whole.
-    fn unknown(&mut self, text: &str, outer: &Outer<'_>, at: At<'_>, out: Out<'_>) {
+    fn unknown(&mut self, text: &str, keys: &EnvelopeKeys<'_>, at: At<'_>, out: OutcomeSink<'_>) {
         let record = otlp::record(text).map(|inner| (Envelope::Otlp, inner));
         let element = record.or_else(|| Some((Envelope::LogsInsights, logs_insights::field(text)?)));
         if let Some((envelope, inner)) = element {
             return self.inner(inner, at.within(envelope, None), out);
         }
-        let looks_like_an_event = outer.audit_id.is_some() && outer.stage.is_some();
+        let looks_like_an_event = keys.audit_id.is_some() && keys.stage.is_some();
         match (looks_like_an_event, at.is_shared) {
             (true, _) if serde_json::from_str::<Event<'_>>(text).is_err() => {
                 at.skip(SkipReason::WrongType, text, out);
             }
             (true, _) => at.skip(SkipReason::NotAnEvent, text, out),
-            (false, _) if !self.of_etcd && Self::etcd_start(text, at, out) => {}
+            (false, _) if !self.is_for_etcd && Self::etcd_start(text, at, out) => {}
             (false, is_shared) => {
                 let is_salvaged = self.salvage_elements(text, at, out);
                 match is_shared {
@@ -146,7 +146,7 @@ impl Decoder {
         }
     }
 
-    pub(super) fn inner(&mut self, inner: Inner<'_>, at: At<'_>, out: Out<'_>) {
+    pub(super) fn inner(&mut self, inner: Inner<'_>, at: At<'_>, out: OutcomeSink<'_>) {
         let at = At { time: inner.time.or(at.time), ..at };
         if is_string(inner.value) {
             self.string(inner.value.get(), at, out);
@@ -156,18 +156,18 @@ impl Decoder {
     }
 
     /// A JSON string that holds the next layer.
-    pub(super) fn string(&mut self, raw: &str, at: At<'_>, out: Out<'_>) {
+    pub(super) fn string(&mut self, raw: &str, at: At<'_>, out: OutcomeSink<'_>) {
         let at = if at.layers.is_empty() { at.within(Envelope::Json, None) } else { at };
-        self.unescaped(raw, at, out, |decoder, text, at, out| decoder.nested(text, at, out));
+        self.with_unescaped(raw, at, out, |decoder, text, at, out| decoder.nested(text, at, out));
     }
 
     /// Hands to `then` what a JSON string means; one that does not end or can't be read is skipped.
-    pub(super) fn unescaped(
+    pub(super) fn with_unescaped(
         &mut self,
         raw: &str,
         at: At<'_>,
-        out: Out<'_>,
-        then: impl FnOnce(&mut Self, &str, At<'_>, Out<'_>),
+        out: OutcomeSink<'_>,
+        then: impl FnOnce(&mut Self, &str, At<'_>, OutcomeSink<'_>),
     ) {
         let depth = at.layers.len();
         let at = at.within_string(raw);
@@ -186,10 +186,10 @@ impl Decoder {
         self.buffers[depth] = buffer;
     }
 
-    pub(super) fn docker(&mut self, inner: Inner<'_>, stream: usize, at: At<'_>, out: Out<'_>) {
+    pub(super) fn docker(&mut self, inner: Inner<'_>, stream: usize, at: At<'_>, out: OutcomeSink<'_>) {
         let at = At { time: inner.time, ..at };
-        self.unescaped(inner.value.get(), at, out, |decoder, text, at, out| {
-            if docker::goes_on(text) {
+        self.with_unescaped(inner.value.get(), at, out, |decoder, text, at, out| {
+            if docker::is_unfinished(text) {
                 decoder.part(stream, text.as_bytes(), at, out);
             } else if decoder.parts.is_open(stream) {
                 decoder.last_part(stream, text.as_bytes(), at, out);
@@ -199,7 +199,7 @@ impl Decoder {
         });
     }
 
-    pub(super) fn array(&mut self, text: &str, trimmed: &str, at: At<'_>, out: Out<'_>) {
+    pub(super) fn array(&mut self, text: &str, trimmed: &str, at: At<'_>, out: OutcomeSink<'_>) {
         let inside = at.within(Envelope::JsonArray, None);
         match json_array::each(trimmed, &mut |value| self.inner(Inner { value, time: None }, inside, out)) {
             Ok(0) => out(Outcome::Foreign(Foreign::Empty), at.layers),
@@ -212,7 +212,7 @@ impl Decoder {
     }
 
     /// Values behind each other on one line: lines that lost the line feed between them.
-    pub(super) fn several(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
+    pub(super) fn several(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
         let mut end = 0;
         for value in json::values(text) {
             match value {
@@ -230,17 +230,17 @@ impl Decoder {
 }
 
 /// The envelope that an object is, and what it holds.
-fn open<'a>(text: &'a str, outer: &Outer<'a>, around: Layers) -> Option<(Envelope, Content<'a>)> {
+fn open<'a>(text: &'a str, keys: &EnvelopeKeys<'a>, around: Layers) -> Option<(Envelope, Content<'a>)> {
     let of = |envelope| move |content| (envelope, content);
-    None.or_else(|| otlp::open(outer).map(of(Envelope::Otlp)))
-        .or_else(|| cloudwatch_subscription::open(outer).map(of(firehose::or_subscription(around, outer))))
-        .or_else(|| logs_insights::open(outer).map(of(Envelope::LogsInsights)))
-        .or_else(|| azure_records::open(outer).map(of(Envelope::AzureRecords)))
-        .or_else(|| azure_parsed::open(outer).map(of(azure_record::or_admin(outer, Envelope::AzureParsed))))
-        .or_else(|| azure_record::open(outer).map(of(azure_record::or_admin(outer, Envelope::AzureRecord))))
-        .or_else(|| event_list::open(outer).map(of(Envelope::EventList)))
-        .or_else(|| outer.proto_payload.and_then(|_| gke::open(text)).map(of(Envelope::Gke)))
-        .or_else(|| outer.table_audit_id.and_then(|_| azure_table::open(text)).map(of(Envelope::AzureTable)))
-        .or_else(|| docker::open(outer).map(of(Envelope::Docker)))
-        .or_else(|| collector::open(outer).map(of(Envelope::Collector)))
+    None.or_else(|| otlp::open(keys).map(of(Envelope::Otlp)))
+        .or_else(|| cloudwatch_subscription::open(keys).map(of(firehose::or_subscription(around, keys))))
+        .or_else(|| logs_insights::open(keys).map(of(Envelope::LogsInsights)))
+        .or_else(|| azure_records::open(keys).map(of(Envelope::AzureRecords)))
+        .or_else(|| azure_parsed::open(keys).map(of(azure_record::or_admin(keys, Envelope::AzureParsed))))
+        .or_else(|| azure_record::open(keys).map(of(azure_record::or_admin(keys, Envelope::AzureRecord))))
+        .or_else(|| event_list::open(keys).map(of(Envelope::EventList)))
+        .or_else(|| keys.proto_payload.and_then(|_| gke::open(text)).map(of(Envelope::Gke)))
+        .or_else(|| keys.table_audit_id.and_then(|_| azure_table::open(text)).map(of(Envelope::AzureTable)))
+        .or_else(|| docker::open(keys).map(of(Envelope::Docker)))
+        .or_else(|| collector::open(keys).map(of(Envelope::Collector)))
 }

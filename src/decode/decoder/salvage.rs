@@ -1,6 +1,6 @@
 //! Damaged text: events in it that are whole are read, and the bytes between them are lost.
 
-use super::{At, Decoder, Out};
+use super::{At, Decoder, OutcomeSink};
 use crate::decode::envelope::{Envelope, json, yaml};
 use crate::decode::outcome::{Layers, Outcome};
 use crate::decode::skip::SkipReason;
@@ -18,19 +18,19 @@ pub(super) enum Pieces {
 
 impl Decoder {
     /// Hands over the whole events of a damaged text, and skips the rest.
-    pub(super) fn salvage(&mut self, text: &str, reason: SkipReason, at: At<'_>, out: Out<'_>) {
+    pub(super) fn salvage(&mut self, text: &str, reason: SkipReason, at: At<'_>, out: OutcomeSink<'_>) {
         if !self.pieces(text, reason, Pieces::Any, at, out) {
             at.skip(reason, text, out);
         }
     }
 
     /// Hands over the events in arrays of an object that is no envelope; false if there are none.
-    pub(super) fn salvage_elements(&mut self, text: &str, at: At<'_>, out: Out<'_>) -> bool {
+    pub(super) fn salvage_elements(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) -> bool {
         self.pieces(text, SkipReason::NotAnEvent, Pieces::Elements, at, out)
     }
 
     /// As [`Decoder::salvage`], of a JSON string with damaged escapes.
-    pub(super) fn salvage_string(&mut self, raw: &str, reason: SkipReason, at: At<'_>, out: Out<'_>) {
+    pub(super) fn salvage_string(&mut self, raw: &str, reason: SkipReason, at: At<'_>, out: OutcomeSink<'_>) {
         if self.is_salvaging || !may_hold_event(raw) {
             return at.skip(reason, raw, out);
         }
@@ -44,7 +44,7 @@ impl Decoder {
     }
 
     /// As [`Decoder::salvage`], of a YAML document: the items of its outermost list.
-    pub(super) fn salvage_yaml(&mut self, text: &str, at: At<'_>, out: Out<'_>) {
+    pub(super) fn salvage_yaml(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
         let items = yaml::items(text);
         if items.is_empty() || !may_hold_event(text) {
             return at.skip(SkipReason::NotYaml, text, out);
@@ -58,7 +58,14 @@ impl Decoder {
     }
 
     /// True if there was at least one event.
-    fn pieces(&mut self, text: &str, reason: SkipReason, pieces: Pieces, at: At<'_>, out: Out<'_>) -> bool {
+    fn pieces(
+        &mut self,
+        text: &str,
+        reason: SkipReason,
+        pieces: Pieces,
+        at: At<'_>,
+        out: OutcomeSink<'_>,
+    ) -> bool {
         if self.is_salvaging || at.layers.len() >= Layers::MAX || !may_hold_event(text) {
             return false;
         }
@@ -93,7 +100,7 @@ impl Decoder {
     }
 
     /// Hands over an object or a string if there is an event in it.
-    fn piece(&mut self, text: &str, at: At<'_>, out: Out<'_>) -> bool {
+    fn piece(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) -> bool {
         let (mut is_found, mut others) = (false, Vec::new());
         self.text(text, at, &mut |outcome, layers| match outcome {
             Outcome::Skip(reason, extent) => others.push((Outcome::Skip(reason, extent), layers)),
@@ -188,7 +195,7 @@ impl<'t> Gaps<'t> {
     }
 
     /// Skips the gaps. Damage is counted even if it cost nothing.
-    fn give(mut self, reason: SkipReason, at: At<'_>, out: Out<'_>) {
+    fn give(mut self, reason: SkipReason, at: At<'_>, out: OutcomeSink<'_>) {
         let rest = &self.text[self.end..];
         self.gap(rest);
         if self.lost.is_empty() {
@@ -214,8 +221,8 @@ fn unescaped_as_far_as_possible(raw: &str) -> String {
         let length = if escaped == Some('u') { 6 } else { 1 + escaped.map_or(0, char::len_utf8) };
         let escape = rest.get(at..at + length).unwrap_or(&rest[at..=at]);
         // Half of a pair of surrogates is replaced too.
-        let meant: Option<char> = serde_json::from_str(&format!("\"{escape}\"")).ok();
-        text.push(meant.unwrap_or(char::REPLACEMENT_CHARACTER));
+        let character: Option<char> = serde_json::from_str(&format!("\"{escape}\"")).ok();
+        text.push(character.unwrap_or(char::REPLACEMENT_CHARACTER));
         rest = &rest[at + escape.len()..];
     }
     text + rest

@@ -1,11 +1,11 @@
 //! AKS diagnostics after a pipeline that parsed them: `properties.log` is the event itself.
 
 use super::{Content, azure_record};
-use crate::decode::outer::{Outer, instant, is_string};
+use crate::decode::envelope_keys::{EnvelopeKeys, is_string, timestamp};
 
 /// The event of a record.
 #[must_use]
-pub fn open<'a>(outer: &Outer<'a>) -> Option<Content<'a>> {
-    let log = azure_record::log(outer).filter(|log| !is_string(log))?;
-    Some(Content::one(log, instant(outer.time)))
+pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
+    let log = azure_record::log(keys).filter(|log| !is_string(log))?;
+    Some(Content::one(log, timestamp(keys.time)))
 }

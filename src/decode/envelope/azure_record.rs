@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Content, Envelope};
+use crate::decode::envelope_keys::{EnvelopeKeys, is_string, plain, timestamp};
 use crate::decode::outcome::Foreign;
-use crate::decode::outer::{Outer, instant, is_string, plain};
 
 #[derive(Deserialize)]
 struct Properties<'a> {
@@ -17,26 +17,26 @@ struct Properties<'a> {
 
 /// What a record of this category is named: `kube-audit-admin` holds no get and no list.
 #[must_use]
-pub fn or_admin(outer: &Outer<'_>, otherwise: Envelope) -> Envelope {
-    match outer.category.and_then(plain) {
+pub fn or_admin(keys: &EnvelopeKeys<'_>, otherwise: Envelope) -> Envelope {
+    match keys.category.and_then(plain) {
         Some("kube-audit-admin") => Envelope::AzureAdmin,
         _ => otherwise,
     }
 }
 
 /// What a record holds in `properties.log`.
-pub(super) fn log<'a>(outer: &Outer<'a>) -> Option<&'a RawValue> {
-    outer.category?;
-    serde_json::from_str::<Properties<'a>>(outer.properties?.get()).ok()?.log
+pub(super) fn log<'a>(keys: &EnvelopeKeys<'a>) -> Option<&'a RawValue> {
+    keys.category?;
+    serde_json::from_str::<Properties<'a>>(keys.properties?.get()).ok()?.log
 }
 
 /// The event of a record, or the line of a component's log that it holds.
 #[must_use]
-pub fn open<'a>(outer: &Outer<'a>) -> Option<Content<'a>> {
-    let log = log(outer).filter(|log| is_string(log));
-    match (outer.category.and_then(plain)?, log) {
+pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
+    let log = log(keys).filter(|log| is_string(log));
+    match (keys.category.and_then(plain)?, log) {
         ("kube-audit" | "kube-audit-admin" | "kube-apiserver", Some(log)) => {
-            Some(Content::one(log, instant(outer.time)))
+            Some(Content::one(log, timestamp(keys.time)))
         }
         // Other components of the control plane, and of Azure.
         (_, Some(_)) => Some(Content::Foreign(Foreign::OtherCategory)),

@@ -7,13 +7,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Content;
-use crate::decode::outer::is_string;
+use crate::decode::envelope_keys::is_string;
 use crate::k8s::Event;
 use crate::k8s::event::{Caller, CallerRef, ObjectRef, ResponseStatus, Text, User};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Row<'a> {
+struct AksAuditRow<'a> {
     #[serde(borrow)]
     audit_id: Text<'a>,
     #[serde(borrow)]
@@ -41,7 +41,7 @@ struct Row<'a> {
 /// The event of a row.
 #[must_use]
 pub fn open(text: &str) -> Option<Content<'_>> {
-    let row: Row<'_> = serde_json::from_str(text).ok()?;
+    let row: AksAuditRow<'_> = serde_json::from_str(text).ok()?;
     let user = |raw: Option<&RawValue>| {
         column::<Text<'static>>(raw, "username").map(|username| User { username, extra: None })
     };

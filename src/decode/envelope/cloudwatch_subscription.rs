@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Content, Inner, json_array};
+use crate::decode::envelope_keys::{EnvelopeKeys, plain, timestamp};
 use crate::decode::outcome::Foreign;
-use crate::decode::outer::{Outer, instant, plain};
 
 #[derive(Deserialize)]
 struct LogEvent<'a> {
@@ -20,11 +20,11 @@ struct LogEvent<'a> {
 
 /// The messages of a subscription's object.
 #[must_use]
-pub fn open<'a>(outer: &Outer<'a>) -> Option<Content<'a>> {
-    if outer.message_type.and_then(plain) == Some("CONTROL_MESSAGE") {
+pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
+    if keys.message_type.and_then(plain) == Some("CONTROL_MESSAGE") {
         return Some(Content::Foreign(Foreign::Control));
     }
-    let events = outer.log_events.or(outer.events)?;
+    let events = keys.log_events.or(keys.events)?;
     json_array::begins_with(events, |event| read(event).is_some())
         .then_some(Content::Elements(events, message))
 }
@@ -35,7 +35,7 @@ fn read(event: &RawValue) -> Option<LogEvent<'_>> {
 
 fn message(event: &RawValue) -> Inner<'_> {
     match read(event) {
-        Some(read) => Inner { value: read.message, time: instant(read.timestamp) },
+        Some(read) => Inner { value: read.message, time: timestamp(read.timestamp) },
         None => Inner::bare(event),
     }
 }

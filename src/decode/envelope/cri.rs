@@ -12,7 +12,7 @@ pub struct CriLine<'a> {
     /// 0 for stdout, 1 for stderr.
     pub stream: usize,
     /// The next line of the stream goes on with this one.
-    pub goes_on: bool,
+    pub is_unfinished: bool,
 }
 
 /// Reads what follows the instant.
@@ -24,21 +24,21 @@ pub fn strip<'a>(time: &'a str, rest: &'a str) -> Option<CriLine<'a>> {
     };
     let (tags, rest) = rest.split_once(' ').unwrap_or((rest, ""));
     // More tags may follow the first, behind colons.
-    let goes_on = match tags.split(':').next() {
+    let is_unfinished = match tags.split(':').next() {
         Some("P") => true,
         Some("F") => false,
         _ => return None,
     };
-    Some(CriLine { text: Stripped { rest, time: Some(time) }, stream, goes_on })
+    Some(CriLine { text: Stripped { rest, time: Some(time) }, stream, is_unfinished })
 }
 
 /// A line that is no UTF-8, as its parts are cut in the middle of a letter: the stream, whether it goes on, and the
 /// part.
 #[must_use]
 pub fn torn_part(line: &[u8]) -> Option<(usize, bool, &[u8])> {
-    let (stream, goes_on) = part_of(line)?;
+    let (stream, is_unfinished) = part_of(line)?;
     let behind = memchr::memchr_iter(b' ', line).nth(2)? + 1;
-    Some((stream, goes_on, &line[behind..]))
+    Some((stream, is_unfinished, &line[behind..]))
 }
 
 /// Whether a line, as far as its start tells, is a part that another goes on: its stream if so.

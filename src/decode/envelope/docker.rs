@@ -3,28 +3,28 @@
 //! Source: moby `daemon/logger/jsonfilelog` and `daemon/logger/copier.go:defaultBufSize`.
 
 use super::{Content, Inner};
-use crate::decode::outer::{Outer, instant, is_string, plain};
+use crate::decode::envelope_keys::{EnvelopeKeys, is_string, plain, timestamp};
 
 /// The length at which docker cuts a line, in bytes.
 const PART: usize = 16 << 10;
 
 /// A line of a container's output, or a part of one.
 #[must_use]
-pub fn open<'a>(outer: &Outer<'a>) -> Option<Content<'a>> {
+pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     // Collectors keep docker's fields and add their own.
-    if outer.kubernetes.is_some() {
+    if keys.kubernetes.is_some() {
         return None;
     }
-    let value = outer.log.filter(|log| is_string(log))?;
-    let stream = usize::from(plain(outer.stream?)? == "stderr");
-    let inner = Inner { value, time: instant(outer.time) };
-    outer.time?;
+    let value = keys.log.filter(|log| is_string(log))?;
+    let stream = usize::from(plain(keys.stream?)? == "stderr");
+    let inner = Inner { value, time: timestamp(keys.time) };
+    keys.time?;
     Some(Content::Line { inner, stream })
 }
 
 /// Whether a text is a part of a line that goes on in the next record of its stream.
 #[must_use]
-pub fn goes_on(text: &str) -> bool {
+pub fn is_unfinished(text: &str) -> bool {
     // A cut in the middle of a character is mended with a longer replacement.
     text.len() >= PART - 3 && !text.ends_with('\n')
 }

@@ -3,11 +3,11 @@
 //! Source: k8s.io/apiserver `pkg/apis/audit/v1/types.go:EventList`.
 
 use super::{Content, Inner, json_array};
-use crate::decode::outer::Outer;
+use crate::decode::envelope_keys::EnvelopeKeys;
 
 /// The events of a list.
 #[must_use]
-pub fn open<'a>(outer: &Outer<'a>) -> Option<Content<'a>> {
+pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     // Other lists of Kubernetes have items too: what is no event in them is told one by one.
-    outer.items.filter(|items| json_array::is_array(items)).map(|items| Content::Elements(items, Inner::bare))
+    keys.items.filter(|items| json_array::is_array(items)).map(|items| Content::Elements(items, Inner::bare))
 }

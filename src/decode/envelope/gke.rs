@@ -13,7 +13,7 @@ use crate::k8s::{Event, ListOptions, RequestInfo};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry<'a> {
+struct LogEntry<'a> {
     #[serde(borrow)]
     proto_payload: Payload<'a>,
     #[serde(borrow, default)]
@@ -62,7 +62,7 @@ struct Status {
 /// What the entry says of a request.
 #[must_use]
 pub fn open(text: &str) -> Option<Content<'_>> {
-    let entry: Entry<'_> = serde_json::from_str(text).ok()?;
+    let entry: LogEntry<'_> = serde_json::from_str(text).ok()?;
     let payload = entry.proto_payload;
     // Exports that were passed on may lack the service.
     let is_kubernetes = match &*payload.service_name {

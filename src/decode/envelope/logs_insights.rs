@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Content, Inner, json_array};
-use crate::decode::outer::{Outer, plain};
+use crate::decode::envelope_keys::{EnvelopeKeys, plain};
 
 #[derive(Deserialize)]
 struct Field<'a> {
@@ -16,8 +16,8 @@ struct Field<'a> {
 
 /// The messages of a query's rows. Of a row without one its first field is handed over, so that it is not lost unseen.
 #[must_use]
-pub fn open<'a>(outer: &Outer<'a>) -> Option<Content<'a>> {
-    let rows = outer.results.filter(|rows| json_array::begins_with(rows, |row| fields(row).is_some()))?;
+pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
+    let rows = keys.results.filter(|rows| json_array::begins_with(rows, |row| fields(row).is_some()))?;
     Some(Content::Elements(rows, message))
 }
 

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::{Content, Inner};
 use crate::decode::decoder::salvage::may_hold_event;
-use crate::decode::outer::{Outer, instant};
+use crate::decode::envelope_keys::{EnvelopeKeys, timestamp};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -41,8 +41,8 @@ struct Body<'a> {
 
 /// The bodies of an export request's records.
 #[must_use]
-pub fn open<'a>(outer: &Outer<'a>) -> Option<Content<'a>> {
-    let logs: Vec<&RawValue> = serde_json::from_str(outer.resource_logs?.get()).ok()?;
+pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
+    let logs: Vec<&RawValue> = serde_json::from_str(keys.resource_logs?.get()).ok()?;
     let mut values = Vec::new();
     for resource in logs {
         // A group with a damaged key is handed over as it is: its records may be whole.
@@ -69,12 +69,12 @@ fn unknown(group: &RawValue) -> Option<Inner<'_>> {
 fn inner(raw: &RawValue) -> Inner<'_> {
     let record: LogRecord<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
     let value = record.body.and_then(|body| body.string_value).unwrap_or(raw);
-    Inner { value, time: instant(record.time_unix_nano) }
+    Inner { value, time: timestamp(record.time_unix_nano) }
 }
 
 /// The body of a record outside of an export request.
 #[must_use]
 pub fn record(text: &str) -> Option<Inner<'_>> {
     let LogRecord { body, time_unix_nano } = serde_json::from_str(text).ok()?;
-    Some(Inner { value: body?.string_value?, time: instant(time_unix_nano) })
+    Some(Inner { value: body?.string_value?, time: timestamp(time_unix_nano) })
 }

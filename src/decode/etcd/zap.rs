@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{EtcdLine, EtcdResult, SlowRequest};
+use crate::decode::envelope_keys::{plain, timestamp_micros};
 use crate::decode::klog::Clock;
-use crate::decode::outer::{instant_micros, plain};
 use crate::decode::skip::SkipReason;
 
 /// The message of the warning.
@@ -62,12 +62,12 @@ pub(super) fn console(text: &str) -> Option<EtcdResult<'_>> {
     let (time, level, _) = (columns.next()?, columns.next()?, columns.next()?);
     let message = columns.next()?;
     is_level(level).then_some(())?;
-    instant_micros(time)?;
+    timestamp_micros(time)?;
     Some(line(Some(time), message, columns.next().unwrap_or("{}")))
 }
 
 fn line<'a>(time: Option<&str>, message: &str, object: &'a str) -> EtcdResult<'a> {
-    let clock = time.and_then(instant_micros).map(Clock::Absolute).ok_or(SkipReason::WrongType)?;
+    let clock = time.and_then(timestamp_micros).map(Clock::Absolute).ok_or(SkipReason::WrongType)?;
     if message != SLOW {
         let is_start = message.starts_with("starting ");
         let start: Option<StartFields<'_>> = if is_start { serde_json::from_str(object).ok() } else { None };

@@ -21,7 +21,7 @@ pub(super) struct Masks {
 }
 
 impl Masks {
-    pub fn of(block: &[u8; BLOCK]) -> Self {
+    pub fn new(block: &[u8; BLOCK]) -> Self {
         let mut masks = Self::default();
         for (index, bytes) in block.as_chunks::<STEP>().0.iter().enumerate() {
             let bytes = u8x16::new(*bytes);
@@ -40,14 +40,14 @@ impl Masks {
 
 /// What one block leaves for the next.
 #[derive(Debug, Default)]
-pub(super) struct Quotes {
+pub(super) struct QuoteState {
     /// All ones inside of a string.
     inside: u64,
     /// The next byte is escaped.
     escaped: u64,
 }
 
-impl Quotes {
+impl QuoteState {
     /// Which bytes of a block stand in strings; the quotes that end them do not.
     pub fn inside(&mut self, quote: u64, backslash: u64) -> u64 {
         let quote = quote & !self.escaped(backslash);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::scan::{Scan, Span};
+use super::cursor::{JsonCursor, TextSpan};
 use crate::k8s::event::{Caller, Extra, First, Raw, Text, User};
 
 /// The fields that tell of the client, which the server writes one behind the other.
@@ -10,8 +10,8 @@ use crate::k8s::event::{Caller, Extra, First, Raw, Text, User};
 pub(super) struct ClientFields {
     pub user: Option<UserFields>,
     pub impersonated_user: Option<UserFields>,
-    pub source_ips: Option<Span>,
-    pub user_agent: Span,
+    pub source_ips: Option<TextSpan>,
+    pub user_agent: TextSpan,
 }
 
 impl ClientFields {
@@ -26,8 +26,8 @@ impl ClientFields {
     }
 
     /// What they tell. `text` is where they stand, and `meant` where what they mean was put that hold escapes.
-    pub fn caller<'e>(&self, text: &'e str, meant: &'e str) -> Caller<'e> {
-        let of = |span: Span| span.text(text, meant);
+    pub fn caller<'e>(&self, text: &'e str, unescaped: &'e str) -> Caller<'e> {
+        let of = |span: TextSpan| span.text(text, unescaped);
         let user = |user: UserFields| User {
             username: of(user.username),
             extra: user.extra.map(|extra| Extra {
@@ -54,28 +54,28 @@ impl ClientFields {
     }
 
     /// Takes them.
-    pub fn take(scan: &mut Scan<'_>) -> Option<Self> {
+    pub fn take(cursor: &mut JsonCursor<'_>) -> Option<Self> {
         let mut client = Self::default();
-        if scan.has(br#","user":"#) {
-            client.user = Some(user_in_server_order(scan)?);
+        if cursor.has(br#","user":"#) {
+            client.user = Some(user_in_server_order(cursor)?);
         }
-        if scan.has(br#","impersonatedUser":"#) {
-            client.impersonated_user = Some(user_in_server_order(scan)?);
+        if cursor.has(br#","impersonatedUser":"#) {
+            client.impersonated_user = Some(user_in_server_order(cursor)?);
         }
-        if scan.has(br#","sourceIPs":"#) {
-            client.source_ips = Some(raw(scan)?);
+        if cursor.has(br#","sourceIPs":"#) {
+            client.source_ips = Some(raw(cursor)?);
         }
-        if scan.has(br#","userAgent":""#) {
-            client.user_agent = scan.string_end()?;
+        if cursor.has(br#","userAgent":""#) {
+            client.user_agent = cursor.string_end()?;
         }
         Some(client)
     }
 }
 
-impl Span {
+impl TextSpan {
     /// What stands there; `meant` is where what it means was put if it holds escapes.
-    pub fn text<'e>(self, text: &'e str, meant: &'e str) -> Text<'e> {
-        let text = if self.escaped { meant } else { text };
+    pub fn text<'e>(self, text: &'e str, unescaped: &'e str) -> Text<'e> {
+        let text = if self.escaped { unescaped } else { text };
         Text(Cow::Borrowed(&text[self.range()]))
     }
 }
@@ -92,14 +92,14 @@ impl UserFields {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct UserFields {
-    pub username: Span,
+    pub username: TextSpan,
     pub extra: Option<ExtraFields>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ExtraFields {
-    pub pod_name: Span,
-    pub node_name: Span,
+    pub pod_name: TextSpan,
+    pub node_name: TextSpan,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -109,18 +109,18 @@ pub(super) struct StatusFields {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AnnotationFields {
-    pub total: Span,
-    pub etcd: Span,
-    pub decode_response_object: Span,
-    pub mutating_webhook: Span,
-    pub validating_webhook: Span,
-    pub queue_wait: Span,
-    pub deprecated: Span,
-    pub truncated: Span,
-    pub removed_release: Span,
-    pub authentication: Span,
-    pub impersonation: Span,
-    pub decision: Span,
+    pub total: TextSpan,
+    pub etcd: TextSpan,
+    pub decode_response_object: TextSpan,
+    pub mutating_webhook: TextSpan,
+    pub validating_webhook: TextSpan,
+    pub queue_wait: TextSpan,
+    pub deprecated: TextSpan,
+    pub truncated: TextSpan,
+    pub removed_release: TextSpan,
+    pub authentication: TextSpan,
+    pub impersonation: TextSpan,
+    pub decision: TextSpan,
 }
 
 impl AnnotationFields {
@@ -130,7 +130,7 @@ impl AnnotationFields {
     }
 
     /// All of them.
-    pub fn each_mut(&mut self) -> [&mut Span; 12] {
+    pub fn each_mut(&mut self) -> [&mut TextSpan; 12] {
         let Self {
             total,
             etcd,
@@ -164,9 +164,9 @@ impl AnnotationFields {
 
 /// Which fields were met: a second one of a name is for `serde_json` to refuse.
 #[derive(Default)]
-pub(super) struct Met(u32);
+pub(super) struct UniqueKeys(u32);
 
-impl Met {
+impl UniqueKeys {
     pub fn once(&mut self, field: u32) -> Option<()> {
         let is_new = self.0 & 1 << field == 0;
         self.0 |= 1 << field;
@@ -175,76 +175,76 @@ impl Met {
 }
 
 /// Takes a value as it is written.
-pub(super) fn raw(scan: &mut Scan<'_>) -> Option<Span> {
-    let start = scan.mark();
-    if !matches!(scan.peek()?, b'{' | b'[' | b'"') {
+pub(super) fn raw(cursor: &mut JsonCursor<'_>) -> Option<TextSpan> {
+    let start = cursor.mark();
+    if !matches!(cursor.peek()?, b'{' | b'[' | b'"') {
         return None;
     }
-    scan.skip()?;
-    Some(Span { start, end: scan.mark(), escaped: false })
+    cursor.skip()?;
+    Some(TextSpan { start, end: cursor.mark(), escaped: false })
 }
 
 /// Takes a reference to an object whose fields come in the order in which the server writes them, and none with another
 /// name; `None`, with the place as it was, for anything else.
 ///
 /// Source: k8s.io/apiserver `pkg/apis/audit/v1/types.go:ObjectReference`.
-pub(super) fn reference_in_server_order(scan: &mut Scan<'_>) -> Option<Span> {
-    let start = scan.mark();
+pub(super) fn reference_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<TextSpan> {
+    let start = cursor.mark();
     let mut take = || {
-        scan.expect(b'{')?;
-        take_if_there(scan, br#""resource":""#)?;
-        take_if_there(scan, br#","namespace":""#)?;
-        take_if_there(scan, br#","name":""#)?;
-        take_if_there(scan, br#","uid":""#)?;
-        take_if_there(scan, br#","apiGroup":""#)?;
-        take_if_there(scan, br#","apiVersion":""#)?;
-        take_if_there(scan, br#","resourceVersion":""#)?;
-        take_if_there(scan, br#","subresource":""#)?;
-        scan.expect(b'}')
+        cursor.expect(b'{')?;
+        take_if_there(cursor, br#""resource":""#)?;
+        take_if_there(cursor, br#","namespace":""#)?;
+        take_if_there(cursor, br#","name":""#)?;
+        take_if_there(cursor, br#","uid":""#)?;
+        take_if_there(cursor, br#","apiGroup":""#)?;
+        take_if_there(cursor, br#","apiVersion":""#)?;
+        take_if_there(cursor, br#","resourceVersion":""#)?;
+        take_if_there(cursor, br#","subresource":""#)?;
+        cursor.expect(b'}')
     };
     if take().is_none() {
-        scan.back_to(start as usize);
+        cursor.back_to(start as usize);
         return None;
     }
-    Some(Span { start, end: scan.mark(), escaped: false })
+    Some(TextSpan { start, end: cursor.mark(), escaped: false })
 }
 
 /// Takes a string behind a text, if that stands here.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "with a text that is known, comparing is a few instructions")]
-fn take_if_there(scan: &mut Scan<'_>, literal: &[u8]) -> Option<()> {
-    if scan.has(literal) { scan.string_end().map(|_| ()) } else { Some(()) }
+fn take_if_there(cursor: &mut JsonCursor<'_>, literal: &[u8]) -> Option<()> {
+    if cursor.has(literal) { cursor.string_end().map(|_| ()) } else { Some(()) }
 }
 
 /// Takes a user whose fields come in the order in which the server writes them, and none with another name.
-fn user_in_server_order(scan: &mut Scan<'_>) -> Option<UserFields> {
-    let mut user = UserFields { username: scan.string_behind(br#"{"username":""#)?, extra: None };
-    if scan.has(br#","uid":""#) {
-        scan.string_end()?;
+fn user_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<UserFields> {
+    let mut user = UserFields { username: cursor.string_behind(br#"{"username":""#)?, extra: None };
+    if cursor.has(br#","uid":""#) {
+        cursor.string_end()?;
     }
-    if scan.has(br#","groups":"#) {
-        scan.skip()?;
+    if cursor.has(br#","groups":"#) {
+        cursor.skip()?;
     }
-    if scan.has(br#","extra":"#) {
-        user.extra = Some(extra_in_server_order(scan).or_else(|| extra(scan))?);
+    if cursor.has(br#","extra":"#) {
+        user.extra = Some(extra_in_server_order(cursor).or_else(|| extra(cursor))?);
     }
-    scan.expect(b'}')?;
+    cursor.expect(b'}')?;
     Some(user)
 }
 
-pub(super) fn user(scan: &mut Scan<'_>) -> Option<UserFields> {
-    let (mut user, mut met) = (UserFields::default(), Met::default());
-    scan.object(|scan, key| {
+pub(super) fn user(cursor: &mut JsonCursor<'_>) -> Option<UserFields> {
+    let (mut user, mut met) = (UserFields::default(), UniqueKeys::default());
+    cursor.object(|cursor, key| {
         match key {
             b"username" => {
                 met.once(0)?;
-                user.username = scan.string()?;
+                user.username = cursor.string()?;
             }
             b"extra" => {
                 met.once(1)?;
-                user.extra = Some(extra(scan)?);
+                user.extra = Some(extra(cursor)?);
             }
-            _ => scan.skip()?,
+            _ => cursor.skip()?,
         }
         Some(())
     })?;
@@ -252,41 +252,41 @@ pub(super) fn user(scan: &mut Scan<'_>) -> Option<UserFields> {
 }
 
 /// Takes what the server writes of a token that is bound to a pod; `None`, with the place as it was, for anything else.
-fn extra_in_server_order(scan: &mut Scan<'_>) -> Option<ExtraFields> {
-    let start = scan.at();
+fn extra_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<ExtraFields> {
+    let start = cursor.at();
     let mut extra = ExtraFields::default();
     let mut take = || {
         let mut entry = |literal: &[u8]| {
-            let value = scan.string_behind(literal)?;
-            scan.expect(b']').map(|()| value)
+            let value = cursor.string_behind(literal)?;
+            cursor.expect(b']').map(|()| value)
         };
         entry(br#"{"authentication.kubernetes.io/credential-id":[""#)?;
         extra.node_name = entry(br#","authentication.kubernetes.io/node-name":[""#)?;
         entry(br#","authentication.kubernetes.io/node-uid":[""#)?;
         extra.pod_name = entry(br#","authentication.kubernetes.io/pod-name":[""#)?;
         entry(br#","authentication.kubernetes.io/pod-uid":[""#)?;
-        scan.expect(b'}')
+        cursor.expect(b'}')
     };
     let took = take();
     if took.is_none() {
-        scan.back_to(start);
+        cursor.back_to(start);
     }
     took.map(|()| extra)
 }
 
-fn extra(scan: &mut Scan<'_>) -> Option<ExtraFields> {
-    let (mut extra, mut met) = (ExtraFields::default(), Met::default());
-    scan.object(|scan, key| {
+fn extra(cursor: &mut JsonCursor<'_>) -> Option<ExtraFields> {
+    let (mut extra, mut met) = (ExtraFields::default(), UniqueKeys::default());
+    cursor.object(|cursor, key| {
         match key {
             b"authentication.kubernetes.io/pod-name" => {
                 met.once(0)?;
-                extra.pod_name = only(scan)?;
+                extra.pod_name = only(cursor)?;
             }
             b"authentication.kubernetes.io/node-name" => {
                 met.once(1)?;
-                extra.node_name = only(scan)?;
+                extra.node_name = only(cursor)?;
             }
-            _ => scan.skip()?,
+            _ => cursor.skip()?,
         }
         Some(())
     })?;
@@ -294,53 +294,53 @@ fn extra(scan: &mut Scan<'_>) -> Option<ExtraFields> {
 }
 
 /// Takes an array of one string, as `user.extra` holds its values.
-fn only(scan: &mut Scan<'_>) -> Option<Span> {
-    scan.expect(b'[')?;
-    scan.space();
-    let value = scan.string()?;
-    scan.space();
-    scan.expect(b']')?;
+fn only(cursor: &mut JsonCursor<'_>) -> Option<TextSpan> {
+    cursor.expect(b'[')?;
+    cursor.space();
+    let value = cursor.string()?;
+    cursor.space();
+    cursor.expect(b']')?;
     Some(value)
 }
 
 /// Takes an answer's status as the server writes it; `None`, with the place as it was, for anything else.
 ///
 /// Source: k8s.io/apimachinery `pkg/apis/meta/v1/types.go:Status`.
-pub(super) fn status_in_server_order(scan: &mut Scan<'_>) -> Option<StatusFields> {
-    let start = scan.at();
+pub(super) fn status_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<StatusFields> {
+    let start = cursor.at();
     let mut take = || {
-        if !scan.has(br#"{"metadata":{}"#) {
+        if !cursor.has(br#"{"metadata":{}"#) {
             return None;
         }
-        take_if_there(scan, br#","status":""#)?;
-        take_if_there(scan, br#","message":""#)?;
-        take_if_there(scan, br#","reason":""#)?;
-        if scan.has(br#","details":"#) {
-            scan.skip()?;
+        take_if_there(cursor, br#","status":""#)?;
+        take_if_there(cursor, br#","message":""#)?;
+        take_if_there(cursor, br#","reason":""#)?;
+        if cursor.has(br#","details":"#) {
+            cursor.skip()?;
         }
-        if !scan.has(br#","code":"#) {
+        if !cursor.has(br#","code":"#) {
             return None;
         }
-        let code = scan.integer()?;
-        scan.expect(b'}').map(|()| code)
+        let code = cursor.integer()?;
+        cursor.expect(b'}').map(|()| code)
     };
     let code = take();
     if code.is_none() {
-        scan.back_to(start);
+        cursor.back_to(start);
     }
     code.map(|code| StatusFields { code: Some(code) })
 }
 
-pub(super) fn status(scan: &mut Scan<'_>) -> Option<StatusFields> {
+pub(super) fn status(cursor: &mut JsonCursor<'_>) -> Option<StatusFields> {
     let mut code = None;
-    scan.object(|scan, key| {
+    cursor.object(|cursor, key| {
         if key != b"code" {
-            return scan.skip();
+            return cursor.skip();
         }
         if code.is_some() {
             return None;
         }
-        code = Some(scan.integer()?);
+        code = Some(cursor.integer()?);
         Some(())
     })?;
     Some(StatusFields { code })
@@ -348,23 +348,23 @@ pub(super) fn status(scan: &mut Scan<'_>) -> Option<StatusFields> {
 
 /// Takes what the server writes of a request that was quick, of which nothing is needed; `None`, with the place as it was,
 /// for anything else.
-pub(super) fn annotations_in_server_order(scan: &mut Scan<'_>) -> Option<()> {
-    let start = scan.at();
+pub(super) fn annotations_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<()> {
+    let start = cursor.at();
     let mut take = || {
-        scan.string_behind(br#"{"authorization.k8s.io/decision":""#)?;
-        scan.string_behind(br#","authorization.k8s.io/reason":""#)?;
-        scan.expect(b'}')
+        cursor.string_behind(br#"{"authorization.k8s.io/decision":""#)?;
+        cursor.string_behind(br#","authorization.k8s.io/reason":""#)?;
+        cursor.expect(b'}')
     };
     let took = take();
     if took.is_none() {
-        scan.back_to(start);
+        cursor.back_to(start);
     }
     took
 }
 
-pub(super) fn annotations(scan: &mut Scan<'_>) -> Option<AnnotationFields> {
-    let (mut annotations, mut met) = (AnnotationFields::default(), Met::default());
-    scan.object(|scan, key| {
+pub(super) fn annotations(cursor: &mut JsonCursor<'_>) -> Option<AnnotationFields> {
+    let (mut annotations, mut met) = (AnnotationFields::default(), UniqueKeys::default());
+    cursor.object(|cursor, key| {
         let (number, field) = match key {
             b"apiserver.latency.k8s.io/total" => (0, &mut annotations.total),
             b"apiserver.latency.k8s.io/etcd" => (1, &mut annotations.etcd),
@@ -380,10 +380,10 @@ pub(super) fn annotations(scan: &mut Scan<'_>) -> Option<AnnotationFields> {
             b"apiserver.latency.k8s.io/authentication" => (9, &mut annotations.authentication),
             b"apiserver.latency.k8s.io/impersonation" => (10, &mut annotations.impersonation),
             b"authorization.k8s.io/decision" => (11, &mut annotations.decision),
-            _ => return scan.skip(),
+            _ => return cursor.skip(),
         };
         met.once(number)?;
-        *field = scan.string()?;
+        *field = cursor.string()?;
         Some(())
     })?;
     Some(annotations)

@@ -3,20 +3,20 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{Fields, RecentClients};
+use super::{CachedCallers, EventFields};
 use crate::k8s::Event;
 
 /// Reads a text in both ways. True if it was read on demand.
 fn check(text: &str) -> bool {
-    check_after(&mut RecentClients::default(), text)
+    check_after(&mut CachedCallers::default(), text)
 }
 
 /// The same after others.
-fn check_after(recent: &mut RecentClients, text: &str) -> bool {
-    let mut meant = String::new();
-    let mut fields = Fields::default();
+fn check_after(recent: &mut CachedCallers, text: &str) -> bool {
+    let mut unescaped = String::new();
+    let mut fields = EventFields::default();
     if fields.find_in_server_order(text, recent).is_some() {
-        let any_order = Fields::in_any_order(text).expect("it was read in one order");
+        let any_order = EventFields::in_any_order(text).expect("it was read in one order");
         fields.asked = None;
         // Of a client that was met before, the event tells.
         if fields.met.take().is_some() {
@@ -24,11 +24,11 @@ fn check_after(recent: &mut RecentClients, text: &str) -> bool {
         }
         assert_eq!(fields, any_order, "{text}");
     }
-    let Some(mut fields) = Fields::find(text, recent) else { return false };
-    let Some(()) = fields.unescape(text, &mut meant) else { return false };
+    let Some(mut fields) = EventFields::find(text, recent) else { return false };
+    let Some(()) = fields.unescape(text, &mut unescaped) else { return false };
     match serde_json::from_str::<Event<'_>>(text) {
         Ok(event) => {
-            let found = fields.event(text, &meant, recent).expect("its client is kept");
+            let found = fields.event(text, &unescaped, recent).expect("its client is kept");
             let found = Event { request_bytes: None, ..found };
             assert_eq!(found, event, "{text}");
         }
@@ -43,7 +43,7 @@ const EVENT: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"R
 #[test]
 fn an_event_as_a_server_writes_it_is_read_on_demand() {
     assert!(check(EVENT));
-    assert!(Fields::default().find_in_server_order(EVENT, &mut RecentClients::default()).is_some());
+    assert!(EventFields::default().find_in_server_order(EVENT, &mut CachedCallers::default()).is_some());
     let refused = EVENT.replacen("\"code\":200", "\"code\":403", 1);
     assert!(check(&refused), "the decision of authorization is needed");
     let indented = serde_json::to_string_pretty(&serde_json::from_str::<Value>(EVENT).expect("JSON"));
@@ -144,7 +144,7 @@ proptest! {
             1..150,
         ),
     ) {
-        let mut recent = RecentClients::default();
+        let mut recent = CachedCallers::default();
         for (user, pod, agent, damage, lacks, annotations, before) in clients {
             let agent = json!(agent).to_string();
             let text = EVENT

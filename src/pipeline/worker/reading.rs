@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 
 use super::{Counting, Pass, Uncounted};
-use crate::decode::on_demand::Arrivals;
-use crate::decode::{Decoder, Extent, Found, SkipReason, SourceFacts};
+use crate::decode::on_demand::PendingRequestReceived;
+use crate::decode::{Decoder, Extent, LocatedEvent, SkipReason, SourceFacts};
 use crate::input::{Block, Record, RecordKind, RecordRun, SourcePosition};
 
 /// How many events are found before they are handed over. With one, 46 million times in 150 MB code is fetched again
@@ -20,9 +20,9 @@ pub(super) struct Reading<'w, 'c, 'b> {
     facts: SourceFacts,
     /// Where the last record stands.
     place: SourcePosition,
-    arrivals: Arrivals<'b>,
+    arrivals: PendingRequestReceived<'b>,
     /// Events whose turn comes.
-    found: Vec<Found<'b>>,
+    found: Vec<LocatedEvent<'b>>,
 }
 
 impl<'w, 'c, 'b> Reading<'w, 'c, 'b> {
@@ -34,7 +34,7 @@ impl<'w, 'c, 'b> Reading<'w, 'c, 'b> {
             modified: shared.sources.get(block.source as usize).and_then(|source| source.modified),
         };
         let place = SourcePosition { source: block.source, offset: block.offset, line: block.first_line };
-        let arrivals = Arrivals::of_lines(block.lines);
+        let arrivals = PendingRequestReceived::with_lines(block.lines);
         Self { decoder, counting, block, facts, place, arrivals, found: Vec::with_capacity(TURN) }
     }
 
@@ -55,7 +55,7 @@ impl<'w, 'c, 'b> Reading<'w, 'c, 'b> {
         let mut outcomes = self.outcomes_of(&run.nth(1));
         match outcomes.pop().filter(|_| outcomes.is_empty()).flatten() {
             // Only if no partial line is open: each record would change it.
-            Some(lost) if times > 1 && !self.decoder.has_parts() => {
+            Some(lost) if times > 1 && !self.decoder.has_pending_parts() => {
                 self.counting.repeat(lost, run, self.block.source);
             }
             _ => (2..=times).for_each(|nth| {
@@ -93,7 +93,8 @@ impl<'w, 'c, 'b> Reading<'w, 'c, 'b> {
         self.place = place_of(&record, self.block);
         if matches!(self.counting.pass, Pass::Count) && self.arrivals.keep(record) {
             let Self { decoder, counting, place, arrivals, .. } = self;
-            decoder.pass(&record, &mut |outcome, layers| counting.take(outcome, layers, *place, arrivals));
+            decoder
+                .note_event(&record, &mut |outcome, layers| counting.take(outcome, layers, *place, arrivals));
             false
         } else {
             self.read(&record)
@@ -103,7 +104,7 @@ impl<'w, 'c, 'b> Reading<'w, 'c, 'b> {
     /// Hands over what is left.
     pub fn finish(&mut self) {
         self.give_up_parts();
-        for record in self.arrivals.take_unanswered() {
+        for record in self.arrivals.take_unpaired() {
             self.place = place_of(&record, self.block);
             self.read(&record);
         }
@@ -113,7 +114,7 @@ impl<'w, 'c, 'b> Reading<'w, 'c, 'b> {
     /// Reads a record; false for an event whose turn comes.
     fn read(&mut self, record: &Record<'b>) -> bool {
         let Self { decoder, counting, place, arrivals, found, .. } = self;
-        let is_found = decoder.find(*record, found, &mut |outcome, layers| {
+        let is_found = decoder.locate(*record, found, &mut |outcome, layers| {
             counting.take(outcome, layers, *place, arrivals);
         });
         if is_found {
@@ -134,7 +135,7 @@ impl<'w, 'c, 'b> Reading<'w, 'c, 'b> {
     /// Hands over what was found.
     fn turn(&mut self) {
         let Self { decoder, counting, block, facts, arrivals, found, .. } = self;
-        decoder.hand_over(found, *facts, &mut |record, outcome, layers| {
+        decoder.decode_located(found, *facts, &mut |record, outcome, layers| {
             counting.take(outcome, layers, place_of(record, block), arrivals);
         });
     }

@@ -4,50 +4,56 @@
 //!
 //! The naive twin is [`Decoder::record`].
 
-use super::{At, Decoder, Out, SourceFacts, checked, trim_end};
-use crate::decode::on_demand::{Fields, START};
+use super::{At, Decoder, OutcomeSink, SourceFacts, checked, trim_end};
+use crate::decode::on_demand::{EventFields, START};
 use crate::decode::outcome::{Layers, Outcome};
 use crate::input::{Record, RecordKind};
 
 /// A record that is written as an event is, and where its fields stand.
 #[derive(Debug)]
-pub struct Found<'r> {
+pub struct LocatedEvent<'r> {
     record: Record<'r>,
     text: &'r str,
-    fields: Fields,
+    fields: EventFields,
 }
 
 impl Decoder {
     /// Finds the fields of a record that is written to the letter as the log backend writes events, and adds it to those
     /// that were found before. They are to be handed over before any other record is read. False for other records, which
     /// are to be read.
-    pub fn find<'r>(&mut self, record: Record<'r>, found: &mut Vec<Found<'r>>, out: Out<'_>) -> bool {
-        let may_be = record.kind == RecordKind::Line && !self.of_etcd && record.bytes.starts_with(START);
-        if !may_be || std::mem::take(&mut self.is_otherwise) {
+    pub fn locate<'r>(
+        &mut self,
+        record: Record<'r>,
+        found: &mut Vec<LocatedEvent<'r>>,
+        out: OutcomeSink<'_>,
+    ) -> bool {
+        let may_be = record.kind == RecordKind::Line && !self.is_for_etcd && record.bytes.starts_with(START);
+        if !may_be || std::mem::take(&mut self.is_last_line_nonstandard) {
             return false;
         }
         let Ok(text) = simdutf8::basic::from_utf8(trim_end(record.bytes)) else { return false };
-        let own = found.push_mut(Found { record, text, fields: Fields::default() });
-        if own.fields.find_in_server_order(text, &mut self.recent).is_none() {
+        let own = found.push_mut(LocatedEvent { record, text, fields: EventFields::default() });
+        if own.fields.find_in_server_order(text, &mut self.callers).is_none() {
             found.pop();
-            self.is_otherwise = true;
+            self.is_last_line_nonstandard = true;
             return false;
         }
         // Parts that wait are given up before this is handed over: it has no key by which it could be one of them.
-        self.pass(&record, out);
+        self.note_event(&record, out);
         true
     }
 
     /// Hands over what was found, each with its record, and leaves nothing of it.
-    pub fn hand_over<'r>(
+    pub fn decode_located<'r>(
         &mut self,
-        found: &mut Vec<Found<'r>>,
+        found: &mut Vec<LocatedEvent<'r>>,
         facts: SourceFacts,
         out: &mut dyn FnMut(&Record<'r>, Outcome<'_>, Layers),
     ) {
         let only = self.only;
-        for Found { record, text, fields } in &mut *found {
-            let out: Out<'_> = &mut |outcome, layers| out(record, checked(only, outcome, layers), layers);
+        for LocatedEvent { record, text, fields } in &mut *found {
+            let out: OutcomeSink<'_> =
+                &mut |outcome, layers| out(record, checked(only, outcome, layers), layers);
             let at = At::of(record.bytes, Layers::default(), facts);
             if !self.event_of(Some(fields), text, at, out) {
                 self.opened(text, at, out);
@@ -89,8 +95,8 @@ mod tests {
     fn outcomes(lines: &[String], turn: usize, only: Option<Layers>) -> Vec<(u64, String)> {
         let (mut decoder, facts) = (Decoder::new(only, 1 << 20), SourceFacts::default());
         let (mut outcomes, mut found) = (Vec::new(), Vec::new());
-        let mut hand_over = |decoder: &mut Decoder, found: &mut Vec<Found<'_>>| {
-            decoder.hand_over(found, facts, &mut |record, outcome, layers| {
+        let mut hand_over = |decoder: &mut Decoder, found: &mut Vec<LocatedEvent<'_>>| {
+            decoder.decode_located(found, facts, &mut |record, outcome, layers| {
                 outcomes.push((record.line, told(&outcome, layers)));
             });
             assert!(found.is_empty());
@@ -99,7 +105,7 @@ mod tests {
         for (line, text) in (1..).zip(lines) {
             let record = Record { line, offset: 0, bytes: text.as_bytes(), kind: RecordKind::Line };
             let mut out = |outcome: Outcome<'_>, layers| others.push((line, told(&outcome, layers)));
-            if turn == 0 || !decoder.find(record, &mut found, &mut out) {
+            if turn == 0 || !decoder.locate(record, &mut found, &mut out) {
                 hand_over(&mut decoder, &mut found);
                 decoder.record(&record, facts, &mut out);
             }

@@ -4,12 +4,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Whether a long record is in memory.
 #[derive(Debug, Default)]
-struct Held {
+struct LongRecordState {
     is_held: Mutex<bool>,
     is_free: Condvar,
 }
 
-impl Held {
+impl LongRecordState {
     fn lock(&self) -> MutexGuard<'_, bool> {
         self.is_held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -17,7 +17,7 @@ impl Held {
 
 /// Gives out the permit to hold a long record.
 #[derive(Debug, Clone, Default)]
-pub struct LongRecords(Arc<Held>);
+pub struct LongRecords(Arc<LongRecordState>);
 
 impl LongRecords {
     /// Waits until no other block holds a long record. The holder takes no lock, so it cannot deadlock.
@@ -33,7 +33,7 @@ impl LongRecords {
 
 /// Allows a block to hold a long record, until it is dropped.
 #[derive(Debug)]
-pub struct Permit(Arc<Held>);
+pub struct Permit(Arc<LongRecordState>);
 
 impl Drop for Permit {
     fn drop(&mut self) {

@@ -1,11 +1,11 @@
 //! Where the fields of an event stand in its line.
 
+use super::cached_callers::{CachedCallers, CallerMatch, CallerSlot};
+use super::cursor::{JsonCursor, TextSpan};
 use super::objects::{
-    AnnotationFields, ClientFields, Met, StatusFields, annotations, annotations_in_server_order, raw,
+    AnnotationFields, ClientFields, StatusFields, UniqueKeys, annotations, annotations_in_server_order, raw,
     reference_in_server_order, status, status_in_server_order, user,
 };
-use super::recent::{Passed, RecentClients, Slot};
-use super::scan::{Scan, Span};
 use crate::decode::unescape::append;
 use crate::k8s::Event;
 use crate::k8s::event::{Annotations, CallerRef, FORBIDDEN, Raw, ResponseStatus};
@@ -13,38 +13,38 @@ use crate::k8s::event::{Annotations, CallerRef, FORBIDDEN, Raw, ResponseStatus};
 /// How the log backend begins an event.
 pub(in crate::decode) const START: &[u8] = br#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":""#;
 /// Where `Event` and the API's version stand in an event that is written as the log backend does.
-const KIND: Span = Span { start: 9, end: 14, escaped: false };
-const API_VERSION: Span = Span { start: 30, end: 45, escaped: false };
+const KIND: TextSpan = TextSpan { start: 9, end: 14, escaped: false };
+const API_VERSION: TextSpan = TextSpan { start: 30, end: 45, escaped: false };
 
 /// The fields of an event, by their places.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Fields {
-    kind: Span,
-    api_version: Span,
-    audit_id: Span,
-    stage: Span,
-    request_uri: Span,
-    verb: Span,
+pub struct EventFields {
+    kind: TextSpan,
+    api_version: TextSpan,
+    audit_id: TextSpan,
+    stage: TextSpan,
+    request_uri: TextSpan,
+    verb: TextSpan,
     pub(super) client: ClientFields,
     /// Where the client is kept, if it was met before. Then nothing else is known of it here.
-    pub(super) met: Option<Slot>,
+    pub(super) met: Option<CallerSlot>,
     /// From behind the stage to the answer, where fields come in the server's order.
-    pub(super) asked: Option<Span>,
-    object_ref: Option<Span>,
+    pub(super) asked: Option<TextSpan>,
+    object_ref: Option<TextSpan>,
     response_status: Option<StatusFields>,
-    received: Span,
-    ended: Span,
+    received: TextSpan,
+    ended: TextSpan,
     annotations: AnnotationFields,
-    authentication_metadata: Option<Span>,
+    authentication_metadata: Option<TextSpan>,
 }
 
-impl Fields {
+impl EventFields {
     /// Finds the fields of an event. `None` for what is none, and for one that is written as no server does: then
     /// `serde_json` has to tell.
     #[must_use]
-    pub fn find(text: &str, recent: &mut RecentClients) -> Option<Self> {
+    pub fn find(text: &str, callers: &mut CachedCallers) -> Option<Self> {
         let mut fields = Self::default();
-        match fields.find_in_server_order(text, recent) {
+        match fields.find_in_server_order(text, callers) {
             Some(()) => Some(fields),
             None => Self::in_any_order(text),
         }
@@ -58,85 +58,85 @@ impl Fields {
     pub(in crate::decode) fn find_in_server_order(
         &mut self,
         text: &str,
-        recent: &mut RecentClients,
+        callers: &mut CachedCallers,
     ) -> Option<()> {
-        let mut scan = Scan::new(text)?;
-        scan.string_behind(START)?;
+        let mut cursor = JsonCursor::new(text)?;
+        cursor.string_behind(START)?;
         self.kind = KIND;
         self.api_version = API_VERSION;
-        self.audit_id = scan.string_behind(br#","auditID":""#)?;
-        self.stage = scan.string_behind(br#","stage":""#)?;
-        let start = scan.mark();
-        self.request_uri = scan.string_behind(br#","requestURI":""#)?;
-        self.verb = scan.string_behind(br#","verb":""#)?;
-        match recent.pass(&mut scan, ClientFields::take)? {
-            Passed::Cached(slot) => self.met = Some(slot),
-            Passed::Read(client) => self.client = client,
+        self.audit_id = cursor.string_behind(br#","auditID":""#)?;
+        self.stage = cursor.string_behind(br#","stage":""#)?;
+        let start = cursor.mark();
+        self.request_uri = cursor.string_behind(br#","requestURI":""#)?;
+        self.verb = cursor.string_behind(br#","verb":""#)?;
+        match callers.pass(&mut cursor, ClientFields::take)? {
+            CallerMatch::Cached(slot) => self.met = Some(slot),
+            CallerMatch::Parsed(client) => self.client = client,
         }
-        if scan.has(br#","objectRef":"#) {
-            self.object_ref = Some(reference_in_server_order(&mut scan).or_else(|| raw(&mut scan))?);
+        if cursor.has(br#","objectRef":"#) {
+            self.object_ref = Some(reference_in_server_order(&mut cursor).or_else(|| raw(&mut cursor))?);
         }
-        self.asked = Some(Span { start, end: scan.mark(), escaped: false });
-        if scan.has(br#","responseStatus":"#) {
-            self.response_status = Some(status_in_server_order(&mut scan).or_else(|| status(&mut scan))?);
+        self.asked = Some(TextSpan { start, end: cursor.mark(), escaped: false });
+        if cursor.has(br#","responseStatus":"#) {
+            self.response_status = Some(status_in_server_order(&mut cursor).or_else(|| status(&mut cursor))?);
         }
         for body in [br#","requestObject":"#.as_slice(), br#","responseObject":"#] {
-            if scan.has(body) {
-                scan.skip()?;
+            if cursor.has(body) {
+                cursor.skip()?;
             }
         }
-        self.received = scan.string_behind(br#","requestReceivedTimestamp":""#)?;
-        self.ended = scan.string_behind(br#","stageTimestamp":""#)?;
+        self.received = cursor.string_behind(br#","requestReceivedTimestamp":""#)?;
+        self.ended = cursor.string_behind(br#","stageTimestamp":""#)?;
         let is_forbidden = self.is_forbidden();
-        if scan.has(br#","annotations":"#)
-            && (is_forbidden || !recent.passes_annotations(self.met, &mut scan))
+        if cursor.has(br#","annotations":"#)
+            && (is_forbidden || !callers.skips_annotations(self.met, &mut cursor))
         {
-            let start = scan.mark();
-            match (!is_forbidden).then(|| annotations_in_server_order(&mut scan)).flatten() {
-                Some(()) => recent.keep_annotations(self.met, scan.since(start)),
-                None => self.annotations = annotations(&mut scan)?,
+            let start = cursor.mark();
+            match (!is_forbidden).then(|| annotations_in_server_order(&mut cursor)).flatten() {
+                Some(()) => callers.keep_annotations(self.met, cursor.since(start)),
+                None => self.annotations = annotations(&mut cursor)?,
             }
             self.drop_unneeded_decision();
         }
-        (scan.has(b"}") && scan.at() == text.len()).then_some(())
+        (cursor.has(b"}") && cursor.at() == text.len()).then_some(())
     }
 
     /// Finds the fields of an event in whatever order.
     pub(in crate::decode) fn in_any_order(text: &str) -> Option<Self> {
-        let mut scan = Scan::new(text)?;
+        let mut cursor = JsonCursor::new(text)?;
         let mut fields = Self::default();
-        let mut met = Met::default();
-        scan.object(|scan, key| fields.take(scan, key, &mut met))?;
+        let mut met = UniqueKeys::default();
+        cursor.object(|cursor, key| fields.take(cursor, key, &mut met))?;
         fields.drop_unneeded_decision();
-        scan.space();
-        (scan.at() == text.len()).then_some(fields)
+        cursor.space();
+        (cursor.at() == text.len()).then_some(fields)
     }
 
-    fn take(&mut self, scan: &mut Scan<'_>, key: &[u8], met: &mut Met) -> Option<()> {
+    fn take(&mut self, cursor: &mut JsonCursor<'_>, key: &[u8], met: &mut UniqueKeys) -> Option<()> {
         match key {
-            b"kind" => text(scan, met, 0, &mut self.kind)?,
-            b"apiVersion" => text(scan, met, 1, &mut self.api_version)?,
-            b"auditID" => text(scan, met, 2, &mut self.audit_id)?,
-            b"stage" => text(scan, met, 3, &mut self.stage)?,
-            b"requestURI" => text(scan, met, 4, &mut self.request_uri)?,
-            b"verb" => text(scan, met, 5, &mut self.verb)?,
-            b"userAgent" => text(scan, met, 6, &mut self.client.user_agent)?,
-            b"requestReceivedTimestamp" => text(scan, met, 7, &mut self.received)?,
-            b"stageTimestamp" => text(scan, met, 8, &mut self.ended)?,
-            b"user" => self.client.user = Some(met.once(9).and_then(|()| user(scan))?),
-            b"sourceIPs" => self.client.source_ips = Some(met.once(10).and_then(|()| raw(scan))?),
-            b"objectRef" => self.object_ref = Some(met.once(11).and_then(|()| raw(scan))?),
-            b"responseStatus" => self.response_status = Some(met.once(12).and_then(|()| status(scan))?),
-            b"annotations" => self.annotations = met.once(13).and_then(|()| annotations(scan))?,
+            b"kind" => text(cursor, met, 0, &mut self.kind)?,
+            b"apiVersion" => text(cursor, met, 1, &mut self.api_version)?,
+            b"auditID" => text(cursor, met, 2, &mut self.audit_id)?,
+            b"stage" => text(cursor, met, 3, &mut self.stage)?,
+            b"requestURI" => text(cursor, met, 4, &mut self.request_uri)?,
+            b"verb" => text(cursor, met, 5, &mut self.verb)?,
+            b"userAgent" => text(cursor, met, 6, &mut self.client.user_agent)?,
+            b"requestReceivedTimestamp" => text(cursor, met, 7, &mut self.received)?,
+            b"stageTimestamp" => text(cursor, met, 8, &mut self.ended)?,
+            b"user" => self.client.user = Some(met.once(9).and_then(|()| user(cursor))?),
+            b"sourceIPs" => self.client.source_ips = Some(met.once(10).and_then(|()| raw(cursor))?),
+            b"objectRef" => self.object_ref = Some(met.once(11).and_then(|()| raw(cursor))?),
+            b"responseStatus" => self.response_status = Some(met.once(12).and_then(|()| status(cursor))?),
+            b"annotations" => self.annotations = met.once(13).and_then(|()| annotations(cursor))?,
             b"authenticationMetadata" => {
-                self.authentication_metadata = Some(met.once(15).and_then(|()| raw(scan))?);
+                self.authentication_metadata = Some(met.once(15).and_then(|()| raw(cursor))?);
             }
             b"impersonatedUser" => {
-                self.client.impersonated_user = Some(met.once(14).and_then(|()| user(scan))?);
+                self.client.impersonated_user = Some(met.once(14).and_then(|()| user(cursor))?);
             }
             // Only older servers and some collectors write these.
             b"timestamp" | b"k8s_audit_level" => return None,
-            _ => scan.skip()?,
+            _ => cursor.skip()?,
         }
         Some(())
     }
@@ -144,16 +144,16 @@ impl Fields {
     /// Undoes the escapes of the fields that hold some. `text` is the line, and what they mean is put into `meant`.
     /// `None` where an escape is none.
     #[must_use]
-    pub fn unescape(&mut self, text: &str, meant: &mut String) -> Option<()> {
-        meant.clear();
-        let mut undo = |span: &mut Span| {
+    pub fn unescape(&mut self, text: &str, unescaped: &mut String) -> Option<()> {
+        unescaped.clear();
+        let mut undo = |span: &mut TextSpan| {
             if !span.escaped {
                 return Some(());
             }
-            let start = meant.len();
-            append(&text[span.range()], meant)?;
+            let start = unescaped.len();
+            append(&text[span.range()], unescaped)?;
             // What escapes mean is no longer than they are.
-            (span.start, span.end) = (u32::try_from(start).ok()?, u32::try_from(meant.len()).ok()?);
+            (span.start, span.end) = (u32::try_from(start).ok()?, u32::try_from(unescaped.len()).ok()?);
             Some(())
         };
         undo(&mut self.request_uri)?;
@@ -184,7 +184,7 @@ impl Fields {
     /// Most annotations hold nothing else that is needed, and are passed over.
     fn drop_unneeded_decision(&mut self) {
         if !self.is_forbidden() {
-            self.annotations.decision = Span::default();
+            self.annotations.decision = TextSpan::default();
         }
     }
 
@@ -203,9 +203,14 @@ impl Fields {
     /// The event. `text` is the line, `meant` is what [`Fields::unescape`] filled, and `recent` found the fields. `None`
     /// once so many others were found that the client is kept no longer.
     #[must_use]
-    pub fn event<'e>(&self, text: &'e str, meant: &'e str, recent: &'e RecentClients) -> Option<Event<'e>> {
-        let of = |span: Span| span.text(text, meant);
-        let raw = |span: Span| Raw(&text[span.range()]);
+    pub fn event<'e>(
+        &self,
+        text: &'e str,
+        unescaped: &'e str,
+        callers: &'e CachedCallers,
+    ) -> Option<Event<'e>> {
+        let of = |span: TextSpan| span.text(text, unescaped);
+        let raw = |span: TextSpan| Raw(&text[span.range()]);
         let own = &self.annotations;
         Some(Event {
             kind: of(self.kind),
@@ -216,10 +221,10 @@ impl Fields {
             verb: of(self.verb),
             caller: match self.met {
                 Some(slot) => {
-                    let (id, cache) = recent.met(slot)?;
+                    let (id, cache) = callers.met(slot)?;
                     CallerRef::Cached(id, cache)
                 }
-                None => CallerRef::Read(self.client.caller(text, meant)),
+                None => CallerRef::Read(self.client.caller(text, unescaped)),
             },
             object_ref: self.object_ref.map(raw),
             object: None,
@@ -251,8 +256,8 @@ impl Fields {
 }
 
 /// Takes a string that may stand there once.
-fn text(scan: &mut Scan<'_>, met: &mut Met, number: u32, field: &mut Span) -> Option<()> {
+fn text(cursor: &mut JsonCursor<'_>, met: &mut UniqueKeys, number: u32, field: &mut TextSpan) -> Option<()> {
     met.once(number)?;
-    *field = scan.string()?;
+    *field = cursor.string()?;
     Some(())
 }

@@ -5,21 +5,21 @@ use std::ops::Range;
 
 use wide::u8x16;
 
-use super::masks::{BLOCK, Masks, Quotes};
+use super::masks::{BLOCK, Masks, QuoteState};
 
 /// Bytes that are looked at together in strings.
 const STEP: usize = 16;
 
 /// A place in a JSON text. What comes next is taken, or `None` where it is not what was expected.
 #[derive(Debug)]
-pub(super) struct Scan<'t> {
+pub(super) struct JsonCursor<'t> {
     text: &'t [u8],
     at: usize,
 }
 
 /// What stands between a string's quotes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct TextSpan {
     /// Offset of its first byte.
     pub start: u32,
     /// Offset behind its last byte.
@@ -28,7 +28,7 @@ pub(super) struct Span {
     pub escaped: bool,
 }
 
-impl Span {
+impl TextSpan {
     /// The same in a text that stands so many bytes further behind. Nothing stays nothing.
     pub fn moved(self, by: u32) -> Self {
         if self == Self::default() {
@@ -43,14 +43,14 @@ impl Span {
     }
 }
 
-impl<'t> Scan<'t> {
+impl<'t> JsonCursor<'t> {
     /// The start of a text; `None` for one whose places four bytes can't hold.
     pub fn new(text: &'t str) -> Option<Self> {
-        Self::of_bytes(text.as_bytes())
+        Self::from_bytes(text.as_bytes())
     }
 
     /// The same of what may be no UTF-8.
-    pub fn of_bytes(text: &'t [u8]) -> Option<Self> {
+    pub fn from_bytes(text: &'t [u8]) -> Option<Self> {
         u32::try_from(text.len()).ok().map(|_| Self { text, at: 0 })
     }
 
@@ -79,7 +79,7 @@ impl<'t> Scan<'t> {
         self.at = at;
     }
 
-    pub fn bytes(&self, span: Span) -> &'t [u8] {
+    pub fn bytes(&self, span: TextSpan) -> &'t [u8] {
         &self.text[span.range()]
     }
 
@@ -100,7 +100,7 @@ impl<'t> Scan<'t> {
     }
 
     /// Takes a string.
-    pub fn string(&mut self) -> Option<Span> {
+    pub fn string(&mut self) -> Option<TextSpan> {
         self.expect(b'"')?;
         self.string_end()
     }
@@ -119,12 +119,12 @@ impl<'t> Scan<'t> {
     /// Takes a string whose first quote is the last byte of a text, with that before it.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "with a text that is known, comparing is a few instructions")]
-    pub fn string_behind(&mut self, literal: &[u8]) -> Option<Span> {
+    pub fn string_behind(&mut self, literal: &[u8]) -> Option<TextSpan> {
         if self.has(literal) { self.string_end() } else { None }
     }
 
     /// Takes what is left of a string behind its first quote.
-    pub fn string_end(&mut self) -> Option<Span> {
+    pub fn string_end(&mut self) -> Option<TextSpan> {
         let start = self.mark();
         let (mut at, mut escaped) = (self.at, false);
         loop {
@@ -146,7 +146,7 @@ impl<'t> Scan<'t> {
                     self.at = at;
                     let end = self.mark();
                     self.at += 1;
-                    return Some(Span { start, end, escaped });
+                    return Some(TextSpan { start, end, escaped });
                 }
                 b'\\' => {
                     escaped = true;
@@ -232,7 +232,7 @@ impl<'t> Scan<'t> {
 
     /// Takes an object or an array up to the bracket that ends it.
     fn container(&mut self) -> Option<()> {
-        let mut quotes = Quotes::default();
+        let mut quotes = QuoteState::default();
         let mut depth = 0_usize;
         loop {
             let rest = self.text.get(self.at..).filter(|rest| !rest.is_empty())?;
@@ -243,7 +243,7 @@ impl<'t> Scan<'t> {
                 padded[..rest.len()].copy_from_slice(rest);
                 &padded
             };
-            let masks = Masks::of(block);
+            let masks = Masks::new(block);
             let outside = !quotes.inside(masks.quote, masks.backslash);
             let (open, mut close) = (masks.open & outside, masks.close & outside);
             let (opened, closed) = (open.count_ones() as usize, close.count_ones() as usize);
@@ -289,8 +289,8 @@ mod tests {
     }
 
     fn skipped(text: &str) -> Option<usize> {
-        let mut scan = Scan::new(text)?;
-        scan.skip().map(|()| scan.at())
+        let mut cursor = JsonCursor::new(text)?;
+        cursor.skip().map(|()| cursor.at())
     }
 
     #[test]
@@ -308,12 +308,12 @@ mod tests {
         for (text, number) in
             [("200}", 200), ("404,", 404), ("200 ,", 200), ("0,", 0), ("-1}", -1), ("1000,", 1000)]
         {
-            let mut scan = Scan::new(text).expect("short");
-            assert_eq!(scan.integer(), Some(number), "{text}");
-            assert!(matches!(scan.peek(), Some(b',' | b'}' | b' ')), "{text}");
+            let mut cursor = JsonCursor::new(text).expect("short");
+            assert_eq!(cursor.integer(), Some(number), "{text}");
+            assert!(matches!(cursor.peek(), Some(b',' | b'}' | b' ')), "{text}");
         }
         for text in ["007,", "20x}", "2.5,", "99999999999,", "200"] {
-            assert_eq!(Scan::new(text).expect("short").integer(), None, "{text}");
+            assert_eq!(JsonCursor::new(text).expect("short").integer(), None, "{text}");
         }
     }
 

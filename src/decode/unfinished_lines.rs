@@ -8,22 +8,22 @@ const LINES_BACK: usize = 256;
 
 /// The output streams of which the last line goes on.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Carry {
+pub struct UnfinishedLines {
     /// How many lines ago, the last one being 1; 0 if none goes on.
     since: [usize; 2],
 }
 
-impl Carry {
+impl UnfinishedLines {
     /// Takes the next line. One that no runtime wrote leaves nothing that could go on.
     pub fn line(&mut self, line: &[u8]) {
-        let Some((stream, goes_on)) = part_of(line) else {
+        let Some((stream, is_unfinished)) = part_of(line) else {
             *self = Self::default();
             return;
         };
         for since in &mut self.since {
             *since = if (1..LINES_BACK).contains(since) { *since + 1 } else { 0 };
         }
-        self.since[stream] = usize::from(goes_on);
+        self.since[stream] = usize::from(is_unfinished);
     }
 
     /// Whether a stream's line goes on.
@@ -33,9 +33,9 @@ impl Carry {
     }
 }
 
-/// Whether a line goes on behind the last one of a text: the same as a [`Carry`] finds that took all its lines.
+/// Whether a line goes on behind the last one of a text: the same as a [`UnfinishedLines`] finds that took all its lines.
 #[must_use]
-pub fn ends_open(body: &[u8]) -> bool {
+pub fn ends_unfinished(body: &[u8]) -> bool {
     let mut seen = [false; 2];
     let mut end = body.len();
     for _ in 0..LINES_BACK {
@@ -92,14 +92,14 @@ mod tests {
             kinds in prop::collection::vec(prop_oneof![0_u8..4, 0_u8..10], 0..12),
             repeat in prop_oneof![Just(1_usize), 250_usize..260],
         ) {
-            let (mut carry, mut text) = (Carry::default(), String::new());
+            let (mut unfinished, mut text) = (UnfinishedLines::default(), String::new());
             for kind in kinds {
                 for _ in 0..if kind == 3 { repeat } else { 1 } {
                     let line = line(kind);
-                    carry.line(line.trim_end().as_bytes());
+                    unfinished.line(line.trim_end().as_bytes());
                     text += &line;
-                    let open = carry.is_open(0) || carry.is_open(1);
-                    prop_assert_eq!(ends_open(text.trim_end().as_bytes()), open);
+                    let open = unfinished.is_open(0) || unfinished.is_open(1);
+                    prop_assert_eq!(ends_unfinished(text.trim_end().as_bytes()), open);
                 }
             }
         }

@@ -12,7 +12,7 @@ const GZIP_WINDOW: u8 = 15;
 const ZSTD_BLOCK_HEADER: usize = 3;
 
 /// What one call of a decompressor did.
-pub(super) struct Step {
+pub(super) struct DecompressStep {
     read: usize,
     written: usize,
     /// Whether a member or a frame has just ended.
@@ -20,9 +20,9 @@ pub(super) struct Step {
 }
 
 /// A compression format: members or frames that follow each other.
-pub(super) trait Packing {
+pub(super) trait Decompressor {
     /// Decompresses some of the input. `is_first` says that a member or frame begins with it.
-    fn step(&mut self, input: &[u8], output: &mut [u8], is_first: bool) -> Step;
+    fn step(&mut self, input: &[u8], output: &mut [u8], is_first: bool) -> DecompressStep;
 }
 
 /// gzip.
@@ -34,15 +34,15 @@ impl Gzip {
     }
 }
 
-impl Packing for Gzip {
-    fn step(&mut self, input: &[u8], output: &mut [u8], is_first: bool) -> Step {
+impl Decompressor for Gzip {
+    fn step(&mut self, input: &[u8], output: &mut [u8], is_first: bool) -> DecompressStep {
         if is_first {
             *self = Self::new();
         }
         let before = (self.0.total_in(), self.0.total_out());
         let status = self.0.decompress(input, output, FlushDecompress::None);
         let since = |before: u64, now: u64| usize::try_from(now - before).unwrap_or(usize::MAX);
-        Step {
+        DecompressStep {
             read: since(before.0, self.0.total_in()),
             written: since(before.1, self.0.total_out()),
             ends: status
@@ -72,10 +72,10 @@ impl Zstd {
     }
 }
 
-impl Packing for Zstd {
-    fn step(&mut self, input: &[u8], output: &mut [u8], is_first: bool) -> Step {
+impl Decompressor for Zstd {
+    fn step(&mut self, input: &[u8], output: &mut [u8], is_first: bool) -> DecompressStep {
         if is_first && let Err(error) = self.decoder.reinit() {
-            return Step { read: 0, written: 0, ends: Err(error) };
+            return DecompressStep { read: 0, written: 0, ends: Err(error) };
         }
         // One block and not the header of the next, which `wanted` includes: zstd does not say what it wrote before an
         // error.
@@ -84,27 +84,27 @@ impl Packing for Zstd {
         let mut output = OutBuffer::around(output);
         let ends = self.run(&mut input, &mut output);
         let (read, written) = if ends.is_ok() { (input.pos(), output.pos()) } else { (0, 0) };
-        Step { read, written, ends }
+        DecompressStep { read, written, ends }
     }
 }
 
 /// A stream, decompressed.
-pub(super) struct Unpacked<R, P> {
+pub(super) struct DecompressedReader<R, P> {
     packed: R,
-    packing: P,
+    decompressor: P,
     /// Between members or frames.
     is_between: bool,
     /// Comes after what was decompressed before it.
     error: Option<io::Error>,
 }
 
-impl<R: BufRead, P: Packing> Unpacked<R, P> {
-    pub fn new(packed: R, packing: P) -> Self {
-        Self { packed, packing, is_between: true, error: None }
+impl<R: BufRead, P: Decompressor> DecompressedReader<R, P> {
+    pub fn new(packed: R, decompressor: P) -> Self {
+        Self { packed, decompressor, is_between: true, error: None }
     }
 }
 
-impl<R: BufRead, P: Packing> Read for Unpacked<R, P> {
+impl<R: BufRead, P: Decompressor> Read for DecompressedReader<R, P> {
     fn read(&mut self, output: &mut [u8]) -> io::Result<usize> {
         if output.is_empty() {
             return Ok(0);
@@ -122,7 +122,7 @@ impl<R: BufRead, P: Packing> Read for Unpacked<R, P> {
                 return failed.map_or(Ok(0), Err);
             }
             // Without input, it may still have output that there was no room for.
-            let step = self.packing.step(input, output, self.is_between);
+            let step = self.decompressor.step(input, output, self.is_between);
             self.packed.consume(step.read);
             let error = match step.ends {
                 Ok(ends) => {
@@ -164,8 +164,8 @@ mod tests {
     }
 
     /// What is read, a few bytes at a time, and the error after it.
-    fn read(packed: &[u8], packing: impl Packing, at_once: usize) -> (Vec<u8>, Option<ErrorKind>) {
-        let mut stream = Unpacked::new(packed, packing);
+    fn read(packed: &[u8], decompressor: impl Decompressor, at_once: usize) -> (Vec<u8>, Option<ErrorKind>) {
+        let mut stream = DecompressedReader::new(packed, decompressor);
         let (mut buffer, mut all) = (vec![0; at_once], Vec::new());
         loop {
             match stream.read(&mut buffer) {
@@ -250,9 +250,9 @@ mod tests {
             let half = &packed[..packed.len() * 3 / 4];
             let failing = io::BufReader::new(half.chain(Fails));
             let mut stream: Box<dyn Read> = if is_gzip {
-                Box::new(Unpacked::new(failing, Gzip::new()))
+                Box::new(DecompressedReader::new(failing, Gzip::new()))
             } else {
-                Box::new(Unpacked::new(failing, Zstd::new().expect("memory")))
+                Box::new(DecompressedReader::new(failing, Zstd::new().expect("memory")))
             };
             let (mut buffer, mut all) = (vec![0; 999], 0);
             let error = loop {

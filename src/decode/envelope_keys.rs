@@ -8,42 +8,42 @@ use serde_json::value::RawValue;
 use crate::k8s::event::Text;
 use crate::k8s::timestamp;
 
-macro_rules! outer {
+macro_rules! envelope_keys {
     ($($field:ident = $key:literal),* $(,)?) => {
         /// A JSON object, seen from the outside. Of a key that stands there twice the last value counts.
         #[derive(Debug, Default)]
-        pub struct Outer<'a> {
+        pub struct EnvelopeKeys<'a> {
             $(pub $field: Option<&'a RawValue>,)*
         }
 
-        impl<'de: 'a, 'a> Deserialize<'de> for Outer<'a> {
+        impl<'de: 'a, 'a> Deserialize<'de> for EnvelopeKeys<'a> {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct OuterVisitor;
-                impl<'de> Visitor<'de> for OuterVisitor {
-                    type Value = Outer<'de>;
+                struct EnvelopeKeysVisitor;
+                impl<'de> Visitor<'de> for EnvelopeKeysVisitor {
+                    type Value = EnvelopeKeys<'de>;
                     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                         f.write_str("an object")
                     }
-                    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Outer<'de>, M::Error> {
-                        let mut outer = Outer::default();
+                    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<EnvelopeKeys<'de>, M::Error> {
+                        let mut keys = EnvelopeKeys::default();
                         while let Some(key) = map.next_key::<Text<'de>>()? {
                             match &*key {
-                                $($key => outer.$field = Some(map.next_value()?),)*
+                                $($key => keys.$field = Some(map.next_value()?),)*
                                 _ => {
                                     map.next_value::<IgnoredAny>()?;
                                 }
                             }
                         }
-                        Ok(outer)
+                        Ok(keys)
                     }
                 }
-                deserializer.deserialize_map(OuterVisitor)
+                deserializer.deserialize_map(EnvelopeKeysVisitor)
             }
         }
     };
 }
 
-outer! {
+envelope_keys! {
     audit_id = "auditID",
     stage = "stage",
     items = "items",
@@ -85,7 +85,7 @@ pub fn plain(raw: &RawValue) -> Option<&str> {
 
 /// An instant as an envelope writes it: the text of a string, or a number.
 #[must_use]
-pub fn instant(raw: Option<&RawValue>) -> Option<&str> {
+pub fn timestamp(raw: Option<&RawValue>) -> Option<&str> {
     let raw = raw?;
     plain(raw).or_else(|| Some(raw.get()).filter(|text| text.starts_with(|c: char| c.is_ascii_digit())))
 }
@@ -93,7 +93,7 @@ pub fn instant(raw: Option<&RawValue>) -> Option<&str> {
 /// An envelope's instant in microseconds since 1970: RFC 3339 with any form of zone, or a number of milli-, micro- or
 /// nanoseconds.
 #[must_use]
-pub fn instant_micros(text: &str) -> Option<i64> {
+pub fn timestamp_micros(text: &str) -> Option<i64> {
     let Ok(number) = text.parse::<i64>() else {
         return timestamp::parse_any_zone(text).or_else(|| seconds(text));
     };
@@ -134,19 +134,19 @@ mod tests {
     #[test]
     fn instants_in_all_units() {
         for text in ["1772445621.5", "1772445621500", "1772445621500000", "2026-03-02T11:00:21.5+0100"] {
-            assert_eq!(instant_micros(text), Some(1_772_445_621_500_000), "{text}");
+            assert_eq!(timestamp_micros(text), Some(1_772_445_621_500_000), "{text}");
         }
         for none in ["", ".5", "1.", "1.x", "-1.5", "123456789012.5", "now"] {
-            assert_eq!(instant_micros(none), None, "{none}");
+            assert_eq!(timestamp_micros(none), None, "{none}");
         }
     }
 
     #[test]
     fn keys_are_found_and_the_last_of_two_counts() {
         let text = r#"{"x":[1,{"log":2}],"log":"a","log":"b","time":17}"#;
-        let outer: Outer<'_> = serde_json::from_str(text).expect("an object");
-        assert_eq!(outer.log.and_then(plain), Some("b"));
-        assert_eq!(instant(outer.time), Some("17"));
-        assert!(outer.message.is_none());
+        let keys: EnvelopeKeys<'_> = serde_json::from_str(text).expect("an object");
+        assert_eq!(keys.log.and_then(plain), Some("b"));
+        assert_eq!(timestamp(keys.time), Some("17"));
+        assert!(keys.message.is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! Arrivals whose answers follow. The server writes an event when a request arrives and another when it is answered, and
+//! Pairs a `RequestReceived` event with its `ResponseComplete` event. The server writes an event when a request arrives and another when it is answered, and
 //! both say who asks and what in the same words: of most arrivals all is known once the answer's event is read, but for
 //! where and when they were written. So an arrival waits for its answer as long as its block is read.
 //!
@@ -9,8 +9,8 @@ use std::hash::Hasher;
 use rustc_hash::FxHasher;
 use wide::u8x16;
 
-use super::fields::START;
-use super::scan::Scan;
+use super::cursor::JsonCursor;
+use super::event_fields::START;
 use crate::decode::envelope::{Envelope, audit};
 use crate::decode::outcome::Layers;
 use crate::input::{Record, RecordKind};
@@ -33,8 +33,8 @@ const TAIL: usize = RECEIVED.len() + INSTANT + WRITTEN.len() + INSTANT + END.len
 
 /// The arrivals of a block.
 #[derive(Debug)]
-pub struct Arrivals<'b> {
-    waiting: Vec<Arrival<'b>>,
+pub struct PendingRequestReceived<'b> {
+    waiting: Vec<RequestReceived<'b>>,
     /// How many to make room for.
     expected: usize,
     /// By a hash of the audit ID: one more than the arrival's index, or 0.
@@ -43,28 +43,28 @@ pub struct Arrivals<'b> {
 
 /// An event at `RequestReceived` that is written to the letter as the log backend does.
 #[derive(Debug)]
-struct Arrival<'b> {
+struct RequestReceived<'b> {
     record: Record<'b>,
     /// Where the audit ID begins.
     audit_id: usize,
     /// From behind the stage to where an answer would stand.
     asked: usize,
-    is_answered: bool,
+    is_paired: bool,
 }
 
 /// An arrival of which the answer's event tells all else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answered<'b> {
+pub struct PairedRequestReceived<'b> {
     /// Where it stands.
     pub record: Record<'b>,
     /// Its own time, as it is written: no more than letters, digits and what stands between them.
-    pub written: &'b [u8],
+    pub logged_at: &'b [u8],
 }
 
-impl<'b> Arrivals<'b> {
+impl<'b> PendingRequestReceived<'b> {
     /// Those of a block of so many lines.
     #[must_use]
-    pub fn of_lines(lines: u64) -> Self {
+    pub fn with_lines(lines: u64) -> Self {
         // Each has its answer.
         let expected = usize::try_from(lines / 2).map_or(SLOTS, |half| half.min(SLOTS));
         Self { waiting: Vec::new(), expected, slots: [0; SLOTS] }
@@ -72,7 +72,7 @@ impl<'b> Arrivals<'b> {
 
     /// Keeps a record that is an arrival; false for any other.
     pub fn keep(&mut self, record: Record<'b>) -> bool {
-        let Some(arrival) = Arrival::of(record) else { return false };
+        let Some(arrival) = RequestReceived::parse(record) else { return false };
         let Ok(index) = u16::try_from(self.waiting.len() + 1) else { return false };
         // Where another one waits, that is read by itself.
         self.slots[slot_of(arrival.audit_id())] = index;
@@ -84,46 +84,46 @@ impl<'b> Arrivals<'b> {
     }
 
     /// The arrival of the request that an event is of, if both are written alike. `layers` is the event's form.
-    pub fn of(&mut self, event: &Event<'_>, layers: Layers) -> Option<Answered<'b>> {
+    pub fn pair(&mut self, event: &Event<'_>, layers: Layers) -> Option<PairedRequestReceived<'b>> {
         let asked = event.request_bytes?;
         let slot = self.slots[slot_of(event.audit_id.as_bytes())];
         let arrival = self.waiting.get_mut(usize::from(slot).checked_sub(1)?)?;
-        let (received, written) = arrival.instants();
-        let is_it = !arrival.is_answered
+        let (received, logged_at) = arrival.instants();
+        let is_it = !arrival.is_paired
             && arrival.audit_id() == event.audit_id.as_bytes()
             && arrival.asked() == asked.as_bytes()
             && received == event.received().as_bytes()
             && layers == Layers::default().with(Envelope::Audit)
             && audit::form(event) == Envelope::Audit;
-        arrival.is_answered |= is_it;
-        is_it.then_some(Answered { record: arrival.record, written })
+        arrival.is_paired |= is_it;
+        is_it.then_some(PairedRequestReceived { record: arrival.record, logged_at })
     }
 
     /// Takes the arrivals of which no answer was found, as they came.
-    pub fn take_unanswered(&mut self) -> impl Iterator<Item = Record<'b>> + use<'b> {
+    pub fn take_unpaired(&mut self) -> impl Iterator<Item = Record<'b>> + use<'b> {
         let waiting = std::mem::take(&mut self.waiting);
-        waiting.into_iter().filter(|arrival| !arrival.is_answered).map(|arrival| arrival.record)
+        waiting.into_iter().filter(|arrival| !arrival.is_paired).map(|arrival| arrival.record)
     }
 }
 
-impl<'b> Arrival<'b> {
-    fn of(record: Record<'b>) -> Option<Self> {
+impl<'b> RequestReceived<'b> {
+    fn parse(record: Record<'b>) -> Option<Self> {
         let line = record.bytes;
         if record.kind != RecordKind::Line || line.len() > MAX_LINE {
             return None;
         }
-        let mut scan = Scan::of_bytes(line)?;
-        let is_of_a_level = scan.has(START)
-            && (scan.has(b"Metadata\"") || scan.has(b"RequestResponse\"") || scan.has(b"Request\""));
+        let mut cursor = JsonCursor::from_bytes(line)?;
+        let is_of_a_level = cursor.has(START)
+            && (cursor.has(b"Metadata\"") || cursor.has(b"RequestResponse\"") || cursor.has(b"Request\""));
         if !is_of_a_level {
             return None;
         }
-        let audit_id = scan.string_behind(AUDIT_ID)?;
-        if !scan.has(STAGE) {
+        let audit_id = cursor.string_behind(AUDIT_ID)?;
+        if !cursor.has(STAGE) {
             return None;
         }
-        let arrival = Self { record, audit_id: audit_id.range().start, asked: scan.at(), is_answered: false };
-        let tail = line.get(scan.at()..)?.last_chunk::<TAIL>()?;
+        let arrival = Self { record, audit_id: audit_id.range().start, asked: cursor.at(), is_paired: false };
+        let tail = line.get(cursor.at()..)?.last_chunk::<TAIL>()?;
         let is_alike = !audit_id.escaped
             && tail.starts_with(RECEIVED)
             && tail[RECEIVED.len() + INSTANT..].starts_with(WRITTEN)
@@ -143,8 +143,8 @@ impl<'b> Arrival<'b> {
     /// When the request was received, and when this was written.
     fn instants(&self) -> (&'b [u8], &'b [u8]) {
         let tail = &self.record.bytes[self.record.bytes.len() - TAIL..];
-        let written = RECEIVED.len() + INSTANT + WRITTEN.len();
-        (&tail[RECEIVED.len()..][..INSTANT], &tail[written..][..INSTANT])
+        let logged_at = RECEIVED.len() + INSTANT + WRITTEN.len();
+        (&tail[RECEIVED.len()..][..INSTANT], &tail[logged_at..][..INSTANT])
     }
 }
 
@@ -168,7 +168,7 @@ fn slot_of(audit_id: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Fields, RecentClients};
+    use super::super::{CachedCallers, EventFields};
     use super::*;
 
     use proptest::prelude::*;
@@ -180,25 +180,25 @@ mod tests {
 
     /// Whether an arrival is told by an answer. It is an event then that differs in what the answer adds only.
     fn is_told(arrival: &[u8], answer: &str) -> bool {
-        let mut arrivals = Arrivals::of_lines(0);
+        let mut arrivals = PendingRequestReceived::with_lines(0);
         if !arrivals.keep(Record { line: 1, offset: 0, bytes: arrival, kind: RecordKind::Line }) {
             return false;
         }
-        let mut meant = String::new();
-        let mut recent = RecentClients::default();
-        let mut fields = Fields::find(answer, &mut recent).expect("an event");
-        fields.unescape(answer, &mut meant).expect("escapes");
-        let event = fields.event(answer, &meant, &recent).expect("its client is kept");
-        let Some(told) = arrivals.of(&event, Layers::default().with(Envelope::Audit)) else {
-            assert_eq!(arrivals.take_unanswered().count(), 1);
+        let mut unescaped = String::new();
+        let mut recent = CachedCallers::default();
+        let mut fields = EventFields::find(answer, &mut recent).expect("an event");
+        fields.unescape(answer, &mut unescaped).expect("escapes");
+        let event = fields.event(answer, &unescaped, &recent).expect("its client is kept");
+        let Some(told) = arrivals.pair(&event, Layers::default().with(Envelope::Audit)) else {
+            assert_eq!(arrivals.take_unpaired().count(), 1);
             return false;
         };
-        assert_eq!(arrivals.take_unanswered().count(), 0);
+        assert_eq!(arrivals.take_unpaired().count(), 0);
         let own: Event<'_> = serde_json::from_slice(arrival).expect("what is told is an event");
         assert!(audit::is_event(&own));
         let expected = Event {
             stage_name: "RequestReceived".to_owned().into(),
-            stage_timestamp: String::from_utf8(told.written.to_vec()).expect("ASCII").into(),
+            stage_timestamp: String::from_utf8(told.logged_at.to_vec()).expect("ASCII").into(),
             response_status: None,
             annotations: None,
             request_bytes: None,
@@ -232,7 +232,7 @@ mod tests {
         let lines: Vec<String> = (0..2_000)
             .map(|n| format!("{HEAD}RequestReceived{ASKED}{ARRIVED}").replace("a0c2", &n.to_string()))
             .collect();
-        let mut arrivals = Arrivals::of_lines(0);
+        let mut arrivals = PendingRequestReceived::with_lines(0);
         for (line, text) in (1..).zip(&lines) {
             assert!(arrivals.keep(Record {
                 line,
@@ -244,19 +244,19 @@ mod tests {
         let mut told = 0;
         for (line, n) in (1..).zip(0..2_000) {
             let answer = format!("{HEAD}Panic{ASKED}{ANSWER}").replace("a0c2", &n.to_string());
-            let mut meant = String::new();
-            let mut recent = RecentClients::default();
-            let mut fields = Fields::find(&answer, &mut recent).expect("an event");
-            fields.unescape(&answer, &mut meant).expect("escapes");
-            let event = fields.event(&answer, &meant, &recent).expect("its client is kept");
+            let mut unescaped = String::new();
+            let mut recent = CachedCallers::default();
+            let mut fields = EventFields::find(&answer, &mut recent).expect("an event");
+            fields.unescape(&answer, &mut unescaped).expect("escapes");
+            let event = fields.event(&answer, &unescaped, &recent).expect("its client is kept");
             for round in 0..2 {
-                if let Some(found) = arrivals.of(&event, Layers::default().with(Envelope::Audit)) {
+                if let Some(found) = arrivals.pair(&event, Layers::default().with(Envelope::Audit)) {
                     assert_eq!((found.record.line, round), (line, 0), "its own, and once");
                     told += 1;
                 }
             }
         }
-        assert_eq!(arrivals.take_unanswered().count(), 2_000 - told);
+        assert_eq!(arrivals.take_unpaired().count(), 2_000 - told);
         assert!((500..=SLOTS).contains(&told), "{told}");
     }
 

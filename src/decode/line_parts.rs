@@ -3,21 +3,21 @@
 
 /// The parts of the lines at hand, by output stream.
 #[derive(Debug, Default)]
-pub struct Parts {
-    open: [Open; 2],
+pub struct LineParts {
+    open: [PendingLine; 2],
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct PendingLine {
     text: Vec<u8>,
     length: usize,
     count: u64,
-    too_long: bool,
+    is_too_long: bool,
 }
 
 /// A line that came in parts.
 #[derive(Debug, Default)]
-pub struct Whole {
+pub struct JoinedLine {
     /// How long the parts are together, in bytes.
     pub length: usize,
     /// The parts before the last one, put together; empty if they were longer than the cap.
@@ -25,20 +25,20 @@ pub struct Whole {
     /// How many parts there were before the last one.
     pub count: u64,
     /// They were longer than the cap.
-    pub too_long: bool,
+    pub is_too_long: bool,
 }
 
-impl Parts {
+impl LineParts {
     /// Keeps a part that another goes on, which may begin in the middle of a letter. All parts of a line together may be as long as `cap` bytes.
     pub fn add(&mut self, stream: usize, text: &[u8], cap: usize) {
         let open = &mut self.open[stream];
         open.count += 1;
         open.length += text.len();
         if open.text.len() + text.len() > cap {
-            open.too_long = true;
+            open.is_too_long = true;
             open.text = Vec::new();
         }
-        if !open.too_long {
+        if !open.is_too_long {
             open.text.extend_from_slice(text);
         }
     }
@@ -50,11 +50,11 @@ impl Parts {
     }
 
     /// The parts of a line of which the last one has come, if there are any.
-    pub fn take(&mut self, stream: usize) -> Option<Whole> {
+    pub fn take(&mut self, stream: usize) -> Option<JoinedLine> {
         let open = &mut self.open[stream];
         (open.count > 0).then(|| {
-            let Open { text, length, count, too_long } = std::mem::take(open);
-            Whole { length, text, count, too_long }
+            let PendingLine { text, length, count, is_too_long } = std::mem::take(open);
+            JoinedLine { length, text, count, is_too_long }
         })
     }
 }

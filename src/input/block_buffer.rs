@@ -7,14 +7,14 @@ use std::io::{ErrorKind, Read};
 const AT_ONCE: usize = 128 << 10;
 
 /// The bytes of a block while it is filled: a part of its memory, which is longer.
-pub(super) struct Filling<'a> {
+pub(super) struct BlockBuffer<'a> {
     /// All of it.
     pub memory: &'a mut Vec<u8>,
     /// How much of it is filled, in bytes.
     pub length: usize,
 }
 
-impl Filling<'_> {
+impl BlockBuffer<'_> {
     pub fn bytes(&self) -> &[u8] {
         &self.memory[..self.length]
     }

@@ -10,13 +10,13 @@ const BLOCKS_AHEAD: usize = 3;
 
 /// The blocks of a stream. The thread ends with the stream, or once no one takes its blocks; it is not waited for,
 /// since a read from a pipe may take forever.
-pub(super) struct Ahead {
+pub(super) struct ReadAhead {
     filled: Receiver<Block>,
     emptied: Sender<Block>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Ahead {
+impl ReadAhead {
     /// Starts a thread that fills blocks from a stream until `fill` says that there are none left.
     ///
     /// # Errors
@@ -68,8 +68,8 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    fn start(fill: impl FnMut(&mut Block) -> bool + Send + 'static) -> Ahead {
-        Ahead::start(fill, |fill, block| fill(block)).unwrap_or_else(|_| panic!("no thread"))
+    fn start(fill: impl FnMut(&mut Block) -> bool + Send + 'static) -> ReadAhead {
+        ReadAhead::start(fill, |fill, block| fill(block)).unwrap_or_else(|_| panic!("no thread"))
     }
 
     /// Fills blocks with their number, so many of them.
@@ -82,7 +82,7 @@ mod tests {
         }
     }
 
-    fn read(ahead: &mut Ahead) -> Vec<u64> {
+    fn read(ahead: &mut ReadAhead) -> Vec<u64> {
         let mut block = Block::default();
         std::iter::from_fn(|| ahead.fill(&mut block).then_some(block.offset)).collect()
     }

@@ -7,8 +7,8 @@ use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
 
+use super::cursor::JsonCursor;
 use super::objects::ClientFields;
-use super::scan::Scan;
 use crate::k8s::event::{Caller, CallerCache, CallerId};
 
 /// How many are remembered at first, and at most.
@@ -23,18 +23,18 @@ const START: &[u8] = br#","user":{"username":""#;
 
 /// The clients of the last events.
 #[derive(Debug, Default)]
-pub struct RecentClients {
+pub struct CachedCallers {
     /// By a hash of the user's name.
-    users: Vec<User>,
+    users: Vec<CachedUser>,
     /// By a hash of the user's name and of what tells its clients apart.
-    known: Vec<CachedCaller>,
+    callers: Vec<CachedCaller>,
     /// How often a slot was filled.
     filled: usize,
 }
 
 /// A user, of whom several clients may be known: the pods of one ServiceAccount.
 #[derive(Debug, Default, Clone)]
-struct User {
+struct CachedUser {
     hash: u64,
     /// Where the texts of its clients begin to differ, if several are known.
     differ: Option<usize>,
@@ -57,18 +57,18 @@ struct CachedCaller {
 
 /// Where a client is kept, until its place is another's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Slot {
+pub(super) struct CallerSlot {
     at: usize,
     of: CallerId,
 }
 
 /// What was passed over.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Passed {
+pub(super) enum CallerMatch {
     /// The text of a client that was met before.
-    Cached(Slot),
+    Cached(CallerSlot),
     /// That of another, which was read.
-    Read(ClientFields),
+    Parsed(ClientFields),
 }
 
 impl CallerCache for CachedCaller {
@@ -78,52 +78,52 @@ impl CallerCache for CachedCaller {
     }
 }
 
-impl RecentClients {
+impl CachedCallers {
     /// Takes what tells of the client with `read`, or passes over it where the same was read before.
     pub(super) fn pass(
         &mut self,
-        scan: &mut Scan<'_>,
-        read: impl FnOnce(&mut Scan<'_>) -> Option<ClientFields>,
-    ) -> Option<Passed> {
-        let (start, rest) = (scan.mark(), scan.rest());
-        let Some(hash) = user_hash(scan) else { return read(scan).map(Passed::Read) };
-        let slot = slot_of(self.hash(hash, rest), &self.known);
-        if let Some(known) = self.known.get(slot)
+        cursor: &mut JsonCursor<'_>,
+        read: impl FnOnce(&mut JsonCursor<'_>) -> Option<ClientFields>,
+    ) -> Option<CallerMatch> {
+        let (start, rest) = (cursor.mark(), cursor.rest());
+        let Some(hash) = user_hash(cursor) else { return read(cursor).map(CallerMatch::Parsed) };
+        let slot = slot_of(self.hash(hash, rest), &self.callers);
+        if let Some(known) = self.callers.get(slot)
             && let Some(of) = known.id
             && rest.starts_with(known.text.as_bytes())
         {
-            scan.back_to(start as usize + known.text.len());
-            return Some(Passed::Cached(Slot { at: slot, of }));
+            cursor.back_to(start as usize + known.text.len());
+            return Some(CallerMatch::Cached(CallerSlot { at: slot, of }));
         }
-        scan.back_to(start as usize);
-        let fields = read(scan)?;
-        let text = scan.since(start);
+        cursor.back_to(start as usize);
+        let fields = read(cursor)?;
+        let text = cursor.since(start);
         if text.len() <= MAX_TEXT
             && !fields.has_escapes()
             && let Ok(text) = std::str::from_utf8(text)
         {
-            self.remember(hash, rest, text, fields.moved(start.wrapping_neg()));
+            self.insert(hash, rest, text, fields.moved(start.wrapping_neg()));
         }
-        Some(Passed::Read(fields))
+        Some(CallerMatch::Parsed(fields))
     }
 
     /// A client that was met: its text, and who keeps it. `None` once its place is another's.
-    pub(super) fn met(&self, Slot { at, of }: Slot) -> Option<(CallerId, &dyn CallerCache)> {
-        let known = self.known.get(at).filter(|known| known.id == Some(of))?;
+    pub(super) fn met(&self, CallerSlot { at, of }: CallerSlot) -> Option<(CallerId, &dyn CallerCache)> {
+        let known = self.callers.get(at).filter(|known| known.id == Some(of))?;
         Some((of, known))
     }
 
     /// Takes annotations if they are the same as those of the client's last request.
-    pub(super) fn passes_annotations(&self, of: Option<Slot>, scan: &mut Scan<'_>) -> bool {
-        let Some(Slot { at, .. }) = of else { return false };
-        let same = &self.known[at].annotations;
-        !same.is_empty() && scan.has(same)
+    pub(super) fn skips_annotations(&self, of: Option<CallerSlot>, cursor: &mut JsonCursor<'_>) -> bool {
+        let Some(CallerSlot { at, .. }) = of else { return false };
+        let same = &self.callers[at].annotations;
+        !same.is_empty() && cursor.has(same)
     }
 
     /// Keeps annotations of which nothing is needed.
-    pub(super) fn keep_annotations(&mut self, of: Option<Slot>, text: &[u8]) {
-        if let Some(Slot { at, .. }) = of.filter(|_| text.len() <= MAX_TEXT) {
-            let own = &mut self.known[at].annotations;
+    pub(super) fn keep_annotations(&mut self, of: Option<CallerSlot>, text: &[u8]) {
+        if let Some(CallerSlot { at, .. }) = of.filter(|_| text.len() <= MAX_TEXT) {
+            let own = &mut self.callers[at].annotations;
             own.clear();
             own.extend_from_slice(text);
         }
@@ -141,7 +141,7 @@ impl RecentClients {
     }
 
     /// Keeps what was read of a text, with which `rest` begins.
-    fn remember(&mut self, hash: u64, rest: &[u8], text: &str, fields: ClientFields) {
+    fn insert(&mut self, hash: u64, rest: &[u8], text: &str, fields: ClientFields) {
         self.grow();
         let slot = slot_of(hash, &self.users);
         let user = &mut self.users[slot];
@@ -155,8 +155,8 @@ impl RecentClients {
             user.differ = Some(user.differ.map_or(same, |before| before.min(same)));
         }
         let hash = self.hash(hash, rest);
-        let slot = slot_of(hash, &self.known);
-        let known = &mut self.known[slot];
+        let slot = slot_of(hash, &self.callers);
+        let known = &mut self.callers[slot];
         known.hash = hash;
         known.text.clear();
         known.text.push_str(text);
@@ -168,9 +168,9 @@ impl RecentClients {
     /// Makes room where a quarter as many slots were filled as there are: few must share one.
     fn grow(&mut self) {
         self.filled += 1;
-        if 4 * self.filled > self.known.len() && self.known.len() < SLOTS {
-            let slots = (4 * self.known.len()).max(FIRST_SLOTS);
-            self.known = spread(&mut self.known, slots, |known| known.hash);
+        if 4 * self.filled > self.callers.len() && self.callers.len() < SLOTS {
+            let slots = (4 * self.callers.len()).max(FIRST_SLOTS);
+            self.callers = spread(&mut self.callers, slots, |known| known.hash);
             self.users = spread(&mut self.users, slots, |user| user.hash);
         }
     }
@@ -192,10 +192,10 @@ fn spread<T: Default + Clone>(old: &mut Vec<T>, slots: usize, hash: impl Fn(&T) 
 }
 
 /// A hash of the user's name, which is taken.
-fn user_hash(scan: &mut Scan<'_>) -> Option<u64> {
-    let name = scan.string_behind(START)?;
+fn user_hash(cursor: &mut JsonCursor<'_>) -> Option<u64> {
+    let name = cursor.string_behind(START)?;
     let mut hasher = FxHasher::default();
-    hasher.write(scan.bytes(name));
+    hasher.write(cursor.bytes(name));
     Some(hasher.finish() | 1)
 }
 
@@ -209,24 +209,24 @@ mod tests {
         )
     }
 
-    fn pass(recent: &mut RecentClients, text: &str) -> Passed {
-        let mut scan = Scan::new(text).expect("a short text");
-        let passed = recent.pass(&mut scan, |scan| {
-            scan.back_to(text.find(",\"objectRef\"").expect("it is there"));
+    fn pass(recent: &mut CachedCallers, text: &str) -> CallerMatch {
+        let mut cursor = JsonCursor::new(text).expect("a short text");
+        let passed = recent.pass(&mut cursor, |cursor| {
+            cursor.back_to(text.find(",\"objectRef\"").expect("it is there"));
             Some(ClientFields::default())
         });
-        assert_eq!(&text[scan.at()..scan.at() + 12], ",\"objectRef\"");
+        assert_eq!(&text[cursor.at()..cursor.at() + 12], ",\"objectRef\"");
         passed.expect("a client")
     }
 
-    fn is_read(recent: &mut RecentClients, text: &str) -> bool {
-        matches!(pass(recent, text), Passed::Read(_))
+    fn is_read(recent: &mut CachedCallers, text: &str) -> bool {
+        matches!(pass(recent, text), CallerMatch::Parsed(_))
     }
 
     #[test]
     fn most_clients_are_read_once() {
-        let mut recent = RecentClients::default();
-        let read = |recent: &mut RecentClients, round: u32| {
+        let mut recent = CachedCallers::default();
+        let read = |recent: &mut CachedCallers, round: u32| {
             let events = (0..10).flat_map(|user| (0..60).map(move |pod| (user, pod)));
             let again = events.filter(|(user, pod)| is_read(recent, &event(*user, *pod, round * pod)));
             again.count()
@@ -241,12 +241,12 @@ mod tests {
 
     #[test]
     fn a_cached_client_is_evicted_by_another_in_its_slot() {
-        let mut recent = RecentClients::default();
+        let mut recent = CachedCallers::default();
         let mut met = Vec::new();
         for user in 0..9 {
             let text = event(user, 0, 0);
             assert!(is_read(&mut recent, &text));
-            if let Passed::Cached(slot) = pass(&mut recent, &text) {
+            if let CallerMatch::Cached(slot) = pass(&mut recent, &text) {
                 met.push((slot, recent.met(slot).expect("it is kept").0));
             }
         }
