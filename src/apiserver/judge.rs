@@ -231,7 +231,7 @@ pub fn judge_alike(a: KubeVersion, b: KubeVersion) -> bool {
 
 /// A range of releases with one verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span {
+pub struct VersionRange {
     /// The first release.
     pub first: KubeVersion,
     /// The last release.
@@ -240,7 +240,7 @@ pub struct Span {
     pub verdict: Verdict,
 }
 
-impl std::fmt::Display for Span {
+impl std::fmt::Display for VersionRange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { first, last, .. } = self;
         let is_first_patch = first.patch.unwrap_or(0) == 0;
@@ -257,8 +257,8 @@ impl std::fmt::Display for Span {
 /// How a request is judged from the oldest supported release to the newest, the configuration being that of
 /// `server`.
 #[must_use]
-pub fn across_versions(server: &Server, asked: &RequestShape<&str>) -> Vec<Span> {
-    across_versions_with(server, asked, |_, _| ()).into_iter().map(|(span, ())| span).collect()
+pub fn across_versions(server: &Server, asked: &RequestShape<&str>) -> Vec<VersionRange> {
+    across_versions_with(server, asked, |_, _| ()).into_iter().map(|(range, ())| range).collect()
 }
 
 /// As [`across_versions`], with a detail of each range. Releases that differ in the detail are in different ranges.
@@ -267,18 +267,18 @@ pub fn across_versions_with<T: PartialEq>(
     server: &Server,
     asked: &RequestShape<&str>,
     detail: impl Fn(&Server, &Verdict) -> T,
-) -> Vec<(Span, T)> {
-    let mut spans: Vec<(Span, T)> = Vec::new();
+) -> Vec<(VersionRange, T)> {
+    let mut ranges: Vec<(VersionRange, T)> = Vec::new();
     for epoch in &EPOCHS {
         let server = Server { version: epoch.first, ..server.clone() };
         let verdict = judge(&server, asked, None);
         let own = detail(&server, &verdict);
-        match spans.last_mut() {
-            Some((span, last)) if span.verdict.agrees_with(&verdict) && *last == own => {
-                span.last = epoch.last;
+        match ranges.last_mut() {
+            Some((range, last)) if range.verdict.agrees_with(&verdict) && *last == own => {
+                range.last = epoch.last;
             }
-            _ => spans.push((Span { first: epoch.first, last: epoch.last, verdict }, own)),
+            _ => ranges.push((VersionRange { first: epoch.first, last: epoch.last, verdict }, own)),
         }
     }
-    spans
+    ranges
 }

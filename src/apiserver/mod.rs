@@ -21,7 +21,8 @@ mod watch;
 pub use configured::{Configured, ConfiguredNames};
 pub use features::{FeatureGates, Gate};
 pub use judge::{
-    Span, across_versions, across_versions_with, certainty, certainty_within, epochs, judge, judge_alike,
+    VersionRange, across_versions, across_versions_with, certainty, certainty_within, epochs, judge,
+    judge_alike,
 };
 pub use reason::Reason;
 pub use releases::Releases;

@@ -3,7 +3,7 @@
 use super::display::{left, width as columns_of};
 use super::plain::escaped;
 use super::table::{table, wrapped};
-use crate::apiserver::{Reason, Server, Span, Verdict, across_versions_with, judge};
+use crate::apiserver::{Reason, Server, Verdict, VersionRange, across_versions_with, judge};
 use crate::cost::{RANGE_READS_NOTE, needs_note, outline};
 use crate::k8s::KubeVersion;
 use crate::k8s::list_options::meant_key;
@@ -60,7 +60,7 @@ pub fn render_versions(request: &Readable<'_>, server: &Server, width: usize) ->
 fn versions(request: &Readable<'_>, server: &Server, version: Option<KubeVersion>, width: usize) -> String {
     let asked = request.asked();
     let spans = across_versions_with(server, &asked, |server, verdict| outline(server, &asked, verdict));
-    let from = |span: &Span| KubeVersion::new(span.first.minor, span.first.patch.unwrap_or(0));
+    let from = |span: &VersionRange| KubeVersion::new(span.first.minor, span.first.patch.unwrap_or(0));
     let own = version.and_then(|version| spans.iter().rposition(|(span, _)| from(span) <= version));
     let own_reason = judge(server, &asked, None).reason;
     let rows = spans.iter().enumerate().map(|(at, (span, cost))| {
@@ -161,7 +161,7 @@ fn certainty(code: &str) -> &'static str {
     }
 }
 
-fn row(span: &Span, cost: &str, reason: Reason, here: bool) -> Vec<String> {
+fn row(span: &VersionRange, cost: &str, reason: Reason, here: bool) -> Vec<String> {
     let Verdict { served_from, likely, limit, rejected, .. } = span.verdict;
     vec![
         format!("{}{span}", if here { "▶ " } else { "  " }),
