@@ -28,11 +28,11 @@ const LOOKED_AT: usize = 64;
 
 /// What became of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum ReadRole {
     /// No WATCH followed.
-    Alone,
+    Standalone,
     /// An informer began with it.
-    Start,
+    InformerStart,
     /// An informer began anew with it, and why.
     Relist(Cause),
     /// Whether a WATCH followed is not known, as the instance's watches were not followed so far.
@@ -54,8 +54,8 @@ pub enum Cause {
 /// taken up; where there is none, or a watch ended just before and no read came since, it goes on with the one that ended.
 /// `known_until` is when the last watch began that was followed, if not all were.
 #[must_use]
-pub fn fates(reads: &[Read], watches: &[Watch], known_until: Option<i64>) -> Vec<Fate> {
-    let mut fates = vec![Fate::Alone; reads.len()];
+pub fn roles(reads: &[Read], watches: &[Watch], known_until: Option<i64>) -> Vec<ReadRole> {
+    let mut roles = vec![ReadRole::Standalone; reads.len()];
     // Watches that ended and that nothing went on with, in the order of their ends.
     let mut loose: Vec<(i64, Cause)> = Vec::new();
     // What was refused to a client that tried to do without a LIST had not begun.
@@ -69,7 +69,8 @@ pub fn fates(reads: &[Read], watches: &[Watch], known_until: Option<i64>) -> Vec
             ended += 1;
         }
         // A read that no watch took up soon after it never is taken up.
-        while from < reads.len() && (reads[from].end + SOON < watch.at || fates[from] != Fate::Alone) {
+        while from < reads.len() && (reads[from].end + SOON < watch.at || roles[from] != ReadRole::Standalone)
+        {
             from += 1;
         }
         let renewed = loose.last().map(|(end, _)| *end).filter(|end| watch.at - end <= RENEWED);
@@ -77,7 +78,7 @@ pub fn fates(reads: &[Read], watches: &[Watch], known_until: Option<i64>) -> Vec
         let until = |latest: i64| {
             let is_free = |index: &usize| {
                 let read = &reads[*index];
-                fates[*index] == Fate::Alone && read.came == Came::Served && read.end <= latest
+                roles[*index] == ReadRole::Standalone && read.came == Came::Served && read.end <= latest
             };
             let candidates = (from.max(since)..reads.len()).take(LOOKED_AT);
             candidates.take_while(|index| reads[*index].at <= latest).find(is_free)
@@ -90,7 +91,7 @@ pub fn fates(reads: &[Read], watches: &[Watch], known_until: Option<i64>) -> Vec
             Some(index) => {
                 let before = loose.partition_point(|(end, _)| *end <= reads[index].at + SKEW);
                 let before = before.checked_sub(1).map(|at| loose.remove(at).1);
-                fates[index] = before.map_or(Fate::Start, Fate::Relist);
+                roles[index] = before.map_or(ReadRole::InformerStart, ReadRole::Relist);
             }
             None => {
                 loose.pop();
@@ -98,10 +99,12 @@ pub fn fates(reads: &[Read], watches: &[Watch], known_until: Option<i64>) -> Vec
         }
     }
     if let Some(until) = known_until {
-        let later = reads.iter().zip(&mut fates).filter(|(read, _)| read.end + SOON > until);
-        later.filter(|(_, fate)| **fate == Fate::Alone).for_each(|(_, fate)| *fate = Fate::Unknown);
+        let later = reads.iter().zip(&mut roles).filter(|(read, _)| read.end + SOON > until);
+        later
+            .filter(|(_, role)| **role == ReadRole::Standalone)
+            .for_each(|(_, role)| *role = ReadRole::Unknown);
     }
-    fates
+    roles
 }
 
 fn cause(watch: &Watch) -> Cause {
@@ -161,27 +164,27 @@ pub(super) fn tell(
     instance: &Instance<CompactString>,
     reads: &[Read],
     watches: &[Watch],
-    fates: &[Fate],
+    roles: &[ReadRole],
     rows: &mut Rows,
 ) {
     let mut relists = 0;
     let mut lost: Vec<&Read> = Vec::new();
-    for (read, fate) in reads.iter().zip(fates) {
-        if matches!(fate, Fate::Alone | Fate::Unknown) {
+    for (read, role) in reads.iter().zip(roles) {
+        if matches!(role, ReadRole::Standalone | ReadRole::Unknown) {
             continue;
         }
         if let Some(next) = read.next_ask.filter(|_| read.pages > 1) {
             rows.of(next).informers.further_pages += read.pages - 1;
         }
         let own = &mut rows.of(read.ask).informers;
-        match fate {
-            Fate::Alone | Fate::Unknown => {}
-            Fate::Start => own.starts += 1,
-            Fate::Relist(Cause::Expired) => own.relists_expired += 1,
-            Fate::Relist(Cause::Refused) => own.relists_refused += 1,
-            Fate::Relist(Cause::Ended) => own.relists_ended += 1,
+        match role {
+            ReadRole::Standalone | ReadRole::Unknown => {}
+            ReadRole::InformerStart => own.starts += 1,
+            ReadRole::Relist(Cause::Expired) => own.relists_expired += 1,
+            ReadRole::Relist(Cause::Refused) => own.relists_refused += 1,
+            ReadRole::Relist(Cause::Ended) => own.relists_ended += 1,
         }
-        if let Fate::Relist(cause) = fate {
+        if let ReadRole::Relist(cause) = role {
             relists += 1;
             own.most_relists = own.most_relists.max(relists);
             if *cause != Cause::Ended {
@@ -193,7 +196,7 @@ pub(super) fn tell(
         let most = most_in_an_hour(lost.iter().map(|read| read.at));
         rows.of(last.ask).informers.merge(Informers { most_in_an_hour: most, ..Informers::default() });
     }
-    for second in seconds_of_starts(reads, fates) {
+    for second in seconds_of_starts(reads, roles) {
         rows.of(second.ask).informers.twice += 1;
     }
     for watch in watches.iter().filter(|watch| watch.asks_initial_events && watch.came == Came::Invalid) {
@@ -207,20 +210,20 @@ pub(super) fn tell(
 
 /// The second of each two whole LISTs that an instance made close together at a start, where a WATCH took up one of them
 /// and no third came soon: more are polling.
-fn seconds_of_starts<'r>(reads: &'r [Read], fates: &[Fate]) -> impl Iterator<Item = &'r Read> {
+fn seconds_of_starts<'r>(reads: &'r [Read], roles: &[ReadRole]) -> impl Iterator<Item = &'r Read> {
     let whole = |read: &Read| {
         read.is_list && read.came == Came::Served && read.next_ask.is_none() && !read.is_headless
     };
-    let begins = |fate: Fate| matches!(fate, Fate::Start | Fate::Relist(Cause::Ended));
+    let begins = |role: ReadRole| matches!(role, ReadRole::InformerStart | ReadRole::Relist(Cause::Ended));
     let is_pair = move |first: usize| {
         let [one, two] = [&reads[first], &reads[first + 1]];
         let far = |other: Option<&Read>| other.is_none_or(|other| (other.at - one.at).abs() >= START);
-        let both = [fates[first], fates[first + 1]];
+        let both = [roles[first], roles[first + 1]];
         whole(one)
             && whole(two)
             && two.at - one.at < TOGETHER
             && both.into_iter().any(begins)
-            && both.into_iter().all(|fate| begins(fate) || fate == Fate::Alone)
+            && both.into_iter().all(|role| begins(role) || role == ReadRole::Standalone)
             && far(reads.get(first + 2))
             && far(first.checked_sub(1).and_then(|before| reads.get(before)))
     };
@@ -264,14 +267,15 @@ mod tests {
             watch(35, 20, Came::Served),
             watch(60, 20, Came::Served),
         ];
-        let expected = [Fate::Start, Fate::Relist(Cause::Expired), Fate::Relist(Cause::Ended)];
-        assert_eq!(fates(&lists, &watches, None), expected);
+        let expected =
+            [ReadRole::InformerStart, ReadRole::Relist(Cause::Expired), ReadRole::Relist(Cause::Ended)];
+        assert_eq!(roles(&lists, &watches, None), expected);
     }
 
     #[test]
     fn a_streaming_list_that_is_refused_takes_up_no_list() {
         let refused = Watch { asks_initial_events: true, ..watch(0, 0, Came::Refused) };
-        let found = fates(&[list(0), list(1)], &[refused, watch(1, 20, Came::Served)], None);
-        assert_eq!(found, [Fate::Start, Fate::Alone]);
+        let found = roles(&[list(0), list(1)], &[refused, watch(1, 20, Came::Served)], None);
+        assert_eq!(found, [ReadRole::InformerStart, ReadRole::Standalone]);
     }
 }

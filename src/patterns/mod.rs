@@ -36,7 +36,7 @@ use crate::ledger::{Followed, Kept, Life, Merge};
 pub(crate) const SECOND: i64 = 1_000_000;
 
 /// What a row asks: hashes of its client, its product, its shape without the answer ([`crate::ledger::lives::ask_of`]).
-pub type RowName = (u64, u64, u32);
+pub type PatternKey = (u64, u64, u32);
 
 /// What a row's requests show when they are put in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -96,7 +96,7 @@ pub struct Patterns {
     /// How much was followed, by what it is.
     pub followed: AllFollowed,
     /// The LISTs, if they were asked for, those of a row together.
-    lists: Vec<(RowName, Listed)>,
+    lists: Vec<(PatternKey, Listed)>,
     /// How long instances run, by client and product.
     running: HashMap<(u64, u64), Running, FxBuildHasher>,
     nodes: running::Nodes,
@@ -190,14 +190,14 @@ impl Patterns {
     }
 
     /// The LISTs of a row; none unless they were asked for.
-    pub fn lists_of(&self, row: RowName) -> impl Iterator<Item = Listed> {
+    pub fn lists_of(&self, row: PatternKey) -> impl Iterator<Item = Listed> {
         let first = self.lists.partition_point(|(of, _)| *of < row);
         let of_row = self.lists[first..].iter().take_while(move |(of, _)| *of == row);
         of_row.map(|(_, list)| *list)
     }
 }
 
-fn under_way(lives: &mut [Life], wanted: &dyn Fn(i64, i64) -> bool) -> Vec<(RowName, Listed)> {
+fn under_way(lives: &mut [Life], wanted: &dyn Fn(i64, i64) -> bool) -> Vec<(PatternKey, Listed)> {
     use crate::ledger::lives::What::{InconsistentPage, List, NextPage};
     let mut lists = Vec::new();
     for life in lives {
@@ -363,10 +363,10 @@ fn of_one_target(
     let watches = watching::watches(records);
     // What was not watched before is not known to have been watched later.
     let known_until = one.watched_until.filter(|until| *until == i64::MIN || !watches.is_empty());
-    let fates = informer::fates(&reads, &watches, known_until);
+    let roles = informer::roles(&reads, &watches, known_until);
     chain::tell(&reads, rows);
     watching::tell(instance, &watches, log_end, rows);
-    informer::tell(instance, &reads, &watches, &fates, rows);
-    process.add(&reads, &fates, &watches, log_end);
-    polling::tell(instance, &reads, &fates, rows)
+    informer::tell(instance, &reads, &watches, &roles, rows);
+    process.add(&reads, &roles, &watches, log_end);
+    polling::tell(instance, &reads, &roles, rows)
 }

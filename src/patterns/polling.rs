@@ -6,7 +6,7 @@ use compact_str::CompactString;
 
 use super::Rows;
 use super::chain::Read;
-use super::informer::Fate;
+use super::informer::ReadRole;
 use crate::ledger::lives::Came;
 use crate::ledger::{Histogram, Merge};
 use crate::requests::Instance;
@@ -98,13 +98,15 @@ impl Merge for Polling {
 pub(super) fn tell(
     instance: &Instance<CompactString>,
     reads: &[Read],
-    fates: &[Fate],
+    roles: &[ReadRole],
     rows: &mut Rows,
 ) -> Option<u32> {
     let alone: Vec<&Read> = reads
         .iter()
-        .zip(fates)
-        .filter(|(read, fate)| **fate == Fate::Alone && read.came == Came::Served && !read.is_headless)
+        .zip(roles)
+        .filter(|(read, role)| {
+            **role == ReadRole::Standalone && read.came == Came::Served && !read.is_headless
+        })
         .map(|(read, _)| read)
         .collect();
     let asks = || alone.chunk_by(|a, b| a.ask == b.ask).map(|same| (same[0].ask, same.len() as u64));

@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::chain::Read;
-use super::informer::{Cause, Fate};
+use super::informer::{Cause, ReadRole};
 use super::watching::Watch;
 use super::{Rows, SECOND, most_in_an_hour};
 use crate::k8s::pod_name;
@@ -112,7 +112,7 @@ pub(super) struct Ran {
 
 impl Process {
     /// Adds the reads and watches of another target.
-    pub(super) fn add(&mut self, reads: &[Read], fates: &[Fate], watches: &[Watch], log_end: i64) {
+    pub(super) fn add(&mut self, reads: &[Read], roles: &[ReadRole], watches: &[Watch], log_end: i64) {
         let target = self.targets;
         self.targets += 1;
         let mut ends: Vec<(i64, Came)> =
@@ -123,9 +123,9 @@ impl Process {
             let before = ends.partition_point(|(end, _)| *end <= at);
             before.checked_sub(1).is_some_and(|last| ends[last].1 != Came::Served)
         };
-        for (read, fate) in reads.iter().zip(fates) {
-            let lost = matches!(fate, Fate::Relist(Cause::Expired));
-            if matches!(fate, Fate::Start | Fate::Relist(_)) && !was_refused(read.at) {
+        for (read, role) in reads.iter().zip(roles) {
+            let lost = matches!(role, ReadRole::Relist(Cause::Expired));
+            if matches!(role, ReadRole::InformerStart | ReadRole::Relist(_)) && !was_refused(read.at) {
                 self.begins.push(Begin { at: read.at, target, ask: read.ask, lost });
             }
         }
