@@ -6,7 +6,7 @@ use crate::ledger::{Items, Merge};
 
 /// What some requests cost, as far as it is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Known {
+pub enum CostBasis {
     /// By the inventory.
     Inventory {
         /// One request: the costliest.
@@ -35,7 +35,7 @@ pub enum Known {
 
 /// Some requests of one shape.
 #[derive(Debug, Clone, Copy)]
-pub struct Part<'a> {
+pub struct ShapeCost<'a> {
     /// Requests.
     pub requests: u64,
     /// What one costs by the inventory.
@@ -48,11 +48,11 @@ pub struct Part<'a> {
     pub page_limit: Option<u64>,
 }
 
-impl Known {
+impl CostBasis {
     /// By what the cost of all parts together is known. The inventory goes before traces, and limits must be known
     /// of all parts: otherwise they bound nothing.
     #[must_use]
-    pub fn of<'a>(parts: impl Iterator<Item = Part<'a>> + Clone) -> Self {
+    pub fn new<'a>(parts: impl Iterator<Item = ShapeCost<'a>> + Clone) -> Self {
         let one = parts.clone().filter_map(|part| part.work).max();
         if let Some(one) = one {
             let mut all = Cost::default();
@@ -82,25 +82,25 @@ impl Known {
 mod tests {
     use super::*;
 
-    fn part(requests: u64, counted: u64, page_limit: Option<u64>) -> Part<'static> {
+    fn part(requests: u64, counted: u64, page_limit: Option<u64>) -> ShapeCost<'static> {
         let items = Items { requests: counted, sum: counted * 7, max: 7 };
-        Part { requests, work: None, cost: None, items, page_limit }
+        ShapeCost { requests, work: None, cost: None, items, page_limit }
     }
 
     #[test]
     fn one_basis_holds_for_all_parts() {
-        let known = |parts: &[Part<'static>]| Known::of(parts.iter().copied());
+        let known = |parts: &[ShapeCost<'static>]| CostBasis::new(parts.iter().copied());
         let pages = [part(3, 0, Some(500)), part(2, 0, Some(10))];
-        assert_eq!(known(&pages), Known::PageLimits { one: 500, all: 1_520 });
-        assert_eq!(known(&[pages[0], part(1, 0, None)]), Known::Latency);
+        assert_eq!(known(&pages), CostBasis::PageLimits { one: 500, all: 1_520 });
+        assert_eq!(known(&[pages[0], part(1, 0, None)]), CostBasis::Latency);
         let items = Items { requests: 2, sum: 14, max: 7 };
-        assert_eq!(known(&[pages[0], part(9, 2, None)]), Known::TraceCounts { items, requests: 12 });
-        assert_eq!(known(&[]), Known::Latency);
+        assert_eq!(known(&[pages[0], part(9, 2, None)]), CostBasis::TraceCounts { items, requests: 12 });
+        assert_eq!(known(&[]), CostBasis::Latency);
         let (one, all) = (Work::UNKNOWN, Cost::of(&Work::UNKNOWN, 9));
-        let priced = Part { work: Some(&one), cost: Some(&all), ..part(9, 2, Some(5)) };
+        let priced = ShapeCost { work: Some(&one), cost: Some(&all), ..part(9, 2, Some(5)) };
         assert_eq!(
-            Known::of(std::iter::once(priced)),
-            Known::Inventory { one: Box::new(one), all: Box::new(all) }
+            CostBasis::new(std::iter::once(priced)),
+            CostBasis::Inventory { one: Box::new(one), all: Box::new(all) }
         );
     }
 }

@@ -11,7 +11,7 @@ mod unit;
 mod work;
 mod written;
 
-pub use basis::{Known, Part};
+pub use basis::{CostBasis, ShapeCost};
 pub use inventory::{Holding, Inventory, InventoryFile, InventoryFormat};
 pub use minutes::{Minute, Minutes};
 pub use outline::{RANGE_READS_NOTE, needs_note, outline};

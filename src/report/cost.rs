@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::v1;
-use crate::cost::{self, Inventory, Known, Minute, Minutes, Prices, Unit};
+use crate::cost::{self, CostBasis, Inventory, Minute, Minutes, Prices, Unit};
 use crate::judged::JudgedClients;
 use crate::k8s::timestamp;
 use crate::ledger::Merge;
@@ -37,7 +37,7 @@ impl Costs {
     /// What a client or all of them cost.
     pub(super) fn told(&self, priced: Priced<'_>) -> v1::Cost {
         let Some(sum) = &self.sum else {
-            return known(&Known::Latency, priced);
+            return known(&CostBasis::Latency, priced);
         };
         let told = |(at, minute): (i64, &Minute)| v1::CostMinute {
             at: timestamp::format_micros(at),
@@ -91,7 +91,7 @@ fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost, priced: Priced<'_>) 
 }
 
 /// What requests cost, by whatever that is known.
-pub(super) fn known(known: &Known, priced: Priced<'_>) -> v1::Cost {
+pub(super) fn known(known: &CostBasis, priced: Priced<'_>) -> v1::Cost {
     let received = |objects: u64, bound: &str, unknown_requests: u64| {
         let amount = v1::Amount {
             objects: Some(objects),
@@ -104,8 +104,8 @@ pub(super) fn known(known: &Known, priced: Priced<'_>) -> v1::Cost {
         Some(Box::new(v1::Work { received: Some(amount), ..v1::Work::default() }))
     };
     match known {
-        Known::Inventory { one, all } => by_inventory(Some(one), all, priced),
-        Known::TraceCounts { items, requests } => {
+        CostBasis::Inventory { one, all } => by_inventory(Some(one), all, priced),
+        CostBasis::TraceCounts { items, requests } => {
             let untold = requests.saturating_sub(items.requests);
             v1::Cost {
                 basis: "trace-counts",
@@ -115,13 +115,13 @@ pub(super) fn known(known: &Known, priced: Priced<'_>) -> v1::Cost {
                 ..v1::Cost::default()
             }
         }
-        Known::PageLimits { one, all } => v1::Cost {
+        CostBasis::PageLimits { one, all } => v1::Cost {
             basis: "page-limits",
             per_request: received(*one, "at-most", 0),
             total: received(*all, "at-most", 0),
             ..v1::Cost::default()
         },
-        Known::Latency => v1::Cost { basis: LATENCY, ..v1::Cost::default() },
+        CostBasis::Latency => v1::Cost { basis: LATENCY, ..v1::Cost::default() },
     }
 }
 

@@ -13,7 +13,7 @@ use super::sums::{Sums, Times, distinct, latency, observed, statuses, sum_observ
 use super::words::Words;
 use super::{advice, cost, patterns, v1};
 use crate::apiserver::{LimitVerdict, ServedFrom};
-use crate::cost::{Known, Part};
+use crate::cost::{CostBasis, ShapeCost};
 use crate::judged::{Agent, ClientSummary, Job, Load, Measure, ProductRow, ShapeKey, ShapeSummary};
 use crate::k8s::secrets::masked;
 use crate::k8s::{Scope, Verb, timestamp};
@@ -147,14 +147,14 @@ impl Builder<'_> {
             return None;
         }
         let (flows, told) = (flows(row.rare().flows.as_deref()), row.rare().items);
-        let part = Part {
+        let part = ShapeCost {
             requests,
             work: entry.work.as_deref(),
             cost: costs.sum.as_ref(),
             items: told,
             page_limit: entry.page_limit(),
         };
-        let cost = self.words.cost(&Known::of(std::iter::once(part)), self.priced);
+        let cost = self.words.cost(&CostBasis::new(std::iter::once(part)), self.priced);
         let ignored_parameters: Vec<String> =
             row.rare().unknown_keys.iter().map(|key| String::from(&**key)).collect();
         let (latency, histogram) = (latency(&row.latency), v1::Histogram(row.latency.into_buckets()));

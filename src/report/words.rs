@@ -9,7 +9,7 @@ use super::advice::ClientRole;
 use super::build::{Context, file_name};
 use super::{advice, v1};
 use crate::apiserver::{Reason, Server};
-use crate::cost::Known;
+use crate::cost::CostBasis;
 use crate::k8s::{KubeVersion, Verb};
 
 /// What advice is told by; the server's configuration is the same for all.
@@ -31,7 +31,7 @@ impl Words {
         let file = |index| file_name(sources, u32::try_from(index).unwrap_or(u32::MAX)).into();
         Self {
             files: (0..sources.len()).map(file).collect(),
-            latency: super::cost::known(&Known::Latency, super::cost::Priced::default()).into(),
+            latency: super::cost::known(&CostBasis::Latency, super::cost::Priced::default()).into(),
             versions: Mutex::default(),
             advice: Mutex::default(),
         }
@@ -44,9 +44,9 @@ impl Words {
     }
 
     /// What requests cost.
-    pub(super) fn cost(&self, known: &Known, priced: super::cost::Priced<'_>) -> v1::Shared<v1::Cost> {
+    pub(super) fn cost(&self, known: &CostBasis, priced: super::cost::Priced<'_>) -> v1::Shared<v1::Cost> {
         match known {
-            Known::Latency => self.latency.clone(),
+            CostBasis::Latency => self.latency.clone(),
             _ => super::cost::known(known, priced).into(),
         }
     }

@@ -6,7 +6,7 @@ use super::programs::{self, ProgramName};
 use super::rivals::Rival;
 use super::rule::Severity;
 use super::value::Value;
-use crate::cost::Known;
+use crate::cost::CostBasis;
 use crate::judged::Load;
 use crate::judged::etcd::SlowReads;
 use crate::ledger::{DistinctSet, Exemplar};
@@ -47,7 +47,7 @@ pub struct Finding {
     /// How much of the apiserver's and etcd's work they are.
     pub load: Load,
     /// What the requests cost, as far as that is known.
-    pub cost: Known,
+    pub cost: CostBasis,
     /// Received of the first and the last event, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
     /// Products of user agents, and one user agent of each.

@@ -9,7 +9,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::facts::Facts;
 use super::programs::Program;
-use crate::cost::{Cost, Known, Part};
+use crate::cost::{Cost, CostBasis, ShapeCost};
 use crate::judged::etcd::SlowReads;
 use crate::judged::{self, ClientSummary, JudgedClients, ShapeKey};
 use crate::k8s::Verb;
@@ -382,8 +382,8 @@ impl<'a> Group<'a> {
 
     /// What the requests cost, as far as that is known.
     #[must_use]
-    pub fn known_cost(&self) -> Known {
-        Known::of(self.rows.iter().map(|facts| Part {
+    pub fn known_cost(&self) -> CostBasis {
+        CostBasis::new(self.rows.iter().map(|facts| ShapeCost {
             requests: facts.requests,
             work: facts.entry.work.as_deref(),
             cost: facts.cost,

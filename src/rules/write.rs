@@ -19,7 +19,7 @@ use super::rule::{Audience, Audiences, Fix, Rule, Severity};
 use super::stats::{self, OF_FAILURES, STATS, peak_mean_minutes};
 use super::text::{Named, Text, Values};
 use super::value::{Name, Value};
-use crate::cost::Known;
+use crate::cost::CostBasis;
 use crate::judged::{ClientSummary, Job};
 use crate::k8s::identity::short_name;
 use crate::ledger::{Exemplar, Exemplars, Merge};
@@ -256,7 +256,7 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
         stats: Arc::unwrap_or_clone(facts),
         verdict: None,
         load: crate::judged::Load::default(),
-        cost: Known::Latency,
+        cost: CostBasis::Latency,
         span: None,
         user_agents: Vec::new(),
         evidence: Vec::new(),
