@@ -14,7 +14,7 @@ pub mod request_shape;
 pub mod resources;
 pub mod seats;
 pub mod server;
-pub mod stored;
+pub mod storage_key;
 pub mod verdict;
 mod watch;
 

@@ -29,7 +29,7 @@ pub const LARGEST_OBJECT: u64 = 1_500_000;
 
 /// What the server knows of a resource's objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredObjects {
     /// Objects, of all namespaces.
     pub objects: u64,
     /// Their mean size in bytes; `None` where that is not known.
@@ -41,7 +41,7 @@ pub struct Stored {
 ///
 /// `stored` is what the server has of the resource.
 #[must_use]
-pub fn seats(server: &Server, asked: &RequestShape<&str>, stored: Option<Stored>) -> Option<u64> {
+pub fn seats(server: &Server, asked: &RequestShape<&str>, stored: Option<StoredObjects>) -> Option<u64> {
     let version = server.version;
     if !version.at_least(20, 0) || (is_long_running(asked) && asked.verb != Verb::Watch) {
         return None;
@@ -120,8 +120,8 @@ fn processed(options: &Options, objects: u64, is_from_cache: bool) -> u64 {
 }
 
 /// Source: `seatsBasedOnObjectSize`.
-fn by_size(options: &Options, stored: Stored, is_from_cache: bool) -> Option<u64> {
-    let Stored { objects, bytes_per_object } = stored;
+fn by_size(options: &Options, stored: StoredObjects, is_from_cache: bool) -> Option<u64> {
+    let StoredObjects { objects, bytes_per_object } = stored;
     let loaded = if options.selects_name {
         1
     } else if options.selects() && !is_from_cache {
@@ -144,7 +144,7 @@ mod tests {
         let server = Server::with_defaults(version.parse().expect("a version"));
         let target = ParsedTarget::parse(uri).expect("a target");
         let asked = RequestShape::new(Method::Get, &target.path, &target.options);
-        let stored = Stored { objects, bytes_per_object: Some(bytes / objects.max(1)) };
+        let stored = StoredObjects { objects, bytes_per_object: Some(bytes / objects.max(1)) };
         seats(&server, &asked, Some(stored))
     }
 
@@ -213,8 +213,9 @@ mod tests {
         let target = ParsedTarget::parse("/api/v1/pods").expect("a target");
         let asked = RequestShape::new(Method::Get, &target.path, &target.options);
         assert_eq!(seats(&server, &asked, None), None);
-        let stored =
-            |objects, bytes_per_object| seats(&server, &asked, Some(Stored { objects, bytes_per_object }));
+        let stored = |objects, bytes_per_object| {
+            seats(&server, &asked, Some(StoredObjects { objects, bytes_per_object }))
+        };
         assert_eq!(stored(5, None), None);
         assert_eq!(stored(0, None), Some(1));
         assert_eq!(stored(5, Some(LARGEST_OBJECT)), Some(10));

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::apiserver::seats::{LARGEST_OBJECT, Stored};
-use crate::apiserver::stored::stored_name;
+use crate::apiserver::seats::{LARGEST_OBJECT, StoredObjects};
+use crate::apiserver::storage_key::stored_name;
 
 /// A name that differs in no more letters from another is likely meant to be it.
 const FEW_SLIPS: usize = 2;
@@ -110,10 +110,13 @@ impl Inventory {
 
     /// What the server would estimate with.
     #[must_use]
-    pub fn stored(&self, resource: &str) -> Option<Stored> {
+    pub fn stored(&self, resource: &str) -> Option<StoredObjects> {
         let holding = self.holding(resource);
         let estimate = holding.is_size_unknown_to_server.then_some(LARGEST_OBJECT);
-        Some(Stored { objects: holding.objects?, bytes_per_object: estimate.or(holding.bytes_per_object) })
+        Some(StoredObjects {
+            objects: holding.objects?,
+            bytes_per_object: estimate.or(holding.bytes_per_object),
+        })
     }
 
     /// Resources of which something is known.

@@ -8,7 +8,7 @@
 use super::inventory::Inventory;
 use crate::apiserver::options::{Limit, Narrows, Options, Page, PageSize, ResourceVersion, Single};
 use crate::apiserver::resources::is_connection;
-use crate::apiserver::seats::{Stored, page, seats};
+use crate::apiserver::seats::{StoredObjects, page, seats};
 use crate::apiserver::{LimitVerdict, Reason, RequestShape, ServedFrom, Server, Target, Verdict};
 use crate::k8s::{Scope, Verb};
 use crate::ledger::NamespacePart;
@@ -233,7 +233,7 @@ struct Pricing<'a> {
     server: &'a Server,
     verdict: &'a Verdict,
     options: &'a Options,
-    holding: Option<Stored>,
+    holding: Option<StoredObjects>,
     bytes_per_object: Option<u64>,
     part: Option<NamespacePart>,
 }

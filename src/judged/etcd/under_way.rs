@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::apiserver::options::{Limit, PageSize};
-use crate::apiserver::stored;
+use crate::apiserver::storage_key;
 use crate::ledger::etcd::SlowRange;
 
 /// How far the clocks of etcd and of the apiserver may differ, in microseconds. It counts only for reads during which
@@ -151,7 +151,7 @@ pub fn under_way<'a, 'r>(
     }
     by_resource.values_mut().for_each(Ranges::sort);
     for list in lists {
-        if let Some(ranges) = by_resource.get_mut(&*stored::stored_name(list.resource)) {
+        if let Some(ranges) = by_resource.get_mut(&*storage_key::stored_name(list.resource)) {
             ranges.meet(&list);
         }
     }
@@ -265,7 +265,8 @@ impl Matched {
 
     /// The clients with slow reads of a resource by its name in etcd's log, with their own names of it.
     pub fn of_resource(&self, stored: &str) -> impl Iterator<Item = (usize, &str, &[SlowRead])> {
-        let clients = self.clients.iter().filter(move |((_, name), _)| stored::stored_name(name) == stored);
+        let clients =
+            self.clients.iter().filter(move |((_, name), _)| storage_key::stored_name(name) == stored);
         clients.map(|((client, name), reads)| (*client, name.as_str(), &**reads))
     }
 }

@@ -16,7 +16,7 @@ pub use ranges::{MAX_RANGES, Ranges, SlowRange, Spans};
 use super::bounded::Key;
 use super::input::widened;
 use super::{Bounded, EtcdVersions, Histogram, InputCounts, Merge};
-use crate::apiserver::stored;
+use crate::apiserver::storage_key;
 use crate::decode::etcd::{EtcdRequest, SlowRequest};
 use crate::input::SourcePosition;
 use crate::k8s::EtcdVersion;
@@ -87,7 +87,7 @@ impl Default for EtcdLines {
 /// Which slow requests are counted together. No name of an object or of a namespace is in it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SlowKey {
-    /// The resource as reports name it; see [`stored::of`].
+    /// The resource as reports name it; see [`storage_key::StorageKey::parse`].
     pub resource: CompactString,
     /// What is asked of it.
     pub kind: EtcdKind,
@@ -233,7 +233,7 @@ impl EtcdLines {
         let whole =
             asked.range.and_then(|range| range.prefix()).map(|(start, last)| format!("{start}{last}"));
         let scanned = whole.as_deref().filter(|whole| asked.key.starts_with(whole));
-        let of = stored::of(scanned.unwrap_or(asked.key));
+        let of = storage_key::StorageKey::parse(scanned.unwrap_or(asked.key));
         let resource = CompactString::new(prefix(&of.resource, MAX_NAME));
         let key = SlowKey { kind: kind(&asked, of.rest), resource };
         let row = self.requests.entry(&key, 0, || key.clone());

@@ -107,7 +107,7 @@ const OPENSHIFT: [(&str, &str, &str); 21] = [
 
 /// What a key is of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored<'a> {
+pub struct StorageKey<'a> {
     /// The resource as reports name it, `pods` or `deployments.apps`; of what is no resource of the API (`ranges`,
     /// `masterleases`, `health`) the key's own word; empty for a key that names none.
     pub resource: Cow<'a, str>,
@@ -115,26 +115,28 @@ pub struct Stored<'a> {
     pub rest: Option<&'a str>,
 }
 
-/// What a key is of, or a prefix of keys.
-#[must_use]
-pub fn of(key: &str) -> Stored<'_> {
-    let (root, path) = below_root(key);
-    let table: &[(&str, &str, &str)] = if root == OPENSHIFT_ROOT { &OPENSHIFT } else { &BUILT_IN };
-    for (prefix, plural, group) in table {
-        let rest = path.strip_prefix(prefix).filter(|rest| rest.is_empty() || rest.starts_with('/'));
-        if let Some(rest) = rest {
-            let resource = qualified(if plural.is_empty() { prefix } else { plural }, group);
-            return Stored { resource, rest: rest.strip_prefix('/') };
+impl<'a> StorageKey<'a> {
+    /// What a key is of, or a prefix of keys.
+    #[must_use]
+    pub fn parse(key: &'a str) -> Self {
+        let (root, path) = below_root(key);
+        let table: &[(&str, &str, &str)] = if root == OPENSHIFT_ROOT { &OPENSHIFT } else { &BUILT_IN };
+        for (prefix, plural, group) in table {
+            let rest = path.strip_prefix(prefix).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+            if let Some(rest) = rest {
+                let resource = qualified(if plural.is_empty() { prefix } else { plural }, group);
+                return Self { resource, rest: rest.strip_prefix('/') };
+            }
         }
-    }
-    let (first, rest) = cut(path);
-    match rest {
-        // A group: no plural has a dot.
-        Some(inside) if first.contains('.') && !inside.is_empty() => {
-            let (plural, rest) = cut(inside);
-            Stored { resource: qualified(plural, first), rest }
+        let (first, rest) = cut(path);
+        match rest {
+            // A group: no plural has a dot.
+            Some(inside) if first.contains('.') && !inside.is_empty() => {
+                let (plural, rest) = cut(inside);
+                Self { resource: qualified(plural, first), rest }
+            }
+            _ => Self { resource: Cow::Borrowed(first), rest },
         }
-        _ => Stored { resource: Cow::Borrowed(first), rest },
     }
 }
 
@@ -229,7 +231,7 @@ mod tests {
             ("/", "", None),
             ("", "", None),
         ] {
-            let stored = of(key);
+            let stored = StorageKey::parse(key);
             assert_eq!((&*stored.resource, stored.rest), (resource, rest), "{key}");
         }
     }
