@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::{Anonymizer, public};
-use crate::k8s::user_agent::{Form, Product, stated_version};
+use crate::k8s::user_agent::{AgentProduct, Form, stated_version};
 use crate::k8s::{Library, identity};
 use crate::products;
 use crate::rules::programs::names_kind_or_library;
@@ -21,7 +21,7 @@ struct Judged {
 
 impl Judged {
     fn of(agent: &str) -> Self {
-        let Product { name, form } = Product::of(agent);
+        let AgentProduct { name, form } = AgentProduct::from_user_agent(agent);
         let product = products::all().iter().find(|product| product.sends(agent));
         Self {
             form,
@@ -122,7 +122,7 @@ const COMPONENTS: [&str; 8] = [
 impl Anonymizer {
     /// A user agent. The product is kept only if it is public, and as much of it as changes how it is judged.
     pub(super) fn user_agent(&self, agent: &str) -> String {
-        let product = Product::of(agent);
+        let product = AgentProduct::from_user_agent(agent);
         if agent.is_empty() {
             return String::new();
         }
@@ -133,7 +133,7 @@ impl Anonymizer {
         let rest = agent.strip_prefix(product.name).unwrap_or_default();
         let behind = |name: &str| name.to_owned() + &self.behind_product(name, rest);
         let is_debugged = product.name.starts_with("__debug_bin");
-        let is_known = judged.is_common || Product::of(product.name).form == Form::Known;
+        let is_known = judged.is_common || AgentProduct::from_user_agent(product.name).form == Form::Known;
         if is_known && !is_debugged {
             return behind(product.name);
         }

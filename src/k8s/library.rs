@@ -1,6 +1,6 @@
 //! Which library a client is built on, as far as its user agent tells: what to change depends on it.
 
-use super::Product;
+use super::AgentProduct;
 
 /// A kind of client, for advice. A user agent is the client's to choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -153,7 +153,7 @@ impl Library {
     /// As [`Library::of`], of a user agent alone.
     #[must_use]
     pub fn of_user_agent(user_agent: &str) -> Self {
-        Self::of(Product::of(user_agent).name, user_agent)
+        Self::of(AgentProduct::from_user_agent(user_agent).name, user_agent)
     }
 }
 

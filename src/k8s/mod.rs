@@ -28,5 +28,5 @@ pub use library::Library;
 pub use list_options::ListOptions;
 pub use marks::{Mark, Marks};
 pub use request_info::{RequestInfo, Scope, Verb};
-pub use user_agent::Product;
+pub use user_agent::AgentProduct;
 pub use version::{EtcdVersion, KubeVersion};

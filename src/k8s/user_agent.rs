@@ -18,8 +18,8 @@ pub enum Form {
 /// The product of a user agent: a short name without its version, so that a client's upgrade does not make another
 /// client of it, and no client can make a key as long as it likes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Product<'a> {
-    /// At most [`Product::MAX_LENGTH`] bytes of printable ASCII.
+pub struct AgentProduct<'a> {
+    /// At most [`AgentProduct::MAX_LENGTH`] bytes of printable ASCII.
     pub name: &'a str,
     /// How it was recognized.
     pub form: Form,
@@ -43,7 +43,7 @@ const KNOWN: [&str; 14] = [
     "Swagger-Codegen",
 ];
 
-impl<'a> Product<'a> {
+impl<'a> AgentProduct<'a> {
     /// The longest name that is kept, in bytes.
     pub const MAX_LENGTH: usize = 64;
     /// The name of an empty user agent.
@@ -53,7 +53,7 @@ impl<'a> Product<'a> {
 
     /// Finds the product in a user agent.
     #[must_use]
-    pub fn of(user_agent: &'a str) -> Self {
+    pub fn from_user_agent(user_agent: &'a str) -> Self {
         if user_agent.is_empty() {
             return Self { name: Self::ABSENT, form: Form::Known };
         }
@@ -79,8 +79,8 @@ impl<'a> Product<'a> {
 #[must_use]
 pub fn names_no_client(product: &str) -> bool {
     const DEFAULTS: [&str; 17] = [
-        Product::ABSENT,
-        Product::UNNAMED,
+        AgentProduct::ABSENT,
+        AgentProduct::UNNAMED,
         "Go-http-client",
         "okhttp",
         "manager",
@@ -107,7 +107,7 @@ fn names_kubernetes(user_agent: &str) -> bool {
 
 /// Letters, digits and the punctuation of product names; a few words at most (`Kubernetes Java Client`).
 fn is_name(text: &str) -> bool {
-    if text.is_empty() || text.len() > Product::MAX_LENGTH {
+    if text.is_empty() || text.len() > AgentProduct::MAX_LENGTH {
         return false;
     }
     let (mut spaces, mut words) = (0, false);
@@ -151,13 +151,17 @@ mod tests {
             ("Mozilla/5.0 (X11; Linux x86_64)", "Mozilla", Form::Versioned),
             ("curl", "curl", Form::Known),
             ("my-agent with words", "my-agent", Form::Bare),
-            ("", Product::ABSENT, Form::Known),
-            ("\u{1b}[31mred/1.0", Product::UNNAMED, Form::Unnamed),
-            ("<script>/1.0", Product::UNNAMED, Form::Unnamed),
-            ("/1.0", Product::UNNAMED, Form::Unnamed),
-            (&"x".repeat(65), Product::UNNAMED, Form::Unnamed),
+            ("", AgentProduct::ABSENT, Form::Known),
+            ("\u{1b}[31mred/1.0", AgentProduct::UNNAMED, Form::Unnamed),
+            ("<script>/1.0", AgentProduct::UNNAMED, Form::Unnamed),
+            ("/1.0", AgentProduct::UNNAMED, Form::Unnamed),
+            (&"x".repeat(65), AgentProduct::UNNAMED, Form::Unnamed),
         ] {
-            assert_eq!(Product::of(user_agent), Product { name, form }, "{user_agent}");
+            assert_eq!(
+                AgentProduct::from_user_agent(user_agent),
+                AgentProduct { name, form },
+                "{user_agent}"
+            );
         }
     }
 

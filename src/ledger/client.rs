@@ -36,7 +36,7 @@ pub struct ClientKey {
 /// Products of user agents, which anyone may make up, never take the place of a user whom the server knows.
 pub(super) fn rank(client: &ClientRef<'_>) -> u8 {
     match client.kind {
-        Kind::UserAgent if k8s::Product::of(client.identity).form == Form::Known => 1,
+        Kind::UserAgent if k8s::AgentProduct::from_user_agent(client.identity).form == Form::Known => 1,
         Kind::UserAgent => 2,
         _ => 0,
     }

@@ -8,7 +8,7 @@ use crate::apiserver::{ParsedTarget, RequestShape, Target};
 use crate::decode::klog::TraceFragment;
 use crate::decode::klog::trace::TracePart;
 use crate::input::SourcePosition;
-use crate::k8s::Product;
+use crate::k8s::AgentProduct;
 use crate::k8s::request_info::Method;
 use crate::k8s::text::prefix;
 use crate::requests::request_hash;
@@ -127,7 +127,7 @@ impl Header {
             about: About {
                 operation: prefix(&fragment.operation, MAX_TEXT).into(),
                 target: target(fragment),
-                product: Product::of(&fragment.user_agent).name.into(),
+                product: AgentProduct::from_user_agent(&fragment.user_agent).name.into(),
             },
             request: (!fragment.audit_id.is_empty())
                 .then(|| request_hash(&fragment.audit_id, &fragment.path)),

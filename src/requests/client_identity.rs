@@ -10,7 +10,7 @@ use crate::k8s::event::{Caller, User};
 use crate::k8s::secrets::masked;
 use crate::k8s::text::prefix;
 use crate::k8s::user_agent::Form;
-use crate::k8s::{AddressClass, Identity, Kind, Product};
+use crate::k8s::{AddressClass, AgentProduct, Identity, Kind};
 
 /// The longest user name that is told apart, in bytes. A ServiceAccount's has at most 338.
 const MAX_NAME: usize = 512;
@@ -115,7 +115,7 @@ impl ClientIdentity {
         let node = extra.map(|extra| &*extra.node_name.0).filter(|name| said(name));
         let pod = extra.map(|extra| &*extra.pod_name.0).filter(|name| said(name));
         let agent: &str = &caller.user_agent;
-        let product = Product::of(agent);
+        let product = AgentProduct::from_user_agent(agent);
         self.texts.clear();
         self.kind = identity.kind;
         self.identity = self.push_text(prefix(&masked(identity.name), MAX_NAME));
@@ -132,7 +132,7 @@ impl ClientIdentity {
 
     /// Becomes that of a line of an access log, which names no user.
     pub(super) fn set_from_access_line(&mut self, line: &AccessLine<'_>) {
-        let product = Product::of(&line.user_agent);
+        let product = AgentProduct::from_user_agent(&line.user_agent);
         let address = AddressClass::of(&line.source);
         self.texts.clear();
         self.kind = Kind::UserAgent;
@@ -157,7 +157,7 @@ impl ClientIdentity {
         let empty = TextRange { start: self.texts.len(), end: self.texts.len() };
         (self.impersonator, self.address, self.node, self.pod) = (None, None, None, None);
         (self.source, self.version_claim) = (empty, None);
-        self.finish(Product::of(""), "");
+        self.finish(AgentProduct::from_user_agent(""), "");
     }
 
     fn push_text(&mut self, text: &str) -> TextRange {
@@ -166,7 +166,7 @@ impl ClientIdentity {
         TextRange { start, end: self.texts.len() }
     }
 
-    fn finish(&mut self, product: Product<'_>, agent: &str) {
+    fn finish(&mut self, product: AgentProduct<'_>, agent: &str) {
         self.user_agent = self.push_text(&masked(agent));
         self.product = self.push_text(&masked(product.name));
         self.form = product.form;
@@ -219,8 +219,8 @@ impl ClientIdentity {
 
     /// The product of the user agent.
     #[must_use]
-    pub fn product(&self) -> Product<'_> {
-        Product { name: self.text(self.product), form: self.form }
+    pub fn product(&self) -> AgentProduct<'_> {
+        AgentProduct { name: self.text(self.product), form: self.form }
     }
 
     /// The user agent.

@@ -9,7 +9,7 @@ use crate::apiserver::Target;
 use crate::k8s::address::host;
 use crate::k8s::identity::service_account;
 use crate::k8s::user_agent::stated_version;
-use crate::k8s::{AddressClass, Identity, Kind, KubeVersion, Product, Verb};
+use crate::k8s::{AddressClass, AgentProduct, Identity, Kind, KubeVersion, Verb};
 
 /// What stated a version, the most trusted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,7 +57,7 @@ impl VersionClaim {
     pub fn from_user(
         username: &str,
         identity: &Identity<'_>,
-        product: Product<'_>,
+        product: AgentProduct<'_>,
         user_agent: &str,
     ) -> Option<Self> {
         let by = match (username, product.name) {
@@ -83,7 +83,7 @@ impl VersionClaim {
     /// What a request without a user states. The loopback client calls from the server's own machine, and so may the
     /// control plane. Others there may be of another version, or of another machine behind a proxy.
     #[must_use]
-    pub fn from_address(source: &str, product: Product<'_>, user_agent: &str) -> Option<Self> {
+    pub fn from_address(source: &str, product: AgentProduct<'_>, user_agent: &str) -> Option<Self> {
         let claimed = match product.name {
             "kube-apiserver" => ClaimSource::Loopback,
             "kube-controller-manager" => ClaimSource::ControllerManager,
@@ -157,8 +157,12 @@ mod tests {
 
     fn stated(username: &str, user_agent: &str) -> Option<(ClaimSource, String)> {
         let identity = Identity::resolve(username);
-        let version_claim =
-            VersionClaim::from_user(username, &identity, Product::of(user_agent), user_agent)?;
+        let version_claim = VersionClaim::from_user(
+            username,
+            &identity,
+            AgentProduct::from_user_agent(user_agent),
+            user_agent,
+        )?;
         Some((version_claim.by, version_claim.version.to_string()))
     }
 
@@ -190,7 +194,7 @@ mod tests {
     }
 
     fn by_address(source: &str, user_agent: &str) -> Option<ClaimSource> {
-        VersionClaim::from_address(source, Product::of(user_agent), user_agent)
+        VersionClaim::from_address(source, AgentProduct::from_user_agent(user_agent), user_agent)
             .map(|version_claim| version_claim.by)
     }
 

@@ -12,7 +12,7 @@ use kubetoll::input::{Framing, SourcePosition};
 use kubetoll::k8s::request_info::Method;
 use kubetoll::k8s::secrets::{masked, masked_target};
 use kubetoll::k8s::user_agent::{Form, stated_version};
-use kubetoll::k8s::{Event, KubeVersion, Product, Stage};
+use kubetoll::k8s::{AgentProduct, Event, KubeVersion, Stage};
 use kubetoll::ledger::exemplar::shown_uri;
 use kubetoll::ledger::{Ledger, ProductRows};
 use kubetoll::requests::Classifier;
@@ -134,19 +134,23 @@ fn judged(server: &Server, asked: &RequestShape<&str>, status: Option<u16>) {
 
 /// A user agent: its product is a short printable name that does not hang on the version.
 pub fn user_agent(text: &str) {
-    let product = Product::of(text);
-    assert!(!product.name.is_empty() && product.name.len() <= Product::MAX_LENGTH);
+    let product = AgentProduct::from_user_agent(text);
+    assert!(!product.name.is_empty() && product.name.len() <= AgentProduct::MAX_LENGTH);
     assert!(product.name.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()));
-    assert_eq!(product, Product::of(text));
+    assert_eq!(product, AgentProduct::from_user_agent(text));
     match product.form {
-        Form::Unnamed => assert_eq!(product.name, Product::UNNAMED),
-        _ if text.is_empty() => assert_eq!(product.name, Product::ABSENT),
+        Form::Unnamed => assert_eq!(product.name, AgentProduct::UNNAMED),
+        _ if text.is_empty() => assert_eq!(product.name, AgentProduct::ABSENT),
         form => {
             assert!(text.starts_with(product.name), "a name is the client's own");
-            let other = Product::of(&text[..product.name.len()]).name.to_owned();
+            let other = AgentProduct::from_user_agent(&text[..product.name.len()]).name.to_owned();
             assert!(other == product.name || product.name.contains(' '), "{form:?}");
             let versioned = format!("{}/1.2.3", product.name);
-            assert_eq!(Product::of(&versioned).name, product.name, "a version makes no other product");
+            assert_eq!(
+                AgentProduct::from_user_agent(&versioned).name,
+                product.name,
+                "a version makes no other product"
+            );
         }
     }
     let version = stated_version(text, product.name);
