@@ -37,7 +37,7 @@ fn patterns(criterion: &mut Criterion) {
     }
     let kept = || std::mem::take(&mut count(&block, true).kept);
     group.bench_function("patterns of what was kept", |bencher| {
-        bencher.iter_batched(kept, |kept| black_box(Patterns::of(kept, false)), BatchSize::PerIteration);
+        bencher.iter_batched(kept, |kept| black_box(Patterns::new(kept, false)), BatchSize::PerIteration);
     });
     group.finish();
 }

@@ -200,7 +200,7 @@ pub fn find(name: &str) -> Option<&'static Product> {
 
 /// The product that a client is, as its user agent or its ServiceAccount (namespace and name) shows.
 #[must_use]
-pub fn of(user_agent: &str, service_account: Option<(&str, &str)>) -> Option<(&'static Product, By)> {
+pub fn recognize(user_agent: &str, service_account: Option<(&str, &str)>) -> Option<(&'static Product, By)> {
     if let Some(known) = all().iter().find(|known| known.sends(user_agent)) {
         return Some((known, By::UserAgent));
     }

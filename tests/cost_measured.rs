@@ -66,7 +66,7 @@ fn inventory() -> Inventory {
     let named = plain.map(|name| (name.to_owned(), holding(name)));
     let others = [("leases", "leases.coordination.k8s.io"), ("widgets", "widgets.example.com")]
         .map(|(name, full)| (full.to_owned(), holding(name)));
-    Inventory::of(named.into_iter().chain(others))
+    Inventory::from_entries(named.into_iter().chain(others))
 }
 
 fn lines(path: &Path) -> impl Iterator<Item = String> + use<> {

@@ -8,7 +8,7 @@ use crate::k8s::AddressClass;
 impl Anonymizer {
     /// An address of the same class. Loopback addresses are kept.
     pub(super) fn address(&self, text: &str) -> String {
-        let start = match AddressClass::of(text) {
+        let start = match AddressClass::parse(text) {
             AddressClass::Loopback if text.contains(':') => return "::1".to_owned(),
             AddressClass::Loopback => return "127.0.0.1".to_owned(),
             AddressClass::Private => [0xfd00, 0, 0, 0],
@@ -45,7 +45,7 @@ mod tests {
             "@",
         ] {
             let other = anonymizer.address(address);
-            assert_eq!(AddressClass::of(&other), AddressClass::of(address), "{address} {other}");
+            assert_eq!(AddressClass::parse(&other), AddressClass::parse(address), "{address} {other}");
             assert!(!other.contains("10.1") && !other.contains("8.8"), "{other}");
         }
         assert_ne!(anonymizer.address("10.0.0.1"), anonymizer.address("10.0.0.2"));

@@ -25,7 +25,7 @@ impl Judged {
         let product = products::all().iter().find(|product| product.sends(agent));
         Self {
             form,
-            library: Library::of(name, agent),
+            library: Library::from_product(name, agent),
             product: product.map(|product| &*product.name),
             is_common: names_kind_or_library(name),
         }
@@ -172,7 +172,7 @@ impl Anonymizer {
             let kept = if is_platform(piece) {
                 piece.to_owned()
             } else if let Some(commit) = piece.strip_prefix("kubernetes/") {
-                self.commit(commit, Library::of(product, "") == Library::ControlPlane)
+                self.commit(commit, Library::from_product(product, "") == Library::ControlPlane)
             } else if let Some((name, version)) =
                 piece.split_once('/').filter(|(name, _)| public::is_in_product(name))
             {
@@ -319,7 +319,7 @@ mod tests {
         ] {
             let other = anonymizer.user_agent(agent);
             assert!(!other.contains("acme"), "{agent} {other}");
-            assert_eq!(Library::of_user_agent(&other), Library::of_user_agent(agent), "{agent} {other}");
+            assert_eq!(Library::from_user_agent(&other), Library::from_user_agent(agent), "{agent} {other}");
         }
     }
 

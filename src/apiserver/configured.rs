@@ -30,7 +30,7 @@ pub enum Configured {
 impl ConfiguredNames {
     /// The names in a server's configuration.
     #[must_use]
-    pub fn of(server: &Server) -> Self {
+    pub fn new(server: &Server) -> Self {
         let uncached = server.uncached.iter().map(|named| {
             let (resource, group) = named.split_once('.').unwrap_or((named, ""));
             (group.into(), resource.into())
@@ -43,7 +43,7 @@ impl ConfiguredNames {
 
     /// What the configuration says of a request's resource.
     #[must_use]
-    pub fn say_of(&self, asked: &RequestShape<CompactString>) -> Configured {
+    pub fn config_of(&self, asked: &RequestShape<CompactString>) -> Configured {
         let (Target::Resource { group, resource, .. } | Target::Unknown { group, resource, .. }) =
             &asked.target
         else {

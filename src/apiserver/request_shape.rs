@@ -335,7 +335,7 @@ mod tests {
                             .map(str::to_owned)
                             .to_vec();
                     }
-                    let configured = ConfiguredNames::of(&server).say_of(&asked);
+                    let configured = ConfiguredNames::new(&server).config_of(&asked);
                     let folded = asked.without_names(configured);
                     renamed += u32::from(folded.target != asked.target);
                     assert_eq!(folded.without_names(configured), folded);

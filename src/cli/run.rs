@@ -173,7 +173,7 @@ impl Run<'_> {
 
     pub(super) fn pass(&self, timeline: &ServerTimeline) -> anyhow::Result<Ledger> {
         let progress = Progress::new(self.sources.bytes_on_disk, !self.args.no_progress);
-        let timeline = timeline.clone().with_names(ConfiguredNames::of(&self.server));
+        let timeline = timeline.clone().with_names(ConfiguredNames::new(&self.server));
         pipeline::run(&self.sources.list, &self.settings, &timeline, &progress.read)
     }
 

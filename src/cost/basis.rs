@@ -96,7 +96,7 @@ mod tests {
         let items = Items { requests: 2, sum: 14, max: 7 };
         assert_eq!(known(&[pages[0], part(9, 2, None)]), CostBasis::TraceCounts { items, requests: 12 });
         assert_eq!(known(&[]), CostBasis::Latency);
-        let (one, all) = (Work::UNKNOWN, Cost::of(&Work::UNKNOWN, 9));
+        let (one, all) = (Work::UNKNOWN, Cost::new(&Work::UNKNOWN, 9));
         let priced = ShapeCost { work: Some(&one), cost: Some(&all), ..part(9, 2, Some(5)) };
         assert_eq!(
             CostBasis::new(std::iter::once(priced)),

@@ -69,8 +69,8 @@ impl InventoryFormat {
 impl Inventory {
     /// An inventory of these holdings, from nowhere.
     #[must_use]
-    pub fn of(holdings: impl IntoIterator<Item = (String, Holding)>) -> Self {
-        Self { holdings: holdings.into_iter().collect(), ..Self::default() }
+    pub fn from_entries(entries: impl IntoIterator<Item = (String, Holding)>) -> Self {
+        Self { holdings: entries.into_iter().collect(), ..Self::default() }
     }
 
     /// Adds a file's: what it knows goes before what files before it know.
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(inventory.holding("events").bytes_per_object, Some(900));
         let of_server = inventory.stored("events").and_then(|stored| stored.bytes_per_object);
         assert_eq!(of_server, Some(LARGEST_OBJECT), "seats are the server's own estimate");
-        let inventory = Inventory::of([("ingresses.networking.k8s.io".to_owned(), counted)]);
+        let inventory = Inventory::from_entries([("ingresses.networking.k8s.io".to_owned(), counted)]);
         assert_eq!(inventory.holding("ingresses.extensions"), counted);
         assert_eq!(inventory.stored("pods"), None);
     }

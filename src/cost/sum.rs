@@ -19,7 +19,7 @@ pub struct Sum {
 }
 
 impl Sum {
-    fn of(amount: Amount, requests: u64) -> Self {
+    fn new(amount: Amount, requests: u64) -> Self {
         let or_none = |known: Option<u64>| if known.is_none() { requests } else { 0 };
         Self {
             objects: amount.objects.unwrap_or(0).saturating_mul(requests),
@@ -68,13 +68,13 @@ pub struct Cost {
 impl Cost {
     /// What so many requests cost, each of which costs `work`.
     #[must_use]
-    pub fn of(work: &Work, requests: u64) -> Self {
+    pub fn new(work: &Work, requests: u64) -> Self {
         let seats = work.seats.filter(|_| requests > 0).unwrap_or(0);
         Self {
-            etcd: Sum::of(work.etcd, requests),
-            decoded: Sum::of(work.decoded, requests),
-            filtered: Sum::of(work.filtered, requests),
-            received: Sum::of(work.received, requests),
+            etcd: Sum::new(work.etcd, requests),
+            decoded: Sum::new(work.decoded, requests),
+            filtered: Sum::new(work.filtered, requests),
+            received: Sum::new(work.received, requests),
             seats: seats.saturating_mul(requests),
             max_seats: seats,
         }

@@ -15,7 +15,7 @@ pub enum Unit {
 impl Unit {
     /// The unit in which all costs are known. Requests of which not even the objects are known are in neither.
     #[must_use]
-    pub fn of<'a>(mut costs: impl Iterator<Item = &'a Cost>, has_sizes: bool) -> Self {
+    pub fn for_costs<'a>(mut costs: impl Iterator<Item = &'a Cost>, has_sizes: bool) -> Self {
         let lacks_sizes = |sum: Sum| sum.without_bytes > sum.without_objects;
         let any_lacks = |cost: &Cost| [cost.etcd, cost.filtered, cost.received].into_iter().any(lacks_sizes);
         if !has_sizes || costs.any(any_lacks) { Self::Objects } else { Self::Bytes }
@@ -62,9 +62,9 @@ mod tests {
         let (sized, unsized_) = (cost(10, 5_000, 0), cost(1_000_000, 0, 1));
         let unknown =
             Cost { etcd: Sum { without_objects: 1, without_bytes: 1, ..Sum::default() }, ..Cost::default() };
-        let unit = |costs: &[Cost]| Unit::of(costs.iter(), true);
+        let unit = |costs: &[Cost]| Unit::for_costs(costs.iter(), true);
         assert_eq!((unit(&[sized, unknown]), unit(&[sized, unsized_])), (Unit::Bytes, Unit::Objects));
-        assert_eq!(Unit::of([sized].iter(), false), Unit::Objects);
+        assert_eq!(Unit::for_costs([sized].iter(), false), Unit::Objects);
         assert_eq!((sized.handled(Unit::Bytes), unsized_.handled(Unit::Objects)), (15_000, 3_000_000));
     }
 }

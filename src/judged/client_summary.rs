@@ -109,8 +109,8 @@ impl ClientSummary {
 
     /// Adds a product of the client's user agents. `running` is how long its instances run.
     pub(super) fn add_agent(&mut self, name: &str, example: &str, running: Running) {
-        let library = Library::of(name, example);
-        let known = products::of(example, self.service_account());
+        let library = Library::from_product(name, example);
+        let known = products::recognize(example, self.service_account());
         let mut pods = self.pods.examples().peekable();
         let is_cron_job = pods.peek().is_some() && pods.all(is_of_cron_job);
         let job = match (known, running) {

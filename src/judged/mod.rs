@@ -334,8 +334,8 @@ impl JudgedClients {
     fn price(&self, one: &mut ProductRow, work: &Work) {
         let failed = one.row.statuses.count(|status| status / 100 == 5);
         let served = self.served(&one.row);
-        let mut cost = Cost::of(work, served);
-        cost.merge(Cost::of(&work.failed(), failed));
+        let mut cost = Cost::new(work, served);
+        cost.merge(Cost::new(&work.failed(), failed));
         one.cost = Some(Box::new(cost));
         let (served_at, failed_at) = one.row.served_and_failed_times(self.received_only);
         let mut minutes = Minutes::default();

@@ -21,12 +21,12 @@ pub enum AddressClass {
 impl AddressClass {
     /// The class of `host:port`, `[v6]:port`, or of an address alone.
     #[must_use]
-    pub fn of(text: &str) -> Self {
+    pub fn parse(text: &str) -> Self {
         let address = text.parse::<SocketAddr>().map(|socket| socket.ip()).ok();
-        address.or_else(|| bare(text)).map_or(Self::Unknown, Self::of_ip)
+        address.or_else(|| bare(text)).map_or(Self::Unknown, Self::from_ip)
     }
 
-    fn of_ip(ip: IpAddr) -> Self {
+    fn from_ip(ip: IpAddr) -> Self {
         let ip = ip.to_canonical();
         if ip.is_unspecified() {
             return Self::Unknown;
@@ -125,7 +125,7 @@ mod tests {
             ("10.1.2", AddressClass::Unknown),
             ("[", AddressClass::Unknown),
         ] {
-            assert_eq!(AddressClass::of(text), class, "{text}");
+            assert_eq!(AddressClass::parse(text), class, "{text}");
         }
     }
 }

@@ -82,7 +82,7 @@ impl Library {
 
     /// What a product of a user agent is built on; `user_agent` is one of that product.
     #[must_use]
-    pub fn of(product: &str, user_agent: &str) -> Self {
+    pub fn from_product(product: &str, user_agent: &str) -> Self {
         let name = product.to_ascii_lowercase();
         let is = |names: &[&str]| names.contains(&&*name);
         let begins = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
@@ -150,10 +150,10 @@ impl Library {
         }
     }
 
-    /// As [`Library::of`], of a user agent alone.
+    /// As [`Library::from_product`], of a user agent alone.
     #[must_use]
-    pub fn of_user_agent(user_agent: &str) -> Self {
-        Self::of(AgentProduct::from_user_agent(user_agent).name, user_agent)
+    pub fn from_user_agent(user_agent: &str) -> Self {
+        Self::from_product(AgentProduct::from_user_agent(user_agent).name, user_agent)
     }
 }
 
@@ -187,7 +187,7 @@ mod tests {
             ("my-agent/1.0", Library::Unknown),
             ("", Library::Unknown),
         ] {
-            assert_eq!(Library::of_user_agent(user_agent), library, "{user_agent}");
+            assert_eq!(Library::from_user_agent(user_agent), library, "{user_agent}");
         }
     }
 }

@@ -127,7 +127,7 @@ pub struct AllFollowed {
 impl Patterns {
     /// Rebuilds the patterns. `keep_lists` keeps when each LIST was under way.
     #[must_use]
-    pub fn of(kept: Kept, keep_lists: bool) -> Self {
+    pub fn new(kept: Kept, keep_lists: bool) -> Self {
         Self::with_lists(kept, &|_| true, keep_lists.then_some(&|_, _| true))
     }
 
@@ -153,7 +153,7 @@ impl Patterns {
         let mut under_way = wanted.map_or_else(Vec::new, |wanted| under_way(&mut lists, wanted));
         under_way.sort_unstable();
         let mut collections = Instances::joined(lists, watches, &kept.watches);
-        let mut objects: Vec<Instances> = objects.into_iter().map(Instances::of).collect();
+        let mut objects: Vec<Instances> = objects.into_iter().map(Instances::new).collect();
         // Instances of one product of a client stand together.
         let of_clients = collections.chunk_by_mut(same_client).chain(objects.chunk_by_mut(same_client));
         let of_clients: Vec<&mut [Instances]> = of_clients.collect();
@@ -233,7 +233,7 @@ struct Instances {
 }
 
 impl Instances {
-    fn of(life: Life) -> Self {
+    fn new(life: Life) -> Self {
         Self { life, watched_until: None, ran: None }
     }
 
@@ -248,7 +248,7 @@ impl Instances {
             watches.into_iter().map(|life| (name(&life), life)).collect();
         let mut joined: Vec<Self> = Vec::with_capacity(lists.len());
         for life in lists {
-            let mut one = Self::of(life);
+            let mut one = Self::new(life);
             match watches.remove(&name(&one.life)) {
                 Some(watching) => {
                     one.watched_until = watching.until();
@@ -259,7 +259,7 @@ impl Instances {
             }
             joined.push(one);
         }
-        joined.extend(watches.into_values().map(Self::of));
+        joined.extend(watches.into_values().map(Self::new));
         joined.sort_unstable_by(|Self { life: a, .. }, Self { life: b, .. }| {
             (a.client, a.product, &a.instance).cmp(&(b.client, b.product, &b.instance))
         });

@@ -51,7 +51,7 @@ fn life(name: &str, done: &[Did]) -> Life {
 }
 
 fn patterns(lives: &[Life]) -> HashMap<u32, Pattern> {
-    told(lives.iter().cloned().map(Instances::of).collect())
+    told(lives.iter().cloned().map(Instances::new).collect())
 }
 
 fn told(mut instances: Vec<Instances>) -> HashMap<u32, Pattern> {

@@ -69,7 +69,7 @@ impl CaseFilter {
     /// Finds the requests of these cases. `servers` are those of the eras.
     #[must_use]
     pub fn new(cases: Vec<CaseRequests>, servers: Vec<Server>, received_only: bool) -> Self {
-        let names = servers.first().map(ConfiguredNames::of).unwrap_or_default();
+        let names = servers.first().map(ConfiguredNames::new).unwrap_or_default();
         Self { cases, servers, names, received_only, known: HashMap::default() }
     }
 
@@ -90,7 +90,7 @@ impl CaseFilter {
         let asked = request.spec.asked;
         // Beyond the number of shapes that are told apart, resources are counted without their names.
         let passes =
-            !shapes.is_empty() && (has(asked) || has(&asked.without_names(self.names.say_of(asked))));
+            !shapes.is_empty() && (has(asked) || has(&asked.without_names(self.names.config_of(asked))));
         if self.known.len() == REMEMBERED {
             self.known.clear();
         }

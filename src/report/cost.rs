@@ -67,7 +67,7 @@ impl<'a> Priced<'a> {
     pub(super) fn of(inventory: Option<&'a Inventory>, accounts: &JudgedClients) -> Self {
         let rows = accounts.clients.iter().flat_map(|account| account.entries.values()).flat_map(|e| &e.rows);
         let costs = rows.filter_map(|one| one.cost.as_deref());
-        Self { inventory, unit: Unit::of(costs, inventory.is_some_and(Inventory::has_sizes)) }
+        Self { inventory, unit: Unit::for_costs(costs, inventory.is_some_and(Inventory::has_sizes)) }
     }
 }
 

@@ -133,7 +133,7 @@ impl ClientIdentity {
     /// Becomes that of a line of an access log, which names no user.
     pub(super) fn set_from_access_line(&mut self, line: &AccessLine<'_>) {
         let product = AgentProduct::from_user_agent(&line.user_agent);
-        let address = AddressClass::of(&line.source);
+        let address = AddressClass::parse(&line.source);
         self.texts.clear();
         self.kind = Kind::UserAgent;
         self.identity = self.push_text(&masked(product.name));

@@ -73,7 +73,7 @@ impl<'a> RowKeyRef<'a> {
     #[must_use]
     pub fn to_owned(&self, names: &ConfiguredNames) -> RowKey {
         let asked = self.spec.asked;
-        let configured = names.say_of(asked);
+        let configured = names.config_of(asked);
         RowKey { asked: asked.clone(), answer: self.answer, era: self.era, configured }
     }
 

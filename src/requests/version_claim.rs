@@ -91,7 +91,7 @@ impl VersionClaim {
             "kubelet" => ClaimSource::Kubelet,
             _ => return None,
         };
-        let address = AddressClass::of(source);
+        let address = AddressClass::parse(source);
         let by = match (address, claimed) {
             (AddressClass::Public | AddressClass::Unknown, _) => return None,
             (AddressClass::Loopback, ClaimSource::Kubelet) => ClaimSource::Unconfirmed,

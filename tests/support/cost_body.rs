@@ -53,6 +53,6 @@ fn priced(inventory: &Inventory, version: KubeVersion, uri: &str) {
     if let (Some(received), Some(filtered)) = (work.received.objects, work.filtered.objects) {
         assert!(received <= filtered || work.filtered.bound == Bound::Mean, "{version} {uri}: {work:?}");
     }
-    let all = Cost::of(&work, u64::MAX);
+    let all = Cost::new(&work, u64::MAX);
     assert!(all.etcd.objects >= work.etcd.objects.unwrap_or(0));
 }
