@@ -106,14 +106,14 @@ impl Kind {
 
 /// What a client was recognized by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub enum RecognizedBy {
     /// Its user agent.
     UserAgent,
     /// The name of its ServiceAccount.
     ServiceAccount,
 }
 
-impl By {
+impl RecognizedBy {
     /// The name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -200,14 +200,17 @@ pub fn find(name: &str) -> Option<&'static Product> {
 
 /// The product that a client is, as its user agent or its ServiceAccount (namespace and name) shows.
 #[must_use]
-pub fn recognize(user_agent: &str, service_account: Option<(&str, &str)>) -> Option<(&'static Product, By)> {
+pub fn recognize(
+    user_agent: &str,
+    service_account: Option<(&str, &str)>,
+) -> Option<(&'static Product, RecognizedBy)> {
     if let Some(known) = all().iter().find(|known| known.sends(user_agent)) {
-        return Some((known, By::UserAgent));
+        return Some((known, RecognizedBy::UserAgent));
     }
     let (namespace, name) = service_account?;
     let name = format!("{namespace}/{name}");
     let is_own = |known: &&Product| known.service_accounts.iter().any(|pattern| matches(pattern, &name));
-    all().iter().find(is_own).map(|known| (known, By::ServiceAccount))
+    all().iter().find(is_own).map(|known| (known, RecognizedBy::ServiceAccount))
 }
 
 /// Whether a text fits a pattern in which `*` stands for any text.

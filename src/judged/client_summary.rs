@@ -11,7 +11,7 @@ use crate::k8s::identity::service_account;
 use crate::k8s::pod_name::is_of_cron_job;
 use crate::ledger::{ClientKey, DistinctSet};
 use crate::patterns::Running;
-use crate::products::{self, By, Product};
+use crate::products::{self, Product, RecognizedBy};
 
 /// The name of everything beyond the number of clients that are told apart.
 const OTHER_CLIENTS: &str = "(other clients)";
@@ -38,7 +38,7 @@ pub struct Agent {
     /// The library that it shows.
     pub library: Library,
     /// The known product, and what shows it.
-    pub known: Option<(&'static Product, By)>,
+    pub known: Option<(&'static Product, RecognizedBy)>,
     /// Whether it runs and ends.
     pub job: Job,
 }
@@ -103,7 +103,7 @@ impl ClientSummary {
 
     /// The known product, and what shows it.
     #[must_use]
-    pub fn known(&self, product: &str) -> Option<(&'static Product, By)> {
+    pub fn known(&self, product: &str) -> Option<(&'static Product, RecognizedBy)> {
         self.agents.get(product)?.known
     }
 

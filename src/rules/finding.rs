@@ -11,7 +11,7 @@ use crate::judged::Load;
 use crate::judged::etcd::SlowReads;
 use crate::ledger::{DistinctSet, Exemplar};
 use crate::patterns::Pattern;
-use crate::products::{By, Product};
+use crate::products::{Product, RecognizedBy};
 
 /// A finding: a group of rows of which a level of a rule holds.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ pub struct Finding {
     /// The slow reads in etcd's own log during which LISTs among them were under way.
     pub slow_reads: Option<SlowReads>,
     /// The product that the client is, and what it was recognized by.
-    pub known_product: Option<(&'static Product, By)>,
+    pub known_product: Option<(&'static Product, RecognizedBy)>,
     /// The permission that the requests lack.
     pub permission: Option<Permission>,
     /// Who else writes the objects that the client got conflicts on.

@@ -23,7 +23,7 @@ use crate::cost::CostBasis;
 use crate::judged::{ClientSummary, Job};
 use crate::k8s::identity::short_name;
 use crate::ledger::{Exemplar, Exemplars, Merge};
-use crate::products::{By, Product};
+use crate::products::{Product, RecognizedBy};
 
 /// Requests that are shown as evidence.
 const SHOWN: usize = 2;
@@ -204,7 +204,7 @@ fn key(rule: &Rule, leading: &Facts<'_>, resource: Option<&String>, product: Opt
 }
 
 /// A fix that begins with the product's own setting for what the rule finds, if one is known.
-fn with_own_setting(rule: &Rule, product: Option<(&'static Product, By)>, fix: String) -> String {
+fn with_own_setting(rule: &Rule, product: Option<(&'static Product, RecognizedBy)>, fix: String) -> String {
     match product.and_then(|(product, _)| product.fix(&rule.name)) {
         Some(own) => format!("{} See {}.\n\n{fix}", own.text.trim(), own.source),
         None => fix,
