@@ -26,7 +26,7 @@ pub enum Gate {
 
 /// What a version makes of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum GateState {
     /// The gate can be set; this is its default.
     Default(bool),
     /// The gate exists and can't be changed from this.
@@ -67,8 +67,8 @@ impl Gate {
 
     /// What `version` makes of the gate.
     #[must_use]
-    pub fn state(self, version: KubeVersion) -> State {
-        use State::{Absent, Default, Locked};
+    pub fn state(self, version: KubeVersion) -> GateState {
+        use GateState::{Absent, Default, Locked};
         match self {
             Self::ApiListChunking => match version.minor {
                 ..=28 => Default(true),
@@ -113,8 +113,8 @@ impl Gate {
 impl Gate {
     /// The stage of the gate in `version`: none for one that is GA, deprecated or absent. The model has no locked gate
     /// that is alpha or beta.
-    fn stage(self, version: KubeVersion) -> Option<Stage> {
-        if !matches!(self.state(version), State::Default(_)) {
+    fn stage(self, version: KubeVersion) -> Option<GateStage> {
+        if !matches!(self.state(version), GateState::Default(_)) {
             return None;
         }
         let last_alpha = match self {
@@ -125,7 +125,7 @@ impl Gate {
             | Self::SizeBasedListCostEstimate
             | Self::WatchFromStorageWithoutResourceVersion => 0,
         };
-        Some(if version.minor <= last_alpha { Stage::Alpha } else { Stage::Beta })
+        Some(if version.minor <= last_alpha { GateStage::Alpha } else { GateStage::Beta })
     }
 }
 
@@ -133,14 +133,14 @@ impl Gate {
 ///
 /// Source: k8s.io/component-base `featuregate/feature_gate.go:setUnsetAlphaGates`, `setUnsetBetaGates`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stage {
+pub enum GateStage {
     /// `AllAlpha`.
     Alpha,
     /// `AllBeta`.
     Beta,
 }
 
-impl Stage {
+impl GateStage {
     /// Both stages.
     pub const ALL: [Self; 2] = [Self::Alpha, Self::Beta];
 
@@ -156,14 +156,14 @@ impl Stage {
 
 /// The names that decide where a read is answered from: gates, and stages of gates.
 pub fn known_names() -> impl Iterator<Item = &'static str> {
-    Stage::ALL.into_iter().map(Stage::name).chain(Gate::ALL.into_iter().map(Gate::name))
+    GateStage::ALL.into_iter().map(GateStage::name).chain(Gate::ALL.into_iter().map(Gate::name))
 }
 
 /// The gates and stages that were set by hand.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FeatureGates {
     gates: BTreeMap<Gate, bool>,
-    stages: BTreeMap<Stage, bool>,
+    stages: BTreeMap<GateStage, bool>,
 }
 
 impl FeatureGates {
@@ -178,7 +178,7 @@ impl FeatureGates {
             self.set(gate, value);
             return true;
         }
-        let stage = Stage::ALL.into_iter().find(|stage| stage.name() == name);
+        let stage = GateStage::ALL.into_iter().find(|stage| stage.name() == name);
         stage.is_some_and(|stage| {
             self.stages.insert(stage, value);
             true
@@ -212,14 +212,14 @@ impl FeatureGates {
     #[must_use]
     pub fn enabled(&self, gate: Gate, version: KubeVersion) -> bool {
         match gate.state(version) {
-            State::Default(default) => {
+            GateState::Default(default) => {
                 let set = self.gates.get(&gate).copied();
                 set.or_else(|| self.of_stage(gate, version)).unwrap_or(default)
             }
-            State::Locked(value) if can_be_emulated(gate, version) => {
+            GateState::Locked(value) if can_be_emulated(gate, version) => {
                 self.gates.get(&gate).copied().unwrap_or(value)
             }
-            State::Locked(value) | State::Absent(value) => value,
+            GateState::Locked(value) | GateState::Absent(value) => value,
         }
     }
 }
@@ -233,7 +233,7 @@ impl FeatureGates {
 pub fn can_be_emulated(gate: Gate, version: KubeVersion) -> bool {
     version.at_least(31, 0)
         && (version.minor - 3..version.minor)
-            .any(|minor| matches!(gate.state(KubeVersion { minor, patch: None }), State::Default(_)))
+            .any(|minor| matches!(gate.state(KubeVersion { minor, patch: None }), GateState::Default(_)))
 }
 
 #[cfg(test)]

@@ -107,12 +107,12 @@ impl Limit {
     pub const USUAL: [u16; 16] =
         [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 5000, 10_000, 50_000];
 
-    fn of(limit: list_options::Limit) -> Self {
+    fn of(limit: list_options::LimitParameter) -> Self {
         match limit {
-            list_options::Limit::Absent => Self::Absent,
-            list_options::Limit::Invalid => Self::Invalid,
-            list_options::Limit::Of(size) if size <= 0 => Self::Unlimited,
-            list_options::Limit::Of(size) => {
+            list_options::LimitParameter::Absent => Self::Absent,
+            list_options::LimitParameter::Invalid => Self::Invalid,
+            list_options::LimitParameter::Value(size) if size <= 0 => Self::Unlimited,
+            list_options::LimitParameter::Value(size) => {
                 Self::Page(match Self::USUAL.into_iter().find(|usual| size <= i64::from(*usual)) {
                     None => PageSize::More,
                     Some(usual) if i64::from(usual) == size => PageSize::Exactly(usual),

@@ -1,6 +1,6 @@
 //! WATCH: the watch cache or a watch of its own in etcd.
 
-use super::features::{Gate, State};
+use super::features::{Gate, GateState};
 use super::get::ignored_limit;
 use super::options::{Options, ResourceVersion, ResourceVersionMatch};
 use super::reason::Reason;
@@ -37,8 +37,8 @@ pub(super) fn cached(server: &Server, options: &Options) -> Verdict {
     let from_storage = Gate::WatchFromStorageWithoutResourceVersion;
     let route = if unset && initial_events.is_none() && server.enabled(from_storage) {
         let reason = match from_storage.state(server.version) {
-            State::Absent(_) => Reason::WatchFromEtcd,
-            State::Default(_) | State::Locked(_) => Reason::WatchFromEtcdByGate,
+            GateState::Absent(_) => Reason::WatchFromEtcd,
+            GateState::Default(_) | GateState::Locked(_) => Reason::WatchFromEtcdByGate,
         };
         Verdict::plain(ServedFrom::Etcd, reason)
     } else if initial_events == Some(true)

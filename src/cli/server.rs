@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 
 use super::args::ServerArgs;
 use super::say::say;
-use crate::apiserver::features::{State, can_be_emulated, known_names};
+use crate::apiserver::features::{GateState, can_be_emulated, known_names};
 use crate::apiserver::{FeatureGates, Server};
 use crate::k8s::KubeVersion;
 use crate::requests::contract::supported;
@@ -67,14 +67,14 @@ pub(super) fn notes(server: &Server, version: KubeVersion) -> Vec<String> {
     for (gate, value) in server.gates.gates() {
         let name = gate.name();
         match gate.state(version) {
-            State::Locked(locked) if locked != value && can_be_emulated(gate, version) => notes.push(format!(
+            GateState::Locked(locked) if locked != value && can_be_emulated(gate, version) => notes.push(format!(
                 "the feature gate {name} is locked to {locked} in {version}; kubetoll uses {value}, as on a server that \
                  emulates an older version"
             )),
-            State::Locked(locked) if locked != value => {
+            GateState::Locked(locked) if locked != value => {
                 notes.push(format!("the feature gate {name} is locked in {version}; kubetoll uses {locked}"));
             }
-            State::Absent(_) => {
+            GateState::Absent(_) => {
                 notes.push(format!("Kubernetes {version} has no feature gate {name}; kubetoll ignores it"));
             }
             _ => {}

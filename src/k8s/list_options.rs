@@ -64,7 +64,7 @@ pub struct ListOptions<'a> {
     /// `timeoutSeconds` is present and no integer: the server answers 400.
     pub timeout_seconds_invalid: bool,
     /// `limit`.
-    pub limit: Limit,
+    pub limit: LimitParameter,
     /// `continue`, not decoded.
     pub continue_token: Cow<'a, str>,
     /// `sendInitialEvents`, read as `watch`; `None` if absent.
@@ -79,12 +79,12 @@ pub struct ListOptions<'a> {
 
 /// The value of `limit=`.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub enum Limit {
+pub enum LimitParameter {
     /// Not in the query.
     #[default]
     Absent,
     /// An integer; zero and below mean no limit.
-    Of(i64),
+    Value(i64),
     /// Present and no integer (an empty one too): the server answers 400.
     Invalid,
 }
@@ -123,7 +123,7 @@ impl<'a> ListOptions<'a> {
     /// and `watch` alone.
     #[must_use]
     pub fn is_decodable(&self) -> bool {
-        self.limit != Limit::Invalid
+        self.limit != LimitParameter::Invalid
             && !self.timeout_seconds_invalid
             && (self.label_selector.is_empty() || label_selector_is_valid(&self.label_selector))
             && (self.field_selector.is_empty() || field_terms(&self.field_selector).is_some())
@@ -138,7 +138,7 @@ impl<'a> ListOptions<'a> {
             "resourceVersion" => self.resource_version = value,
             "resourceVersionMatch" => self.resource_version_match = value,
             "timeoutSeconds" => self.timeout_seconds_invalid = value.parse::<i64>().is_err(),
-            "limit" => self.limit = value.parse().map_or(Limit::Invalid, Limit::Of),
+            "limit" => self.limit = value.parse().map_or(LimitParameter::Invalid, LimitParameter::Value),
             "continue" => self.continue_token = value,
             "sendInitialEvents" => self.send_initial_events = Some(truthy(&value)),
             // shardSelector (1.36, alpha, off) does not change where a read is answered from.
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_first_value_wins_even_if_it_is_empty() {
-        assert_eq!(ListOptions::parse("limit=5&limit=6").limit, Limit::Of(5));
+        assert_eq!(ListOptions::parse("limit=5&limit=6").limit, LimitParameter::Value(5));
         assert_eq!(ListOptions::parse("resourceVersion=&resourceVersion=0").resource_version, "");
         assert!(!ListOptions::parse("watch=false&watch=true").watch);
     }
@@ -208,14 +208,14 @@ mod tests {
     #[test]
     fn integers_are_those_of_gos_parse_int() {
         for (query, limit) in [
-            ("limit=05", Limit::Of(5)),
-            ("limit=-1", Limit::Of(-1)),
-            ("limit=%2B5", Limit::Of(5)),
-            ("limit=+5", Limit::Invalid),
-            ("limit=", Limit::Invalid),
-            ("limit=5.0", Limit::Invalid),
-            ("limit=99999999999999999999", Limit::Invalid),
-            ("Limit=5", Limit::Absent),
+            ("limit=05", LimitParameter::Value(5)),
+            ("limit=-1", LimitParameter::Value(-1)),
+            ("limit=%2B5", LimitParameter::Value(5)),
+            ("limit=+5", LimitParameter::Invalid),
+            ("limit=", LimitParameter::Invalid),
+            ("limit=5.0", LimitParameter::Invalid),
+            ("limit=99999999999999999999", LimitParameter::Invalid),
+            ("LimitParameter=5", LimitParameter::Absent),
         ] {
             assert_eq!(ListOptions::parse(query).limit, limit, "{query}");
         }
@@ -226,7 +226,7 @@ mod tests {
         let query = format!("{}limit=5", "x&".repeat(2 * MAX_UNKNOWN_KEYS));
         let options = ListOptions::parse(&query);
         assert_eq!(options.unknown_keys.len(), MAX_UNKNOWN_KEYS);
-        assert_eq!(options.limit, Limit::Of(5), "known keys are read to the end");
+        assert_eq!(options.limit, LimitParameter::Value(5), "known keys are read to the end");
     }
 
     #[test]
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(meant_key("labelselector"), Some("labelSelector"));
         assert_eq!(meant_key("resourceversion"), Some("resourceVersion"));
         assert_eq!(meant_key("labelSelectors"), Some("labelSelector"));
-        assert_eq!(meant_key("Limit"), Some("limit"));
+        assert_eq!(meant_key("LimitParameter"), Some("limit"));
         assert_eq!(meant_key("_"), None);
         assert_eq!(meant_key("limits"), Some("limit"));
         assert_eq!(meant_key("wacth"), Some("watch"));

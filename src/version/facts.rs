@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{MAX_UNCONFIRMED_MINORS, VersionSource};
-use crate::apiserver::features::State;
+use crate::apiserver::features::GateState;
 use crate::apiserver::releases::{self, BUILT_IN};
 use crate::apiserver::{Gate, Releases, Server};
 use crate::k8s::{KubeVersion, Mark};
@@ -371,7 +371,7 @@ fn watch_list(is_on: bool) -> Releases {
     let newest = KubeVersion::NEWEST.minor;
     let has_it = |minor: &u16| {
         let state = Gate::WatchList.state(KubeVersion { minor: *minor, patch: None });
-        let (State::Default(default) | State::Locked(default) | State::Absent(default)) = state;
+        let (GateState::Default(default) | GateState::Locked(default) | GateState::Absent(default)) = state;
         default == is_on
     };
     let minors = (0..=newest).filter(has_it).map(|minor| match minor {
