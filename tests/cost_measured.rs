@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 use kubetoll::apiserver::{ParsedTarget, RequestShape, ServedFrom, Server, judge};
-use kubetoll::cost::{Amount, Bound, Holding, Inventory, Prices};
+use kubetoll::cost::{Amount, Bound, Inventory, InventoryEntry, Prices};
 use kubetoll::k8s::request_info::Method;
 use serde::Deserialize;
 
@@ -52,13 +52,13 @@ fn stored(resource: &str) -> u64 {
 }
 
 /// The bytes of an object, as the greatest seats of 1.36 show that the server took them for; of some it had no size.
-fn holding(resource: &str) -> Holding {
+fn holding(resource: &str) -> InventoryEntry {
     let bytes_per_object = match resource {
         "pods" => Some(910),
         "configmaps" => Some(285),
         _ => None,
     };
-    Holding { objects: Some(stored(resource)), bytes_per_object, is_size_unknown_to_server: false }
+    InventoryEntry { objects: Some(stored(resource)), bytes_per_object, is_size_unknown_to_server: false }
 }
 
 fn inventory() -> Inventory {

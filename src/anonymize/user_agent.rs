@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::{Anonymizer, public};
-use crate::k8s::user_agent::{AgentProduct, Form, stated_version};
+use crate::k8s::user_agent::{AgentForm, AgentProduct, stated_version};
 use crate::k8s::{Library, identity};
 use crate::products;
 use crate::rules::programs::names_kind_or_library;
@@ -13,7 +13,7 @@ use crate::rules::programs::names_kind_or_library;
 /// What verdicts, rules and advice depend on.
 #[derive(Debug, PartialEq, Eq)]
 struct Judged {
-    form: Form,
+    form: AgentForm,
     library: Library,
     product: Option<&'static str>,
     is_common: bool,
@@ -126,14 +126,15 @@ impl Anonymizer {
         if agent.is_empty() {
             return String::new();
         }
-        if product.form == Form::Unnamed {
+        if product.form == AgentForm::Unnamed {
             return format!("<{}>", self.word(agent));
         }
         let judged = Judged::of(agent);
         let rest = agent.strip_prefix(product.name).unwrap_or_default();
         let behind = |name: &str| name.to_owned() + &self.behind_product(name, rest);
         let is_debugged = product.name.starts_with("__debug_bin");
-        let is_known = judged.is_common || AgentProduct::from_user_agent(product.name).form == Form::Known;
+        let is_known =
+            judged.is_common || AgentProduct::from_user_agent(product.name).form == AgentForm::Known;
         if is_known && !is_debugged {
             return behind(product.name);
         }

@@ -10,7 +10,7 @@ const FEW_SLIPS: usize = 2;
 
 /// What is known of one resource.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Holding {
+pub struct InventoryEntry {
     /// Objects, of all namespaces.
     pub objects: Option<u64>,
     /// Their mean size as they are stored, in bytes.
@@ -23,7 +23,7 @@ pub struct Holding {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inventory {
     /// By resource, as the report names it: `pods`, `deployments.apps`.
-    holdings: BTreeMap<String, Holding>,
+    entries: BTreeMap<String, InventoryEntry>,
     /// The resources that a person wrote of.
     written: BTreeSet<String>,
     /// The files that it was read from, and what each of them is.
@@ -67,21 +67,21 @@ impl InventoryFormat {
 }
 
 impl Inventory {
-    /// An inventory of these holdings, from nowhere.
+    /// An inventory of these entries, from nowhere.
     #[must_use]
-    pub fn from_entries(entries: impl IntoIterator<Item = (String, Holding)>) -> Self {
-        Self { holdings: entries.into_iter().collect(), ..Self::default() }
+    pub fn from_entries(entries: impl IntoIterator<Item = (String, InventoryEntry)>) -> Self {
+        Self { entries: entries.into_iter().collect(), ..Self::default() }
     }
 
     /// Adds a file's: what it knows goes before what files before it know.
-    pub fn add(&mut self, file: InventoryFile, holdings: BTreeMap<String, Holding>) {
+    pub fn add(&mut self, file: InventoryFile, entries: BTreeMap<String, InventoryEntry>) {
         let is_metrics = file.format == InventoryFormat::Metrics;
         self.files.push(file);
-        for (resource, new) in holdings {
+        for (resource, new) in entries {
             if !is_metrics {
                 self.written.insert(resource.clone());
             }
-            let own = self.holdings.entry(resource).or_default();
+            let own = self.entries.entry(resource).or_default();
             own.objects = new.objects.or(own.objects);
             // A size that a person knows the server does not.
             if is_metrics && (new.bytes_per_object.is_some() || new.is_size_unknown_to_server) {
@@ -93,9 +93,9 @@ impl Inventory {
 
     /// What is known of a resource. Some are stored once, whichever of their groups they are asked of.
     #[must_use]
-    pub fn holding(&self, resource: &str) -> Holding {
-        let named = self.holdings.get(resource);
-        named.or_else(|| self.holdings.get(&*stored_name(resource))).copied().unwrap_or_default()
+    pub fn entry(&self, resource: &str) -> InventoryEntry {
+        let named = self.entries.get(resource);
+        named.or_else(|| self.entries.get(&*stored_name(resource))).copied().unwrap_or_default()
     }
 
     /// A name that a person wrote and that is likely meant to be this resource's.
@@ -111,30 +111,27 @@ impl Inventory {
     /// What the server would estimate with.
     #[must_use]
     pub fn stored(&self, resource: &str) -> Option<StoredObjects> {
-        let holding = self.holding(resource);
-        let estimate = holding.is_size_unknown_to_server.then_some(LARGEST_OBJECT);
-        Some(StoredObjects {
-            objects: holding.objects?,
-            bytes_per_object: estimate.or(holding.bytes_per_object),
-        })
+        let entry = self.entry(resource);
+        let estimate = entry.is_size_unknown_to_server.then_some(LARGEST_OBJECT);
+        Some(StoredObjects { objects: entry.objects?, bytes_per_object: estimate.or(entry.bytes_per_object) })
     }
 
     /// Resources of which something is known.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.holdings.len()
+        self.entries.len()
     }
 
     /// Whether nothing is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.holdings.is_empty()
+        self.entries.is_empty()
     }
 
     /// Whether the size of any resource is known.
     #[must_use]
     pub fn has_sizes(&self) -> bool {
-        self.holdings.values().any(|holding| holding.bytes_per_object.is_some())
+        self.entries.values().any(|entry| entry.bytes_per_object.is_some())
     }
 }
 
@@ -150,21 +147,22 @@ mod tests {
     fn a_later_file_adds_and_corrects() {
         let metrics = |name| InventoryFile { format: InventoryFormat::Metrics, ..file(name) };
         let mut inventory = Inventory::default();
-        let counted = Holding { objects: Some(7), is_size_unknown_to_server: true, ..Holding::default() };
+        let counted =
+            InventoryEntry { objects: Some(7), is_size_unknown_to_server: true, ..InventoryEntry::default() };
         inventory.add(metrics("a"), [("events".to_owned(), counted)].into());
         assert_eq!(
             inventory.stored("events.events.k8s.io").and_then(|stored| stored.bytes_per_object),
             Some(LARGEST_OBJECT)
         );
-        let sized = Holding { bytes_per_object: Some(900), ..Holding::default() };
+        let sized = InventoryEntry { bytes_per_object: Some(900), ..InventoryEntry::default() };
         inventory.add(file("b"), [("events".to_owned(), sized)].into());
         assert_eq!(inventory.stored("events").map(|stored| stored.objects), Some(7));
         inventory.add(metrics("c"), [("events".to_owned(), counted)].into());
-        assert_eq!(inventory.holding("events").bytes_per_object, Some(900));
+        assert_eq!(inventory.entry("events").bytes_per_object, Some(900));
         let of_server = inventory.stored("events").and_then(|stored| stored.bytes_per_object);
         assert_eq!(of_server, Some(LARGEST_OBJECT), "seats are the server's own estimate");
         let inventory = Inventory::from_entries([("ingresses.networking.k8s.io".to_owned(), counted)]);
-        assert_eq!(inventory.holding("ingresses.extensions"), counted);
+        assert_eq!(inventory.entry("ingresses.extensions"), counted);
         assert_eq!(inventory.stored("pods"), None);
     }
 }

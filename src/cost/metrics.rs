@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::inventory::Holding;
+use super::inventory::InventoryEntry;
 
 /// Lines that can't be read of which the place is told, and resources that are named in one note.
 const TOLD: usize = 3;
@@ -19,13 +19,13 @@ const COUNTS: [&str; 3] = ["apiserver_resource_objects", "apiserver_storage_obje
 /// What a dump says.
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
-    pub(super) holdings: BTreeMap<String, Holding>,
+    pub(super) entries: BTreeMap<String, InventoryEntry>,
     pub(super) notes: Vec<String>,
 }
 
 /// A value of a metric: -1 stands for an error of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Reading {
+enum Sample {
     Failed,
     Value(u64),
 }
@@ -48,8 +48,8 @@ fn is_ours(name: &str) -> bool {
 /// # Errors
 /// None of the metrics is in it, or no number of any can be read; with the lines, from 1.
 pub(super) fn read(text: &str) -> Result<Metrics, Vec<(u64, String)>> {
-    let mut counts: [BTreeMap<String, Reading>; 3] = Default::default();
-    let mut sizes: BTreeMap<String, Reading> = BTreeMap::new();
+    let mut counts: [BTreeMap<String, Sample>; 3] = Default::default();
+    let mut sizes: BTreeMap<String, Sample> = BTreeMap::new();
     let (mut unread, mut without) = (Vec::new(), Vec::new());
     for (line, number) in text.lines().zip(1_u64..) {
         let Some((name, rest)) = named(line).filter(|(name, _)| is_ours(name)) else { continue };
@@ -58,12 +58,12 @@ pub(super) fn read(text: &str) -> Result<Metrics, Vec<(u64, String)>> {
             None => &mut sizes,
         };
         match sample(rest) {
-            Some((resource, reading)) => {
-                if reading == Reading::Failed {
+            Some((resource, sample)) => {
+                if sample == Sample::Failed {
                     without.push(number);
                 }
-                let own = series.entry(resource).or_insert(reading);
-                *own = reading.max(*own);
+                let own = series.entry(resource).or_insert(sample);
+                *own = sample.max(*own);
             }
             None => unread.push(number),
         }
@@ -76,36 +76,35 @@ pub(super) fn read(text: &str) -> Result<Metrics, Vec<(u64, String)>> {
         );
         return Err(vec![(1, told)]);
     }
-    let has_value =
-        |series: &BTreeMap<String, Reading>| series.values().any(|value| *value != Reading::Failed);
+    let has_value = |series: &BTreeMap<String, Sample>| series.values().any(|value| *value != Sample::Failed);
     if !counts.iter().chain([&sizes]).any(has_value) {
         return Err(without_number(&unread, &without));
     }
-    let mut metrics = Metrics { holdings: BTreeMap::new(), notes: unread_lines(&unread) };
+    let mut metrics = Metrics { entries: BTreeMap::new(), notes: unread_lines(&unread) };
     let mut failed = Vec::new();
     let names: Vec<String> = counts.iter().flat_map(BTreeMap::keys).chain(sizes.keys()).cloned().collect();
     for resource in names {
-        if metrics.holdings.contains_key(&resource) {
+        if metrics.entries.contains_key(&resource) {
             continue;
         }
-        let told: Vec<Reading> = counts.iter().filter_map(|series| series.get(&resource)).copied().collect();
-        let objects = told.iter().find_map(|reading| match reading {
-            Reading::Value(objects) => Some(*objects),
-            Reading::Failed => None,
+        let told: Vec<Sample> = counts.iter().filter_map(|series| series.get(&resource)).copied().collect();
+        let objects = told.iter().find_map(|sample| match sample {
+            Sample::Value(objects) => Some(*objects),
+            Sample::Failed => None,
         });
         if objects.is_none() && !told.is_empty() {
             failed.push(resource.clone());
         }
-        let holding = holding(objects, sizes.get(&resource).copied());
-        metrics.holdings.insert(resource, holding);
+        let entry = entry(objects, sizes.get(&resource).copied());
+        metrics.entries.insert(resource, entry);
     }
     if !failed.is_empty() {
         metrics.notes.push(format!("the server could not count (-1): {}", some_of(&failed)));
     }
     let unsized_: Vec<&str> = metrics
-        .holdings
+        .entries
         .iter()
-        .filter(|(_, holding)| holding.is_size_unknown_to_server && holding.objects != Some(0))
+        .filter(|(_, entry)| entry.is_size_unknown_to_server && entry.objects != Some(0))
         .map(|(resource, _)| resource.as_str())
         .collect();
     if !unsized_.is_empty() {
@@ -114,12 +113,12 @@ pub(super) fn read(text: &str) -> Result<Metrics, Vec<(u64, String)>> {
     Ok(metrics)
 }
 
-fn holding(objects: Option<u64>, size: Option<Reading>) -> Holding {
+fn entry(objects: Option<u64>, size: Option<Sample>) -> InventoryEntry {
     let bytes_per_object = match (objects, size) {
-        (Some(objects), Some(Reading::Value(bytes))) if bytes > 0 => bytes.checked_div(objects),
+        (Some(objects), Some(Sample::Value(bytes))) if bytes > 0 => bytes.checked_div(objects),
         _ => None,
     };
-    Holding {
+    InventoryEntry {
         objects,
         bytes_per_object,
         // Up to 1.33 there is no such metric, and the server does not estimate by sizes.
@@ -163,7 +162,7 @@ fn named(line: &str) -> Option<(&str, &str)> {
 }
 
 /// Labels, a value and perhaps a timestamp.
-fn sample(rest: &str) -> Option<(String, Reading)> {
+fn sample(rest: &str) -> Option<(String, Sample)> {
     let mut rest = rest.strip_prefix('{')?;
     let (mut group, mut resource) = (None, None);
     loop {
@@ -193,12 +192,12 @@ fn sample(rest: &str) -> Option<(String, Reading)> {
         clippy::cast_sign_loss,
         reason = "it is a whole number of at most 2^53"
     )]
-    let reading = match value {
-        value if (0.0..9.0e15).contains(&value) => Reading::Value(value.round() as u64),
-        value if value < 0.0 || value.is_nan() => Reading::Failed,
+    let sample = match value {
+        value if (0.0..9.0e15).contains(&value) => Sample::Value(value.round() as u64),
+        value if value < 0.0 || value.is_nan() => Sample::Failed,
         _ => return None,
     };
-    Some((name, reading))
+    Some((name, sample))
 }
 
 /// A label's value with its escapes, and what follows its closing quote.
@@ -226,8 +225,8 @@ mod tests {
 
     fn of(text: &str) -> (Vec<Row>, Vec<String>) {
         let metrics = read(text).expect("metrics");
-        let holdings = metrics.holdings.into_iter();
-        (holdings.map(|(name, one)| (name, one.objects, one.bytes_per_object)).collect(), metrics.notes)
+        let entries = metrics.entries.into_iter();
+        (entries.map(|(name, one)| (name, one.objects, one.bytes_per_object)).collect(), metrics.notes)
     }
 
     fn row(name: &str, objects: Option<u64>, bytes: Option<u64>) -> Row {
@@ -236,7 +235,7 @@ mod tests {
 
     #[test]
     fn each_generation_of_the_metric_and_the_newest_wins() {
-        let (holdings, notes) = of(concat!(
+        let (entries, notes) = of(concat!(
             "# HELP apiserver_storage_objects x\n",
             "etcd_object_counts{resource=\"pods\"} 5\n",
             "apiserver_storage_objects{resource=\"pods\"} 6\n",
@@ -247,7 +246,7 @@ mod tests {
             "apiserver_request_duration_seconds_bucket{resource=\"pods\",le=\"+Inf\"} NaN\n",
         ));
         assert_eq!(
-            holdings,
+            entries,
             [
                 row("deployments.apps", Some(8), None),
                 row("leases.coordination.k8s.io", Some(43), None),
@@ -259,25 +258,25 @@ mod tests {
 
     #[test]
     fn minus_one_is_no_number() {
-        let (holdings, notes) = of(concat!(
+        let (entries, notes) = of(concat!(
             "apiserver_resource_objects{group=\"\",resource=\"events\"} 2655\n",
             "apiserver_resource_size_estimate_bytes{group=\"\",resource=\"events\"} -1\n",
             "apiserver_resource_objects{group=\"\",resource=\"secrets\"} -1\n",
             "apiserver_storage_objects{resource=\"secrets\"} -1\n",
         ));
-        assert_eq!(holdings, [row("events", Some(2_655), None), row("secrets", None, None)]);
+        assert_eq!(entries, [row("events", Some(2_655), None), row("secrets", None, None)]);
         assert_eq!(notes, ["the server could not count (-1): secrets", "the server has no size of: events"]);
     }
 
     #[test]
     fn a_federated_dump_has_timestamps_other_labels_and_several_servers() {
-        let (holdings, notes) = of(concat!(
+        let (entries, notes) = of(concat!(
             "apiserver_storage_objects{endpoint=\"https\",instance=\"10.0.0.4:6443\",resource=\"pods\",x=\"a,}\\\"=b\"} 7 1592829361218\n",
             "apiserver_storage_objects{instance=\"10.0.0.5:6443\",resource=\"pods\"} 9 1592829361218\r\n",
             "apiserver_storage_objects{instance=\"10.0.0.6:6443\",resource=\"pods\"} -1 1592829361218\n",
             "apiserver_storage_objects{resource=\"nodes\"\n",
         ));
-        assert_eq!(holdings, [row("pods", Some(9), None)]);
+        assert_eq!(entries, [row("pods", Some(9), None)]);
         assert_eq!(notes, ["1 of these metrics can't be read (line 4)"]);
     }
 
@@ -291,12 +290,12 @@ mod tests {
 
     #[test]
     fn blanks_are_allowed_and_lines_without_any_number_are_a_mistake() {
-        let (holdings, notes) = of(concat!(
+        let (entries, notes) = of(concat!(
             "  # TYPE apiserver_storage_objects gauge\n",
             "\tapiserver_storage_objects {resource=\"pods\"} 100\n",
             "apiserver_storage_objects{ resource = \"nodes\" , x=\"\" }\t4\n",
         ));
-        assert_eq!(holdings, [row("nodes", Some(4), None), row("pods", Some(100), None)]);
+        assert_eq!(entries, [row("nodes", Some(4), None), row("pods", Some(100), None)]);
         assert_eq!(notes, [""; 0]);
         let lines = |text: &str| -> Vec<u64> {
             read(text).expect_err("no number").into_iter().map(|(line, _)| line).collect()

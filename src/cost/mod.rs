@@ -2,6 +2,7 @@
 //! apiserver decode and go through, and the client receive at most.
 
 mod basis;
+mod csv_yaml;
 mod inventory;
 mod metrics;
 mod minutes;
@@ -9,15 +10,14 @@ mod outline;
 mod sum;
 mod unit;
 mod work;
-mod written;
 
 pub use basis::{CostBasis, ShapeCost};
-pub use inventory::{Holding, Inventory, InventoryFile, InventoryFormat};
+pub use inventory::{Inventory, InventoryEntry, InventoryFile, InventoryFormat};
 pub use minutes::{Minute, Minutes};
 pub use outline::{RANGE_READS_NOTE, needs_note, outline};
 pub use sum::{Cost, Sum};
 pub use unit::Unit;
-pub use work::{Amount, Bound, Counted, Prices, Work, page_limit, reads_on};
+pub use work::{Amount, Bound, NodeCount, Prices, Work, page_limit, reads_on};
 
 use std::borrow::Cow;
 
@@ -38,7 +38,7 @@ pub fn read(inventory: &mut Inventory, file: &str, bytes: &[u8]) -> Result<(), F
     };
     let text = text(bytes).ok_or_else(|| error("is no text in UTF-8 or UTF-16".to_owned()))?;
     let text = &*text;
-    let (format, holdings, notes) = if metrics::is_metrics(text) {
+    let (format, entries, notes) = if metrics::is_metrics(text) {
         let metrics = metrics::read(text).map_err(|wrong| {
             let mut errors = FileErrors::default();
             for (line, message) in wrong {
@@ -46,11 +46,11 @@ pub fn read(inventory: &mut Inventory, file: &str, bytes: &[u8]) -> Result<(), F
             }
             errors
         })?;
-        (InventoryFormat::Metrics, metrics.holdings, metrics.notes)
-    } else if let Some(separator) = written::separator(text) {
-        (InventoryFormat::Csv, written::csv(file, text, separator)?, Vec::new())
+        (InventoryFormat::Metrics, metrics.entries, metrics.notes)
+    } else if let Some(separator) = csv_yaml::separator(text) {
+        (InventoryFormat::Csv, csv_yaml::csv(file, text, separator)?, Vec::new())
     } else {
-        let told = written::yaml(file, text).map_err(|mut errors| {
+        let told = csv_yaml::yaml(file, text).map_err(|mut errors| {
             for error in errors.0.iter_mut().filter(|error| error.message.starts_with("no YAML")) {
                 error.message.push_str("; an inventory is kube-apiserver's /metrics, CSV or YAML");
             }
@@ -59,8 +59,8 @@ pub fn read(inventory: &mut Inventory, file: &str, bytes: &[u8]) -> Result<(), F
         (InventoryFormat::Yaml, told?, Vec::new())
     };
     let name = file.to_owned();
-    let resources = holdings.len() as u64;
-    inventory.add(InventoryFile { name, format, resources, notes }, holdings);
+    let resources = entries.len() as u64;
+    inventory.add(InventoryFile { name, format, resources, notes }, entries);
     Ok(())
 }
 

@@ -146,7 +146,7 @@ pub struct Prices<'a> {
 
 /// A number, and whether it is the inventory's; else it is the log's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counted {
+pub struct NodeCount {
     /// The number.
     pub count: u64,
     /// The inventory holds it.
@@ -156,17 +156,17 @@ pub struct Counted {
 impl Prices<'_> {
     /// The cluster's nodes.
     #[must_use]
-    pub fn nodes(&self) -> Option<Counted> {
-        let counted = self.inventory.holding("nodes").objects.filter(|count| *count > 0);
-        let in_inventory = counted.map(|count| Counted { count, is_in_inventory: true });
+    pub fn nodes(&self) -> Option<NodeCount> {
+        let counted = self.inventory.entry("nodes").objects.filter(|count| *count > 0);
+        let in_inventory = counted.map(|count| NodeCount { count, is_in_inventory: true });
         let in_log = Some(self.nodes_in_log).filter(|count| *count > 0);
-        in_inventory.or(in_log.map(|count| Counted { count, is_in_inventory: false }))
+        in_inventory.or(in_log.map(|count| NodeCount { count, is_in_inventory: false }))
     }
 
     /// The cluster's namespaces.
     #[must_use]
     pub fn namespaces(&self) -> Option<u64> {
-        self.inventory.holding("namespaces").objects.filter(|count| *count > 0)
+        self.inventory.entry("namespaces").objects.filter(|count| *count > 0)
     }
 
     /// What a request costs, if it is served. `resource` is what the report names it.
@@ -196,8 +196,8 @@ impl Prices<'_> {
             server,
             verdict,
             options: &asked.options,
-            holding: self.inventory.stored(resource),
-            bytes_per_object: self.inventory.holding(resource).bytes_per_object,
+            entry: self.inventory.stored(resource),
+            bytes_per_object: self.inventory.entry(resource).bytes_per_object,
             part,
         };
         let from = verdict.likely_served_from();
@@ -206,7 +206,7 @@ impl Prices<'_> {
             ServedFrom::NotObservable => return Work::UNKNOWN,
             _ => {}
         }
-        let seats = seats(server, asked, pricing.holding);
+        let seats = seats(server, asked, pricing.entry);
         let Target::Resource { group, resource, subresource, scope, .. } = asked.target else {
             return Work { seats, ..Work::NONE };
         };
@@ -233,7 +233,7 @@ struct Pricing<'a> {
     server: &'a Server,
     verdict: &'a Verdict,
     options: &'a Options,
-    holding: Option<StoredObjects>,
+    entry: Option<StoredObjects>,
     bytes_per_object: Option<u64>,
     part: Option<NamespacePart>,
 }
@@ -267,7 +267,7 @@ impl Pricing<'_> {
 
     /// Everything that the path names: the collection, or that of a namespace.
     fn whole(&self, scope: Scope) -> Amount {
-        let objects = self.holding.map(|stored| stored.objects);
+        let objects = self.entry.map(|stored| stored.objects);
         let in_namespace = is_in_namespace(self.server, self.options, scope);
         let namespaces = self.prices.namespaces();
         match (in_namespace, namespaces) {
@@ -283,7 +283,7 @@ impl Pricing<'_> {
     /// The pods of one node.
     fn of_node(&self) -> Option<Amount> {
         let nodes = self.prices.nodes().filter(|_| self.options.narrows == Narrows::ToNode)?;
-        let objects = self.holding.map(|stored| stored.objects.div_ceil(nodes.count));
+        let objects = self.entry.map(|stored| stored.objects.div_ceil(nodes.count));
         // One that the log does not show may be missing: then a node has less.
         Some(self.amount(objects, if nodes.is_in_inventory { Bound::Mean } else { Bound::AtMost }))
     }
@@ -347,7 +347,7 @@ impl Pricing<'_> {
         if self.server.version.at_least(31, 0) {
             return rest;
         }
-        self.amount(self.holding.map(|stored| stored.objects), Bound::Exact)
+        self.amount(self.entry.map(|stored| stored.objects), Bound::Exact)
     }
 
     /// What a watch begins with. What it is sent later is not known.

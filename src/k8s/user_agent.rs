@@ -4,7 +4,7 @@ use super::go_url::split_once;
 
 /// How far a user agent follows a known form. In this order, products are kept where their number must be bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Form {
+pub enum AgentForm {
     /// client-go's default, `name/version (os/arch) kubernetes/commit`, or a name that many clusters see.
     Known,
     /// `name/version` and anything.
@@ -22,7 +22,7 @@ pub struct AgentProduct<'a> {
     /// At most [`AgentProduct::MAX_LENGTH`] bytes of printable ASCII.
     pub name: &'a str,
     /// How it was recognized.
-    pub form: Form,
+    pub form: AgentForm,
 }
 
 /// Products that are known by their name alone.
@@ -55,21 +55,21 @@ impl<'a> AgentProduct<'a> {
     #[must_use]
     pub fn from_user_agent(user_agent: &'a str) -> Self {
         if user_agent.is_empty() {
-            return Self { name: Self::ABSENT, form: Form::Known };
+            return Self { name: Self::ABSENT, form: AgentForm::Known };
         }
         let (name, versioned) = match split_once(user_agent, b'/') {
             Some((name, _)) if is_name(name) => (name, true),
             _ => (user_agent.split(' ').next().unwrap_or_default(), false),
         };
         if !is_name(name) {
-            return Self { name: Self::UNNAMED, form: Form::Unnamed };
+            return Self { name: Self::UNNAMED, form: AgentForm::Unnamed };
         }
         let form = if KNOWN.contains(&name) || names_kubernetes(user_agent) {
-            Form::Known
+            AgentForm::Known
         } else if versioned {
-            Form::Versioned
+            AgentForm::Versioned
         } else {
-            Form::Bare
+            AgentForm::Bare
         };
         Self { name, form }
     }
@@ -138,24 +138,24 @@ mod tests {
     #[test]
     fn products() {
         for (user_agent, name, form) in [
-            ("kubectl/v1.30.0 (linux/amd64) kubernetes/7c48c2b", "kubectl", Form::Known),
-            ("manager/v0.0.0 (linux/amd64) kubernetes/$Format", "manager", Form::Known),
+            ("kubectl/v1.30.0 (linux/amd64) kubernetes/7c48c2b", "kubectl", AgentForm::Known),
+            ("manager/v0.0.0 (linux/amd64) kubernetes/$Format", "manager", AgentForm::Known),
             (
                 "kube-controller-manager/v1.30.4 (linux/amd64) kubernetes/a/system:serviceaccount:kube-system:x",
                 "kube-controller-manager",
-                Form::Known,
+                AgentForm::Known,
             ),
-            ("Go-http-client/2.0", "Go-http-client", Form::Known),
-            ("OpenAPI-Generator/37.0.2/python", "OpenAPI-Generator", Form::Known),
-            ("Kubernetes Java Client/13.0.0-SNAPSHOT", "Kubernetes Java Client", Form::Versioned),
-            ("Mozilla/5.0 (X11; Linux x86_64)", "Mozilla", Form::Versioned),
-            ("curl", "curl", Form::Known),
-            ("my-agent with words", "my-agent", Form::Bare),
-            ("", AgentProduct::ABSENT, Form::Known),
-            ("\u{1b}[31mred/1.0", AgentProduct::UNNAMED, Form::Unnamed),
-            ("<script>/1.0", AgentProduct::UNNAMED, Form::Unnamed),
-            ("/1.0", AgentProduct::UNNAMED, Form::Unnamed),
-            (&"x".repeat(65), AgentProduct::UNNAMED, Form::Unnamed),
+            ("Go-http-client/2.0", "Go-http-client", AgentForm::Known),
+            ("OpenAPI-Generator/37.0.2/python", "OpenAPI-Generator", AgentForm::Known),
+            ("Kubernetes Java Client/13.0.0-SNAPSHOT", "Kubernetes Java Client", AgentForm::Versioned),
+            ("Mozilla/5.0 (X11; Linux x86_64)", "Mozilla", AgentForm::Versioned),
+            ("curl", "curl", AgentForm::Known),
+            ("my-agent with words", "my-agent", AgentForm::Bare),
+            ("", AgentProduct::ABSENT, AgentForm::Known),
+            ("\u{1b}[31mred/1.0", AgentProduct::UNNAMED, AgentForm::Unnamed),
+            ("<script>/1.0", AgentProduct::UNNAMED, AgentForm::Unnamed),
+            ("/1.0", AgentProduct::UNNAMED, AgentForm::Unnamed),
+            (&"x".repeat(65), AgentProduct::UNNAMED, AgentForm::Unnamed),
         ] {
             assert_eq!(
                 AgentProduct::from_user_agent(user_agent),

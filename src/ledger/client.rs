@@ -7,7 +7,7 @@ use super::{Begun, Bounded, DistinctSet, Merge, SharedRow};
 use crate::apiserver::Target;
 use crate::k8s::identity::service_account;
 use crate::k8s::text::prefix;
-use crate::k8s::user_agent::Form;
+use crate::k8s::user_agent::AgentForm;
 use crate::k8s::{self, AddressClass, Kind, Verb};
 use crate::requests::{ClientRef, Request, RowKey, stable_hash};
 
@@ -36,7 +36,7 @@ pub struct ClientKey {
 /// Products of user agents, which anyone may make up, never take the place of a user whom the server knows.
 pub(super) fn rank(client: &ClientRef<'_>) -> u8 {
     match client.kind {
-        Kind::UserAgent if k8s::AgentProduct::from_user_agent(client.identity).form == Form::Known => 1,
+        Kind::UserAgent if k8s::AgentProduct::from_user_agent(client.identity).form == AgentForm::Known => 1,
         Kind::UserAgent => 2,
         _ => 0,
     }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::apiserver::ConfiguredNames;
 use crate::k8s::pod_name;
-use crate::k8s::user_agent::Form;
+use crate::k8s::user_agent::AgentForm;
 use crate::requests::{Answer, Request, RowKey, RowKeyRef, stable_hash};
 
 /// Identities that are counted apart. Authenticated names are given out by the cluster's operators, so there are
@@ -205,9 +205,9 @@ impl Clients {
         }
         let product = asker.product();
         let product_rank = || match product.form {
-            Form::Known => 0,
-            Form::Versioned => 1,
-            Form::Bare | Form::Unnamed => 2,
+            AgentForm::Known => 0,
+            AgentForm::Versioned => 1,
+            AgentForm::Bare | AgentForm::Unnamed => 2,
         };
         let product_seat =
             client.products.seat_of(name.product, product.name, product_rank, || product.name.into());

@@ -169,7 +169,7 @@ pub(super) fn inventory(inventory: &Inventory, accounts: &JudgedClients) -> v1::
             let without = sums.iter().map(|sum| sum.without_bytes).max().unwrap_or(0).max(without_objects);
             if without > 0 && !resource.starts_with('(') {
                 let lack = lacks.entry(resource).or_default();
-                lack.0 |= inventory.holding(resource).objects.is_none();
+                lack.0 |= inventory.entry(resource).objects.is_none();
                 lack.1 += without;
             }
         }

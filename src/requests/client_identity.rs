@@ -9,7 +9,7 @@ use crate::k8s::address::host;
 use crate::k8s::event::{Caller, User};
 use crate::k8s::secrets::masked;
 use crate::k8s::text::prefix;
-use crate::k8s::user_agent::Form;
+use crate::k8s::user_agent::AgentForm;
 use crate::k8s::{AddressClass, AgentProduct, Identity, Kind};
 
 /// The longest user name that is told apart, in bytes. A ServiceAccount's has at most 338.
@@ -37,7 +37,7 @@ pub struct ClientIdentity {
     identity: TextRange,
     impersonator: Option<TextRange>,
     product: TextRange,
-    form: Form,
+    form: AgentForm,
     user_agent: TextRange,
     address: Option<AddressClass>,
     node: Option<TextRange>,
@@ -75,7 +75,7 @@ impl Default for ClientIdentity {
             identity: empty,
             impersonator: None,
             product: empty,
-            form: Form::Unnamed,
+            form: AgentForm::Unnamed,
             user_agent: empty,
             address: None,
             node: None,

@@ -11,7 +11,7 @@ use kubetoll::input::framing::lines;
 use kubetoll::input::{Framing, SourcePosition};
 use kubetoll::k8s::request_info::Method;
 use kubetoll::k8s::secrets::{masked, masked_target};
-use kubetoll::k8s::user_agent::{Form, stated_version};
+use kubetoll::k8s::user_agent::{AgentForm, stated_version};
 use kubetoll::k8s::{AgentProduct, Event, KubeVersion, Stage};
 use kubetoll::ledger::exemplar::shown_uri;
 use kubetoll::ledger::{Ledger, ProductRows};
@@ -139,7 +139,7 @@ pub fn user_agent(text: &str) {
     assert!(product.name.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()));
     assert_eq!(product, AgentProduct::from_user_agent(text));
     match product.form {
-        Form::Unnamed => assert_eq!(product.name, AgentProduct::UNNAMED),
+        AgentForm::Unnamed => assert_eq!(product.name, AgentProduct::UNNAMED),
         _ if text.is_empty() => assert_eq!(product.name, AgentProduct::ABSENT),
         form => {
             assert!(text.starts_with(product.name), "a name is the client's own");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::inventory::Holding;
+use super::inventory::InventoryEntry;
 use crate::files::yaml::{self, YamlNode, YamlValue};
 use crate::files::{FileErrors, FilePosition, expected};
 
@@ -20,24 +20,24 @@ const OBJECTS: &str = "objects";
 const BYTES: &str = "bytesPerObject";
 
 /// What is known by resource, while it is being read.
-struct Reading<'a> {
+struct InventoryReader<'a> {
     file: &'a str,
     errors: FileErrors,
     /// With the line that each stands on.
-    holdings: BTreeMap<String, (Holding, u64)>,
+    entries: BTreeMap<String, (InventoryEntry, u64)>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> InventoryReader<'a> {
     fn new(file: &'a str) -> Self {
-        Self { file, errors: FileErrors::default(), holdings: BTreeMap::new() }
+        Self { file, errors: FileErrors::default(), entries: BTreeMap::new() }
     }
 
     fn say(&mut self, at: FilePosition, message: impl Into<String>) {
         self.errors.add(self.file, at, message);
     }
 
-    fn end(mut self) -> Result<BTreeMap<String, Holding>, FileErrors> {
-        if self.holdings.is_empty() && self.errors.0.is_empty() {
+    fn end(mut self) -> Result<BTreeMap<String, InventoryEntry>, FileErrors> {
+        if self.entries.is_empty() && self.errors.0.is_empty() {
             self.say(
                 FilePosition::START,
                 format!("there is no resource in it; write {RESOURCE},{OBJECTS},{BYTES}"),
@@ -47,10 +47,10 @@ impl<'a> Reading<'a> {
             self.errors.0.sort_by_key(|error| error.at);
             return Err(self.errors);
         }
-        Ok(self.holdings.into_iter().map(|(name, (holding, _))| (name, holding)).collect())
+        Ok(self.entries.into_iter().map(|(name, (entry, _))| (name, entry)).collect())
     }
 
-    fn resource(&mut self, at: FilePosition, name: &str, holding: Holding) {
+    fn resource(&mut self, at: FilePosition, name: &str, entry: InventoryEntry) {
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
         if name.is_empty() || !name.chars().all(is_plain) {
             self.say(
@@ -59,14 +59,14 @@ impl<'a> Reading<'a> {
                     "'{name}' is no name of a resource; write it as the report does: pods, deployments.apps"
                 ),
             );
-        } else if let Some((_, line)) = self.holdings.get(name) {
+        } else if let Some((_, line)) = self.entries.get(name) {
             let line = *line;
             self.say(at, format!("'{name}' is there twice, first on line {line}"));
         } else {
-            if holding.objects.is_none() && holding.bytes_per_object.is_none() {
+            if entry.objects.is_none() && entry.bytes_per_object.is_none() {
                 self.say(at, format!("'{name}' has neither {OBJECTS} nor {BYTES}"));
             }
-            self.holdings.insert(name.to_owned(), (holding, at.line));
+            self.entries.insert(name.to_owned(), (entry, at.line));
         }
     }
 
@@ -101,8 +101,12 @@ pub(super) fn separator(text: &str) -> Option<char> {
 ///
 /// # Errors
 /// All that is wrong with it.
-pub(super) fn csv(file: &str, text: &str, separator: char) -> Result<BTreeMap<String, Holding>, FileErrors> {
-    let mut reading = Reading::new(file);
+pub(super) fn csv(
+    file: &str,
+    text: &str,
+    separator: char,
+) -> Result<BTreeMap<String, InventoryEntry>, FileErrors> {
+    let mut reading = InventoryReader::new(file);
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(u8::try_from(separator).unwrap_or(b','))
         .comment(Some(b'#'))
@@ -133,7 +137,11 @@ pub(super) fn csv(file: &str, text: &str, separator: char) -> Result<BTreeMap<St
 }
 
 /// Where the columns are.
-fn header(reading: &mut Reading<'_>, line: u64, record: &csv::StringRecord) -> Option<[Option<usize>; 3]> {
+fn header(
+    reading: &mut InventoryReader<'_>,
+    line: u64,
+    record: &csv::StringRecord,
+) -> Option<[Option<usize>; 3]> {
     let find = |name: &str| record.iter().position(|field| field.eq_ignore_ascii_case(name));
     let columns = [RESOURCE, OBJECTS, BYTES].map(find);
     let at = FilePosition { line, column: 1 };
@@ -151,7 +159,7 @@ fn header(reading: &mut Reading<'_>, line: u64, record: &csv::StringRecord) -> O
 }
 
 fn row(
-    reading: &mut Reading<'_>,
+    reading: &mut InventoryReader<'_>,
     text: &str,
     line: u64,
     record: &csv::StringRecord,
@@ -184,15 +192,15 @@ fn row(
     let objects = number(columns[1], OBJECTS);
     let bytes_per_object = number(columns[2], BYTES);
     let name = record.get(columns[0].unwrap_or(0)).unwrap_or_default().to_owned();
-    reading.resource(start, &name, Holding { objects, bytes_per_object, ..Holding::default() });
+    reading.resource(start, &name, InventoryEntry { objects, bytes_per_object, ..InventoryEntry::default() });
 }
 
 /// Reads YAML: a map by resource, or a list with `resource` in each entry; either may stand below `resources`.
 ///
 /// # Errors
 /// All that is wrong with it.
-pub(super) fn yaml(file: &str, text: &str) -> Result<BTreeMap<String, Holding>, FileErrors> {
-    let mut reading = Reading::new(file);
+pub(super) fn yaml(file: &str, text: &str) -> Result<BTreeMap<String, InventoryEntry>, FileErrors> {
+    let mut reading = InventoryReader::new(file);
     if let Some(node) = yaml::read(file, text, LONGEST_YAML, &mut reading.errors) {
         let node = match node.content {
             YamlValue::Map(mut map) if map.len() == 1 && map[0].0 == "resources" => map.remove(0).2,
@@ -203,19 +211,19 @@ pub(super) fn yaml(file: &str, text: &str) -> Result<BTreeMap<String, Holding>, 
     reading.end()
 }
 
-fn entries(reading: &mut Reading<'_>, node: YamlNode) {
+fn entries(reading: &mut InventoryReader<'_>, node: YamlNode) {
     match node.content {
         YamlValue::Map(map) => {
             for (name, at, node) in map {
-                let (holding, _) = holding(reading, node);
-                reading.resource(at, &name, holding);
+                let (entry, _) = entry(reading, node);
+                reading.resource(at, &name, entry);
             }
         }
         YamlValue::List(list) => {
             for node in list {
                 let at = node.at;
-                match holding(reading, node) {
-                    (holding, Some(name)) => reading.resource(at, &name, holding),
+                match entry(reading, node) {
+                    (entry, Some(name)) => reading.resource(at, &name, entry),
                     (_, None) => reading.say(at, format!("an entry of the list needs '{RESOURCE}'")),
                 }
             }
@@ -231,8 +239,8 @@ fn entries(reading: &mut Reading<'_>, node: YamlNode) {
 }
 
 /// What is said of a resource, and its name if that is among it.
-fn holding(reading: &mut Reading<'_>, node: YamlNode) -> (Holding, Option<String>) {
-    let (mut holding, mut name) = (Holding::default(), None);
+fn entry(reading: &mut InventoryReader<'_>, node: YamlNode) -> (InventoryEntry, Option<String>) {
+    let (mut entry, mut name) = (InventoryEntry::default(), None);
     let map = match node.content {
         YamlValue::Map(map) => map,
         other => {
@@ -240,7 +248,7 @@ fn holding(reading: &mut Reading<'_>, node: YamlNode) -> (Holding, Option<String
                 format!("a resource is a map with {OBJECTS} and {BYTES}, and this is {}", other.kind());
             reading.say(node.at, message);
             // Said once is enough.
-            return (Holding { objects: Some(0), ..holding }, name);
+            return (InventoryEntry { objects: Some(0), ..entry }, name);
         }
     };
     for (key, at, node) in map {
@@ -251,8 +259,8 @@ fn holding(reading: &mut Reading<'_>, node: YamlNode) -> (Holding, Option<String
             other => Err(other.kind().to_owned()),
         };
         match key.as_str() {
-            OBJECTS => holding.objects = reading.number(node.at, OBJECTS, value).or(Some(0)),
-            BYTES => holding.bytes_per_object = reading.number(node.at, BYTES, value).or(Some(0)),
+            OBJECTS => entry.objects = reading.number(node.at, OBJECTS, value).or(Some(0)),
+            BYTES => entry.bytes_per_object = reading.number(node.at, BYTES, value).or(Some(0)),
             RESOURCE => match node.content {
                 YamlValue::Text(text) => name = Some(text),
                 other => {
@@ -264,7 +272,7 @@ fn holding(reading: &mut Reading<'_>, node: YamlNode) -> (Holding, Option<String
             }
         }
     }
-    (holding, name)
+    (entry, name)
 }
 
 #[cfg(test)]
@@ -273,9 +281,9 @@ mod tests {
 
     type Rows = Vec<(String, Option<u64>, Option<u64>)>;
 
-    fn rows(read: Result<BTreeMap<String, Holding>, FileErrors>) -> Result<Rows, String> {
-        let row = |(name, one): (String, Holding)| (name, one.objects, one.bytes_per_object);
-        read.map(|holdings| holdings.into_iter().map(row).collect()).map_err(|errors| errors.to_string())
+    fn rows(read: Result<BTreeMap<String, InventoryEntry>, FileErrors>) -> Result<Rows, String> {
+        let row = |(name, one): (String, InventoryEntry)| (name, one.objects, one.bytes_per_object);
+        read.map(|entries| entries.into_iter().map(row).collect()).map_err(|errors| errors.to_string())
     }
 
     fn expected_rows() -> Rows {
