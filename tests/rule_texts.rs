@@ -1,4 +1,5 @@
-//! The language of the rules' texts: who does what how often, in short and plain sentences.
+//! The language of the rules' texts: who does what how often, in short and plain sentences. `conventions.rs`
+//! checks their words.
 
 use std::fs;
 use std::path::Path;
@@ -17,37 +18,6 @@ const LONGEST_SENTENCE: usize = 25;
 const LONGEST_MESSAGE: usize = 110;
 /// Most characters of the first step of a fix.
 const LONGEST_STEP: usize = 80;
-
-/// Words and phrases that a reader must read twice, or that have a plain one. `typos` checks for US spelling.
-const FORBIDDEN: [&str; 27] = [
-    "of which",
-    "of what",
-    "hangs on",
-    "hang on",
-    "stands",
-    "told",
-    "tells",
-    "untold",
-    "instant",
-    "instants",
-    "whatever",
-    "by itself",
-    "by themselves",
-    "at one look",
-    "at hand",
-    "all that",
-    "give or take",
-    "goes on",
-    "goes before",
-    "anew",
-    "mistake",
-    "in place of",
-    "put into words",
-    "be known by",
-    "will do",
-    "moreover",
-    "misspelt",
-];
 
 /// Rules on the log itself, or on all clients together, name no client.
 fn has_a_client(rule: &Value) -> bool {
@@ -129,14 +99,6 @@ fn fixes(rule: &Value) -> Vec<(String, &str)> {
             })
         })
         .collect()
-}
-
-/// A text as words in lower case, with a space before and after each.
-fn plain_words(text: &str) -> String {
-    let words = without_placeholders(text).to_lowercase();
-    let words: Vec<&str> =
-        words.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    format!(" {} ", words.join(" "))
 }
 
 /// Messages and fixes as the fixtures of a rule cause them.
@@ -223,23 +185,6 @@ fn sentences_are_short() {
         }
     }
     assert!(count > 1_000, "{count} sentences");
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-#[test]
-fn texts_have_no_forbidden_words() {
-    let mut wrong = Vec::new();
-    for rule in rules() {
-        for (key, source) in texts(&rule).into_iter().chain([("message".to_owned(), text(&rule["message"]))])
-        {
-            let words = plain_words(source);
-            for forbidden in FORBIDDEN {
-                if words.contains(&format!(" {forbidden} ")) {
-                    wrong.push(format!("{} {key}: '{forbidden}'", rule["id"]));
-                }
-            }
-        }
-    }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
