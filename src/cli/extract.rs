@@ -262,7 +262,7 @@ impl<'a> Choice<'a> {
 
     /// Whether an event shows that its request is chosen.
     fn decides(&mut self, request: &mut Request<'_>) -> bool {
-        request.era = self.timeline.era(request.place.source, request.received);
+        request.version_index = self.timeline.version_index(request.place.source, request.received);
         (self.received_only || !request.is_before_end())
             && (self.run.settings.filter.is_empty() || self.run.settings.filter.pass(request))
             && self.cases.as_mut().is_none_or(|cases| cases.pass(request))

@@ -44,7 +44,7 @@ const OTHER_PRODUCTS: &str = "(other products)";
 pub struct JudgedClients {
     /// The clients, in no order.
     pub clients: Vec<ClientSummary>,
-    /// The server's configuration; its version is that of the era at hand.
+    /// The server's configuration; its version is that of the current version index.
     pub server: Server,
     /// How far the version is known.
     pub version: Doubt,
@@ -66,18 +66,18 @@ pub struct JudgedClients {
 
 /// What requests are judged and priced by.
 struct Measures<'a> {
-    /// The servers of the eras that rows name.
+    /// One server for each version index that rows name.
     servers: &'a [Server],
     /// The releases that the log leaves possible.
     version: Doubt,
     prices: Option<Prices<'a>>,
     /// How many objects of each namespace the log names.
     namespaces: NamespaceWeights,
-    /// Judgments of what was asked, by era and status: many clients ask alike.
+    /// Judgments of what was asked, by version index and status: many clients ask alike.
     known: Mutex<HashMap<Arc<RequestShape<CompactString>>, Vec<Known>, FxBuildHasher>>,
 }
 
-/// A judgment, and the era and status that it is of.
+/// A judgment, and its version index and status.
 type Known = (u8, Option<u16>, Judgment);
 
 /// How many different questions' judgments are remembered; of more, each is judged.
@@ -95,31 +95,31 @@ struct Judgment {
 
 impl Measures<'_> {
     fn judgment(&self, shape: &RowKey, status: Option<u16>) -> Judgment {
-        let era = shape.era;
+        let version_index = shape.version_index;
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known().get(&shape.asked)
-            && let Some((.., judgment)) = known.iter().find(|known| (known.0, known.1) == (era, status))
+            && let Some((.., judgment)) = known.iter().find(|known| (known.0, known.1) == (version_index, status))
         {
             return judgment.clone();
         }
-        let (server, asked) = (&self.servers[usize::from(era)], shape.asked.as_borrowed());
+        let (server, asked) = (&self.servers[usize::from(version_index)], shape.asked.as_borrowed());
         let verdict = judge(server, &asked, status);
         let judgment = Judgment {
             key: Arc::new(ShapeKey::of(&shape.asked, verdict, server.version)),
             verdict,
-            certainty: certainty_within(self.version.possible_in(era), server, &asked, status),
+            certainty: certainty_within(self.version.possible_in(version_index), server, &asked, status),
             against_model: served_against_model(server, &asked, status),
         };
         let mut known = known();
         if known.len() < REMEMBERED {
-            known.entry(Arc::clone(&shape.asked)).or_default().push((era, status, judgment.clone()));
+            known.entry(Arc::clone(&shape.asked)).or_default().push((version_index, status, judgment.clone()));
         }
         judgment
     }
 }
 
 impl JudgedClients {
-    /// Judges each row, and prices it where there is an inventory. `servers` are those of the eras that rows name.
+    /// Judges each row, and prices it where there is an inventory. `servers` holds one server for each version index.
     #[must_use]
     pub fn open(
         clients: Clients,
@@ -352,7 +352,7 @@ impl JudgedClients {
         requests: u64,
         walks: &Walks,
     ) -> (Arc<ShapeKey>, ShapeSummary, Fit) {
-        let server = &measures.servers[usize::from(shape.era)];
+        let server = &measures.servers[usize::from(shape.version_index)];
         let asked = shape.asked.as_borrowed();
         // Arrivals alone tell nothing of an answer.
         let status = shape.answer.status().filter(|_| !self.received_only);

@@ -51,5 +51,5 @@ fn is_page(asked: &RequestShape<CompactString>) -> bool {
 
 fn key(shape: &RowKey) -> (RequestShape<CompactString>, u8) {
     let options = Options { page: Page::First, ..shape.asked.options };
-    (RequestShape { options, ..RequestShape::clone(&shape.asked) }, shape.era)
+    (RequestShape { options, ..RequestShape::clone(&shape.asked) }, shape.version_index)
 }

@@ -256,12 +256,12 @@ impl From<KubeVersion> for Judge {
     }
 }
 
-/// Which version judges requests when. An index into [`ServerTimeline::judges`] is an era.
+/// Which version judges requests when. A version index is an index into [`ServerTimeline::judges`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerTimeline {
     /// All that judge, in the order in which they were given.
     pub judges: Vec<Judge>,
-    /// Times from which an era holds, for sources that say nothing of their own server.
+    /// Start time and version index, for sources without evidence of their own server's version.
     whole: Vec<(i64, u8)>,
     /// The same by source.
     by_source: BTreeMap<u32, Vec<(i64, u8)>>,
@@ -289,16 +289,16 @@ impl ServerTimeline {
     pub fn new(order: &[Judge], by_source: &BTreeMap<u32, Starts>, whole: &Starts) -> Self {
         let mut judges: Vec<Judge> = Vec::new();
         for judge in order {
-            // An era is a byte; a log with more versions is a hostile one.
+            // A version index is one byte. Only a hostile log has more versions.
             if !judges.contains(judge) && judges.len() < usize::from(u8::MAX) {
                 judges.push(*judge);
             }
         }
         let starts = |stated: &Starts| {
-            let era = |judge: &Judge| judges.iter().position(|known| known == judge);
+            let version_index = |judge: &Judge| judges.iter().position(|known| known == judge);
             let mut starts: Vec<(i64, u8)> = stated
                 .iter()
-                .filter_map(|(start, judge)| Some((*start, u8::try_from(era(judge)?).ok()?)))
+                .filter_map(|(start, judge)| Some((*start, u8::try_from(version_index(judge)?).ok()?)))
                 .collect();
             starts.sort_unstable();
             starts
@@ -317,15 +317,15 @@ impl ServerTimeline {
         Self { names: Arc::new(names), ..self }
     }
 
-    /// The version of each era.
+    /// The version of each version index.
     pub fn versions(&self) -> impl Iterator<Item = KubeVersion> {
         self.judges.iter().map(|judge| judge.version)
     }
 
-    /// The era of a request of a source at a time: that of the source's own server; if the source says nothing of it,
-    /// that of all sources; before the first, the first era.
+    /// The version index for a request of a source at a time. It is that of the source's own server. If the source has no
+    /// evidence, it is that of all sources. Before the first start time, it is 0.
     #[must_use]
-    pub fn era(&self, source: u32, received: Option<i64>) -> u8 {
+    pub fn version_index(&self, source: u32, received: Option<i64>) -> u8 {
         if self.judges.len() < 2 {
             return 0;
         }
@@ -355,7 +355,8 @@ mod tests {
         ]);
         let whole = vec![(5, OLD.into()), (100, NEW.into())];
         let timeline = ServerTimeline::new(&[OLD.into(), NEW.into()], &by_source, &whole);
-        let version = |source, at| timeline.judges[usize::from(timeline.era(source, Some(at)))].version;
+        let version =
+            |source, at| timeline.judges[usize::from(timeline.version_index(source, Some(at)))].version;
         assert_eq!([version(1, 0), version(1, 99), version(1, 100)], [OLD, OLD, NEW]);
         assert_eq!([version(2, 199), version(2, 200)], [OLD, NEW]);
         assert_eq!([version(3, 0), version(3, 120)], [OLD, NEW], "as all sources together");

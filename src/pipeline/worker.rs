@@ -348,7 +348,7 @@ impl Counting<'_> {
                 // A request is where its end is counted.
                 if !event.audit_id.is_empty() && stage != Stage::RequestReceived {
                     let mut request = classifier.event(event, stage, place);
-                    request.era = shared.timeline.era(place.source, request.received);
+                    request.version_index = shared.timeline.version_index(place.source, request.received);
                     index.note(
                         request_hash(request.audit_id, request.uri),
                         Ledger::row_hash(&request),
@@ -416,7 +416,7 @@ fn date(request: &mut Request<'_>, shared: &Shared<'_>, ledger: &mut Ledger) {
         ledger.input.received_at(received, request.micros);
     }
     version::note(request, &mut ledger.versions);
-    request.era = shared.timeline.era(source, request.received);
+    request.version_index = shared.timeline.version_index(source, request.received);
 }
 
 /// A skipped or foreign record.

@@ -58,7 +58,7 @@ impl CaseRequests {
 #[derive(Debug)]
 pub struct CaseFilter {
     cases: Vec<CaseRequests>,
-    /// The server of each era.
+    /// The server of each version index.
     servers: Vec<Server>,
     names: ConfiguredNames,
     received_only: bool,
@@ -66,7 +66,7 @@ pub struct CaseFilter {
 }
 
 impl CaseFilter {
-    /// Finds the requests of these cases. `servers` are those of the eras.
+    /// Finds the requests of these cases. `servers` holds one server for each version index.
     #[must_use]
     pub fn new(cases: Vec<CaseRequests>, servers: Vec<Server>, received_only: bool) -> Self {
         let names = servers.first().map(ConfiguredNames::new).unwrap_or_default();
@@ -83,7 +83,7 @@ impl CaseFilter {
         let shapes: Vec<&BTreeSet<ShapeKey>> =
             self.cases.iter().filter_map(|case| case.shapes.get(&client)).collect();
         let has = |asked: &RequestShape<CompactString>| {
-            let server = &self.servers[usize::from(request.era)];
+            let server = &self.servers[usize::from(request.version_index)];
             let key = ShapeKey::of_request(server, asked, request.answer, self.received_only);
             shapes.iter().any(|shapes| shapes.contains(&key))
         };

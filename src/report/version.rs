@@ -20,8 +20,8 @@ pub(super) fn totals(
     received_only: bool,
 ) -> Vec<VersionTotals> {
     let version = context.version;
-    let eras: Vec<_> = version.timeline.versions().zip(&version.by_era).collect();
-    crate::version::totals(clients, &context.server, &eras, received_only)
+    let versions: Vec<_> = version.timeline.versions().zip(&version.by_version_index).collect();
+    crate::version::totals(clients, &context.server, &versions, received_only)
 }
 
 /// What rules may ask of the version.
@@ -31,7 +31,7 @@ pub(super) fn doubt(version: &Inferred, totals: &[VersionTotals]) -> Doubt {
         is_settled: version.is_settled(),
         is_mixed: version.relation == Relation::Mixed,
         possible: version.candidates.clone(),
-        by_era: version.by_era.clone(),
+        by_version_index: version.by_version_index.clone(),
         totals: in_words(totals),
         etcd_lists_apart: lists().max().unwrap_or(0) - lists().min().unwrap_or(0),
     }

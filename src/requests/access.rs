@@ -43,7 +43,7 @@ pub(super) fn request<'e>(
         spec,
         keys,
         answer: if served { Answer::Served } else { Answer::of(spec.asked, line.status) },
-        era: 0,
+        version_index: 0,
         stage: if begun { Stage::ResponseStarted } else { Stage::ResponseComplete },
         status: line.status,
         received: ended.and_then(|ended| ended.checked_sub(latency)),

@@ -54,7 +54,7 @@ pub struct Request<'e> {
     /// not say.
     pub answer: Answer,
     /// Index into the run's timeline of versions.
-    pub era: u8,
+    pub version_index: u8,
     /// When in the request's life the event was written.
     pub stage: Stage,
     /// The server said before that it began to answer: releases since 1.30 may say so twice
@@ -230,7 +230,7 @@ pub(super) fn request<'e>(
         spec,
         keys,
         answer: if arrived || broke_off { Answer::Served } else { Answer::of(spec.asked, status) },
-        era: 0,
+        version_index: 0,
         stage,
         status,
         received: times.received,

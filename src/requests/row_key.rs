@@ -13,7 +13,7 @@ use super::stable::stable_hash;
 use crate::apiserver::{Configured, ConfiguredNames, RequestShape, Target};
 use crate::k8s::Verb;
 
-/// A shape. `era` is the server's version, as an index into the run's timeline of versions.
+/// A shape. `version_index` is the server's version, as an index into the run's timeline of versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowKey {
     /// What is asked.
@@ -21,7 +21,7 @@ pub struct RowKey {
     /// What the answer tells.
     pub answer: Answer,
     /// Which of the versions that the log shows.
-    pub era: u8,
+    pub version_index: u8,
     /// What the server's configuration says of the resource.
     pub configured: Configured,
 }
@@ -36,18 +36,18 @@ impl RowKey {
     /// A hash that is the same in every run.
     #[must_use]
     pub fn stable_hash(&self) -> u64 {
-        row_key_hash(stable_hash(&self.asked.as_borrowed()), self.answer, self.era)
+        row_key_hash(stable_hash(&self.asked.as_borrowed()), self.answer, self.version_index)
     }
 }
 
 /// What is asked is hashed well; few bits are added to it for each event.
-fn row_key_hash(asked: u64, answer: Answer, era: u8) -> u64 {
+fn row_key_hash(asked: u64, answer: Answer, version_index: u8) -> u64 {
     let answer = match answer {
         Answer::Unknown => 0,
         Answer::Served => 1,
         Answer::Status(status) => u64::from(status),
     };
-    let few = answer << 8 | u64::from(era);
+    let few = answer << 8 | u64::from(version_index);
     (asked ^ few.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29)
 }
 
@@ -59,14 +59,14 @@ pub struct RowKeyRef<'a> {
     /// What the answer tells.
     pub answer: Answer,
     /// Which of the versions that the log shows.
-    pub era: u8,
+    pub version_index: u8,
 }
 
 impl<'a> RowKeyRef<'a> {
     /// The shape of a request.
     #[must_use]
     pub fn of(request: &Request<'a>) -> Self {
-        Self { spec: request.spec, answer: request.answer, era: request.era }
+        Self { spec: request.spec, answer: request.answer, version_index: request.version_index }
     }
 
     /// The shape itself, on a server with this configuration.
@@ -74,20 +74,20 @@ impl<'a> RowKeyRef<'a> {
     pub fn to_owned(&self, names: &ConfiguredNames) -> RowKey {
         let asked = self.spec.asked;
         let configured = names.config_of(asked);
-        RowKey { asked: asked.clone(), answer: self.answer, era: self.era, configured }
+        RowKey { asked: asked.clone(), answer: self.answer, version_index: self.version_index, configured }
     }
 
     /// That of the shape.
     #[must_use]
     pub fn stable_hash(&self) -> u64 {
-        row_key_hash(self.spec.asked_hash, self.answer, self.era)
+        row_key_hash(self.spec.asked_hash, self.answer, self.version_index)
     }
 }
 
 impl Equivalent<RowKey> for RowKeyRef<'_> {
     fn equivalent(&self, shape: &RowKey) -> bool {
         let (asked, own) = (self.spec.asked, &shape.asked);
-        self.era == shape.era && self.answer == shape.answer && (Arc::ptr_eq(asked, own) || asked == own)
+        self.version_index == shape.version_index && self.answer == shape.answer && (Arc::ptr_eq(asked, own) || asked == own)
     }
 }
 

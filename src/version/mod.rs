@@ -141,7 +141,7 @@ pub struct Inferred {
     /// Which release is judged by when.
     pub timeline: ServerTimeline,
     /// The releases that are possible for each version of the timeline.
-    pub by_era: Vec<Releases>,
+    pub by_version_index: Vec<Releases>,
     /// Where the estimate comes from.
     pub source: VersionSource,
     /// The same in words, such as `from 40 kubelets`.
@@ -168,7 +168,7 @@ impl Inferred {
         Self {
             version,
             timeline: ServerTimeline::always(version),
-            by_era: vec![candidates.clone()],
+            by_version_index: vec![candidates.clone()],
             candidates,
             source,
             from,
@@ -217,13 +217,13 @@ impl Inferred {
     /// Judges everything by the best estimate, where requests of several versions can't be separated.
     pub fn judge_as_one(&mut self) {
         self.timeline = ServerTimeline::always(self.version);
-        self.by_era = vec![self.candidates.clone()];
+        self.by_version_index = vec![self.candidates.clone()];
     }
 
     /// Whether all releases of the set judge every request alike.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.by_era.iter().all(|set| epochs(set).count() < 2)
+        self.by_version_index.iter().all(|set| epochs(set).count() < 2)
     }
 
     /// The fewest facts that exclude what all of them exclude, those that exclude most first.
@@ -251,7 +251,7 @@ pub struct Doubt {
     /// The possible releases.
     pub possible: Releases,
     /// Those for each version that judges.
-    pub by_era: Vec<Releases>,
+    pub by_version_index: Vec<Releases>,
     /// What the totals are for each range of releases, such as `1.30: 1,595 LISTs from etcd`; empty if they are equal.
     pub totals: Vec<String>,
     /// The most LISTs from etcd of one range less the fewest.
@@ -259,10 +259,10 @@ pub struct Doubt {
 }
 
 impl Doubt {
-    /// The releases that are possible for an era.
+    /// The releases that are possible for a version index.
     #[must_use]
-    pub fn possible_in(&self, era: u8) -> &Releases {
-        self.by_era.get(usize::from(era)).unwrap_or(&self.possible)
+    pub fn possible_in(&self, version_index: u8) -> &Releases {
+        self.by_version_index.get(usize::from(version_index)).unwrap_or(&self.possible)
     }
 }
 

@@ -196,13 +196,13 @@ impl<'a> Several<'a> {
                 |one: &&ServerVersion| one.version == judge.version || Some(one.version) == judge.beside;
             union(servers.iter().filter(is_of).chain(mixed.flatten()).map(|one| &one.set))
         };
-        let by_era = timeline.judges.iter().map(possible).collect();
+        let by_version_index = timeline.judges.iter().map(possible).collect();
         let notes = self.notes(relation, &servers, best, read, file);
         Inferred {
             version: best.version,
             candidates,
             timeline,
-            by_era,
+            by_version_index,
             source: best.source,
             from: best.from.clone(),
             facts: Vec::new(),

@@ -124,8 +124,10 @@ fn logs_of_two_servers_are_judged_each_by_its_own_version() {
         kubelets(evidence, 1, &[(v(34, 1), 5)]);
     });
     assert_eq!(versions_of(&inferred), [v(27, 3), v(34, 1)]);
-    let era = |source| inferred.timeline.judges[usize::from(inferred.timeline.era(source, Some(1)))].version;
-    assert_eq!([era(0), era(1)], [v(27, 3), v(34, 1)]);
+    let version_index = |source| {
+        inferred.timeline.judges[usize::from(inferred.timeline.version_index(source, Some(1)))].version
+    };
+    assert_eq!([version_index(0), version_index(1)], [v(27, 3), v(34, 1)]);
     assert!(
         inferred.notes[0].ends_with("kubetoll judges each file by its own: 0.log: 1.27.3; 1.log: 1.34.1"),
         "{:?}",
@@ -219,8 +221,8 @@ fn evidence_one_after_the_other_is_an_upgrade() {
         assert_eq!(upgrade.relation, Relation::OverTime);
         assert_eq!(versions_of(&upgrade), [v(30, 14), v(34, 2)]);
         let version = |at: i64| {
-            let era = upgrade.timeline.era(0, Some(at * 1_000_000));
-            upgrade.timeline.judges[usize::from(era)].version
+            let version_index = upgrade.timeline.version_index(0, Some(at * 1_000_000));
+            upgrade.timeline.judges[usize::from(version_index)].version
         };
         assert_eq!([version(-5), version(999), version(1_000)], [v(30, 14), v(30, 14), v(34, 2)]);
         assert!(upgrade.notes[0].contains("an upgrade, 1.30.14, then 1.34.2"), "{:?}", upgrade.notes);
@@ -233,8 +235,10 @@ fn files_of_two_servers_are_no_upgrade() {
     for with_loopback in [true, false] {
         let files = two_servers(|step, _| step, |minor| u32::from(minor == 30), with_loopback);
         assert_eq!(files.relation, Relation::BySource);
-        let era = |source| files.timeline.judges[usize::from(files.timeline.era(source, Some(7)))].version;
-        assert_eq!([era(0), era(1), era(2)], [v(34, 2), v(30, 14), v(34, 2)]);
+        let version_index = |source| {
+            files.timeline.judges[usize::from(files.timeline.version_index(source, Some(7)))].version
+        };
+        assert_eq!([version_index(0), version_index(1), version_index(2)], [v(34, 2), v(30, 14), v(34, 2)]);
         assert!(files.notes[0].ends_with("0.log: 1.34.2; 1.log: 1.30.14"), "{:?}", files.notes);
     }
 }
@@ -301,11 +305,18 @@ fn only_the_overlap_of_a_gradual_upgrade_is_mixed() {
             }
         });
         assert_eq!(upgrade.relation, Relation::OverTime);
-        let era = |at: i64| usize::from(upgrade.timeline.era(0, Some(at * minute)));
-        let judged = |at| (upgrade.timeline.judges[era(at)].version, upgrade.by_era[era(at)].to_string());
+        let version_index = |at: i64| usize::from(upgrade.timeline.version_index(0, Some(at * minute)));
+        let judged = |at| {
+            (
+                upgrade.timeline.judges[version_index(at)].version,
+                upgrade.by_version_index[version_index(at)].to_string(),
+            )
+        };
         assert_eq!(judged(24), (v(30, 4), "1.30.4".to_owned()));
         assert_eq!(judged(30).0, v(31, 1));
-        assert!([v(30, 4), v(31, 1)].iter().all(|one| upgrade.by_era[era(30)].contains(*one)));
+        assert!(
+            [v(30, 4), v(31, 1)].iter().all(|one| upgrade.by_version_index[version_index(30)].contains(*one))
+        );
         assert_eq!(judged(34), (v(31, 1), "1.31.1".to_owned()));
         let note =
             "an upgrade from 1.30.4 to 1.31.1 between 1970-01-01 00:25:00 UTC and 1970-01-01 00:33:00 UTC";

@@ -40,25 +40,25 @@ impl VersionTotals {
     }
 }
 
-/// What was asked, the status of the answer, and the era of the request.
+/// Request shape, response status and version index.
 type ShapeAndStatus = (Arc<RequestShape<CompactString>>, Option<u16>, u8);
 
-/// The totals of each range of releases that are possible for an era, ascending; none if they are equal for all. `eras`
-/// are the versions that judge, and the releases that are possible for each.
+/// The totals of each range of releases that are possible for a version index, ascending. Empty if all totals are equal. `versions`
+/// holds the version of each version index, and the releases that are possible for it.
 #[must_use]
 pub fn totals(
     clients: &mut Clients,
     server: &Server,
-    eras: &[(KubeVersion, &Releases)],
+    versions: &[(KubeVersion, &Releases)],
     received_only: bool,
 ) -> Vec<VersionTotals> {
-    if eras.iter().all(|(_, set)| epochs(set).count() < 2) {
+    if versions.iter().all(|(_, set)| epochs(set).count() < 2) {
         return Vec::new();
     }
     let mut asked: HashMap<ShapeAndStatus, u64, FxBuildHasher> = HashMap::default();
     let mut add = |shape: &RowKey, status, requests| {
         if requests > 0 && matches!(shape.asked.verb, Verb::List | Verb::Get) {
-            *asked.entry((Arc::clone(&shape.asked), status, shape.era)).or_default() += requests;
+            *asked.entry((Arc::clone(&shape.asked), status, shape.version_index)).or_default() += requests;
         }
     };
     if received_only {
@@ -69,7 +69,7 @@ pub fn totals(
     let counts = |version: KubeVersion, is_of: &dyn Fn(u8) -> bool| {
         let server = Server { version, ..server.clone() };
         let mut own = [0; 3];
-        for ((asked, status, _), requests) in asked.iter().filter(|((.., era), _)| is_of(*era)) {
+        for ((asked, status, _), requests) in asked.iter().filter(|((.., version_index), _)| is_of(*version_index)) {
             let verdict = judge(&server, &asked.as_borrowed(), *status);
             let is_from_etcd = verdict.likely_served_from() == ServedFrom::Etcd;
             let is_list = asked.verb == Verb::List;
@@ -83,18 +83,18 @@ pub fn totals(
         own
     };
     let mut all = Vec::new();
-    for (era, (_, set)) in (0_u8..).zip(eras) {
+    for (version_index, (_, set)) in (0_u8..).zip(versions) {
         let ranges: Vec<(KubeVersion, KubeVersion)> = epochs(set).collect();
         if ranges.len() < 2 {
             continue;
         }
-        let others = (0_u8..).zip(eras).filter(|(other, _)| *other != era);
+        let others = (0_u8..).zip(versions).filter(|(other, _)| *other != version_index);
         let others = others
             .map(|(other, (version, _))| counts(*version, &|of| of == other))
             .fold([0; 3], |all: [u64; 3], one| std::array::from_fn(|at| all[at] + one[at]));
         let mut totals: Vec<VersionTotals> = Vec::new();
         for (min, max) in ranges {
-            let own = counts(max, &|of| of == era);
+            let own = counts(max, &|of| of == version_index);
             let [etcd_lists, etcd_gets, limit_ignored] = std::array::from_fn(|at| own[at] + others[at]);
             let own = VersionTotals { min, max, etcd_lists, etcd_gets, limit_ignored };
             match totals.last_mut() {

@@ -118,7 +118,7 @@ impl Counting<'_> {
             return;
         }
         let mut request = self.classifier.line(line, written, place);
-        request.era = self.shared.timeline.era(place.source, request.received);
+        request.version_index = self.shared.timeline.version_index(place.source, request.received);
         let (row, result) = (Ledger::row_hash(&request), RequestResult::of(&request));
         index.note(request_hash(&line.audit_id, &line.uri), row, result, true);
     }
@@ -155,7 +155,7 @@ impl Counting<'_> {
     ) {
         let Self { pass, shared, counted, classifier, access, grouping, .. } = self;
         let mut request = classifier.line(line, written, place);
-        request.era = shared.timeline.era(place.source, request.received);
+        request.version_index = shared.timeline.version_index(place.source, request.received);
         let settings = shared.settings;
         let Pass::Join(index) = pass else {
             let disposition = shared.disposition(&request, is_new);
