@@ -8,7 +8,7 @@ use kubetoll::apiserver::Server;
 use kubetoll::input::Block;
 use kubetoll::input::framing::count_lines;
 use kubetoll::k8s::KubeVersion;
-use kubetoll::ledger::{Judge, Ledger, MAX_PRODUCTS, MAX_SHAPES, ServerTimeline};
+use kubetoll::ledger::{Ledger, MAX_PRODUCTS, MAX_SHAPES, ServerTimeline, TimelineVersion};
 use kubetoll::pipeline::{Pass, Shared, Worker};
 use kubetoll::render::{self, text::View};
 use kubetoll::report::{Report, Shown};
@@ -83,9 +83,9 @@ fn cut<'a>(log: &'a [u8], places: &[Index]) -> Vec<&'a [u8]> {
 
 /// A server that was upgraded while the log was written.
 fn upgrade() -> ServerTimeline {
-    let judges = [30, 34].map(|minor| Judge::from(KubeVersion::new(minor, 1)));
-    let starts = vec![(synth::BEGIN, judges[0]), (synth::BEGIN + 5_000_000, judges[1])];
-    ServerTimeline::new(&judges, &BTreeMap::from([(0, starts.clone())]), &starts)
+    let versions = [30, 34].map(|minor| TimelineVersion::from(KubeVersion::new(minor, 1)));
+    let starts = vec![(synth::BEGIN, versions[0]), (synth::BEGIN + 5_000_000, versions[1])];
+    ServerTimeline::new(&versions, &BTreeMap::from([(0, starts.clone())]), &starts)
 }
 
 /// What says in which file and line something stands.

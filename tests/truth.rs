@@ -239,7 +239,7 @@ fn the_possible_versions_hold_the_true_one() {
     assert!(widths <= 16, "six logs leave {widths} minors beside the true ones");
     let traffic = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/traffic");
     let inferred = inferred(&traffic);
-    assert!(inferred.timeline.versions().eq([KubeVersion::new(36, 2)]), "{:?}", inferred.timeline);
+    assert!(inferred.timeline.kube_versions().eq([KubeVersion::new(36, 2)]), "{:?}", inferred.timeline);
 }
 
 #[test]

@@ -102,8 +102,8 @@ fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
             cases.push(requests);
         }
         let of = |version| Server { version, ..run.server.clone() };
-        let servers = found.version.timeline.versions().map(of).collect();
-        let versions: Vec<_> = found.version.timeline.versions().collect();
+        let servers = found.version.timeline.kube_versions().map(of).collect();
+        let versions: Vec<_> = found.version.timeline.kube_versions().collect();
         let advice = match &*versions {
             [version] => format!("scan it with --kube-version {version}"),
             _ => "the log shows several versions of Kubernetes: scan the extract with --kube-version"

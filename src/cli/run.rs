@@ -154,7 +154,7 @@ impl Run<'_> {
         if best < KubeVersion::OLDEST {
             notes.push(format!("Kubernetes {best} is older than 1.19; kubetoll judges it as 1.19"));
         }
-        if version.timeline.versions().all(|version| judge_alike(version, best)) {
+        if version.timeline.kube_versions().all(|version| judge_alike(version, best)) {
             version.judge_as_one();
             return Ok((ledger, Found { version, etcd, notes }));
         }

@@ -63,7 +63,7 @@ pub use shared_row::SharedRow;
 pub use targets::Targets;
 pub use timeline::Timeline;
 pub use traces::Traces;
-pub use versions::{Judge, ServerTimeline, Sign, Starts, VersionEvidence};
+pub use versions::{ServerTimeline, Sign, TimelineVersion, VersionEvidence, VersionStarts};
 pub use waiting::Waiting;
 
 use shared_clients::SharedClients;

@@ -241,92 +241,97 @@ impl Merge for VersionEvidence {
     }
 }
 
-/// The version that judges requests for a time.
+/// The version whose model judges requests during a time span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Judge {
+pub struct TimelineVersion {
     /// The version.
     pub version: KubeVersion,
-    /// The version of other servers that answer at the same time, as during an upgrade.
+    /// The version of other servers that run at the same time, such as during an upgrade.
     pub beside: Option<KubeVersion>,
 }
 
-impl From<KubeVersion> for Judge {
+impl From<KubeVersion> for TimelineVersion {
     fn from(version: KubeVersion) -> Self {
         Self { version, beside: None }
     }
 }
 
-/// Which version judges requests when. A version index is an index into [`ServerTimeline::judges`].
+/// Which version judges a request, by its source and time. A version index is an index into [`ServerTimeline::versions`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerTimeline {
-    /// All that judge, in the order in which they were given.
-    pub judges: Vec<Judge>,
+    /// All versions, by version index.
+    pub versions: Vec<TimelineVersion>,
     /// Start time and version index, for sources without evidence of their own server's version.
-    whole: Vec<(i64, u8)>,
-    /// The same by source.
+    other_sources: Vec<(i64, u8)>,
+    /// As `other_sources`, by source.
     by_source: BTreeMap<u32, Vec<(i64, u8)>>,
     /// The names in the server's configuration, which all versions share.
     pub names: Arc<ConfiguredNames>,
 }
 
-/// What judges, and from when.
-pub type Starts = Vec<(i64, Judge)>;
+/// Start times, in microseconds since 1970, and the version from then on.
+pub type VersionStarts = Vec<(i64, TimelineVersion)>;
 
 impl ServerTimeline {
-    /// One version at all times.
+    /// A timeline with one version.
     #[must_use]
     pub fn always(version: KubeVersion) -> Self {
         Self {
-            judges: vec![version.into()],
-            whole: vec![(i64::MIN, 0)],
+            versions: vec![version.into()],
+            other_sources: vec![(i64::MIN, 0)],
             by_source: BTreeMap::new(),
             names: Arc::default(),
         }
     }
 
-    /// What judges in its order, that of each source, and that of sources that are not named.
+    /// A timeline with versions in this order, the starts of each named source, and those of all other sources.
     #[must_use]
-    pub fn new(order: &[Judge], by_source: &BTreeMap<u32, Starts>, whole: &Starts) -> Self {
-        let mut judges: Vec<Judge> = Vec::new();
-        for judge in order {
+    pub fn new(
+        order: &[TimelineVersion],
+        by_source: &BTreeMap<u32, VersionStarts>,
+        other_sources: &VersionStarts,
+    ) -> Self {
+        let mut versions: Vec<TimelineVersion> = Vec::new();
+        for version in order {
             // A version index is one byte. Only a hostile log has more versions.
-            if !judges.contains(judge) && judges.len() < usize::from(u8::MAX) {
-                judges.push(*judge);
+            if !versions.contains(version) && versions.len() < usize::from(u8::MAX) {
+                versions.push(*version);
             }
         }
-        let starts = |stated: &Starts| {
-            let version_index = |judge: &Judge| judges.iter().position(|known| known == judge);
+        let starts = |stated: &VersionStarts| {
+            let version_index =
+                |version: &TimelineVersion| versions.iter().position(|known| known == version);
             let mut starts: Vec<(i64, u8)> = stated
                 .iter()
-                .filter_map(|(start, judge)| Some((*start, u8::try_from(version_index(judge)?).ok()?)))
+                .filter_map(|(start, version)| Some((*start, u8::try_from(version_index(version)?).ok()?)))
                 .collect();
             starts.sort_unstable();
             starts
         };
         Self {
-            whole: starts(whole),
+            other_sources: starts(other_sources),
             by_source: by_source.iter().map(|(source, stated)| (*source, starts(stated))).collect(),
-            judges,
+            versions,
             names: Arc::default(),
         }
     }
 
-    /// The same of a server with this configuration.
+    /// This timeline, for servers with these configured names.
     #[must_use]
     pub fn with_names(self, names: ConfiguredNames) -> Self {
         Self { names: Arc::new(names), ..self }
     }
 
     /// The version of each version index.
-    pub fn versions(&self) -> impl Iterator<Item = KubeVersion> {
-        self.judges.iter().map(|judge| judge.version)
+    pub fn kube_versions(&self) -> impl Iterator<Item = KubeVersion> {
+        self.versions.iter().map(|version| version.version)
     }
 
     /// The version index for a request of a source at a time. It is that of the source's own server. If the source has no
     /// evidence, it is that of all sources. Before the first start time, it is 0.
     #[must_use]
     pub fn version_index(&self, source: u32, received: Option<i64>) -> u8 {
-        if self.judges.len() < 2 {
+        if self.versions.len() < 2 {
             return 0;
         }
         let last_of = |starts: &[(i64, u8)]| {
@@ -334,7 +339,7 @@ impl ServerTimeline {
             after.checked_sub(1).map(|last| starts[last].1)
         };
         let own = self.by_source.get(&source).and_then(|own| last_of(own));
-        own.or_else(|| last_of(&self.whole)).unwrap_or(0)
+        own.or_else(|| last_of(&self.other_sources)).unwrap_or(0)
     }
 }
 
@@ -356,7 +361,7 @@ mod tests {
         let whole = vec![(5, OLD.into()), (100, NEW.into())];
         let timeline = ServerTimeline::new(&[OLD.into(), NEW.into()], &by_source, &whole);
         let version =
-            |source, at| timeline.judges[usize::from(timeline.version_index(source, Some(at)))].version;
+            |source, at| timeline.versions[usize::from(timeline.version_index(source, Some(at)))].version;
         assert_eq!([version(1, 0), version(1, 99), version(1, 100)], [OLD, OLD, NEW]);
         assert_eq!([version(2, 199), version(2, 200)], [OLD, NEW]);
         assert_eq!([version(3, 0), version(3, 120)], [OLD, NEW], "as all sources together");

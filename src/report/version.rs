@@ -20,7 +20,7 @@ pub(super) fn totals(
     received_only: bool,
 ) -> Vec<VersionTotals> {
     let version = context.version;
-    let versions: Vec<_> = version.timeline.versions().zip(&version.by_version_index).collect();
+    let versions: Vec<_> = version.timeline.kube_versions().zip(&version.by_version_index).collect();
     crate::version::totals(clients, &context.server, &versions, received_only)
 }
 
@@ -62,7 +62,7 @@ fn in_words(totals: &[VersionTotals]) -> Vec<String> {
 /// The servers of the versions that judge.
 pub(super) fn servers(context: &Context<'_>) -> Vec<Server> {
     let of = |version: KubeVersion| Server { version, ..context.server.clone() };
-    context.version.timeline.versions().map(of).collect()
+    context.version.timeline.kube_versions().map(of).collect()
 }
 
 pub(super) fn by_version(totals: &[VersionTotals]) -> Vec<v1::VersionTotals> {

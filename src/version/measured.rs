@@ -8,7 +8,7 @@ use compact_str::CompactString;
 use super::facts::{Fact, Trust};
 use crate::apiserver::{Releases, RequestShape, ServedFrom, Server, epochs, judge};
 use crate::k8s::{EtcdVersion, Verb};
-use crate::ledger::{Clients, Judge, Observed, Presence, ServerTimeline};
+use crate::ledger::{Clients, Observed, Presence, ServerTimeline, TimelineVersion};
 
 /// Fewer contradictions say nothing: a watch cache that was not filled yet makes some.
 const LEAST: u64 = 5;
@@ -98,7 +98,7 @@ pub(super) fn contradictions(rows: &[Row], server: &Server, set: &Releases) -> O
 
 /// A note, if LISTs were read from etcd that the version serves from its watch cache with a new etcd.
 pub(super) fn old_etcd(rows: &[Row], server: &Server, timeline: &ServerTimeline) -> Option<String> {
-    let [Judge { version, .. }] = *timeline.judges else { return None };
+    let [TimelineVersion { version, .. }] = *timeline.versions else { return None };
     if server.etcd.is_some() || !version.at_least(31, 0) {
         return None;
     }

@@ -9,7 +9,7 @@ use crate::apiserver::{Releases, Server};
 use crate::k8s::KubeVersion;
 use crate::k8s::text::more;
 use crate::k8s::timestamp::format_second;
-use crate::ledger::{Change, Judge, Presence, ServerTimeline, Starts};
+use crate::ledger::{Change, Presence, ServerTimeline, TimelineVersion, VersionStarts};
 
 /// How many files a note names.
 const NAMED_FILES: usize = 4;
@@ -39,15 +39,15 @@ impl Own {
 type Changes = Vec<(Change, KubeVersion)>;
 
 /// What judges at which time. While one version takes over from another, the new one judges beside the old one.
-fn starts(changes: &[(Change, KubeVersion)]) -> Starts {
-    let mut starts = Starts::new();
+fn starts(changes: &[(Change, KubeVersion)]) -> VersionStarts {
+    let mut starts = VersionStarts::new();
     let mut before: Option<KubeVersion> = None;
     for (change, version) in changes {
         while starts.last().is_some_and(|(start, _)| *start >= change.from) {
             starts.pop();
         }
         if change.is_gradual() {
-            starts.push((change.from, Judge { version: *version, beside: before }));
+            starts.push((change.from, TimelineVersion { version: *version, beside: before }));
         }
         starts.push((change.until, (*version).into()));
         before = Some(*version);
@@ -176,16 +176,16 @@ impl<'a> Several<'a> {
                 best.map(|best| (i64::MIN, best.version.into())).into_iter().collect()
             }
         };
-        let by_source: BTreeMap<u32, Starts> =
+        let by_source: BTreeMap<u32, VersionStarts> =
             self.sources.iter().map(|(source, own)| (*source, of_own(own))).collect();
         let whole = self.whole.as_deref().map_or_else(|| vec![(i64::MIN, best.version.into())], starts);
-        let judges: BTreeSet<Judge> =
+        let judges: BTreeSet<TimelineVersion> =
             by_source.values().chain([&whole]).flatten().map(|(_, judge)| *judge).collect();
-        let place = |judge: &Judge| order.iter().position(|version| *version == judge.version);
-        let mut judges: Vec<Judge> = judges.into_iter().collect();
+        let place = |judge: &TimelineVersion| order.iter().position(|version| *version == judge.version);
+        let mut judges: Vec<TimelineVersion> = judges.into_iter().collect();
         judges.sort_by_key(place);
         let timeline = ServerTimeline::new(&judges, &by_source, &whole);
-        let possible = |judge: &Judge| {
+        let possible = |judge: &TimelineVersion| {
             let mixed = self.sources.values().filter_map(|own| match own {
                 Own::Mixed(versions) if of_own(own).iter().any(|(_, other)| other == judge) => {
                     Some(versions.iter())
@@ -196,7 +196,7 @@ impl<'a> Several<'a> {
                 |one: &&ServerVersion| one.version == judge.version || Some(one.version) == judge.beside;
             union(servers.iter().filter(is_of).chain(mixed.flatten()).map(|one| &one.set))
         };
-        let by_version_index = timeline.judges.iter().map(possible).collect();
+        let by_version_index = timeline.versions.iter().map(possible).collect();
         let notes = self.notes(relation, &servers, best, read, file);
         Inferred {
             version: best.version,

@@ -36,7 +36,7 @@ fn told(inferred: &Inferred) -> (String, String, &'static str) {
 }
 
 fn versions_of(inferred: &Inferred) -> Vec<KubeVersion> {
-    inferred.timeline.versions().collect()
+    inferred.timeline.kube_versions().collect()
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn logs_of_two_servers_are_judged_each_by_its_own_version() {
     });
     assert_eq!(versions_of(&inferred), [v(27, 3), v(34, 1)]);
     let version_index = |source| {
-        inferred.timeline.judges[usize::from(inferred.timeline.version_index(source, Some(1)))].version
+        inferred.timeline.versions[usize::from(inferred.timeline.version_index(source, Some(1)))].version
     };
     assert_eq!([version_index(0), version_index(1)], [v(27, 3), v(34, 1)]);
     assert!(
@@ -222,7 +222,7 @@ fn evidence_one_after_the_other_is_an_upgrade() {
         assert_eq!(versions_of(&upgrade), [v(30, 14), v(34, 2)]);
         let version = |at: i64| {
             let version_index = upgrade.timeline.version_index(0, Some(at * 1_000_000));
-            upgrade.timeline.judges[usize::from(version_index)].version
+            upgrade.timeline.versions[usize::from(version_index)].version
         };
         assert_eq!([version(-5), version(999), version(1_000)], [v(30, 14), v(30, 14), v(34, 2)]);
         assert!(upgrade.notes[0].contains("an upgrade, 1.30.14, then 1.34.2"), "{:?}", upgrade.notes);
@@ -236,7 +236,7 @@ fn files_of_two_servers_are_no_upgrade() {
         let files = two_servers(|step, _| step, |minor| u32::from(minor == 30), with_loopback);
         assert_eq!(files.relation, Relation::BySource);
         let version_index = |source| {
-            files.timeline.judges[usize::from(files.timeline.version_index(source, Some(7)))].version
+            files.timeline.versions[usize::from(files.timeline.version_index(source, Some(7)))].version
         };
         assert_eq!([version_index(0), version_index(1), version_index(2)], [v(34, 2), v(30, 14), v(34, 2)]);
         assert!(files.notes[0].ends_with("0.log: 1.34.2; 1.log: 1.30.14"), "{:?}", files.notes);
@@ -308,7 +308,7 @@ fn only_the_overlap_of_a_gradual_upgrade_is_mixed() {
         let version_index = |at: i64| usize::from(upgrade.timeline.version_index(0, Some(at * minute)));
         let judged = |at| {
             (
-                upgrade.timeline.judges[version_index(at)].version,
+                upgrade.timeline.versions[version_index(at)].version,
                 upgrade.by_version_index[version_index(at)].to_string(),
             )
         };
