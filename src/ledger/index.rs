@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashSet};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::parts::{PARTS, Parts};
+use super::sharded::{SHARDS, Sharded};
 use super::{Flows, Items, Merge, Row};
 use crate::decode::klog::Apf;
 use crate::requests::Request;
@@ -17,8 +17,8 @@ const MAX_REQUESTS: usize = 1 << 24;
 
 /// How many rows are remembered of one audit ID and path. Clients may send an ID again and again.
 const MAX_ROWS: usize = 16;
-/// How many IDs of more than one row are remembered, of each part.
-const MAX_REPEATED: usize = MAX_REQUESTS / PARTS / MAX_ROWS;
+/// How many IDs of more than one row are remembered, of each shard.
+const MAX_REPEATED: usize = MAX_REQUESTS / SHARDS / MAX_ROWS;
 
 /// Requests by the hash of their audit ID and path.
 #[derive(Debug)]
@@ -27,11 +27,11 @@ pub struct Index {
     all: bool,
     /// Requests that traces tell something of.
     wanted: HashSet<u64, FxBuildHasher>,
-    parts: Parts<Part>,
+    shards: Sharded<IndexShard>,
 }
 
 #[derive(Debug, Default)]
-struct Part {
+struct IndexShard {
     /// Of each request one row, the least.
     requests: HashMap<u64, Place, FxBuildHasher>,
     /// The other rows, where several requests have one ID.
@@ -72,7 +72,7 @@ impl Index {
     /// An index of the audit log's requests if `all`, and of those that are wanted in either log.
     #[must_use]
     pub fn new(all: bool, wanted: impl Iterator<Item = u64>) -> Self {
-        Self { all, wanted: wanted.collect(), parts: Parts::new(Part::default) }
+        Self { all, wanted: wanted.collect(), shards: Sharded::new(IndexShard::default) }
     }
 
     /// Notes the row of a request.
@@ -81,10 +81,10 @@ impl Index {
         if !is_asked {
             return;
         }
-        let mut part = self.parts.of(request);
-        let Part { requests, repeated } = &mut *part;
+        let mut shard = self.shards.lock_for(request);
+        let IndexShard { requests, repeated } = &mut *shard;
         let noted = Place { is_access, result, row };
-        let full = requests.len() >= MAX_REQUESTS / PARTS;
+        let full = requests.len() >= MAX_REQUESTS / SHARDS;
         let other = match requests.get_mut(&request) {
             Some(own) if *own == noted => return,
             Some(own) => {
@@ -109,9 +109,9 @@ impl Index {
 
     /// The row in which the audit log's request was counted: of several with one ID, that whose result agrees best.
     pub fn audited(&self, request: u64, result: RequestResult) -> Option<u64> {
-        let part = self.parts.of(request);
-        let least = part.requests.get(&request)?;
-        let others = part.repeated.get(&request).into_iter().flatten();
+        let shard = self.shards.lock_for(request);
+        let least = shard.requests.get(&request)?;
+        let others = shard.repeated.get(&request).into_iter().flatten();
         let audited = std::iter::once(least).chain(others).filter(|place| !place.is_access);
         let best = audited.max_by_key(|place| (place.result.agreement(result), Reverse(**place)))?;
         Some(best.row)
@@ -119,12 +119,12 @@ impl Index {
 
     /// The row in which a request was counted, in whichever log.
     pub fn row(&self, request: u64) -> Option<u64> {
-        self.parts.of(request).requests.get(&request).map(|place| place.row)
+        self.shards.lock_for(request).requests.get(&request).map(|place| place.row)
     }
 
     /// Whether there may be requests that found no room.
     pub fn is_full(&self) -> bool {
-        self.parts.each().any(|part| part.requests.len() >= MAX_REQUESTS / PARTS)
+        self.shards.lock_each().any(|shard| shard.requests.len() >= MAX_REQUESTS / SHARDS)
     }
 }
 

@@ -12,7 +12,7 @@ use hashbrown::hash_table::Entry;
 use hashbrown::{HashMap, HashTable};
 use rustc_hash::FxBuildHasher;
 
-use super::parts::{PARTS, Parts};
+use super::sharded::{SHARDS, Sharded};
 
 /// How duplicates are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,16 +28,16 @@ pub enum Dedup {
     Exact,
 }
 
-/// How many events a part remembers before it forgets the time slots that it has known longest.
-const PER_PART: usize = 1 << 15;
-/// How many time slots a part remembers.
-const SLOTS_PER_PART: usize = 1 << 10;
+/// How many events a shard remembers before it forgets the time slots that it has known longest.
+const PER_SHARD: usize = 1 << 15;
+/// How many time slots a shard remembers.
+const SLOTS_PER_SHARD: usize = 1 << 10;
 /// The width of a time slot, in microseconds. Events come nearly in the order of their time, so that those of a slot
 /// stay in the processor's cache while it is filled.
 const SLOT: i64 = 8_000_000;
 /// The most room that a table has at first, if others need as much: few are open at a time.
 const AT_FIRST: usize = 1 << 12;
-/// How many tables of a part are open: workers are some slots apart, and the ends of long requests come late.
+/// How many tables of a shard are open: workers are some slots apart, and the ends of long requests come late.
 const STILL_OPEN: usize = 2;
 /// After so many late ones a closed table is open again.
 const MOST_LATE: usize = 64;
@@ -50,11 +50,11 @@ const UNDATED: u64 = 1 << 10;
 #[derive(Debug)]
 pub struct Seen {
     bounded: bool,
-    parts: Parts<Part>,
+    shards: Sharded<DedupShard>,
 }
 
 #[derive(Debug, Default)]
-struct Part {
+struct DedupShard {
     tables: HashMap<i64, Table, FxBuildHasher>,
     /// The tables in the order in which they were begun.
     order: VecDeque<i64>,
@@ -78,7 +78,7 @@ impl Short {
     }
 }
 
-/// The events of a part of a time slot.
+/// The events of a shard of a time slot.
 #[derive(Debug)]
 enum Table {
     /// They are coming in.
@@ -173,12 +173,12 @@ pub type Known = (u64, i64);
 
 impl Seen {
     /// How many events are remembered at most, if their number is bounded.
-    pub const WINDOW: usize = PARTS * PER_PART;
+    pub const WINDOW: usize = SHARDS * PER_SHARD;
 
     /// Nothing seen yet.
     #[must_use]
     pub fn new(dedup: Dedup) -> Self {
-        Self { bounded: dedup != Dedup::Exact, parts: Parts::new(Part::default) }
+        Self { bounded: dedup != Dedup::Exact, shards: Sharded::new(DedupShard::default) }
     }
 
     /// Notes an event; false if it was noted already.
@@ -196,7 +196,7 @@ impl Seen {
     }
 
     fn insert_into<const N: usize>(&self, table: i64, hashes: [u64; N]) -> [bool; N] {
-        self.part(table).insert(hashes, table, self.bounded)
+        self.shard(table).insert(hashes, table, self.bounded)
     }
 
     /// Notes an entry by the first of what it may be known by; false, and not noted, if one of these was noted already.
@@ -207,21 +207,21 @@ impl Seen {
 
     /// Forgets all events.
     pub fn forget(&self) {
-        self.parts.each().for_each(|mut part| *part = Part::default());
+        self.shards.lock_each().for_each(|mut shard| *shard = DedupShard::default());
     }
 
     fn contains(&self, (hash, at): Known) -> bool {
         let table = if at == 0 { undated(hash) } else { table_of(at) };
-        let part = self.part(table);
-        part.tables.get(&table).is_some_and(|own| own.contains(Short::of(hash)))
+        let shard = self.shard(table);
+        shard.tables.get(&table).is_some_and(|own| own.contains(Short::of(hash)))
     }
 
-    fn part(&self, table: i64) -> MutexGuard<'_, Part> {
-        self.parts.at(table.cast_unsigned())
+    fn shard(&self, table: i64) -> MutexGuard<'_, DedupShard> {
+        self.shards.lock_nth(table.cast_unsigned())
     }
 }
 
-impl Part {
+impl DedupShard {
     fn insert<const N: usize>(&mut self, hashes: [u64; N], table: i64, bounded: bool) -> [bool; N] {
         let Self { tables, order, events } = self;
         let begun = order.len();
@@ -240,7 +240,7 @@ impl Part {
             }
         }
         // What was begun last is kept, however large it is.
-        while bounded && order.len() > 1 && (*events > PER_PART || order.len() > SLOTS_PER_PART) {
+        while bounded && order.len() > 1 && (*events > PER_SHARD || order.len() > SLOTS_PER_SHARD) {
             let oldest = order.pop_front().and_then(|oldest| tables.remove(&oldest));
             *events -= oldest.map_or(0, |table| table.len());
         }
@@ -306,10 +306,10 @@ mod tests {
         let known = |n: u64| (spread(n), 100_000 * n.cast_signed());
         assert!((0..40_000).step_by(2).all(|n| seen.insert(known(n))));
         assert!((0..40_000).skip(1).step_by(2).all(|n| seen.insert(known(n))));
-        let closed = |part: MutexGuard<'_, Part>| {
-            part.tables.values().filter(|table| matches!(table, Table::Closed(..))).count()
+        let closed = |shard: MutexGuard<'_, DedupShard>| {
+            shard.tables.values().filter(|table| matches!(table, Table::Closed(..))).count()
         };
-        assert!(seen.parts.each().map(closed).sum::<usize>() > 100);
+        assert!(seen.shards.lock_each().map(closed).sum::<usize>() > 100);
         assert!((0..40_000).all(|n| !seen.insert(known(n))));
     }
 
@@ -336,7 +336,7 @@ mod tests {
         let window = Seen::WINDOW as u64 * 9 / 10;
         assert!((many - window..many).all(|n| !bounded.insert(known(n))));
         assert!(bounded.insert(known(0)) && !exact.insert(known(0)));
-        let held: usize = bounded.parts.each().map(|part| part.events).sum();
+        let held: usize = bounded.shards.lock_each().map(|shard| shard.events).sum();
         assert!(held <= Seen::WINDOW);
     }
 
@@ -346,8 +346,8 @@ mod tests {
         for n in 0..300_000 {
             assert!(seen.insert((spread(n), SLOT * n.cast_signed())));
         }
-        let tables: usize = seen.parts.each().map(|part| part.tables.len()).sum();
-        assert!(tables <= PARTS * SLOTS_PER_PART);
+        let tables: usize = seen.shards.lock_each().map(|shard| shard.tables.len()).sum();
+        assert!(tables <= SHARDS * SLOTS_PER_SHARD);
     }
 
     #[test]

@@ -7,15 +7,15 @@ use std::sync::{Arc, MutexGuard};
 
 use super::bounded::{Weight, bar_of};
 use super::clients::{MAX_ROWS, row_bar};
-use super::parts::Parts;
+use super::sharded::Sharded;
 use super::{Begun, Clients, MAX_CLIENTS, Merge, RowName, SharedRow};
 use crate::apiserver::ConfiguredNames;
 use crate::requests::Request;
 
-/// All clients, spread over parts by their hashes; the first also has what is left of those that are not kept apart.
+/// All clients, spread over shards by their hashes; the first also has what is left of those that are not kept apart.
 #[derive(Debug)]
 pub struct SharedClients {
-    parts: Parts<Clients>,
+    shards: Sharded<Clients>,
     /// How many are held apart.
     held: AtomicUsize,
     /// How many are kept apart.
@@ -37,7 +37,7 @@ impl SharedClients {
     #[must_use]
     pub fn new(bound: usize) -> Self {
         Self {
-            parts: Parts::new(|| Clients::new(bound)),
+            shards: Sharded::new(|| Clients::new(bound)),
             held: AtomicUsize::new(0),
             bound,
             rows: AtomicUsize::new(0),
@@ -49,8 +49,8 @@ impl SharedClients {
     /// Of a server with this configuration.
     #[must_use]
     pub fn with_names(self, names: Arc<ConfiguredNames>) -> Self {
-        let parts = Parts::new(|| Clients::new(self.bound).with_names(Arc::clone(&names)));
-        Self { parts, names, ..self }
+        let shards = Sharded::new(|| Clients::new(self.bound).with_names(Arc::clone(&names)));
+        Self { shards, names, ..self }
     }
 
     /// With another bound for all rows.
@@ -61,7 +61,7 @@ impl SharedClients {
 
     /// As [`Clients::observe_in`].
     pub(super) fn observe_in(&self, request: &Request<'_>, name: RowName) -> Option<SharedRow> {
-        self.with_part(request, |clients| clients.observe_in(request, name))
+        self.with_shard(request, |clients| clients.observe_in(request, name))
     }
 
     /// As [`Clients::begin`].
@@ -71,46 +71,46 @@ impl SharedClients {
         name: RowName,
         count: impl FnOnce(&mut Begun),
     ) -> Option<SharedRow<Begun>> {
-        self.with_part(request, |clients| clients.begin(request, name, count))
+        self.with_shard(request, |clients| clients.begin(request, name, count))
     }
 
     /// As [`Clients::note_namespace`].
     pub(super) fn note_namespace(&self, request: &Request<'_>, namespace: &str) {
-        self.with_part(request, |clients| clients.note_namespace(request, namespace));
+        self.with_shard(request, |clients| clients.note_namespace(request, namespace));
     }
 
     /// As [`Clients::observe_copy`].
     pub fn observe_copy(&self, request: &Request<'_>) {
-        self.with_part(request, |clients| clients.observe_copy(request));
+        self.with_shard(request, |clients| clients.observe_copy(request));
     }
 
     /// All clients, which are not here any more.
     #[must_use]
     pub fn take(&self) -> Clients {
         let mut all = Clients::new(self.bound).with_max_rows(self.max_rows);
-        for mut part in self.parts.all() {
+        for mut shard in self.shards.lock_all() {
             let empty = Clients::new(self.bound).with_names(Arc::clone(&self.names));
-            all.merge(std::mem::replace(&mut *part, empty));
+            all.merge(std::mem::replace(&mut *shard, empty));
         }
         self.held.store(0, Ordering::Relaxed);
         self.rows.store(0, Ordering::Relaxed);
         all
     }
 
-    fn with_part<T>(&self, request: &Request<'_>, count: impl FnOnce(&mut Clients) -> T) -> T {
-        let mut part = self.parts.of(request.client.client_hash);
-        if part.is_folded(request) {
-            drop(part);
-            part = self.parts.at(0);
+    fn with_shard<T>(&self, request: &Request<'_>, count: impl FnOnce(&mut Clients) -> T) -> T {
+        let mut shard = self.shards.lock_for(request.client.client_hash);
+        if shard.is_folded(request) {
+            drop(shard);
+            shard = self.shards.lock_nth(0);
         }
-        let before = part.by_key.len();
-        let counted = count(&mut part);
-        // Fewer where the part folded its own.
-        let change = part.by_key.len().wrapping_sub(before);
-        let added = std::mem::take(&mut part.added);
+        let before = shard.by_key.len();
+        let counted = count(&mut shard);
+        // Fewer where the shard folded its own.
+        let change = shard.by_key.len().wrapping_sub(before);
+        let added = std::mem::take(&mut shard.added);
         let limit = self.max_rows + self.max_rows / 4;
         if added != 0 && self.rows.fetch_add(added, Ordering::Relaxed) + added >= limit {
-            drop(part);
+            drop(shard);
             self.fold_rows(limit);
             if self.held.load(Ordering::Relaxed) >= 2 * self.bound {
                 self.fold();
@@ -120,7 +120,7 @@ impl SharedClients {
         if change != 0
             && self.held.fetch_add(change, Ordering::Relaxed).wrapping_add(change) >= 2 * self.bound
         {
-            drop(part);
+            drop(shard);
             self.fold();
         }
         counted
@@ -128,42 +128,42 @@ impl SharedClients {
 
     /// Folds the clients whose rows are beyond the bound.
     fn fold_rows(&self, limit: usize) {
-        let mut parts = self.parts.all();
-        let count = |parts: &[MutexGuard<'_, Clients>]| -> Vec<(Weight, usize)> {
-            parts.iter().flat_map(|part| part.rows()).collect()
+        let mut shards = self.shards.lock_all();
+        let count = |shards: &[MutexGuard<'_, Clients>]| -> Vec<(Weight, usize)> {
+            shards.iter().flat_map(|shard| shard.rows()).collect()
         };
-        let mut rows = count(&parts);
+        let mut rows = count(&shards);
         // Unless another worker did.
         if rows.iter().map(|(_, rows)| rows).sum::<usize>() >= limit
             && let Some(bar) = row_bar(rows.clone(), self.max_rows)
         {
-            Self::lower(&mut parts, bar);
-            rows = count(&parts);
+            Self::lower(&mut shards, bar);
+            rows = count(&shards);
         }
         self.rows.store(rows.iter().map(|(_, rows)| rows).sum(), Ordering::Relaxed);
-        self.held.store(parts.iter().map(|part| part.by_key.len()).sum(), Ordering::Relaxed);
+        self.held.store(shards.iter().map(|shard| shard.by_key.len()).sum(), Ordering::Relaxed);
     }
 
     /// Folds the clients above a bar.
-    fn lower(parts: &mut [MutexGuard<'_, Clients>], bar: Weight) {
-        let [first, others @ ..] = parts else { return };
+    fn lower(shards: &mut [MutexGuard<'_, Clients>], bar: Weight) {
+        let [first, others @ ..] = shards else { return };
         first.by_key.lower(bar);
-        for part in others {
-            part.by_key.lower(bar);
-            part.by_key.give_rest(&mut first.by_key);
+        for shard in others {
+            shard.by_key.lower(bar);
+            shard.by_key.give_rest(&mut first.by_key);
         }
     }
 
     /// Folds the clients above the bound: those that would be if all were at one place.
     fn fold(&self) {
-        let mut parts = self.parts.all();
-        let weights: Vec<_> = parts.iter().flat_map(|part| part.by_key.weights()).collect();
+        let mut shards = self.shards.lock_all();
+        let weights: Vec<_> = shards.iter().flat_map(|shard| shard.by_key.weights()).collect();
         // Unless another worker did.
         if weights.len() >= 2 * self.bound {
             let bar = bar_of(weights, self.bound);
-            Self::lower(&mut parts, bar);
+            Self::lower(&mut shards, bar);
         }
-        self.held.store(parts.iter().map(|part| part.by_key.len()).sum(), Ordering::Relaxed);
+        self.held.store(shards.iter().map(|shard| shard.by_key.len()).sum(), Ordering::Relaxed);
     }
 }
 
@@ -299,7 +299,7 @@ mod tests {
                 }
             });
             let held = shared.clients.held.load(Ordering::Relaxed);
-            prop_assert_eq!(held, shared.clients.parts.all().iter().map(|part| part.by_key.len()).sum::<usize>());
+            prop_assert_eq!(held, shared.clients.shards.lock_all().iter().map(|shard| shard.by_key.len()).sum::<usize>());
             prop_assert!(held < 2 * bound, "{} of {}", held, bound);
             prop_assert_eq!(requests(shared.clients.take()), requests(alone));
             prop_assert_eq!(requests(shared.clients.take()), BTreeMap::new());

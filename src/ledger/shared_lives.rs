@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::lives::{Bounds, Lives, Record, Size, step_down};
-use super::parts::Parts;
+use super::sharded::Sharded;
 use super::{Kept, Merge, RowName};
 use crate::requests::{Instance, Request};
 
@@ -42,10 +42,10 @@ impl SharedKept {
     }
 }
 
-/// Instances, spread over parts by their hashes. All parts are at the same step of the ladder.
+/// Instances, spread over shards by their hashes. All shards are at the same step of the ladder.
 #[derive(Debug)]
 pub(super) struct SharedLives {
-    parts: Parts<Lives>,
+    shards: Sharded<Lives>,
     bounds: Bounds,
     /// See [`Size`].
     followed: AtomicUsize,
@@ -56,9 +56,9 @@ pub(super) struct SharedLives {
 impl SharedLives {
     /// None yet, within the same bounds as these.
     pub fn like(lives: &Lives) -> Self {
-        let parts = Parts::new(|| lives.none_alike());
+        let shards = Sharded::new(|| lives.none_alike());
         let [followed, excess, records] = std::array::from_fn(|_| AtomicUsize::new(0));
-        Self { parts, bounds: lives.bounds(), followed, excess, records }
+        Self { shards, bounds: lives.bounds(), followed, excess, records }
     }
 
     /// Adds what one request was; see [`Lives::add`].
@@ -69,10 +69,10 @@ impl SharedLives {
         instance: impl FnOnce() -> Instance<&'i str>,
         record: Record,
     ) {
-        let mut part = self.parts.of(key);
-        let before = part.size();
-        part.add(row, key, instance, record);
-        let after = part.size();
+        let mut shard = self.shards.lock_for(key);
+        let before = shard.size();
+        shard.add(row, key, instance, record);
+        let after = shard.size();
         if before == after {
             return;
         }
@@ -85,43 +85,43 @@ impl SharedLives {
         let excess = add(&self.excess, before.excess, after.excess);
         let records = add(&self.records, before.records, after.records);
         if self.bounds.are_exceeded(Size { followed, excess, records }) {
-            drop(part);
+            drop(shard);
             self.step_down();
         }
     }
 
     fn step_down(&self) {
-        let mut parts = self.parts.all();
-        let mut size = parts.iter().map(|part| part.size()).sum();
+        let mut shards = self.shards.lock_all();
+        let mut size = shards.iter().map(|shard| shard.size()).sum();
         // Unless another worker did.
         if self.bounds.are_exceeded(size) {
-            let mut all: Vec<&mut Lives> = parts.iter_mut().map(|part| &mut **part).collect();
+            let mut all: Vec<&mut Lives> = shards.iter_mut().map(|shard| &mut **shard).collect();
             size = step_down(&mut all);
         }
         self.set_size(size);
     }
 
-    /// While all parts are locked.
+    /// While all shards are locked.
     fn set_size(&self, size: Size) {
         self.followed.store(size.followed, Ordering::Relaxed);
         self.excess.store(size.excess, Ordering::Relaxed);
         self.records.store(size.records, Ordering::Relaxed);
     }
 
-    /// Whether what is added up is what all parts hold.
+    /// Whether what is added up is what all shards hold.
     #[cfg(test)]
     pub fn knows_its_size(&self) -> bool {
         let held = [&self.followed, &self.excess, &self.records].map(|sum| sum.load(Ordering::Relaxed));
-        let size: Size = self.parts.all().iter().map(|part| part.size()).sum();
+        let size: Size = self.shards.lock_all().iter().map(|shard| shard.size()).sum();
         held == [size.followed, size.excess, size.records]
     }
 
     /// All of them, which are not here any more.
     pub fn take(&self) -> Lives {
-        let mut parts = self.parts.all();
-        let none = parts[0].none_alike();
+        let mut shards = self.shards.lock_all();
+        let none = shards[0].none_alike();
         self.set_size(Size::default());
-        let each = parts.iter_mut().map(|part| std::mem::replace(&mut **part, none.none_alike()));
+        let each = shards.iter_mut().map(|shard| std::mem::replace(&mut **shard, none.none_alike()));
         each.reduce(|mut all, one| {
             all.merge(one);
             all

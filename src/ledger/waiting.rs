@@ -5,18 +5,18 @@ use std::collections::VecDeque;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::parts::{PARTS, Parts};
+use super::sharded::{SHARDS, Sharded};
 
 /// Items by group. Shared by workers.
 #[derive(Debug)]
 pub struct Waiting<T> {
-    /// How many bytes a part holds before it lets the group go that has waited longest.
+    /// How many bytes a shard holds before it lets the group go that has waited longest.
     room: usize,
-    parts: Parts<Part<T>>,
+    shards: Sharded<PendingShard<T>>,
 }
 
 #[derive(Debug)]
-struct Part<T> {
+struct PendingShard<T> {
     groups: HashMap<u64, Group<T>, FxBuildHasher>,
     /// The groups in the order in which they were begun.
     order: VecDeque<u64>,
@@ -30,15 +30,15 @@ impl<T> Waiting<T> {
     /// Nothing waits yet; later at most so many bytes do.
     #[must_use]
     pub fn new(room: usize) -> Self {
-        let part = || Part { groups: HashMap::default(), order: VecDeque::new(), bytes: 0 };
-        Self { room: room / PARTS, parts: Parts::new(part) }
+        let shard = || PendingShard { groups: HashMap::default(), order: VecDeque::new(), bytes: 0 };
+        Self { room: room / SHARDS, shards: Sharded::new(shard) }
     }
 
     /// Adds an item that takes so many bytes. The group that has waited longest where there is no more room, with its
     /// hash.
     pub fn add(&self, group: u64, item: T, size: usize) -> Option<(u64, Vec<T>)> {
-        let mut part = self.parts.of(group);
-        let Part { groups, order, bytes } = &mut *part;
+        let mut shard = self.shards.lock_for(group);
+        let PendingShard { groups, order, bytes } = &mut *shard;
         *bytes += size;
         let (items, of_group) = groups.entry(group).or_insert_with(|| {
             order.push_back(group);
@@ -57,10 +57,10 @@ impl<T> Waiting<T> {
 
     /// All groups, which wait no longer.
     pub fn take(&self) -> impl Iterator<Item = (u64, Vec<T>)> {
-        self.parts.each().flat_map(|mut part| {
-            part.order.clear();
-            part.bytes = 0;
-            std::mem::take(&mut part.groups).into_iter().map(|(group, (items, _))| (group, items))
+        self.shards.lock_each().flat_map(|mut shard| {
+            shard.order.clear();
+            shard.bytes = 0;
+            std::mem::take(&mut shard.groups).into_iter().map(|(group, (items, _))| (group, items))
         })
     }
 }
@@ -97,6 +97,6 @@ mod tests {
             .map(|(_, items)| items.len())
             .max()
             .expect("some");
-        assert_eq!(largest, (1 << 10) / PARTS + 1);
+        assert_eq!(largest, (1 << 10) / SHARDS + 1);
     }
 }

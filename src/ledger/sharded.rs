@@ -1,0 +1,46 @@
+//! A value in 64 shards, each with its own lock, so that workers rarely wait for each other.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub(super) const SHARDS: usize = 64;
+
+#[derive(Debug)]
+pub(super) struct Sharded<T>([AlignedMutex<T>; SHARDS]);
+
+/// Aligned to 128 bytes, so that two shards never share a cache line.
+#[derive(Debug)]
+#[repr(align(128))]
+struct AlignedMutex<T>(Mutex<T>);
+
+impl<T> AlignedMutex<T> {
+    fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> Sharded<T> {
+    pub fn new(new_shard: impl Fn() -> T) -> Self {
+        Self(std::array::from_fn(|_| AlignedMutex(Mutex::new(new_shard()))))
+    }
+
+    /// Chooses the shard by bits 32 and up. Hash tables use the lowest bits, and samples the highest.
+    pub fn lock_for(&self, hash: u64) -> MutexGuard<'_, T> {
+        self.lock_nth(hash >> 32)
+    }
+
+    /// Takes any number and reduces it modulo the number of shards.
+    pub fn lock_nth(&self, number: u64) -> MutexGuard<'_, T> {
+        let number = usize::try_from(number % SHARDS as u64).expect("a remainder is below SHARDS");
+        self.0[number].lock()
+    }
+
+    /// Locks one shard at a time.
+    pub fn lock_each(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
+        self.0.iter().map(AlignedMutex::lock)
+    }
+
+    /// Locks all shards at the same time. The order is always the same, so two workers cannot deadlock here.
+    pub fn lock_all(&self) -> Vec<MutexGuard<'_, T>> {
+        self.lock_each().collect()
+    }
+}
