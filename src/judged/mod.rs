@@ -238,12 +238,12 @@ impl JudgedClients {
         for (name, product) in products {
             account.add_agent(&name, &product.example, running(stable_hash(&*name)));
             // What is asked alike and answered differently shows one pattern: it is told at the row with most requests.
-            let ProductRows { rows, rest } = ProductRows::of(product, self.received_only);
+            let ProductRows { rows, overflow } = ProductRows::of(product, self.received_only);
             let rows = rows.into_iter().map(|(shape, row)| (Some(shape), row));
             let product = stable_hash(&*name);
             // A copy of an event that was counted elsewhere makes a row of its own where it differs in its details.
             let counted = |(_, row): &(Option<RowKey>, Box<Row>)| row.events > 0;
-            let rows = rows.chain(rest.map(|row| (None, row))).filter(counted).map(|(shape, mut row)| {
+            let rows = rows.chain(overflow.map(|row| (None, row))).filter(counted).map(|(shape, mut row)| {
                 row.settle();
                 let ask = shape.as_ref().map(|shape| ask_of(&shape.asked));
                 let pattern = ask.and_then(|ask| shown.take(product, ask));

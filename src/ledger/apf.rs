@@ -3,8 +3,8 @@
 use compact_str::CompactString;
 use hashbrown::Equivalent;
 
-use super::bounded::Key;
-use super::{Bounded, Merge};
+use super::bounded_map::BoundedKey;
+use super::{BoundedMap, Merge};
 use crate::decode::klog::Apf;
 use crate::k8s::text::prefix;
 
@@ -16,7 +16,7 @@ const MAX_NAME: usize = 253;
 
 /// Sums by priority level and flow schema.
 #[derive(Debug, Clone)]
-pub struct Flows(Bounded<FlowKey, Load>);
+pub struct Flows(BoundedMap<FlowKey, Load>);
 
 /// Where the requests were queued.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,7 +27,7 @@ pub struct FlowKey {
     pub flow_schema: CompactString,
 }
 
-impl Key for FlowKey {}
+impl BoundedKey for FlowKey {}
 
 #[derive(Hash)]
 struct FlowRef<'a> {
@@ -58,7 +58,7 @@ pub struct Load {
 
 impl Default for Flows {
     fn default() -> Self {
-        Self(Bounded::new(MAX_FLOWS))
+        Self(BoundedMap::new(MAX_FLOWS))
     }
 }
 
@@ -93,10 +93,10 @@ impl Flows {
     /// The sums in the order of their keys; last and without a key, what all others are folded into.
     #[must_use]
     pub fn into_sorted(self) -> Vec<(Option<FlowKey>, Load)> {
-        let (mut kept, rest) = self.0.into_parts();
+        let (mut kept, overflow) = self.0.into_parts();
         kept.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        let rest = rest.map(|rest| (None, rest));
-        kept.into_iter().map(|(key, load)| (Some(key), load)).chain(rest).collect()
+        let overflow = overflow.map(|overflow| (None, overflow));
+        kept.into_iter().map(|(key, load)| (Some(key), load)).chain(overflow).collect()
     }
 }
 

@@ -116,7 +116,7 @@ pub struct ProductRows {
     /// The rows that are kept apart. Those with the most requests come first.
     pub rows: Vec<(RowKey, Box<Row>)>,
     /// What all other rows are folded into.
-    pub rest: Option<Box<Row>>,
+    pub overflow: Option<Box<Row>>,
 }
 
 impl ProductRows {
@@ -125,10 +125,10 @@ impl ProductRows {
     #[must_use]
     pub fn of(product: Product, received_only: bool) -> Self {
         let Product { rows, begun, .. } = product;
-        let (rows, rest) = rows.into_parts();
+        let (rows, overflow) = rows.into_parts();
         let mut rows: Vec<(RowKey, Box<Row>)> =
             rows.into_iter().map(|(shape, row)| (shape, Box::new(row.into_inner()))).collect();
-        let mut rest: Option<Box<Row>> = rest.map(|row| Box::new(row.into_inner()));
+        let mut overflow: Option<Box<Row>> = overflow.map(|row| Box::new(row.into_inner()));
         let by_requests = |rows: &mut Vec<(RowKey, Box<Row>)>| {
             rows.sort_by_cached_key(|(shape, row)| {
                 (std::cmp::Reverse(row.requests(received_only)), shape.stable_hash())
@@ -145,23 +145,23 @@ impl ProductRows {
             let begun = begun.into_inner();
             let hash = begun_hash(&shape);
             let folded = || by_shape.get(&begun_hash(&shape.without_names()));
-            match (by_shape.get(&hash).or_else(folded), &mut rest) {
+            match (by_shape.get(&hash).or_else(folded), &mut overflow) {
                 (Some(of_shape), _) => begun.give(&mut rows[..known], of_shape),
                 // The requests of the shape may be among those that are folded.
-                (None, Some(rest)) => begun.give_to(rest),
+                (None, Some(overflow)) => begun.give_to(overflow),
                 (None, None) => rows.push((shape, begun.into_row())),
             }
         }
         if let Some(begun) = rest_begun {
-            let (begun, rest) = (begun.into_inner(), rest.get_or_insert_default());
+            let (begun, overflow) = (begun.into_inner(), overflow.get_or_insert_default());
             if received_only {
-                rest.merge(begun.into_row());
+                overflow.merge(begun.into_row());
             } else {
-                begun.give_to(rest);
+                begun.give_to(overflow);
             }
         }
         by_requests(&mut rows);
-        Self { rows, rest }
+        Self { rows, overflow }
     }
 }
 

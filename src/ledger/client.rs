@@ -2,8 +2,8 @@
 
 use hashbrown::Equivalent;
 
-use super::bounded::Key;
-use super::{Begun, Bounded, DistinctSet, Merge, SharedRow};
+use super::bounded_map::BoundedKey;
+use super::{Begun, BoundedMap, DistinctSet, Merge, SharedRow};
 use crate::apiserver::Target;
 use crate::k8s::identity::service_account;
 use crate::k8s::text::prefix;
@@ -51,11 +51,11 @@ impl Equivalent<ClientKey> for ClientRef<'_> {
     }
 }
 
-impl Key for ClientKey {}
+impl BoundedKey for ClientKey {}
 
 /// Beyond the number of shapes, requests are told apart by what their verdict depends on.
-impl Key for RowKey {
-    fn folded(&self) -> Option<(u64, Self)> {
+impl BoundedKey for RowKey {
+    fn overflow_key(&self) -> Option<(u64, Self)> {
         let folded = self.without_names();
         Some((folded.stable_hash(), folded))
     }
@@ -65,7 +65,7 @@ impl Key for RowKey {
 #[derive(Debug)]
 pub struct Client {
     /// Its requests by the product of its user agent.
-    pub products: Bounded<Box<str>, Product>,
+    pub products: BoundedMap<Box<str>, Product>,
     /// The nodes it was seen on: of its tokens, or for kubelets its own.
     pub nodes: DistinctSet,
     /// The pods its tokens were bound to.
@@ -98,7 +98,7 @@ fn is_upkeep(request: &Request<'_>, namespace: &str) -> bool {
 impl Default for Client {
     fn default() -> Self {
         Self {
-            products: Bounded::new(MAX_PRODUCTS),
+            products: BoundedMap::new(MAX_PRODUCTS),
             nodes: DistinctSet::new(MAX_DISTINCT),
             pods: DistinctSet::new(MAX_DISTINCT),
             workloads: DistinctSet::new(MAX_DISTINCT),
@@ -130,9 +130,9 @@ pub struct Product {
     /// Hash of the user agent that was seen last; most are the same again.
     last_agent: u64,
     /// Its requests by shape.
-    pub rows: Bounded<RowKey, SharedRow>,
+    pub rows: BoundedMap<RowKey, SharedRow>,
     /// The events of its requests before their end, by shape without a status.
-    pub begun: Bounded<RowKey, SharedRow<Begun>>,
+    pub begun: BoundedMap<RowKey, SharedRow<Begun>>,
 }
 
 impl Default for Product {
@@ -140,8 +140,8 @@ impl Default for Product {
         Self {
             example: Box::default(),
             last_agent: 0,
-            rows: Bounded::new(MAX_SHAPES),
-            begun: Bounded::new(MAX_SHAPES),
+            rows: BoundedMap::new(MAX_SHAPES),
+            begun: BoundedMap::new(MAX_SHAPES),
         }
     }
 }

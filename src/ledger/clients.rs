@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::bounded::Weight;
+use super::bounded_map::Weight;
 use super::client::{namespace_of, rank};
 use super::{
-    Additions, Begun, Bounded, Client, ClientKey, DistinctSet, Merge, Product, Row, RowName, Seat, SharedRow,
+    Additions, Begun, BoundedMap, Client, ClientKey, DistinctSet, Merge, Product, Row, RowName, SharedRow,
+    SlotIndex,
 };
 use crate::apiserver::ConfiguredNames;
 use crate::k8s::pod_name;
@@ -22,7 +23,7 @@ pub const MAX_ROWS: usize = 80_000;
 /// All clients.
 #[derive(Debug)]
 pub struct Clients {
-    pub(super) by_key: Bounded<ClientKey, Client>,
+    pub(super) by_key: BoundedMap<ClientKey, Client>,
     /// Rows that were added since they were counted last.
     pub(super) added: usize,
     max_rows: usize,
@@ -35,7 +36,7 @@ pub struct Clients {
 ///
 /// The bar is right below the first client that does not fit. At the last client that fits, it would fold a later client
 /// that fits too.
-pub(super) fn row_bar(mut clients: Vec<(Weight, usize)>, max_rows: usize) -> Option<Weight> {
+pub(super) fn row_cutoff(mut clients: Vec<(Weight, usize)>, max_rows: usize) -> Option<Weight> {
     clients.sort_unstable();
     let mut all = 0;
     let mut fits = |rows: usize| {
@@ -60,7 +61,7 @@ impl Clients {
     /// No clients, of which so many will be kept apart.
     #[must_use]
     pub fn new(bound: usize) -> Self {
-        Self { by_key: Bounded::new(bound), added: 0, max_rows: MAX_ROWS, names: Arc::default() }
+        Self { by_key: BoundedMap::new(bound), added: 0, max_rows: MAX_ROWS, names: Arc::default() }
     }
 
     /// With another bound for all rows.
@@ -78,15 +79,15 @@ impl Clients {
     /// How many rows each client has, and what decides whether it is kept.
     pub(super) fn rows(&self) -> impl Iterator<Item = (Weight, usize)> {
         let rows = |client: &Client| usize::try_from(client.row_names.count().0).unwrap_or(usize::MAX);
-        self.by_key.weighed().map(move |(weight, client)| (weight, rows(client)))
+        self.by_key.iter_with_weight().map(move |(weight, client)| (weight, rows(client)))
     }
 
     /// Folds the clients whose rows are beyond the bound.
-    fn fold_rows(&mut self) {
+    fn evict_rows(&mut self) {
         // Clients beyond their own bound take no part.
         drop(self.by_key.kept());
-        if let Some(bar) = row_bar(self.rows().collect(), self.max_rows) {
-            self.by_key.lower(bar);
+        if let Some(cutoff) = row_cutoff(self.rows().collect(), self.max_rows) {
+            self.by_key.evict_above(cutoff);
         }
     }
 
@@ -120,25 +121,25 @@ impl Clients {
         name: RowName,
         count: impl FnOnce(&mut Begun),
     ) -> Option<SharedRow<Begun>> {
-        let (client_seat, product_seat) = self.enter(request, name);
-        let client = self.by_key.at(client_seat);
-        let Product { rows, begun, .. } = client.products.at(product_seat);
+        let (client_slot, product_slot) = self.enter(request, name);
+        let client = self.by_key.value_at(client_slot);
+        let Product { rows, begun, .. } = client.products.value_at(product_slot);
         let before = begun.len();
         let shape = RowKeyRef { answer: Answer::Served, ..RowKeyRef::of(request) };
         let names = &self.names;
         let owned = || shape.to_owned(names);
-        let seat = begun.seat_of(name.shape, &shape, || 0, owned);
-        let is_entered = seat.is_none() || begun.len() != before;
-        let own = begun.at_folded(seat, owned);
+        let slot = begun.find_or_insert(name.shape, &shape, || 0, owned);
+        let is_entered = slot.is_none() || begun.len() != before;
+        let own = begun.value_at_or_overflow(slot, owned);
         if is_entered {
-            if seat.is_some() && rows.holds(name.shape, &shape) {
+            if slot.is_some() && rows.contains(name.shape, &shape) {
                 own.count_at_home(Begun::end);
             }
             let is_new = client.row_names.insert_hash(stable_hash(&(name.product, name.shape)));
-            self.added += usize::from(is_new && client_seat.is_some() && !client.row_names.count().1);
+            self.added += usize::from(is_new && client_slot.is_some() && !client.row_names.count().1);
         }
         own.count_at_home(count);
-        (client_seat.is_some() && product_seat.is_some() && seat.is_some()).then(|| own.remembered())
+        (client_slot.is_some() && product_slot.is_some() && slot.is_some()).then(|| own.remembered())
     }
 
     /// Takes note of another copy of an event that was counted: the evidence that is shown must not depend on which
@@ -155,37 +156,37 @@ impl Clients {
     /// Takes note of a namespace that a request's client names.
     pub(super) fn note_namespace(&mut self, request: &Request<'_>, namespace: &str) {
         let (client, _) = self.enter(request, RowName::of(request));
-        self.by_key.at(client).namespaces.insert(namespace);
+        self.by_key.value_at(client).namespaces.insert(namespace);
     }
 
     /// The row of a request, the namespaces that its client names, and whether the row stands for requests that are not
     /// told apart by client, product and shape.
     fn row(&mut self, request: &Request<'_>, name: RowName) -> (&mut SharedRow, &mut DistinctSet, bool) {
-        let (client_seat, product_seat) = self.enter(request, name);
-        let client = self.by_key.at(client_seat);
-        let Product { rows, begun, .. } = client.products.at(product_seat);
+        let (client_slot, product_slot) = self.enter(request, name);
+        let client = self.by_key.value_at(client_slot);
+        let Product { rows, begun, .. } = client.products.value_at(product_slot);
         let before = rows.len();
         let shape = RowKeyRef::of(request);
         let names = &self.names;
         let owned = || shape.to_owned(names);
-        let seat = rows.seat_of(name.shape, &shape, || 0, owned);
-        if seat.is_none() || rows.len() != before {
+        let slot = rows.find_or_insert(name.shape, &shape, || 0, owned);
+        if slot.is_none() || rows.len() != before {
             // Its events before the end need no evidence of their own: the two together are one row.
-            if let Some(begun) = begun.held(name.shape, &shape) {
+            if let Some(begun) = begun.get_mut(name.shape, &shape) {
                 begun.count_at_home(Begun::end);
             }
             let is_new = client.row_names.insert_hash(stable_hash(&(name.product, name.shape)));
-            self.added += usize::from(is_new && client_seat.is_some() && !client.row_names.count().1);
+            self.added += usize::from(is_new && client_slot.is_some() && !client.row_names.count().1);
         }
-        let is_mixed = client_seat.is_none() || product_seat.is_none() || seat.is_none();
-        (rows.at_folded(seat, owned), &mut client.namespaces, is_mixed)
+        let is_mixed = client_slot.is_none() || product_slot.is_none() || slot.is_none();
+        (rows.value_at_or_overflow(slot, owned), &mut client.namespaces, is_mixed)
     }
 
     /// Enters a request's client and its product.
-    fn enter(&mut self, request: &Request<'_>, name: RowName) -> (Option<Seat>, Option<Seat>) {
+    fn enter(&mut self, request: &Request<'_>, name: RowName) -> (Option<SlotIndex>, Option<SlotIndex>) {
         let asker = request.client;
         let key = asker.client_ref();
-        let client_seat = self.by_key.seat_of(
+        let client_slot = self.by_key.find_or_insert(
             name.client,
             &key,
             || rank(&key),
@@ -196,7 +197,7 @@ impl Clients {
                 address: key.address,
             },
         );
-        let client = self.by_key.at(client_seat);
+        let client = self.by_key.value_at(client_slot);
         if let Some(node) = asker.node() {
             client.nodes.insert_of(asker.node_hash, node);
         }
@@ -209,10 +210,10 @@ impl Clients {
             AgentForm::Versioned => 1,
             AgentForm::Bare | AgentForm::Unnamed => 2,
         };
-        let product_seat =
-            client.products.seat_of(name.product, product.name, product_rank, || product.name.into());
-        client.products.at(product_seat).note_agent(asker.user_agent(), asker.agent_hash);
-        (client_seat, product_seat)
+        let product_slot =
+            client.products.find_or_insert(name.product, product.name, product_rank, || product.name.into());
+        client.products.value_at(product_slot).note_agent(asker.user_agent(), asker.agent_hash);
+        (client_slot, product_slot)
     }
 
     /// Adds to rows what another log tells of their requests.
@@ -234,7 +235,7 @@ impl Clients {
 
     /// All clients, that of all that are not kept apart too.
     fn each_client(&mut self) -> impl Iterator<Item = &mut Client> {
-        self.fold_rows();
+        self.evict_rows();
         self.by_key.values_mut()
     }
 
@@ -261,20 +262,20 @@ impl Clients {
     }
 
     /// Whether a request is one of a client that is not kept apart.
-    pub(super) fn is_folded(&self, request: &Request<'_>) -> bool {
-        self.by_key.is_folded(request.client.client_hash, || rank(&request.client.client_ref()))
+    pub(super) fn is_evicted(&self, request: &Request<'_>) -> bool {
+        self.by_key.is_evicted(request.client.client_hash, || rank(&request.client.client_ref()))
     }
 
     /// The clients that are kept apart, in no order, and what all others are folded into.
     #[must_use]
     pub fn into_parts(mut self) -> (Vec<(ClientKey, Client)>, Option<Client>) {
-        self.fold_rows();
+        self.evict_rows();
         self.by_key.into_parts()
     }
 
     /// The clients that are kept apart, in no order.
     pub fn kept(&mut self) -> impl Iterator<Item = (&ClientKey, &Client)> {
-        self.fold_rows();
+        self.evict_rows();
         self.by_key.kept()
     }
 }
@@ -293,9 +294,9 @@ mod tests {
     #[test]
     fn row_bar_leaves_room_for_later_clients() {
         let weight = |hash| (0, hash);
-        assert_eq!(row_bar(vec![(weight(5), 2), (weight(9), 2)], 3), Some(weight(8)));
-        assert_eq!(row_bar(vec![(weight(5), 4), (weight(9), 1)], 3), Some(weight(5)));
-        assert_eq!(row_bar(vec![(weight(5), 2), ((1, 0), 2)], 3), Some(weight(u64::MAX)));
-        assert_eq!(row_bar(vec![(weight(9), 1), (weight(5), 2)], 3), None);
+        assert_eq!(row_cutoff(vec![(weight(5), 2), (weight(9), 2)], 3), Some(weight(8)));
+        assert_eq!(row_cutoff(vec![(weight(5), 4), (weight(9), 1)], 3), Some(weight(5)));
+        assert_eq!(row_cutoff(vec![(weight(5), 2), ((1, 0), 2)], 3), Some(weight(u64::MAX)));
+        assert_eq!(row_cutoff(vec![(weight(9), 1), (weight(5), 2)], 3), None);
     }
 }

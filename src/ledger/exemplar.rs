@@ -85,15 +85,15 @@ fn rank(micros: Option<u64>, received: Option<i64>) -> Rank {
 pub struct Exemplars {
     kept: Vec<Exemplar>,
     /// The rank of the last one, once no more fit: at hand where the texts are not.
-    bar: Option<Rank>,
+    cutoff: Option<Rank>,
 }
 
 impl Exemplars {
     /// Whether a request of this cost, time and ID may be kept. Asked first, as texts are copied only then.
     #[must_use]
     pub fn wants(&self, micros: Option<u64>, received: Option<i64>, audit_id: &str) -> bool {
-        let Some(bar) = self.bar else { return true };
-        match rank(micros, received).cmp(&bar) {
+        let Some(cutoff) = self.cutoff else { return true };
+        match rank(micros, received).cmp(&cutoff) {
             Ordering::Less => true,
             Ordering::Greater => false,
             Ordering::Equal => {
@@ -123,7 +123,7 @@ impl Exemplars {
             self.kept.truncate(MAX_EXEMPLARS - 1);
             self.kept.reserve_exact(1);
             self.kept.insert(at, exemplar);
-            self.bar = self.kept.get(MAX_EXEMPLARS - 1).map(Exemplar::rank);
+            self.cutoff = self.kept.get(MAX_EXEMPLARS - 1).map(Exemplar::rank);
         }
     }
 

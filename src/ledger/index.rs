@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_without_a_seat_gets_none() {
+    fn additions_reach_only_their_row() {
         let mut additions = Additions::default();
         additions.items(5, 40);
         let (mut own, mut other) = (Row::default(), Row::default());

@@ -3,7 +3,7 @@
 pub mod activity;
 pub mod apf;
 mod begun;
-pub mod bounded;
+pub mod bounded_map;
 pub mod client;
 pub mod clients;
 mod counter;
@@ -39,7 +39,7 @@ pub mod waiting;
 pub use activity::{Activity, Gap};
 pub use apf::Flows;
 pub use begun::{Begun, ProductRows};
-pub use bounded::{Bounded, Seat};
+pub use bounded_map::{BoundedMap, SlotIndex};
 pub use client::{Client, ClientKey, MAX_DISTINCT, MAX_PRODUCTS, MAX_SHAPES, Product};
 pub use clients::{Clients, MAX_CLIENTS};
 pub use counter::Counter;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
-use super::{Bounded, Merge, Targets};
+use super::{BoundedMap, Merge, Targets};
 use crate::apiserver::{RequestShape, Target};
 use crate::k8s::{Scope, Stage, Verb};
 use crate::requests::{Request, stable_hash};
@@ -28,14 +28,14 @@ type Pair = (u64, u32);
 /// The namespaces that requests name.
 #[derive(Debug)]
 pub struct Namespaces {
-    objects: Bounded<Pair, Names>,
+    objects: BoundedMap<Pair, Names>,
     /// The namespace of each collection that is listed or watched, by a part of its target's hash ([`Targets`]).
-    collections: Bounded<u32, Namespace>,
+    collections: BoundedMap<u32, Namespace>,
 }
 
 impl Default for Namespaces {
     fn default() -> Self {
-        Self { objects: Bounded::new(MAX_PAIRS), collections: Bounded::new(MAX_COLLECTIONS) }
+        Self { objects: BoundedMap::new(MAX_PAIRS), collections: BoundedMap::new(MAX_COLLECTIONS) }
     }
 }
 

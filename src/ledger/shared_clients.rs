@@ -5,8 +5,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard};
 
-use super::bounded::{Weight, bar_of};
-use super::clients::{MAX_ROWS, row_bar};
+use super::bounded_map::{Weight, cutoff_for};
+use super::clients::{MAX_ROWS, row_cutoff};
 use super::sharded::Sharded;
 use super::{Begun, Clients, MAX_CLIENTS, Merge, RowName, SharedRow};
 use crate::apiserver::ConfiguredNames;
@@ -99,7 +99,7 @@ impl SharedClients {
 
     fn with_shard<T>(&self, request: &Request<'_>, count: impl FnOnce(&mut Clients) -> T) -> T {
         let mut shard = self.shards.lock_for(request.client.client_hash);
-        if shard.is_folded(request) {
+        if shard.is_evicted(request) {
             drop(shard);
             shard = self.shards.lock_nth(0);
         }
@@ -111,9 +111,9 @@ impl SharedClients {
         let limit = self.max_rows + self.max_rows / 4;
         if added != 0 && self.rows.fetch_add(added, Ordering::Relaxed) + added >= limit {
             drop(shard);
-            self.fold_rows(limit);
+            self.evict_rows(limit);
             if self.held.load(Ordering::Relaxed) >= 2 * self.bound {
-                self.fold();
+                self.evict();
             }
             return counted;
         }
@@ -121,13 +121,13 @@ impl SharedClients {
             && self.held.fetch_add(change, Ordering::Relaxed).wrapping_add(change) >= 2 * self.bound
         {
             drop(shard);
-            self.fold();
+            self.evict();
         }
         counted
     }
 
     /// Folds the clients whose rows are beyond the bound.
-    fn fold_rows(&self, limit: usize) {
+    fn evict_rows(&self, limit: usize) {
         let mut shards = self.shards.lock_all();
         let count = |shards: &[MutexGuard<'_, Clients>]| -> Vec<(Weight, usize)> {
             shards.iter().flat_map(|shard| shard.rows()).collect()
@@ -135,9 +135,9 @@ impl SharedClients {
         let mut rows = count(&shards);
         // Unless another worker did.
         if rows.iter().map(|(_, rows)| rows).sum::<usize>() >= limit
-            && let Some(bar) = row_bar(rows.clone(), self.max_rows)
+            && let Some(cutoff) = row_cutoff(rows.clone(), self.max_rows)
         {
-            Self::lower(&mut shards, bar);
+            Self::evict_above(&mut shards, cutoff);
             rows = count(&shards);
         }
         self.rows.store(rows.iter().map(|(_, rows)| rows).sum(), Ordering::Relaxed);
@@ -145,23 +145,23 @@ impl SharedClients {
     }
 
     /// Folds the clients above a bar.
-    fn lower(shards: &mut [MutexGuard<'_, Clients>], bar: Weight) {
+    fn evict_above(shards: &mut [MutexGuard<'_, Clients>], cutoff: Weight) {
         let [first, others @ ..] = shards else { return };
-        first.by_key.lower(bar);
+        first.by_key.evict_above(cutoff);
         for shard in others {
-            shard.by_key.lower(bar);
-            shard.by_key.give_rest(&mut first.by_key);
+            shard.by_key.evict_above(cutoff);
+            shard.by_key.move_overflow_to(&mut first.by_key);
         }
     }
 
     /// Folds the clients above the bound: those that would be if all were at one place.
-    fn fold(&self) {
+    fn evict(&self) {
         let mut shards = self.shards.lock_all();
         let weights: Vec<_> = shards.iter().flat_map(|shard| shard.by_key.weights()).collect();
         // Unless another worker did.
         if weights.len() >= 2 * self.bound {
-            let bar = bar_of(weights, self.bound);
-            Self::lower(&mut shards, bar);
+            let cutoff = cutoff_for(weights, self.bound);
+            Self::evict_above(&mut shards, cutoff);
         }
         self.held.store(shards.iter().map(|shard| shard.by_key.len()).sum(), Ordering::Relaxed);
     }
@@ -245,7 +245,7 @@ mod tests {
     fn requests(clients: Clients) -> Named<(Named<[u64; 2]>, [u64; 2])> {
         let of = |client: Client| {
             let named = [&client.namespaces, &client.pods].map(|names| names.count().0);
-            let (products, rest) = client.products.into_parts();
+            let (products, overflow) = client.products.into_parts();
             let ended = |product: Product| {
                 let (rows, begun) = (product.rows.into_parts().0, product.begun.into_parts().0);
                 [
@@ -254,12 +254,12 @@ mod tests {
                 ]
             };
             let products = products.into_iter().map(|(name, product)| (Some(name), product));
-            let products = products.chain(rest.map(|rest| (None, rest)));
+            let products = products.chain(overflow.map(|overflow| (None, overflow)));
             (products.map(|(name, product)| (name, ended(product))).collect(), named)
         };
-        let (kept, rest) = clients.into_parts();
+        let (kept, overflow) = clients.into_parts();
         let kept = kept.into_iter().map(|(key, client)| (Some(key.identity), of(client)));
-        kept.chain(rest.map(|rest| (None, of(rest)))).collect()
+        kept.chain(overflow.map(|overflow| (None, of(overflow)))).collect()
     }
 
     proptest! {

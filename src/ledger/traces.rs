@@ -3,7 +3,7 @@
 
 use compact_str::CompactString;
 
-use super::{Bounded, Merge};
+use super::{BoundedMap, Merge};
 use crate::apiserver::{ParsedTarget, RequestShape, Target};
 use crate::decode::klog::TraceFragment;
 use crate::decode::klog::trace::TracePart;
@@ -22,11 +22,11 @@ const NO_NUMBER: u64 = 1 << 63;
 
 /// All traces.
 #[derive(Debug)]
-pub struct Traces(Bounded<(u32, u64), Trace>);
+pub struct Traces(BoundedMap<(u32, u64), Trace>);
 
 impl Default for Traces {
     fn default() -> Self {
-        Self(Bounded::new(MAX_TRACES))
+        Self(BoundedMap::new(MAX_TRACES))
     }
 }
 
@@ -114,9 +114,9 @@ impl Traces {
     /// Traces that are not among [`Traces::whole`], as more were seen than are kept.
     #[must_use]
     pub fn left_out(self) -> u64 {
-        let (kept, rest) = self.0.into_parts();
+        let (kept, overflow) = self.0.into_parts();
         let shadowed: u64 = kept.iter().map(|(_, trace)| trace.headers.saturating_sub(1)).sum();
-        shadowed + rest.map_or(0, |rest| rest.headers)
+        shadowed + overflow.map_or(0, |overflow| overflow.headers)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxBuildHasher;
 
-use super::{Bounded, EtcdVersions, Merge, Presence};
+use super::{BoundedMap, EtcdVersions, Merge, Presence};
 use crate::apiserver::ConfiguredNames;
 use crate::k8s::{EtcdVersion, KubeVersion, Mark};
 use crate::requests::{ClaimSource, VersionClaim};
@@ -63,7 +63,7 @@ enum Shown {
 pub struct VersionEvidence {
     /// By witness, source and version: when it was stated.
     stated: BTreeMap<(ClaimSource, u32, KubeVersion), Presence>,
-    instances: Bounded<InstanceKey, Stated>,
+    instances: BoundedMap<InstanceKey, Stated>,
     signs: BTreeMap<(Sign, u32), Presence>,
     etcd: EtcdVersions,
     recent: Recent,
@@ -74,7 +74,7 @@ impl Default for VersionEvidence {
     fn default() -> Self {
         Self {
             stated: BTreeMap::new(),
-            instances: Bounded::new(MAX_INSTANCES),
+            instances: BoundedMap::new(MAX_INSTANCES),
             signs: BTreeMap::new(),
             etcd: EtcdVersions::default(),
             recent: Recent([None; Recent::SLOTS]),
@@ -136,7 +136,7 @@ impl VersionEvidence {
         let key = (instance, source, by, version);
         if !self.recent_instances.was_noted(key) {
             let hash = FxBuildHasher.hash_one(key);
-            self.instances.entry_of(hash, &key, || rank, || key).merge(Stated);
+            self.instances.entry_with_hash(hash, &key, || rank, || key).merge(Stated);
         }
     }
 

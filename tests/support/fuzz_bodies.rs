@@ -67,11 +67,11 @@ fn one_event(event: &Event<'_>) {
     let (clients, rest) = ledger.clients.into_parts();
     assert!(clients.len() == 1 && rest.is_none(), "the same request is the same client's");
     for (_, client) in clients {
-        let (products, rest) = client.products.into_parts();
-        assert!(products.len() == 1 && rest.is_none(), "and of the same product");
+        let (products, overflow) = client.products.into_parts();
+        assert!(products.len() == 1 && overflow.is_none(), "and of the same product");
         for (_, product) in products {
-            let ProductRows { rows, rest } = ProductRows::of(product, false);
-            assert!(rows.len() == 1 && rest.is_none(), "and of the same shape");
+            let ProductRows { rows, overflow } = ProductRows::of(product, false);
+            assert!(rows.len() == 1 && overflow.is_none(), "and of the same shape");
             for (_, row) in rows {
                 assert_eq!(row.events, 2);
             }

@@ -13,9 +13,9 @@ pub use kind::EtcdKind;
 use kind::kind;
 pub use ranges::{MAX_RANGES, Ranges, SlowRange, Spans};
 
-use super::bounded::Key;
+use super::bounded_map::BoundedKey;
 use super::input::widened;
-use super::{Bounded, EtcdVersions, Histogram, InputCounts, Merge};
+use super::{BoundedMap, EtcdVersions, Histogram, InputCounts, Merge};
 use crate::apiserver::storage_key;
 use crate::decode::etcd::{EtcdRequest, SlowRequest};
 use crate::input::SourcePosition;
@@ -60,7 +60,7 @@ pub struct EtcdLines {
     /// When the first and the last line was written, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
     /// The slow requests by resource and kind.
-    pub requests: Bounded<SlowKey, Slow>,
+    pub requests: BoundedMap<SlowKey, Slow>,
     /// The reads of collections.
     pub ranges: Ranges,
     /// Versions that start lines state, and the sources that show them.
@@ -77,7 +77,7 @@ impl Default for EtcdLines {
             zoneless: 0,
             by_source: BTreeMap::new(),
             span: None,
-            requests: Bounded::new(MAX_RESOURCES),
+            requests: BoundedMap::new(MAX_RESOURCES),
             ranges: Ranges::default(),
             versions: EtcdVersions::default(),
         }
@@ -93,7 +93,7 @@ pub struct SlowKey {
     pub kind: EtcdKind,
 }
 
-impl Key for SlowKey {}
+impl BoundedKey for SlowKey {}
 
 /// Sums over slow requests.
 #[derive(Debug, Clone)]
@@ -109,7 +109,7 @@ pub struct Slow {
     /// Requests at a revision.
     pub at_revision: u64,
     /// Errors, by their text with numbers left out.
-    pub errors: Bounded<Box<str>, Count>,
+    pub errors: BoundedMap<Box<str>, Count>,
     /// When the first and the last ended, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
     /// The greatest one.
@@ -124,7 +124,7 @@ impl Default for Slow {
             bytes: Amount::default(),
             limited: 0,
             at_revision: 0,
-            errors: Bounded::new(MAX_ERRORS),
+            errors: BoundedMap::new(MAX_ERRORS),
             span: None,
             worst: None,
         }

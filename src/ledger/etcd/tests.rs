@@ -38,7 +38,7 @@ fn observe(lines: &mut EtcdLines, text: &str, number: u64) {
 fn told(lines: EtcdLines) -> String {
     let ranges: Vec<_> = lines.ranges.iter().cloned().collect();
     let left_out = lines.ranges.left_out();
-    let (requests, rest) = lines.requests.into_parts();
+    let (requests, overflow) = lines.requests.into_parts();
     let mut requests: Vec<_> = requests
         .into_iter()
         .map(|(key, slow)| {
@@ -57,7 +57,7 @@ fn told(lines: EtcdLines) -> String {
         lines.other,
         lines.undated,
         lines.span,
-        rest.is_some()
+        overflow.is_some()
     )
 }
 
@@ -121,8 +121,9 @@ fn errors_are_counted_by_their_text_without_numbers() {
         observe(&mut lines, &text, number);
     }
     let (_, slow) = lines.requests.into_parts().0.remove(0);
-    let (kept, rest) = slow.errors.into_parts();
-    let counted = kept.iter().map(|(_, count)| count.0).sum::<u64>() + rest.map_or(0, |rest| rest.0);
+    let (kept, overflow) = slow.errors.into_parts();
+    let counted =
+        kept.iter().map(|(_, count)| count.0).sum::<u64>() + overflow.map_or(0, |overflow| overflow.0);
     assert_eq!((kept.len(), counted), (MAX_ERRORS, 40));
 }
 

@@ -1,0 +1,436 @@
+//! A map with a bound on its number of keys. Its result does not depend on the order of insertion.
+//!
+//! Above the bound, the map keeps the keys with the smallest weight (rank, then hash) and evicts the others. The values of
+//! evicted keys are merged into one overflow value. The cutoff never rises. So an evicted key never comes back, and the
+//! value of a kept key is complete. The result is the same for every order and every split of the input.
+//!
+//! A key type can name an overflow key ([`BoundedKey::overflow_key`]). The values of evicted keys are then merged by
+//! overflow key. The number of overflow keys is bounded in the same way.
+
+use std::hash::Hash;
+
+use hashbrown::{Equivalent, HashTable};
+
+use super::Merge;
+use crate::requests::stable_hash;
+
+/// A key's rank, then its hash. Keys with the smallest weights are kept.
+pub(super) type Weight = (u8, u64);
+
+pub trait BoundedKey: Eq + Sized {
+    /// The key under which the value is merged when this key is evicted, and that key's hash. It must be a function of this
+    /// key. `None` for the overflow value that all evicted keys share.
+    fn overflow_key(&self) -> Option<(u64, Self)> {
+        None
+    }
+}
+
+impl BoundedKey for Box<str> {}
+impl BoundedKey for u32 {}
+impl<A: Eq, B: Eq> BoundedKey for (A, B) {}
+impl<A: Eq, B: Eq, C: Eq> BoundedKey for (A, B, C) {}
+impl<A: Eq, B: Eq, C: Eq, D: Eq> BoundedKey for (A, B, C, D) {}
+
+/// Maximum number of overflow keys.
+pub const MAX_OVERFLOW_KEYS: usize = 128;
+
+#[derive(Debug, Clone)]
+struct Slot<K, V> {
+    weight: Weight,
+    key: K,
+    value: V,
+}
+
+/// The largest of the `bound` smallest weights. Keys above it are evicted.
+pub(super) fn cutoff_for(mut weights: Vec<Weight>, bound: usize) -> Weight {
+    *weights.select_nth_unstable(bound - 1).1
+}
+
+/// See the module's description.
+#[derive(Debug, Clone)]
+pub struct BoundedMap<K, V> {
+    table: HashTable<Slot<K, V>>,
+    bound: usize,
+    /// Keys with a larger weight are evicted. `None` until the first eviction.
+    cutoff: Option<Weight>,
+    /// The values of evicted keys that have an overflow key.
+    by_overflow_key: Option<Box<Self>>,
+    /// The values of all other evicted keys.
+    overflow: Option<Box<V>>,
+    /// This map is the `by_overflow_key` of another one.
+    is_overflow_map: bool,
+}
+
+/// The index of a key's slot. It is valid until the next insertion or eviction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlotIndex(usize);
+
+impl<K: BoundedKey, V: Default + Merge> BoundedMap<K, V> {
+    /// `bound` must not be 0.
+    #[must_use]
+    pub fn new(bound: usize) -> Self {
+        Self {
+            table: HashTable::new(),
+            bound,
+            cutoff: None,
+            by_overflow_key: None,
+            overflow: None,
+            is_overflow_map: false,
+        }
+    }
+
+    /// The value of a key with this hash, or the overflow value if the key is evicted. `rank` must be a function of the key.
+    /// Keys with a lower rank are kept before all keys with a higher rank.
+    pub fn entry_with_hash<Q>(
+        &mut self,
+        hash: u64,
+        key: &Q,
+        rank: impl FnOnce() -> u8,
+        owned: impl FnOnce() -> K,
+    ) -> &mut V
+    where
+        Q: Equivalent<K> + ?Sized,
+    {
+        let index = self.find_or_insert(hash, key, rank, owned);
+        self.value_at(index)
+    }
+
+    /// The slot of a key, which is inserted if it is missing. `None` if the key is evicted.
+    pub fn find_or_insert<Q>(
+        &mut self,
+        hash: u64,
+        key: &Q,
+        rank: impl FnOnce() -> u8,
+        owned: impl FnOnce() -> K,
+    ) -> Option<SlotIndex>
+    where
+        Q: Equivalent<K> + ?Sized,
+    {
+        let is_it = |slot: &Slot<K, V>| slot.weight.1 == hash && key.equivalent(&slot.key);
+        match self.table.find_bucket_index(hash, is_it) {
+            Some(at) => Some(SlotIndex(at)),
+            None => self.insert(Slot { weight: (rank(), hash), key: owned(), value: V::default() }),
+        }
+    }
+
+    pub(super) fn get_mut<Q>(&mut self, hash: u64, key: &Q) -> Option<&mut V>
+    where
+        Q: Equivalent<K> + ?Sized,
+    {
+        let slot = self.table.find_mut(hash, |slot| slot.weight.1 == hash && key.equivalent(&slot.key))?;
+        Some(&mut slot.value)
+    }
+
+    pub(super) fn contains<Q>(&self, hash: u64, key: &Q) -> bool
+    where
+        Q: Equivalent<K> + ?Sized,
+    {
+        self.table.find(hash, |slot| slot.weight.1 == hash && key.equivalent(&slot.key)).is_some()
+    }
+
+    /// The value in a slot, or the overflow value without an index.
+    ///
+    /// # Panics
+    /// If the key was evicted after the index was found.
+    pub fn value_at(&mut self, index: Option<SlotIndex>) -> &mut V {
+        let Some(SlotIndex(at)) = index else { return self.overflow.get_or_insert_default() };
+        &mut self.table.get_bucket_mut(at).expect("no eviction since the index was found").value
+    }
+
+    /// As [`BoundedMap::value_at`], but without an index the value of the key's overflow key.
+    pub fn value_at_or_overflow(&mut self, index: Option<SlotIndex>, key: impl FnOnce() -> K) -> &mut V {
+        if index.is_some() {
+            return self.value_at(index);
+        }
+        self.overflow_of(&key())
+    }
+
+    /// The value into which an evicted key's value is merged.
+    fn overflow_of(&mut self, key: &K) -> &mut V {
+        match key.overflow_key() {
+            Some((hash, key)) if !self.is_overflow_map => self.overflow_map().entry_of_rank_0(hash, key),
+            _ => self.overflow.get_or_insert_default(),
+        }
+    }
+
+    fn overflow_map(&mut self) -> &mut Self {
+        self.by_overflow_key
+            .get_or_insert_with(|| Box::new(Self { is_overflow_map: true, ..Self::new(MAX_OVERFLOW_KEYS) }))
+    }
+
+    /// As [`BoundedMap::entry_with_hash`] for a key of rank 0.
+    fn entry_of_rank_0(&mut self, hash: u64, key: K) -> &mut V {
+        let index = match self.table.find_bucket_index(hash, |slot| slot.weight.1 == hash && key == slot.key)
+        {
+            Some(at) => Some(SlotIndex(at)),
+            None => self.insert(Slot { weight: (0, hash), key, value: V::default() }),
+        };
+        self.value_at(index)
+    }
+
+    fn insert(&mut self, slot: Slot<K, V>) -> Option<SlotIndex> {
+        if self.table.len() >= 2 * self.bound {
+            self.evict();
+        }
+        if self.cutoff.is_some_and(|cutoff| slot.weight > cutoff) {
+            self.overflow_of(&slot.key).merge(slot.value);
+            return None;
+        }
+        let hash = slot.weight.1;
+        Some(SlotIndex(self.table.insert_unique(hash, slot, |slot| slot.weight.1).bucket_index()))
+    }
+
+    /// Evicts the keys above the bound.
+    fn evict(&mut self) {
+        let is_above = self.table.len() > self.bound;
+        let cutoff =
+            if is_above { Some(cutoff_for(self.weights().collect(), self.bound)) } else { self.cutoff };
+        if let Some(cutoff) = cutoff {
+            self.evict_above(cutoff);
+        }
+    }
+
+    pub(super) fn weights(&self) -> impl Iterator<Item = Weight> {
+        self.table.iter().map(|slot| slot.weight)
+    }
+
+    pub(super) fn iter_with_weight(&self) -> impl Iterator<Item = (Weight, &V)> {
+        self.table.iter().map(|slot| (slot.weight, &slot.value))
+    }
+
+    /// Whether a key with this hash is evicted when it is inserted.
+    pub(super) fn is_evicted(&self, hash: u64, rank: impl FnOnce() -> u8) -> bool {
+        self.cutoff.is_some_and(|cutoff| (rank(), hash) > cutoff)
+    }
+
+    /// Moves the overflow to another map. That map must have the same cutoff.
+    pub(super) fn move_overflow_to(&mut self, to: &mut Self) {
+        if let Some(overflow) = self.overflow.take() {
+            to.overflow.get_or_insert_default().merge(*overflow);
+        }
+        if let Some(by_overflow_key) = self.by_overflow_key.take() {
+            to.overflow_map().merge(*by_overflow_key);
+        }
+    }
+
+    /// Lowers the cutoff and evicts the keys above it.
+    pub(super) fn evict_above(&mut self, cutoff: Weight) {
+        let cutoff = self.cutoff.map_or(cutoff, |own| own.min(cutoff));
+        self.cutoff = Some(cutoff);
+        let evicted: Vec<Slot<K, V>> = self.table.extract_if(|slot| slot.weight > cutoff).collect();
+        for slot in evicted {
+            self.overflow_of(&slot.key).merge(slot.value);
+        }
+    }
+
+    /// The kept keys and the overflow keys with their values, then the overflow value.
+    #[must_use]
+    pub fn into_parts(mut self) -> (Vec<(K, V)>, Option<V>) {
+        self.evict();
+        let mut parts: Vec<(K, V)> = self.table.into_iter().map(|slot| (slot.key, slot.value)).collect();
+        let mut overflow = self.overflow.map(|overflow| *overflow);
+        if let Some(by_overflow_key) = self.by_overflow_key {
+            let (merged, others) = by_overflow_key.into_parts();
+            parts.extend(merged);
+            if let Some(others) = others {
+                match &mut overflow {
+                    Some(overflow) => overflow.merge(others),
+                    None => overflow = Some(others),
+                }
+            }
+        }
+        (parts, overflow)
+    }
+
+    /// The kept keys and the overflow keys with their values, in no order.
+    pub fn kept(&mut self) -> impl Iterator<Item = (&K, &V)> {
+        self.evict();
+        self.slots().map(|slot| (&slot.key, &slot.value))
+    }
+
+    /// As [`BoundedMap::kept`].
+    pub fn kept_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
+        self.evict();
+        let merged = self.by_overflow_key.iter_mut().flat_map(|map| map.table.iter_mut());
+        self.table.iter_mut().chain(merged).map(|slot| (&slot.key, &mut slot.value))
+    }
+
+    fn slots(&self) -> impl Iterator<Item = &Slot<K, V>> {
+        self.table.iter().chain(self.by_overflow_key.iter().flat_map(|map| map.table.iter()))
+    }
+
+    /// All values, overflow values included, in no order.
+    pub(super) fn values(&self) -> impl Iterator<Item = &V> {
+        let overflow = self.by_overflow_key.as_ref().and_then(|map| map.overflow.as_deref());
+        self.slots().map(|slot| &slot.value).chain(overflow).chain(self.overflow.as_deref())
+    }
+
+    /// As [`BoundedMap::values`].
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        let merged = self.by_overflow_key.iter_mut().flat_map(|map| {
+            map.table.iter_mut().map(|slot| &mut slot.value).chain(map.overflow.as_deref_mut())
+        });
+        self.table.iter_mut().map(|slot| &mut slot.value).chain(merged).chain(self.overflow.as_deref_mut())
+    }
+
+    /// The number of keys now. It may exceed the bound until the next eviction.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty() && self.by_overflow_key.is_none() && self.overflow.is_none()
+    }
+}
+
+impl<K: Hash + BoundedKey, V: Default + Merge> BoundedMap<K, V> {
+    /// As [`BoundedMap::entry_with_hash`], with the key's [`stable_hash`].
+    pub fn entry<Q>(&mut self, key: &Q, rank: u8, owned: impl FnOnce() -> K) -> &mut V
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.entry_with_hash(stable_hash(key), key, || rank, owned)
+    }
+}
+
+impl<K: BoundedKey, V: Default + Merge> Merge for BoundedMap<K, V> {
+    fn merge(&mut self, mut other: Self) {
+        if self.table.is_empty() {
+            std::mem::swap(&mut self.table, &mut other.table);
+        }
+        self.cutoff = match (self.cutoff, other.cutoff) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        for slot in other.table {
+            match self.table.find_mut(slot.weight.1, |own| own.key == slot.key) {
+                Some(own) => own.value.merge(slot.value),
+                None => {
+                    self.insert(slot);
+                }
+            }
+        }
+        if let Some(overflow) = other.overflow {
+            self.overflow.get_or_insert_default().merge(*overflow);
+        }
+        if let Some(by_overflow_key) = other.by_overflow_key {
+            self.overflow_map().merge(*by_overflow_key);
+        }
+        if self.cutoff.is_some() {
+            self.evict();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    #[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
+    struct Sum(u64);
+
+    impl Merge for Sum {
+        fn merge(&mut self, other: Self) {
+            self.0 += other.0;
+        }
+    }
+
+    fn count(keys: &[u16]) -> BoundedMap<u16, Sum> {
+        let mut map: BoundedMap<u16, Sum> = BoundedMap::new(8);
+        for key in keys {
+            map.entry(key, u8::from(key % 3 == 0), || *key).0 += 1;
+        }
+        map
+    }
+
+    fn parts(map: BoundedMap<u16, Sum>) -> (BTreeMap<u16, u64>, u64) {
+        let (kept, overflow) = map.into_parts();
+        (kept.into_iter().map(|(key, sum)| (key, sum.0)).collect(), overflow.map_or(0, |sum| sum.0))
+    }
+
+    impl BoundedKey for u16 {}
+
+    /// Evicted numbers are merged by their remainder.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    enum Number {
+        Own(u16),
+        Remainder(u16),
+    }
+
+    impl BoundedKey for Number {
+        fn overflow_key(&self) -> Option<(u64, Self)> {
+            let Self::Own(number) = self else { return None };
+            let remainder = Self::Remainder(number % 5);
+            Some((stable_hash(&remainder), remainder))
+        }
+    }
+
+    fn count_numbers(numbers: &[u16]) -> BoundedMap<Number, Sum> {
+        let mut map: BoundedMap<Number, Sum> = BoundedMap::new(8);
+        for number in numbers {
+            let own = Number::Own(*number);
+            let index = map.find_or_insert(stable_hash(&own), &own, || 0, || own);
+            map.value_at_or_overflow(index, || own).0 += 1;
+        }
+        map
+    }
+
+    proptest! {
+        #[test]
+        fn evicted_values_are_merged_by_overflow_key(
+            numbers in prop::collection::vec(0_u16..60, 0..300),
+            cut in 0_usize..300,
+        ) {
+            let by_key = |map: BoundedMap<Number, Sum>| -> BTreeMap<Number, u64> {
+                let (kept, overflow) = map.into_parts();
+                assert_eq!(overflow, None);
+                kept.into_iter().map(|(key, sum)| (key, sum.0)).filter(|(_, sum)| *sum > 0).collect()
+            };
+            let whole = by_key(count_numbers(&numbers));
+            let (left, right) = numbers.split_at(cut.min(numbers.len()));
+            let mut merged = count_numbers(right);
+            merged.merge(count_numbers(left));
+            prop_assert_eq!(&by_key(merged), &whole);
+            let mut backwards = numbers.clone();
+            backwards.reverse();
+            prop_assert_eq!(&by_key(count_numbers(&backwards)), &whole);
+            let remainder = |key: &Number| match key {
+                Number::Own(number) => number % 5,
+                Number::Remainder(remainder) => *remainder,
+            };
+            for wanted in 0..5 {
+                let sum: u64 =
+                    whole.iter().filter(|(key, _)| remainder(key) == wanted).map(|(_, sum)| sum).sum();
+                prop_assert_eq!(sum, numbers.iter().filter(|number| *number % 5 == wanted).count() as u64);
+            }
+        }
+
+        #[test]
+        fn result_is_independent_of_order_and_split_and_counts_all(
+            keys in prop::collection::vec(0_u16..60, 0..300),
+            cut in 0_usize..300,
+        ) {
+            let whole = parts(count(&keys));
+            let (left, right) = keys.split_at(cut.min(keys.len()));
+            let mut merged = count(right);
+            merged.merge(count(left));
+            prop_assert_eq!(&parts(merged), &whole);
+            let mut backwards = keys.clone();
+            backwards.reverse();
+            prop_assert_eq!(&parts(count(&backwards)), &whole);
+            let mut naive: BTreeMap<u16, u64> = BTreeMap::new();
+            for key in &keys {
+                *naive.entry(*key).or_default() += 1;
+            }
+            prop_assert_eq!(whole.0.len(), naive.len().min(8));
+            for (key, sum) in &whole.0 {
+                prop_assert_eq!(sum, &naive[key], "the value of a kept key is complete");
+            }
+            prop_assert_eq!(whole.0.values().sum::<u64>() + whole.1, keys.len() as u64);
+        }
+    }
+}
