@@ -98,7 +98,8 @@ impl Measures<'_> {
         let version_index = shape.version_index;
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known().get(&shape.asked)
-            && let Some((.., judgment)) = known.iter().find(|known| (known.0, known.1) == (version_index, status))
+            && let Some((.., judgment)) =
+                known.iter().find(|known| (known.0, known.1) == (version_index, status))
         {
             return judgment.clone();
         }
@@ -112,7 +113,11 @@ impl Measures<'_> {
         };
         let mut known = known();
         if known.len() < REMEMBERED {
-            known.entry(Arc::clone(&shape.asked)).or_default().push((version_index, status, judgment.clone()));
+            known.entry(Arc::clone(&shape.asked)).or_default().push((
+                version_index,
+                status,
+                judgment.clone(),
+            ));
         }
         judgment
     }

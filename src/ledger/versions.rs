@@ -124,7 +124,7 @@ impl RecentInstances {
 
 impl VersionEvidence {
     /// Notes what a request's user agent states.
-    pub fn state(&mut self, claim: VersionClaim, source: u32, received: Option<i64>) {
+    pub fn note_claim(&mut self, claim: VersionClaim, source: u32, received: Option<i64>) {
         let VersionClaim { by, version, instance, .. } = claim;
         self.note(by, version, source, received);
         let rank = match by {
@@ -372,7 +372,7 @@ mod tests {
     fn a_node_with_two_versions_states_both() {
         let mut evidence = VersionEvidence::default();
         for version in [OLD, NEW, OLD] {
-            evidence.state(VersionClaim::new(ClaimSource::Kubelet, version, 7), 0, Some(1));
+            evidence.note_claim(VersionClaim::new(ClaimSource::Kubelet, version, 7), 0, Some(1));
         }
         let mut versions: Vec<KubeVersion> = evidence.instances().map(|(.., version)| version).collect();
         versions.sort_unstable();
@@ -388,7 +388,11 @@ mod tests {
                 1 => evidence.show(Sign::ApiServed(*instance), *source, Some(*at)),
                 _ => {
                     let by = if *kind == 2 { ClaimSource::Kubelet } else { ClaimSource::Unconfirmed };
-                    evidence.state(VersionClaim::new(by, version, u64::from(*instance)), *source, Some(*at));
+                    evidence.note_claim(
+                        VersionClaim::new(by, version, u64::from(*instance)),
+                        *source,
+                        Some(*at),
+                    );
                 }
             }
         }

@@ -87,7 +87,9 @@ impl<'a> RowKeyRef<'a> {
 impl Equivalent<RowKey> for RowKeyRef<'_> {
     fn equivalent(&self, shape: &RowKey) -> bool {
         let (asked, own) = (self.spec.asked, &shape.asked);
-        self.version_index == shape.version_index && self.answer == shape.answer && (Arc::ptr_eq(asked, own) || asked == own)
+        self.version_index == shape.version_index
+            && self.answer == shape.answer
+            && (Arc::ptr_eq(asked, own) || asked == own)
     }
 }
 

@@ -25,7 +25,7 @@ fn kubelets(evidence: &mut crate::ledger::VersionEvidence, source: u32, versions
     for (version, count) in versions {
         for _ in 0..*count {
             node += 1;
-            evidence.state(VersionClaim::new(ClaimSource::Kubelet, *version, node), source, Some(0));
+            evidence.note_claim(VersionClaim::new(ClaimSource::Kubelet, *version, node), source, Some(0));
         }
     }
 }
@@ -88,7 +88,7 @@ fn what_the_server_states_beats_everything_and_contradictions_are_said() {
 #[test]
 fn the_control_plane_is_the_servers_minor_or_one_before() {
     let inferred = inferred(|evidence| {
-        evidence.state(VersionClaim::new(ClaimSource::Scheduler, v(30, 2), 1), 0, Some(0));
+        evidence.note_claim(VersionClaim::new(ClaimSource::Scheduler, v(30, 2), 1), 0, Some(0));
         kubelets(evidence, 0, &[(v(29, 1), 9)]);
     });
     let expected = ("1.30.2".to_owned(), "1.30 to 1.31".to_owned(), "control-plane-user-agent");
@@ -163,7 +163,7 @@ fn start_lines_count_where_the_source_is_an_apiservers_log() {
 #[test]
 fn unconfirmed_user_agents_choose_only_among_few_minors() {
     let claim = |evidence: &mut crate::ledger::VersionEvidence| {
-        evidence.state(VersionClaim::new(ClaimSource::Unconfirmed, v(19, 4), 1), 0, Some(0));
+        evidence.note_claim(VersionClaim::new(ClaimSource::Unconfirmed, v(19, 4), 1), 0, Some(0));
     };
     assert_eq!(told(&inferred(claim)).2, "newest-known");
     let old_lines = inferred(|evidence| {
@@ -182,8 +182,8 @@ fn two_servers(at: impl Fn(i64, u16) -> i64, source: impl Fn(u16) -> u32, with_l
                 let source = source(version.minor);
                 // Both clusters name their nodes alike.
                 let node = u64::try_from(step % 9).expect("not negative");
-                evidence.state(VersionClaim::new(ClaimSource::Kubelet, version, node), source, time);
-                evidence.state(VersionClaim::new(ClaimSource::Scheduler, version, 1), source, time);
+                evidence.note_claim(VersionClaim::new(ClaimSource::Kubelet, version, node), source, time);
+                evidence.note_claim(VersionClaim::new(ClaimSource::Scheduler, version, 1), source, time);
                 let is_new = version.minor == 34;
                 let sign = if is_new { Sign::InitialEventsServed } else { Sign::InitialEventsRefused };
                 evidence.show(sign, source, time);
@@ -249,7 +249,7 @@ fn the_more_frequent_kubelets_choose_among_two_servers() {
         for (version, nodes) in [(v(30, 14), 5), (v(34, 2), 2)] {
             for node in 0..nodes {
                 for at in [0, 9] {
-                    evidence.state(VersionClaim::new(ClaimSource::Kubelet, version, node), 0, Some(at));
+                    evidence.note_claim(VersionClaim::new(ClaimSource::Kubelet, version, node), 0, Some(at));
                 }
             }
         }
@@ -280,8 +280,8 @@ fn a_few_unsupported_kubelets_are_no_other_server() {
         assert_eq!(many.relation, Relation::Mixed);
         let with_scheduler = inferred(|evidence| {
             kubelets(evidence, 0, &[(v(31, 2), 99), (old, 1)]);
-            evidence.state(VersionClaim::new(ClaimSource::Scheduler, old, 1), 0, Some(0));
-            evidence.state(VersionClaim::new(ClaimSource::Scheduler, v(31, 2), 2), 0, Some(0));
+            evidence.note_claim(VersionClaim::new(ClaimSource::Scheduler, old, 1), 0, Some(0));
+            evidence.note_claim(VersionClaim::new(ClaimSource::Scheduler, v(31, 2), 2), 0, Some(0));
         });
         assert_eq!(with_scheduler.relation, Relation::Mixed, "there is other evidence");
     }

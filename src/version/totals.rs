@@ -69,7 +69,9 @@ pub fn totals(
     let counts = |version: KubeVersion, is_of: &dyn Fn(u8) -> bool| {
         let server = Server { version, ..server.clone() };
         let mut own = [0; 3];
-        for ((asked, status, _), requests) in asked.iter().filter(|((.., version_index), _)| is_of(*version_index)) {
+        for ((asked, status, _), requests) in
+            asked.iter().filter(|((.., version_index), _)| is_of(*version_index))
+        {
             let verdict = judge(&server, &asked.as_borrowed(), *status);
             let is_from_etcd = verdict.likely_served_from() == ServedFrom::Etcd;
             let is_list = asked.verb == Verb::List;

@@ -24,7 +24,7 @@ pub(super) fn note_start(
 pub(super) fn note(request: &Request<'_>, evidence: &mut VersionEvidence) {
     let (source, at) = (request.place.source, request.received);
     if let Some(version_claim) = request.client.version_claim {
-        evidence.state(version_claim.confirmed_by(request), source, at);
+        evidence.note_claim(version_claim.confirmed_by(request), source, at);
     }
     if !request.marks.is_empty() {
         request.marks.iter().for_each(|mark| evidence.show(Sign::Mark(mark), source, at));
