@@ -1,6 +1,6 @@
 //! What each instance of a client read and watched, one by one: what patterns over time are rebuilt from.
 //!
-//! BoundedMap, in a way that does not depend on the order in which events arrive: there is a ladder of steps, each of
+//! Bounded, in a way that does not depend on the order in which events arrive: there is a ladder of steps, each of
 //! which keeps less than the one before, and what is kept is what the first step keeps that fits. The upper steps keep
 //! the earliest requests of each instance, so many for all and half as many with each step; the lower ones follow half
 //! of the instances with each step, those whose hash begins with so many zeros. Adding a request never makes a step fit
