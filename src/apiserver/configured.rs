@@ -1,4 +1,4 @@
-//! Resources and groups that the server's configuration names: beside the model, only these names decide a verdict.
+//! Resources and groups in the server's configuration. Verdicts depend on these names, and on those in the model.
 
 use std::collections::HashSet;
 
@@ -6,29 +6,28 @@ use compact_str::CompactString;
 
 use super::{RequestShape, Server, Target};
 
-/// The names in a server's configuration.
+/// Resources and groups in a server's configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfiguredNames {
     /// Resources without a watch cache, as (group, resource).
     uncached: HashSet<(CompactString, CompactString)>,
-    /// Groups that an aggregated server answers.
+    /// Groups of aggregated API servers.
     aggregated: HashSet<CompactString>,
 }
 
-/// What the configuration says of a resource. The first that holds decides.
+/// The configuration of a resource. If several values apply, the first one wins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Configured {
-    /// An aggregated server answers its group.
+    /// An aggregated API server serves its group.
     Aggregated,
     /// It has no watch cache.
     Uncached,
-    /// Nothing.
+    /// The configuration does not mention it.
     #[default]
     Nothing,
 }
 
 impl ConfiguredNames {
-    /// The names in a server's configuration.
     #[must_use]
     pub fn new(server: &Server) -> Self {
         let uncached = server.uncached.iter().map(|named| {
@@ -41,7 +40,7 @@ impl ConfiguredNames {
         }
     }
 
-    /// What the configuration says of a request's resource.
+    /// Returns the configuration of a request's resource.
     #[must_use]
     pub fn config_of(&self, asked: &RequestShape<CompactString>) -> Configured {
         let (Target::Resource { group, resource, .. } | Target::Unknown { group, resource, .. }) =

@@ -1,4 +1,4 @@
-//! The feature gates that decide where a read is answered from, by version.
+//! The feature gates that decide where a read is served from, by version.
 //!
 //! Source: k8s.io/apiserver `pkg/features/kube_features.go` at every tag from v0.19.0 to v0.37.0-beta.0;
 //! KEP-365, KEP-2340, KEP-4988, KEP-3157.
@@ -7,36 +7,36 @@ use std::collections::BTreeMap;
 
 use crate::k8s::KubeVersion;
 
-/// A gate that this model reads.
+/// A feature gate that the model uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Gate {
     /// KEP-365: `limit` and `continue`.
     ApiListChunking,
-    /// KEP-2340: a LIST without resourceVersion is answered from the watch cache.
+    /// KEP-2340: the watch cache serves a LIST without resourceVersion.
     ConsistentListFromCache,
-    /// KEP-4988: a LIST at an exact revision is answered from a snapshot of the watch cache.
+    /// KEP-4988: a snapshot of the watch cache serves a LIST at an exact revision.
     ListFromCacheSnapshot,
     /// KEP-3157: `sendInitialEvents`.
     WatchList,
-    /// API Priority and Fairness estimates a LIST by the size of its objects; it decides nothing else.
+    /// API Priority and Fairness estimates the seats of a LIST from the size of its objects. Changes only the seats.
     SizeBasedListCostEstimate,
-    /// A WATCH without resourceVersion is passed on to etcd; built in, without a gate, in three ranges of patches.
+    /// A WATCH without resourceVersion opens a watch in etcd. In three ranges of patches it is always on, without a gate.
     WatchFromStorageWithoutResourceVersion,
 }
 
-/// What a version makes of a gate.
+/// The state of a gate in one version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GateState {
-    /// The gate can be set; this is its default.
+    /// The gate can be set. This is its default.
     Default(bool),
-    /// The gate exists and can't be changed from this.
+    /// The gate exists, but cannot be set. This is its value.
     Locked(bool),
-    /// There is no such gate; the server behaves as if it had this value.
+    /// The gate does not exist. The server behaves as with this value.
     Absent(bool),
 }
 
 impl Gate {
-    /// All gates of the model.
+    /// All gates in declaration order.
     pub const ALL: [Self; 6] = [
         Self::ApiListChunking,
         Self::ConsistentListFromCache,
@@ -46,7 +46,7 @@ impl Gate {
         Self::WatchFromStorageWithoutResourceVersion,
     ];
 
-    /// The gate's name, as in `--feature-gates` of kube-apiserver.
+    /// The name in `--feature-gates` of kube-apiserver.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -59,13 +59,13 @@ impl Gate {
         }
     }
 
-    /// The gate of that name, if it is one that this model reads.
+    /// Finds a gate by its name.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|gate| gate.name() == name)
     }
 
-    /// What `version` makes of the gate.
+    /// Returns the state of the gate in `version`.
     #[must_use]
     pub fn state(self, version: KubeVersion) -> GateState {
         use GateState::{Absent, Default, Locked};
@@ -98,7 +98,7 @@ impl Gate {
             },
             Self::WatchFromStorageWithoutResourceVersion => match version.minor {
                 ..=26 => Absent(false),
-                // k/k 115096 sent such a WATCH to etcd; 123935 took it back behind the gate.
+                // kubernetes/kubernetes#115096 sent such a WATCH to etcd; #123935 put that behind the gate.
                 27 if !version.at_least(27, 13) => Absent(true),
                 28 if !version.at_least(28, 9) => Absent(true),
                 29 if !version.at_least(29, 4) => Absent(true),
@@ -111,8 +111,8 @@ impl Gate {
 }
 
 impl Gate {
-    /// The stage of the gate in `version`: none for one that is GA, deprecated or absent. The model has no locked gate
-    /// that is alpha or beta.
+    /// Returns the stage of the gate in `version`; `None` if it is GA, deprecated or absent. The model has no locked
+    /// alpha or beta gate.
     fn stage(self, version: KubeVersion) -> Option<GateStage> {
         if !matches!(self.state(version), GateState::Default(_)) {
             return None;
@@ -129,7 +129,7 @@ impl Gate {
     }
 }
 
-/// A stage of gates that one name sets together.
+/// A stage of gates. One name sets all gates of a stage.
 ///
 /// Source: k8s.io/component-base `featuregate/feature_gate.go:setUnsetAlphaGates`, `setUnsetBetaGates`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -141,10 +141,9 @@ pub enum GateStage {
 }
 
 impl GateStage {
-    /// Both stages.
     pub const ALL: [Self; 2] = [Self::Alpha, Self::Beta];
 
-    /// The name that sets all gates of the stage, as in `--feature-gates` of kube-apiserver.
+    /// The name in `--feature-gates` that sets all gates of the stage.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -154,12 +153,12 @@ impl GateStage {
     }
 }
 
-/// The names that decide where a read is answered from: gates, and stages of gates.
+/// The names of all gates and stages in the model.
 pub fn known_names() -> impl Iterator<Item = &'static str> {
     GateStage::ALL.into_iter().map(GateStage::name).chain(Gate::ALL.into_iter().map(Gate::name))
 }
 
-/// The gates and stages that were set by hand.
+/// The gates and stages that the user set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FeatureGates {
     gates: BTreeMap<Gate, bool>,
@@ -172,7 +171,7 @@ impl FeatureGates {
         self.gates.insert(gate, value);
     }
 
-    /// Sets a gate or a stage of gates by its name; the last value wins. Returns whether the name is known.
+    /// Sets a gate or a stage by its name; the last value wins. Returns whether the name is known.
     pub fn set_by_name(&mut self, name: &str, value: bool) -> bool {
         if let Some(gate) = Gate::by_name(name) {
             self.set(gate, value);
@@ -185,36 +184,36 @@ impl FeatureGates {
         })
     }
 
-    /// The gates that were set, without those that only a stage sets.
+    /// The gates that were set by their own name, not by a stage.
     pub fn gates(&self) -> impl Iterator<Item = (Gate, bool)> {
         self.gates.iter().map(|(gate, value)| (*gate, *value))
     }
 
-    /// The stages and gates that were set, by name.
+    /// The stages and gates that were set, with their names.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, bool)> {
         let stages = self.stages.iter().map(|(stage, value)| (stage.name(), *value));
         stages.chain(self.gates().map(|(gate, value)| (gate.name(), value)))
     }
 
-    /// Whether no gate was set.
+    /// Whether no gate and no stage was set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.gates.is_empty() && self.stages.is_empty()
     }
 
-    /// The value of the gate's stage in `version`. A gate that was set by its own name keeps that value.
-    fn of_stage(&self, gate: Gate, version: KubeVersion) -> Option<bool> {
+    /// The value that was set for the gate's stage in `version`. It applies only if the gate itself was not set.
+    fn stage_value(&self, gate: Gate, version: KubeVersion) -> Option<bool> {
         self.stages.get(&gate.stage(version)?).copied()
     }
 
-    /// Whether the gate is on at `version`. A value for a gate that can't be set there has no effect, as such a
-    /// server could not have started with it.
+    /// Whether the gate is on in `version`. A value for a gate that cannot be set in that version has no effect: the
+    /// server would not start with it.
     #[must_use]
     pub fn enabled(&self, gate: Gate, version: KubeVersion) -> bool {
         match gate.state(version) {
             GateState::Default(default) => {
                 let set = self.gates.get(&gate).copied();
-                set.or_else(|| self.of_stage(gate, version)).unwrap_or(default)
+                set.or_else(|| self.stage_value(gate, version)).unwrap_or(default)
             }
             GateState::Locked(value) if can_be_emulated(gate, version) => {
                 self.gates.get(&gate).copied().unwrap_or(value)
@@ -224,11 +223,11 @@ impl FeatureGates {
     }
 }
 
-/// Whether a locked gate can still be set: with `--emulated-version` of up to three minors before, in which it was
-/// not locked yet.
+/// Whether a locked gate can still be set with `--emulated-version`. That works if it was not locked in one of the
+/// three minor versions before.
 ///
-/// Source: KEP-4330, k8s.io/component-base `compatibility`, 1.31 and later; upstream's own tests of 1.34 and later
-/// switch `ConsistentListFromCache` off so.
+/// Source: KEP-4330, k8s.io/component-base `compatibility`, 1.31 and later. Upstream's tests of 1.34 and later turn
+/// off `ConsistentListFromCache` in this way.
 #[must_use]
 pub fn can_be_emulated(gate: Gate, version: KubeVersion) -> bool {
     version.at_least(31, 0)
@@ -244,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn defaults_and_overrides() {
+    fn a_set_gate_overrides_its_default_where_it_exists() {
         let mut gates = FeatureGates::default();
         assert!(!gates.enabled(Gate::WatchList, KubeVersion::new(33, 4)));
         assert!(gates.enabled(Gate::WatchList, KubeVersion::new(32, 0)));
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stage_sets_its_gates_of_each_version_unless_they_are_set() {
+    fn a_stage_sets_its_gates_unless_they_are_set() {
         let gates = |texts: &[(&str, bool)]| {
             let mut gates = FeatureGates::default();
             for (name, value) in texts {
@@ -293,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_back() {
+    fn gate_names_parse_back() {
         for gate in Gate::ALL {
             assert_eq!(Gate::by_name(gate.name()), Some(gate));
         }

@@ -4,10 +4,11 @@ use super::options::{Options, ResourceVersion};
 use super::reason::Reason;
 use super::verdict::{LimitVerdict, ServedFrom, Verdict};
 
-/// Where a GET of an object with a watch cache is answered from; the same in every version.
+/// The verdict on a GET of a resource with a watch cache. It is the same in every version, and depends only on
+/// resourceVersion.
 ///
 /// Source: k8s.io/apiserver `pkg/storage/cacher/cacher.go:(*Cacher).Get` (to v0.32),
-/// `delegator.go:(*CacheDelegator).Get` (since v0.33). Only resourceVersion is read from the query.
+/// `delegator.go:(*CacheDelegator).Get` (since v0.33).
 pub(super) fn cached(options: &Options) -> Verdict {
     let route = if options.resource_version == ResourceVersion::Unset {
         Verdict::plain(ServedFrom::Etcd, Reason::GetFromEtcd)
@@ -17,12 +18,12 @@ pub(super) fn cached(options: &Options) -> Verdict {
     route.with_limit(ignored_limit(options))
 }
 
-/// Where a GET of an object without a watch cache is answered from.
+/// The verdict on a GET of a resource without a watch cache.
 pub(super) fn uncached(options: &Options) -> Verdict {
     Verdict::plain(ServedFrom::Etcd, Reason::UncachedResource).with_limit(ignored_limit(options))
 }
 
-/// GET and WATCH do not read `limit`.
+/// GET and WATCH ignore `limit`.
 pub(super) fn ignored_limit(options: &Options) -> LimitVerdict {
     if options.limit.is_page() { LimitVerdict::Ignored } else { LimitVerdict::Absent }
 }

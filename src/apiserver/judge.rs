@@ -1,4 +1,4 @@
-//! The judgment of a request: what the server refuses, where it serves the rest from, and how sure that is.
+//! Computes the verdict on a request: refused or not, where it is served from, and how certain that is.
 
 use super::options::{Limit, Options, PageSize, ResourceVersion, UnsupportedField};
 use super::reason::Reason;
@@ -11,8 +11,7 @@ use super::verdict::{Certainty, LimitVerdict, ServedFrom, Verdict};
 use super::{get, list, watch};
 use crate::k8s::{KubeVersion, Verb};
 
-/// Judges a request. `status` is the HTTP status that was answered, if the record holds one: what the response
-/// tells overrides the model.
+/// Returns the verdict on a request. `status` is the HTTP status in the record, if any. It overrides the model.
 #[must_use]
 pub fn judge(server: &Server, asked: &RequestShape<&str>, status: Option<u16>) -> Verdict {
     let refusal = reject(server, asked);
@@ -30,7 +29,7 @@ pub fn judge(server: &Server, asked: &RequestShape<&str>, status: Option<u16>) -
     let routed = route(server, asked);
     match answered(asked, routed, status) {
         Some(reason) => Verdict::refused(status, reason),
-        // Only etcd knows that a revision is compacted; a snapshot that is gone sends the server there.
+        // Only etcd reports a compacted revision. So the snapshot was gone and the server read from etcd.
         None if status == 410 && routed.served_from == ServedFrom::Depends => {
             Verdict { served_from: ServedFrom::Etcd, likely: None, reason: Reason::AnsweredExpired, ..routed }
         }
@@ -38,7 +37,7 @@ pub fn judge(server: &Server, asked: &RequestShape<&str>, status: Option<u16>) -
     }
 }
 
-/// Whether the server served what the model says that it refuses: the version or a feature gate is another one.
+/// Whether the server served a request that the model refuses. Then the assumed version or a feature gate is wrong.
 #[must_use]
 pub fn served_against_model(server: &Server, asked: &RequestShape<&str>, status: Option<u16>) -> bool {
     status.is_some_and(|status| (200..300).contains(&status))
@@ -46,7 +45,7 @@ pub fn served_against_model(server: &Server, asked: &RequestShape<&str>, status:
         && reject(server, asked).is_some()
 }
 
-/// The reason if a status says that the server refused the request before it read anything.
+/// The reason, if the status shows that the server refused the request before it read anything.
 fn answered(asked: &RequestShape<&str>, routed: Verdict, status: u16) -> Option<Reason> {
     if status == 401 {
         return Some(Reason::AnsweredUnauthorized);
@@ -54,7 +53,7 @@ fn answered(asked: &RequestShape<&str>, routed: Verdict, status: u16) -> Option<
     if status == 403 {
         return Some(Reason::AnsweredForbidden);
     }
-    // A disruption budget that has no room left answers an eviction with 429 too.
+    // An eviction also gets 429 if a PodDisruptionBudget does not allow it.
     let eviction = matches!(asked.target, Target::Resource { subresource: "eviction", .. });
     match status {
         429 if !eviction => Some(Reason::AnsweredTooManyRequests),
@@ -70,7 +69,7 @@ fn answered(asked: &RequestShape<&str>, routed: Verdict, status: u16) -> Option<
     }
 }
 
-/// Where a request that the server does not refuse is answered from.
+/// The verdict on a request that the server does not refuse.
 fn route(server: &Server, asked: &RequestShape<&str>) -> Verdict {
     let options = &asked.options;
     let (group, resource, subresource) = match asked.target {
@@ -109,7 +108,7 @@ fn route(server: &Server, asked: &RequestShape<&str>) -> Verdict {
     }
 }
 
-/// A record without the request's target, such as GKE's.
+/// The verdict on a record without a request URI, such as GKE's.
 fn route_unknown(server: &Server, verb: Verb, group: &str, resource: &str, unreadable: bool) -> Verdict {
     if server.is_aggregated(group) {
         return Verdict::plain(ServedFrom::Aggregated, Reason::AggregatedGroup);
@@ -131,8 +130,8 @@ fn route_unknown(server: &Server, verb: Verb, group: &str, resource: &str, unrea
     }
 }
 
-/// deletecollection lists with the request's own options, since 1.28 in pages of 10,000, and then deletes one by
-/// one; a resourceVersion becomes a precondition of each deletion.
+/// deletecollection lists with the request's own options, since 1.28 in pages of 10,000. Then it deletes each object.
+/// A resourceVersion becomes a precondition of each deletion.
 ///
 /// Source: k8s.io/apiserver `pkg/registry/generic/registry/store.go:DeleteCollection`.
 fn delete_collection(server: &Server, cached: bool, options: &Options) -> Verdict {
@@ -152,13 +151,13 @@ fn delete_collection(server: &Server, cached: bool, options: &Options) -> Verdic
     Verdict::plain(ServedFrom::Write, reason).with_limit(limit)
 }
 
-/// What a verdict depends on, among all releases that the model describes.
+/// What a verdict depends on, over all releases in the model.
 #[must_use]
 pub fn certainty(server: &Server, asked: &RequestShape<&str>, status: Option<u16>) -> Certainty {
     certainty_within(&Releases::modeled(), server, asked, status)
 }
 
-/// What a verdict depends on, among the releases of a set.
+/// What a verdict depends on, over the releases in `set`.
 #[must_use]
 pub fn certainty_within(
     set: &Releases,
@@ -177,7 +176,7 @@ pub fn certainty_within(
     }
 }
 
-/// Releases between which nothing in this model changes.
+/// A range of releases in which the model does not change.
 struct Epoch {
     first: KubeVersion,
     last: KubeVersion,
@@ -191,7 +190,7 @@ const fn patches(minor: u16, first: u16, last: Option<u16>) -> Epoch {
     Epoch { first: KubeVersion::new(minor, first), last: KubeVersion { minor, patch: last } }
 }
 
-/// All supported releases, oldest first. A test holds that neighbors within one epoch judge alike.
+/// All releases in the model, oldest first. A test checks that releases of one epoch give equal verdicts.
 const EPOCHS: [Epoch; 18] = [
     minors(19, 20),
     minors(21, 25),
@@ -213,7 +212,7 @@ const EPOCHS: [Epoch; 18] = [
     minors(37, 37),
 ];
 
-/// The ranges of a set's releases between which nothing in this model changes, oldest first.
+/// The epochs that overlap `set`, cut to it, oldest first.
 pub fn epochs(set: &Releases) -> impl Iterator<Item = (KubeVersion, KubeVersion)> {
     EPOCHS.iter().filter_map(|epoch| {
         let first = KubeVersion { patch: epoch.first.patch.or(Some(0)), ..epoch.first };
@@ -221,7 +220,7 @@ pub fn epochs(set: &Releases) -> impl Iterator<Item = (KubeVersion, KubeVersion)
     })
 }
 
-/// Whether two releases judge every request alike.
+/// Whether two releases give the same verdict on every request.
 #[must_use]
 pub fn judge_alike(a: KubeVersion, b: KubeVersion) -> bool {
     let epoch =
@@ -229,14 +228,11 @@ pub fn judge_alike(a: KubeVersion, b: KubeVersion) -> bool {
     epoch(a) == epoch(b)
 }
 
-/// A range of releases with one verdict.
+/// A range of releases with the same verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionRange {
-    /// The first release.
     pub first: KubeVersion,
-    /// The last release.
     pub last: KubeVersion,
-    /// What they all do.
     pub verdict: Verdict,
 }
 
@@ -254,14 +250,13 @@ impl std::fmt::Display for VersionRange {
     }
 }
 
-/// How a request is judged from the oldest supported release to the newest, the configuration being that of
-/// `server`.
+/// Returns the verdicts on a request over all releases in the model, oldest first. `server` gives the configuration.
 #[must_use]
 pub fn across_versions(server: &Server, asked: &RequestShape<&str>) -> Vec<VersionRange> {
     across_versions_with(server, asked, |_, _| ()).into_iter().map(|(range, ())| range).collect()
 }
 
-/// As [`across_versions`], with a detail of each range. Releases that differ in the detail are in different ranges.
+/// As [`across_versions`], with a detail for each range. Releases with different details are in different ranges.
 #[must_use]
 pub fn across_versions_with<T: PartialEq>(
     server: &Server,

@@ -1,4 +1,4 @@
-//! LIST: the watch cache or etcd.
+//! Verdicts on LIST requests: watch cache or etcd.
 
 use super::features::Gate;
 use super::options::{Options, Page, ResourceVersion, ResourceVersionMatch, Single};
@@ -6,10 +6,10 @@ use super::reason::Reason;
 use super::server::Server;
 use super::verdict::{LimitVerdict, ServedFrom, Verdict};
 
-/// Where a valid LIST of a resource with a watch cache is answered from, the cache being ready.
+/// The verdict on a valid LIST of a resource with a watch cache.
 ///
-/// Not known to a log and left out: a cache that is not ready yet, and a cache that stays behind for 3 s, after
-/// which 1.31 and later fall back to etcd.
+/// A log does not show two cases, so the model omits them: the cache is not ready, or it lags 3 s behind. In the
+/// second case 1.31 and later fall back to etcd.
 pub(super) fn cached(server: &Server, options: &Options) -> Verdict {
     let route = if !server.version.at_least(31, 0) {
         until_1_30(server, options)
@@ -21,13 +21,13 @@ pub(super) fn cached(server: &Server, options: &Options) -> Verdict {
     route.with_limit(limit_verdict(server, options, route))
 }
 
-/// Where a valid LIST of a resource without a watch cache is answered from.
+/// The verdict on a valid LIST of a resource without a watch cache.
 pub(super) fn uncached(options: &Options) -> Verdict {
     let limit = if options.limit.is_page() { LimitVerdict::Honored } else { LimitVerdict::Absent };
     Verdict::plain(ServedFrom::Etcd, Reason::UncachedResource).with_limit(limit)
 }
 
-/// Whether the read is of one key.
+/// Whether the LIST reads one key.
 fn is_single(server: &Server, options: &Options) -> bool {
     match options.single {
         Single::Key => true,
@@ -36,8 +36,8 @@ fn is_single(server: &Server, options: &Options) -> bool {
     }
 }
 
-/// etcd always honors `limit`. The watch cache never did before 1.31; since then it does unless the text of
-/// resourceVersion is `0`. An answer of at most one object honors any limit.
+/// etcd always honors `limit`. The watch cache ignores it before 1.31. Since then the cache honors it, unless the
+/// text of resourceVersion is `0`. A response with at most one object honors any limit.
 ///
 /// Source: k8s.io/apiserver `pkg/storage/cacher/cacher.go:computeListLimit` (v0.31.0 and later).
 fn limit_verdict(server: &Server, options: &Options, route: Verdict) -> LimitVerdict {
@@ -83,7 +83,7 @@ fn until_1_30(server: &Server, options: &Options) -> Verdict {
     if unset {
         return revision_check(Reason::ListConsistentFromCache);
     }
-    // (*Cacher).GetList of v0.28 and v0.29 asked for `listRV == 0` where it meant an unset one.
+    // (*Cacher).GetList of v0.28 and v0.29 has a bug: it tests `listRV == 0` instead of an unset resourceVersion.
     if consistent_from_cache && !server.version.at_least(30, 0) && is_zero(options) {
         return revision_check(Reason::ListAnyConsistentAlpha);
     }
@@ -152,7 +152,8 @@ fn since_1_33(server: &Server, options: &Options) -> Verdict {
     from_cache(options)
 }
 
-/// A resourceVersion with a limit and no resourceVersionMatch, upstream's "legacy exact".
+/// Whether a resourceVersion with a limit and without resourceVersionMatch means exactly that revision.
+/// Upstream calls it "legacy exact".
 fn means_exact(options: &Options) -> bool {
     options.limit.is_page()
         && options.resource_version_match == ResourceVersionMatch::Unset
@@ -170,10 +171,12 @@ fn consistent(server: &Server, from_cache: Reason) -> Verdict {
     }
 }
 
-/// Source: `pkg/storage/cacher/cacher.go:shouldDelegateExactRV`: a snapshot serves a prefix, not one key.
+/// The verdict on a LIST at an exact revision. A snapshot can serve a prefix, but not one key.
 ///
-/// With an etcd too old for progress requests, the token of a list that etcd answered has etcd's revision, which
-/// is newer than the cache's on all but busy resources; measured on 1.34 and 1.36 with etcd 3.4.
+/// If etcd does not support progress requests, it serves the first page, so the token has etcd's revision. Except on
+/// busy resources, that revision is newer than the cache's. Measured on 1.34 and 1.36 with etcd 3.4.
+///
+/// Source: `pkg/storage/cacher/cacher.go:shouldDelegateExactRV`.
 fn exact(server: &Server, options: &Options, from_etcd: Reason, snapshot: Reason) -> Verdict {
     if is_single(server, options) {
         return etcd(Reason::ListExactSingleKey);

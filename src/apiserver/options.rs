@@ -1,67 +1,60 @@
-//! A query's options, folded into classes: values that lead to the same decision are one.
+//! The options of a query as classes. Values with the same effect are in one class.
 
 use super::resources::{self, FieldLabel};
 use crate::k8s::list_options::{self, ListOptions, meant_key};
 use crate::k8s::selector::{field_terms, label_selector_is_valid};
 use crate::k8s::{ContinueToken, RequestInfo, Verb, go_duration};
 
-/// A query's options in classes.
+/// The options of a query as classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "they are independent facts")]
 pub struct Options {
-    /// `resourceVersion`.
     pub resource_version: ResourceVersion,
-    /// `resourceVersionMatch`.
     pub resource_version_match: ResourceVersionMatch,
-    /// `limit`.
     pub limit: Limit,
-    /// `continue`.
+    /// The class of the `continue` token.
     pub page: Page,
-    /// `watch`, as the query says it.
+    /// `watch` in the query.
     pub watch: bool,
-    /// `sendInitialEvents`.
     pub send_initial_events: Option<bool>,
-    /// `allowWatchBookmarks`.
     pub allow_watch_bookmarks: bool,
-    /// `labelSelector`.
     pub label_selector: Selector,
-    /// `fieldSelector`.
     pub field_selector: Selector,
-    /// The field selector names fields other than `metadata.name` and `metadata.namespace`.
+    /// The field selector has fields other than `metadata.name` and `metadata.namespace`.
     pub selects_other_fields: bool,
-    /// The field selector asks for one name.
+    /// The field selector selects one name.
     pub selects_name: bool,
-    /// The field selector names a field that the resource does not offer.
+    /// Whether the field selector has a field that the resource does not support.
     pub unsupported_field: UnsupportedField,
-    /// Whether a field selector narrows the read to one object's key.
+    /// Whether the field selector narrows the read to one key.
     pub single: Single,
-    /// Whether a field selector narrows what is gone through.
+    /// Whether the field selector reduces the objects that the server scans.
     pub narrows: Narrows,
-    /// `timeoutSeconds` is no integer.
+    /// `timeoutSeconds` is not an integer.
     pub timeout_seconds_invalid: bool,
-    /// `timeout` is no duration.
+    /// `timeout` is not a duration.
     pub timeout_invalid: bool,
-    /// The name in the path and the one in the field selector differ.
+    /// The path and the field selector have different names.
     pub name_conflict: bool,
-    /// `dryRun=All` on a write: it is checked and not stored.
+    /// `dryRun=All` on a write: the server checks it but does not store it.
     pub dry_run: bool,
     /// The method is HEAD.
     pub head: bool,
     /// The path begins with `//`.
     pub double_slash: bool,
-    /// List options that an ignored key was likely meant to be: bit *i* for `LIST_OPTION_KEYS[i]`.
+    /// The list options that ignored keys resemble: bit *i* for `LIST_OPTION_KEYS[i]`.
     pub misspelled: u16,
-    /// There are ignored keys that resemble no list option.
+    /// The query has ignored keys that resemble no list option.
     pub other_unknown_keys: bool,
 }
 
-/// Classes of `resourceVersion`. The server compares with the text `0`, so `00` is a class of its own.
+/// Classes of `resourceVersion`. The server compares with the text `0`, so `00` has its own class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ResourceVersion {
     #[default]
     Unset,
     Zero,
-    /// Parses as zero, but is not the text `0`.
+    /// The number is zero, but the text is not `0`.
     ZeroAlias,
     Number,
     Garbage,
@@ -80,30 +73,30 @@ pub enum ResourceVersionMatch {
 /// Classes of `limit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Limit {
-    /// Not in the query.
+    /// The query has no `limit`.
     #[default]
     Absent,
-    /// Zero or below: no limit.
+    /// Zero or below, which means no limit.
     Unlimited,
-    /// A page size; sizes that few clients ask for share one class (see [`Limit::USUAL`]).
+    /// A page size. Unusual sizes share classes (see [`Limit::USUAL`]).
     Page(PageSize),
-    /// No integer.
+    /// Not an integer.
     Invalid,
 }
 
-/// A page size in a shape: a usual one as it is, others as the next usual one above, or as more than all.
+/// The class of a page size. It bounds the number of shapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PageSize {
-    /// Exactly this.
+    /// Exactly this usual size.
     Exactly(u16),
-    /// At most this, and above the next smaller usual size.
+    /// Less than this usual size, and more than the next smaller one.
     UpTo(u16),
-    /// Above all usual sizes.
+    /// More than all usual sizes.
     More,
 }
 
 impl Limit {
-    /// Page sizes that are kept as they are, so that a shape's number of limits is bounded.
+    /// Page sizes with a class of their own. The list is short, so that the number of shapes is bounded.
     pub const USUAL: [u16; 16] =
         [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 5000, 10_000, 50_000];
 
@@ -122,7 +115,7 @@ impl Limit {
         }
     }
 
-    /// Whether the request asks for a page.
+    /// Whether the request has a page size.
     #[must_use]
     pub fn is_page(self) -> bool {
         matches!(self, Self::Page(_))
@@ -137,7 +130,7 @@ pub enum Page {
     First,
     /// A token with a revision.
     AtRevision,
-    /// A token that goes on at the newest revision, after the first one's had expired.
+    /// A token that continues at the newest revision, because the revision of the first page expired.
     Inconsistent,
     /// A token that the server refuses.
     Invalid,
@@ -146,24 +139,24 @@ pub enum Page {
 /// Classes of a selector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Selector {
-    /// Absent or empty: everything.
+    /// Absent or empty: selects everything.
     #[default]
     Everything,
-    /// A selector that the server can parse.
+    /// Valid.
     Some,
-    /// One that it can't.
+    /// The server cannot parse it.
     Invalid,
 }
 
-/// Whether a field selector names a field that can't be selected by.
+/// Whether a field selector has an unsupported field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum UnsupportedField {
-    /// It does not.
+    /// All fields are supported.
     #[default]
     None,
-    /// It does, unless the custom resource declares it (since 1.30).
+    /// A field is unsupported, unless the custom resource declares it (since 1.30).
     UnlessDeclared,
-    /// It does.
+    /// A field is unsupported.
     Certain,
 }
 
@@ -173,41 +166,41 @@ pub enum UnsupportedField {
 /// `pkg/storage/selection_predicate.go:MatchesSingle`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Single {
-    /// A prefix is read.
+    /// It reads a prefix.
     #[default]
     No,
-    /// One key: `metadata.name`, and the namespace in the path or a resource without namespaces.
+    /// One key: the selector has `metadata.name`, and the path has the namespace or the resource is cluster-scoped.
     Key,
-    /// One key since 1.27: `metadata.name` and `metadata.namespace` in the selector.
+    /// One key since 1.27: the selector has `metadata.name` and `metadata.namespace`.
     KeyBySelectedNamespace,
-    /// One key if the custom resource has no namespaces, which the path does not tell.
+    /// One key if the custom resource is cluster-scoped. The path does not show that.
     KeyIfClusterScoped,
 }
 
-/// Whether a field selector lets the server leave out objects before it looks at them.
+/// Whether a field selector reduces the objects that the server scans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Narrows {
-    /// It does not.
+    /// The server scans all objects.
     #[default]
     Nothing,
-    /// `spec.nodeName` of pods, of which the watch cache has an index.
+    /// `spec.nodeName` of pods. The watch cache has an index for it.
     ///
     /// Source: kubernetes `pkg/registry/core/pod/strategy.go:Indexers`.
     ToNode,
-    /// `metadata.namespace` across namespaces: since 1.27 as if the path named it.
+    /// `metadata.namespace` on a cluster-wide path. Since 1.27 it acts like a namespace in the path.
     ///
     /// Source: k8s.io/apiserver `pkg/registry/generic/registry/store.go:ListPredicate`.
     ToNamespace,
 }
 
 impl Options {
-    /// Whether a selector leaves anything out.
+    /// Whether the request has a label or field selector.
     #[must_use]
     pub fn selects(&self) -> bool {
         self.label_selector != Selector::Everything || self.field_selector != Selector::Everything
     }
 
-    /// The classes of a request's options.
+    /// Classifies the options of a request.
     pub(super) fn of(info: &RequestInfo<'_>, options: &ListOptions<'_>) -> Self {
         let Some(path) = &info.resource else {
             return Self { timeout_invalid: timeout_is_invalid(options), ..Self::default() };
@@ -289,7 +282,7 @@ impl Options {
             Narrows::Nothing
         };
         self.name_conflict = !path.name.is_empty() && selected_name.as_deref() != Some(path.name);
-        // A page never is a single key: MatchesSingle is false with a token.
+        // A further page never reads a single key: upstream's MatchesSingle is false with a token.
         if self.selects_name && self.page == Page::First {
             self.single = if path.namespace.is_empty() {
                 match resources::is_cluster_scoped(path.group, path.resource) {
@@ -331,7 +324,7 @@ impl ResourceVersion {
         }
     }
 
-    /// Unset or the text `0`, which is what the server asks in most places.
+    /// Whether it is unset or the text `0`. The server tests this in most places.
     #[must_use]
     pub fn is_unset_or_zero(self) -> bool {
         matches!(self, Self::Unset | Self::Zero)

@@ -1,10 +1,10 @@
-//! Why a verdict is what it is: stable codes, each with one sentence.
+//! The reasons of verdicts: stable codes, each with a sentence for people.
 
 mod texts;
 
 use texts::TEXTS;
 
-/// A reason. Its code is stable for ever; its sentence may be reworded.
+/// The reason of a verdict. Its code never changes; its sentence may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
     ListAnyFromCache,
@@ -80,7 +80,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// All reasons, in the order of their declaration.
+    /// All reasons in declaration order.
     pub fn all() -> impl Iterator<Item = Self> {
         TEXTS.iter().map(|(reason, _, _)| *reason)
     }
@@ -91,7 +91,7 @@ impl Reason {
         TEXTS[self as usize].1
     }
 
-    /// One sentence for a person.
+    /// The explanation for people.
     #[must_use]
     pub fn sentence(self) -> &'static str {
         TEXTS[self as usize].2
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_stand_in_the_order_of_the_variants() {
+    fn texts_are_in_the_order_of_the_variants() {
         for (index, reason) in Reason::all().enumerate() {
             assert_eq!(reason as usize, index, "{reason:?}");
             assert!(reason.sentence().ends_with('.'), "{reason:?}");

@@ -1,4 +1,4 @@
-//! What the server refuses, in the order in which it looks.
+//! The checks that make the server refuse a request, in the server's order.
 
 use super::features::Gate;
 use super::options::{
@@ -12,10 +12,10 @@ use super::verdict::ServedFrom;
 use super::{list, watch};
 use crate::k8s::{Scope, Verb};
 
-/// The status and the reason with which the server refuses a request, or `None` if it serves it.
+/// Returns the status and the reason with which the server refuses a request, or `None` if it serves it.
 ///
 /// Source: k8s.io/apiserver `pkg/endpoints/handlers/get.go:ListResource` and `GetResource`,
-/// `pkg/endpoints/filters/request_deadline.go`; what is said of storage, in [`storage`].
+/// `pkg/endpoints/filters/request_deadline.go`. For the checks of storage, see [`storage`].
 pub(super) fn reject(server: &Server, asked: &RequestShape<&str>) -> Option<(u16, Reason)> {
     let options = &asked.options;
     if options.double_slash {
@@ -37,7 +37,7 @@ pub(super) fn reject(server: &Server, asked: &RequestShape<&str>) -> Option<(u16
     match asked.verb {
         Verb::Other => return Some((405, Reason::MethodNotAllowed)),
         Verb::Proxy => return Some((404, Reason::NoSuchPath)),
-        // Collections are posted to, objects are put and patched.
+        // POST needs a collection; PUT and PATCH need an object.
         Verb::Update | Verb::Patch if !names_object => return Some((405, Reason::MethodNotAllowed)),
         Verb::Create if names_object && subresource.is_empty() => {
             return Some((405, Reason::MethodNotAllowed));
@@ -65,7 +65,7 @@ pub(super) fn reject(server: &Server, asked: &RequestShape<&str>) -> Option<(u16
     }
 }
 
-/// 400: the query can't be decoded into `ListOptions`.
+/// 400: the server cannot decode the query into `ListOptions`.
 fn undecodable(options: &Options) -> Option<(u16, Reason)> {
     let reason = if options.label_selector == Selector::Invalid {
         Reason::InvalidLabelSelector
@@ -83,8 +83,8 @@ fn undecodable(options: &Options) -> Option<(u16, Reason)> {
 
 /// 422: the options contradict each other.
 ///
-/// Source: k8s.io/apimachinery `pkg/apis/meta/internalversion/validation/validation.go:ValidateListOptions`, two
-/// bodies: v0.19 to v0.26, and v0.27 and later.
+/// Source: k8s.io/apimachinery `pkg/apis/meta/internalversion/validation/validation.go:ValidateListOptions`. It has
+/// two versions: v0.19 to v0.26, and v0.27 and later.
 fn invalid(server: &Server, options: &Options) -> Option<(u16, Reason)> {
     let knows_initial_events = server.version.at_least(27, 0);
     let options = &watch::defaulted(server, options);
@@ -127,7 +127,7 @@ fn invalid_watch(server: &Server, options: &Options) -> Option<Reason> {
     (matching != ResourceVersionMatch::Unset).then_some(Reason::MatchOnWatch)
 }
 
-/// 400: the field selector names what can't be selected, or contradicts the path.
+/// 400: the field selector has an unsupported field, or contradicts the path.
 fn unselectable(server: &Server, verb: Verb, options: &Options) -> Option<(u16, Reason)> {
     match options.unsupported_field {
         UnsupportedField::Certain => Some((400, Reason::UnsupportedFieldSelector)),
@@ -142,10 +142,10 @@ fn unselectable(server: &Server, verb: Verb, options: &Options) -> Option<(u16, 
     }
 }
 
-/// What storage refuses before it reads: 400, or 500 where an error of storage is passed on as it is.
+/// The checks of storage before it reads: 400, or 500 where the server returns the error of storage unchanged.
 ///
-/// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:GetList`, `pkg/storage/continue.go`; 1.33 and later check
-/// first, in `pkg/storage/cacher/delegator.go:(*CacheDelegator).GetList` (`storage.ValidateListOptions`).
+/// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:GetList`, `pkg/storage/continue.go`. 1.33 and later check
+/// earlier, in `pkg/storage/cacher/delegator.go:(*CacheDelegator).GetList` (`storage.ValidateListOptions`).
 fn storage(server: &Server, verb: Verb, cached: bool, options: &Options) -> Option<(u16, Reason)> {
     let garbage = options.resource_version == ResourceVersion::Garbage;
     if verb == Verb::Watch {

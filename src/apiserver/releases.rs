@@ -1,4 +1,4 @@
-//! Sets of Kubernetes releases, and what a fact in a log says about the release of the server that wrote it.
+//! Sets of Kubernetes releases, and what facts in a log imply for the release of the server.
 //!
 //! Sources: <https://kubernetes.io/releases/version-skew-policy/>,
 //! <https://kubernetes.io/docs/reference/using-api/deprecation-guide/>, the release notes of 1.19 to 1.36, and
@@ -8,16 +8,16 @@ use std::fmt;
 
 use crate::k8s::KubeVersion;
 
-/// A set of releases, as ranges that are disjoint, not adjacent and ascending.
+/// A set of releases. The ranges are ascending, disjoint and not adjacent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Releases(Vec<(u32, u32)>);
 
-/// A release as a number in the order of releases.
+/// A release as a number that sorts in release order.
 fn key(version: KubeVersion) -> u32 {
     u32::from(version.minor) << 16 | u32::from(version.patch.unwrap_or(u16::MAX))
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "the halves of the number")]
+#[allow(clippy::cast_possible_truncation, reason = "takes the two halves of the number")]
 fn version(key: u32) -> KubeVersion {
     let patch = key as u16;
     KubeVersion { minor: (key >> 16) as u16, patch: (patch != u16::MAX).then_some(patch) }
@@ -30,45 +30,45 @@ impl Default for Releases {
 }
 
 impl Releases {
-    /// All releases, also those that the model of the server does not describe.
+    /// All releases, even those outside of the model.
     #[must_use]
     pub fn all() -> Self {
         Self(vec![(0, u32::MAX)])
     }
 
-    /// The releases that the model of the server describes.
+    /// The releases in the model.
     #[must_use]
     pub fn modeled() -> Self {
         Self::minors(KubeVersion::OLDEST.minor, KubeVersion::NEWEST.minor)
     }
 
-    /// All patch levels of the minors from `first` to `last`.
+    /// All patches of the minor versions from `first` to `last`.
     #[must_use]
     pub fn minors(first: u16, last: u16) -> Self {
         let (first, last) = (KubeVersion::new(first, 0), KubeVersion { minor: last, patch: None });
         Self::between(first, last)
     }
 
-    /// All releases from a minor on.
+    /// All releases from 1.`minor` on.
     #[must_use]
     pub fn since(minor: u16) -> Self {
         Self::minors(minor, u16::MAX)
     }
 
-    /// All releases before a minor.
+    /// All releases before 1.`minor`.
     #[must_use]
     pub fn before(minor: u16) -> Self {
         minor.checked_sub(1).map_or_else(|| Self(Vec::new()), |last| Self::minors(0, last))
     }
 
-    /// The releases from `first` to `last`. A `first` without a patch level is the newest of its minor.
+    /// The releases from `first` to `last`. If `first` has no patch level, it is the newest patch of its minor version.
     #[must_use]
     pub fn between(first: KubeVersion, last: KubeVersion) -> Self {
         let (first, last) = (key(first), key(last));
         Self(if first <= last { vec![(first, last)] } else { Vec::new() })
     }
 
-    /// One release; without a patch level, its minor.
+    /// One release; without a patch level, all patches of its minor version.
     #[must_use]
     pub fn exactly(stated: KubeVersion) -> Self {
         match stated.patch {
@@ -77,19 +77,17 @@ impl Releases {
         }
     }
 
-    /// Whether it holds no release.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether it holds a release.
     #[must_use]
     pub fn contains(&self, wanted: KubeVersion) -> bool {
         self.0.iter().any(|(first, last)| (*first..=*last).contains(&key(wanted)))
     }
 
-    /// The releases in both sets.
+    /// The intersection.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         let mut both = Vec::new();
@@ -104,13 +102,13 @@ impl Releases {
         Self(both)
     }
 
-    /// The releases in either set.
+    /// The union.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         self.others().and(&other.others()).others()
     }
 
-    /// The releases that are not in the set.
+    /// The complement.
     #[must_use]
     pub fn others(&self) -> Self {
         let (mut others, mut next) = (Vec::new(), Some(0));
@@ -130,25 +128,25 @@ impl Releases {
         Some((version(self.0.first()?.0), version(self.0.last()?.1)))
     }
 
-    /// How many releases it may hold, to compare sets.
+    /// The size of the set, including patch levels that do not exist. Use it only to compare sets.
     #[must_use]
     pub fn span(&self) -> u64 {
         self.0.iter().map(|(first, last)| u64::from(last - first) + 1).sum()
     }
 
-    /// Whether all its releases are of one minor.
+    /// Whether all releases are of one minor version.
     #[must_use]
     pub fn is_one_minor(&self) -> bool {
         self.hull().is_some_and(|(first, last)| first.minor == last.minor)
     }
 
-    /// Its ranges, ascending.
+    /// The ranges in ascending order.
     pub fn ranges(&self) -> impl Iterator<Item = (KubeVersion, KubeVersion)> {
         self.0.iter().map(|(first, last)| (version(*first), version(*last)))
     }
 }
 
-/// A first release without its `.0`: it stands for the whole minor.
+/// Removes the `.0` of `first` if the range ends with a whole minor version.
 #[must_use]
 pub fn short(first: KubeVersion, last: KubeVersion) -> (KubeVersion, KubeVersion) {
     let is_whole = last.patch.is_none() && first.patch == Some(0);
@@ -179,29 +177,30 @@ impl fmt::Display for Releases {
     }
 }
 
-/// Releases of the server where a kubelet or a kube-proxy has this version: never newer than the server, and at most
-/// three minors older, two for a kubelet before 1.25.
+/// The possible releases of the server, given the version of a kubelet or kube-proxy. These are never newer than the
+/// server, and at most three minor versions older (two for versions before 1.25).
 #[must_use]
 pub fn of_node_component(stated: KubeVersion) -> Releases {
     let most = if stated.minor < 25 { 2 } else { 3 };
     Releases::minors(stated.minor, stated.minor.saturating_add(most))
 }
 
-/// Releases of the server where kube-controller-manager or kube-scheduler has this version: the same minor, or one
-/// minor older than the server.
+/// The possible releases of the server, given the version of kube-controller-manager or kube-scheduler. These have
+/// the same minor version as the server, or are one older.
 #[must_use]
 pub fn of_control_plane(stated: KubeVersion) -> Releases {
     Releases::minors(stated.minor, stated.minor.saturating_add(1))
 }
 
-/// Releases of the server where another apiserver of the cluster has this version: at most one minor apart.
+/// The possible releases of the server, given the version of another apiserver of the cluster. They differ by at most
+/// one minor version.
 #[must_use]
 pub fn of_other_server(stated: KubeVersion) -> Releases {
     Releases::minors(stated.minor.saturating_sub(1), stated.minor.saturating_add(1))
 }
 
-/// Releases that write latency annotations for requests that are not long-running: 1.24 and later, without the patch
-/// levels whose audit filter was broken (kubernetes/kubernetes#135684).
+/// The releases that write latency annotations for requests that are not long-running: 1.24 and later. Some patches
+/// have a broken audit filter and write none (kubernetes/kubernetes#135684).
 #[must_use]
 pub fn that_measure() -> Releases {
     let broken =
@@ -209,18 +208,17 @@ pub fn that_measure() -> Releases {
     Releases::since(24).and(&broken(34, 6)).and(&broken(35, 3))
 }
 
-/// A built-in API of which releases differ: a resource in one version of its group.
+/// A built-in API that only some releases serve: a resource in one version of its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuiltInApi {
-    /// API group.
     pub group: &'static str,
     /// The version of the group.
     pub version: &'static str,
-    /// Resource; empty for all of the group's version.
+    /// The resource; empty for all resources in this version of the group.
     pub resource: &'static str,
-    /// The minor that first served it; 0 for one before 1.19.
+    /// The minor version that first served it; 0 if before 1.19.
     since: u16,
-    /// The minor that no longer serves it.
+    /// The first minor version that no longer serves it.
     until: Option<u16>,
 }
 
@@ -254,7 +252,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 const RESOURCE: &str = "resource.k8s.io";
 const STORAGE: &str = "storage.k8s.io";
 
-/// Built-in APIs that appeared or went between 1.19 and 1.36. Versions that were off by default are left out.
+/// Built-in APIs that were added or removed from 1.19 to 1.36. Omits versions that were off by default.
 pub const BUILT_IN: &[BuiltInApi] = &[
     added("node.k8s.io", "v1", "", 20),
     added("batch", "v1", "cronjobs", 21),
@@ -303,7 +301,7 @@ pub const BUILT_IN: &[BuiltInApi] = &[
 ];
 
 impl BuiltInApi {
-    /// The index in [`BUILT_IN`] of what a path below `/apis/` is for. `resource` is empty for a group's version.
+    /// Finds the index in [`BUILT_IN`] for a path below `/apis/`. `resource` is empty if the path ends with the version.
     #[must_use]
     pub fn find(group: &str, version: &str, resource: &str) -> Option<u8> {
         let is_it = |api: &Self| {
@@ -314,13 +312,13 @@ impl BuiltInApi {
         BUILT_IN.iter().position(is_it).and_then(|at| u8::try_from(at).ok())
     }
 
-    /// Releases that serve it.
+    /// The releases that serve it.
     #[must_use]
     pub fn served_by(&self) -> Releases {
         Releases::minors(self.since, self.until.map_or(u16::MAX, |until| until - 1))
     }
 
-    /// Releases that answer 404 for it.
+    /// The releases that return 404 for it.
     #[must_use]
     pub fn absent_in(&self) -> Releases {
         self.served_by().others()
@@ -346,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_read_as_a_person_writes_them() {
+    fn sets_format_as_people_write_them() {
         let holes = Releases::since(24).and(&that_measure()).and(&Releases::modeled());
         for (releases, text) in [
             (Releases::minors(30, 33), "1.30 to 1.33"),
@@ -364,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn skew_follows_the_policy() {
+    fn possible_releases_follow_the_version_skew_policy() {
         assert_eq!(of_node_component(v(30, 14)), Releases::minors(30, 33));
         assert_eq!(of_node_component(v(24, 1)), Releases::minors(24, 26));
         assert_eq!(of_control_plane(v(30, 14)), Releases::minors(30, 31));
@@ -372,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn an_api_is_of_the_releases_that_serve_it() {
+    fn an_api_implies_the_releases_that_serve_it() {
         let api = |group, version, resource| {
             BuiltInApi::find(group, version, resource).map(|at| &BUILT_IN[usize::from(at)])
         };
@@ -390,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn each_entry_is_found_by_its_own_names() {
+    fn each_built_in_api_is_found_by_its_names() {
         for (at, api) in BUILT_IN.iter().enumerate() {
             let found = BuiltInApi::find(api.group, api.version, api.resource).map(usize::from);
             assert_eq!(found, Some(at), "{api}");
@@ -399,7 +397,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sets_do_as_their_members_do(
+        fn set_operations_agree_with_membership(
             one in prop::collection::vec((20_u16..30, 0_u16..4, 0_u16..3), 0..3),
             other in prop::collection::vec((20_u16..30, 0_u16..4, 0_u16..3), 0..3),
             probe in (19_u16..34, 0_u16..6),

@@ -1,5 +1,5 @@
-//! What a request asks of the server, with everything folded that does not change the answer's path: the same
-//! `RequestShape` always gets the same verdict from the same server.
+//! The shape of a request: everything that its verdict depends on. Two requests with the same shape always get the
+//! same verdict from the same server.
 
 use super::configured::Configured;
 use super::options::{Narrows, Options};
@@ -10,50 +10,47 @@ use crate::k8s::request_info::{Method, NoResource};
 use crate::k8s::{RequestInfo, Scope, Verb, go_url};
 use compact_str::CompactString;
 
-/// A request as the server's decisions see it. `S` is a borrowed or an owned string; owned ones are short as a
-/// rule, and held in place.
+/// The parts of a request that its verdict depends on. `S` is `&str` or `CompactString`, which stores the usual short
+/// names inline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RequestShape<S> {
-    /// What it does.
     pub verb: Verb,
-    /// What it does it to.
     pub target: Target<S>,
-    /// What its query asks for.
+    /// The query's options, as classes.
     pub options: Options,
 }
 
-/// What a request is for.
+/// The target of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target<S> {
     /// An API resource.
     Resource {
-        /// API group; empty for the core group.
+        /// The API group; empty for the core group.
         group: S,
-        /// Resource.
         resource: S,
-        /// Subresource, or empty.
+        /// The subresource, or empty.
         subresource: S,
-        /// How much of the resource the path names.
+        /// Which objects of the resource the path names.
         scope: Scope,
         /// The path has the deprecated `/watch/` prefix.
         watch_prefix: bool,
     },
-    /// Discovery, health and everything else outside the API's resources.
+    /// Discovery, health and all other paths without a resource.
     NonResource(NonResource),
-    /// A path that the server can't resolve (`/api/v1/watch`).
+    /// A path that the server cannot resolve (`/api/v1/watch`).
     Unresolvable,
-    /// The record does not hold the request's target.
+    /// The record has no usable request URI.
     Unknown {
-        /// API group, if the record says it.
+        /// The API group, if the record has it; else empty.
         group: S,
-        /// Resource, if the record says it.
+        /// The resource, if the record has it; else empty.
         resource: S,
-        /// The record holds a target that can't be decoded.
+        /// The record has a request URI, but it cannot be decoded.
         unreadable: bool,
     },
 }
 
-/// The classes of paths outside the API's resources.
+/// The classes of paths without a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NonResource {
     /// `/api`, `/apis` and below, down to a group's version.
@@ -66,11 +63,10 @@ pub enum NonResource {
     Metrics,
     /// `/version`.
     Version,
-    /// `/debug/pprof/…`, which the server counts as long-running.
+    /// `/debug/pprof/…`. The server treats it as long-running.
     Profile,
-    /// A path that a router can't match: it begins with `//`, or writes `/api` in another case. Answered with 404.
+    /// `/api` or `/apis` in another case. No handler matches it: the server returns 404.
     Misspelled,
-    /// Anything else.
     Other,
 }
 
@@ -89,7 +85,7 @@ impl NonResource {
         }
     }
 
-    /// The class as the report shows it.
+    /// The value in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -106,13 +102,13 @@ impl NonResource {
 }
 
 impl<'a> RequestShape<&'a str> {
-    /// What a request's method, decoded path and query ask.
+    /// Returns the shape of a request from its method, decoded path and query.
     #[must_use]
     pub fn new(method: Method, path: &'a str, options: &ListOptions<'_>) -> Self {
         Self::in_namespace(method, path, options).0
     }
 
-    /// What a request's method, decoded path and query ask, and the namespace in its path, or nothing.
+    /// As [`Self::new`], and also returns the namespace in the path, or an empty string.
     #[must_use]
     pub fn in_namespace(method: Method, path: &'a str, options: &ListOptions<'_>) -> (Self, &'a str) {
         let double_slash = path.starts_with("//");
@@ -143,14 +139,14 @@ impl<'a> RequestShape<&'a str> {
         }
     }
 
-    /// Whether the server reads list options, or for a GET its `resourceVersion`, from the query.
+    /// Whether the server reads list options from the query, or for a GET `resourceVersion`.
     #[must_use]
     pub fn reads_list_options(&self) -> bool {
         matches!(self.verb, Verb::Get | Verb::List | Verb::Watch | Verb::DeleteCollection)
             && matches!(self.target, Target::Resource { subresource: "", .. })
     }
 
-    /// The same with owned strings.
+    /// Copies the shape with owned strings.
     #[must_use]
     pub fn to_owned(&self) -> RequestShape<CompactString> {
         self.map(|text| CompactString::new(text))
@@ -158,17 +154,17 @@ impl<'a> RequestShape<&'a str> {
 }
 
 impl RequestShape<CompactString> {
-    /// Whether it lists the pods of one node, as agents on nodes do.
+    /// Whether it is a LIST of one node's pods, which is typical for agents on nodes.
     #[must_use]
     pub fn lists_pods_of_a_node(&self) -> bool {
         self.verb == Verb::List && self.options.narrows == Narrows::ToNode
     }
 
-    /// The same without the names that clients choose and no verdict depends on. `configured` is what the server's
-    /// configuration says of the resource, which gets the same verdict without its name.
+    /// Removes names that clients choose and that no verdict depends on. `configured` is the server's configuration for
+    /// this resource; the result keeps it, so that the verdict stays the same.
     #[must_use]
     pub fn without_names(&self, configured: Configured) -> Self {
-        /// Subresources by which the server decides, and those that most requests are for.
+        /// Subresources that a verdict depends on, and other frequent ones.
         const KEPT_SUBRESOURCES: [&str; 10] =
             ["", "status", "scale", "log", "exec", "attach", "portforward", "proxy", "eviction", "token"];
         let is_kept = |group: &str, resource: &str, subresource: &str| {
@@ -205,7 +201,7 @@ impl RequestShape<CompactString> {
         asked
     }
 
-    /// The same with borrowed strings.
+    /// Borrows the shape's strings.
     #[must_use]
     pub fn as_borrowed(&self) -> RequestShape<&str> {
         self.map(|text| &**text)
@@ -232,7 +228,7 @@ impl<S> RequestShape<S> {
     }
 }
 
-/// Whether the server counts a request as long-running: by its verb, or by the name of its subresource in any group.
+/// Whether the server treats a request as long-running. It depends on the verb, or on the subresource in any group.
 ///
 /// Source: kubernetes `cmd/kube-apiserver` `BasicLongRunningRequestCheck(watch, proxy; attach, exec, proxy, log,
 /// portforward)`.
@@ -248,8 +244,8 @@ pub fn is_long_running(asked: &RequestShape<&str>) -> bool {
         }
 }
 
-/// A name in a path as it is kept: the path is the client's to choose, and no name that the API could serve is
-/// longer, or is a continue token that lost its way.
+/// Replaces a name in a path that is too long for the API, or that is a misplaced continue token. A client can put
+/// any text into a path.
 fn kept(name: &str) -> &str {
     const LONGEST: usize = 253;
     const SHORTEST_TOKEN: usize = 40;
@@ -259,7 +255,7 @@ fn kept(name: &str) -> &str {
     if name.len() > LONGEST || name.contains(TOKEN_START) { "(no name)" } else { name }
 }
 
-/// A request's parts, held together with the decoded path that they borrow from.
+/// A parsed request target. A [`RequestShape`] borrows from its decoded path.
 #[derive(Debug)]
 pub struct ParsedTarget<'a> {
     /// The percent-decoded path.
@@ -269,8 +265,7 @@ pub struct ParsedTarget<'a> {
 }
 
 impl<'a> ParsedTarget<'a> {
-    /// Splits and decodes a request target; `None` if its path holds a bad percent-escape, for which no server has
-    /// a handler.
+    /// Splits and decodes a request target. Returns `None` if its path has a bad percent-escape: no server handles it.
     #[must_use]
     pub fn parse(target: &'a str) -> Option<Self> {
         let (path, query) = go_url::split_target(target);
@@ -285,7 +280,7 @@ mod tests {
     use crate::k8s::KubeVersion;
 
     #[test]
-    fn requests_without_names_get_the_same_verdict() {
+    fn shapes_without_names_get_the_same_verdict() {
         let paths = [
             "/api/v1/pods",
             "/api/v1/namespaces/a/pods",
@@ -343,7 +338,7 @@ mod tests {
                         assert_eq!(
                             judge(&server, &asked.as_borrowed(), status),
                             judge(&server, &folded.as_borrowed(), status),
-                            "{path}?{query} on 1.{minor}, answered {status:?}"
+                            "{path}?{query} on 1.{minor}, status {status:?}"
                         );
                     }
                 }

@@ -1,5 +1,4 @@
-//! What the server knows of its built-in resources: which groups are its own, which resources have no namespaces,
-//! which fields a selector may name, and which are not stored at all.
+//! Built-in groups and resources: cluster-scoped ones, supported field selectors, and resources that are not stored.
 
 /// API groups that kube-apiserver itself serves.
 const BUILT_IN_GROUPS: [&str; 25] = [
@@ -30,7 +29,7 @@ const BUILT_IN_GROUPS: [&str; 25] = [
     "storagemigration.k8s.io",
 ];
 
-/// Built-in resources without namespaces, over all versions from 1.19.
+/// Cluster-scoped built-in resources of all versions from 1.19.
 const CLUSTER_SCOPED: [&str; 35] = [
     "apiservices",
     "certificatesigningrequests",
@@ -69,22 +68,22 @@ const CLUSTER_SCOPED: [&str; 35] = [
     "volumeattributesclasses",
 ];
 
-/// Name of the overflow resource.
+/// The name of the overflow resource.
 pub const OTHER: &str = "(other resources)";
-/// Name of the overflow resource without a watch cache. Reports show it as [`OTHER`].
+/// The name of the overflow resource without a watch cache. Reports show it as [`OTHER`].
 pub const OTHER_UNCACHED: &str = "(other uncached resources)";
-/// Group of overflow resources that an aggregated server answers.
+/// The group of overflow resources that an aggregated API server serves.
 pub const AGGREGATED_GROUP: &str = "(aggregated groups)";
-/// Group of overflow resources that are not built in.
+/// The group of overflow resources that are not built in.
 pub const OTHER_GROUP: &str = "(other groups)";
 
-/// Whether a name stands for several resources.
+/// Whether this is the name of an overflow resource, which counts several resources.
 #[must_use]
 pub fn is_overflow(resource: &str) -> bool {
     matches!(resource, OTHER | OTHER_UNCACHED)
 }
 
-/// Whether the verdict on a resource depends on its name, with any configuration of the server.
+/// Whether the verdict depends on the resource's name, independent of the server's configuration.
 #[must_use]
 pub fn is_named_by_model(group: &str, resource: &str, subresource: &str) -> bool {
     (matches!(group, "" | "events.k8s.io") && resource == "events")
@@ -93,19 +92,19 @@ pub fn is_named_by_model(group: &str, resource: &str, subresource: &str) -> bool
         || is_connection(group, resource, subresource)
 }
 
-/// Whether kube-apiserver serves the group itself; any other group is a custom resource's or an aggregated server's.
+/// Whether kube-apiserver serves the group itself. Other groups belong to custom resources or aggregated API servers.
 #[must_use]
 pub fn is_built_in_group(group: &str) -> bool {
     BUILT_IN_GROUPS.contains(&group)
 }
 
-/// Whether a built-in resource has no namespaces; `None` for a resource that is not built in.
+/// Whether a built-in resource is cluster-scoped; `None` for a resource that is not built in.
 #[must_use]
 pub fn is_cluster_scoped(group: &str, resource: &str) -> Option<bool> {
     is_built_in_group(group).then(|| CLUSTER_SCOPED.contains(&resource))
 }
 
-/// Whether `resource` or `resource.group` names this resource; without a group it names the core group's.
+/// Whether the name `resource` or `resource.group` means this resource. Without a group it is in the core group.
 #[must_use]
 pub fn is_named(named: &str, group: &str, resource: &str) -> bool {
     match named.split_once('.') {
@@ -114,21 +113,21 @@ pub fn is_named(named: &str, group: &str, resource: &str) -> bool {
     }
 }
 
-/// What a field selector on a label means to the server.
+/// Whether a field selector can use a field label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldLabel {
-    /// The server selects by it.
+    /// The server supports it.
     Supported,
-    /// The server answers 400.
+    /// The server returns 400.
     Unsupported,
-    /// A custom resource may declare it (`selectableFields`); else the server answers 400.
+    /// A custom resource can declare it (`selectableFields`); else the server returns 400.
     IfDeclared,
 }
 
-/// Whether a resource's field selector may name a label.
+/// Whether the field selector of a resource can use a field label.
 ///
-/// Source: the `AddFieldLabelConversionFunc` calls of kubernetes `pkg/apis/*/v1/conversion.go`; everything else has
-/// k8s.io/apimachinery `pkg/runtime/scheme.go:DefaultMetaV1FieldSelectorConversion`; custom resources, KEP-4358.
+/// Source: the `AddFieldLabelConversionFunc` calls of kubernetes `pkg/apis/*/v1/conversion.go`; for other resources
+/// k8s.io/apimachinery `pkg/runtime/scheme.go:DefaultMetaV1FieldSelectorConversion`; for custom resources KEP-4358.
 #[must_use]
 pub fn field_label(group: &str, resource: &str, label: &str) -> FieldLabel {
     if matches!(label, "metadata.name" | "metadata.namespace") {
@@ -183,8 +182,8 @@ fn is_object_reference_field(field: &str) -> bool {
     matches!(field, "kind" | "namespace" | "name" | "uid" | "apiVersion" | "resourceVersion" | "fieldPath")
 }
 
-/// Whether a resource is answered without being stored: reviews, tokens, and component statuses, whose GET and
-/// LIST run health probes.
+/// Whether the server computes a resource and does not store it: reviews, tokens, and component statuses, whose GET
+/// and LIST run health probes.
 #[must_use]
 pub fn is_never_stored(group: &str, resource: &str, subresource: &str) -> bool {
     match group {
@@ -201,11 +200,11 @@ pub fn is_never_stored(group: &str, resource: &str, subresource: &str) -> bool {
     }
 }
 
-/// Whether a subresource connects the client through to something else. The server first reads the object behind
-/// it from etcd, whatever the query says.
+/// Whether a subresource connects the client to a kubelet, pod or service. The server first reads that object from
+/// etcd, independent of the query.
 ///
 /// Source: kubernetes `pkg/registry/core/pod/strategy.go:getPod` and the `ResourceLocation` functions of
-/// `pkg/registry/core/{node,service}`: all with empty `GetOptions`.
+/// `pkg/registry/core/{node,service}`. All use empty `GetOptions`.
 #[must_use]
 pub fn is_connection(group: &str, resource: &str, subresource: &str) -> bool {
     group.is_empty()
@@ -221,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn field_labels() {
+    fn field_labels_of_built_in_and_custom_resources() {
         assert_eq!(field_label("", "pods", "spec.nodeName"), FieldLabel::Supported);
         assert_eq!(field_label("", "pods", "bogus.field"), FieldLabel::Unsupported);
         assert_eq!(field_label("", "configmaps", "metadata.namespace"), FieldLabel::Supported);

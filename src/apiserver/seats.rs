@@ -1,9 +1,11 @@
-//! How many seats API Priority and Fairness takes a request for: the server's own estimate of its work.
+//! The seats of a request in API Priority and Fairness: the server's own estimate of its work.
 //!
-//! Source: k8s.io/apiserver `pkg/util/flowcontrol/request/list_work_estimator.go` and `width.go`, v0.23 (k/k 104599)
-//! to v0.37. Up to 1.22 every request has one seat. Left out: the seats that a write holds after its end for its
-//! watchers, and from 1.25.13, 1.26.8, 1.27.5 and 1.28 on the cap by the priority level (k/k 118601: 15 % of its
-//! nominal seats), which lowers the estimate on small servers.
+//! Source: k8s.io/apiserver `pkg/util/flowcontrol/request/list_work_estimator.go` and `width.go`, v0.23
+//! (kubernetes/kubernetes#104599) to v0.37. Up to 1.22 every request has one seat.
+//!
+//! The model omits two facts. A write holds seats after its end, for its watchers. And a priority level caps the
+//! seats at 15 % of its nominal seats, which lowers the estimate on small servers (kubernetes/kubernetes#118601, in
+//! 1.25.13, 1.26.8, 1.27.5, and 1.28 and later).
 
 use super::features::Gate;
 use super::list;
@@ -14,32 +16,33 @@ use super::server::Server;
 use super::verdict::ServedFrom;
 use crate::k8s::{KubeVersion, Verb};
 
-/// A seat for so many objects, up to 1.33.
+/// Objects for each seat, up to 1.33.
 const OBJECTS_PER_SEAT: u64 = 100;
-/// The most seats, up to 1.33.
+/// The maximum of seats, up to 1.33.
 const MAX_SEATS_BY_COUNT: u64 = 10;
-/// A seat for so many bytes, since 1.34.
+/// Bytes for each seat, since 1.34.
 const BYTES_PER_SEAT: u64 = 100_000;
-/// The most seats, since 1.34 (k/k 133034).
+/// The maximum of seats, since 1.34 (kubernetes/kubernetes#133034).
 const MAX_SEATS_BY_SIZE: u64 = 100;
-/// What an answer from the watch cache is taken to hold in memory at most, since 1.34 (k/k 133061), in bytes.
+/// The maximum memory that the server assumes for a response from the watch cache, in bytes, since 1.34
+/// (kubernetes/kubernetes#133061).
 const MOST_FROM_CACHE: u64 = 1_000_000;
-/// What an object is taken for of which the server has no size, in bytes.
+/// The size that the server assumes for an object of unknown size, in bytes.
 pub const LARGEST_OBJECT: u64 = 1_500_000;
 
-/// What the server knows of a resource's objects.
+/// The server's count and size of a resource's objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredObjects {
-    /// Objects, of all namespaces.
+    /// The number of objects in all namespaces.
     pub objects: u64,
-    /// Their mean size in bytes; `None` where that is not known.
+    /// Their mean size in bytes, if known.
     pub bytes_per_object: Option<u64>,
 }
 
-/// The seats of a request while it is executed; `None` where they hang on what is not known, and for what has none:
-/// logs and connections, and servers before 1.20.
+/// Returns the seats of a request while the server executes it. `stored` describes the resource's objects.
 ///
-/// `stored` is what the server has of the resource.
+/// Returns `None` if the seats depend on an unknown value. Logs, connections and servers before 1.20 have no seats,
+/// so the result is `None`, too.
 #[must_use]
 pub fn seats(server: &Server, asked: &RequestShape<&str>, stored: Option<StoredObjects>) -> Option<u64> {
     let version = server.version;
@@ -58,7 +61,7 @@ pub fn seats(server: &Server, asked: &RequestShape<&str>, stored: Option<StoredO
     if options.selects_name && !version.at_least(34, 0) && a_name_is_one_seat(version) {
         return Some(1);
     }
-    let is_from_cache = asked.verb == Verb::Watch || is_taken_for_cached(server, options);
+    let is_from_cache = asked.verb == Verb::Watch || is_estimated_as_cached(server, options);
     if server.enabled(Gate::SizeBasedListCostEstimate) {
         Some(by_size(options, stored?, is_from_cache)?.clamp(1, MAX_SEATS_BY_SIZE))
     } else {
@@ -68,8 +71,8 @@ pub fn seats(server: &Server, asked: &RequestShape<&str>, stored: Option<StoredO
     }
 }
 
-/// Since 1.28 a watch-list is estimated as the list that it begins with (k/k 118933), since 1.35 every watch that
-/// begins with objects (k/k 134601).
+/// Whether a watch is estimated like a LIST: since 1.28 a watch with `sendInitialEvents`
+/// (kubernetes/kubernetes#118933), since 1.35 every watch that begins with objects (kubernetes/kubernetes#134601).
 fn begins_with_objects(server: &Server, options: &Options) -> bool {
     let version = server.version;
     let asks = options.send_initial_events == Some(true);
@@ -77,7 +80,8 @@ fn begins_with_objects(server: &Server, options: &Options) -> bool {
     version.at_least(28, 0) && server.enabled(Gate::WatchList) && (asks || legacy)
 }
 
-/// A list by `metadata.name` is taken for a get since 1.26, and in patches of the three releases before (k/k 112557).
+/// Whether a LIST by `metadata.name` has one seat, like a GET: since 1.26, and in patches of the three minor versions
+/// before (kubernetes/kubernetes#112557).
 fn a_name_is_one_seat(version: KubeVersion) -> bool {
     match version.minor {
         ..=22 => false,
@@ -88,9 +92,9 @@ fn a_name_is_one_seat(version: KubeVersion) -> bool {
     }
 }
 
-/// Whether the estimator expects the watch cache to answer. It knows of no resource without one, of no snapshot, and
-/// of no defect of 1.33.0.
-fn is_taken_for_cached(server: &Server, options: &Options) -> bool {
+/// Whether the server's estimator expects the watch cache to serve the LIST. The estimator does not consider
+/// resources without a watch cache, snapshots, or the bug of 1.33.0.
+fn is_estimated_as_cached(server: &Server, options: &Options) -> bool {
     let verdict = list::cached(server, options);
     match verdict.served_from {
         ServedFrom::Etcd => verdict.reason == Reason::ListConsistentPageRegression,
@@ -99,7 +103,7 @@ fn is_taken_for_cached(server: &Server, options: &Options) -> bool {
     }
 }
 
-/// The lesser of the collection and the page that is asked for.
+/// The number of objects in one page: the smaller one of the page size and the collection.
 #[must_use]
 pub fn page(options: &Options, objects: u64) -> u64 {
     match options.limit {
@@ -151,10 +155,10 @@ mod tests {
     const FROM_ETCD: &str = "/api/v1/pods?resourceVersion=7&resourceVersionMatch=Exact";
     const FROM_CACHE: &str = "/api/v1/pods?resourceVersion=0";
 
-    /// The table of `list_work_estimator_test.go` (v0.34): size, objects, what is added to the query, whether it comes
-    /// from the cache, seats by count and by size.
+    /// The table of `list_work_estimator_test.go` (v0.34): bytes, objects, suffix of the query, served from the cache,
+    /// seats by count, seats by size.
     #[test]
-    fn upstreams_own_table() {
+    fn seats_agree_with_the_table_of_upstream() {
         let selector = "&limit=100&labelSelector=a";
         let ten = "&limit=10&labelSelector=a";
         let rows: [(u64, u64, &str, bool, u64, u64); 18] = [
@@ -186,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn each_arm_came_with_a_version() {
+    fn each_branch_starts_with_its_version() {
         let pods = |version, query: &str| of(version, &format!("/api/v1/pods{query}"), 2_000, 40_000_000);
         assert_eq!(pods("1.19.0", ""), None);
         assert_eq!((pods("1.22.17", ""), pods("1.23.0", "")), (Some(1), Some(10)));
@@ -208,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_not_guessed() {
+    fn seats_are_none_if_they_depend_on_an_unknown_size() {
         let server = Server::with_defaults(KubeVersion::new(34, 0));
         let target = ParsedTarget::parse("/api/v1/pods").expect("a target");
         let asked = RequestShape::new(Method::Get, &target.path, &target.options);

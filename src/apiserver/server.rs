@@ -1,27 +1,27 @@
-//! The server that a request is judged for.
+//! The version and configuration of the apiserver that requests are judged for.
 
 use super::features::{FeatureGates, Gate};
 use super::resources;
 use crate::k8s::{EtcdVersion, KubeVersion};
 
-/// A kube-apiserver's version and configuration, as far as they decide where a read is answered from.
+/// A kube-apiserver: its version, and the settings that decide where a read is served from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
-    /// The server's version. One newer than [`KubeVersion::NEWEST`] is judged as the newest.
+    /// The server's version. A version after [`KubeVersion::NEWEST`] behaves as the newest.
     pub version: KubeVersion,
-    /// etcd's version; `None` is taken for one that supports progress requests.
+    /// etcd's version. `None` means one that supports progress requests.
     pub etcd: Option<EtcdVersion>,
-    /// Gates that were set by hand.
+    /// Feature gates that differ from the defaults.
     pub gates: FeatureGates,
-    /// Resources without a watch cache beside `events`, as `resource` or `resource.group`
-    /// (`--watch-cache-sizes=<resource>[.<group>]#0`).
+    /// Resources without a watch cache, as `resource` or `resource.group`
+    /// (`--watch-cache-sizes=<resource>[.<group>]#0`). `events` never has one and need not be here.
     pub uncached: Vec<String>,
-    /// API groups that an aggregated server answers, beside the metrics APIs.
+    /// API groups of aggregated API servers. The metrics APIs always belong to one and need not be here.
     pub aggregated: Vec<String>,
 }
 
 impl Server {
-    /// A server of that version with its defaults and an etcd that supports progress requests.
+    /// A server with default settings and an etcd that supports progress requests.
     #[must_use]
     pub fn with_defaults(version: KubeVersion) -> Self {
         Self {
@@ -33,16 +33,16 @@ impl Server {
         }
     }
 
-    /// Whether a gate is on.
+    /// Whether a feature gate is on.
     #[must_use]
     pub fn enabled(&self, gate: Gate) -> bool {
         self.gates.enabled(gate, self.version)
     }
 
-    /// Whether the server may answer a consistent read from its watch cache.
+    /// Whether the server can serve a consistent read from its watch cache.
     ///
-    /// Source: `ShouldDelegateConsistentRead` in k8s.io/apiserver `pkg/storage/cacher/cacher.go`. The alpha of
-    /// 1.28 to 1.30 did not ask for etcd's version.
+    /// Source: `ShouldDelegateConsistentRead` in k8s.io/apiserver `pkg/storage/cacher/cacher.go`. The alpha (1.28 to
+    /// 1.30) did not check etcd's version.
     #[must_use]
     pub fn consistent_reads_from_cache(&self) -> bool {
         self.enabled(Gate::ConsistentListFromCache)
@@ -55,7 +55,7 @@ impl Server {
         self.etcd.is_none_or(EtcdVersion::supports_request_watch_progress)
     }
 
-    /// Whether the server keeps a watch cache for a resource.
+    /// Whether the server has a watch cache for a resource.
     ///
     /// Source: kubernetes `pkg/kubeapiserver/default_storage_factory_builder.go:DefaultWatchCacheSizes`.
     #[must_use]
@@ -67,7 +67,7 @@ impl Server {
         !self.uncached.iter().any(|named| resources::is_named(named, group, resource))
     }
 
-    /// Whether a group is answered by an aggregated server.
+    /// Whether an aggregated API server serves the group.
     #[must_use]
     pub fn is_aggregated(&self, group: &str) -> bool {
         matches!(group, "metrics.k8s.io" | "custom.metrics.k8s.io" | "external.metrics.k8s.io")
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_have_no_watch_cache_and_others_may_be_named() {
+    fn events_and_configured_resources_have_no_watch_cache() {
         let mut server = Server::with_defaults(KubeVersion::new(34, 0));
         server.uncached = vec!["pods".to_owned(), "deployments.apps".to_owned()];
         assert!(!server.has_watch_cache("", "events"));

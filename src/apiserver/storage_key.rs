@@ -1,18 +1,20 @@
-//! Under which key of etcd the server stores which resource.
+//! Finds the resource of a key in etcd.
 //!
 //! Source: kubernetes `pkg/kubeapiserver/default_storage_factory_builder.go:SpecialDefaultResourcePrefixes` and
 //! k8s.io/apiserver `pkg/server/storage/storage_factory.go:ResourcePrefix` (built-in resources: the plural alone),
-//! `pkg/server/options/etcd.go` and apiextensions-apiserver `customresource_handler.go` (group and plural).
+//! `pkg/server/options/etcd.go` and apiextensions-apiserver `customresource_handler.go` (custom resources: group and
+//! plural).
 
 use std::borrow::Cow;
 
-/// Roots that are known: upstream's and those of OpenShift's two servers. Any other first segment is taken for one too
-/// (`--etcd-prefix`).
+/// Known roots: upstream's default and those of OpenShift's two servers. Any other first segment counts as a root,
+/// too, because `--etcd-prefix` can set it.
 const ROOTS: [&str; 3] = ["registry", "kubernetes.io", OPENSHIFT_ROOT];
 /// The root of OpenShift's own server.
 const OPENSHIFT_ROOT: &str = "openshift.io";
 
-/// Built-in resources whose prefix is not their name in reports: the prefix, the plural, the group.
+/// Built-in resources whose prefix differs from their name in reports: prefix, plural, group. An empty plural equals
+/// the prefix.
 const BUILT_IN: [(&str, &str, &str); 61] = [
     ("controllers", "replicationcontrollers", ""),
     ("minions", "nodes", ""),
@@ -77,10 +79,10 @@ const BUILT_IN: [(&str, &str, &str); 61] = [
     ("storageversionmigrations", "", "storagemigration.k8s.io"),
 ];
 
-/// The same below OpenShift's own root.
+/// As [`BUILT_IN`], for keys below OpenShift's root.
 ///
 /// Source: openshift/origin `pkg/cmd/openshift-apiserver/openshiftapiserver/rest.go:specialDefaultResourcePrefixes`,
-/// openshift/oauth-apiserver `pkg/cmd/oauth-apiserver/server.go`; all others are stored under the plural alone.
+/// openshift/oauth-apiserver `pkg/cmd/oauth-apiserver/server.go`. All other resources use their plural as prefix.
 const OPENSHIFT: [(&str, &str, &str); 21] = [
     ("oauth/accesstokens", "oauthaccesstokens", "oauth.openshift.io"),
     ("oauth/authorizetokens", "oauthauthorizetokens", "oauth.openshift.io"),
@@ -105,18 +107,18 @@ const OPENSHIFT: [(&str, &str, &str); 21] = [
     ("users", "", "user.openshift.io"),
 ];
 
-/// What a key is of.
+/// A parsed key of etcd.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StorageKey<'a> {
-    /// The resource as reports name it, `pods` or `deployments.apps`; of what is no resource of the API (`ranges`,
-    /// `masterleases`, `health`) the key's own word; empty for a key that names none.
+    /// The resource's name in reports, such as `pods` or `deployments.apps`. For keys outside of the API (`ranges`,
+    /// `masterleases`, `health`) it is the first segment. It can be empty.
     pub resource: Cow<'a, str>,
-    /// What follows: namespace and name, or a part of them. None where the key ends with the resource.
+    /// The rest of the key: namespace and name, or a part of them. `None` if the key ends with the resource.
     pub rest: Option<&'a str>,
 }
 
 impl<'a> StorageKey<'a> {
-    /// What a key is of, or a prefix of keys.
+    /// Parses a key, or a prefix of keys.
     #[must_use]
     pub fn parse(key: &'a str) -> Self {
         let (root, path) = below_root(key);
@@ -130,7 +132,7 @@ impl<'a> StorageKey<'a> {
         }
         let (first, rest) = cut(path);
         match rest {
-            // A group: no plural has a dot.
+            // A dot shows that this is a group: plurals have none.
             Some(inside) if first.contains('.') && !inside.is_empty() => {
                 let (plural, rest) = cut(inside);
                 Self { resource: qualified(plural, first), rest }
@@ -140,7 +142,7 @@ impl<'a> StorageKey<'a> {
     }
 }
 
-/// The name under which a resource is stored that several groups serve.
+/// Returns the name under which etcd stores a resource. It differs for resources that several groups serve.
 ///
 /// Source: kubernetes `pkg/kubeapiserver/default_storage_factory_builder.go:New` (`AddCohabitatingResources`).
 #[must_use]
@@ -157,7 +159,7 @@ pub fn stored_name(resource: &str) -> Cow<'_, str> {
     }
 }
 
-/// A key's root, and what follows it: `/registry/`, one that ends with it, or its first segment.
+/// Splits a key after its root: a known root, a path that ends with a known root, or else the first segment.
 fn below_root(key: &str) -> (&str, &str) {
     let Some(path) = key.strip_prefix('/') else { return ("", key) };
     let (first, rest) = cut(path);
@@ -184,7 +186,7 @@ mod tests {
     use crate::apiserver::resources::is_built_in_group;
 
     #[test]
-    fn keys_tell_their_resource() {
+    fn keys_parse_to_their_resource() {
         for (key, resource, rest) in [
             ("/registry/pods/kube-system/a", "pods", Some("kube-system/a")),
             ("/registry/pods/", "pods", Some("")),
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_the_servers_own_and_none_twice() {
+    fn prefixes_are_unique_and_have_known_groups() {
         for (at, (prefix, _, group)) in OPENSHIFT.iter().enumerate() {
             assert!(group.ends_with(".openshift.io") && !is_built_in_group(group), "{group}");
             assert!(OPENSHIFT[..at].iter().all(|(other, ..)| other != prefix), "{prefix}");
@@ -249,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_that_share_their_objects() {
+    fn resources_of_several_groups_have_one_stored_name() {
         assert_eq!(stored_name("events.events.k8s.io"), "events");
         assert_eq!(stored_name("ingresses.extensions"), "ingresses.networking.k8s.io");
         assert_eq!(stored_name("deployments.extensions"), "deployments.apps");

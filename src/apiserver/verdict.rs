@@ -1,33 +1,32 @@
-//! What the server did with a request, or would do.
+//! The verdict on a request: what the server did with it, or would do.
 
 use super::reason::Reason;
 
-/// Where a request was answered from.
+/// Where a request was served from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ServedFrom {
-    /// The watch cache; etcd was not asked.
+    /// The watch cache, without a read from etcd.
     WatchCache,
-    /// The watch cache, after one tiny read from etcd that told the current revision (a consistent read).
+    /// The watch cache, after one tiny read of the current revision from etcd (a consistent read).
     WatchCacheAfterRevisionCheck,
     /// etcd.
     Etcd,
-    /// The watch cache or etcd, by something that neither the request nor the version tells; see
-    /// [`Verdict::likely`].
+    /// The watch cache or etcd. It depends on facts that the log does not show; see [`Verdict::likely`].
     Depends,
-    /// A write, which always reaches etcd.
+    /// etcd, as a write.
     Write,
-    /// Something that is not stored: discovery, health, reviews.
+    /// No storage: discovery, health, reviews.
     NoStorage,
-    /// Another server, to which kube-apiserver passed the request on.
+    /// An aggregated API server; kube-apiserver only proxied the request.
     Aggregated,
-    /// Nothing: the server refused the request.
+    /// The server refused the request.
     Rejected,
-    /// The record does not hold what would tell it.
+    /// The record lacks the needed fields.
     NotObservable,
 }
 
 impl ServedFrom {
-    /// All values, in the order of their declaration.
+    /// All values in declaration order.
     pub const ALL: [Self; 9] = [
         Self::WatchCache,
         Self::WatchCacheAfterRevisionCheck,
@@ -57,14 +56,14 @@ impl ServedFrom {
     }
 }
 
-/// What became of `limit`.
+/// Whether the server honored `limit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LimitVerdict {
-    /// The request asks for no page.
+    /// The request has no limit.
     Absent,
-    /// The answer holds at most one page.
+    /// The response has at most `limit` objects.
     Honored,
-    /// The answer holds everything.
+    /// The response has all objects.
     Ignored,
 }
 
@@ -80,14 +79,14 @@ impl LimitVerdict {
     }
 }
 
-/// What a verdict hangs on.
+/// What a verdict depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Certainty {
-    /// All supported versions agree.
+    /// Nothing: all versions in the model agree.
     Certain,
-    /// Other supported versions decide otherwise.
+    /// The version: other versions decide differently.
     ByVersion,
-    /// This version decides otherwise with its defaults and a current etcd.
+    /// The configuration: with defaults and a current etcd, this version decides differently.
     ByConfig,
 }
 
@@ -103,18 +102,15 @@ impl Certainty {
     }
 }
 
-/// The judgment of one request.
+/// What the server did with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Verdict {
-    /// Where the answer came from.
     pub served_from: ServedFrom,
-    /// For [`ServedFrom::Depends`], which of the two it was in most cases.
+    /// For [`ServedFrom::Depends`]: the more likely source.
     pub likely: Option<ServedFrom>,
-    /// What became of `limit`.
     pub limit: LimitVerdict,
-    /// The HTTP status with which the server refuses the request.
+    /// The HTTP status, if the server refuses the request.
     pub rejected: Option<u16>,
-    /// Why.
     pub reason: Reason,
 }
 
@@ -141,16 +137,16 @@ impl Verdict {
         Self { likely: Some(likely), ..Self::plain(ServedFrom::Depends, reason) }
     }
 
-    /// Whether two verdicts say the same of a request, be it for different reasons.
+    /// Whether two verdicts are equal, ignoring their reasons.
     #[must_use]
     pub fn agrees_with(&self, other: &Self) -> bool {
         (self.served_from, self.likely, self.limit, self.rejected)
             == (other.served_from, other.likely, other.limit, other.rejected)
-            // Where a deletecollection lists from, only its reason says.
+            // For a deletecollection, only the reason shows where it lists from.
             && (self.served_from != ServedFrom::Write || self.reason == other.reason)
     }
 
-    /// Where the answer came from; for one that depends, where it likely came from.
+    /// Where the request was served from; for [`ServedFrom::Depends`], the likely source.
     #[must_use]
     pub fn likely_served_from(&self) -> ServedFrom {
         self.likely.unwrap_or(self.served_from)

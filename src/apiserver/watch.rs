@@ -1,4 +1,4 @@
-//! WATCH: the watch cache or a watch of its own in etcd.
+//! Verdicts on WATCH requests: watch cache or an own watch in etcd.
 
 use super::features::{Gate, GateState};
 use super::get::ignored_limit;
@@ -7,9 +7,8 @@ use super::reason::Reason;
 use super::server::Server;
 use super::verdict::{ServedFrom, Verdict};
 
-/// `sendInitialEvents` as it stands after the server's defaulting: a server with `WatchList` turns a watch with an
-/// unset or zero resourceVersion into one that begins with the collection's state. The deprecated `/watch/` prefix
-/// is left alone, unless the query says `watch=true` too.
+/// Applies the server's defaults. With `WatchList`, a watch whose resourceVersion is unset or zero gets
+/// `sendInitialEvents=true`. A path with the deprecated `/watch/` prefix does not, unless the query has `watch=true`.
 ///
 /// Source: k8s.io/apimachinery `pkg/apis/meta/internalversion/defaults.go:SetListOptionsDefaults`.
 pub(super) fn defaulted(server: &Server, options: &Options) -> Options {
@@ -26,7 +25,7 @@ pub(super) fn defaulted(server: &Server, options: &Options) -> Options {
     options
 }
 
-/// Where a valid WATCH of a resource with a watch cache is fed from.
+/// The verdict on a valid WATCH of a resource with a watch cache.
 ///
 /// Source: k8s.io/apiserver `pkg/storage/cacher/cacher.go:(*Cacher).Watch` and `getWatchCacheResourceVersion`.
 pub(super) fn cached(server: &Server, options: &Options) -> Verdict {
@@ -57,7 +56,7 @@ pub(super) fn cached(server: &Server, options: &Options) -> Verdict {
     route.with_limit(ignored_limit(&options))
 }
 
-/// A WATCH of a resource without a watch cache is one of its own in etcd.
+/// The verdict on a valid WATCH of a resource without a watch cache. It opens its own watch in etcd.
 pub(super) fn uncached(options: &Options) -> Verdict {
     Verdict::plain(ServedFrom::Etcd, Reason::UncachedResource).with_limit(ignored_limit(options))
 }

@@ -1,25 +1,24 @@
-//! Where a client calls from, as far as its address tells.
+//! Classes of source addresses.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-/// Classes of addresses.
+/// The network range that an address is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AddressClass {
-    /// The server's own machine.
+    /// The apiserver's own machine.
     Loopback,
-    /// RFC 1918, RFC 4193 (IPv6 unique local) and RFC 6598 (carriers' translation, which clouds use for pods).
+    /// RFC 1918, RFC 4193 (IPv6 unique local) or RFC 6598 (carrier-grade NAT; clouds use it for pods).
     Private,
-    /// RFC 3927 and `fe80::/10`.
+    /// RFC 3927 or `fe80::/10`.
     LinkLocal,
-    /// Any other address.
     Public,
-    /// No address.
+    /// The text is not an address, or the address is unspecified (`0.0.0.0`, `::`).
     Unknown,
 }
 
 impl AddressClass {
-    /// The class of `host:port`, `[v6]:port`, or of an address alone.
+    /// Classifies `host:port`, `[v6]:port` or a bare address.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let address = text.parse::<SocketAddr>().map(|socket| socket.ip()).ok();
@@ -48,7 +47,6 @@ impl AddressClass {
         }
     }
 
-    /// The class in words.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -67,7 +65,7 @@ impl fmt::Display for AddressClass {
     }
 }
 
-/// The address in `host:port`, `[v6]:port` or of an address alone.
+/// Returns the address of `host:port`, `[v6]:port` or a bare address.
 #[must_use]
 pub fn host(text: &str) -> &str {
     match text.rsplit_once(':') {
@@ -76,7 +74,7 @@ pub fn host(text: &str) -> &str {
     }
 }
 
-/// An address without a port, or with brackets or a zone, which Rust's parsers do not take.
+/// Parses an address without a port. Unlike Rust's parsers, it accepts brackets and an IPv6 zone.
 fn bare(text: &str) -> Option<IpAddr> {
     let inner = match text.strip_prefix('[') {
         Some(rest) => rest.split(']').next()?,
@@ -90,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts() {
+    fn host_strips_the_port_and_brackets() {
         for (text, expected) in [
             ("10.0.0.1:4", "10.0.0.1"),
             ("10.0.0.1", "10.0.0.1"),
@@ -103,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn classes() {
+    fn parse_classifies_addresses() {
         for (text, class) in [
             ("127.0.0.1:46214", AddressClass::Loopback),
             ("[::1]:60566", AddressClass::Loopback),

@@ -1,14 +1,13 @@
-//! Built-in resources by the names that kubectl takes.
+//! Built-in resources by the names that kubectl accepts.
 //!
-//! Source: kubernetes v1.34, `ShortNames` in `pkg/registry/GROUP/RESOURCE/storage/storage.go`; the groups' preferred versions
-//! are those that `kubectl api-resources` of 1.34 prints.
+//! Source: kubernetes v1.34, `ShortNames` in `pkg/registry/GROUP/RESOURCE/storage/storage.go`. The preferred versions of
+//! the groups are from the output of `kubectl api-resources` 1.34.
 
-/// A built-in resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuiltIn {
-    /// Plural, as in paths.
+    /// The plural name, as in paths.
     pub plural: &'static str,
-    /// API group; empty for the core group.
+    /// The API group; empty for the core group.
     pub group: &'static str,
     /// The version that kubectl prefers.
     pub version: &'static str,
@@ -31,7 +30,7 @@ impl BuiltIn {
         row.map(|(plural, _, _, group, version)| Self { plural, group, version })
     }
 
-    /// The collection's path: in a namespace, or of the cluster.
+    /// The path of the collection: of one namespace, or of the whole cluster.
     #[must_use]
     pub fn path(self, namespace: Option<&str>) -> String {
         let Self { plural, group, version } = self;
@@ -51,7 +50,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 const RESOURCE: &str = "resource.k8s.io";
 const STORAGE: &str = "storage.k8s.io";
 
-/// Plural, singular, short names, group, version. Where two groups have the name, the first is what kubectl takes.
+/// Plural, singular, short names, group, version. If two groups share a name, kubectl takes the first row.
 type Row = (&'static str, &'static str, &'static [&'static str], &'static str, &'static str);
 
 const ROWS: [Row; 60] = [
@@ -122,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_resource_is_found_by_each_of_its_names() {
+    fn a_resource_is_found_by_plural_singular_and_short_name() {
         for (name, path) in [
             ("po", "/api/v1/pods"),
             ("Pod", "/api/v1/pods"),
@@ -141,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn no_short_name_is_another_resources_name() {
+    fn short_names_are_unique_within_a_group() {
         for (at, (_, _, short, group, _)) in ROWS.iter().enumerate() {
             for name in *short {
                 let found = ROWS.iter().position(|(plural, singular, other, own, _)| {

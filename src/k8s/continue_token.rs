@@ -9,16 +9,18 @@ use base64::{DecodeSliceError, Engine};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// What a token says about where its page is read. The key at which the page starts names an object; it is
-/// checked and forgotten here, so that nothing behind this type can print it.
+/// The revision at which a page is read, from its `continue` token.
+///
+/// The token also holds a start key, which names an object. The decoder checks that key and drops it, so that no
+/// output can show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ContinueToken {
-    /// The page is read at this revision, as the pages before it.
+    /// The page is read at the same revision as the pages before it.
     AtRevision(i64),
-    /// The pages' revision had been compacted: the server answered 410 with a token whose revision is negative,
-    /// and the rest is read at the newest revision.
+    /// The revision of the earlier pages was compacted. The server returned 410 and a token with a negative revision,
+    /// and reads the rest at the newest revision.
     Inconsistent,
-    /// The server answers 400.
+    /// The server returns 400.
     Invalid,
 }
 
@@ -33,10 +35,10 @@ struct Fields<'a> {
 }
 
 impl ContinueToken {
-    /// Decodes the value of `continue=`, which must not be empty.
+    /// Decodes the value of `continue=`. The caller handles an empty value (no token) itself.
     #[must_use]
     pub fn decode(token: &str) -> Self {
-        // Most tokens are short.
+        // Most tokens fit on the stack.
         let mut short = [0; 256];
         let long: Vec<u8>;
         let json = match URL_SAFE_NO_PAD.decode_slice(token, &mut short) {
@@ -58,11 +60,11 @@ impl ContinueToken {
     }
 }
 
-/// How every token of a server begins: base64 of `{"v":"meta`.
+/// The start of every token: base64 of `{"v":"meta`.
 pub const TOKEN_START: &str = "eyJ2IjoibWV0Y";
 
-/// Whether a JSON text is a string that holds a clean key. Most hold names and a NUL behind them, which is looked at
-/// where it stands.
+/// Whether a JSON value is a string with a clean key. Most keys are names plus an escaped NUL; those are checked
+/// without unescaping.
 fn starts_at_clean_key(start: &RawValue) -> bool {
     let written = start.get();
     let names = written.strip_prefix('"').and_then(|text| text.strip_suffix("\\u0000\""));
@@ -70,7 +72,8 @@ fn starts_at_clean_key(start: &RawValue) -> bool {
         || serde_json::from_str::<Cow<'_, str>>(written).is_ok_and(|key| is_clean_key(&key))
 }
 
-/// Whether Go's `path.Clean` leaves the key as it is, which is how the server keeps a client inside its prefix.
+/// Whether Go's `path.Clean` would leave the key unchanged. The server requires that, so that a token cannot point
+/// outside of the resource's prefix.
 fn is_clean_key(key: &str) -> bool {
     let inner = key.strip_prefix('/').unwrap_or(key);
     !key.is_empty() && !inner.is_empty() && inner.split('/').all(|part| !matches!(part, "" | "." | ".."))
@@ -85,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn decodes_the_revision() {
+    fn a_token_decodes_to_its_revision() {
         let start = r#""start":"big/p00004\u0000""#;
         assert_eq!(
             token(&format!(r#"{{"v":"meta.k8s.io/v1","rv":5090,{start}}}"#)),
@@ -102,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_refuses_is_invalid() {
+    fn a_token_that_the_server_refuses_is_invalid() {
         for bad in [
             r#"{"v":"meta.k8s.io/v1","rv":0,"start":"a"}"#,
             r#"{"v":"meta.k8s.io/v1","rv":7,"start":""}"#,

@@ -1,4 +1,4 @@
-//! An audit event, borrowed from the line that holds it.
+//! An audit event. It borrows its texts from the log line.
 
 mod caller;
 mod text;
@@ -9,62 +9,62 @@ use serde::de::{Deserializer, IgnoredAny};
 pub use caller::{Caller, CallerCache, CallerId, CallerRef, Extra, User};
 pub use text::{First, Raw, Text};
 
-/// When in a request's life an event was written.
+/// The audit stage of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// The request arrived.
+    /// The server received the request.
     RequestReceived,
-    /// A long-running request began to answer (twice per watch in some releases since 1.30).
+    /// The response of a long-running request began. Some releases since 1.30 write it twice for each watch.
     ResponseStarted,
-    /// The request ended.
+    /// The response is complete.
     ResponseComplete,
-    /// The request ended in a panic of the server.
+    /// The server panicked while it handled the request.
     Panic,
 }
 
-/// An audit event, reduced to what a verdict and a report need.
+/// The fields of an audit event that kubetoll uses.
 ///
 /// Source: k8s.io/apiserver `pkg/apis/audit/v1/types.go:Event`.
 #[derive(Debug, Default, PartialEq)]
 pub struct Event<'a> {
-    /// `Event`, or empty where an exporter dropped it.
+    /// `Event`, or empty if an exporter dropped the field.
     pub kind: Text<'a>,
-    /// `audit.k8s.io/v1`, or empty where an exporter dropped it.
+    /// `audit.k8s.io/v1`, or empty if an exporter dropped the field.
     pub api_version: Text<'a>,
-    /// The request's ID; may be chosen by the client, so not surely unique.
+    /// The request's ID. The client can choose it, so it may not be unique.
     pub audit_id: Text<'a>,
-    /// One of the four stages; see [`Event::stage`].
+    /// The text of `stage`; see [`Event::stage`].
     pub stage_name: Text<'a>,
-    /// The request line's target: encoded path and raw query.
+    /// The target of the HTTP request line: encoded path and raw query.
     pub request_uri: Text<'a>,
-    /// The verb that the server resolved.
+    /// The verb that the server resolved from method, path and query.
     pub verb: Text<'a>,
-    /// Who asked, and from where.
+    /// The user, the source addresses and the user agent.
     pub caller: CallerRef<'a>,
-    /// The object or collection; read only where there is no `requestURI`.
+    /// `objectRef` as raw JSON. Parsed only if the event has no `requestURI`.
     pub object_ref: Option<Raw<'a>>,
-    /// The object or collection, where an event is made of another form than the API's JSON.
+    /// The object or collection of events that were not JSON of the audit API.
     pub object: Option<Box<ObjectRef<'a>>>,
-    /// When the request was received, in events of `v1alpha1` (1.7).
+    /// The time when the server received the request, in `v1alpha1` events (1.7).
     pub timestamp_v1alpha1: Option<Raw<'a>>,
-    /// There where OpenShift's collector has taken `level` for the severity.
+    /// Set if OpenShift's log collector renamed `level`, because it uses that name for the severity.
     pub k8s_audit_level: Option<IgnoredAny>,
-    /// The answer, absent at RequestReceived.
+    /// The HTTP status; absent at RequestReceived.
     pub response_status: Option<ResponseStatus>,
     /// RFC 3339 with microseconds.
     pub request_received_timestamp: Text<'a>,
     /// RFC 3339 with microseconds.
     pub stage_timestamp: Text<'a>,
-    /// The server's own measurements, among others; absent if none of those that are needed is there.
+    /// The annotations that kubetoll reads; `None` if the event has none of them.
     pub annotations: Option<Annotations<'a>>,
-    /// It has `authenticationMetadata` (1.35+).
+    /// The event has `authenticationMetadata` (1.35+).
     pub has_authentication_metadata: bool,
-    /// What stands between the stage and the answer, all that it says of what is asked and by whom, if it is written to
-    /// the letter as the log backend does. Nothing that it says.
+    /// Raw bytes from `requestURI` through `objectRef`. Set only if the line has the apiserver's field order; used to
+    /// match the event with its RequestReceived event.
     pub request_bytes: Option<&'a str>,
 }
 
-/// An event's fields as they are written beside each other.
+/// The JSON fields of an event.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Written<'a> {
@@ -140,89 +140,84 @@ impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
     }
 }
 
-/// The HTTP status of requests that authorization or admission refuses.
+/// The HTTP status of a request that authorization or admission refused.
 pub const FORBIDDEN: i32 = 403;
 
-/// The answer's status.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct ResponseStatus {
-    /// HTTP status code; 0 and absent stand for unknown.
+    /// The HTTP status code. Both 0 and `None` mean unknown.
     #[serde(default)]
     pub code: Option<i32>,
 }
 
-/// Annotations with which the server says how long the parts of a slow request took (Go durations).
+/// Annotations that kubetoll reads. The latencies are Go durations; the server writes them for slow requests.
 ///
 /// Source: k8s.io/apiserver `pkg/endpoints/filters/audit.go:writeLatencyToAnnotation`.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Annotations<'a> {
-    /// The whole request; present only above 500 ms.
+    /// The time of the whole request; present only above 500 ms.
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/total")]
     pub total: Text<'a>,
-    /// All calls to etcd; absent if there was none.
+    /// The time of all calls to etcd; absent without a call.
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/etcd")]
     pub etcd: Text<'a>,
-    /// Decoding of objects that etcd returned to a LIST (1.30+).
+    /// The time to decode the objects that etcd returned for a LIST (1.30+).
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/decode-response-object")]
     pub decode_response_object: Text<'a>,
-    /// All mutating admission webhooks; absent if none was called.
+    /// The time of all mutating admission webhooks; absent without a call.
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/mutating-webhook")]
     pub mutating_webhook: Text<'a>,
-    /// All validating admission webhooks; absent if none was called.
+    /// The time of all validating admission webhooks; absent without a call.
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/validating-webhook")]
     pub validating_webhook: Text<'a>,
-    /// Wait in a queue of API Priority and Fairness (1.31+).
+    /// The wait in a queue of API Priority and Fairness (1.31+).
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/apf-queue-wait")]
     pub queue_wait: Text<'a>,
-    /// Authentication (1.33+).
+    /// The time of authentication (1.33+).
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/authentication")]
     pub authentication: Text<'a>,
-    /// Impersonation (1.36+).
+    /// The time of impersonation (1.36+).
     #[serde(borrow, default, rename = "apiserver.latency.k8s.io/impersonation")]
     pub impersonation: Text<'a>,
-    /// `true` for a request of an API version that is deprecated.
+    /// `true` for a request to a deprecated API version.
     ///
     /// Source: k8s.io/apiserver `pkg/endpoints/metrics/metrics.go:deprecatedAnnotationKey`.
     #[serde(borrow, default, rename = "k8s.io/deprecated")]
     pub deprecated: Text<'a>,
-    /// `true` for an event that the server cut.
+    /// `true` for an event that the server truncated.
     ///
     /// Source: k8s.io/apiserver `plugin/pkg/audit/truncate/truncate.go:annotationKey`.
     #[serde(borrow, default, rename = "audit.k8s.io/truncated")]
     pub truncated: Text<'a>,
-    /// The release that removes it, such as `1.25`.
+    /// The release that removes the deprecated API version, such as `1.25`.
     #[serde(borrow, default, rename = "k8s.io/removed-release")]
     pub removed_release: Text<'a>,
-    /// What authorization decided on a request that was answered with 403: `allow` or `forbid`; empty for others.
+    /// The decision of authorization, `allow` or `forbid`. Set only for responses with status 403, else empty.
     ///
     /// Source: k8s.io/apiserver `pkg/endpoints/filters/authorization.go:decisionAnnotationKey`.
     #[serde(borrow, default, rename = "authorization.k8s.io/decision")]
     pub decision: Text<'a>,
 }
 
-/// What an event without a `requestURI` still says about its request.
+/// `objectRef`: the only description of a request in events without a `requestURI`.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectRef<'a> {
-    /// Resource, such as `pods`.
+    /// The resource, such as `pods`.
     #[serde(borrow, default)]
     pub resource: Text<'a>,
-    /// Namespace, if any.
     #[serde(borrow, default)]
     pub namespace: Text<'a>,
-    /// Object's name, if any.
     #[serde(borrow, default)]
     pub name: Text<'a>,
-    /// API group.
     #[serde(borrow, default)]
     pub api_group: Text<'a>,
-    /// Subresource, if any.
     #[serde(borrow, default)]
     pub subresource: Text<'a>,
 }
 
 impl Event<'_> {
-    /// The stage, or `None` if it is none of the four.
+    /// Returns the stage, or `None` for an unknown name.
     #[must_use]
     pub fn stage(&self) -> Option<Stage> {
         Some(match &*self.stage_name {
@@ -234,14 +229,14 @@ impl Event<'_> {
         })
     }
 
-    /// When the request was received, as it is written; empty if the event does not say.
+    /// Returns the text of the receive time; empty if the event has none.
     #[must_use]
     pub fn received(&self) -> &str {
         let old = || self.timestamp_v1alpha1.map_or("", |raw| raw.0.trim_matches('"'));
         if self.request_received_timestamp.is_empty() { old() } else { &self.request_received_timestamp }
     }
 
-    /// The HTTP status of the answer, if the event has one.
+    /// Returns the HTTP status; `None` if it is absent or outside of 100 to 599.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
         let code = self.response_status.as_ref()?.code?;
@@ -255,7 +250,7 @@ mod tests {
     use std::borrow::Cow;
 
     #[test]
-    fn borrows_unless_there_is_an_escape() {
+    fn texts_borrow_from_the_line_unless_they_have_an_escape() {
         let line = r#"{"requestURI":"/a?b\u0026c","verb":"list","userAgent":null,"user":{"username":"u","extra":{
             "authentication.kubernetes.io/pod-name":["p","q"],"x":[1]}},"responseStatus":{"code":200},
             "annotations":{"apiserver.latency.k8s.io/etcd":"1ms"},"objectRef":{"resource":"pods"}}"#;
@@ -272,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_where_a_string_belongs_is_an_error() {
+    fn a_number_in_place_of_a_string_is_an_error() {
         assert!(serde_json::from_str::<Event<'_>>(r#"{"verb":1}"#).is_err());
     }
 }

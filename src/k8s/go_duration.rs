@@ -1,12 +1,12 @@
-//! Go's textual durations (`1m0.023443627s`, `470.891µs`), as the apiserver writes them into annotations and
-//! reads them from `timeout=`.
+//! Parses Go durations (`1m0.023443627s`, `470.891µs`). The apiserver writes them into annotations and reads them
+//! from `timeout=`.
 //!
 //! Source: Go `time.ParseDuration`.
 
-/// Parses a Go duration into whole nanoseconds, or `None` where Go's `time.ParseDuration` fails.
+/// Parses a Go duration into whole nanoseconds. Returns `None` where Go's `time.ParseDuration` fails.
 ///
-/// Accepts what Go accepts: an optional sign, `0` without a unit, decimal fractions, and the units
-/// `ns us µs μs ms s m h` in any order.
+/// It accepts an optional sign, `0` without a unit, decimal fractions, and the units `ns us µs μs ms s m h` in any
+/// order.
 #[must_use]
 pub fn parse_nanoseconds(text: &str) -> Option<i64> {
     let (negative, mut rest) = match text.as_bytes().first()? {
@@ -44,20 +44,21 @@ pub fn parse_nanoseconds(text: &str) -> Option<i64> {
         };
         let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
         total = total.checked_add(whole.checked_mul(scale)?)?;
-        total = total.checked_add(fraction_of(fraction, scale))?;
+        total = total.checked_add(scaled_fraction(fraction, scale))?;
         rest = after;
     }
     Some(if negative { -total } else { total })
 }
 
-/// The same in whole microseconds; `None` for a negative one too, which no measured time is.
+/// Parses a Go duration into whole microseconds. Returns `None` for a negative duration, too: a measured time is
+/// never negative.
 #[must_use]
 pub fn parse_micros(text: &str) -> Option<u64> {
     u64::try_from(parse_nanoseconds(text)? / 1_000).ok()
 }
 
-/// `0.<digits> × scale`, cut to whole nanoseconds; digits past the 18th are below one nanosecond of any unit.
-fn fraction_of(digits: &str, scale: i64) -> i64 {
+/// `0.<digits> × scale`, truncated to whole nanoseconds. Digits after the 18th are below 1 ns in every unit.
+fn scaled_fraction(digits: &str, scale: i64) -> i64 {
     let mut value: i128 = 0;
     let mut divisor: i128 = 1;
     for digit in digits.bytes().take(18) {
@@ -72,7 +73,7 @@ mod tests {
     use super::parse_nanoseconds;
 
     #[test]
-    fn reads_what_the_apiserver_writes() {
+    fn durations_of_the_apiserver_are_parsed() {
         assert_eq!(parse_nanoseconds("1m0.023443627s"), Some(60_023_443_627));
         assert_eq!(parse_nanoseconds("470.891µs"), Some(470_891));
         assert_eq!(parse_nanoseconds("35.1us"), Some(35_100));
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_go_refuses() {
+    fn durations_that_go_refuses_are_none() {
         for bad in ["", "-", "5", "s", ".s", "1d", "1 s", "abc", "1s ", "99999999999999999999s"] {
             assert_eq!(parse_nanoseconds(bad), None, "{bad}");
         }

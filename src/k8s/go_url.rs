@@ -1,14 +1,14 @@
-//! Go's reading of a request target, where it differs from what most URL libraries do.
+//! Parses request targets as Go does. Most URL libraries differ in some cases.
 //!
 //! Source: Go `net/url`: `parseQuery`, `unescape`, and `http.Request.URL.RequestURI`. The apiserver is a Go
-//! program, so a pair that Go drops is a parameter that the server never saw.
+//! program, so it never sees a query parameter that Go drops.
 
 use std::borrow::Cow;
 
-/// A request target split as Go's `url.ParseRequestURI` does: the raw path, and the raw query after the first `?`.
+/// Splits a request target as Go's `url.ParseRequestURI` does: the raw path, and the raw query after the first `?`.
 ///
-/// An absolute form (`https://host/path?query`) is reduced to its path and query. A `#` is kept: in a request
-/// target it is no fragment (`limit=5#frag` is answered with 400).
+/// An absolute form (`https://host/path?query`) loses its scheme and host. A `#` stays, because it does not start a
+/// fragment in a request target: the server returns 400 for `limit=5#frag`.
 #[must_use]
 pub fn split_target(target: &str) -> (&str, &str) {
     let origin_form = if target.starts_with('/') { target } else { without_host(target) };
@@ -27,15 +27,15 @@ fn without_host(target: &str) -> &str {
     }
 }
 
-/// The path, percent-decoded as Go's `unescape(s, encodePath)` does (`+` stays a plus).
+/// Percent-decodes a path as Go's `unescape(s, encodePath)` does (`+` stays a plus).
 ///
-/// Returns `None` where Go answers with an error, which an HTTP server turns into 400 before anything else.
+/// Returns `None` where Go returns an error. An HTTP server then returns 400 before it does anything else.
 #[must_use]
 pub fn unescape_path(path: &str) -> Option<Cow<'_, str>> {
     unescape(path, false)
 }
 
-/// Splits at an ASCII byte. The standard library's splitting by `char` takes several times as long.
+/// Splits at each occurrence of an ASCII byte. The standard library's split by `char` takes several times as long.
 pub fn split(text: &str, at: u8) -> impl Iterator<Item = &str> {
     debug_assert!(at.is_ascii());
     let mut rest = Some(text);
@@ -47,15 +47,15 @@ pub fn split(text: &str, at: u8) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Splits at the first of an ASCII byte. For the few bytes of a path's or a query's part a loop beats a vectorised
-/// search and its call.
+/// Splits at the first occurrence of an ASCII byte. Parts of a path or query are short, so a plain loop is faster
+/// than the call of a vectorized search.
 #[must_use]
 pub fn split_once(text: &str, at: u8) -> Option<(&str, &str)> {
     let index = text.bytes().position(|byte| byte == at)?;
     Some((&text[..index], &text[index + 1..]))
 }
 
-/// A query key or value, decoded as Go's `url.QueryUnescape` does: `+` is a space, a bad escape is an error.
+/// Decodes a query key or value as Go's `url.QueryUnescape` does: `+` is a space. Returns `None` for a bad escape.
 #[must_use]
 pub fn unescape_query(part: &str) -> Option<Cow<'_, str>> {
     unescape(part, true)
@@ -87,7 +87,7 @@ fn unescape(text: &str, plus_is_space: bool) -> Option<Cow<'_, str>> {
             }
         }
     }
-    // Go strings hold any bytes; ours hold UTF-8, and no known parameter's meaning hangs on the difference.
+    // A Go string can hold any bytes, a Rust string only UTF-8. No known parameter depends on the difference.
     Some(Cow::Owned(
         String::from_utf8(out).unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()),
     ))
@@ -97,10 +97,10 @@ fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|d| u8::try_from(d).ok())
 }
 
-/// The pairs of a query in order, as Go's `parseQuery` accepts them: a pair with a `;` or with a bad
-/// percent-escape is dropped without a word, and so is an empty one.
+/// The pairs of a query in order, as Go's `parseQuery` accepts them. Go silently drops a pair that is empty, has a
+/// `;`, or has a bad percent-escape.
 ///
-/// Limit: a server built with Go before 1.17 (Kubernetes up to 1.22) took `;` for a separator.
+/// Limit: servers built with Go before 1.17 (Kubernetes up to 1.22) treated `;` as a separator.
 pub fn query_pairs(query: &str) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
     let is_plain = memchr::memchr3(b';', b'%', b'+', query.as_bytes()).is_none();
     split(query, b'&').filter_map(move |pair| {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_decoded_too() {
+    fn query_keys_are_percent_decoded() {
         assert_eq!(pairs("%6Cimit=%35"), [pair("limit", "5")]);
     }
 
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absolute_target_loses_its_host_only() {
+    fn an_absolute_target_loses_scheme_and_host() {
         assert_eq!(split_target("https://h:6443/api?x=1"), ("/api", "x=1"));
         assert_eq!(split_target("https://h"), ("/", ""));
         assert_eq!(split_target("/proxy/http://h/x"), ("/proxy/http://h/x", ""));

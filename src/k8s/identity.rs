@@ -1,9 +1,9 @@
-//! Who asks: a user name as the apiserver authenticated it.
+//! The identity of a client: its user name, as the apiserver authenticated it.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// The kinds of clients that a report tells apart.
+/// The kind of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// `system:serviceaccount:<namespace>:<name>`.
@@ -14,14 +14,14 @@ pub enum Kind {
     ControlPlane,
     /// Any other authenticated user.
     User,
-    /// `system:anonymous`, and requests whose authentication failed, which have no user at all.
+    /// `system:anonymous`, or a request without a user because its authentication failed.
     Anonymous,
-    /// The product of a user agent, where the record names no user at all (the apiserver's access log).
+    /// The product in a user agent. Used for records without a user (the apiserver's access log).
     UserAgent,
 }
 
 impl Kind {
-    /// The kind as the report writes it.
+    /// The value in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -41,21 +41,20 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A user name, resolved.
+/// A resolved user name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity<'a> {
-    /// What kind of client it is.
     pub kind: Kind,
-    /// The name under which its requests are counted: for a node that of all nodes ([`Identity::NODES`]).
+    /// The name for counting. All nodes share one name, [`Identity::NODES`].
     pub name: &'a str,
-    /// The node's own name, if it is one.
+    /// The name of the node, if the client is a kubelet.
     pub node: Option<&'a str>,
 }
 
 impl<'a> Identity<'a> {
-    /// The name under which all nodes are counted.
+    /// The shared name of all nodes.
     pub const NODES: &'static str = "system:node:*";
-    /// The name of requests without a user: their authentication failed (401).
+    /// The name for requests without a user, because their authentication failed (401).
     pub const UNAUTHENTICATED: &'static str = "(unauthenticated)";
 
     /// Resolves a user name.
@@ -84,14 +83,14 @@ impl<'a> Identity<'a> {
     }
 }
 
-/// Namespace and name of a ServiceAccount's user name.
+/// Returns the namespace and the name of a ServiceAccount from its user name.
 #[must_use]
 pub fn service_account(username: &str) -> Option<(&str, &str)> {
     let (namespace, name) = username.strip_prefix("system:serviceaccount:")?.split_once(':')?;
     (!namespace.is_empty() && !name.is_empty() && !name.contains(':')).then_some((namespace, name))
 }
 
-/// A client's name as reports print it: `monitoring/poller`, `user bob`, `kubelet`.
+/// The short name of a client in reports: `monitoring/poller`, `user bob`, `kubelet`.
 #[must_use]
 pub fn short_name<'a>(kind: &str, identity: &'a str) -> Cow<'a, str> {
     match kind {
@@ -109,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds() {
+    fn user_names_resolve_to_kinds() {
         for (username, kind) in [
             ("system:serviceaccount:monitoring:poller", Kind::ServiceAccount),
             ("system:serviceaccount:monitoring", Kind::User),
@@ -127,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_are_one_client_and_keep_their_name_apart() {
+    fn nodes_share_one_client_name_and_keep_the_node_name() {
         let node = Identity::resolve("system:node:node-1");
         assert_eq!((node.name, node.node), (Identity::NODES, Some("node-1")));
     }

@@ -1,8 +1,8 @@
-//! Which library a client is built on, as far as its user agent tells: what to change depends on it.
+//! The client library or tool behind a user agent. The advice of a finding depends on it.
 
 use super::AgentProduct;
 
-/// A kind of client, for advice. A user agent is the client's to choose.
+/// A client library or tool. It is only a hint, because a client chooses its user agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Library {
     ClientGo,
@@ -27,7 +27,7 @@ pub enum Library {
 }
 
 impl Library {
-    /// All of them, in the order of their declaration.
+    /// All values in declaration order.
     pub const ALL: [Self; 18] = [
         Self::ClientGo,
         Self::ControllerRuntime,
@@ -49,7 +49,7 @@ impl Library {
         Self::Unknown,
     ];
 
-    /// The name that rules use.
+    /// The name in rules.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -74,13 +74,13 @@ impl Library {
         }
     }
 
-    /// Whether it is a command that runs and ends.
+    /// Whether it is a command-line tool that runs once and exits.
     #[must_use]
     pub fn is_command(self) -> bool {
         matches!(self, Self::Kubectl | Self::Helm | Self::Terraform)
     }
 
-    /// What a product of a user agent is built on; `user_agent` is one of that product.
+    /// Finds the library of a product from its name and one of its user agents.
     #[must_use]
     pub fn from_product(product: &str, user_agent: &str) -> Self {
         let name = product.to_ascii_lowercase();
@@ -128,7 +128,7 @@ impl Library {
             () if begins(&["node-fetch", "axios", "undici", "got", "kubernetes-client-javascript"]) => {
                 Self::JavaScript
             }
-            // Generated clients name their language behind the generator's version.
+            // The user agent of a generated client has the language after the generator's version.
             () if begins(&["openapi-generator", "swagger-codegen", "kubernetes-client"]) => match () {
                 () if says(&["python"]) => Self::Python,
                 () if says(&["java/", "/java"]) && !says(&["javascript"]) => Self::Java,
@@ -143,14 +143,14 @@ impl Library {
             () if is(&["go-http-client"]) => Self::GoHttp,
             () if is(&["curl", "wget"]) => Self::Curl,
             () if is(&["mozilla"]) => Self::Browser,
-            // The name of the binary that kubebuilder's template makes.
+            // The kubebuilder template names the binary `manager`.
             () if is(&["manager"]) || begins(&["controller-runtime"]) => Self::ControllerRuntime,
             () if says(&[") kubernetes/"]) => Self::ClientGo,
             () => Self::Unknown,
         }
     }
 
-    /// As [`Library::from_product`], of a user agent alone.
+    /// As [`Library::from_product`], for a full user agent.
     #[must_use]
     pub fn from_user_agent(user_agent: &str) -> Self {
         Self::from_product(AgentProduct::from_user_agent(user_agent).name, user_agent)
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn user_agents() {
+    fn user_agents_map_to_libraries() {
         for (user_agent, library) in [
             ("kubectl/v1.32.4 (linux/amd64) kubernetes/59526cd", Library::Kubectl),
             ("kubelet/v1.30.4 (linux/amd64) kubernetes/a51b3b7", Library::Kubelet),

@@ -1,11 +1,11 @@
-//! `ListOptions` as a client wrote them into a query.
+//! Parses `ListOptions` from the query of a request.
 
 use std::borrow::Cow;
 
 use super::go_url::query_pairs;
 use super::selector::{field_terms, label_selector_is_valid};
 
-/// The keys that a LIST, WATCH or deletecollection reads from its query.
+/// The query keys that the server reads for LIST, WATCH and deletecollection.
 ///
 /// Source: k8s.io/apimachinery `pkg/apis/meta/v1/zz_generated.conversion.go:autoConvert_url_Values_To_v1_ListOptions`.
 pub const LIST_OPTION_KEYS: [&str; 11] = [
@@ -22,8 +22,8 @@ pub const LIST_OPTION_KEYS: [&str; 11] = [
     "shardSelector",
 ];
 
-/// Keys that are no `ListOptions` and yet are no mistake on a read or a deletecollection: output forms, the
-/// request's deadline, `DeleteOptions`, and parameters of older servers.
+/// Other valid query keys of a read or a deletecollection: output options, the timeout of the request,
+/// `DeleteOptions`, and parameters of older servers.
 const OTHER_KNOWN_KEYS: [&str; 13] = [
     "pretty",
     "timeout",
@@ -40,12 +40,12 @@ const OTHER_KNOWN_KEYS: [&str; 13] = [
     "includeUninitialized",
 ];
 
-/// Ignored keys that are kept of one query. A client may send millions, and more than a few are no slip.
+/// How many ignored keys of one query are kept. A client can send millions, and more than a few are not a typo.
 pub const MAX_UNKNOWN_KEYS: usize = 256;
 
-/// A query as the server decodes it: the first value of each key it knows; a key is known only in its exact case.
+/// A query as the server decodes it. The first value of each key wins, and keys are case-sensitive.
 ///
-/// An absent string and an empty one are the same to the server, so both are empty here.
+/// The server treats an absent string as an empty one, so both are empty here.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "they are independent facts")]
 pub struct ListOptions<'a> {
@@ -53,44 +53,43 @@ pub struct ListOptions<'a> {
     pub label_selector: Cow<'a, str>,
     /// `fieldSelector`, not parsed.
     pub field_selector: Cow<'a, str>,
-    /// `watch`: anything but `0` and `false` is true, the empty string too.
+    /// `watch`: every value except `0` and `false` is true, even the empty string.
     pub watch: bool,
-    /// `allowWatchBookmarks`, read as `watch`.
+    /// `allowWatchBookmarks`, parsed like `watch`.
     pub allow_watch_bookmarks: bool,
     /// `resourceVersion`, not parsed.
     pub resource_version: Cow<'a, str>,
     /// `resourceVersionMatch`, not parsed.
     pub resource_version_match: Cow<'a, str>,
-    /// `timeoutSeconds` is present and no integer: the server answers 400.
+    /// `timeoutSeconds` is present but not an integer: the server returns 400.
     pub timeout_seconds_invalid: bool,
-    /// `limit`.
     pub limit: LimitParameter,
     /// `continue`, not decoded.
     pub continue_token: Cow<'a, str>,
-    /// `sendInitialEvents`, read as `watch`; `None` if absent.
+    /// `sendInitialEvents`, parsed like `watch`; `None` if absent.
     pub send_initial_events: Option<bool>,
-    /// `timeout`, the deadline of a request that is no watch; no list option, and not parsed.
+    /// `timeout`, not parsed: the deadline of a request that is not a watch. It is not a list option.
     pub timeout: Option<Cow<'a, str>>,
-    /// `dryRun=All`: a write is checked and not stored.
+    /// `dryRun=All`: the server checks a write but does not store it.
     pub dry_run: bool,
-    /// The first [`MAX_UNKNOWN_KEYS`] keys that the server ignores without a word, in the order of the query.
+    /// The first [`MAX_UNKNOWN_KEYS`] keys that the server silently ignores, in query order.
     pub unknown_keys: Vec<Cow<'a, str>>,
 }
 
 /// The value of `limit=`.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum LimitParameter {
-    /// Not in the query.
+    /// The query has no `limit`.
     #[default]
     Absent,
-    /// An integer; zero and below mean no limit.
+    /// An integer. Zero and below mean no limit.
     Value(i64),
-    /// Present and no integer (an empty one too): the server answers 400.
+    /// Empty or not an integer: the server returns 400.
     Invalid,
 }
 
 impl<'a> ListOptions<'a> {
-    /// Reads a raw query (the part behind the first `?`).
+    /// Parses a raw query (the part after the first `?`).
     #[must_use]
     pub fn parse(query: &'a str) -> Self {
         let mut options = Self::default();
@@ -119,8 +118,8 @@ impl<'a> ListOptions<'a> {
         options
     }
 
-    /// Whether the server can decode the query; where it can't, it answers 400 and knows the request by its path
-    /// and `watch` alone.
+    /// Whether the server can decode the query. If not, it returns 400, and resolves the request from its path and
+    /// `watch` only.
     #[must_use]
     pub fn is_decodable(&self) -> bool {
         self.limit != LimitParameter::Invalid
@@ -141,39 +140,43 @@ impl<'a> ListOptions<'a> {
             "limit" => self.limit = value.parse().map_or(LimitParameter::Invalid, LimitParameter::Value),
             "continue" => self.continue_token = value,
             "sendInitialEvents" => self.send_initial_events = Some(truthy(&value)),
-            // shardSelector (1.36, alpha, off) does not change where a read is answered from.
+            // shardSelector (1.36, alpha, off by default) does not change where a read is served from.
             _ => {}
         }
     }
 }
 
-/// The place of a key in [`LIST_OPTION_KEYS`].
+/// The index of a key in [`LIST_OPTION_KEYS`].
 fn index_of(key: &str) -> Option<usize> {
-    // Keys of one length differ in their first letter, but for the two selectors; so one comparison is enough.
+    // Keys of equal length nearly always differ in the first letter, so a failed comparison is cheap.
     LIST_OPTION_KEYS.iter().position(|known| known.len() == key.len() && *known == key)
 }
 
+/// Parses a boolean parameter.
+///
 /// Source: k8s.io/apimachinery `pkg/runtime/conversion.go:Convert_Slice_string_To_bool`.
 fn truthy(value: &str) -> bool {
     value != "0" && !value.eq_ignore_ascii_case("false")
 }
 
-/// Whether a key is one that a server reads from some request's query.
+/// Whether the server reads this query key for any request.
 #[must_use]
 pub fn is_known_key(key: &str) -> bool {
     index_of(key).is_some() || OTHER_KNOWN_KEYS.contains(&key) || key == "timeout"
 }
 
-/// The list option that an ignored key was meant to be, if it is one but for its case, for one slip of the keyboard
-/// (`limits`), or in a longer word for two (`filedSelector`, `resourceversoin`).
+/// Returns the list option that an ignored key resembles.
+///
+/// The key may differ in case, by one typo (`limits`), or in words of 8 letters and more by two typos
+/// (`filedSelector`, `resourceversoin`).
 #[must_use]
 pub fn meant_key(unknown: &str) -> Option<&'static str> {
     LIST_OPTION_KEYS.into_iter().find(|known| unknown.eq_ignore_ascii_case(known)).or_else(|| {
         LIST_OPTION_KEYS.into_iter().find(|known| {
-            // Two slips in a word of five letters are another word.
-            let slips = if known.len() >= 8 { 2 } else { 1 };
-            unknown.len().abs_diff(known.len()) <= slips
-                && strsim::osa_distance(&unknown.to_ascii_lowercase(), &known.to_ascii_lowercase()) <= slips
+            // Two typos make a short word into another word.
+            let typos = if known.len() >= 8 { 2 } else { 1 };
+            unknown.len().abs_diff(known.len()) <= typos
+                && strsim::osa_distance(&unknown.to_ascii_lowercase(), &known.to_ascii_lowercase()) <= typos
         })
     })
 }
@@ -183,14 +186,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_value_wins_even_if_it_is_empty() {
+    fn the_first_value_of_a_key_wins_even_if_empty() {
         assert_eq!(ListOptions::parse("limit=5&limit=6").limit, LimitParameter::Value(5));
         assert_eq!(ListOptions::parse("resourceVersion=&resourceVersion=0").resource_version, "");
         assert!(!ListOptions::parse("watch=false&watch=true").watch);
     }
 
     #[test]
-    fn only_zero_and_false_are_false() {
+    fn a_boolean_is_false_only_for_0_and_false() {
         for (query, watch) in [
             ("watch", true),
             ("watch=", true),
@@ -206,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_are_those_of_gos_parse_int() {
+    fn limit_accepts_the_integers_of_gos_parse_int() {
         for (query, limit) in [
             ("limit=05", LimitParameter::Value(5)),
             ("limit=-1", LimitParameter::Value(-1)),
@@ -222,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_keys_of_one_query_have_a_bound() {
+    fn unknown_keys_of_a_query_are_bounded() {
         let query = format!("{}limit=5", "x&".repeat(2 * MAX_UNKNOWN_KEYS));
         let options = ListOptions::parse(&query);
         assert_eq!(options.unknown_keys.len(), MAX_UNKNOWN_KEYS);
@@ -230,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_keys_are_kept_and_the_meant_one_is_named() {
+    fn a_misspelled_key_resembles_its_list_option() {
         let options = ListOptions::parse("filedSelector=a&labelselector=b&pretty=true&_=1&limit=5");
         assert_eq!(options.unknown_keys, ["filedSelector", "labelselector", "_"]);
         assert_eq!(meant_key("filedSelector"), Some("fieldSelector"));

@@ -1,21 +1,21 @@
-//! What only some releases of kube-apiserver write into their logs.
+//! Features of log records that only some releases of kube-apiserver write. They narrow down the server's version.
 
-/// One thing that only some releases write.
+/// A feature of a log record that only some releases write.
 ///
 /// Source: k8s.io/apiserver `pkg/endpoints/request/webhook_duration.go` and `pkg/apis/audit/v1/types.go` for audit
 /// events, `pkg/server/httplog/httplog.go` and `pkg/server/filters/priority-and-fairness.go` for access lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mark {
-    /// Of a request that is not long-running.
+    /// A latency annotation on a request that is not long-running.
     LatencyAnnotation,
     DecodeAnnotation,
     QueueAnnotation,
     AuthenticationAnnotation,
     ImpersonationAnnotation,
     AuthenticationMetadata,
-    /// An access line in the form of 1.18 or before.
+    /// An access line in the format of 1.18 and older.
     OldAccessLine,
-    /// An access line in a later form, without an audit ID.
+    /// An access line in a newer format, without an audit ID.
     AccessLineWithoutAuditId,
     AuditIdInLine,
     PriorityLevelInLine,
@@ -25,7 +25,7 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// All of them, in the order of their bits.
+    /// All marks in bit order.
     pub const ALL: [Self; 13] = [
         Self::LatencyAnnotation,
         Self::DecodeAnnotation,
@@ -43,17 +43,16 @@ impl Mark {
     ];
 }
 
-/// The marks of one record.
+/// A set of marks, as a bit set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Marks(u16);
 
 impl Marks {
-    /// Adds a mark.
     pub fn set(&mut self, mark: Mark) {
         self.0 |= 1 << mark as u16;
     }
 
-    /// These marks, and one more if it is there.
+    /// Adds a mark if `is_there`.
     #[must_use]
     pub fn with(mut self, mark: Mark, is_there: bool) -> Self {
         if is_there {
@@ -62,19 +61,16 @@ impl Marks {
         self
     }
 
-    /// Whether a mark is there.
     #[must_use]
     pub fn has(self, mark: Mark) -> bool {
         self.0 & 1 << mark as u16 != 0
     }
 
-    /// Whether there is none.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The marks.
     pub fn iter(self) -> impl Iterator<Item = Mark> {
         Mark::ALL.into_iter().filter(move |mark| self.has(*mark))
     }
@@ -85,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_mark_has_a_bit_of_its_own() {
+    fn each_mark_has_its_own_bit() {
         for (at, mark) in Mark::ALL.into_iter().enumerate() {
             assert_eq!(mark as usize, at);
             assert!(Marks::default().with(mark, true).iter().eq([mark]));

@@ -1,4 +1,4 @@
-//! Kubernetes' own words: what an audit event, a request, its options and its client are, before anyone judges them.
+//! The Kubernetes vocabulary: audit events, requests, list options, clients and versions. Nothing here judges them.
 
 pub mod address;
 pub mod built_in;

@@ -1,14 +1,14 @@
-//! From a pod's name to its workload's.
+//! Guesses the workload of a pod from the pod's name.
 
-/// The alphabet of generated names: no vowels, and nothing that is easily mistaken.
+/// Whether all characters are from the alphabet of generated names: no vowels and no look-alikes.
 ///
 /// Source: k8s.io/apimachinery `pkg/util/rand/rand.go:alphanums`.
 fn is_generated(text: &str) -> bool {
     text.bytes().all(|byte| b"bcdfghjklmnpqrstvwxz2456789".contains(&byte))
 }
 
-/// The name of the workload that a pod belongs to, as far as the pod's name tells: without the two generated
-/// endings that a Deployment or a `CronJob` makes, the one of a `DaemonSet` or a Job, or the number of a `StatefulSet`.
+/// Guesses the name of a pod's workload. It removes the generated suffixes of the pod's name:
+/// two for a Deployment or `CronJob`, one for a `DaemonSet` or Job, the ordinal for a `StatefulSet`.
 ///
 /// Source: k8s.io/apiserver `pkg/storage/names/generate.go` (five generated characters), kubernetes
 /// `pkg/controller/controller_utils.go:ComputeHash` (up to ten), `pkg/controller/statefulset/stateful_set_utils.go`.
@@ -24,54 +24,54 @@ pub fn workload(pod: &str) -> &str {
     match rest.rsplit_once('-') {
         Some((owner, time)) if is_scheduled_time(time) => owner,
         Some((owner, hash)) if (6..=10).contains(&hash.len()) && is_generated(hash) => owner,
-        // A Job with a generated name. A digit excludes words such as httpd.
+        // A Job with a generated name. Requiring a digit excludes words such as httpd.
         Some((owner, name)) if is_random(name) && name.bytes().any(|byte| byte.is_ascii_digit()) => owner,
         _ => rest,
     }
 }
 
-/// The number of a pod of a `StatefulSet`.
+/// Whether the text can be the ordinal of a `StatefulSet` pod.
 pub(crate) fn is_ordinal(text: &str) -> bool {
     (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The ending that the server adds to `generateName`.
+/// Whether the text can be the suffix that the server adds to `generateName`.
 fn is_random(text: &str) -> bool {
     text.len() == 5 && is_generated(text)
 }
 
-/// The name of the `ReplicaSet` that made a pod, if the pod's name looks like one of a `ReplicaSet` of a Deployment.
+/// Returns the name of a pod's `ReplicaSet`, if the pod's name looks like that of a Deployment.
 #[must_use]
 pub fn replica_set(pod: &str) -> Option<&str> {
     let (set, last) = pod.rsplit_once('-')?;
     let (_, hash) = set.rsplit_once('-')?;
     let is_hash = (6..=10).contains(&hash.len()) && is_generated(hash);
-    // A CronJob's Jobs are named by the minute: all digits.
+    // The Jobs of a CronJob have the scheduled minute in their name, which is all digits.
     let is_minute = hash.bytes().all(|byte| byte.is_ascii_digit());
     (last.len() == 5 && is_generated(last) && is_hash && !is_minute).then_some(set)
 }
 
-/// The time at which a `CronJob` scheduled a Job: in the name of the Job, in minutes.
+/// Whether the text can be the scheduled time (in minutes) in the name of a `CronJob`'s Job.
 ///
-/// Source: kubernetes `pkg/controller/cronjob/utils.go:getTimeHashInMinutes`; before 1.21 the time was in seconds.
+/// Source: kubernetes `pkg/controller/cronjob/utils.go:getTimeHashInMinutes`. Before 1.21 the time was in seconds.
 fn is_scheduled_time(text: &str) -> bool {
     matches!(text.len(), 8 | 10) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a `CronJob` made a pod, as far as its name tells: it ends with the scheduled time and a generated ending.
+/// Whether the pod's name looks like that of a `CronJob`: it ends with a scheduled time and a generated suffix.
 #[must_use]
 pub fn is_of_cron_job(pod: &str) -> bool {
     let Some((job, last)) = pod.rsplit_once('-') else { return false };
     is_random(last) && job.rsplit_once('-').is_some_and(|(_, time)| is_scheduled_time(time))
 }
 
-/// Whether a pod's name shows that its controller replaces it: one of a Deployment or of a `StatefulSet`.
+/// Whether the pod's name looks like that of a Deployment or `StatefulSet`, which replace pods that end.
 #[must_use]
 pub fn runs_on(pod: &str) -> bool {
     replica_set(pod).is_some() || pod.rsplit_once('-').is_some_and(|(_, last)| is_ordinal(last))
 }
 
-/// Whether a pod's name is one that a Job makes. Those of a `DaemonSet` look alike.
+/// Whether the pod can belong to a Job. The names of `DaemonSet` pods look the same.
 #[must_use]
 pub fn may_be_of_job(pod: &str) -> bool {
     !runs_on(pod) && pod.rsplit_once('-').is_some_and(|(_, last)| is_random(last))
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_a_replica_sets_pods_name_one() {
+    fn replica_set_is_found_only_in_deployment_pod_names() {
         assert_eq!(replica_set("web-6d4cf56db6-x2x8q"), Some("web-6d4cf56db6"));
         for pod in [
             "nightly-28412345-b8xqz",
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn generated_endings_are_left_out() {
+    fn workload_removes_generated_suffixes() {
         for (pod, owner) in [
             ("web-6d4cf56db6-x2x8q", "web"),
             ("node-agent-zk7wp", "node-agent"),
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn names_show_which_pods_end() {
+    fn pod_names_show_jobs_and_replaced_pods() {
         for (pod, is_cron, runs_on, may_be_job) in [
             ("nightly-28412345-b8xqz", true, false, true),
             ("nightly-1704740700-b8xqz", true, false, true),

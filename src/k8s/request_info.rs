@@ -1,4 +1,4 @@
-//! A request's verb, resource and scope, as the apiserver's own `RequestInfo` resolves them.
+//! Resolves verb, resource and scope of a request as the apiserver's `RequestInfo` does.
 
 use std::borrow::Cow;
 
@@ -7,14 +7,14 @@ use super::list_options::ListOptions;
 use super::selector::field_terms;
 pub use super::verb::{Method, Verb};
 
-/// How much of a resource's objects the path names.
+/// Which objects of a resource the path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
-    /// All objects of the cluster, or all objects of a resource that has no namespaces.
+    /// All objects in the cluster.
     Cluster,
-    /// All objects of one namespace.
+    /// All objects in one namespace.
     Namespace,
-    /// One object by its path.
+    /// One object.
     Object,
 }
 
@@ -33,42 +33,41 @@ impl Scope {
 /// The parts of an API resource's path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourcePath<'p> {
-    /// API group; empty for the core group.
+    /// The API group; empty for the core group.
     pub group: &'p str,
-    /// API version, such as `v1`.
+    /// The API version, such as `v1`.
     pub version: &'p str,
     /// The namespace in the path, or empty.
     pub namespace: &'p str,
-    /// Resource, such as `pods`.
+    /// The resource, such as `pods`.
     pub resource: &'p str,
-    /// Subresource, or empty.
+    /// The subresource, or empty.
     pub subresource: &'p str,
     /// The object's name in the path, or empty.
     pub name: &'p str,
-    /// The deprecated `/watch/` prefix stands before the resource.
+    /// The path has the deprecated `/watch/` prefix.
     pub watch_prefix: bool,
 }
 
 /// A resolved request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestInfo<'p> {
-    /// What it does.
     pub verb: Verb,
-    /// The resource, or `None` for discovery, health and everything else outside the API's resources.
+    /// `None` for discovery, health and all other paths without a resource.
     pub resource: Option<ResourcePath<'p>>,
-    /// The name: from the path, or for a LIST or WATCH from `fieldSelector=metadata.name=…`; empty if there is none.
+    /// The object's name from the path, or for LIST and WATCH from `fieldSelector=metadata.name=…`; else empty.
     pub name: Cow<'p, str>,
 }
 
-/// A path such as `/api/v1/watch`, for which the server can't tell a resource: it answers 500.
+/// The path has no resource, such as `/api/v1/watch`: the server returns 500.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the path names no resource behind its watch or proxy prefix")]
+#[error("the path has no resource after its watch or proxy prefix")]
 pub struct NoResource;
 
 impl<'p> RequestInfo<'p> {
-    /// Resolves a request from its method, its decoded path and its query.
+    /// Resolves a request from its method, decoded path and query.
     ///
-    /// Source: k8s.io/apiserver `pkg/endpoints/request/requestinfo.go:NewRequestInfo`, the same from 1.19 to 1.37.
+    /// Source: k8s.io/apiserver `pkg/endpoints/request/requestinfo.go:NewRequestInfo`, unchanged from 1.19 to 1.37.
     ///
     /// # Errors
     /// [`NoResource`] where upstream fails with "unable to determine kind and namespace from url".
@@ -85,7 +84,7 @@ impl<'p> RequestInfo<'p> {
         let Some(version) = parts.next() else {
             return Ok(non_resource());
         };
-        // No rule below looks past: prefix, "namespaces", namespace, resource, name, subresource.
+        // The code below uses at most 6 parts: prefix, "namespaces", namespace, resource, name, subresource.
         let mut rest: [&'p str; 6] = [""; 6];
         let mut count = 0;
         for part in parts.take(rest.len()) {
@@ -147,7 +146,7 @@ impl<'p> RequestInfo<'p> {
         Ok(Self { verb, resource: Some(resource), name })
     }
 
-    /// The scope, or `None` outside the API's resources. A LIST of one name is still a LIST of its collection.
+    /// Returns the scope, or `None` without a resource. A LIST of one name still has the scope of its collection.
     #[must_use]
     pub fn scope(&self) -> Option<Scope> {
         self.resource.as_ref().map(|resource| {
@@ -162,8 +161,8 @@ impl<'p> RequestInfo<'p> {
     }
 }
 
-/// The object that a field selector narrows a LIST or WATCH to. None is set where the query can't be decoded, or
-/// where the name could not stand in a path.
+/// The object name in the field selector of a LIST or WATCH. `None` if the query cannot be decoded, or if the name
+/// is not a valid path segment.
 fn selected_name(options: &ListOptions<'_>) -> Option<String> {
     if !options.field_selector.contains("metadata.name") || !options.is_decodable() {
         return None;
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn resolves_as_upstream_does() {
+    fn paths_resolve_as_in_the_apiserver() {
         for (target, want) in [
             ("/api/v1/pods", "list /v1/pods ns= name= sub="),
             ("/api/v1/pods/", "list /v1/pods ns= name= sub="),
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_become_verbs() {
+    fn methods_resolve_to_verbs() {
         for (method, target, want) in [
             (Method::Delete, "/api/v1/namespaces/n/pods", "deletecollection /v1/pods ns=n name= sub="),
             (Method::Delete, "/api/v1/namespaces/n/pods/p", "delete /v1/pods ns=n name=p sub="),

@@ -1,4 +1,4 @@
-//! Secrets in what clients send, masked where it is shown. docs/secrets.md lists what is masked.
+//! Masks secrets in texts that clients send, before kubetoll shows them. docs/secrets.md lists what is masked.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use super::text::prefix;
 
 mod percent;
 
-/// What stands for a masked value.
+/// Replaces a masked value.
 pub const MASK: char = '…';
 
-/// A key with one of these in it holds a secret. Of a key, letters and digits count, in any case.
+/// A parameter whose key contains one of these is secret. The comparison uses only letters and digits, in lower case.
 pub const PARTS_OF_KEYS: [&str; 17] = [
     "token",
     "password",
@@ -33,30 +33,30 @@ pub const PARTS_OF_KEYS: [&str; 17] = [
     "jwt",
     "bearer",
 ];
-/// Keys that hold a secret, or what a client runs in a container.
+/// Keys of parameters that are secret, or that hold a command for a container.
 pub const KEYS: [&str; 15] = [
     "arg", "args", "auth", "cmd", "code", "command", "input", "key", "otp", "pass", "pin", "pwd", "sas",
     "sid", "sig",
 ];
 
-/// The key of a hash that the server publishes: of `/openapi/v3/…`.
+/// The key of the public hash in `/openapi/v3/…` paths. Its value is not a secret.
 const HASH: &str = "hash";
-/// What the report writes for a token in place of its value.
+/// Texts that the report writes in place of a token. They are not masked.
 const CLASSES: [&str; 2] = ["(expired)", "(invalid)"];
-/// How JWTs and other base64 of a JSON object begin.
+/// The start of base64 of a JSON object, such as a JWT.
 const JSON_START: &str = "eyJ";
-/// The least length of base64 of a JSON object that is masked wherever it stands, in bytes.
+/// Base64 of a JSON object is masked from this length on, in bytes, at any place in a text.
 const MIN_JSON: usize = 24;
-/// The least length of base64 in a parameter's value that is masked, in bytes.
+/// Base64 in the value of a parameter is masked from this length on, in bytes.
 const MIN_BASE64: usize = 32;
-/// The least length of hexadecimal digits in a parameter's value that is masked, in bytes.
+/// Hexadecimal digits in the value of a parameter are masked from this length on, in bytes.
 const MIN_HEX: usize = 40;
-/// How far the end of a user is looked for where its password holds what ends a host, in bytes.
+/// How far to search for the `@` of a URL whose password contains `/`, `?` or `#`, in bytes.
 const MAX_USER: usize = 1_024;
-/// How many times a value may be escaped.
+/// How many levels of percent-escapes are decoded to find a secret.
 const MAX_NESTED: usize = 3;
 
-/// Whether a text may hold a secret: a look at its bytes.
+/// Whether a text may hold a secret. This is a fast check of its bytes; it can return true without a secret.
 #[must_use]
 pub fn may_hold(text: &str) -> bool {
     text.bytes().any(|byte| matches!(byte, b'@' | b'J' | b'?' | b'&' | b';'))
@@ -64,19 +64,19 @@ pub fn may_hold(text: &str) -> bool {
         || is_encoded(text)
 }
 
-/// A text with the secrets in it masked: JWTs, users in URLs, and values of parameters behind `?`, `&` or `;`.
+/// Masks the secrets in a text: JWTs, users in URLs, and values of parameters after `?`, `&` or `;`.
 #[must_use]
 pub fn masked(text: &str) -> Cow<'_, str> {
     mask(text, false, MAX_NESTED)
 }
 
-/// A request target with the secrets in it masked. A value goes on to the next `&`, whatever it holds.
+/// Masks the secrets in a request target. Here a value ends only at the next `&`, not at a space.
 #[must_use]
 pub fn masked_target(target: &str) -> Cow<'_, str> {
     mask(target, true, MAX_NESTED)
 }
 
-/// A parameter of a query, which may be a key alone, with a secret in it masked.
+/// Masks the secret in one query parameter, `key=value` or only a key.
 #[must_use]
 pub fn masked_parameter(parameter: &str) -> String {
     masked_target(&format!("?{parameter}"))[1..].to_owned()
@@ -95,7 +95,7 @@ fn chain(text: Cow<'_, str>, mask: impl Fn(&str) -> Option<String>) -> Cow<'_, s
     mask(&text).map_or(text, Cow::Owned)
 }
 
-/// The text without base64 of JSON objects: JWTs, continue tokens.
+/// Masks base64 of JSON objects: JWTs and continue tokens.
 fn without_json(text: &str) -> Option<String> {
     let mut out = String::new();
     let mut rest = text;
@@ -103,7 +103,7 @@ fn without_json(text: &str) -> Option<String> {
     while let Some(at) = rest[from..].find(JSON_START).map(|at| from + at) {
         let is_part = |b: u8| b.is_ascii_alphanumeric() || b"-_+/=.%~".contains(&b);
         let end = rest[at..].bytes().position(|b| !is_part(b)).map_or(rest.len(), |length| at + length);
-        // A JWT has no slash, as other base64 may.
+        // Base64 can contain a slash, but a JWT cannot: a slash after a dot ends it.
         let slash = rest[at..end].find('/').filter(|slash| rest[at..at + slash].contains('.'));
         let end = slash.map_or(end, |slash| at + slash);
         let token = &rest[at..end];
@@ -124,7 +124,7 @@ fn without_json(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// The text without users and passwords in URLs.
+/// Masks users and passwords in URLs.
 fn without_users(text: &str) -> Option<String> {
     const SCHEME_END: &str = "://";
     let mut out = String::new();
@@ -145,14 +145,14 @@ fn without_users(text: &str) -> Option<String> {
     (out != text).then_some(out)
 }
 
-/// How long the user is at the start of a URL without its scheme.
+/// The length of the user and password at the start of a URL without its scheme.
 fn user_end(url: &str) -> usize {
     let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '<' | '>');
     let host = &url[..url.find(|c: char| is_end(c) || matches!(c, '/' | '?' | '#')).unwrap_or(url.len())];
     if let Some(at) = host.rfind('@') {
         return if host[..at].starts_with(MASK) && at == MASK.len_utf8() { 0 } else { at };
     }
-    // A password may hold what ends a host, and its URL may be cut.
+    // A password can contain characters that end a host, and the URL can be truncated before its `@`.
     let port = host.split_once(':').filter(|_| !host.starts_with('[')).map_or("", |(_, port)| port);
     if port.bytes().all(|byte| byte.is_ascii_digit()) {
         return 0;
@@ -162,7 +162,7 @@ fn user_end(url: &str) -> usize {
     url.rfind('@').unwrap_or(host.len())
 }
 
-/// The text without values of parameters that may be secrets.
+/// Masks the values of parameters that may be secrets.
 fn without_values(text: &str, is_target: bool, nested: usize) -> Option<String> {
     let mut out = String::new();
     let mut done = 0;
@@ -174,7 +174,7 @@ fn without_values(text: &str, is_target: bool, nested: usize) -> Option<String> 
         let Some(equals) = percent::equals(pair) else { continue };
         let (key, value) = (&pair[..equals.0], &pair[equals.1..]);
         let is_class = !is_target && CLASSES.iter().any(|class| value.starts_with(class));
-        // What ends a text that quotes a target with an empty value, such as a shell command.
+        // The value is empty, and the closing quote of a quoted target follows, such as in a shell command.
         let is_end_of_quote = !is_target && value.bytes().all(|byte| b"'\"`)".contains(&byte));
         if value.is_empty() || value.starts_with(MASK) || is_class || is_end_of_quote {
             continue;
@@ -184,7 +184,7 @@ fn without_values(text: &str, is_target: bool, nested: usize) -> Option<String> 
         if !is_named && (is_hash || !is_secret(value, nested)) {
             continue;
         }
-        // What a semicolon ends for one server, another reads as a part of the value.
+        // Some servers end a value at a semicolon, others do not. So the longer value is masked.
         let end = if is_named { percent::end(text, start, b"&", !is_target) } else { end };
         out.push_str(&text[done..start + equals.1]);
         out.push(MASK);
@@ -197,7 +197,7 @@ fn without_values(text: &str, is_target: bool, nested: usize) -> Option<String> 
     Some(out)
 }
 
-/// Whether the values of a parameter may be secrets. Its name may be escaped.
+/// Whether the values of this parameter may be secrets. The key can be percent-escaped.
 fn is_secret_key(key: &str) -> bool {
     let key = decoded(key);
     let key = key.trim_start_matches('?');
@@ -212,7 +212,7 @@ fn is_secret_key(key: &str) -> bool {
         || ((6..=10).contains(&key.len()) && meant_key(key) == Some("continue"))
 }
 
-/// Whether a value looks like a secret, or holds one.
+/// Whether a value looks like a secret or contains one.
 fn is_secret(value: &str, nested: usize) -> bool {
     let plain = decoded(value);
     if is_base64(&plain) {
@@ -222,8 +222,8 @@ fn is_secret(value: &str, nested: usize) -> bool {
     *mask(&plain, true, nested) != *plain || is_secret(&plain, nested)
 }
 
-/// Whether a text holds a long run of base64 or of hexadecimal digits. Names of objects have no capitals, and IDs have
-/// hyphens.
+/// Whether a text has a long run of base64 or hexadecimal digits. Object names do not match, because they have no
+/// upper-case letters. UUIDs do not match, because hyphens split them.
 fn is_base64(text: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '/' | '-' | '_')).any(|run| {
         let has = |is: fn(&u8) -> bool| run.bytes().any(|byte| is(&byte));

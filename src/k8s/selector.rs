@@ -1,9 +1,8 @@
-//! Label and field selectors, as far as a read needs them: whether the server accepts the text, and which fields
-//! a field selector names.
+//! Label and field selectors: whether the server accepts them, and which fields a field selector names.
 
 use std::borrow::Cow;
 
-/// Whether `labels.Parse` accepts the text. An empty one selects everything.
+/// Whether `labels.Parse` accepts the text. An empty text selects everything.
 ///
 /// Source: k8s.io/apimachinery `pkg/labels/selector.go`: `Lexer`, `Parser`, `NewRequirement`.
 #[must_use]
@@ -84,7 +83,7 @@ struct LabelParser<'a> {
 }
 
 impl<'a> LabelParser<'a> {
-    /// The next token where a key or value may stand: there `in` and `notin` are ordinary words.
+    /// The next token where a key or value can be. There, `in` and `notin` are ordinary words.
     fn peek_word(&mut self) -> Token<'a> {
         match self.peek() {
             Token::In => Token::Identifier("in"),
@@ -160,7 +159,7 @@ impl<'a> LabelParser<'a> {
         }
     }
 
-    /// `(a,b,…)`; an empty value may stand beside a comma, but `()` holds none and is refused.
+    /// Parses `(a,b,…)`. A value can be empty next to a comma, but `()` is an error.
     fn value_list(&mut self) -> Option<()> {
         if self.take_word() != Token::Open {
             return None;
@@ -184,7 +183,7 @@ impl<'a> LabelParser<'a> {
     }
 }
 
-/// `[prefix/]name`. Source: apimachinery `pkg/util/validation/validation.go:IsQualifiedName`.
+/// Whether the key is `[prefix/]name`. Source: apimachinery `pkg/util/validation/validation.go:IsQualifiedName`.
 fn is_qualified_name(key: &str) -> bool {
     let name = match key.split_once('/') {
         Some((prefix, name)) => {
@@ -224,16 +223,16 @@ fn is_dns_subdomain(text: &str) -> bool {
 pub struct FieldTerm<'a> {
     /// The field's label, such as `metadata.name`.
     pub label: &'a str,
-    /// The value, if the term demands that the field equals it.
+    /// The value, if the operator is `=` or `==`; `None` for `!=`.
     pub equals: Option<Cow<'a, str>>,
 }
 
-/// The terms of a field selector, or `None` where `fields.ParseSelector` fails.
+/// Returns the terms of a field selector, or `None` where `fields.ParseSelector` fails.
 ///
 /// Source: k8s.io/apimachinery `pkg/fields/selector.go`: `splitTerms`, `splitTerm`, `UnescapeValue`.
 #[must_use]
 pub fn field_terms(text: &str) -> Option<impl Iterator<Item = FieldTerm<'_>> + Clone> {
-    // Read once more each time, and not held: a client may send millions.
+    // Terms are parsed again for each iteration, not stored, because a client can send millions of them.
     let terms = split_terms(text).filter(|term| !term.is_empty()).map(field_term);
     terms.clone().all(|term| term.is_some()).then(|| terms.flatten())
 }
@@ -249,8 +248,8 @@ fn split_terms(text: &str) -> impl Iterator<Item = &str> + Clone {
 
 fn field_term(term: &str) -> Option<FieldTerm<'_>> {
     let at = term.find(['=', '!']).and_then(|first| {
-        // A lone `!` is an ordinary character of a label.
-        // Bytes, as a position may lie inside of a character.
+        // A `!` without `=` is an ordinary character of a label.
+        // Compares bytes, because `at` can be inside of a UTF-8 character.
         let rest = |at: usize| &term.as_bytes()[at..];
         (first..term.len()).find(|at| rest(*at).starts_with(b"=") || rest(*at).starts_with(b"!="))
     })?;
@@ -287,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn label_selectors_that_the_server_accepts() {
+    fn valid_label_selectors_are_accepted() {
         for good in [
             "",
             "a",
@@ -313,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn label_selectors_that_the_server_refuses() {
+    fn invalid_label_selectors_are_refused() {
         for bad in [
             "==", "=b", "a,", "a,,b", ",a", "a in b", "a in ()", "a in (b", "!a=b", "a>b", "a b", "-a",
             "a/b/c", "A.B/c=d", "a=b c", "a=b=c", "a=é", "/a",
@@ -332,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn field_selectors() {
+    fn field_selectors_split_into_terms() {
         assert_eq!(terms(""), Some(vec![]));
         assert_eq!(
             terms("metadata.name=x,spec.nodeName!=n,,status.phase==Running"),

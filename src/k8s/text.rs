@@ -1,12 +1,12 @@
-//! Texts of a bounded length, and counts as people read them.
+//! Truncates texts, and formats counts for people.
 
-/// The longest prefix of at most so many bytes that ends between characters.
+/// The longest prefix of at most `max` bytes that does not split a character.
 #[must_use]
 pub fn prefix(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]
 }
 
-/// A count with separators: `26,093`.
+/// Formats a count with separators: `26,093`.
 #[must_use]
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -20,7 +20,7 @@ pub fn count(number: u64) -> String {
     out
 }
 
-/// What a list leaves out: `1 more file`, `1,234 more files`; nothing for none.
+/// Formats how many entries a list omits: `1 more file`, `1,234 more files`. Returns `None` for 0.
 #[must_use]
 pub fn more(left: usize, one: &str, many: &str) -> Option<String> {
     match left {

@@ -1,13 +1,13 @@
-//! Instants as microseconds since 1970, the resolution of an audit event.
+//! Timestamps as microseconds since 1970, the resolution of audit events.
 
 use std::ops::RangeInclusive;
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime};
 
-/// Microseconds since 1970-01-01T00:00:00Z of an RFC 3339 instant, or `None` if the text is none.
+/// Parses an RFC 3339 timestamp into microseconds since 1970. Returns `None` if the text is not a timestamp.
 ///
-/// The apiserver writes `metav1.MicroTime`: always `YYYY-MM-DDThh:mm:ss.ffffffZ`. That form is read without a
-/// calendar library; every other RFC 3339 form goes to chrono.
+/// The apiserver writes `metav1.MicroTime`: always `YYYY-MM-DDThh:mm:ss.ffffffZ`. A fast path parses that format;
+/// chrono parses all others.
 #[must_use]
 pub fn parse_micros(text: &str) -> Option<i64> {
     micro_time(text.as_bytes())
@@ -15,8 +15,8 @@ pub fn parse_micros(text: &str) -> Option<i64> {
         .filter(|micros| YEARS_0_TO_9999.contains(micros))
 }
 
-/// As [`parse_micros`], and also with a zone without a colon (`+0100`, as zap and journald write it), and without a
-/// zone, which is taken for UTC.
+/// As [`parse_micros`], but also accepts a zone without a colon (`+0100`, from zap and journald). A timestamp without
+/// a zone is UTC.
 #[must_use]
 pub fn parse_any_zone(text: &str) -> Option<i64> {
     parse_micros(text)
@@ -30,13 +30,13 @@ pub fn parse_any_zone(text: &str) -> Option<i64> {
         .filter(|micros| YEARS_0_TO_9999.contains(micros))
 }
 
-/// An instant as RFC 3339 in UTC with microseconds, or `?` for one that no calendar holds.
+/// Formats a timestamp as RFC 3339 in UTC with microseconds. Returns `?` if it is outside of chrono's range.
 #[must_use]
 pub fn format_micros(micros: i64) -> String {
     with_micros(micros, str::to_owned)
 }
 
-/// As [`format_micros`], without memory of its own: a report holds tens of thousands.
+/// As [`format_micros`], without an allocation. A report formats tens of thousands of timestamps.
 pub fn with_micros<T>(micros: i64, show: impl FnOnce(&str) -> T) -> T {
     let by_chrono = || {
         let at = DateTime::from_timestamp_micros(micros);
@@ -48,7 +48,7 @@ pub fn with_micros<T>(micros: i64, show: impl FnOnce(&str) -> T) -> T {
     }
 }
 
-/// The form of `metav1.MicroTime`, without a calendar library. `None` for years that have not four digits.
+/// Formats a timestamp as `metav1.MicroTime` without chrono. Returns `None` unless the year has four digits.
 fn written(micros: i64) -> Option<[u8; LENGTH]> {
     let (days, of_day) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
     let (year, month, day) = civil_from_days(days);
@@ -76,27 +76,27 @@ fn written(micros: i64) -> Option<[u8; LENGTH]> {
     Some(text)
 }
 
-/// What RFC 3339 can write in UTC, in microseconds since 1970: differences of these fit too.
+/// The range of RFC 3339 timestamps in UTC, in microseconds since 1970. Differences of two such values fit in `i64`.
 pub const YEARS_0_TO_9999: RangeInclusive<i64> = -62_167_219_200_000_000..=253_402_300_799_999_999;
 
-/// A day in microseconds.
+/// One day in microseconds.
 const DAY: i64 = 86_400_000_000;
 
-/// The second of an instant in UTC for people, `2026-11-20 20:36:00 UTC`, or `?` for one that no calendar holds.
+/// Formats a timestamp for people, to the second: `2026-11-20 20:36:00 UTC`. Returns `?` outside of chrono's range.
 #[must_use]
 pub fn format_second(micros: i64) -> String {
     DateTime::from_timestamp_micros(micros)
         .map_or_else(|| "?".to_owned(), |t| t.format("%Y-%m-%d %H:%M:%S UTC").to_string())
 }
 
-/// The minute of an instant as RFC 3339 in UTC without a fraction, `2026-11-20T20:36:00Z`, or `?` for one that no
-/// calendar holds.
+/// Formats the minute of a timestamp as RFC 3339 in UTC: `2026-11-20T20:36:00Z`. Returns `?` outside of chrono's
+/// range.
 #[must_use]
 pub fn format_minute(micros: i64) -> String {
     with_minute(micros, str::to_owned)
 }
 
-/// As [`format_minute`], without memory of its own.
+/// As [`format_minute`], without an allocation.
 pub fn with_minute<T>(micros: i64, show: impl FnOnce(&str) -> T) -> T {
     let start = micros.div_euclid(60_000_000) * 60;
     let by_chrono = || {
@@ -113,28 +113,28 @@ pub fn with_minute<T>(micros: i64, show: impl FnOnce(&str) -> T) -> T {
     }
 }
 
-/// Reads instants as [`parse_micros`] does, most of which are in the same minute as the one before.
+/// Parses timestamps as [`parse_micros`] does. It is faster if they are in the same minute as the one before.
 #[derive(Debug, Clone)]
 pub struct RecentMinute {
-    /// The last minute, as it was written: `2026-01-01T00:00:`.
+    /// The text of the last minute: `2026-01-01T00:00:`.
     text: [u8; MINUTE_LENGTH],
-    /// In microseconds since 1970.
+    /// The start of that minute, in microseconds since 1970.
     start: i64,
 }
 
-/// The length of an instant as the apiserver writes it, and up to its seconds.
+/// The length of a `metav1.MicroTime`, and of its part before the seconds.
 const LENGTH: usize = 27;
 const MINUTE_LENGTH: usize = 17;
 
 impl Default for RecentMinute {
     fn default() -> Self {
-        // What no text is.
+        // No UTF-8 text contains this byte.
         Self { text: [u8::MAX; MINUTE_LENGTH], start: 0 }
     }
 }
 
 impl RecentMinute {
-    /// Microseconds since 1970-01-01T00:00:00Z of an RFC 3339 instant, or `None` if the text is none.
+    /// As the function [`parse_micros`].
     #[must_use]
     pub fn parse_micros(&mut self, text: &str) -> Option<i64> {
         if let Some(([minute @ .., s0, s1, b'.', f0, f1, f2, f3, f4, f5, b'Z'], [])) =
@@ -142,7 +142,7 @@ impl RecentMinute {
             && *minute == self.text
         {
             let digits = eight_digits([s0, s1, f0, f1, f2, f3, f4, f5].map(|digit| *digit));
-            // Second 60 is left to chrono.
+            // Second 60 goes to chrono.
             if let Some(micros) = digits.filter(|micros| *micros < 60_000_000) {
                 return Some(self.start + i64::from(micros));
             }
@@ -156,12 +156,12 @@ impl RecentMinute {
     }
 }
 
-/// The number that eight digits write: pairs, fours and all of them are joined at once, eight bytes in a word.
+/// Parses eight decimal digits in one 64-bit word: it joins pairs, then fours, then all eight.
 fn eight_digits(text: [u8; 8]) -> Option<u32> {
     const EACH: u64 = 0x0101_0101_0101_0101;
     let word = u64::from_le_bytes(text);
     let digits = word.wrapping_sub(EACH * u64::from(b'0'));
-    // A byte above 9 has its highest bit once it is looked at from either side.
+    // A byte that is not a digit sets its highest bit in the subtraction (below '0') or in the addition (above '9').
     if (digits | word.wrapping_add(EACH * u64::from(0x7f - b'9'))) & (EACH << 7) != 0 {
         return None;
     }
@@ -190,7 +190,7 @@ fn micro_time(b: &[u8]) -> Option<i64> {
     };
     let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
     let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
-    // Second 60 and days that a month may not have are left to chrono.
+    // Second 60 and days 29 to 31 go to chrono.
     if !(1..=12).contains(&month) || !(1..=28).contains(&day) || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
@@ -198,15 +198,15 @@ fn micro_time(b: &[u8]) -> Option<i64> {
     Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000 + number(20..26)?)
 }
 
-/// Microseconds since 1970 of a UTC day and of the time since its midnight, or `None` if the calendar has no such
-/// day.
+/// Converts a UTC day, and the microseconds since its midnight, into microseconds since 1970. Returns `None` if the
+/// day does not exist.
 #[must_use]
 pub fn civil_micros(year: i32, month: u8, day: u8, of_day: i64) -> Option<i64> {
     let day = NaiveDate::from_ymd_opt(year, u32::from(month), u32::from(day))?;
     day.and_time(NaiveTime::MIN).and_utc().timestamp_micros().checked_add(of_day)
 }
 
-/// The year of an instant in UTC.
+/// Returns the year of a timestamp in UTC.
 #[must_use]
 pub fn year_of(micros: i64) -> Option<i32> {
     DateTime::from_timestamp_micros(micros).map(|at| at.year())
@@ -214,7 +214,7 @@ pub fn year_of(micros: i64) -> Option<i32> {
 
 /// Days since 1970-01-01 in the proleptic Gregorian calendar, for years from 0 to 9999.
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
-    // March is the first month of the counted year, so that the leap day is the last day.
+    // The year starts in March here, so that the leap day is its last day.
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);
@@ -241,37 +241,37 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_minute_has_no_fraction() {
-        let micros = parse_micros("2026-11-20T20:36:59.999999Z").expect("an instant");
+    fn format_minute_truncates_seconds_and_fraction() {
+        let micros = parse_micros("2026-11-20T20:36:59.999999Z").expect("a timestamp");
         assert_eq!(format_minute(micros), "2026-11-20T20:36:00Z");
     }
 
     proptest! {
         #[test]
-        fn eight_digits_are_what_parsing_them_tells(text in prop_oneof!["[0-9]{8}", "[0-9:/ +a-]{8}"]) {
+        fn eight_digits_agree_with_the_standard_parser(text in prop_oneof!["[0-9]{8}", "[0-9:/ +a-]{8}"]) {
             let own = eight_digits(text.as_bytes().try_into().expect("eight"));
             let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
             prop_assert_eq!(own, text.parse().ok().filter(|_| is_plain));
         }
 
         #[test]
-        fn of_any_bytes_digits_alone_are_a_number(text in any::<[u8; 8]>()) {
+        fn eight_digits_refuse_all_other_bytes(text in any::<[u8; 8]>()) {
             prop_assert_eq!(eight_digits(text).is_some(), text.iter().all(u8::is_ascii_digit));
         }
 
         #[test]
-        fn agrees_with_chrono(micros in -62_167_219_200_000_000_i64..253_402_300_799_000_000) {
+        fn fast_paths_agree_with_chrono(micros in -62_167_219_200_000_000_i64..253_402_300_799_000_000) {
             prop_assert_eq!(parse_micros(&format_micros(micros)), Some(micros));
-            let by_chrono = DateTime::from_timestamp_micros(micros).expect("an instant");
+            let by_chrono = DateTime::from_timestamp_micros(micros).expect("a timestamp");
             let by_chrono = by_chrono.to_rfc3339_opts(chrono::SecondsFormat::Micros, true);
             prop_assert_eq!(written(micros).map(Vec::from), Some(by_chrono.into_bytes()));
-            let by_chrono = DateTime::from_timestamp(micros.div_euclid(60_000_000) * 60, 0).expect("an instant");
+            let by_chrono = DateTime::from_timestamp(micros.div_euclid(60_000_000) * 60, 0).expect("a timestamp");
             let by_chrono = by_chrono.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
             prop_assert_eq!(format_minute(micros), by_chrono);
         }
 
         #[test]
-        fn the_minute_before_changes_nothing(
+        fn recent_minute_agrees_with_parse_micros(
             texts in prop::collection::vec("2026-01-0[12]T00:0[01]:[0-6][0-9].[0-9x]{6}Z?", 1..30),
         ) {
             let mut minute = RecentMinute::default();
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_other_rfc3339_forms_and_refuses_the_rest() {
+    fn other_rfc3339_formats_are_parsed_and_the_rest_refused() {
         assert_eq!(parse_micros("1970-01-01T00:00:01Z"), Some(1_000_000));
         assert_eq!(parse_micros("1970-01-01T01:00:00.000001+01:00"), Some(1));
         assert_eq!(parse_micros("2024-02-31T00:00:00.000000Z"), None);
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_zones_as_other_programs_write_them() {
+    fn parse_any_zone_accepts_zones_of_other_programs() {
         for text in ["2021-02-16T16:01:48.863+0100", "2021-02-16T15:01:48.863", "2021-02-16T15:01:48.863Z"] {
             assert_eq!(parse_any_zone(text), Some(1_613_487_708_863_000), "{text}");
         }

@@ -1,31 +1,31 @@
-//! What a client says that it is. A user agent is the client's to choose: a hint for advice, never a proof.
+//! Finds the product in a user agent. It is only a hint, because a client chooses its user agent.
 
 use super::go_url::split_once;
 
-/// How far a user agent follows a known form. In this order, products are kept where their number must be bounded.
+/// How well-formed a user agent is. Where the number of products is bounded, earlier values are kept first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AgentForm {
-    /// client-go's default, `name/version (os/arch) kubernetes/commit`, or a name that many clusters see.
+    /// client-go's default, `name/version (os/arch) kubernetes/commit`, or the name of a common client.
     Known,
-    /// `name/version` and anything.
+    /// `name/version` and any text.
     Versioned,
-    /// A first word only.
+    /// A name without a version.
     Bare,
-    /// Nothing that can be named: empty, or not words.
+    /// The user agent has no valid name.
     Unnamed,
 }
 
-/// The product of a user agent: a short name without its version, so that a client's upgrade does not make another
-/// client of it, and no client can make a key as long as it likes.
+/// The product of a user agent: a short name without the version. So an upgrade does not change it, and a client
+/// cannot make it long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentProduct<'a> {
     /// At most [`AgentProduct::MAX_LENGTH`] bytes of printable ASCII.
     pub name: &'a str,
-    /// How it was recognized.
+    /// How well-formed the user agent is.
     pub form: AgentForm,
 }
 
-/// Products that are known by their name alone.
+/// Common products that need no further check.
 const KNOWN: [&str; 14] = [
     "kubectl",
     "kubelet",
@@ -44,11 +44,11 @@ const KNOWN: [&str; 14] = [
 ];
 
 impl<'a> AgentProduct<'a> {
-    /// The longest name that is kept, in bytes.
+    /// The maximum length of a name, in bytes.
     pub const MAX_LENGTH: usize = 64;
-    /// The name of an empty user agent.
+    /// The name for an empty user agent.
     pub const ABSENT: &'static str = "(no user agent)";
-    /// The name of a user agent that holds no name.
+    /// The name for a user agent without a valid name.
     pub const UNNAMED: &'static str = "(unnamed)";
 
     /// Finds the product in a user agent.
@@ -75,7 +75,7 @@ impl<'a> AgentProduct<'a> {
     }
 }
 
-/// Whether a product is what a library or a build tool calls every client that does not name itself.
+/// Whether a product is the default name of a library or build tool. Such a name does not identify the client.
 #[must_use]
 pub fn names_no_client(product: &str) -> bool {
     const DEFAULTS: [&str; 17] = [
@@ -105,7 +105,8 @@ fn names_kubernetes(user_agent: &str) -> bool {
     memchr::memchr_iter(b')', user_agent.as_bytes()).any(|at| user_agent[at..].starts_with(") kubernetes/"))
 }
 
-/// Letters, digits and the punctuation of product names; a few words at most (`Kubernetes Java Client`).
+/// Whether the text is a product name: letters, digits, `.`, `_`, `-`, and at most three words
+/// (`Kubernetes Java Client`).
 fn is_name(text: &str) -> bool {
     if text.is_empty() || text.len() > AgentProduct::MAX_LENGTH {
         return false;
@@ -122,7 +123,7 @@ fn is_name(text: &str) -> bool {
     words && spaces <= 2
 }
 
-/// The version that a user agent of Kubernetes' own binaries states: `v1.30.4` in
+/// Returns the version in the user agent of a Kubernetes binary: `v1.30.4` in
 /// `kube-apiserver/v1.30.4 (linux/amd64) kubernetes/a51b3b7`.
 #[must_use]
 pub fn stated_version<'a>(user_agent: &'a str, product: &str) -> Option<&'a str> {
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn products() {
+    fn user_agents_have_products() {
         for (user_agent, name, form) in [
             ("kubectl/v1.30.0 (linux/amd64) kubernetes/7c48c2b", "kubectl", AgentForm::Known),
             ("manager/v0.0.0 (linux/amd64) kubernetes/$Format", "manager", AgentForm::Known),
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn versions() {
+    fn stated_version_needs_the_same_product() {
         let agent = "kube-apiserver/v1.30.4 (linux/amd64) kubernetes/a51b3b7";
         assert_eq!(stated_version(agent, "kube-apiserver"), Some("v1.30.4"));
         assert_eq!(stated_version("kube-apiserver", "kube-apiserver"), None);

@@ -1,9 +1,8 @@
-//! Verbs of requests, and the HTTP methods that they come from.
+//! Kubernetes verbs and HTTP methods.
 
 use std::fmt;
 
-/// What a request does. `Other` is the lower-cased HTTP method of a path that is no API resource, or of a method
-/// that the API does not know.
+/// A Kubernetes verb, or for paths without a resource the HTTP method. `Other` is any unknown verb or method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verb {
     Get,
@@ -24,7 +23,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// All verbs, in the order of their declaration.
+    /// All verbs in declaration order.
     pub const ALL: [Self; 15] = [
         Self::Get,
         Self::List,
@@ -43,7 +42,7 @@ impl Verb {
         Self::Other,
     ];
 
-    /// The verb as an audit event writes it.
+    /// The verb in audit events.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -65,7 +64,7 @@ impl Verb {
         }
     }
 
-    /// Reads a verb as an audit event writes it; an unknown one is [`Verb::Other`].
+    /// Parses a verb of an audit event. An unknown verb is [`Verb::Other`].
     #[must_use]
     pub fn from_audit(text: &str) -> Self {
         match text {
@@ -87,7 +86,7 @@ impl Verb {
         }
     }
 
-    /// The HTTP method that a recorded verb must have come from. HEAD can't be told from GET in an audit log.
+    /// Returns the HTTP method for a logged verb. An audit log does not distinguish HEAD from GET.
     #[must_use]
     pub fn method(self) -> Method {
         match self {
@@ -110,7 +109,6 @@ impl fmt::Display for Verb {
     }
 }
 
-/// An HTTP method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     Get,
@@ -125,7 +123,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Reads a method in any case; `None` if the text holds anything but letters.
+    /// Parses a method in any case. Returns `None` unless the text consists of ASCII letters.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if text.is_empty() || !text.bytes().all(|b| b.is_ascii_alphabetic()) {
@@ -164,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_verb_is_read_back() {
+    fn every_verb_parses_back() {
         for verb in Verb::ALL {
             assert_eq!(Verb::from_audit(verb.as_str()), verb);
         }

@@ -1,10 +1,10 @@
-//! Versions of kube-apiserver and of etcd, to the patch level.
+//! Versions of kube-apiserver and etcd, with patch level.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-/// A Kubernetes release. A missing patch level stands for the newest patch of its minor.
+/// A Kubernetes release. Without a patch level, it is the newest patch of its minor version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KubeVersion {
     /// The minor version: 34 in 1.34.2.
@@ -14,9 +14,9 @@ pub struct KubeVersion {
 }
 
 impl KubeVersion {
-    /// The oldest release that the model of the server describes.
+    /// The oldest release that the model of the apiserver covers.
     pub const OLDEST: Self = Self::new(19, 0);
-    /// The newest release that the model of the server describes (its first beta, as of 2026-07).
+    /// The newest release that the model of the apiserver covers (its first beta, as of 2026-07).
     pub const NEWEST: Self = Self { minor: 37, patch: None };
 
     /// `1.<minor>.<patch>`.
@@ -52,7 +52,7 @@ impl fmt::Display for KubeVersion {
     }
 }
 
-/// A text that is no version.
+/// The text is not a version.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("'{text}' is not {what} version; write it as {example}")]
 pub struct BadVersion {
@@ -64,7 +64,7 @@ pub struct BadVersion {
 impl FromStr for KubeVersion {
     type Err = BadVersion;
 
-    /// Reads `1.34`, `1.34.2`, `v1.34.2`, and vendors' forms (`v1.29.4-eks-036c24b`, `v1.28.3+k3s1`, `1.27+`).
+    /// Parses `1.34`, `1.34.2`, `v1.34.2`, and versions of vendors (`v1.29.4-eks-036c24b`, `v1.28.3+k3s1`, `1.27+`).
     fn from_str(text: &str) -> Result<Self, BadVersion> {
         match leading_numbers(text) {
             Some((1, minor, patch)) => Ok(Self { minor, patch }),
@@ -73,7 +73,7 @@ impl FromStr for KubeVersion {
     }
 }
 
-/// An etcd release. A missing patch level stands for the newest patch of its minor.
+/// An etcd release. Without a patch level, it is the newest patch of its minor version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EtcdVersion {
     major: u16,
@@ -82,11 +82,11 @@ pub struct EtcdVersion {
 }
 
 impl EtcdVersion {
-    /// Whether this etcd answers `RequestWatchProgress` reliably, which the apiserver demands before it serves a
-    /// consistent read from its watch cache.
+    /// Whether this etcd supports `RequestWatchProgress` reliably. The apiserver requires it to serve consistent reads
+    /// from its watch cache.
     ///
     /// Source: k8s.io/apiserver `pkg/storage/feature/feature_support_checker.go`,
-    /// `endpointSupportsRequestWatchProgress`: 3.4.31 and later on 3.4, 3.5.13 and later on 3.5 and above.
+    /// `endpointSupportsRequestWatchProgress`: 3.4.31 and later patches, 3.5.13 and later.
     #[must_use]
     pub fn supports_request_watch_progress(self) -> bool {
         let patch = self.patch.unwrap_or(u16::MAX);
@@ -116,8 +116,7 @@ impl FromStr for EtcdVersion {
     }
 }
 
-/// `major.minor[.patch]` at the start of a text, after an optional `v`; a patch may be followed by `-` or `+` and
-/// anything, a minor only by `+` (as managed offerings write it).
+/// Parses `[v]major.minor[.patch]`. After it, the text can end, or continue with `-` or `+` and any text.
 fn leading_numbers(text: &str) -> Option<(u16, u16, Option<u16>)> {
     let mut rest = text.strip_prefix('v').unwrap_or(text).as_bytes();
     let major = number(&mut rest)?;
@@ -133,7 +132,7 @@ fn leading_numbers(text: &str) -> Option<(u16, u16, Option<u16>)> {
     matches!(rest.first(), None | Some(b'-' | b'+')).then_some((major, minor, patch))
 }
 
-/// Takes a number off the front.
+/// Parses a number and removes it from the start of `rest`.
 fn number(rest: &mut &[u8]) -> Option<u16> {
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (number, after) = rest.split_at(digits);
@@ -147,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_releases_as_people_and_vendors_write_them() {
+    fn releases_of_people_and_vendors_are_parsed() {
         let read = |text: &str| text.parse::<KubeVersion>().map(|v| v.to_string());
         assert_eq!(read("1.34.2").as_deref(), Ok("1.34.2"));
         assert_eq!(read("v1.29.4-eks-036c24b").as_deref(), Ok("1.29.4"));
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_patch_is_the_newest() {
+    fn a_release_without_patch_is_the_newest_patch() {
         let minor_only: KubeVersion = "1.33".parse().expect("a version");
         assert!(minor_only.at_least(33, 3));
         assert!(minor_only < KubeVersion::new(34, 0));

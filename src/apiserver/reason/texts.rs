@@ -1,8 +1,8 @@
-//! The code and the text of each reason.
+//! The code and the sentence of each reason.
 
 use super::Reason;
 
-/// Every reason with its code and its text, in the order of the variants: `Reason as usize` is the index.
+/// Every reason with its code and sentence. The order is that of the variants: `Reason as usize` is the index.
 pub(super) const TEXTS: &[(Reason, &str, &str)] = &[
     (
         Reason::ListAnyFromCache,

@@ -1,4 +1,4 @@
-//! Who makes a request, as an event tells it.
+//! The caller of a request: the fields of an event that describe the client.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -8,35 +8,34 @@ use serde::Deserialize;
 
 use super::{First, Raw, Text};
 
-/// Who makes a request, and from where.
+/// The fields of an event that describe the client.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Caller<'a> {
-    /// Who asked.
+    /// The authenticated user.
     pub user: Option<User<'a>>,
-    /// Who the request acts as, if the client impersonates.
+    /// The user that the client impersonates, if any.
     pub impersonated_user: Option<User<'a>>,
-    /// Where the request came from: the client, proxies, and the connection's other end last.
+    /// `sourceIPs` as raw JSON: the client first, then proxies, and the peer of the connection last.
     pub source_ips: Option<Raw<'a>>,
-    /// The client's `User-Agent`.
     pub user_agent: Text<'a>,
 }
 
-/// What an event tells of its caller: most callers are met again and again, and are known without being read.
+/// The caller of an event. Most callers repeat, so the decoder caches them by their bytes and skips the parsing.
 pub enum CallerRef<'a> {
-    /// It was read.
+    /// The event's own fields.
     Read(Caller<'a>),
-    /// The same was met before, to the letter, and whoever keeps it can read it again.
+    /// An earlier event had the same bytes. The cache can parse them again.
     Cached(CallerId, &'a dyn CallerCache),
 }
 
-/// Keeps what events told of a caller.
+/// Gives access to a cached caller.
 pub trait CallerCache {
-    /// What they told.
+    /// Parses the cached bytes.
     fn caller(&self) -> Caller<'_>;
 }
 
 impl CallerRef<'_> {
-    /// Hands over the caller.
+    /// Calls `then` with the caller, which may borrow from the cache.
     pub fn with<R>(&self, then: impl FnOnce(&Caller<'_>) -> R) -> R {
         match self {
             Self::Read(caller) => then(caller),
@@ -44,7 +43,7 @@ impl CallerRef<'_> {
         }
     }
 
-    /// The text that tells of it, if that was met before.
+    /// Returns the ID of a cached caller.
     #[must_use]
     pub fn id(&self) -> Option<CallerId> {
         match self {
@@ -72,13 +71,13 @@ impl PartialEq for CallerRef<'_> {
     }
 }
 
-/// The text that tells of a caller, as a number: the same in two events only if `user`, `impersonatedUser`, `sourceIPs`
-/// and `userAgent` are written the same in both. In two that are written the same it may differ.
+/// The ID of a cached caller. Equal IDs mean equal bytes of `user`, `impersonatedUser`, `sourceIPs` and `userAgent`.
+/// Equal bytes can have different IDs, because each thread has its own cache and entries are evicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallerId(NonZeroU64);
 
 impl CallerId {
-    /// One that no event had before.
+    /// Returns an unused ID.
     #[must_use]
     pub fn next() -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
@@ -86,31 +85,29 @@ impl CallerId {
         Self(NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN))
     }
 
-    /// The number.
     #[must_use]
     pub fn number(self) -> u64 {
         self.0.get()
     }
 }
 
-/// A user of an event.
+/// The `user` or `impersonatedUser` field of an event.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct User<'a> {
-    /// The authenticated name.
     #[serde(borrow, default)]
     pub username: Text<'a>,
-    /// What the authenticator knows beside it.
+    /// More facts from the authenticator.
     #[serde(borrow, default)]
     pub extra: Option<Extra<'a>>,
 }
 
-/// The entries of `user.extra` that tell instances of one ServiceAccount apart (tokens bound to a pod).
+/// The entries of `user.extra` that identify an instance of a ServiceAccount (tokens bound to a pod).
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Extra<'a> {
     /// The pod that the token is bound to.
     #[serde(borrow, default, rename = "authentication.kubernetes.io/pod-name")]
     pub pod_name: First<'a>,
-    /// That pod's node.
+    /// The node of that pod.
     #[serde(borrow, default, rename = "authentication.kubernetes.io/node-name")]
     pub node_name: First<'a>,
 }

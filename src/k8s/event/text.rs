@@ -1,4 +1,4 @@
-//! Texts that are borrowed from the line that holds them.
+//! String types for serde that borrow from the log line where they can.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,10 +8,10 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// A string that borrows from the line unless it holds an escape, and that is empty for `null`.
+/// A string that borrows from the line unless it has an escape. `null` becomes the empty string.
 ///
-/// `Option<Cow<str>>` never borrows with serde's derive, and a plain `&str` can't hold an unescaped copy; the
-/// apiserver writes `&` as `\u0026`, so nearly every `requestURI` holds an escape.
+/// serde's derive never borrows for `Option<Cow<str>>`, and a plain `&str` cannot hold an unescaped copy. The
+/// apiserver writes `&` as `\u0026`, so nearly every `requestURI` has an escape.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Text<'a>(pub Cow<'a, str>);
 
@@ -53,7 +53,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-/// The first string of an array, as `user.extra` holds its values.
+/// The first string of an array. The values of `user.extra` are arrays.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct First<'a>(pub Text<'a>);
 
@@ -70,7 +70,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
                 while values.next_element::<IgnoredAny>()?.is_some() {}
                 Ok(First(first))
             }
-            // Some exporters unpack arrays of one.
+            // Some exporters replace an array of one string by the string.
             fn visit_borrowed_str<E>(self, text: &'de str) -> Result<First<'de>, E> {
                 Ok(First(Text(Cow::Borrowed(text))))
             }
@@ -85,7 +85,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
     }
 }
 
-/// A JSON value as it is written.
+/// The raw text of a JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Raw<'a>(pub &'a str);
 

@@ -1,13 +1,12 @@
-//! Percent-escapes in texts that may be cut or damaged: what is no escape stays as it is.
+//! Decodes percent-escapes in texts that can be truncated or damaged. Invalid escapes stay unchanged.
 
 use std::borrow::Cow;
 
-/// Whether a text holds a percent sign.
 pub(super) fn is_encoded(text: &str) -> bool {
     memchr::memchr(b'%', text.as_bytes()).is_some()
 }
 
-/// The text with its escapes decoded. What is no UTF-8 then is replaced.
+/// Decodes the escapes of a text. Invalid UTF-8 becomes U+FFFD.
 pub(super) fn decoded(text: &str) -> Cow<'_, str> {
     if !is_encoded(text) {
         return Cow::Borrowed(text);
@@ -23,12 +22,13 @@ pub(super) fn decoded(text: &str) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// Where the first `?`, `&` or `;` begins from a place on, escaped or not, and where it ends.
+/// Start and end of the first `?`, `&` or `;` at or after `from`, escaped or not.
 pub(super) fn separator(text: &str, from: usize) -> Option<(usize, usize)> {
     find(text, from, |byte| matches!(byte, b'?' | b'&' | b';'))
 }
 
-/// Where the first of some signs begins from a place on, escaped or not, or a space; the text's end if there is none.
+/// Start of the first of `signs` at or after `from`, escaped or not, or of a space if `or_space`. Without one, the
+/// length of the text.
 pub(super) fn end(text: &str, from: usize, signs: &[u8], or_space: bool) -> usize {
     let bytes = text.as_bytes();
     let is_end = |at: &usize| match bytes[*at] {
@@ -38,20 +38,20 @@ pub(super) fn end(text: &str, from: usize, signs: &[u8], or_space: bool) -> usiz
     (from..bytes.len()).find(is_end).unwrap_or(bytes.len())
 }
 
-/// Where the first `=` begins, escaped or not, and where it ends.
+/// Start and end of the first `=`, escaped or not.
 pub(super) fn equals(text: &str) -> Option<(usize, usize)> {
     find(text, 0, |byte| byte == b'=')
 }
 
-fn find(text: &str, from: usize, is_meant: fn(u8) -> bool) -> Option<(usize, usize)> {
+fn find(text: &str, from: usize, is_wanted: fn(u8) -> bool) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
     (from..bytes.len()).find_map(|at| match bytes[at] {
-        b'%' => escape(&bytes[at..]).filter(|byte| is_meant(*byte)).map(|_| (at, at + 3)),
-        byte => is_meant(byte).then_some((at, at + 1)),
+        b'%' => escape(&bytes[at..]).filter(|byte| is_wanted(*byte)).map(|_| (at, at + 3)),
+        byte => is_wanted(byte).then_some((at, at + 1)),
     })
 }
 
-/// The byte of an escape at the start.
+/// Decodes the escape at the start of `bytes`.
 fn escape(bytes: &[u8]) -> Option<u8> {
     let [b'%', high, low, ..] = bytes else { return None };
     let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());

@@ -1,4 +1,4 @@
-//! What is masked, and what is not.
+//! Tests for masked and unmasked texts.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ const JWT: &str = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl";
 const BASE64: &str = "c3VwZXItc2VjcmV0LXZhbHVlLW9mLWEtdGVzdC0x";
 
 #[test]
-fn values_of_parameters_that_may_be_secrets_are_masked() {
+fn values_of_secret_parameters_are_masked() {
     for (target, shown) in [
         ("/x?access_token=hunter2&limit=5", "/x?access_token=…&limit=5"),
         ("/x?limit=5&ID-Token=hunter2", "/x?limit=5&ID-Token=…"),
@@ -35,7 +35,7 @@ fn values_of_parameters_that_may_be_secrets_are_masked() {
 }
 
 #[test]
-fn secrets_are_known_by_their_look() {
+fn values_that_look_like_secrets_are_masked() {
     for (target, shown) in [
         (format!("/x?a={JWT}&b=1"), "/x?a=…&b=1"),
         (format!("/x/{JWT}/y?{JWT}"), "/x/…/y?…"),
@@ -56,7 +56,7 @@ fn secrets_are_known_by_their_look() {
 }
 
 #[test]
-fn what_is_no_secret_stays() {
+fn texts_without_secrets_stay_unchanged() {
     for text in [
         "/api/v1/namespaces/kube-system/pods/etcd-0?limit=500&resourceVersion=0&resourceVersionMatch=NotOlderThan",
         "/api/v1/pods?fieldSelector=metadata.name%3Da-deployment-with-a-long-name-7d9f8b6c5d-x2k4q,spec.nodeName%3Dip-10-0-0-1.eu.internal",
@@ -76,7 +76,7 @@ fn what_is_no_secret_stays() {
 }
 
 #[test]
-fn the_quote_behind_an_empty_value_stays() {
+fn the_quote_after_an_empty_value_stays() {
     for text in ["get --raw '/api/v1/pods?continue='\nnext", "(\"/x?token=\")", "`/x?token=`"] {
         assert_eq!(masked(text), text);
     }
@@ -90,7 +90,7 @@ fn a_text_is_masked_up_to_the_next_space() {
 
 proptest! {
     #[test]
-    fn a_secret_is_shown_nowhere(
+    fn a_masked_target_never_contains_the_secret(
         before in "(/[a-z]{1,5}){1,3}[?&;]([a-zA-Z]{1,9}=[^&=]{0,9}[&;]){0,3}",
         key in prop::sample::select(vec!["access_token", "Password", "SIG", "%63ommand", "input", "continue"]),
         separator in prop::sample::select(vec!["=", "%3d", "%3D"]),
@@ -102,13 +102,13 @@ proptest! {
 }
 
 #[test]
-fn masking_takes_time_in_proportion_to_the_length() {
+fn masking_takes_linear_time() {
     for piece in ["://", "://a:b/", "?", "&a=b", ";", "%3F", "eyJ", "eyJ/", "?a=%253D", "://a:b@c "] {
         let text = piece.repeat(50_000);
         let begun = std::time::Instant::now();
         let _ = masked(&text);
         let _ = masked_target(&text);
-        // Less than a second, and far more if it grew with the square.
+        // It takes less than a second; quadratic time would take minutes.
         assert!(begun.elapsed().as_secs() < 30, "{piece}");
     }
 }
