@@ -1,4 +1,4 @@
-//! How a stream falls into records, told by its start.
+//! Detects from a stream's first bytes how the stream divides into records.
 
 use super::envelope::{Envelope, json, yaml};
 use super::klog;
@@ -6,15 +6,16 @@ use super::outcome::Layers;
 use super::unfinished_lines::ends_unfinished;
 use crate::input::Framing;
 
-/// How much of a stream's start is looked at for a line that is whole, in bytes.
+/// How many of the first bytes are searched for a whole JSON line.
 const LOOK: usize = 4 << 20;
-/// How much of one long line is searched for elements of an array, in bytes.
+/// How many bytes of one long line are searched for array elements.
 const LOOKED_AT: usize = 1 << 20;
-/// How many lines are looked at to detect pretty-printed JSON, and how many of them are JSON for each that is not.
+/// To detect pretty-printed JSON, look at `PRETTY_LINES` lines. More than `PRETTY_LEAST` must look like JSON for each
+/// line that does not.
 const PRETTY_LINES: usize = 32;
 const PRETTY_LEAST: usize = 4;
 
-/// Tells by a stream's start how it falls into records: lines unless the start can't be lines.
+/// Detects the framing from the first bytes: lines, unless that is impossible.
 #[must_use]
 pub fn framing(start: &[u8]) -> Framing {
     let start = &start[..start.len().min(LOOK)];
@@ -24,7 +25,7 @@ pub fn framing(start: &[u8]) -> Framing {
         Some(b'[') if is_array(text) => Framing::Json,
         Some(_) if has_whole_line(text) => lines(),
         Some(b'{') if is_object(text) => Framing::Json,
-        // YAML of a few kilobytes has its keys there.
+        // A YAML log shows its keys in the first kilobytes.
         Some(_) if yaml::is_yaml(&String::from_utf8_lossy(&text[..text.len().min(64 << 10)])) => {
             Framing::Yaml
         }
@@ -33,7 +34,7 @@ pub fn framing(start: &[u8]) -> Framing {
     }
 }
 
-/// The framing of envelopes that the user names.
+/// The framing of the input format that the user requires.
 #[must_use]
 pub fn framing_of(layers: Layers, start: &[u8]) -> Framing {
     match layers.iter().next() {
@@ -47,8 +48,8 @@ fn lines() -> Framing {
     Framing::Joined(may_cut)
 }
 
-/// Whether one of the lines is a JSON object by itself. In documents over several lines, or ones behind each other,
-/// none is: a line that begins with a brace ends in the middle, or in another document.
+/// Whether a line is a complete JSON object. A stream of documents over several lines, or of documents without line
+/// feeds, has no such line.
 fn has_whole_line(text: &[u8]) -> bool {
     text.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"{")).take(64).any(|line| {
         let Ok(line) = std::str::from_utf8(line) else { return true };
@@ -57,8 +58,8 @@ fn has_whole_line(text: &[u8]) -> bool {
     })
 }
 
-/// Whether a text that begins with a bracket is a JSON array of objects, strings or arrays, and no line of a trace
-/// (`[1.5s] [1.5s] END`), of a program that puts its name in brackets, or with a damaged first byte.
+/// Whether a text that begins with `[` is a JSON array of objects, strings or arrays. Other texts that begin so are
+/// trace steps (`[1.5s] [1.5s] END`), names of programs in brackets, and lines with a damaged first byte.
 fn is_array(text: &[u8]) -> bool {
     let inside = text[1..].trim_ascii_start();
     match inside.first() {
@@ -69,19 +70,19 @@ fn is_array(text: &[u8]) -> bool {
     }
 }
 
-/// Whether a text that begins with a brace is an object, and no line of text with a damaged first byte.
+/// Whether a text that begins with `{` is an object. Otherwise it is a line whose first byte is damaged.
 fn is_object(text: &[u8]) -> bool {
     matches!(text[1..].trim_ascii_start().first(), None | Some(b'"' | b'}'))
 }
 
-/// Whether a text begins with a key of an object and its colon.
+/// Whether a text begins with an object key and a colon.
 fn begins_with_key(text: &[u8]) -> bool {
     let key = text.strip_prefix(b"\"").and_then(|text| Some(&text[memchr::memchr(b'"', text)? + 1..]));
     key.is_some_and(|rest| rest.trim_ascii_start().starts_with(b":"))
 }
 
-/// Whether a text whose first bytes are no JSON continues as JSON that is not kept on lines: pretty-printed, or on one
-/// line that is longer than any other format has.
+/// Whether a text with a damaged start continues as JSON that is not one document per line. Such JSON is
+/// pretty-printed, or on a line longer than any other format writes.
 fn is_json_with_damaged_start(text: &[u8]) -> bool {
     let Some(feed) = memchr::memchr(b'\n', text) else {
         return text.len() >= LOOK && memchr::memmem::find(&text[..LOOKED_AT], b"},{\"").is_some();
@@ -97,21 +98,20 @@ fn is_json_with_damaged_start(text: &[u8]) -> bool {
     parts.len() > PRETTY_LEAST * others.len().max(1)
 }
 
-/// Whether lines may come in different blocks: no part of a line on one side and the rest on the other, no request
-/// that the access log writes twice on both.
+/// Whether a block may end between two lines. It may not separate the parts of one container line, or the two access
+/// lines of one request.
 fn may_cut(before: &[u8], after: &[u8]) -> bool {
     let body = before.strip_suffix(b"\n").unwrap_or(before);
     let last = &body[memchr::memrchr(b'\n', body).map_or(0, |at| at + 1)..];
     !ends_unfinished(body) && !is_second(last, after)
 }
 
-/// Whether the next line is the second one of a request that the last line is the first of: recorded servers of
-/// 1.25 to 1.33 write two.
+/// Whether the next line is the second access line of the same request. Recorded servers of 1.25 to 1.33 write two.
 fn is_second(last: &[u8], after: &[u8]) -> bool {
     let Some(id) = klog::audit_id(last) else { return false };
     match memchr::memchr(b'\n', after) {
         Some(end) => klog::audit_id(&after[..end]) == Some(id),
-        // What comes next is not read yet.
+        // The next line is not read yet, so it could be the second one.
         None => true,
     }
 }

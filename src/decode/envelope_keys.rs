@@ -1,4 +1,4 @@
-//! The keys of a JSON object by which envelopes are told, and their values, undecoded.
+//! The JSON keys that identify envelopes, with their raw values.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::k8s::timestamp;
 
 macro_rules! envelope_keys {
     ($($field:ident = $key:literal),* $(,)?) => {
-        /// A JSON object, seen from the outside. Of a key that stands there twice the last value counts.
+        /// The values of these keys in a JSON object. The last value of a repeated key counts.
         #[derive(Debug, Default)]
         pub struct EnvelopeKeys<'a> {
             $(pub $field: Option<&'a RawValue>,)*
@@ -74,7 +74,7 @@ envelope_keys! {
     klog_message = "msg",
 }
 
-/// The text of a JSON string that holds no escape.
+/// The text of a JSON string without escapes; `None` if it has some.
 #[must_use]
 pub fn plain(raw: &RawValue) -> Option<&str> {
     raw.get()
@@ -83,21 +83,21 @@ pub fn plain(raw: &RawValue) -> Option<&str> {
         .filter(|text| memchr::memchr(b'\\', text.as_bytes()).is_none())
 }
 
-/// An instant as an envelope writes it: the text of a string, or a number.
+/// An envelope's timestamp: the text of a string, or a number.
 #[must_use]
 pub fn timestamp(raw: Option<&RawValue>) -> Option<&str> {
     let raw = raw?;
     plain(raw).or_else(|| Some(raw.get()).filter(|text| text.starts_with(|c: char| c.is_ascii_digit())))
 }
 
-/// An envelope's instant in microseconds since 1970: RFC 3339 with any form of zone, or a number of milli-, micro- or
-/// nanoseconds.
+/// Parses an envelope's timestamp into microseconds since 1970. It accepts RFC 3339 with any notation of the zone,
+/// and a number of seconds, milliseconds, microseconds or nanoseconds.
 #[must_use]
 pub fn timestamp_micros(text: &str) -> Option<i64> {
     let Ok(number) = text.parse::<i64>() else {
         return timestamp::parse_any_zone(text).or_else(|| seconds(text));
     };
-    // Until the year 5138 in each unit, and from 1973 on.
+    // The number of digits decides the unit. This is right from 1973 to the year 5138.
     Some(match text.len() {
         ..=11 => number.checked_mul(1_000_000)?,
         12..=14 => number.checked_mul(1_000)?,
@@ -106,7 +106,7 @@ pub fn timestamp_micros(text: &str) -> Option<i64> {
     })
 }
 
-/// Seconds since 1970 with a fraction, as zap writes instants unless it is told otherwise, in microseconds.
+/// Parses seconds since 1970 with a fraction, zap's default format, into microseconds.
 fn seconds(text: &str) -> Option<i64> {
     let (whole, fraction) = text.split_once('.')?;
     let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -115,13 +115,12 @@ fn seconds(text: &str) -> Option<i64> {
     Some(whole.parse::<i64>().ok()? * 1_000_000 + micros)
 }
 
-/// Whether a value is a string.
 #[must_use]
 pub fn is_string(raw: &RawValue) -> bool {
     raw.get().starts_with('"')
 }
 
-/// Whether a value may hold another layer: it is a string or an object.
+/// Whether a value is a string or an object, so that it may contain another layer.
 #[must_use]
 pub fn may_hold(raw: &RawValue) -> bool {
     raw.get().starts_with(['"', '{'])

@@ -1,7 +1,7 @@
-//! Lines that a container runtime wrote in parts, put together again: by their output stream, as the parts of two
-//! may alternate.
+//! Joins lines that a container runtime wrote in parts. Parts of stdout and stderr may alternate, so each stream has
+//! its own state.
 
-/// The parts of the lines at hand, by output stream.
+/// The unfinished line of each output stream.
 #[derive(Debug, Default)]
 pub struct LineParts {
     open: [PendingLine; 2],
@@ -15,21 +15,21 @@ struct PendingLine {
     is_too_long: bool,
 }
 
-/// A line that came in parts.
+/// The parts of a line before its last one.
 #[derive(Debug, Default)]
 pub struct JoinedLine {
-    /// How long the parts are together, in bytes.
+    /// The length of these parts, in bytes.
     pub length: usize,
-    /// The parts before the last one, put together; empty if they were longer than the cap.
+    /// The joined parts; empty if they exceed the cap.
     pub text: Vec<u8>,
-    /// How many parts there were before the last one.
+    /// The number of these parts.
     pub count: u64,
-    /// They were longer than the cap.
+    /// They exceed the cap.
     pub is_too_long: bool,
 }
 
 impl LineParts {
-    /// Keeps a part that another goes on, which may begin in the middle of a letter. All parts of a line together may be as long as `cap` bytes.
+    /// Adds a part. It may begin inside a UTF-8 character. All parts of a line together may have at most `cap` bytes.
     pub fn add(&mut self, stream: usize, text: &[u8], cap: usize) {
         let open = &mut self.open[stream];
         open.count += 1;
@@ -43,13 +43,13 @@ impl LineParts {
         }
     }
 
-    /// Whether there are parts of a line of which the last one has not come.
+    /// Whether a stream has an unfinished line.
     #[must_use]
     pub fn is_open(&self, stream: usize) -> bool {
         self.open[stream].count > 0
     }
 
-    /// The parts of a line of which the last one has come, if there are any.
+    /// Takes the unfinished line of a stream, if there is one.
     pub fn take(&mut self, stream: usize) -> Option<JoinedLine> {
         let open = &mut self.open[stream];
         (open.count > 0).then(|| {

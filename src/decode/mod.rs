@@ -1,4 +1,4 @@
-//! From a record to the events that it holds, or to the reasons why it holds none.
+//! Turns a record into the events that it contains, or into the reasons why it contains none.
 
 pub mod decoder;
 pub mod detect;

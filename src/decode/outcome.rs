@@ -1,4 +1,4 @@
-//! What a record turned out to be.
+//! The results of decoding a record.
 
 use super::envelope::Envelope;
 use super::etcd::EtcdLine;
@@ -6,55 +6,57 @@ use super::klog::{AccessLine, TraceFragment};
 use super::skip::SkipReason;
 use crate::k8s::{Event, KubeVersion};
 
-/// What one entry of a record is. Each entry of each record is exactly one of these.
+/// One entry of a record. A record has one or more entries.
 #[derive(Debug, Clone, Copy)]
 pub enum Outcome<'a> {
-    /// An audit event, and its JSON, unless it was read from another form.
+    /// An audit event, with its JSON. The JSON is `None` if the log does not contain the event in the audit API's
+    /// format.
     Event(&'a Event<'a>, Option<&'a str>),
-    /// A request in the apiserver's own log.
+    /// A request from the apiserver's access log.
     Access {
-        /// The request.
         line: &'a AccessLine<'a>,
         /// The line without its envelopes.
         text: &'a str,
-        /// When the line was written, in microseconds since 1970, as well as it can be known.
+        /// When the line was written, in microseconds since 1970. A missing year or zone comes from the envelope, the
+        /// command line or the file's modification time.
         logged_at: Option<i64>,
     },
-    /// A line of a trace in the apiserver's own log.
+    /// A line of a request trace in the apiserver's own log.
     Trace(&'a TraceFragment<'a>),
-    /// What an apiserver writes into its own log when it starts.
+    /// A line that an apiserver writes to its own log when it starts.
     Start {
-        /// The version that it states, if it does.
+        /// The version in the line, if there is one.
         version: Option<KubeVersion>,
-        /// When the line was written, in microseconds since 1970, as well as it can be known.
+        /// When the line was written, in microseconds since 1970. A missing year or zone comes from the envelope, the
+        /// command line or the file's modification time.
         logged_at: Option<i64>,
     },
-    /// A line of etcd's log. All but those that state its version only a
-    /// [`Decoder::for_etcd`](super::Decoder::for_etcd) looks for.
+    /// A line of etcd's log. Only [`Decoder::for_etcd`](super::Decoder::for_etcd) reports all of them; other decoders
+    /// report only lines that state etcd's version.
     Etcd {
-        /// The line.
         line: &'a EtcdLine<'a>,
-        /// When it was written, in microseconds since 1970, as well as it can be known.
+        /// When the line was written, in microseconds since 1970. A missing zone comes from the envelope or counts as
+        /// UTC.
         logged_at: Option<i64>,
-        /// Its clock names no zone, and no envelope shows it: it is taken for UTC.
+        /// Neither the line nor an envelope states a time zone. The time counts as UTC.
         is_zoneless: bool,
     },
-    /// Whole, but of another log, or the rest of a record that was counted already.
+    /// An entry of another log, or a part of an entry that is counted elsewhere.
     Foreign(Foreign),
-    /// Lost: why, and where in the record.
+    /// A skipped text, with the reason and the position in the record.
     Skip(SkipReason, Extent),
 }
 
-/// Where in a record a text is that could not be read.
+/// The position of a skipped text in its record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Extent {
-    /// Offset of its first byte from the start of the record.
+    /// Offset of the first byte from the start of the record.
     pub offset: u64,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub bytes: u64,
 }
 
-/// Kinds of entries that are no audit events and no damage.
+/// Kinds of undamaged entries that are not audit events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Foreign {
     /// A line of a Kubernetes component's own log.
@@ -67,22 +69,22 @@ pub enum Foreign {
     OtherCategory,
     /// Google Cloud: an audit log entry of another service.
     OtherService,
-    /// An envelope's own message.
+    /// A control message of the envelope.
     Control,
-    /// An envelope that holds nothing.
+    /// An envelope without content.
     Empty,
-    /// A line of a trace in the apiserver's own log.
+    /// A line of a request trace in the apiserver's own log.
     Trace,
-    /// What an apiserver writes into its own log when it starts.
+    /// A line that an apiserver writes to its own log when it starts.
     Start,
     /// A line in which etcd states its version.
     EtcdStart,
-    /// A part of a line that was counted with its last part, or a line that goes on with the one before.
+    /// A part of a line, counted with the line's last part; or a line that continues the one before.
     Part,
 }
 
 impl Foreign {
-    /// The kind's name in reports.
+    /// The name in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -101,33 +103,31 @@ impl Foreign {
     }
 }
 
-/// The envelopes around an entry, the outermost first.
+/// The envelopes around an entry, from the outermost to the innermost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Layers(u64);
 
 impl Layers {
-    /// How many envelopes may be in each other. More are no log that anyone writes.
+    /// The maximum nesting of envelopes. Real logs have fewer.
     pub const MAX: usize = 7;
 
-    /// These layers and one inside of them; beyond [`Layers::MAX`] the same.
+    /// Adds an inner envelope. With [`Layers::MAX`] envelopes, it changes nothing.
     #[must_use]
     pub fn with(self, inner: Envelope) -> Self {
         if self.len() < Self::MAX { Self(self.0 | (inner as u64 + 1) << (8 * self.len())) } else { self }
     }
 
-    /// How many they are.
     #[must_use]
     pub fn len(self) -> usize {
         8 - self.0.leading_zeros() as usize / 8
     }
 
-    /// Whether there is none.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The layers, the outermost first.
+    /// The envelopes, from the outermost to the innermost.
     pub fn iter(self) -> impl Iterator<Item = Envelope> {
         self.0
             .to_le_bytes()
@@ -136,7 +136,8 @@ impl Layers {
             .map(|byte| Envelope::ALL[usize::from(byte) - 1])
     }
 
-    /// The two outermost and the innermost: of what may be in each other in any number, a bounded number of kinds.
+    /// Keeps the two outermost envelopes and the innermost. Hostile input can nest envelopes in any order; this
+    /// bounds the number of combinations that a report counts.
     #[must_use]
     pub fn shortened(self) -> Self {
         if self.len() <= 3 {
@@ -146,7 +147,6 @@ impl Layers {
         self.iter().take(2).chain(last).fold(Self::default(), Self::with)
     }
 
-    /// Whether one of them is that envelope.
     #[must_use]
     pub fn contains(self, envelope: Envelope) -> bool {
         self.iter().any(|layer| layer == envelope)

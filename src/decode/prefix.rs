@@ -1,5 +1,5 @@
-//! What stands before a line: which envelope it is. Each is told by the line's start alone, so that no two claim the
-//! same line.
+//! Detects text envelopes that put a prefix before a line. Each has its own kind of line start, so no line matches
+//! two envelopes.
 
 use super::envelope::cri::CriLine;
 use super::envelope::{
@@ -7,18 +7,18 @@ use super::envelope::{
 };
 use crate::k8s::Event;
 
-/// A line in an envelope that is no JSON.
+/// A line whose text envelope was removed.
 #[derive(Debug)]
 pub enum Prefixed<'a> {
-    /// The line, with its envelope taken off.
+    /// The envelope, and the rest of the line.
     Line(Envelope, Stripped<'a>),
-    /// A line of a container, or a part of one.
+    /// A line of a container's output, or a part of one.
     Cri(CriLine<'a>),
-    /// An event in the apiserver's own text format.
+    /// An event in the apiserver's `legacy` text format.
     Legacy(Box<Event<'a>>),
 }
 
-/// Takes an envelope off a line.
+/// Removes the text envelope of a line; `None` if it has none.
 #[must_use]
 pub fn strip(text: &str) -> Option<Prefixed<'_>> {
     if text.as_bytes().first()?.is_ascii_digit() {
@@ -27,7 +27,7 @@ pub fn strip(text: &str) -> Option<Prefixed<'_>> {
     syslog::strip(text).map(|line| Prefixed::Line(Envelope::Syslog, line)).or_else(|| undated(text))
 }
 
-/// Lines that begin with an instant.
+/// Handles lines that begin with a timestamp.
 fn dated(text: &str) -> Option<Prefixed<'_>> {
     let (time, rest) = text.split_once(' ')?;
     if !is_instant(time) {
@@ -48,13 +48,14 @@ fn dated(text: &str) -> Option<Prefixed<'_>> {
     syslog::strip_dated(time, rest).map(|line| Prefixed::Line(Envelope::Syslog, line))
 }
 
-/// An instant that a line begins with, and what follows it: `kubectl logs --timestamps`.
+/// Splits a line at its leading timestamp (`kubectl logs --timestamps`).
 #[must_use]
 pub fn after_instant(text: &str) -> Option<(&str, &str)> {
     text.split_once(' ').filter(|(time, _)| is_instant(time))
 }
 
-/// Whether what follows a name is a program's, as syslog writes it, and no message: `host kube-apiserver[1]: …`.
+/// Whether syslog wrote a host and a program before the message (`host kube-apiserver[1]: …`). Otherwise the first
+/// word is the name of a log stream.
 fn is_program(rest: &str, behind: &str) -> bool {
     !behind.starts_with('{')
         && syslog::strip_dated("", rest).is_some_and(|line| line.rest.len() < behind.len())
@@ -67,7 +68,7 @@ fn undated(text: &str) -> Option<Prefixed<'_>> {
     grep::strip(text).map(|line| Prefixed::Line(Envelope::Grep, line))
 }
 
-/// Whether a word is an instant as RFC 3339 or ISO 8601 write it.
+/// Whether a word is a timestamp in the format of RFC 3339 or ISO 8601.
 fn is_instant(word: &str) -> bool {
     let bytes = word.as_bytes();
     (19..=40).contains(&bytes.len())

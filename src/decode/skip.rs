@@ -1,29 +1,29 @@
-//! Why a record, or an entry of one, is lost.
+//! Why kubetoll skips a record, or an entry of one.
 
-/// The reasons, each counted by itself.
+/// The reasons. Reports count each separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SkipReason {
     /// Nothing but white space.
     Blank,
-    /// Bytes that are no UTF-8, even with those replaced no event.
+    /// Bytes that are not UTF-8. Replacing them did not make the text readable.
     NotUtf8,
-    /// No JSON.
+    /// Not JSON.
     NotJson,
-    /// JSON that ends in the middle: a torn line.
+    /// JSON that ends too early: a truncated line.
     Truncated,
-    /// A field of an event has another type than it must have, or stands there twice.
+    /// A field of an event has the wrong type, or occurs twice.
     WrongType,
-    /// JSON, but no audit event.
+    /// JSON, but not an audit event.
     NotAnEvent,
     /// Longer than the cap.
     TooLong,
-    /// Cut by CloudWatch Logs, which keeps 256 KB of an entry.
+    /// CloudWatch Logs cut the entry to 256 KB.
     CutByCloudwatch,
-    /// No YAML, or YAML whose aliases grow without bound.
+    /// Not YAML, or YAML whose aliases expand without bound.
     NotYaml,
-    /// In more envelopes than any log is.
+    /// More nested envelopes than [`Layers::MAX`](super::Layers::MAX).
     TooDeep,
-    /// Of another form than the one that the user named.
+    /// Not in the input format that the user requires.
     OtherFormat,
 }
 
@@ -43,14 +43,13 @@ impl SkipReason {
         Self::OtherFormat,
     ];
 
-    /// Whether bytes are lost for this reason that may have held an event: not those of blank lines, of other JSON, and
-    /// of formats that the user excludes.
+    /// Whether the skipped bytes may have held an event. Blank lines, other JSON and excluded formats did not.
     #[must_use]
     pub fn is_unread(self) -> bool {
         !matches!(self, Self::Blank | Self::NotAnEvent | Self::OtherFormat)
     }
 
-    /// The reason's name in reports.
+    /// The name in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,22 +1,20 @@
-//! JSON strings that hold JSON: their escapes undone as fast as they can be found.
+//! Removes the escapes of JSON strings that contain JSON.
 
-/// How many bytes are looked at together.
+/// How many bytes one step copies and checks.
 const WORD: usize = 8;
-/// How much room is made at a time, in bytes: little, as it is filled with zeros first.
+/// How many bytes the output grows at a time. Few, because the new bytes are set to zero first.
 const ROOM: usize = 2 << 10;
 
-/// Appends what a JSON string means. `text` begins behind the string's first quote; what is returned is the offset
-/// of the quote that ends it. `None` where the string does not end or holds what no string may; then what was
-/// appended means nothing.
+/// Appends the value of a JSON string to `out`. `text` begins after the opening quote. Returns the offset of the
+/// closing quote, or `None` if the string is invalid or does not end; then the appended bytes are meaningless.
 ///
-/// Of the logs that come as strings in strings nearly every byte passes through here. Escapes come every few bytes
-/// there, so that finding each with a vectorised search costs more than it saves: eight bytes are copied and looked
-/// at together.
+/// In logs with nested strings, nearly every byte passes through here. Escapes are only a few bytes apart there, so a
+/// vectorized search for each one costs more than it saves. Instead, each step copies and checks eight bytes.
 pub fn unescape(text: &str, out: &mut Vec<u8>) -> Option<usize> {
     let source = text.as_bytes();
     let (mut read, mut write) = (0, out.len());
     let end = loop {
-        // A word, and behind it what an escape means.
+        // Room for one word, and for the character of an escape after it.
         if out.len() < write + 2 * WORD {
             out.resize(write + ROOM, 0);
         }
@@ -52,12 +50,11 @@ pub fn unescape(text: &str, out: &mut Vec<u8>) -> Option<usize> {
     Some(end)
 }
 
-/// Appends what the text between a string's quotes means, of which few bytes are escapes. `None` where an escape is
-/// none.
+/// Appends the value of a JSON string body with few escapes. Returns `None` at an invalid escape.
 pub fn append(body: &str, out: &mut String) -> Option<()> {
     let mut done = 0;
     for at in memchr::memchr_iter(b'\\', body.as_bytes()) {
-        // The second of two is meant by the first.
+        // This backslash is the second character of an escape.
         if at < done {
             continue;
         }
@@ -70,7 +67,7 @@ pub fn append(body: &str, out: &mut String) -> Option<()> {
     Some(())
 }
 
-/// The character of an escape, and how many bytes of the text it takes.
+/// Returns the character of an escape, and the escape's length in bytes.
 fn meaning(text: &[u8]) -> Option<(char, usize)> {
     let character = match text.get(1)? {
         b'"' => '"',
@@ -87,8 +84,8 @@ fn meaning(text: &[u8]) -> Option<(char, usize)> {
     Some((character, 2))
 }
 
-/// The highest bit of each byte that is a quote, a backslash or a control character; above the first one there may be
-/// more than there are.
+/// Sets the highest bit of each byte that is a quote, a backslash or a control character. Only the lowest set bit is
+/// exact; bits above it may be false positives.
 ///
 /// Source: "Determine if a word has a byte less than n", Bit Twiddling Hacks, Sean Eron Anderson.
 fn special(word: u64) -> u64 {
@@ -99,8 +96,8 @@ fn special(word: u64) -> u64 {
     (is(b'"') | is(b'\\') | control) & (ONES * 0x80)
 }
 
-/// The character of `\u` with four hexadecimal digits, or of two such escapes that are a pair of surrogates, and how
-/// many bytes of the text it takes.
+/// Decodes `\u` with four hexadecimal digits, or two such escapes that form a surrogate pair. Returns the character,
+/// and the length in bytes.
 fn code_point(text: &[u8]) -> Option<(char, usize)> {
     let unit = |at: usize| -> Option<u16> {
         let [b'\\', b'u', digits @ ..] = text.get(at..)?.first_chunk::<6>()? else { return None };
@@ -130,7 +127,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What `serde_json` makes of the same string, the naive twin.
+    /// The naive twin: `serde_json` decodes the same string.
     fn naive(text: &str) -> Option<(String, usize)> {
         let text = format!("\"{text}");
         let mut values = serde_json::Deserializer::from_str(&text).into_iter::<String>();

@@ -1,20 +1,20 @@
-//! Which lines of a container's output go on in the next one, told by their bytes alone: where blocks are cut and
-//! where parts are put together must agree, or a report would depend on the size of blocks.
+//! Tracks which lines of a container's output continue in a later line, from their bytes alone. The code that cuts
+//! blocks and the code that joins parts must agree on this. Otherwise the report would depend on the block size.
 
 use super::envelope::{cri, docker};
 
-/// How many lines a part waits for the rest of its line, while lines of the other output stream come.
+/// How many lines an unfinished line waits for its rest, while lines of the other output stream arrive.
 const LINES_BACK: usize = 256;
 
-/// The output streams of which the last line goes on.
+/// The output streams whose last line is unfinished.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct UnfinishedLines {
-    /// How many lines ago, the last one being 1; 0 if none goes on.
+    /// Per stream: how many lines ago its unfinished line was; 1 for the last line, 0 if none is unfinished.
     since: [usize; 2],
 }
 
 impl UnfinishedLines {
-    /// Takes the next line. One that no runtime wrote leaves nothing that could go on.
+    /// Takes the next line. A line that no container runtime wrote ends all waiting.
     pub fn line(&mut self, line: &[u8]) {
         let Some((stream, is_unfinished)) = part_of(line) else {
             *self = Self::default();
@@ -26,14 +26,14 @@ impl UnfinishedLines {
         self.since[stream] = usize::from(is_unfinished);
     }
 
-    /// Whether a stream's line goes on.
     #[must_use]
     pub fn is_open(self, stream: usize) -> bool {
         self.since[stream] > 0
     }
 }
 
-/// Whether a line goes on behind the last one of a text: the same as a [`UnfinishedLines`] finds that took all its lines.
+/// Whether a text ends with an unfinished line. It returns the same as an [`UnfinishedLines`] that took each line of
+/// the text.
 #[must_use]
 pub fn ends_unfinished(body: &[u8]) -> bool {
     let mut seen = [false; 2];
@@ -53,7 +53,7 @@ pub fn ends_unfinished(body: &[u8]) -> bool {
     false
 }
 
-/// The stream of a line that a runtime wrote, and whether it goes on.
+/// The output stream of a container runtime's line, and whether the line is unfinished.
 fn part_of(line: &[u8]) -> Option<(usize, bool)> {
     match line.first()? {
         b'{' => docker::part_of(line),

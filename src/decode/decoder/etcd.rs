@@ -1,4 +1,4 @@
-//! etcd's log, in the envelopes in which the apiserver's comes.
+//! Reads etcd's log, in the same envelopes as the apiserver's log.
 
 use std::borrow::Cow;
 
@@ -15,20 +15,20 @@ use crate::decode::prefix;
 use crate::decode::skip::SkipReason;
 
 impl At<'_> {
-    /// With the instant in the head of a line of syslog, if it has one.
+    /// Takes the clock from a syslog header, if the line has one.
     pub(super) fn dated_by(self, line: &str) -> Self {
         Self { clock: syslog::clock(line).or(self.clock), ..self }
     }
 }
 
 impl Decoder {
-    /// Hands over a line of etcd's log; false if the text is none, or has an envelope.
+    /// Emits a line of etcd's log. Returns false if the text is not an etcd line, or if an envelope is around it.
     pub(super) fn etcd(text: &str, at: At<'_>, out: OutcomeSink<'_>) -> bool {
         if let Some(found) = etcd::read(text) {
             etcd_line(found, text, at, out);
             return true;
         }
-        // A date behind an instant would be taken for a name.
+        // Without this, `aws_logs_tail` takes the date of an etcd line for the name of a log stream.
         match prefix::after_instant(text).and_then(|(time, rest)| Some((time, etcd::read(rest)?))) {
             Some((time, found)) if at.layers.len() < Layers::MAX => {
                 etcd_line(found, text, at.within(Envelope::CloudwatchExport, Some(time)), out);
@@ -38,8 +38,8 @@ impl Decoder {
         }
     }
 
-    /// Hands over a start line of etcd's in which it states its version, among the lines of other programs; false for any
-    /// other text.
+    /// Emits an etcd start line that states etcd's version, found in the logs of other programs. Returns false for
+    /// any other text.
     pub(super) fn etcd_start(text: &str, at: At<'_>, out: OutcomeSink<'_>) -> bool {
         let may_be = memchr::memmem::find(text.as_bytes(), b"etcd").is_some();
         match may_be.then(|| etcd::read(text)).flatten() {
@@ -51,8 +51,8 @@ impl Decoder {
         }
     }
 
-    /// An entry that holds etcd's warning. In an envelope that is not known the warning is looked for; what is not found
-    /// is lost, and no line of another program.
+    /// Decodes an entry that contains etcd's slow-request warning. If the envelope is unknown, this function searches
+    /// the entry for the warning. If it finds none, the entry counts as skipped and not as foreign.
     pub(super) fn warning(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
         let (mut is_found, mut lost) = (false, None);
         self.text(text, at, &mut |outcome, layers| match outcome {
@@ -84,7 +84,8 @@ impl Decoder {
         }
     }
 
-    /// A line that no envelope is known of. Shells and wrappers write into the same file.
+    /// Decodes a line without a known envelope. The text may be foreign, because shells and wrappers write to the
+    /// same file.
     pub(super) fn etcd_or_text(text: &str, at: At<'_>, out: OutcomeSink<'_>) {
         match etcd::find(text) {
             Some(found) => etcd_line(found, text, at, out),
@@ -94,8 +95,8 @@ impl Decoder {
     }
 }
 
-/// The line of etcd's in a text that is no envelope that is known: the string or the object in an object, the value of
-/// `msg="…"`, or the object at the end (`stern`).
+/// Finds the etcd line inside an unknown envelope. It looks at three places: a string or an object inside a JSON
+/// object, the value of `msg="…"`, and an object at the end of the line (`stern`).
 fn inner(text: &str) -> Option<Cow<'_, str>> {
     let is_line = |text: &str| matches!(etcd::read(text), Some(Ok(_)));
     if let Ok(value) = serde_json::from_str::<Value>(text) {

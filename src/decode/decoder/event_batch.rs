@@ -1,6 +1,6 @@
-//! Finding events and handing them over by turns: of some lines the fields are found first, and then one event after
-//! another is handed over. What is done with an event takes more code than a processor keeps at hand, so that it is
-//! fetched for each event anew where finding the next one's fields pushes it out.
+//! Decodes events in batches: first it locates the fields of several lines, then it emits one event after another.
+//! Locating and emitting together need more code than the processor's instruction cache holds. Without batches the
+//! processor fetches that code again for each event.
 //!
 //! The naive twin is [`Decoder::record`].
 
@@ -9,7 +9,7 @@ use crate::decode::on_demand::{EventFields, START};
 use crate::decode::outcome::{Layers, Outcome};
 use crate::input::{Record, RecordKind};
 
-/// A record that is written as an event is, and where its fields stand.
+/// A record in the log backend's format, with the positions of its fields.
 #[derive(Debug)]
 pub struct LocatedEvent<'r> {
     record: Record<'r>,
@@ -18,9 +18,9 @@ pub struct LocatedEvent<'r> {
 }
 
 impl Decoder {
-    /// Finds the fields of a record that is written to the letter as the log backend writes events, and adds it to those
-    /// that were found before. They are to be handed over before any other record is read. False for other records, which
-    /// are to be read.
+    /// Locates the fields of a record in exactly the log backend's format, and appends it to `found`. The caller must
+    /// emit the batch before it decodes any other record. Returns false for a record in any other format; the caller
+    /// then decodes it with [`Decoder::record`].
     pub fn locate<'r>(
         &mut self,
         record: Record<'r>,
@@ -38,12 +38,13 @@ impl Decoder {
             self.is_last_line_nonstandard = true;
             return false;
         }
-        // Parts that wait are given up before this is handed over: it has no key by which it could be one of them.
+        // An event has no key of a container line, so it cannot continue an unfinished line. The decoder drops such
+        // lines here.
         self.note_event(&record, out);
         true
     }
 
-    /// Hands over what was found, each with its record, and leaves nothing of it.
+    /// Emits all located events, each with its record, and empties the batch.
     pub fn decode_located<'r>(
         &mut self,
         found: &mut Vec<LocatedEvent<'r>>,
@@ -91,7 +92,7 @@ mod tests {
         format!("{outcome:?} {layers:?}")
     }
 
-    /// All outcomes with their lines, where events are handed over by turns of so many; 0 for reading each by itself.
+    /// Returns all outcomes with their line numbers. `turn` is the batch size; 0 decodes each record alone.
     fn outcomes(lines: &[String], turn: usize, only: Option<Layers>) -> Vec<(u64, String)> {
         let (mut decoder, facts) = (Decoder::new(only, 1 << 20), SourceFacts::default());
         let (mut outcomes, mut found) = (Vec::new(), Vec::new());

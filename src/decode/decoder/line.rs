@@ -1,4 +1,4 @@
-//! Text that is no JSON: lines of the apiserver's own log, lines in envelopes of text, and lines in parts.
+//! Decodes text that is not JSON: lines of the apiserver's own log, text envelopes, and lines in parts.
 
 use super::{At, Decoder, OutcomeSink, is_headless};
 use crate::decode::envelope::{Envelope, syslog};
@@ -9,13 +9,12 @@ use crate::decode::outcome::{Extent, Foreign, Layers, Outcome};
 use crate::decode::prefix::{self, Prefixed};
 use crate::decode::skip::SkipReason;
 
-/// How much of a part is looked at for a header of klog, in bytes: time, thread, file and line.
+/// How many bytes of a part are searched for a klog header (time, thread, file and line).
 const LONGEST_HEADER: usize = 200;
 
 impl Decoder {
-    /// Text that is no JSON.
     pub(super) fn line(&mut self, text: &str, trimmed: &str, at: At<'_>, out: OutcomeSink<'_>) {
-        // No line of klog begins with a digit, and those of containers do.
+        // No klog line begins with a digit; lines of container runtimes do.
         let is_dated = trimmed.starts_with(|c: char| c.is_ascii_digit());
         if !is_dated && let Some(line) = klog::read(text) {
             let form = if trimmed.contains("verb=\"") { Envelope::HttpLog } else { Envelope::HttpLogOlder };
@@ -86,7 +85,7 @@ impl Decoder {
         }
     }
 
-    /// The text of a string, which may be a string again.
+    /// Decodes the text of a string. The text may be another JSON string.
     pub(super) fn nested(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
         let text = text.trim_end_matches(['\n', '\r', '\0', ' ']);
         if !text.starts_with('"') || is_headless(text) {
@@ -98,7 +97,7 @@ impl Decoder {
         }
     }
 
-    /// Keeps a part of a line that another goes on.
+    /// Keeps a part of a line until its next part arrives.
     pub(super) fn part(&mut self, stream: usize, part: &[u8], at: At<'_>, out: OutcomeSink<'_>) {
         if is_start(part) {
             self.give_up(stream, out);
@@ -107,7 +106,8 @@ impl Decoder {
         self.parts.add(stream, part, self.max_record);
     }
 
-    /// A line, with what came of it in parts before. Where those belong to a line whose end is lost, this one is whole.
+    /// Joins the last part of a line with the parts before it. If a new line begins here, the earlier parts lost
+    /// their end, and this part is a whole line.
     pub(super) fn last_part(&mut self, stream: usize, part: &[u8], at: At<'_>, out: OutcomeSink<'_>) {
         if is_start(part) {
             self.give_up(stream, out);
@@ -132,21 +132,21 @@ impl Decoder {
     }
 }
 
-/// Whether a text begins with a time as etcd writes it: with a space before the clock, or a tab behind it. Containers'
-/// lines have neither.
+/// Whether a text begins with a timestamp in etcd's format: a space before the time of day, or a tab after it. Lines
+/// of container runtimes have neither.
 fn may_be_etcds(text: &str) -> bool {
     text.as_bytes().iter().take(40).find(|byte| byte.is_ascii_whitespace()).is_some_and(|byte| *byte == b'\t')
         || text.as_bytes().get(10) == Some(&b' ')
 }
 
-/// Whether a part can't go on with another: a line of klog or an event begins there.
+/// Whether a part begins a new line: it starts with a klog header or an audit event.
 fn is_start(part: &[u8]) -> bool {
     part.starts_with(START)
         || matches!(part.first(), Some(b'I' | b'W' | b'E' | b'F'))
             && std::str::from_utf8(&part[..part.len().min(LONGEST_HEADER)]).is_ok_and(klog::is_klog)
 }
 
-/// Whether a text is an object that lost its start.
+/// Whether a text is the end of a JSON object whose start is lost.
 pub(super) fn is_end_of_json(text: &str) -> bool {
     text.ends_with('}') && text.contains("\":")
 }

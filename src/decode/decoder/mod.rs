@@ -1,5 +1,5 @@
-//! From a record to what it holds: envelopes are opened until an event, an access line or something of another log
-//! comes out. Each entry of each record comes out once, as one [`Outcome`].
+//! Opens envelopes until it finds an audit event, an access line or an entry of another log. It emits exactly one
+//! [`Outcome`] for each entry of a record.
 
 mod etcd;
 mod event_batch;
@@ -18,68 +18,69 @@ use super::skip::SkipReason;
 use super::unfinished_lines::UnfinishedLines;
 use crate::input::{Record, RecordKind};
 
-/// Takes what a record holds.
+/// Receives each outcome of a record, with the envelopes around it.
 pub type OutcomeSink<'o> = &'o mut dyn FnMut(Outcome<'_>, Layers);
 
-/// The length above which an entry of CloudWatch Logs that ends in the middle was cut by it, in bytes: 256 KB with
-/// the 26 bytes that it adds.
+/// The size limit of a CloudWatch Logs entry, in bytes: 256 KB minus 26 bytes that CloudWatch adds. CloudWatch cuts
+/// longer entries; an incomplete entry of this length or more was cut there.
 ///
 /// Source: Amazon CloudWatch Logs quotas, "Event size".
 const CLOUDWATCH_CUT: usize = 262_144 - 26;
 
-/// Buffers of longer records are freed, not reused. In bytes.
+/// After a record longer than this, the decoder frees its buffers and does not reuse them. In bytes.
 const MAX_REUSED_TEXT: usize = 1 << 20;
 
-/// What is known of a source beside its bytes.
+/// Facts about a source that its bytes do not show.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SourceFacts {
-    /// The year that the user states for lines that have none.
+    /// The year from the command line, for lines without a year.
     pub year: Option<i32>,
-    /// When the file was last written to, in microseconds since 1970.
+    /// When the file was last modified, in microseconds since 1970.
     pub modified: Option<i64>,
 }
 
-/// Opens envelopes. One for each worker: it keeps the memory that strings in strings need, and the parts of lines
-/// that are not whole yet.
+/// Opens envelopes. Each worker has its own decoder, because the decoder keeps unfinished lines and reusable buffers
+/// for nested strings.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// The form that the user names; others are skipped.
+    /// The input format that the user requires. Entries in another format are skipped.
     only: Option<Layers>,
-    /// It reads etcd's log.
+    /// Reads etcd's log instead of the apiserver's.
     is_for_etcd: bool,
-    /// The longest line that is put together from parts, in bytes.
+    /// The maximum length of a line joined from parts, in bytes.
     max_record: usize,
-    /// By depth: the last object was an envelope and no event. What is tried first changes no outcome.
+    /// Per depth: the last object was an envelope, not an event. It decides only what is tried first, never the
+    /// outcome.
     wrapped: [bool; Layers::MAX + 1],
     buffers: [Vec<u8>; Layers::MAX + 1],
-    /// What the escaped fields of the event at hand mean.
+    /// The values of the current event's escaped fields, without escapes.
     unescaped: String,
     callers: CachedCallers,
-    /// The line that was looked for last with [`Decoder::locate`] is written otherwise: it is not looked for in the same way
-    /// again, and the next one is read by itself, as those of a log are written alike. Changes no outcome.
+    /// The last line passed to [`Decoder::locate`] was not in the log backend's format. The decoder then skips that
+    /// format for this line and the next one, because neighboring lines share a format. It never changes an outcome.
     is_last_line_nonstandard: bool,
     parts: LineParts,
-    /// By output stream: where the last part stood.
+    /// Per output stream: the envelopes of the last part.
     parts_at: [Layers; 2],
     unfinished: UnfinishedLines,
-    /// Whole pieces of a damaged text are looked for: not in each of them again.
+    /// The decoder is already searching damaged text for whole events, so it does not search inside each of them.
     is_salvaging: bool,
 }
 
-/// Where in a record a text stands.
+/// A text's context: its envelopes, its timestamps and its position in the record.
 #[derive(Debug, Clone, Copy)]
 struct At<'t> {
     layers: Layers,
-    /// Other programs' lines come in one of the envelopes that were opened, so that such a line is no damage.
+    /// An open envelope also carries lines of other programs, so such a line counts as foreign, not as damage.
     is_shared: bool,
-    /// The innermost envelope's instant.
+    /// The timestamp of the innermost envelope that has one.
     time: Option<&'t str>,
-    /// The instant in the head of syslog, without year and zone; looked for in etcd's log only, as klog has its own.
+    /// The timestamp of a syslog header, without year and zone. Set for etcd's log only, because klog has its own.
     clock: Option<KlogTime>,
     facts: SourceFacts,
-    /// The record, if the text is a part of it or comes from a string in it.
+    /// The whole record; empty if the text was joined from several records.
     record: &'t [u8],
-    /// The outermost string that the text comes from.
+    /// The position of the outermost string that contains the text.
     string: Option<Extent>,
 }
 
@@ -88,35 +89,35 @@ impl<'t> At<'t> {
         Self { layers, is_shared: false, time: None, clock: None, facts, record, string: None }
     }
 
-    /// Inside of a string, which may be in another string.
+    /// Enters a string. Inside another string, the position of the outermost one stays.
     fn within_string(self, raw: &str) -> Self {
         Self { string: self.string.or_else(|| Some(self.extent(raw))), ..self }
     }
 
-    /// Of a text that was put together from several records.
+    /// For a text joined from several records: it has no position in one record.
     fn joined(self) -> Self {
         Self { record: &[], string: None, ..self }
     }
 
-    /// Where a text is in the record.
+    /// The position of a text in the record.
     fn extent(&self, text: &str) -> Extent {
         if let Some(string) = self.string {
             return string;
         }
         let offset = text.as_ptr().addr().wrapping_sub(self.record.as_ptr().addr());
-        // A copy, with bytes replaced, is elsewhere.
+        // A text with replaced bytes is a copy outside the record; its offset is unknown.
         let offset = if offset < self.record.len() { offset as u64 } else { 0 };
         Extent { offset, bytes: text.len() as u64 }
     }
 
-    /// Hands over that so many bytes of a string are lost.
+    /// Reports `bytes` bytes of a string as skipped.
     fn skip_some(&self, reason: SkipReason, bytes: usize, out: OutcomeSink<'_>) {
         let extent = self.extent("");
         let bytes = extent.bytes.min(bytes as u64);
         out(Outcome::Skip(reason, Extent { bytes, ..extent }), self.layers);
     }
 
-    /// Hands over that a text is lost.
+    /// Reports a text as skipped.
     fn skip(&self, reason: SkipReason, text: &str, out: OutcomeSink<'_>) {
         out(Outcome::Skip(reason, self.extent(text)), self.layers);
     }
@@ -128,20 +129,19 @@ impl<'t> At<'t> {
 }
 
 impl Decoder {
-    /// A decoder. `only` names what must be among the envelopes of what is read; without it each record is told by its
-    /// content.
+    /// Creates a decoder of audit logs. Entries must have all envelopes in `only`; without it, the content decides.
     #[must_use]
     pub fn new(only: Option<Layers>, max_record: usize) -> Self {
         Self { only, max_record, ..Self::default() }
     }
 
-    /// A decoder of etcd's log, in the same envelopes. What is no line of etcd's comes out as what it is otherwise.
+    /// Creates a decoder of etcd's log in the same envelopes. It reports lines of other programs as usual.
     #[must_use]
     pub fn for_etcd(max_record: usize) -> Self {
         Self { is_for_etcd: true, max_record, ..Self::default() }
     }
 
-    /// Hands over what a record holds. True if bytes of it that are no UTF-8 were replaced.
+    /// Decodes a record. Returns true if it replaced bytes that are not UTF-8 and still found an event or a log line.
     pub fn record(&mut self, record: &Record<'_>, facts: SourceFacts, out: OutcomeSink<'_>) -> bool {
         let only = self.only;
         let out: OutcomeSink<'_> = &mut |outcome, layers| out(checked(only, outcome, layers), layers);
@@ -153,19 +153,19 @@ impl Decoder {
         replaced
     }
 
-    /// Whether parts of a line wait for its end.
+    /// Whether the decoder waits for the rest of an unfinished line.
     #[must_use]
     pub fn has_pending_parts(&self) -> bool {
         (0..2).any(|stream| self.parts.is_open(stream) || self.unfinished.is_open(stream))
     }
 
-    /// Takes note of a record that is an event and is read elsewhere.
+    /// Updates the state of unfinished lines for an event record that is decoded elsewhere.
     pub fn note_event(&mut self, record: &Record<'_>, out: OutcomeSink<'_>) {
         let only = self.only;
         self.settle(record, &mut |outcome, layers| out(checked(only, outcome, layers), layers));
     }
 
-    /// Gives up the parts that a record leaves without an end.
+    /// Drops unfinished lines that this record cannot continue.
     fn settle(&mut self, record: &Record<'_>, out: OutcomeSink<'_>) {
         match record.kind {
             RecordKind::Line => self.unfinished.line(record.bytes),
@@ -189,7 +189,7 @@ impl Decoder {
         };
         let at = At::of(record.bytes, layers, facts);
         let bytes = trim_end(record.bytes);
-        // Checked once for the whole record, and faster than serde_json does it string by string.
+        // One check for the whole record is faster than serde_json's check of each string.
         if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
             self.enter(record.kind, text, at, out);
             return false;
@@ -197,7 +197,7 @@ impl Decoder {
         if let Some((stream, is_unfinished, part)) = cri::torn_part(bytes)
             && (is_unfinished || self.parts.is_open(stream))
         {
-            // A runtime cuts lines at a number of bytes, perhaps in the middle of a letter.
+            // A container runtime cuts lines by byte count, so it may cut inside a character.
             let at = at.within(Envelope::Cri, None);
             if is_unfinished {
                 self.part(stream, part, at, out);
@@ -228,7 +228,7 @@ impl Decoder {
         replaced
     }
 
-    /// Hands over what is left of lines whose last part did not come.
+    /// Reports all unfinished lines as skipped, at the end of a source.
     pub fn finish(&mut self, out: OutcomeSink<'_>) {
         let only = self.only;
         self.unfinished = UnfinishedLines::default();
@@ -237,7 +237,7 @@ impl Decoder {
         }
     }
 
-    /// Hands over the parts of a line whose last part won't come.
+    /// Reports an unfinished line as truncated, because its rest is lost.
     fn give_up(&mut self, stream: usize, out: OutcomeSink<'_>) {
         if let Some(whole) = self.parts.take(stream) {
             let layers = self.parts_at[stream];
@@ -263,7 +263,7 @@ impl Decoder {
     }
 
     fn text(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
-        // Most are nothing else.
+        // The fast path: most texts are JSON objects.
         if text.starts_with('{') && !self.is_for_etcd {
             return self.object(text, at, out);
         }
@@ -273,7 +273,7 @@ impl Decoder {
             return;
         }
         match trimmed.as_bytes().first() {
-            // An empty line of a value that goes over several.
+            // An empty line inside a klog value of several lines.
             None if text.starts_with('\t') => out(Outcome::Foreign(Foreign::Part), at.layers),
             None => at.skip(SkipReason::Blank, text, out),
             Some(b'{') => self.object(trimmed, at, out),
@@ -286,7 +286,7 @@ impl Decoder {
     }
 }
 
-/// What is not of all the forms that the user names is skipped.
+/// Turns an outcome into a skip if its format differs from what the user requires.
 fn checked(only: Option<Layers>, outcome: Outcome<'_>, layers: Layers) -> Outcome<'_> {
     let other = only.is_some_and(|only| !only.iter().all(|envelope| layers.contains(envelope)));
     if other && !is_no_form(&outcome) {
@@ -296,7 +296,7 @@ fn checked(only: Option<Layers>, outcome: Outcome<'_>, layers: Layers) -> Outcom
     }
 }
 
-/// Why an object ends in its middle.
+/// Chooses the skip reason for an incomplete object.
 fn cut_reason(text: &str, at: At<'_>) -> SkipReason {
     if text.len() >= CLOUDWATCH_CUT && at.layers.iter().any(Envelope::is_cloudwatch) {
         SkipReason::CutByCloudwatch
@@ -305,24 +305,24 @@ fn cut_reason(text: &str, at: At<'_>) -> SkipReason {
     }
 }
 
-/// Whether an entry is of no form at all.
+/// Whether an entry has no format at all, so that a required format does not apply.
 fn is_no_form(outcome: &Outcome<'_>) -> bool {
     matches!(outcome, Outcome::Skip(SkipReason::Blank, _) | Outcome::Foreign(Foreign::Part))
 }
 
-/// Whether a text is no JSON string but an access line of a server with `--skip-headers`.
+/// Whether a text that begins with a quote is an access line of a server with `--skip-headers`, not a JSON string.
 fn is_headless(text: &str) -> bool {
     text.starts_with("\"HTTP\" ")
 }
 
-/// Whether the bytes are binary, not damaged text: more than one in 16 is a control character. NUL bytes are a file
-/// system's filling.
+/// Whether the bytes are binary data rather than damaged text: more than one byte in 16 is a control character. NUL
+/// does not count, because file systems fill holes with it.
 fn is_binary(bytes: &[u8]) -> bool {
     let is_control = |byte: &&u8| matches!(**byte, 1..=8 | 11 | 12 | 14..=31 | 127);
     bytes.iter().filter(is_control).count() > bytes.len() / 16
 }
 
-/// As [`String::from_utf8_lossy`], which moves a long text several times while it grows.
+/// Like [`String::from_utf8_lossy`], but allocates once. The standard function moves a long text several times.
 fn lossy(bytes: &[u8]) -> String {
     const REPLACEMENT: &str = "\u{fffd}";
     let length = |chunk: std::str::Utf8Chunk<'_>| {
@@ -338,7 +338,7 @@ fn lossy(bytes: &[u8]) -> String {
     text
 }
 
-/// Without NUL bytes (a file system's filling after a crash) and line ends at its end.
+/// Removes line ends and NUL bytes at the end. File systems fill files with NUL after a crash.
 fn trim_end(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().rposition(|b| !matches!(*b, 0 | b'\r' | b'\n')).map_or(0, |at| at + 1);
     &bytes[..end]

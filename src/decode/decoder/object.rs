@@ -1,4 +1,4 @@
-//! JSON: objects that are events or envelopes, and the strings and arrays in them.
+//! Decodes JSON: objects that are events or envelopes, and strings and arrays inside them.
 
 use super::{At, Decoder, OutcomeSink, cut_reason, salvage};
 use crate::decode::envelope::{
@@ -21,7 +21,7 @@ impl Decoder {
         }
     }
 
-    /// Opens an object as an envelope, or as an event where that was not tried before.
+    /// Opens an object as an envelope. If the last object at this depth was an envelope, it tries an event here too.
     pub(super) fn opened(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
         let was_wrapped = self.wrapped[at.layers.len()];
         let error = match serde_json::from_str::<EnvelopeKeys<'_>>(text) {
@@ -36,7 +36,8 @@ impl Decoder {
             }
             Err(error) => error,
         };
-        // An event that is damaged where no one looks is one, whatever was read before.
+        // `EnvelopeKeys` checks all of the JSON, the event decoder only what it needs. So damage in an unneeded field
+        // does not lose the event.
         if was_wrapped && self.event(text, at, out) {
             self.wrapped[at.layers.len()] = false;
         } else if error.is_eof() {
@@ -48,7 +49,7 @@ impl Decoder {
         }
     }
 
-    /// Hands over an object that is an audit event; false if it is none.
+    /// Emits an object that is an audit event. Returns false if it is not one.
     pub(super) fn event(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) -> bool {
         let mut fields = if self.is_last_line_nonstandard && at.layers.is_empty() {
             EventFields::in_any_order(text)
@@ -58,7 +59,7 @@ impl Decoder {
         self.event_of(fields.as_mut(), text, at, out)
     }
 
-    /// The same of one whose fields were looked for.
+    /// Like [`Decoder::event`], with fields that were already located.
     pub(super) fn event_of(
         &mut self,
         fields: Option<&mut EventFields>,
@@ -81,7 +82,7 @@ impl Decoder {
         };
         self.unescaped = unescaped;
         is_event.unwrap_or_else(|| {
-            // Its client is kept no longer.
+            // Other clients evicted this event's client from the cache, so its fields are located again.
             let mut fields = EventFields::find(text, &mut self.callers);
             self.event_of(fields.as_mut(), text, at, out)
         })
@@ -103,7 +104,7 @@ impl Decoder {
         let at = at.within(envelope, None);
         match content {
             Content::Foreign(foreign) => out(Outcome::Foreign(foreign), at.layers),
-            // Google's insertId is often scrubbed.
+            // Users often remove Google's `insertId` before they share a log.
             Content::Event(event) if audit::is_event(&event) || envelope == Envelope::Gke => {
                 out(Outcome::Event(&event, None), at.layers);
             }
@@ -120,8 +121,8 @@ impl Decoder {
         }
     }
 
-    /// An object that is neither an event nor an envelope. If it is an envelope whose key is damaged, its elements are
-    /// whole.
+    /// Decodes an object that is neither an event nor an envelope. If it is an envelope with a damaged key, its
+    /// elements may still be whole.
     fn unknown(&mut self, text: &str, keys: &EnvelopeKeys<'_>, at: At<'_>, out: OutcomeSink<'_>) {
         let record = otlp::record(text).map(|inner| (Envelope::Otlp, inner));
         let element = record.or_else(|| Some((Envelope::LogsInsights, logs_insights::field(text)?)));
@@ -155,13 +156,14 @@ impl Decoder {
         }
     }
 
-    /// A JSON string that holds the next layer.
+    /// Decodes a JSON string that contains the next layer.
     pub(super) fn string(&mut self, raw: &str, at: At<'_>, out: OutcomeSink<'_>) {
         let at = if at.layers.is_empty() { at.within(Envelope::Json, None) } else { at };
         self.with_unescaped(raw, at, out, |decoder, text, at, out| decoder.nested(text, at, out));
     }
 
-    /// Hands to `then` what a JSON string means; one that does not end or can't be read is skipped.
+    /// Removes the escapes of a JSON string and passes the text to `then`. Skips a string that is incomplete or
+    /// invalid.
     pub(super) fn with_unescaped(
         &mut self,
         raw: &str,
@@ -211,7 +213,7 @@ impl Decoder {
         }
     }
 
-    /// Values behind each other on one line: lines that lost the line feed between them.
+    /// Decodes several values on one line. The line feeds between them are lost.
     pub(super) fn several(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
         let mut end = 0;
         for value in json::values(text) {
@@ -229,7 +231,7 @@ impl Decoder {
     }
 }
 
-/// The envelope that an object is, and what it holds.
+/// Finds which envelope an object is, and what it contains.
 fn open<'a>(text: &'a str, keys: &EnvelopeKeys<'a>, around: Layers) -> Option<(Envelope, Content<'a>)> {
     let of = |envelope| move |content| (envelope, content);
     None.or_else(|| otlp::open(keys).map(of(Envelope::Otlp)))

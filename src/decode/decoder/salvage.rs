@@ -1,40 +1,41 @@
-//! Damaged text: events in it that are whole are read, and the bytes between them are lost.
+//! Finds whole events in damaged text, and reports the bytes between them as skipped.
 
 use super::{At, Decoder, OutcomeSink};
 use crate::decode::envelope::{Envelope, json, yaml};
 use crate::decode::outcome::{Layers, Outcome};
 use crate::decode::skip::SkipReason;
 
-/// How many bytes are parsed for each byte of a damaged text at most. Clients choose what is in a log.
+/// Limits parsing to this many bytes per byte of damaged text. Clients choose what is in a log, so they must not make
+/// it expensive.
 const WORK: usize = 16;
 
 /// Which objects of a text may be events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pieces {
     Any,
-    /// Elements of arrays: the text is whole JSON.
+    /// Only elements of arrays, because the text itself is valid JSON.
     Elements,
 }
 
 impl Decoder {
-    /// Hands over the whole events of a damaged text, and skips the rest.
+    /// Emits the whole events of a damaged text, and skips the rest.
     pub(super) fn salvage(&mut self, text: &str, reason: SkipReason, at: At<'_>, out: OutcomeSink<'_>) {
         if !self.pieces(text, reason, Pieces::Any, at, out) {
             at.skip(reason, text, out);
         }
     }
 
-    /// Hands over the events in arrays of an object that is no envelope; false if there are none.
+    /// Emits the events in arrays of an object that is not an envelope. Returns false if there are none.
     pub(super) fn salvage_elements(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) -> bool {
         self.pieces(text, SkipReason::NotAnEvent, Pieces::Elements, at, out)
     }
 
-    /// As [`Decoder::salvage`], of a JSON string with damaged escapes.
+    /// Like [`Decoder::salvage`], for a JSON string with damaged escapes.
     pub(super) fn salvage_string(&mut self, raw: &str, reason: SkipReason, at: At<'_>, out: OutcomeSink<'_>) {
         if self.is_salvaging || !may_hold_event(raw) {
             return at.skip(reason, raw, out);
         }
-        // A text whose first byte is damaged may begin with a quote, and be no string.
+        // The text may be an object with a damaged first byte, which happens to be a quote.
         if !self.pieces(raw, reason, Pieces::Any, at, out) {
             let text = unescaped_as_far_as_possible(raw);
             if !self.pieces(&text, reason, Pieces::Any, at, out) {
@@ -43,7 +44,7 @@ impl Decoder {
         }
     }
 
-    /// As [`Decoder::salvage`], of a YAML document: the items of its outermost list.
+    /// Like [`Decoder::salvage`], for a YAML document: it decodes each item of the outermost list.
     pub(super) fn salvage_yaml(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
         let items = yaml::items(text);
         if items.is_empty() || !may_hold_event(text) {
@@ -57,7 +58,7 @@ impl Decoder {
         }
     }
 
-    /// True if there was at least one event.
+    /// Returns true if it found at least one event.
     fn pieces(
         &mut self,
         text: &str,
@@ -99,7 +100,7 @@ impl Decoder {
         true
     }
 
-    /// Hands over an object or a string if there is an event in it.
+    /// Emits the outcomes of an object or string that contains an event. Returns false if it contains none.
     fn piece(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) -> bool {
         let (mut is_found, mut others) = (false, Vec::new());
         self.text(text, at, &mut |outcome, layers| match outcome {
@@ -118,12 +119,13 @@ impl Decoder {
         is_found
     }
 
-    /// The elements of a batch that the user names are in that batch, though its start is lost.
+    /// If the user requires a batch format, the elements of a damaged batch count as that format, although the
+    /// batch's start is lost.
     fn only_batch<'t>(&self, at: At<'t>) -> At<'t> {
         let named = self.only.iter().flat_map(|only| only.iter());
         named
             .filter(|envelope| is_batch(*envelope) && !at.layers.contains(*envelope))
-            // The name of the batch must not change what its elements are, so they are not taken for a shared log's.
+            // Only `layers` changes here. `is_shared` would turn damaged elements into foreign ones.
             .fold(at, |at, envelope| At { layers: at.layers.with(envelope), ..at })
     }
 }
@@ -141,12 +143,14 @@ fn is_batch(envelope: Envelope) -> bool {
     )
 }
 
-/// Whether a text names an audit ID or an entry of Cloud Audit Logs. Most damaged text does not, and is not parsed.
+/// Whether a text contains the name of an audit ID or of a Cloud Audit Logs entry. Most damaged text contains
+/// neither, so it is not parsed.
 pub(in crate::decode) fn may_hold_event(text: &str) -> bool {
     [&b"udit"[..], b"protoPayload"].iter().any(|word| memchr::memmem::find(text.as_bytes(), word).is_some())
 }
 
-/// Where a piece may begin that has this brace: the brace, or the quote before it.
+/// Where a JSON value may begin that contains this brace: at the brace, or at the quote before it. `None` if no event
+/// can begin here.
 fn start_of(text: &str, brace: usize, pieces: Pieces) -> Option<usize> {
     let (before, behind) = (&text.as_bytes()[..brace], &text.as_bytes()[brace + 1..]);
     let is_element = |before: &[u8]| matches!(before.trim_ascii_end().last(), Some(b'[' | b','));
@@ -163,7 +167,7 @@ fn start_of(text: &str, brace: usize, pieces: Pieces) -> Option<usize> {
     }
 }
 
-/// How many bytes were parsed before an error.
+/// How many bytes serde_json parsed before the error.
 fn offset_of(error: &serde_json::Error, text: &str) -> usize {
     let mut feeds = memchr::memchr_iter(b'\n', text.as_bytes());
     let line = match error.line() {
@@ -173,10 +177,10 @@ fn offset_of(error: &serde_json::Error, text: &str) -> usize {
     line + error.column()
 }
 
-/// What is between the pieces of a text.
+/// The text between the events that were found.
 struct Gaps<'t> {
     text: &'t str,
-    /// Where the last piece ended.
+    /// The end of the last event.
     end: usize,
     lost: Vec<&'t str>,
 }
@@ -187,14 +191,14 @@ impl<'t> Gaps<'t> {
         self.end = end;
     }
 
-    /// Notes a text, if it is more than what is between elements.
+    /// Adds a gap, unless it holds only separators of elements.
     fn gap(&mut self, text: &'t str) {
         if !text.bytes().all(|byte| byte.is_ascii_whitespace() || b",[]{}".contains(&byte)) {
             self.lost.push(text);
         }
     }
 
-    /// Skips the gaps. Damage is counted even if it cost nothing.
+    /// Reports the gaps as skipped. Without a gap it reports an empty one, so that the report counts the damage.
     fn give(mut self, reason: SkipReason, at: At<'_>, out: OutcomeSink<'_>) {
         let rest = &self.text[self.end..];
         self.gap(rest);
@@ -209,7 +213,7 @@ impl<'t> Gaps<'t> {
     }
 }
 
-/// What a JSON string means, with U+FFFD for what no string may hold.
+/// Removes the escapes of a JSON string. Invalid escapes become U+FFFD.
 fn unescaped_as_far_as_possible(raw: &str) -> String {
     let body = raw.strip_prefix('"').unwrap_or(raw);
     let body = body.strip_suffix('"').unwrap_or(body);
@@ -220,7 +224,7 @@ fn unescaped_as_far_as_possible(raw: &str) -> String {
         let escaped = rest[at + 1..].chars().next();
         let length = if escaped == Some('u') { 6 } else { 1 + escaped.map_or(0, char::len_utf8) };
         let escape = rest.get(at..at + length).unwrap_or(&rest[at..=at]);
-        // Half of a pair of surrogates is replaced too.
+        // serde_json also rejects half of a surrogate pair.
         let character: Option<char> = serde_json::from_str(&format!("\"{escape}\"")).ok();
         text.push(character.unwrap_or(char::REPLACEMENT_CHARACTER));
         rest = &rest[at + escape.len()..];
@@ -228,7 +232,7 @@ fn unescaped_as_far_as_possible(raw: &str) -> String {
     text + rest
 }
 
-/// Where a part of a text ends in it.
+/// The offset in `text` at which its slice `part` ends.
 pub(super) fn end_of(part: &str, text: &str) -> usize {
     (part.as_ptr().addr() - text.as_ptr().addr()) + part.len()
 }

@@ -1,21 +1,21 @@
-//! One audit event: the file backend's own form, one to a line.
+//! Plain audit events, one per line, as the apiserver's file backend writes them.
 //!
 //! Source: k8s.io/apiserver `plugin/pkg/audit/log/backend.go`, format `json`.
 
 use super::Envelope;
 use crate::k8s::Event;
 
-/// Whether a JSON object with an event's fields is an audit event.
+/// Whether a decoded object is an audit event.
 #[must_use]
 pub fn is_event(event: &Event<'_>) -> bool {
-    // Some exporters drop kind and apiVersion; a stage and an audit ID no other log has.
+    // Some exporters drop `kind` and `apiVersion`. No other log has both a stage and an audit ID.
     matches!(&*event.kind, "Event" | "")
         && (event.api_version.is_empty() || event.api_version.starts_with("audit.k8s.io/"))
         && !event.audit_id.is_empty()
         && event.stage().is_some()
 }
 
-/// Which form of an event it is.
+/// The format of an event: plain, or with the fields of OpenShift's collector.
 #[must_use]
 pub fn form(event: &Event<'_>) -> Envelope {
     if super::viaq::is_viaq(event) { Envelope::Viaq } else { Envelope::Audit }

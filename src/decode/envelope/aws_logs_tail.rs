@@ -2,7 +2,7 @@
 
 use super::Stripped;
 
-/// The message behind the name of its log stream.
+/// Returns the message after the log stream's name.
 #[must_use]
 pub fn strip<'a>(time: &'a str, rest: &'a str) -> Option<Stripped<'a>> {
     let (stream, rest) = rest.split_once(' ')?;

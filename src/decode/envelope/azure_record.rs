@@ -1,4 +1,4 @@
-//! AKS diagnostics, a record by itself (storage accounts): the event is a string in `properties.log`.
+//! A single AKS diagnostic record (storage accounts): the event is a string in `properties.log`.
 //!
 //! Source: Azure Monitor, "Resource logs" of Microsoft.ContainerService/managedClusters.
 
@@ -15,7 +15,7 @@ struct Properties<'a> {
     log: Option<&'a RawValue>,
 }
 
-/// What a record of this category is named: `kube-audit-admin` holds no get and no list.
+/// Names the category `kube-audit-admin` apart, because it contains no get and no list requests.
 #[must_use]
 pub fn or_admin(keys: &EnvelopeKeys<'_>, otherwise: Envelope) -> Envelope {
     match keys.category.and_then(plain) {
@@ -24,13 +24,13 @@ pub fn or_admin(keys: &EnvelopeKeys<'_>, otherwise: Envelope) -> Envelope {
     }
 }
 
-/// What a record holds in `properties.log`.
+/// The value of `properties.log`, if the object is a diagnostic record.
 pub(super) fn log<'a>(keys: &EnvelopeKeys<'a>) -> Option<&'a RawValue> {
     keys.category?;
     serde_json::from_str::<Properties<'a>>(keys.properties?.get()).ok()?.log
 }
 
-/// The event of a record, or the line of a component's log that it holds.
+/// Returns the event of a record, or the line of the apiserver's own log.
 #[must_use]
 pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     let log = log(keys).filter(|log| is_string(log));
@@ -38,7 +38,7 @@ pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
         ("kube-audit" | "kube-audit-admin" | "kube-apiserver", Some(log)) => {
             Some(Content::one(log, timestamp(keys.time)))
         }
-        // Other components of the control plane, and of Azure.
+        // Categories of other control plane components, and of Azure itself.
         (_, Some(_)) => Some(Content::Foreign(Foreign::OtherCategory)),
         (_, None) => None,
     }

@@ -3,7 +3,7 @@
 use super::{Content, Inner, json_array};
 use crate::decode::envelope_keys::EnvelopeKeys;
 
-/// The records of a batch.
+/// Returns the records of a batch.
 #[must_use]
 pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     keys.records

@@ -1,5 +1,5 @@
-//! AKS through the resource-specific tables of Log Analytics (`AKSAudit`, `AKSAuditAdmin`), exported as JSON: an
-//! event's fields in columns, of which the structured ones are objects or strings that hold them.
+//! AKS through the resource-specific tables of Log Analytics (`AKSAudit`, `AKSAuditAdmin`), exported as JSON. Each
+//! column holds a field of the event. Structured columns hold an object, or a string that contains one.
 //!
 //! Source: Azure Monitor Logs reference, table AKSAudit.
 
@@ -38,7 +38,7 @@ struct AksAuditRow<'a> {
     stage_received_time: Text<'a>,
 }
 
-/// The event of a row.
+/// Builds the event from a row.
 #[must_use]
 pub fn open(text: &str) -> Option<Content<'_>> {
     let row: AksAuditRow<'_> = serde_json::from_str(text).ok()?;
@@ -75,7 +75,7 @@ pub fn open(text: &str) -> Option<Content<'_>> {
     })))
 }
 
-/// A key's value in a structured column.
+/// The value of a key in a structured column.
 fn column_value(raw: Option<&RawValue>, key: &str) -> Option<serde_json::Value> {
     let raw = raw?;
     let mut value: serde_json::Value = if is_string(raw) {

@@ -1,8 +1,8 @@
-//! EKS through an export of CloudWatch Logs to S3: `<RFC 3339> <message>`, gzipped, without the stream's name.
+//! EKS through an export of CloudWatch Logs to S3: `<RFC 3339> <message>`, gzipped, without the log stream's name.
 
 use super::Stripped;
 
-/// The message, which is JSON or a component's own line: another first word is a stream's name.
+/// Returns the message. It must be JSON or a log line of a component; any other first word is a log stream's name.
 #[must_use]
 pub fn strip<'a>(time: &'a str, rest: &'a str) -> Option<Stripped<'a>> {
     (rest.starts_with('{') || crate::decode::klog::is_klog(rest) || rest.starts_with("time=\""))

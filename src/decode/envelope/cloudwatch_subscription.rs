@@ -1,5 +1,5 @@
-//! EKS through a subscription filter of CloudWatch Logs (Lambda, Kinesis), and what `aws logs filter-log-events`
-//! prints.
+//! EKS through a subscription filter of CloudWatch Logs (Lambda, Kinesis), and the output of `aws logs
+//! filter-log-events`.
 //!
 //! Source: Amazon CloudWatch Logs User Guide, "Log group-level subscription filters".
 
@@ -18,7 +18,7 @@ struct LogEvent<'a> {
     timestamp: Option<&'a RawValue>,
 }
 
-/// The messages of a subscription's object.
+/// Returns the messages of a subscription object.
 #[must_use]
 pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     if keys.message_type.and_then(plain) == Some("CONTROL_MESSAGE") {

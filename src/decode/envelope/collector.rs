@@ -1,6 +1,6 @@
-//! Log collectors, and stores that they fill: the event in a field, as a string or as it is. `message` (Beats,
-//! Logstash, Vector), `log` (Fluent Bit), `MESSAGE` (journald), `_source` (Elasticsearch), `textPayload` (Cloud
-//! Logging).
+//! Log collectors and the stores that they fill: one field holds the event, as a string or as an object. The field is
+//! `message` (Beats, Logstash, Vector), `log` (Fluent Bit), `MESSAGE` (journald), `_source` (Elasticsearch) or
+//! `textPayload` (Cloud Logging).
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -14,13 +14,14 @@ struct NestedMessage<'a> {
     message: &'a RawValue,
 }
 
-/// What the field holds.
+/// Returns the value of that field.
 #[must_use]
 pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     let nested = || keys.input.and_then(|input| serde_json::from_str::<NestedMessage<'a>>(input.get()).ok());
     let fields = [keys.message, keys.log, keys.journal_message, keys.source, keys.text_payload];
     let mut values = fields.into_iter().flatten();
-    // A text beside an event says what the event is.
+    // Some collectors put a text that describes the event into another of these fields. So a string with JSON comes
+    // first.
     let is_json = |value: &&RawValue| value.get().starts_with("\"{");
     let value = values
         .clone()

@@ -1,4 +1,5 @@
-//! The container runtimes' log files: `<RFC 3339> stdout F <line>`, with `P` for a part that the next one goes on.
+//! Log files of CRI container runtimes: `<RFC 3339> stdout F <line>`. The tag `P` marks a part that the next part
+//! continues.
 //!
 //! Source: kubernetes/design-proposals-archive `node/kubelet-cri-logging.md`.
 
@@ -7,15 +8,14 @@ use super::Stripped;
 /// A line of a container's output, or a part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CriLine<'a> {
-    /// The text and its instant.
     pub text: Stripped<'a>,
     /// 0 for stdout, 1 for stderr.
     pub stream: usize,
-    /// The next line of the stream goes on with this one.
+    /// The stream's next line continues this one.
     pub is_unfinished: bool,
 }
 
-/// Reads what follows the instant.
+/// Parses what follows the timestamp.
 #[must_use]
 pub fn strip<'a>(time: &'a str, rest: &'a str) -> Option<CriLine<'a>> {
     let (stream, rest) = match rest.strip_prefix("stdout ") {
@@ -23,7 +23,7 @@ pub fn strip<'a>(time: &'a str, rest: &'a str) -> Option<CriLine<'a>> {
         None => (1, rest.strip_prefix("stderr ")?),
     };
     let (tags, rest) = rest.split_once(' ').unwrap_or((rest, ""));
-    // More tags may follow the first, behind colons.
+    // More tags may follow the first one, separated by colons.
     let is_unfinished = match tags.split(':').next() {
         Some("P") => true,
         Some("F") => false,
@@ -32,8 +32,8 @@ pub fn strip<'a>(time: &'a str, rest: &'a str) -> Option<CriLine<'a>> {
     Some(CriLine { text: Stripped { rest, time: Some(time) }, stream, is_unfinished })
 }
 
-/// A line that is no UTF-8, as its parts are cut in the middle of a letter: the stream, whether it goes on, and the
-/// part.
+/// Parses a line that is not UTF-8 because it was cut inside a character. Returns the stream, whether the line is
+/// unfinished, and its text.
 #[must_use]
 pub fn torn_part(line: &[u8]) -> Option<(usize, bool, &[u8])> {
     let (stream, is_unfinished) = part_of(line)?;
@@ -41,7 +41,7 @@ pub fn torn_part(line: &[u8]) -> Option<(usize, bool, &[u8])> {
     Some((stream, is_unfinished, &line[behind..]))
 }
 
-/// Whether a line, as far as its start tells, is a part that another goes on: its stream if so.
+/// Parses only the head of a line: the stream, and whether the line is unfinished.
 #[must_use]
 pub fn part_of(line: &[u8]) -> Option<(usize, bool)> {
     let space = memchr::memchr(b' ', line.get(..64.min(line.len()))?)?;

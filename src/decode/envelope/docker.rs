@@ -8,7 +8,7 @@ use crate::decode::envelope_keys::{EnvelopeKeys, is_string, plain, timestamp};
 /// The length at which docker cuts a line, in bytes.
 const PART: usize = 16 << 10;
 
-/// A line of a container's output, or a part of one.
+/// Returns a line of a container's output, or a part of one.
 #[must_use]
 pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     // Collectors keep docker's fields and add their own.
@@ -22,14 +22,15 @@ pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     Some(Content::Line { inner, stream })
 }
 
-/// Whether a text is a part of a line that goes on in the next record of its stream.
+/// Whether a text is an unfinished line, which the stream's next record continues.
 #[must_use]
 pub fn is_unfinished(text: &str) -> bool {
-    // A cut in the middle of a character is mended with a longer replacement.
+    // If docker cuts inside a character, each broken byte becomes a replacement character of three bytes. So the
+    // length may differ from `PART`.
     text.len() >= PART - 3 && !text.ends_with('\n')
 }
 
-/// Which output stream a line is of, and whether another line goes on with its text, as far as its ends tell.
+/// Parses only the start and the end of a raw line: the stream, and whether the line is unfinished.
 #[must_use]
 pub fn part_of(line: &[u8]) -> Option<(usize, bool)> {
     const STREAM: &[u8] = b"\",\"stream\":\"";

@@ -1,5 +1,6 @@
-//! GKE through Cloud Logging: an entry of Cloud Audit Logs, which is not an audit event. It holds no request URI, so
-//! neither resourceVersion nor limit are known, one instant, so no duration, and gRPC's status in place of HTTP's.
+//! GKE through Cloud Logging. An entry of Cloud Audit Logs is not an audit event. It has no request URI, so
+//! resourceVersion and limit are unknown. It has one timestamp, so the duration is unknown. Its status is a gRPC
+//! status.
 //!
 //! Source: Google Kubernetes Engine documentation, "Audit logging information".
 
@@ -59,12 +60,12 @@ struct Status {
     code: Option<i32>,
 }
 
-/// What the entry says of a request.
+/// Builds an event from an entry.
 #[must_use]
 pub fn open(text: &str) -> Option<Content<'_>> {
     let entry: LogEntry<'_> = serde_json::from_str(text).ok()?;
     let payload = entry.proto_payload;
-    // Exports that were passed on may lack the service.
+    // Some exports drop the service name.
     let is_kubernetes = match &*payload.service_name {
         "" => payload.method_name.starts_with("io.k8s."),
         service => service == "k8s.io",
@@ -100,8 +101,8 @@ pub fn open(text: &str) -> Option<Content<'_>> {
     })))
 }
 
-/// The object of a name such as `core/v1/namespaces/default/pods/p/status`: a path without its first part. `readyz`
-/// and the like name none.
+/// Parses a resource name such as `core/v1/namespaces/default/pods/p/status`: a path without `/api` or `/apis`.
+/// `readyz` and the like name no object.
 fn object(name: &str) -> ObjectRef<'static> {
     let path = match name.strip_prefix("core/") {
         Some(rest) => format!("/api/{rest}"),
@@ -119,7 +120,8 @@ fn object(name: &str) -> ObjectRef<'static> {
     })
 }
 
-/// The resource of a method such as `io.k8s.apps.v1.deployments.scale.update`, where nothing else names it.
+/// Parses the resource from a method such as `io.k8s.apps.v1.deployments.scale.update`, for entries without a
+/// resource name.
 fn of_method(name: &str) -> ObjectRef<'static> {
     let parts: Vec<&str> = name.split('.').collect();
     let is_version = |part: &str| {
@@ -129,9 +131,9 @@ fn of_method(name: &str) -> ObjectRef<'static> {
     let (group, rest) = (parts.get(2..version).unwrap_or_default(), &parts[version + 1..]);
     let group = match group {
         ["core"] => String::new(),
-        // The groups from before groups were domains.
+        // These groups are older than the rule that a group is a domain.
         [one @ ("apps" | "batch" | "autoscaling" | "policy" | "extensions")] => (*one).to_owned(),
-        // `io.k8s.authorization.rbac` is `rbac.authorization.k8s.io`: a domain's parts come in reverse.
+        // The parts of a domain are in reverse: `io.k8s.authorization.rbac` is `rbac.authorization.k8s.io`.
         parts => parts.iter().rev().copied().chain(["k8s", "io"]).collect::<Vec<_>>().join("."),
     };
     // The last part is the verb.
@@ -141,7 +143,7 @@ fn of_method(name: &str) -> ObjectRef<'static> {
     ObjectRef { resource: part(0), api_group: group.into(), subresource: part(1), ..ObjectRef::default() }
 }
 
-/// The HTTP status that a gRPC status stands for. An entry without one is of a request that was served.
+/// Maps a gRPC status to an HTTP status. A successful request has no status.
 ///
 /// Source: google.rpc.Code, "HTTP Mapping".
 fn http_status(code: Option<i32>) -> i32 {

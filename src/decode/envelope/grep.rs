@@ -1,13 +1,13 @@
-//! `grep`'s output: `path:line:` or `path:` before the line.
+//! The output of `grep`: `path:line:` or `path:` before the line.
 
 use super::Stripped;
 
-/// The line behind a path.
+/// Returns the line after the prefix.
 #[must_use]
 pub fn strip(text: &str) -> Option<Stripped<'_>> {
     let brace = memchr::memchr(b'{', text.as_bytes());
     let end = brace.filter(|at| is_prefix(&text[..*at])).or_else(|| {
-        // A component's own line begins with a letter: it stands behind one of the first colons.
+        // A klog line has no brace to search for. It begins after one of the first colons.
         memchr::memchr_iter(b':', text.as_bytes())
             .take(4)
             .map(|colon| colon + 1)
@@ -16,7 +16,7 @@ pub fn strip(text: &str) -> Option<Stripped<'_>> {
     Some(Stripped { rest: &text[end..], time: None })
 }
 
-/// Whether it is a path with a colon behind it, and perhaps a number.
+/// Whether a text is a path and a colon, with or without a line number.
 fn is_prefix(text: &str) -> bool {
     let Some(path) = text.strip_suffix(':') else { return false };
     !path.is_empty() && path.len() <= 4_096 && !path.contains(['"', '='])

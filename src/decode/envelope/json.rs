@@ -1,8 +1,8 @@
-//! JSON documents that are not one to a line: pretty-printed ones, and ones behind each other without a line feed.
+//! JSON documents that are not one per line: pretty-printed, or one after another without line feeds.
 
 use serde_json::value::RawValue;
 
-/// The values that stand behind each other in a text; the last is an error if the text does not end with a value.
+/// The values that follow each other in a text. The last item is an error if the text does not end with a value.
 pub fn values(text: &str) -> impl Iterator<Item = Result<&RawValue, serde_json::Error>> {
     serde_json::Deserializer::from_str(text).into_iter::<&RawValue>()
 }

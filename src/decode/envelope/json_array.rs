@@ -1,4 +1,4 @@
-//! Events, or envelopes, as the elements of a JSON array: what command-line tools of clouds print.
+//! Events or envelopes as the elements of a JSON array. Command-line tools of cloud providers print such arrays.
 
 use std::fmt;
 
@@ -7,30 +7,29 @@ use serde_json::value::RawValue;
 
 use super::json;
 
-/// Hands over the elements of an array, one after the other: there may be millions on a line. Their number.
+/// Passes each element of an array to `take`, because one line may hold millions. Returns their number.
 ///
 /// # Errors
-/// Where the text is no JSON array; then none was handed over.
+/// The text is not a JSON array. Then `take` received nothing.
 pub fn each<'a>(text: &'a str, take: &mut dyn FnMut(&'a RawValue)) -> Result<usize, serde_json::Error> {
     serde_json::from_str::<IgnoredAny>(text)?;
     each_of(text, take)
 }
 
-/// The same of a value, which is JSON.
+/// Like [`each`], for a value that is known to be valid JSON.
 ///
 /// # Errors
-/// Where it is no array.
+/// The value is not an array.
 pub fn each_of<'a>(value: &'a str, take: &mut dyn FnMut(&'a RawValue)) -> Result<usize, serde_json::Error> {
     Elements(take).deserialize(&mut serde_json::Deserializer::from_str(value))
 }
 
-/// Whether a value is an array.
 #[must_use]
 pub fn is_array(value: &RawValue) -> bool {
     value.get().starts_with('[')
 }
 
-/// Whether a value is an array that is empty or begins with such a value.
+/// Whether a value is an array that is empty, or whose first element passes `such`.
 #[must_use]
 pub fn begins_with(value: &RawValue, such: fn(&RawValue) -> bool) -> bool {
     let inside = value.get().strip_prefix('[');

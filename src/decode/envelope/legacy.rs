@@ -1,4 +1,5 @@
-//! The apiserver's `legacy` audit format: one line of quoted values, without the instant at which the request ended.
+//! The apiserver's `legacy` audit format: one line of quoted values. It does not contain the time at which the
+//! request ended.
 //!
 //! Source: k8s.io/apiserver `pkg/audit/format.go:EventString`.
 
@@ -8,7 +9,7 @@ use crate::decode::klog::pairs::KlogPairs;
 use crate::k8s::Event;
 use crate::k8s::event::{Caller, CallerRef, ResponseStatus, Text, User};
 
-/// The event of a line of which the instant was taken off.
+/// Builds the event from a line whose timestamp was removed.
 #[must_use]
 pub fn event<'a>(time: &'a str, rest: &'a str) -> Option<Event<'a>> {
     let pairs = rest.strip_prefix("AUDIT: ")?;
@@ -26,7 +27,7 @@ pub fn event<'a>(time: &'a str, rest: &'a str) -> Option<Event<'a>> {
             }
             "user-agent" => caller.user_agent = text,
             "uri" => event.request_uri = text,
-            // `<deferred>`: there is no answer yet.
+            // The value is `<deferred>` at stages before the response.
             "response" => {
                 event.response_status = text.parse().ok().map(|code| ResponseStatus { code: Some(code) });
             }

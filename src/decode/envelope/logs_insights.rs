@@ -1,4 +1,4 @@
-//! What `aws logs get-query-results` prints: rows of fields, of which `@message` is the event.
+//! The output of `aws logs get-query-results`: rows of fields, in which `@message` holds the event.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -14,14 +14,15 @@ struct Field<'a> {
     value: Option<&'a RawValue>,
 }
 
-/// The messages of a query's rows. Of a row without one its first field is handed over, so that it is not lost unseen.
+/// Returns the messages of a query's rows. A row without a message yields its first field, so that the report counts
+/// the row.
 #[must_use]
 pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     let rows = keys.results.filter(|rows| json_array::begins_with(rows, |row| fields(row).is_some()))?;
     Some(Content::Elements(rows, message))
 }
 
-/// The message in a field outside of a row.
+/// Returns the message of a field outside a row.
 #[must_use]
 pub fn field(text: &str) -> Option<Inner<'_>> {
     let Field { field, value } = serde_json::from_str(text).ok()?;

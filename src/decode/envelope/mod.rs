@@ -1,5 +1,5 @@
-//! The forms in which an audit log arrives: one file for each. An envelope finds what it holds; what that is, is
-//! told by its own content, as envelopes come in each other.
+//! The formats in which audit logs arrive, one per file. An envelope only extracts its content. Envelopes nest, so
+//! the decoder detects the content's format again.
 
 pub mod audit;
 pub mod aws_logs_tail;
@@ -31,7 +31,7 @@ use serde_json::value::RawValue;
 use super::outcome::Foreign;
 use crate::k8s::Event;
 
-/// An envelope, or a form of what lies in it.
+/// An envelope, or the format of its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Envelope {
     Audit,
@@ -135,7 +135,7 @@ impl Envelope {
         }
     }
 
-    /// Whether other programs' lines come in the same envelope, so that one is no damage.
+    /// Whether this envelope also carries lines of other programs. Such a line counts as foreign, not as damage.
     #[must_use]
     pub fn is_shared(self) -> bool {
         self.is_cloudwatch()
@@ -154,7 +154,7 @@ impl Envelope {
             )
     }
 
-    /// Whether entries come through CloudWatch Logs, which cuts them.
+    /// Whether entries come through CloudWatch Logs, which cuts long entries.
     #[must_use]
     pub fn is_cloudwatch(self) -> bool {
         matches!(
@@ -168,54 +168,53 @@ impl Envelope {
     }
 }
 
-/// A line without an envelope that stands before the rest of it.
+/// A line without its prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stripped<'a> {
-    /// What the envelope holds.
+    /// The text after the prefix.
     pub rest: &'a str,
-    /// The envelope's own instant.
+    /// The envelope's own timestamp.
     pub time: Option<&'a str>,
 }
 
 /// A value in a JSON envelope.
 #[derive(Debug, Clone, Copy)]
 pub struct Inner<'a> {
-    /// A string that holds the next layer, or the next layer itself.
+    /// The next layer: a string that contains it, or the value itself.
     pub value: &'a RawValue,
-    /// The envelope's own instant.
+    /// The envelope's own timestamp.
     pub time: Option<&'a str>,
 }
 
 impl<'a> Inner<'a> {
-    /// The value as it is.
+    /// A value without a timestamp.
     #[must_use]
     pub fn bare(value: &'a RawValue) -> Self {
         Self { value, time: None }
     }
 }
 
-/// What a JSON envelope holds.
+/// The content of a JSON envelope.
 #[derive(Debug)]
 pub enum Content<'a> {
     /// Other envelopes or events.
     Values(Vec<Inner<'a>>),
-    /// An array of them, and what of each is handed over.
+    /// An array of envelopes or events, and a function that extracts the content of an element.
     Elements(&'a RawValue, fn(&'a RawValue) -> Inner<'a>),
-    /// A part of a line, or its last part, of the output stream with this number.
+    /// A line of a container's output, or a part of one.
     Line {
-        /// The text.
         inner: Inner<'a>,
-        /// Which of the outputs it was written to.
+        /// 0 for stdout, 1 for stderr.
         stream: usize,
     },
-    /// An event that is written in another form than the audit API's.
+    /// An event in a format other than the audit API's.
     Event(Box<Event<'a>>),
-    /// Something of another log.
+    /// An entry of another log.
     Foreign(Foreign),
 }
 
 impl<'a> Content<'a> {
-    /// One value without an instant.
+    /// A single value.
     pub(super) fn one(value: &'a RawValue, time: Option<&'a str>) -> Self {
         Self::Values(vec![Inner { value, time }])
     }

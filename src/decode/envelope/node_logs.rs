@@ -1,9 +1,9 @@
-//! OpenShift's `oc adm node-logs --role=master`: the node's name before each line; `kubectl logs --prefix` writes
-//! `[pod/<name>/<container>]` there.
+//! OpenShift's `oc adm node-logs --role=master` writes the node's name before each line. `kubectl logs --prefix`
+//! writes `[pod/<name>/<container>]` there.
 
 use super::Stripped;
 
-/// The line behind a name.
+/// Returns the line after the name.
 #[must_use]
 pub fn strip(text: &str) -> Option<Stripped<'_>> {
     let (name, rest) = text.split_once(' ')?;

@@ -1,4 +1,4 @@
-//! OpenTelemetry's logs as JSON: the event is the record's body.
+//! OpenTelemetry logs as JSON: the event is the body of a log record.
 //!
 //! Source: opentelemetry-proto `opentelemetry/proto/logs/v1/logs.proto` in its JSON encoding.
 
@@ -39,13 +39,13 @@ struct Body<'a> {
     string_value: Option<&'a RawValue>,
 }
 
-/// The bodies of an export request's records.
+/// Returns the bodies of an export request's log records.
 #[must_use]
 pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     let logs: Vec<&RawValue> = serde_json::from_str(keys.resource_logs?.get()).ok()?;
     let mut values = Vec::new();
     for resource in logs {
-        // A group with a damaged key is handed over as it is: its records may be whole.
+        // A group with a damaged key may contain whole records, so it is returned as it is.
         let Ok(ResourceLogs { scope_logs }) = serde_json::from_str(resource.get()) else {
             values.extend(unknown(resource));
             continue;
@@ -60,19 +60,19 @@ pub fn open<'a>(keys: &EnvelopeKeys<'a>) -> Option<Content<'a>> {
     Some(Content::Values(values))
 }
 
-/// A group of records that was not understood; `None` if it holds none.
+/// A group of records with a damaged key; `None` if it contains no event.
 fn unknown(group: &RawValue) -> Option<Inner<'_>> {
     may_hold_event(group.get()).then(|| Inner::bare(group))
 }
 
-/// A record's body. A body that is no text is told by what it is, so that no record is lost unseen.
+/// The body of a log record. A record without a text body is returned whole, so that the report counts it.
 fn inner(raw: &RawValue) -> Inner<'_> {
     let record: LogRecord<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
     let value = record.body.and_then(|body| body.string_value).unwrap_or(raw);
     Inner { value, time: timestamp(record.time_unix_nano) }
 }
 
-/// The body of a record outside of an export request.
+/// The body of a log record outside an export request.
 #[must_use]
 pub fn record(text: &str) -> Option<Inner<'_>> {
     let LogRecord { body, time_unix_nano } = serde_json::from_str(text).ok()?;

@@ -1,9 +1,10 @@
-//! syslog (RFC 3164 and RFC 5424) and what `journalctl` prints: instant, host and program before each line.
+//! syslog (RFC 3164 and RFC 5424) and the output of `journalctl`: timestamp, host and program before each line.
 
 use super::Stripped;
 use crate::decode::klog::KlogTime;
 
-/// The line behind the head of RFC 3164, or of `journalctl` with its short instants: `Mar 28 13:23:04 host kube[1]: `.
+/// Returns the line after an RFC 3164 header, or after `journalctl`'s short header (`Mar 28 13:23:04 host kube[1]:
+/// `).
 #[must_use]
 pub fn strip(text: &str) -> Option<Stripped<'_>> {
     let rest = after_priority(text);
@@ -16,14 +17,15 @@ pub fn strip(text: &str) -> Option<Stripped<'_>> {
     Some(Stripped { rest: after_program(rest)?, time: None })
 }
 
-/// The instant in the head of RFC 3164, which has neither a year nor a zone.
+/// The timestamp of an RFC 3164 header, which has neither year nor zone.
 #[must_use]
 pub fn clock(text: &str) -> Option<KlogTime> {
     let (month, day, clock, _) = head(after_priority(text))?;
     KlogTime::parse(month, day.parse().ok()?, clock)
 }
 
-/// Month from 1, day and time of day, and what follows. The day may be padded, and the time may have a fraction.
+/// Splits a header into month (1 to 12), day, time of day and the rest. The day may be padded, and the time may have
+/// a fraction.
 fn head(text: &str) -> Option<(u8, &str, &str, &str)> {
     let (month, rest) = after_month(text)?;
     let (day, rest) = rest.trim_start_matches(' ').split_once(' ')?;
@@ -31,13 +33,13 @@ fn head(text: &str) -> Option<(u8, &str, &str, &str)> {
     Some((month, day, clock, rest))
 }
 
-/// The line behind host and program, where an instant with its zone stood before them: `journalctl -o short-iso`.
+/// Returns the line after host and program, for lines with a full timestamp (`journalctl -o short-iso`).
 #[must_use]
 pub fn strip_dated<'a>(time: &'a str, rest: &'a str) -> Option<Stripped<'a>> {
     Some(Stripped { rest: after_program(rest)?, time: Some(time) })
 }
 
-/// What `journalctl` writes between lines: `-- Journal begins at …`, `-- Boot … --`.
+/// Whether `journalctl` wrote the text between log lines: `-- Journal begins at …`, `-- Boot … --`.
 #[must_use]
 pub fn is_banner(text: &str) -> bool {
     ["-- Journal begins at ", "-- Logs begin at ", "-- Boot ", "-- Reboot --", "-- No entries --"]
@@ -60,7 +62,7 @@ fn after_month(text: &str) -> Option<(u8, &str)> {
     Some((number, rest))
 }
 
-/// `host program[pid]: line`; the host may be missing.
+/// Parses `host program[pid]: line`. The host is optional.
 fn after_program(text: &str) -> Option<&str> {
     let colon = memchr::memmem::find(text.get(..text.len().min(400)).unwrap_or(text).as_bytes(), b": ")?;
     let head = &text[..colon];
@@ -69,7 +71,7 @@ fn after_program(text: &str) -> Option<&str> {
     (words <= 2 && head.bytes().all(is_name)).then_some(&text[colon + 2..])
 }
 
-/// `<instant> <host> <program> <pid> <message id> <structured data> <line>`.
+/// Parses `<timestamp> <host> <program> <pid> <message id> <structured data> <line>`.
 fn rfc_5424(text: &str) -> Option<Stripped<'_>> {
     let mut parts = text.splitn(6, ' ');
     let time = parts.next()?;

@@ -1,14 +1,14 @@
-//! Events as YAML documents, as `kubectl` and people write them.
+//! Events as YAML documents, written by `kubectl` or by people.
 
-/// The document as JSON text, of which all other forms are told; `None` where it is no YAML, or would grow beyond
-/// its bounds (aliases of aliases).
+/// Converts a document to JSON text, so that the decoder can detect the format inside. Returns `None` if the text is
+/// not YAML, or if its aliases expand beyond the limit.
 #[must_use]
 pub fn to_json(document: &str) -> Option<String> {
     let value: serde_json::Value = serde_saphyr::from_str(document).ok()?;
     serde_json::to_string(&value).ok()
 }
 
-/// The items of the outermost list in a document that is not read as a whole.
+/// The items of the outermost list in a damaged document.
 #[must_use]
 pub fn items(document: &str) -> Vec<&str> {
     let lines = || {
@@ -37,11 +37,11 @@ pub fn items(document: &str) -> Vec<&str> {
     items
 }
 
-/// How many lines are looked at.
+/// How many lines [`is_yaml`] checks.
 const LINES: usize = 400;
 
-/// Whether a text is YAML of an audit log: nearly all of its first lines are YAML, and there are keys of an event or of
-/// a cloud's log entry at their starts.
+/// Whether a text is YAML of an audit log. Nearly all of its first lines must be YAML, and some must begin with a key
+/// of an event or of a cloud's log entry.
 #[must_use]
 pub fn is_yaml(start: &str) -> bool {
     const KEYS: [&str; 9] = [
@@ -65,11 +65,11 @@ pub fn is_yaml(start: &str) -> bool {
     for line in start.lines().map(str::trim_end).filter(is_text).take(LINES) {
         all += 1;
         keys += usize::from(is_key(line));
-        // Marks, keys without an indent, and everything that is indented.
+        // Document marks, keys without indentation, and any indented line.
         let is_yaml = line.starts_with(['-', ' ', '%']) || line == "..." || is_yaml_key(line);
         others += usize::from(!is_yaml);
     }
-    // One line may be damaged, and the last one cut.
+    // One line may be damaged, and the last line may be cut.
     keys > 0 && (others == 0 || others == 1 && all > 3 || others == 2 && all > 30)
 }
 

@@ -1,7 +1,7 @@
-//! etcd's lines as capnslog wrote them up to 3.4, `2020-03-30 04:14:55.750301 W | etcdserver: …`, and what syslog and
-//! journald leave of them.
+//! etcd's lines in the capnslog format, used up to 3.4: `2020-03-30 04:14:55.750301 W | etcdserver: …`. syslog and
+//! journald may remove the start of such a line.
 //!
-//! Source: github.com/coreos/pkg `capnslog/formatters.go:PrettyFormatter`, whose instants have no zone.
+//! Source: github.com/coreos/pkg `capnslog/formatters.go:PrettyFormatter`, whose timestamps have no zone.
 
 use std::borrow::Cow;
 
@@ -10,12 +10,12 @@ use crate::decode::klog::{Clock, KlogTime, pairs};
 use crate::decode::skip::SkipReason;
 use crate::k8s::EtcdVersion;
 
-/// What stands between the kind of a request and the request.
+/// The text between the kind of a request and the request.
 const REQUEST: &str = "request \"";
-/// The length of `2020-03-30 04:14:55`, to which a fraction may be added.
+/// The length of `2020-03-30 04:14:55`. A fraction may follow.
 const SECONDS: usize = 19;
 
-/// Reads a line that begins with capnslog's header, or with the warning itself.
+/// Parses a line that begins with capnslog's header, or with the slow-request warning.
 pub(super) fn read(text: &str) -> Option<EtcdResult<'_>> {
     if let Some((clock, message)) = header(text) {
         return Some(line(clock, message));
@@ -24,10 +24,10 @@ pub(super) fn read(text: &str) -> Option<EtcdResult<'_>> {
     is_warning(&text[..at]).then(|| line(Clock::None, text))
 }
 
-/// Reads a line that has something else before it.
+/// Parses a line with a prefix before capnslog's header.
 pub(super) fn find(text: &str) -> Option<EtcdResult<'_>> {
     let bar = memchr::memmem::find(text.as_bytes(), b" | ")?;
-    // The longest header before the bar, and each shorter one.
+    // Tries the longest header before the bar first, then shorter ones.
     let start = (SECONDS..=SECONDS + 9).rev().find_map(|length| {
         let start = bar.checked_sub(length + 2)?;
         text.get(start..).filter(|rest| header(rest).is_some())
@@ -35,7 +35,7 @@ pub(super) fn find(text: &str) -> Option<EtcdResult<'_>> {
     read(start)
 }
 
-/// Instant and message: `2020-03-30 04:14:55.750301 W | etcdserver: message`.
+/// Parses timestamp and message: `2020-03-30 04:14:55.750301 W | etcdserver: message`.
 fn header(text: &str) -> Option<(Clock, &str)> {
     let b = text.as_bytes().first_chunk::<SECONDS>()?;
     (b[4] == b'-' && b[7] == b'-' && b[10] == b' ' && b[13] == b':').then_some(())?;
@@ -46,23 +46,25 @@ fn header(text: &str) -> Option<(Clock, &str)> {
     Some((Clock::Dated(year.parse().ok()?, time), message))
 }
 
-/// Source: capnslog `log_hijack.go`, `pkg_logger.go`: critical, error, warning, notice, info, debug, trace.
+/// Whether a letter is a capnslog level: critical, error, warning, notice, info, debug, trace.
+///
+/// Source: capnslog `log_hijack.go`, `pkg_logger.go`.
 fn is_letter(letter: char) -> bool {
     "CEWNIDT".contains(letter)
 }
 
-/// Whether it is what etcd and syslog write before a request.
+/// Whether etcd or syslog writes these words before a request.
 fn is_warning(head: &str) -> bool {
     const WORDS: [&str; 8] = ["warning", "warn", "W", "|", "etcdserver:", "read-only", "range", "txn"];
     head.split_ascii_whitespace().all(|word| WORDS.contains(&word))
 }
 
-/// A message; of the warning also what it says.
+/// Parses a message, and the slow request if the message is that warning.
 fn line(clock: Clock, message: &str) -> EtcdResult<'_> {
     let request = memchr::memmem::find(message.as_bytes(), REQUEST.as_bytes());
     let is_warning = |at: &usize| is_warning(&message[..*at]);
     let Some(at) = request.filter(is_warning) else {
-        // Quoted once more, as a shell or another logger writes it.
+        // The warning's quotes are escaped once more, by a shell or another logger.
         let is_lost = super::warns(message);
         return if is_lost {
             Err(SkipReason::WrongType)
@@ -73,7 +75,8 @@ fn line(clock: Clock, message: &str) -> EtcdResult<'_> {
     slow(&message[at + REQUEST.len()..]).map(|slow| EtcdLine { clock, slow: Some(slow), version: None })
 }
 
-/// The version in a start line: `etcdmain: etcd Version: 3.3.10`, `etcdserver: starting server... [version: 3.4.3, …]`.
+/// Parses the version of a start line: `etcdmain: etcd Version: 3.3.10`, `etcdserver: starting server... [version:
+/// 3.4.3, …]`.
 fn version(message: &str) -> Option<EtcdVersion> {
     let text = message
         .strip_prefix("etcdmain: etcd Version: ")
@@ -81,7 +84,7 @@ fn version(message: &str) -> Option<EtcdVersion> {
     text.split(|c: char| c == ',' || c.is_ascii_whitespace()).next()?.parse().ok()
 }
 
-/// `…" with result "…" took too long (…) to execute`, from the request's first letter on.
+/// Parses `…" with result "…" took too long (…) to execute`. `text` begins after the request's opening quote.
 fn slow(text: &str) -> Result<SlowRequest<'_>, SkipReason> {
     let torn = SkipReason::Truncated;
     let (request, rest) = pairs::quoted(text).ok_or(torn)?;

@@ -1,7 +1,7 @@
-//! etcd's own log: its warnings of slow requests, in zap's JSON and in the older text of capnslog.
+//! etcd's own log: its warnings about slow requests, in zap's JSON and in the older capnslog text.
 //!
-//! Source: etcd `server/etcdserver/txn/util.go:warnOfExpensiveGenericRequest` (3.6; `etcdserver/util.go` before), which
-//! writes both forms, from 100 ms on unless `--warning-apply-duration` says otherwise.
+//! Source: etcd `server/etcdserver/txn/util.go:warnOfExpensiveGenericRequest` (3.6; `etcdserver/util.go` before). It
+//! writes both formats. The threshold is 100 ms unless `--warning-apply-duration` changes it.
 
 mod capnslog;
 pub mod request;
@@ -15,49 +15,48 @@ use super::klog::Clock;
 use super::skip::SkipReason;
 use crate::k8s::{EtcdVersion, go_duration};
 
-/// A line of etcd's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EtcdLine<'a> {
-    /// When it was written: the end of a slow request.
+    /// When the line was written. For a slow request this is its end.
     pub clock: Clock,
-    /// The slow request that it warns of; `None` for any other line.
+    /// The slow request, if the line warns about one.
     pub slow: Option<SlowRequest<'a>>,
-    /// The version that a start line states.
+    /// The version, if this is a start line that states it.
     pub version: Option<EtcdVersion>,
 }
 
-/// A request that took longer than etcd expects.
+/// A request that took longer than etcd's threshold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlowRequest<'a> {
-    /// From its arrival to its end, as it is written.
+    /// The duration as logged, such as `12.25s`.
     pub took: Cow<'a, str>,
-    /// The same in microseconds.
+    /// The duration in microseconds.
     pub took_micros: u64,
-    /// The request in protobuf's text form: `key:"/registry/pods/" range_end:"/registry/pods0" limit:500 `.
+    /// The request in protobuf's text format: `key:"/registry/pods/" range_end:"/registry/pods0" limit:500 `.
     pub request: Cow<'a, str>,
-    /// The answer in short: `range_response_count:8 size:18170`. Empty where there is none.
+    /// A summary of the response: `range_response_count:8 size:18170`. Empty if there is none.
     pub response: Cow<'a, str>,
-    /// Why it failed.
+    /// The request's error, if it failed.
     pub error: Option<Cow<'a, str>>,
 }
 
-/// What a text is: a line of etcd's log, or one that something happened to.
+/// A line of etcd's log, or the reason to skip a damaged one.
 pub type EtcdResult<'a> = Result<EtcdLine<'a>, SkipReason>;
 
-/// Reads a line that begins as etcd's lines do; `None` for any other text.
+/// Parses a line that begins like an etcd line; `None` for any other text.
 #[must_use]
 pub fn read(text: &str) -> Option<EtcdResult<'_>> {
     let text = text.trim_end_matches(['\n', '\r']);
     if text.starts_with('{') { zap::read(text) } else { zap::console(text).or_else(|| capnslog::read(text)) }
 }
 
-/// Reads a line of capnslog's form that has something else before it.
+/// Parses a capnslog line that has a prefix.
 #[must_use]
 pub fn find(text: &str) -> Option<EtcdResult<'_>> {
     capnslog::find(text.trim_end_matches(['\n', '\r']))
 }
 
-/// Whether a text holds the warning of a slow request, in whatever form.
+/// Whether a text contains the slow-request warning in any format.
 #[must_use]
 pub fn warns(text: &str) -> bool {
     let holds = |words: &str| memchr::memmem::find(text.as_bytes(), words.as_bytes()).is_some();
@@ -65,7 +64,7 @@ pub fn warns(text: &str) -> bool {
 }
 
 impl<'a> SlowRequest<'a> {
-    /// `took` is a Go duration; an error may stand in the place of the answer.
+    /// `took` is a Go duration. `response` may contain an error instead of a summary.
     fn new(
         took: Cow<'a, str>,
         request: Cow<'a, str>,
@@ -86,13 +85,13 @@ impl<'a> SlowRequest<'a> {
         })
     }
 
-    /// What was asked.
+    /// Parses [`SlowRequest::request`].
     #[must_use]
     pub fn parsed_request(&self) -> EtcdRequest<'_> {
         EtcdRequest::parse(&self.request)
     }
 
-    /// What was answered.
+    /// Parses [`SlowRequest::response`].
     #[must_use]
     pub fn response_size(&self) -> ResponseSize {
         ResponseSize::parse(&self.response)

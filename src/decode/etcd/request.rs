@@ -1,59 +1,56 @@
-//! What a slow request asked and what it was answered, in protobuf's text form.
+//! Parses requests and response summaries in protobuf's text format.
 //!
 //! Source: etcd `api/etcdserverpb/raft_internal_stringer.go`, `rpc.proto:RangeRequest`.
 
-/// What kind of request it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EtcdOperation {
-    /// A read of a key or of a range of keys.
+    /// A read of one key or a range of keys.
     Range,
-    /// A transaction that only reads.
+    /// A read-only transaction.
     ReadTxn,
-    /// Anything that writes keys: a put, a delete, a transaction with one of these.
+    /// Any write of keys: a put, a delete, or a transaction that contains one.
     Write,
     /// Leases, compactions, alarms, members.
     Other,
 }
 
-/// A request. Keys are as etcd shows them: other bytes than ASCII's as escapes.
+/// A request to etcd. etcd escapes the bytes of keys that are not ASCII.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EtcdRequest<'a> {
-    /// What kind.
     pub operation: EtcdOperation,
-    /// The first key that it names; empty if it names none.
+    /// The first key in the request; empty if it has none.
     pub key: &'a str,
-    /// The range that it reads; `None` for one key, and for other operations.
+    /// The range of a range read; `None` for a read of one key and for other operations.
     pub range: Option<KeyRange<'a>>,
-    /// The limit where one key is read, which the apiserver sets when it asks for the revision alone.
+    /// The limit of a read. The apiserver sets it on a read of one key if it needs only the revision.
     pub limit: u64,
 }
 
 /// A range of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyRange<'a> {
-    /// The first key that is not in it.
+    /// The first key after the range.
     pub end: &'a str,
-    /// The most keys that are answered; 0 for all.
+    /// The maximum number of keys in the response; 0 for no limit.
     pub limit: u64,
-    /// The revision that is read; 0 for the newest.
+    /// The revision to read; 0 for the newest.
     pub revision: u64,
-    /// Only their number is asked for.
+    /// The response contains only the number of keys.
     pub count_only: bool,
-    /// Only the keys are asked for, and no value.
+    /// The response contains keys without values.
     pub keys_only: bool,
 }
 
-/// An answer.
+/// The size of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ResponseSize {
-    /// Keys with their values.
+    /// The number of keys.
     pub items: Option<u64>,
-    /// Bytes.
     pub bytes: Option<u64>,
 }
 
 impl<'a> EtcdRequest<'a> {
-    /// Reads a request; what can't be understood is [`Operation::Other`].
+    /// Parses a request. Unknown text becomes [`EtcdOperation::Other`].
     #[must_use]
     pub fn parse(text: &'a str) -> Self {
         let operation = operation(text);
@@ -73,8 +70,8 @@ impl<'a> EtcdRequest<'a> {
 }
 
 impl<'a> KeyRange<'a> {
-    /// The prefix that all keys of the range share, where its end is the next one: `/registry/pods/` for
-    /// `/registry/pods0`, by its last letter.
+    /// The prefix that all keys of the range share, in two parts: all but the last character, and that character. The
+    /// end `/registry/pods0` gives `/registry/pods` and `/`.
     #[must_use]
     pub fn prefix(&self) -> Option<(&'a str, char)> {
         let last = *self.end.as_bytes().last().filter(|byte| byte.is_ascii_graphic())?;
@@ -83,10 +80,10 @@ impl<'a> KeyRange<'a> {
 }
 
 impl ResponseSize {
-    /// Reads an answer.
+    /// Parses a response summary.
     #[must_use]
     pub fn parse(text: &str) -> Self {
-        // The answers of a transaction stand before its own size.
+        // A transaction logs the responses inside it before its own size.
         let size = text.rfind("size:").and_then(|at| leading_number(&text[at + "size:".len()..]));
         Self { items: number(text, "range_response_count:"), bytes: size }
     }
@@ -95,7 +92,7 @@ impl ResponseSize {
 fn operation(text: &str) -> EtcdOperation {
     let text = text.trim_start();
     let body = match text.strip_prefix("header:") {
-        // `header:<ID:… > put:<…>`; the header holds no such bracket itself.
+        // `header:<ID:… > put:<…>`; the header contains no closing bracket.
         Some(header) => header.split_once('>').or_else(|| header.split_once('}')).map_or("", |split| split.1),
         None => text,
     };
@@ -119,7 +116,7 @@ fn operation(text: &str) -> EtcdOperation {
     if is("put:") || is("delete_range:") { EtcdOperation::Write } else { EtcdOperation::Other }
 }
 
-/// What follows a field's name. Keys may hold anything, so that a name within quotes is none.
+/// The text after a field's name. A key may contain any text, so names inside quotes do not count.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let bytes = text.as_bytes();
     let (mut at, mut in_quotes) = (0, false);
@@ -137,7 +134,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     None
 }
 
-/// Whether a field's name may begin there: `limit:` is none of the end of another name.
+/// Whether a field's name may begin here. `limit:` must not match the end of a longer name.
 fn begins(bytes: &[u8], at: usize) -> bool {
     at.checked_sub(1).is_none_or(|before| b" <{".contains(&bytes[before]))
 }

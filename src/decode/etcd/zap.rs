@@ -1,5 +1,5 @@
-//! etcd's lines as zap writes them: an object to a line, or with `--log-format=console` columns with an object at the
-//! end.
+//! etcd's lines in zap's format: one JSON object per line. With `--log-format=console`, they are columns with an
+//! object at the end.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use crate::decode::envelope_keys::{plain, timestamp_micros};
 use crate::decode::klog::Clock;
 use crate::decode::skip::SkipReason;
 
-/// The message of the warning.
+/// The message of the slow-request warning.
 pub(super) const SLOW: &str = "apply request took too long";
 
-/// What all lines hold.
+/// Fields of every line.
 #[derive(Deserialize)]
 struct HeadFields<'a> {
     #[serde(borrow)]
@@ -27,7 +27,7 @@ struct HeadFields<'a> {
     msg: Cow<'a, str>,
 }
 
-/// What the warning holds.
+/// Fields of the slow-request warning.
 #[derive(Deserialize)]
 struct SlowFields<'a> {
     #[serde(borrow)]
@@ -40,7 +40,7 @@ struct SlowFields<'a> {
     error: Option<Cow<'a, str>>,
 }
 
-/// What a start line holds.
+/// Fields of a start line.
 ///
 /// Source: etcd `server/embed/etcd.go:print`, `server/etcdserver/server.go:start`.
 #[derive(Deserialize)]
@@ -49,14 +49,14 @@ struct StartFields<'a> {
     version: Cow<'a, str>,
 }
 
-/// Reads an object; `None` where it is no line of zap, or is not whole.
+/// Parses an object; `None` if it is not a zap line, or is incomplete.
 pub(super) fn read(text: &str) -> Option<EtcdResult<'_>> {
     let head: HeadFields<'_> = serde_json::from_str(text).ok()?;
     is_level(&head.level).then_some(())?;
     Some(line(plain(head.ts).or(Some(head.ts.get())), &head.msg, text))
 }
 
-/// Reads columns; `None` where a text has none of these.
+/// Parses console columns; `None` if the text is not in that format.
 pub(super) fn console(text: &str) -> Option<EtcdResult<'_>> {
     let mut columns = text.splitn(5, '\t');
     let (time, level, _) = (columns.next()?, columns.next()?, columns.next()?);

@@ -1,38 +1,36 @@
-//! A request as the apiserver's access log (`-v=3` and above) records it.
+//! A line of the apiserver's access log (`-v=3` and above): one request.
 //!
-//! Source: k8s.io/apiserver `pkg/server/httplog/httplog.go:Log`. Of 1.16 to 1.37; the keys and their order change
-//! with nearly every release, so that they are read as a map.
+//! Source: k8s.io/apiserver `pkg/server/httplog/httplog.go:Log`, 1.16 to 1.37. Nearly every release changes the keys
+//! and their order, so a line is parsed as a map.
 
 use std::borrow::Cow;
 
 use super::pairs::{KlogPairs, PairValue};
 use crate::k8s::{Mark, Marks, go_duration};
 
-/// One request's line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AccessLine<'a> {
-    /// What the line says of the method: the HTTP method up to 1.21, later a mixture of method and verb. See
-    /// `requests::access` for what it is worth.
+    /// Up to 1.21 the HTTP method, later a mixture of method and verb. `requests::access` interprets it.
     pub verb: Cow<'a, str>,
-    /// The request line's target: encoded path and raw query.
+    /// The request target: encoded path and raw query.
     pub uri: Cow<'a, str>,
-    /// From the request's arrival to the line, in microseconds.
+    /// From the start of the request to this line, in microseconds.
     pub latency_micros: Option<u64>,
     /// The client's `User-Agent`.
     pub user_agent: Cow<'a, str>,
-    /// The request's ID; empty up to 1.21.
+    /// The request's audit ID; empty up to 1.21.
     pub audit_id: Cow<'a, str>,
-    /// The connection's other end: `host:port`.
+    /// The other end of the connection: `host:port`.
     pub source: Cow<'a, str>,
-    /// HTTP status of the answer.
+    /// The HTTP status of the response.
     pub status: Option<u16>,
-    /// The line says `0` for the status: there was none yet, or none was set.
+    /// The logged status is `0`: the response had no status yet, or none was set.
     pub has_status_zero: bool,
-    /// The connection was handed over to another protocol.
+    /// The connection switched to another protocol.
     pub is_hijacked: bool,
     /// What API Priority and Fairness did with the request (1.23 and later).
     pub apf: Option<Apf<'a>>,
-    /// What the line has that only some releases write.
+    /// Features of the line that only some releases write. They narrow down the server's version.
     pub marks: Marks,
 }
 
@@ -41,30 +39,30 @@ pub struct AccessLine<'a> {
 /// Source: k8s.io/apiserver `pkg/server/filters/priority-and-fairness.go`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Apf<'a> {
-    /// The `PriorityLevelConfiguration`'s name.
+    /// The name of the `PriorityLevelConfiguration`.
     pub priority_level: Cow<'a, str>,
-    /// The `FlowSchema`'s name.
+    /// The name of the `FlowSchema`.
     pub flow_schema: Cow<'a, str>,
-    /// Seats of the request while it is executed, as the server estimates its work (1.24 and later).
+    /// Seats while the request executes, estimated by the server (1.24 and later).
     pub initial_seats: Option<u32>,
-    /// Seats held after it was executed (1.24 and later).
+    /// Seats after the request executed (1.24 and later).
     pub final_seats: Option<u32>,
-    /// How long it was executed, in microseconds (1.24 and later).
+    /// Execution time in microseconds (1.24 and later).
     pub execution_micros: Option<u64>,
-    /// How long it was held up, queued above all, in microseconds; written above 100 ms only.
+    /// Time in queues and filters in microseconds. The server writes it only above 100 ms.
     pub queue_micros: Option<u64>,
 }
 
-/// What one key of a line says, in whichever form the line is written.
+/// The value of a key, in either log format.
 #[derive(Debug, Clone)]
 pub(super) enum LoggedValue<'a> {
-    /// A value of klog's text form.
+    /// From the text format.
     Text(PairValue<'a>),
-    /// A string of the JSON form.
+    /// A string from the JSON format.
     Json(Cow<'a, str>),
-    /// A number of the JSON form.
+    /// A number from the JSON format.
     Number(u64),
-    /// `true` of the JSON form.
+    /// `true` from the JSON format.
     True,
 }
 
@@ -95,7 +93,7 @@ impl<'a> LoggedValue<'a> {
     }
 }
 
-/// A Go duration in microseconds, also one whose `µ` was read as Latin-1 on its way.
+/// Parses a Go duration into microseconds. It accepts a `µ` that another program read as Latin-1.
 pub(super) fn micros(text: &str) -> Option<u64> {
     go_duration::parse_micros(text).or_else(|| go_duration::parse_micros(&text.replacen('Â', "", 1)))
 }
@@ -105,7 +103,7 @@ fn owned(text: &str) -> Cow<'static, str> {
 }
 
 impl<'a> AccessLine<'a> {
-    /// The line apart from the text that it was read from.
+    /// A copy that does not borrow from the log.
     #[must_use]
     pub fn to_static(&self) -> AccessLine<'static> {
         let Self { verb, uri, user_agent, audit_id, source, apf, .. } = self;
@@ -124,7 +122,7 @@ impl<'a> AccessLine<'a> {
         }
     }
 
-    /// Reads the pairs of a line; `None` where they are not of a request.
+    /// Builds a line from its pairs; `None` if they do not describe a request.
     pub(super) fn from_pairs(pairs: KlogPairs<'a>) -> Option<Self> {
         let mut line = Self::default();
         for (key, value) in pairs {
@@ -133,7 +131,7 @@ impl<'a> AccessLine<'a> {
         line.is_whole().then(|| line.with_release_marks())
     }
 
-    /// Takes what a key says. Keys that a report does not need are passed over.
+    /// Sets the field of a key. Ignores keys that no report needs.
     pub(super) fn set(&mut self, key: &str, value: LoggedValue<'a>) {
         match key {
             "verb" => self.verb = value.text(),
@@ -172,7 +170,8 @@ impl<'a> AccessLine<'a> {
         }
     }
 
-    /// The line with the mark of what it lacks. A line without a user agent, a source and an answer was cut.
+    /// Marks a line that lacks an audit ID, as old releases write it. A line without source or status was cut, so it
+    /// gets no mark.
     pub(super) fn with_release_marks(mut self) -> Self {
         let is_complete =
             !self.source.is_empty() && (self.status.is_some() || self.has_status_zero || self.is_hijacked);
@@ -183,7 +182,7 @@ impl<'a> AccessLine<'a> {
         self
     }
 
-    /// Whether what every form has is there.
+    /// Whether the fields that every release writes are present.
     pub(super) fn is_whole(&self) -> bool {
         !self.verb.is_empty() && !self.uri.is_empty()
     }

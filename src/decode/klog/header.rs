@@ -1,34 +1,33 @@
-//! The header of a klog line, and its time, which has neither a year nor a zone.
+//! The header of a klog line. Its timestamp has neither year nor zone.
 //!
 //! Source: k8s.io/klog/v2 `internal/buffer/buffer.go:FormatHeader`.
 
 use crate::k8s::timestamp::{civil_micros, year_of};
 
-/// A minute in microseconds.
+/// In microseconds.
 const MINUTE: i64 = 60_000_000;
-/// A day in microseconds.
+/// In microseconds.
 const DAY: i64 = 24 * 60 * MINUTE;
-/// All zones are multiples of it.
+/// All time zones are multiples of 15 minutes, in microseconds.
 const ZONE_STEP: i64 = 15 * MINUTE;
-/// How far a wrapper may stamp a line from when klog did, a zone apart.
+/// How much an envelope's timestamp may differ from klog's, apart from the zone, in microseconds.
 const MAX_DELAY: i64 = 2 * MINUTE;
-/// No zone is further from UTC.
+/// No time zone is further from UTC, in microseconds.
 const MAX_ZONE: i64 = 14 * 60 * MINUTE;
-/// Leap years are eight years apart at most.
+/// Leap years are at most eight years apart.
 const MAX_YEARS_BACK: i32 = 8;
 
-/// `I1120 20:31:42.554433    4065 httplog.go:134] `, taken off its line.
+/// `I1120 20:31:42.554433    4065 httplog.go:134] `, and the rest of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KlogHeader<'a> {
-    /// How grave the line is.
     pub severity: KlogSeverity,
-    /// When it was written.
+    /// When the line was written.
     pub time: KlogTime,
-    /// What follows.
+    /// The text after the header.
     pub rest: &'a str,
 }
 
-/// How grave a line is.
+/// The severity letter of a klog line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KlogSeverity {
     Info,
@@ -37,30 +36,30 @@ pub enum KlogSeverity {
     Fatal,
 }
 
-/// An instant without a year, in the zone of the server.
+/// A timestamp without a year, in the server's time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KlogTime {
-    /// From 1.
+    /// 1 to 12.
     pub month: u8,
-    /// From 1.
+    /// 1 to 31.
     pub day: u8,
     /// Microseconds since midnight.
     pub micros_of_day: i64,
 }
 
-/// What else is known of when a line was written.
+/// What helps to complete a timestamp without year or zone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClockContext {
-    /// The time that the line's wrapper (CRI, docker, journald) states with its zone, in microseconds since 1970.
+    /// The timestamp of the line's envelope (CRI, docker, journald), in microseconds since 1970.
     pub wrapper: Option<i64>,
-    /// The year that the user states; then klog's zone is taken for UTC.
+    /// The year from the command line. klog's zone then counts as UTC.
     pub year: Option<i32>,
-    /// When the file was last written to, in microseconds since 1970; then klog's zone is taken for UTC.
+    /// When the file was last modified, in microseconds since 1970. klog's zone then counts as UTC.
     pub file_time: Option<i64>,
 }
 
 impl<'a> KlogHeader<'a> {
-    /// Takes the header off a line; `None` if there is none. Some builds of 1.25 to 1.29 write `??? ` before it.
+    /// Parses the header of a line; `None` if it has none. Some builds of 1.25 to 1.29 write `??? ` before it.
     #[must_use]
     pub fn parse(text: &'a str) -> Option<Self> {
         let text = text.strip_prefix("??? ").unwrap_or(text);
@@ -97,7 +96,7 @@ impl<'a> KlogHeader<'a> {
     }
 }
 
-/// A thread's number and `file:line`. They change with every release, so that nothing else is asked of them.
+/// Whether a text is a thread number and `file:line`. Both change with every release, so nothing else is checked.
 fn is_origin(text: &str) -> bool {
     let text = text.trim_start_matches(' ');
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -106,7 +105,7 @@ fn is_origin(text: &str) -> bool {
 }
 
 impl KlogTime {
-    /// A month from 1, a day, and a time of day such as `13:23:04` or `13:23:04.123456`.
+    /// Parses a time of day such as `13:23:04` or `13:23:04.123456`. Months and days begin with 1.
     #[must_use]
     pub fn parse(month: u8, day: u8, clock: &str) -> Option<Self> {
         let mut parts = clock.splitn(3, ':');
@@ -125,13 +124,14 @@ impl KlogTime {
         Some(Self { month, day, micros_of_day: seconds * 1_000_000 + micros })
     }
 
-    /// The instant in a year, taken for UTC: microseconds since 1970; `None` for a 29 February that the year has not.
+    /// The timestamp in a given year and in UTC, in microseconds since 1970. `None` for 29 February in a common year.
     #[must_use]
     pub fn to_micros(self, year: i32) -> Option<i64> {
         civil_micros(year, self.month, self.day, self.micros_of_day)
     }
 
-    /// The instant, as well as it can be known: by the wrapper, else by the stated year, else by the file's time.
+    /// Completes the timestamp with the envelope's time, else with the given year, else with the file's modification
+    /// time.
     #[must_use]
     pub fn resolve(self, context: &ClockContext) -> Option<i64> {
         if let Some(wrapper) = context.wrapper {
@@ -145,8 +145,8 @@ impl KlogTime {
         (0..=MAX_YEARS_BACK).filter_map(|back| self.to_micros(year - back)).find(|micros| *micros <= latest)
     }
 
-    /// klog's own microseconds in the year and the zone that come nearest to the wrapper's time, or the wrapper's
-    /// time if none comes near.
+    /// Keeps klog's microseconds, and takes the year and zone that come nearest to the envelope's time. Returns the
+    /// envelope's time if no zone fits.
     fn beside(self, wrapper: i64) -> i64 {
         let nearest = year_of(wrapper).and_then(|year| {
             [year, year - 1, year + 1]
@@ -226,7 +226,7 @@ mod tests {
             ("0101 01:30:00.000000", "2023-12-31T23:30:00.500000Z", "2023-12-31T23:30:00.000000Z"),
             ("1231 16:00:00.000000", "2024-01-01T00:00:01.000000Z", "2024-01-01T00:00:00.000000Z"),
             ("0229 12:00:00.000000", "2024-02-29T12:00:01.000000Z", "2024-02-29T12:00:00.000000Z"),
-            // Seven minutes from any zone, and days apart: a line that was stamped late.
+            // These are seven minutes from any zone, or days apart: the envelope's timestamp is late.
             ("0823 08:58:20.000000", "2023-08-23T08:51:14.000000Z", "2023-08-23T08:51:14.000000Z"),
             ("0820 08:51:14.000000", "2023-08-23T08:51:14.000000Z", "2023-08-23T08:51:14.000000Z"),
         ] {

@@ -1,4 +1,4 @@
-//! The apiserver's log with `--logging-format=json`: one object to a line.
+//! The apiserver's log with `--logging-format=json`: one object per line.
 //!
 //! Source: k8s.io/component-base `logs/json/json.go`.
 
@@ -13,11 +13,11 @@ use super::trace::TraceFragment;
 use super::{Clock, KlogKind, KlogLine};
 use crate::k8s::timestamp;
 
-/// Below it a bare number is seconds since 1970, up to a thousand times as much milliseconds, and so on: the year 5138,
-/// and March 1973.
+/// A smaller number is a timestamp in seconds, up to the year 5138. Up to a thousand times as much it is in
+/// milliseconds, from March 1973 on. Microseconds and nanoseconds follow in the same way.
 const MOST_SECONDS: f64 = 1e11;
 
-/// Reads a line; `None` where it is no line of this form. etcd's lines look alike, but have a `level`.
+/// Parses a line; `None` if it is not in this format. etcd's lines look similar, but have a `level`.
 pub(super) fn read(text: &str) -> Option<KlogLine<'_>> {
     let object: JsonLine<'_> = serde_json::from_str(text).ok()?;
     let (clock, message) = (object.clock?, object.message?);
@@ -56,8 +56,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for JsonLine<'a> {
                 let mut object = JsonLine::default();
                 while let Some(JsonKey(key)) = map.next_key()? {
                     match &*key {
-                        // Other logs, and audit events, which are told at their first keys; behind the message, a key
-                        // is the message's own.
+                        // These keys identify etcd lines and audit events. They come before `msg` there; after `msg`,
+                        // a key belongs to the message.
                         "level" | "kind" if object.message.is_none() => {
                             return Err(A::Error::custom("another log's line"));
                         }
@@ -82,7 +82,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for JsonLine<'a> {
     }
 }
 
-/// A key, borrowed if it can be.
+/// A key, borrowed if it has no escapes.
 struct JsonKey<'a>(Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for JsonKey<'a> {
@@ -94,7 +94,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for JsonKey<'a> {
     }
 }
 
-/// Any value: another message may use a key of an access line for anything.
+/// Any value. Other messages may use the keys of an access line for values of any type.
 enum AnyValue<'a> {
     Text(Cow<'a, str>),
     Whole(u64),

@@ -1,4 +1,4 @@
-//! The apiserver's own log: access lines and traces of slow requests, one line at a time.
+//! The apiserver's own log: access lines and traces of slow requests, parsed line by line.
 
 pub mod access;
 pub mod header;
@@ -14,30 +14,28 @@ pub use trace::TraceFragment;
 use crate::k8s::KubeVersion;
 use pairs::KlogPairs;
 
-/// A line of the apiserver's own log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KlogLine<'a> {
-    /// When it was written.
+    /// When the line was written.
     pub clock: Clock,
-    /// What it holds.
     pub kind: KlogKind<'a>,
 }
 
-/// What a line says of when it was written.
+/// The timestamp of a line, as complete as the log shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
-    /// klog's header: no year, no zone.
+    /// klog's header: no year and no zone.
     Klog(KlogTime),
-    /// A year and no zone: capnslog's header.
+    /// capnslog's header: a year, but no zone.
     Dated(i32, KlogTime),
     /// Microseconds since 1970.
     Absolute(i64),
-    /// Nothing: it has no header.
+    /// The line has no header.
     None,
 }
 
 impl Clock {
-    /// When the line was written, in microseconds since 1970, as well as it can be known.
+    /// Completes the timestamp with the context. Returns microseconds since 1970.
     #[must_use]
     pub fn resolve(self, context: &ClockContext) -> Option<i64> {
         match self {
@@ -49,22 +47,21 @@ impl Clock {
     }
 }
 
-/// What a line holds.
+/// The content of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KlogKind<'a> {
-    /// A request.
     Access(AccessLine<'a>),
-    /// A part of a trace.
+    /// A line of a trace.
     Trace(TraceFragment<'a>),
-    /// More of the line before: a value over several lines, or a step of a trace without a number (2016).
+    /// A continuation of the line before: a value over several lines, or a trace step without a number (2016).
     Continuation,
-    /// What an apiserver writes when it starts, and the version in it, if there is one.
+    /// A line that an apiserver writes when it starts, with the version if the line states it.
     Start(Option<KubeVersion>),
-    /// Anything else that the apiserver logs.
+    /// Any other line.
     Other,
 }
 
-/// What klog writes at the beginning of a file, and the apiserver before klog is set up.
+/// What klog writes at the start of a file, and what the apiserver writes before it sets up klog.
 const PREAMBLES: [&str; 5] = [
     "Log file created at: ",
     "Running on machine: ",
@@ -73,10 +70,10 @@ const PREAMBLES: [&str; 5] = [
     "Flag --",
 ];
 
-/// Reads the text of one line, or of one message of several; `None` where it is not of the apiserver's own log.
+/// Parses one line, or one message of several lines. `None` if it does not belong to the apiserver's own log.
 #[must_use]
 pub fn read(text: &str) -> Option<KlogLine<'_>> {
-    // docker and Azure keep the line's end.
+    // docker and Azure keep the line feed.
     let text = text.trim_end_matches(['\n', '\r']);
     if let Some(header) = KlogHeader::parse(text) {
         return Some(KlogLine {
@@ -92,7 +89,7 @@ pub fn read(text: &str) -> Option<KlogLine<'_>> {
     } else if PREAMBLES.iter().any(|preamble| text.starts_with(preamble)) {
         KlogKind::Other
     } else {
-        // The lines of a trace but its first have no header; `--skip-headers` leaves it out everywhere.
+        // Only the first line of a trace has a header. With `--skip-headers`, no line has one.
         message(text)?
     };
     Some(KlogLine { clock: Clock::None, kind })
@@ -104,8 +101,8 @@ pub fn is_klog(text: &str) -> bool {
     KlogHeader::parse(text).is_some()
 }
 
-/// The audit ID of an access line, wherever it stands in the line and in however many strings that stands: behind
-/// `audit-ID=\"` or `"audit-ID":"`, with any number of backslashes.
+/// Finds the audit ID of an access line, even inside nested strings. It follows `audit-ID=\"` or `"audit-ID":"`, with
+/// any number of backslashes.
 #[must_use]
 pub fn audit_id(line: &[u8]) -> Option<&[u8]> {
     const KEY: &[u8] = b"audit-ID";
@@ -116,7 +113,8 @@ pub fn audit_id(line: &[u8]) -> Option<&[u8]> {
     Some(&rest[..length])
 }
 
-/// Reads what follows a header. Neither the file nor the line in it tells: they differ by release.
+/// Parses the text after a header. The header's file and line number change with each release, so they do not
+/// identify a message.
 fn message(text: &str) -> Option<KlogKind<'_>> {
     match text.as_bytes().first()? {
         b'"' => AccessLine::from_pairs(KlogPairs::new(text.strip_prefix("\"HTTP\" ")?)).map(KlogKind::Access),
@@ -129,7 +127,7 @@ fn message(text: &str) -> Option<KlogKind<'_>> {
     }
 }
 
-/// Reads a message that an apiserver writes when it starts. Other components write the first one, too.
+/// Parses a message that an apiserver writes when it starts. Other components also write the version.
 ///
 /// Source: kubernetes `cmd/kube-apiserver/app/server.go:Run`, `cmd/kube-apiserver/app/options`,
 /// `pkg/controlplane/instance.go` and k8s.io/apiserver `pkg/admission/plugins.go`.
@@ -149,7 +147,8 @@ fn is_continuation(text: &str) -> bool {
     text.starts_with('\t') || text.starts_with(" >") || is_stack(text) || trace::is_step_without_number(text)
 }
 
-/// Whether a line is of a goroutine's stack, which releases before structured logging write without an indent.
+/// Whether a line belongs to a goroutine's stack. Releases before structured logging write stacks without
+/// indentation.
 ///
 /// Source: Go `runtime/traceback.go`.
 fn is_stack(text: &str) -> bool {

@@ -1,13 +1,14 @@
-//! Access lines up to 1.18: `GET /api/v1/pods: (1.2ms) 200 [[kubelet/v1.5.5 (linux/amd64) kubernetes/0f1e2d3] 10.0.0.1:51234]`.
+//! Access lines up to 1.18: `GET /api/v1/pods: (1.2ms) 200 [[kubelet/v1.5.5 (linux/amd64) kubernetes/0f1e2d3]
+//! 10.0.0.1:51234]`.
 //!
-//! Source: k8s.io/apiserver `pkg/server/httplog/httplog.go` before 1.19. Seen: with and without the space before the
-//! bracket, with one pair of brackets around client and address and with two, and cut off at any place behind the
-//! status: where the answer was an error, a stack over several lines follows it.
+//! Source: k8s.io/apiserver `pkg/server/httplog/httplog.go` before 1.19. Recorded lines vary. The space before the
+//! bracket may be missing, and client and address may share one pair of brackets. The line may be cut anywhere after
+//! the status. After an error status, a stack follows over several lines.
 
 use super::access::{AccessLine, micros};
 use crate::k8s::Mark;
 
-/// Reads what follows the header of a line; `None` where it is no such line.
+/// Parses the text after the header; `None` if it is not such a line.
 pub(super) fn read(text: &str) -> Option<AccessLine<'_>> {
     let (method, rest) =
         text.split_at(memchr::memchr(b' ', text.as_bytes()).filter(|at| (3..=7).contains(at))?);
@@ -33,7 +34,8 @@ pub(super) fn read(text: &str) -> Option<AccessLine<'_>> {
     Some(line)
 }
 
-/// The target, and what follows the bracket behind it. A target holds no space, but may hold colons and brackets.
+/// Splits off the request target and the bracket after it. A target contains no space, but may contain colons and
+/// brackets.
 fn target(text: &str) -> Option<(&str, &str)> {
     let (token, rest) = text.split_once(' ').unwrap_or((text, ""));
     if let (Some(uri), Some(rest)) = (token.strip_suffix(':'), rest.strip_prefix('(')) {
@@ -43,7 +45,7 @@ fn target(text: &str) -> Option<(&str, &str)> {
     Some((&text[..at], &text[at + 2..]))
 }
 
-/// User agent and address: `[[agent] address]` or `[agent address]`.
+/// Parses user agent and address: `[[agent] address]` or `[agent address]`.
 fn client(text: &str) -> (&str, &str) {
     let Some(inner) = text.strip_prefix('[') else { return ("", "") };
     let (inner, whole) = match inner.strip_suffix(']') {
@@ -56,7 +58,7 @@ fn client(text: &str) -> (&str, &str) {
     };
     match split {
         Some((user_agent, source)) if whole => (user_agent, source),
-        // What is cut off may end within the address, or within the agent; of that only whole words are of use.
+        // The cut may be inside the address or inside the agent. Only whole words of the agent are useful.
         Some((user_agent, _)) => (user_agent, ""),
         None if whole => ("", inner),
         None => (inner.split_inclusive('/').next().filter(|name| name.ends_with('/')).unwrap_or(""), ""),

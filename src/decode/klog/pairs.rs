@@ -1,5 +1,5 @@
-//! The pairs of a structured klog line: `key=value`, values bare, quoted as Go's `strconv.Quote` does, or over several
-//! lines.
+//! The pairs of a structured klog line: `key=value`. Values are bare, quoted like Go's `strconv.Quote`, or span
+//! several lines.
 //!
 //! Source: k8s.io/klog/v2 `internal/serialize/keyvalues.go`.
 
@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memchr2};
 
-/// A value as it is written, without its quotes.
+/// A value as logged, without its quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PairValue<'a> {
     raw: &'a str,
@@ -15,28 +15,28 @@ pub struct PairValue<'a> {
 }
 
 impl<'a> PairValue<'a> {
-    /// The value. What can't be borrowed is copied only here, so that values that nobody reads cost nothing.
+    /// The value without escapes. Only this call copies an escaped value, so unused values cost nothing.
     #[must_use]
     pub fn text(self) -> Cow<'a, str> {
         if self.escaped { Cow::Owned(unescape(self.raw)) } else { Cow::Borrowed(self.raw) }
     }
 
-    /// The value where an escape can't stand in what is wanted: a number, a duration.
+    /// The value as logged, for numbers and durations. They contain no escapes.
     #[must_use]
     pub fn raw(self) -> &'a str {
         self.raw
     }
 }
 
-/// The pairs of a text, in one forward pass. It ends where no pair follows: at a value over several lines (`key=<`),
-/// the rest of which is on other lines, and at a torn one.
+/// Iterates over the pairs of a text. It ends where no pair follows: at a value over several lines (`key=<`), or at a
+/// cut value.
 #[derive(Debug, Clone)]
 pub struct KlogPairs<'a> {
     rest: &'a str,
 }
 
 impl<'a> KlogPairs<'a> {
-    /// The pairs of a text that begins with one.
+    /// `text` begins with a pair.
     #[must_use]
     pub fn new(text: &'a str) -> Self {
         Self { rest: text }
@@ -59,7 +59,7 @@ impl<'a> Iterator for KlogPairs<'a> {
                 (PairValue { raw: &value[..end], escaped: false }, &value[end..])
             }
         };
-        // What stands behind a value without a space between is no pair: `srcIP="…":` and a stack.
+        // Text directly after a value is not a pair: `srcIP="…":` and a stack.
         if end.starts_with(' ') {
             self.rest = end;
         }
@@ -67,7 +67,7 @@ impl<'a> Iterator for KlogPairs<'a> {
     }
 }
 
-/// The text behind an opening quote up to its closing quote, and what follows; `None` if there is no such quote.
+/// Splits a text after an opening quote into the quoted value and the rest. `None` if the closing quote is missing.
 #[must_use]
 pub fn quoted(text: &str) -> Option<(PairValue<'_>, &str)> {
     let bytes = text.as_bytes();
@@ -82,7 +82,7 @@ pub fn quoted(text: &str) -> Option<(PairValue<'_>, &str)> {
     }
 }
 
-/// Undoes `strconv.Quote`. Bytes that are no UTF-8, which it writes as `\x..`, become U+FFFD.
+/// Reverses `strconv.Quote`. It writes bytes that are not UTF-8 as `\x..`; they become U+FFFD.
 fn unescape(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;

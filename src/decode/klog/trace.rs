@@ -1,5 +1,5 @@
-//! Traces of slow requests (above 500 ms), which the server writes over several lines: a header, steps, an end. Other
-//! lines may come between, so that each line is a fragment with the trace's number.
+//! Traces of slow requests (above 500 ms). The server writes a trace over several lines: a header, steps, an end.
+//! Other lines may come between, so each line is parsed alone and carries the trace's number.
 //!
 //! Source: k8s.io/utils `trace/trace.go` (1.15 and later), kubernetes `pkg/util/trace.go` before.
 
@@ -7,58 +7,56 @@ use std::borrow::Cow;
 
 use super::access::micros;
 
-/// One line of a trace. What the line does not say is empty.
+/// One line of a trace. Fields that the line does not contain are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TraceFragment<'a> {
-    /// The number that the trace's lines share: random, and of one process. None before 1.7.
+    /// The number that all lines of a trace share: random, and unique within one process only. `None` before 1.7.
     pub number: Option<u32>,
-    /// Which line it is.
     pub part: TracePart,
-    /// What was traced: `List`, `Create`, `SerializeObject`.
+    /// The traced operation: `List`, `Create`, `SerializeObject`.
     pub operation: Cow<'a, str>,
-    /// The request's path; its query is not recorded.
+    /// The request's path, without the query.
     pub path: Cow<'a, str>,
     /// The client's `User-Agent`.
     pub user_agent: Cow<'a, str>,
-    /// The request's ID (1.21 and later).
+    /// The request's audit ID (1.21 and later).
     pub audit_id: Cow<'a, str>,
     /// The client's address, without a port.
     pub client: Cow<'a, str>,
-    /// API group, as the server resolved it (1.26 and later).
+    /// The API group that the server resolved (1.26 and later).
     pub group: Cow<'a, str>,
-    /// Resource, as the server resolved it (1.26 and later).
+    /// The resource that the server resolved (1.26 and later).
     pub resource: Cow<'a, str>,
-    /// `cluster`, `namespace` or `resource`, as the server resolved it (1.26 and later).
+    /// The scope that the server resolved: `cluster`, `namespace` or `resource` (1.26 and later).
     pub scope: Cow<'a, str>,
-    /// The whole time of the trace, in microseconds.
+    /// The duration of the whole trace, in microseconds.
     pub total_micros: Option<u64>,
-    /// Objects in the answer to a list.
+    /// The number of objects in a list response.
     pub items: Option<u64>,
-    /// Bytes that a step of the answer's encoding wrote.
+    /// The number of bytes that an encoding step wrote.
     pub size: Option<u64>,
 }
 
-/// The lines of a trace.
+/// Which line of a trace it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TracePart {
-    /// The first: what was traced, of which request, and how long it took.
+    /// The first line: operation, request and duration.
     Header,
-    /// The header of a trace within the trace.
+    /// The header of a nested trace.
     Nested,
-    /// A step.
     #[default]
     Step,
-    /// The last one.
+    /// The last line.
     End,
 }
 
-/// Steps whose count is of the objects in a list's answer. `Listed items from cache` counts those that were looked
-/// at, and the counts of `SerializeObject` are of writes.
+/// Steps whose count is the number of objects in a list response. `Listed items from cache` counts objects before
+/// filtering. `SerializeObject` counts calls of the writer.
 ///
 /// Source: k8s.io/apiserver `pkg/endpoints/handlers/get.go`, `pkg/storage/cacher/cacher.go`.
 const ITEM_STEPS: [&str; 3] = ["Writing http response done", "Listing from storage done", "Filtered items"];
 
-/// Keys of fields: where one follows a comma, the field before it ends, as values hold commas themselves.
+/// Field names. Values may contain commas, so a field ends only at a comma that one of these names follows.
 const KEYS: [&str; 24] = [
     "url",
     "user-agent",
@@ -86,11 +84,11 @@ const KEYS: [&str; 24] = [
     "size",
 ];
 
-/// The length of the longest key, in bytes.
+/// In bytes.
 const MAX_KEY: usize = "resourceVersion".len();
 
 impl<'a> TraceFragment<'a> {
-    /// Reads a line of a trace, without klog's header.
+    /// Parses one line of a trace, without klog's header.
     #[must_use]
     pub fn read(text: &'a str) -> Option<Self> {
         let rest = text.strip_prefix("Trace")?;
@@ -123,7 +121,7 @@ impl<'a> TraceFragment<'a> {
         Some(fragment)
     }
 
-    /// Reads all lines of a trace that is written as one message.
+    /// Parses a trace that was logged as one message of several lines.
     #[must_use]
     pub fn read_lines(text: &'a str) -> Option<Self> {
         let mut lines = text.lines();
@@ -138,7 +136,7 @@ impl<'a> TraceFragment<'a> {
         Some(whole)
     }
 
-    /// The same with strings of its own.
+    /// A copy that does not borrow from the log.
     #[must_use]
     pub fn into_owned(self) -> TraceFragment<'static> {
         let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
@@ -159,11 +157,11 @@ impl<'a> TraceFragment<'a> {
         }
     }
 
-    /// `List" url:/api/v1/pods,… (05-Jun-2023 11:12:13.456) (total time: 4101ms):`
+    /// Parses `List" url:/api/v1/pods,… (05-Jun-2023 11:12:13.456) (total time: 4101ms):`
     fn header(&mut self, text: &'a str) {
         self.part = TracePart::Header;
         let (name, rest) = text.split_once('"').unwrap_or((text, ""));
-        // Up to 1.14 the path stands in the name: `List /api/v1/pods`.
+        // Up to 1.14 the path is a part of the name: `List /api/v1/pods`.
         let (operation, path) = match memchr::memmem::find(name.as_bytes(), b" /") {
             Some(at) => (&name[..at], &name[at + 1..]),
             None => (name, ""),
@@ -192,7 +190,7 @@ impl<'a> TraceFragment<'a> {
         }
     }
 
-    /// `Writing http response done" count:81234 3987ms (11:12:17.557)`
+    /// Parses `Writing http response done" count:81234 3987ms (11:12:17.557)`
     fn step(&mut self, name: &str, fields: &str) {
         for (key, value) in fields_of(fields.trim_matches(' ')) {
             match key {
@@ -203,7 +201,7 @@ impl<'a> TraceFragment<'a> {
         }
     }
 
-    /// `Writing http response done (10 items)`, of 1.5 to 1.14.
+    /// Parses `Writing http response done (10 items)`, as 1.5 to 1.14 write it.
     fn old_step(&mut self, text: &str) {
         let count = ITEM_STEPS.iter().find_map(|step| text.strip_prefix(step)?.strip_prefix(" ("));
         let count = count.or_else(|| text.strip_prefix("Filtered "));
@@ -211,7 +209,7 @@ impl<'a> TraceFragment<'a> {
     }
 }
 
-/// Whether a line is a step of a trace of before 1.7: `[1.23µs] [1.23µs] About to list directory`.
+/// Whether a line is a trace step without a number (before 1.7): `[1.23µs] [1.23µs] About to list directory`.
 pub(super) fn is_step_without_number(text: &str) -> bool {
     text.starts_with('[') && brackets(text).is_some()
 }
