@@ -1,13 +1,13 @@
-//! What is wrong with a file of rules or of policy: all of it at once, each with its place.
+//! Errors in files that people write: rules, policies and inventories. kubetoll reports all errors of a file at once,
+//! with their positions.
 
 use std::fmt;
 
-/// A place in a file, from 1.
+/// A position in a file. Lines and columns begin with 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FilePosition {
-    /// The line.
     pub line: u64,
-    /// The column, in characters.
+    /// The column in characters.
     pub column: u64,
 }
 
@@ -16,14 +16,12 @@ impl FilePosition {
     pub const START: Self = Self { line: 1, column: 1 };
 }
 
-/// Something that is wrong in a file.
+/// An error in a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FileError {
-    /// The file.
     pub file: String,
-    /// Where in it.
     pub at: FilePosition,
-    /// What is wrong, and what was expected.
+    /// What is wrong, and what is expected instead.
     pub message: String,
 }
 
@@ -33,12 +31,11 @@ impl fmt::Display for FileError {
     }
 }
 
-/// All that is wrong.
+/// All errors of one or more files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileErrors(pub Vec<FileError>);
 
 impl FileErrors {
-    /// Adds one.
     pub fn add(&mut self, file: &str, at: FilePosition, message: impl Into<String>) {
         self.0.push(FileError { file: file.to_owned(), at, message: message.into() });
     }
@@ -58,7 +55,7 @@ impl fmt::Display for FileErrors {
 
 impl std::error::Error for FileErrors {}
 
-/// `; did you mean 'x'?` where a known word is close, else the known words.
+/// `; did you mean 'x'?` if a known word is similar, else a list of the known words.
 #[must_use]
 pub fn expected<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();

@@ -1,4 +1,4 @@
-//! Files that people write: YAML with the place of each value, and all that is wrong with a file at once.
+//! Files that people write: YAML with positions, and all errors of a file at once.
 
 pub mod error;
 pub mod partial;
@@ -6,10 +6,10 @@ pub mod yaml;
 
 pub use error::{FileError, FileErrors, FilePosition, expected};
 
-/// Reads a file of at most so many bytes. Of a longer one, or one without an end, no more is read.
+/// Reads a file of at most `most` bytes. It stops there, because the file may be endless.
 ///
 /// # Errors
-/// It can't be read, or is longer.
+/// The file can't be read, or is longer.
 pub fn read_up_to(path: &std::path::Path, most: usize) -> std::io::Result<Vec<u8>> {
     use std::io::Read;
 

@@ -1,4 +1,4 @@
-//! Files that are not whole yet, which a process that a signal ends takes with it.
+//! Output files that are still incomplete. If a signal ends the process, it removes them.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -7,29 +7,30 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::{Builder, NamedTempFile};
 
-/// How the names of partial files begin and end.
+/// File names of partial files begin with this prefix and end with this suffix.
 const PREFIX: &str = ".kubetoll-";
 const SUFFIX: &str = ".partial";
 
-/// The partial files of this process. Held while one is made or put in its place, so that none is missed.
+/// The partial files of this process. Locked while a file is created or renamed, so that the signal handler misses
+/// none.
 static PARTIAL: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 fn partial() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     PARTIAL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a file's name is that of a partial file.
+/// Whether a path has the name of a partial file.
 #[must_use]
 pub fn is_partial(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX))
 }
 
-/// A file that is not whole yet. Dropped, it is removed.
+/// An incomplete file. Dropping it removes the file.
 pub(crate) struct Partial(Option<NamedTempFile>);
 
 impl Partial {
-    /// Makes one in a directory.
+    /// Creates a partial file in `directory`.
     pub(crate) fn new(mut builder: Builder<'_, '_>, directory: &Path) -> io::Result<Self> {
         let mut partial = partial();
         let file = builder.prefix(PREFIX).suffix(SUFFIX).tempfile_in(directory)?;
@@ -45,7 +46,7 @@ impl Partial {
         self.0.as_mut().expect("it is put in its place once, and then gone").as_file_mut()
     }
 
-    /// Puts it in its place.
+    /// Renames the file to its final path.
     pub(crate) fn persist(mut self, path: &Path) -> io::Result<()> {
         self.file().sync_all()?;
         let mut partial = partial();
@@ -68,11 +69,11 @@ impl Drop for Partial {
     }
 }
 
-/// Removes the partial files where SIGINT, SIGTERM or SIGHUP ends the process. A signal that the process was started to
-/// ignore, as `nohup` does, stays ignored.
+/// Removes partial files when SIGINT, SIGTERM or SIGHUP ends the process. Signals that were ignored at the start, as
+/// with `nohup`, stay ignored.
 ///
 /// # Errors
-/// Where the system takes no handler, or no thread.
+/// The system refuses the handler or the thread.
 #[cfg(unix)]
 pub fn remove_on_signals() -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -82,12 +83,12 @@ pub fn remove_on_signals() -> io::Result<()> {
         Signals::new([SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !ignored.contains(signal)))?;
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         if let Some(signal) = signals.forever().next() {
-            // Never let go of: no other partial file is made.
+            // Keeps the lock until the process ends, so that no new partial file appears.
             let partial = partial();
             for path in partial.iter() {
                 let _ = std::fs::remove_file(path);
             }
-            // Ends the process as the signal does without a handler, so that a shell sees it.
+            // Ends the process as the signal would without a handler, so that a shell sees the signal.
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     })?;
@@ -100,7 +101,7 @@ pub fn remove_on_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// The signals that are ignored, as Linux says; elsewhere none is known to be.
+/// The ignored signals according to Linux. On other systems, none.
 #[cfg(unix)]
 fn ignored() -> Vec<i32> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

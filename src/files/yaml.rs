@@ -1,4 +1,4 @@
-//! YAML with the place of each value.
+//! Parses YAML and keeps the position of each value.
 
 use std::fmt;
 
@@ -8,19 +8,18 @@ use serde_saphyr::Spanned;
 
 use super::error::{FileErrors, FilePosition};
 
-/// The longest file of rules or of policy, in bytes: some twenty times those that there are.
+/// The maximum size of a rule or policy file in bytes, about twenty times the size of the embedded ones.
 pub const LONGEST: usize = 256 << 10;
 
-/// A value and its place.
+/// A value and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct YamlNode {
-    /// Where it begins.
+    /// The position of its first character.
     pub at: FilePosition,
-    /// The value.
     pub content: YamlValue,
 }
 
-/// A value.
+/// A YAML value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum YamlValue {
     Null,
@@ -33,7 +32,7 @@ pub enum YamlValue {
 }
 
 impl YamlValue {
-    /// What it is, in words.
+    /// The type of the value, for messages.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -57,7 +56,8 @@ fn at<T>(spanned: &Spanned<T>) -> FilePosition {
     FilePosition { line: spanned.referenced.line().max(1), column: spanned.referenced.column().max(1) }
 }
 
-/// Reads a file of at most so many bytes. A file that is no YAML has one mistake: what follows it can't be told.
+/// Parses a file of at most `longest` bytes. A file that is not YAML yields one error, because the position of
+/// further errors is unknown.
 #[must_use]
 pub fn read(file: &str, text: &str, longest: usize, errors: &mut FileErrors) -> Option<YamlNode> {
     if text.len() > longest {
@@ -69,7 +69,7 @@ pub fn read(file: &str, text: &str, longest: usize, errors: &mut FileErrors) -> 
         return None;
     }
     let options = serde_saphyr::options! {
-        // What an alias stands for is held again for each.
+        // The parser repeats the content of an anchor for each alias, so their number is limited.
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 1_000 },
     };
     match serde_saphyr::from_str_with_options::<Spanned<YamlValue>>(text, options) {
@@ -82,7 +82,7 @@ pub fn read(file: &str, text: &str, longest: usize, errors: &mut FileErrors) -> 
             });
             let plain = error.without_snippet().to_string();
             let message = plain.lines().next().unwrap_or("it can't be read").trim();
-            // The place stands in front already.
+            // The error already contains the position.
             let message = message.strip_prefix("error: ").unwrap_or(message);
             let message = message
                 .split_once(": ")
@@ -94,7 +94,7 @@ pub fn read(file: &str, text: &str, longest: usize, errors: &mut FileErrors) -> 
     }
 }
 
-/// A message of the library without what only its users could do.
+/// Rewrites a message of the YAML library for authors of files. It removes hints for users of the library.
 fn for_authors(message: &str) -> String {
     if let Some(rest) = message.strip_prefix("duplicate mapping key: ") {
         let key = rest.split(',').next().unwrap_or(rest);
@@ -106,8 +106,8 @@ fn for_authors(message: &str) -> String {
     message.split(" at line ").next().unwrap_or(message).to_owned()
 }
 
-/// The place of a character of a scalar's text. A scalar in quotes or with escapes is folded in ways that are not
-/// undone here: then its start is told.
+/// The position of a character in a scalar. For scalars in quotes or with escapes that are hard to map, it returns
+/// the start.
 #[must_use]
 pub fn inside(source: &str, start: FilePosition, text: &str, offset: usize) -> FilePosition {
     let Some(line) = source.lines().nth(usize::try_from(start.line).map_or(0, |line| line - 1)) else {
@@ -132,7 +132,8 @@ pub fn inside(source: &str, start: FilePosition, text: &str, offset: usize) -> F
     }
 }
 
-/// Whether a line is the first of a block (`|`, `>`): such a scalar begins behind the line that says so.
+/// Whether a line is the first line of a block scalar (`|`, `>`). Such a scalar begins on the line after the
+/// indicator.
 fn is_block(source: &str, line: u64) -> bool {
     let before = usize::try_from(line).unwrap_or(0).saturating_sub(1);
     let marked = source.lines().take(before).filter(|line| !line.trim().is_empty()).last();
@@ -140,8 +141,8 @@ fn is_block(source: &str, line: u64) -> bool {
     marked.trim_end_matches(|c: char| c.is_ascii_digit() || "+-".contains(c)).ends_with(['|', '>'])
 }
 
-/// The place of a byte of a block's text: its lines follow one after the other, each behind the indentation of the
-/// first; what parts them, a line feed or a space, is one character of the text.
+/// The position of a byte in a block scalar. Each line begins after the indentation of the first. One character of
+/// the text, a line feed or a space, separates two lines.
 fn inside_block(source: &str, start: FilePosition, text: &str, offset: usize) -> Option<FilePosition> {
     let indent = usize::try_from(start.column).ok()? - 1;
     let mut done = 0;
@@ -156,7 +157,7 @@ fn inside_block(source: &str, start: FilePosition, text: &str, offset: usize) ->
             return Some(FilePosition { line: number, column: across as u64 });
         }
         done += content.len();
-        // A folded line that is empty stands for the line feed of the one before.
+        // In a folded scalar, an empty line stands for the line feed of the line before.
         let is_parted = !content.is_empty() || rest.starts_with('\n');
         done += usize::from(is_parted && done < text.len());
     }

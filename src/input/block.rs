@@ -1,40 +1,39 @@
-//! Blocks of whole records, and what is known of the place where one was read.
+//! Blocks of whole records, and positions in the input.
 
 use super::framing::{Framing, Record, RecordKind, RecordRun, RecordSpan, Repeats, count_feeds, noted_runs};
 use super::long_records::Permit;
 
-/// Some whole records of one source.
+/// Whole records of one source. A worker processes one block at a time.
 #[derive(Debug, Default)]
 pub struct Block {
-    /// Index of the source.
     pub source: u32,
-    /// Number of the first line, from 1.
+    /// Number of the first line; the source's first line is 1.
     pub first_line: u64,
     /// Offset of the first byte in the decompressed stream.
     pub offset: u64,
-    /// The records. Lines come each with its line feed but for the last of a source, which may lack it.
+    /// The records. Each line includes its line feed; only the last line of a source may lack it.
     pub bytes: Vec<u8>,
-    /// Where the first line feeds stand in the bytes of a stream of lines. Those that are not noted are searched for.
+    /// For a stream of lines: the positions of the first line feeds in `bytes`. Later ones are searched again.
     pub feeds: Vec<usize>,
-    /// How the bytes fall into records.
+    /// How the bytes divide into records.
     pub framing: Framing,
-    /// Where records that are no lines stand in the bytes.
+    /// The positions of records that are not lines.
     pub spans: Vec<RecordSpan>,
-    /// Lines that end in this block, those of records that were too long too.
+    /// How many lines end in this block, including lines of records that were too long.
     pub lines: u64,
-    /// Records before this block that were longer than the cap and so are not in any block.
+    /// Records before this block that exceed the cap. No block contains them.
     pub too_long: Vec<TooLong>,
-    /// The stream ends here because it is damaged: at this line.
+    /// The stream is damaged: the reason, and the line at which the readable part ends.
     pub damage: Option<(Damage, u64)>,
-    /// It holds a record that is longer than [`LONG_RECORD`].
+    /// Held if the block contains a record longer than [`LONG_RECORD`].
     pub permit: Option<Permit>,
 }
 
-/// A longer record is a long one, in bytes: one is in memory at a time, and its memory is not reused.
+/// A longer record is a long record, in bytes. Only one is in memory at a time, and its memory is not reused.
 pub(super) const LONG_RECORD: usize = 8 << 20;
 
 impl Block {
-    /// Lets go of a long record that was read.
+    /// Frees a long record after it was processed.
     pub(super) fn release(&mut self) {
         if self.bytes.capacity() > LONG_RECORD {
             self.bytes = Vec::new();
@@ -42,12 +41,12 @@ impl Block {
         self.permit = None;
     }
 
-    /// The records, in their order.
+    /// The records in their order.
     pub fn records(&self) -> impl Iterator<Item = Record<'_>> {
         self.runs().flat_map(RecordRun::records)
     }
 
-    /// The records, in their order, those that repeat with how often they do.
+    /// The records in their order. Repeated records are combined.
     pub fn runs(&self) -> impl Iterator<Item = RecordRun<'_>> {
         let by_line = matches!(self.framing, Framing::Lines | Framing::Joined(_));
         let text: &[u8] = if by_line { &self.bytes } else { &[] };
@@ -65,47 +64,47 @@ impl Block {
     }
 }
 
-/// A record that was longer than the cap.
+/// A record that exceeds the cap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLong {
     /// Number of its first line, from 1.
     pub line: u64,
     /// Its offset in the decompressed stream.
     pub offset: u64,
-    /// Its length in bytes, with its line feed if it is a line.
+    /// Its length in bytes, including the line feed of a line.
     pub bytes: u64,
-    /// How many bytes were read for it: white space before it too.
+    /// How many bytes were read for it, including white space before it.
     pub read: u64,
 }
 
-/// A place in the input.
+/// A position in the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SourcePosition {
     /// Index of the source.
     pub source: u32,
     /// Offset of the line in the decompressed stream.
     pub offset: u64,
-    /// Number of the line, from 1.
+    /// Line number, from 1.
     pub line: u64,
 }
 
 /// Why a stream could not be read to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Damage {
-    /// The compressed stream ends before its end.
+    /// The compressed stream ends too early.
     Truncated,
-    /// The compressed stream is not what its header says, or bytes follow its end.
+    /// The compressed stream contradicts its header, or other bytes follow it.
     Corrupt,
-    /// zstd with a window of more than 128 MiB, which would have to be held in memory.
+    /// zstd with a window of more than 128 MiB, which kubetoll would have to keep in memory.
     LongWindow,
-    /// The operating system answered with an error.
+    /// The operating system returned an error.
     Unreadable,
-    /// The file became shorter while it was read.
+    /// The file became shorter while kubetoll read it.
     Shrunk,
 }
 
 impl Damage {
-    /// How reports name the damage.
+    /// The name in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -118,13 +117,13 @@ impl Damage {
     }
 }
 
-/// The documents of a text, each from its `---` or the text's start up to the next.
+/// Finds YAML documents. Each extends from its `---`, or from the start of the text, to the next `---`.
 pub fn yaml_spans(bytes: &[u8], first_line: u64, spans: &mut Vec<RecordSpan>) {
     let ends = memchr::memmem::find_iter(bytes, b"\n---").map(|feed| feed + 1).chain([bytes.len()]);
     let (mut start, mut line) = (0, first_line);
     for end in ends {
         let text = &bytes[start..end];
-        // What stands before the first mark may be nothing.
+        // The text before the first `---` may be empty.
         if !text.trim_ascii().is_empty() && text.trim_ascii() != b"---" {
             spans.push(RecordSpan { start, end, line, kind: RecordKind::Yaml, repeats: Repeats::default() });
         }

@@ -1,16 +1,17 @@
-//! A block's memory while it is filled. It is used again, so that no more of it is set to zero than a stream needs.
+//! The memory of a block while it is filled. It is reused, so that each stream sets no more memory to zero than it
+//! needs.
 
 use std::io::{ErrorKind, Read};
 
-/// The most that is read at once, in bytes. That much memory is made ready at first: of thousands of files most may be
-/// small.
+/// The maximum size of one read, in bytes. A new buffer begins with this size, because most of thousands of files may
+/// be small.
 const AT_ONCE: usize = 128 << 10;
 
-/// The bytes of a block while it is filled: a part of its memory, which is longer.
+/// Fills the start of a block's memory.
 pub(super) struct BlockBuffer<'a> {
-    /// All of it.
+    /// The whole memory, of which only the first `length` bytes are valid.
     pub memory: &'a mut Vec<u8>,
-    /// How much of it is filled, in bytes.
+    /// The number of valid bytes.
     pub length: usize,
 }
 
@@ -27,7 +28,8 @@ impl BlockBuffer<'_> {
         }
     }
 
-    /// Makes sure that so many bytes fit without moving those that are there. Memory is taken as it is filled.
+    /// Reserves memory, so that growth to `bytes` bytes does not move the data. The operating system provides the
+    /// memory only when it is used.
     pub fn reserve(&mut self, bytes: usize) {
         self.memory.reserve_exact(bytes.saturating_sub(self.memory.len()));
     }
@@ -43,8 +45,8 @@ impl BlockBuffer<'_> {
         self.length -= bytes;
     }
 
-    /// Reads so many bytes; whether there were as many. Pipes give little at a time. All of it is waited for, so that
-    /// what stands there is looked at once.
+    /// Reads `more` bytes. Returns false if the stream ended before. Pipes return few bytes at a time; this waits for
+    /// all of them, so that the caller searches them only once.
     pub fn read(&mut self, reader: &mut impl Read, more: usize) -> std::io::Result<bool> {
         let end = self.length + more;
         self.memory.reserve_exact(end.saturating_sub(self.memory.len()));

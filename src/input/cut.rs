@@ -1,7 +1,7 @@
 //! Cuts a stream into blocks of whole records.
 //!
-//! Blocks go round: what one was filled with before is overwritten, so that nothing is allocated, and no memory set
-//! to zero, once a block has reached its size.
+//! Blocks are reused, and new data overwrites the old. So after a block has reached its size, nothing allocates
+//! memory or sets it to zero.
 
 use std::io::{ErrorKind, Read};
 
@@ -12,18 +12,18 @@ use super::json::JsonScanner;
 use super::long_records::LongRecords;
 use super::open::Shrunk;
 
-/// The size at which a block is handed on, in bytes; a longer record makes a longer block.
+/// The target size of a block in bytes. A longer record makes the block longer.
 pub const BLOCK_SIZE: usize = 1 << 19;
-/// The least that is read before more of a record is looked at that is longer than a block, in bytes.
+/// For a record longer than a block, at least this many bytes are read before they are searched again.
 const READ_SIZE: usize = 256 << 10;
-/// How far a line feed is looked for before the framing is told without one, in bytes.
+/// How many bytes to search for a line feed before the framing is detected without one.
 const DETECT_LIMIT: usize = 4 << 20;
-/// How many places a cut is looked for at, from the end of what was read.
+/// How many line ends to try as the end of a block, from the last one backwards.
 const CUTS_TRIED: usize = 256;
-/// How far lines that belong together are read for their end, in bytes: damage may leave some that never come to one.
+/// How many bytes to read to find the end of related lines. Damage may leave related lines that never end.
 const JOINED_MOST: usize = 4 << 20;
 
-/// Cuts a stream into blocks. Records longer than the cap are passed over without being held in memory.
+/// Cuts a stream into blocks. It skips records longer than the cap, and never holds a whole one in memory.
 pub struct Cutter<R, T> {
     reader: R,
     source: u32,
@@ -31,20 +31,20 @@ pub struct Cutter<R, T> {
     max_record: usize,
     detect: T,
     framing: Option<Framing>,
-    /// The start of a record whose end has not been read yet.
+    /// The start of a record whose end is not read yet.
     carry: Vec<u8>,
     json: JsonScanner,
     next_line: u64,
     offset: u64,
-    /// Of what was handed over last; a line feed before anything was.
+    /// The last byte of the previous block; a line feed at the start.
     last_byte: u8,
     ended: bool,
     long: LongRecords,
 }
 
 impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
-    /// A cutter of a stream from its start; `tell` tells by that how the stream falls into records. A cap below
-    /// [`BLOCK_SIZE`] is left to whoever reads the block.
+    /// Creates a cutter at the start of a stream. `detect` detects the framing from the first bytes. A cap below
+    /// [`BLOCK_SIZE`] is raised to it; whoever reads the blocks must then apply the smaller cap.
     pub fn new(reader: R, source: u32, max_record: usize, detect: T) -> Self {
         Self {
             reader,
@@ -63,21 +63,20 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         }
     }
 
-    /// Takes turns with other cutters at holding a long record.
+    /// Shares the permit for a long record with other cutters.
     #[must_use]
     pub fn with_long_records(self, long: LongRecords) -> Self {
         Self { long, ..self }
     }
 
-    /// Makes blocks of another size, in bytes. What is in all of them does not depend on it, once the stream's framing
-    /// is known, which is told by what is read for the first block, and unless the stream is damaged where it is
-    /// compressed.
+    /// Sets the size of blocks in bytes. The records do not depend on it, with two exceptions: the framing is
+    /// detected from the bytes of the first block, and a damaged compressed stream may yield fewer bytes.
     #[must_use]
     pub fn with_block_size(self, block_size: usize) -> Self {
         Self { block_size, ..self }
     }
 
-    /// Fills the block with the next records; false at the end, when there is nothing left to report either.
+    /// Fills the block with the next records. Returns false at the end of the stream, when nothing is left to report.
     pub fn fill(&mut self, block: &mut Block) -> bool {
         block.source = self.source;
         block.too_long.clear();
@@ -113,13 +112,13 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         !block.bytes.is_empty() || block.lines > 0 || !block.too_long.is_empty() || block.damage.is_some()
     }
 
-    /// How much must be read before the framing can be told: a first line, or a lot.
+    /// How many bytes must be read before the framing can be detected: a whole line, or `DETECT_LIMIT`.
     fn undecided(&self, bytes: &[u8]) -> usize {
         let is_told = self.framing.is_some() || memchr::memchr(b'\n', bytes).is_some();
         if is_told { 0 } else { DETECT_LIMIT.min(self.max_record) }
     }
 
-    /// Numbers what the block holds.
+    /// Sets the positions and line numbers of the block.
     fn hand_over(&mut self, block: &mut Block) {
         block.framing = self.framing(&block.bytes);
         block.first_line = self.next_line;
@@ -129,7 +128,8 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
             Framing::Json => {
                 self.json.scan(&block.bytes, self.ended);
                 block.spans = self.json.take(block.bytes.len());
-                // Documents may be cut within a line: the last one may have no line feed, and be in the block before.
+                // A block of documents may end inside a line. The last document may have no line feed, and may be in
+                // the block before.
                 let is_open = self.ended && *block.bytes.last().unwrap_or(&self.last_byte) != b'\n';
                 count_feeds(&block.bytes) + u64::from(is_open)
             }
@@ -151,7 +151,7 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         *self.framing.get_or_insert_with(|| (self.detect)(start))
     }
 
-    /// Where the bytes may be cut, the rest going into the next block.
+    /// Where to cut the bytes. The rest goes into the next block.
     fn cut(&mut self, bytes: &[u8]) -> Option<usize> {
         match self.framing(bytes) {
             Framing::Lines => memchr::memrchr(b'\n', bytes).map(|feed| feed + 1),
@@ -171,7 +171,7 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         }
     }
 
-    /// Appends what the stream gives next: as much as there is, and of a long record a part.
+    /// Appends the next bytes of the stream. A block is filled at once; a long record grows step by step.
     fn read_more(&mut self, buffer: &mut BlockBuffer<'_>, block: &mut Block) {
         let old = buffer.length;
         if old >= LONG_RECORD && block.permit.is_none() {
@@ -192,7 +192,7 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         }
     }
 
-    /// Forgets a record of which the start has been read, and goes on with what follows it.
+    /// Skips a record that exceeds the cap, and continues with the bytes after it.
     fn pass_over(&mut self, buffer: &mut BlockBuffer<'_>, block: &mut Block) {
         let json = matches!(self.framing, Some(Framing::Json));
         let (line, start) = if json { self.json.start() } else { (self.next_line, 0) };
@@ -237,14 +237,14 @@ fn damage_of(error: &std::io::Error) -> Damage {
     if Shrunk::is(error) {
         return Damage::Shrunk;
     }
-    // zstd's own errors are texts.
+    // zstd reports its own errors only as text.
     if error.to_string().contains("requires too much memory for decoding") {
         return Damage::LongWindow;
     }
     match error.kind() {
         ErrorKind::UnexpectedEof => Damage::Truncated,
         ErrorKind::InvalidInput | ErrorKind::InvalidData => Damage::Corrupt,
-        // zstd's own errors have no kind; so has a frame that ends early.
+        // zstd's own errors have no kind. Neither has a frame that ends early.
         ErrorKind::Other => Damage::Corrupt,
         _ => Damage::Unreadable,
     }
@@ -255,7 +255,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Gives a few bytes at a time.
+    /// Returns a few bytes per read.
     struct Trickle<'a>(&'a [u8], usize);
 
     impl Read for Trickle<'_> {

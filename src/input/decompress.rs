@@ -1,31 +1,30 @@
-//! Decompression that gives every byte before damage. The readers of flate2 and zstd drop what they decompressed in the
-//! call that meets the damage.
+//! Decompresses every byte before damage. The readers of flate2 and zstd lose the bytes of the call in which they
+//! meet the damage.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
 use flate2::{Decompress, FlushDecompress, Status};
 use zstd::stream::raw::{Decoder, InBuffer, Operation as _, OutBuffer};
 
-/// log2 of the largest window that gzip has, in bytes.
+/// log2 of gzip's largest window in bytes.
 const GZIP_WINDOW: u8 = 15;
-/// The length of a zstd block's header, in bytes.
+/// In bytes.
 const ZSTD_BLOCK_HEADER: usize = 3;
 
-/// What one call of a decompressor did.
+/// The result of one call of a decompressor.
 pub(super) struct DecompressStep {
     read: usize,
     written: usize,
-    /// Whether a member or a frame has just ended.
+    /// Whether a member or a frame has ended.
     ends: io::Result<bool>,
 }
 
-/// A compression format: members or frames that follow each other.
+/// A compression format. A stream is a sequence of members (gzip) or frames (zstd).
 pub(super) trait Decompressor {
-    /// Decompresses some of the input. `is_first` says that a member or frame begins with it.
+    /// Decompresses some of the input. `is_first` is true at the start of a member or frame.
     fn step(&mut self, input: &[u8], output: &mut [u8], is_first: bool) -> DecompressStep;
 }
 
-/// gzip.
 pub(super) struct Gzip(Decompress);
 
 impl Gzip {
@@ -52,16 +51,15 @@ impl Decompressor for Gzip {
     }
 }
 
-/// zstd.
 pub(super) struct Zstd {
     decoder: Decoder<'static>,
-    /// How many bytes the decoder asks for.
+    /// How many bytes the decoder expects next.
     wanted: usize,
 }
 
 impl Zstd {
     /// # Errors
-    /// No memory for it.
+    /// There is not enough memory.
     pub fn new() -> io::Result<Self> {
         Ok(Self { decoder: Decoder::new()?, wanted: 0 })
     }
@@ -77,8 +75,8 @@ impl Decompressor for Zstd {
         if is_first && let Err(error) = self.decoder.reinit() {
             return DecompressStep { read: 0, written: 0, ends: Err(error) };
         }
-        // One block and not the header of the next, which `wanted` includes: zstd does not say what it wrote before an
-        // error.
+        // Passes one block without the header of the next one, which `wanted` includes. On an error, zstd does not
+        // say how much it wrote, so an error must not share a call with valid output.
         let most = self.wanted.saturating_sub(ZSTD_BLOCK_HEADER).max(1);
         let mut input = InBuffer::around(&input[..most.min(input.len())]);
         let mut output = OutBuffer::around(output);
@@ -88,13 +86,13 @@ impl Decompressor for Zstd {
     }
 }
 
-/// A stream, decompressed.
+/// A reader of decompressed bytes.
 pub(super) struct DecompressedReader<R, P> {
     packed: R,
     decompressor: P,
-    /// Between members or frames.
+    /// The position is between two members or frames.
     is_between: bool,
-    /// Comes after what was decompressed before it.
+    /// An error to return after the bytes before it.
     error: Option<io::Error>,
 }
 
@@ -121,7 +119,7 @@ impl<R: BufRead, P: Decompressor> Read for DecompressedReader<R, P> {
             if is_end && self.is_between {
                 return failed.map_or(Ok(0), Err);
             }
-            // Without input, it may still have output that there was no room for.
+            // Even without input, the decompressor may have output that did not fit before.
             let step = self.decompressor.step(input, output, self.is_between);
             self.packed.consume(step.read);
             let error = match step.ends {
@@ -163,7 +161,7 @@ mod tests {
         encoder.finish().expect("writes to memory")
     }
 
-    /// What is read, a few bytes at a time, and the error after it.
+    /// Returns the bytes, read a few at a time, and the error after them.
     fn read(packed: &[u8], decompressor: impl Decompressor, at_once: usize) -> (Vec<u8>, Option<ErrorKind>) {
         let mut stream = DecompressedReader::new(packed, decompressor);
         let (mut buffer, mut all) = (vec![0; at_once], Vec::new());
@@ -194,13 +192,14 @@ mod tests {
     #[test]
     fn every_byte_before_damage_is_read() {
         let text = text(500_000);
-        // Stored blocks: a header of 5 bytes, behind 10 bytes of the member's. Its length is written twice.
+        // Stored blocks have a header of 5 bytes, which contains the length twice. The first follows the member's
+        // header of 10 bytes.
         let mut stored = gzip(&text, 0);
         let length = |at: usize| usize::from(u16::from_le_bytes([stored[at + 1], stored[at + 2]]));
         let first = length(10);
         let second = first + length(10 + 5 + first);
         stored[10 + 2 * 5 + second + 3] ^= 0xff;
-        // Blocks that can't be compressed: 128 KiB each, behind a header of 3 bytes.
+        // zstd stores random bytes in raw blocks of 128 KiB, each after a header of 3 bytes.
         let noise: Vec<u8> =
             (0..400_000_u64).map(|n| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect();
         let noise: Vec<u8> =

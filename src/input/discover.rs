@@ -1,5 +1,4 @@
-//! From the paths that were given to the sources that are read, in an order that does not depend on how they were
-//! given.
+//! Finds the sources for the paths on the command line. Their order does not depend on the order of the paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -10,7 +9,7 @@ use walkdir::WalkDir;
 use super::FileKind;
 use crate::files::partial::is_partial;
 
-/// What is wrong with a path that was given. Said before any work.
+/// An error in a path from the command line, reported before any work.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     #[error("{}: can't be read", .path.display())]
@@ -21,41 +20,39 @@ pub enum InputError {
     StdinTwice,
 }
 
-/// One thing to read.
+/// A file, or standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     /// The file, or `None` for standard input.
     pub path: Option<PathBuf>,
-    /// Named on the command line, not found in a directory.
+    /// The command line names this file; it was not found in a directory.
     pub explicit: bool,
-    /// When a file was last written to, in microseconds since 1970.
+    /// When the file was last modified, in microseconds since 1970.
     pub modified: Option<i64>,
-    /// Its size on disk, in bytes; 0 for pipes.
+    /// Size on disk in bytes; 0 for pipes.
     pub size: u64,
 }
 
-/// Something in a directory that is not read.
+/// A path in a directory that kubetoll skips.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SkippedPath {
-    /// Where it is.
     pub path: PathBuf,
-    /// Why it is not read.
+    /// The reason, for messages.
     pub why: String,
-    /// The kind of a file that is no log.
+    /// The file type, if the file is not a log.
     pub kind: Option<FileKind>,
 }
 
-/// A file that holds, byte for byte, what another holds that is read.
+/// A file with the same bytes as another source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DuplicateFile {
-    /// The file.
     pub path: PathBuf,
-    /// The one that is read.
+    /// The source with the same bytes. kubetoll reads only this one.
     pub original: PathBuf,
 }
 
 impl Source {
-    /// A source, and what tells a file from all others.
+    /// Creates a source. For a regular file, also returns the numbers that identify it on this machine.
     fn from_path(path: &Path, explicit: bool) -> std::io::Result<(Self, Option<(u64, u64)>)> {
         let metadata = fs::metadata(path)?;
         let modified = metadata.modified().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
@@ -68,38 +65,39 @@ impl Source {
         if !metadata.is_file() {
             return Ok((source, None));
         }
-        // What can't be opened is said before the work. Opening a pipe would wait for its writer.
+        // Reports unreadable files before the work begins. A pipe is not opened here, because that waits for its
+        // writer.
         File::open(path)?;
         Ok((source, Some(identity(&metadata, path)?)))
     }
 
-    /// How messages and reports name the source.
+    /// The name in messages and reports.
     #[must_use]
     pub fn name(&self) -> String {
         self.path.as_deref().map_or_else(|| "<stdin>".to_owned(), |path| path.display().to_string())
     }
 }
 
-/// All sources of a run, sorted, each once.
+/// All sources of a run, sorted and without repetitions.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
-    /// The sources; a source's index is its identity throughout a run.
+    /// The sources. A source's index identifies it throughout a run.
     pub list: Vec<Source>,
-    /// Their size on disk, in bytes; 0 for pipes.
+    /// Size of all sources on disk in bytes. Pipes count as 0.
     pub bytes_on_disk: u64,
-    /// What was found in directories and is not read.
+    /// Paths in directories that kubetoll skips.
     pub not_read: BTreeSet<SkippedPath>,
-    /// What files are, as far as their first bytes show it.
+    /// File types, as far as the first bytes show them.
     pub kinds: BTreeMap<PathBuf, FileKind>,
-    /// Copies of other sources, which are not read; see [`Sources::drop_duplicates`].
+    /// Files that duplicate another source; see [`Sources::drop_duplicates`].
     pub duplicates: Vec<DuplicateFile>,
 }
 
 impl Sources {
-    /// Finds the sources behind the given paths; `-` is standard input, a directory is searched.
+    /// Finds the sources at the given paths. `-` is standard input, and directories are searched.
     ///
     /// # Errors
-    /// [`InputError`] for a path that can't be opened or that leads to nothing.
+    /// [`InputError`] if a path can't be opened or contains no file.
     pub fn discover(paths: &[PathBuf]) -> Result<Self, InputError> {
         let mut found: BTreeSet<(PathBuf, bool)> = BTreeSet::new();
         let mut sources = Self::default();
@@ -127,7 +125,7 @@ impl Sources {
         let mut seen = BTreeSet::new();
         for (path, explicit) in found {
             match Source::from_path(&path, explicit) {
-                // The same file by two paths is read once.
+                // Two paths lead to the same file.
                 Ok((_, Some(inode))) if !seen.insert(inode) => {}
                 Ok((source, inode)) => {
                     let kind = inode.and_then(|_| FileKind::from_path(&path));
@@ -155,7 +153,7 @@ impl Sources {
         Ok(sources)
     }
 
-    /// Leaves out files that hold byte for byte what another source holds.
+    /// Removes sources with the same bytes as another source.
     pub fn drop_duplicates(&mut self) {
         let copies = super::identical::duplicates(&self.list);
         for (copy, of) in copies.iter().rev() {
@@ -174,7 +172,7 @@ impl Sources {
     }
 }
 
-/// Whether sources can be read a second time.
+/// Whether all sources can be read a second time.
 #[must_use]
 pub fn can_be_read_again(sources: &[Source]) -> bool {
     sources.iter().all(|source| {
@@ -195,13 +193,13 @@ fn search(directory: &Path, found: &mut BTreeSet<(PathBuf, bool)>, not_read: &mu
                 found.insert((entry.into_path(), false));
             }
             Ok(entry) if entry.file_type().is_dir() => {}
-            // Reading a pipe waits for its writer: only where it was named itself.
+            // Reading a pipe waits for its writer, so a pipe is read only if the command line names it.
             Ok(entry) => pass_over(entry.path(), "neither a file nor a directory".to_owned()),
             Err(error) => {
                 let path = error.path().unwrap_or(directory);
                 let why = match (error.loop_ancestor(), error.io_error()) {
                     (Some(above), _) => format!("a link that leads back to {}", above.display()),
-                    // Rotation leaves them.
+                    // Log rotation leaves such links.
                     (None, Some(io)) if is_missing(io) && path.is_symlink() => "a link to nothing".to_owned(),
                     (None, Some(io)) => io.to_string(),
                     (None, None) => error.to_string(),
@@ -226,7 +224,7 @@ fn identity(_: &fs::Metadata, path: &Path) -> std::io::Result<(u64, u64)> {
 }
 
 fn is_missing(error: &std::io::Error) -> bool {
-    // A link to itself ends in ELOOP, which has no stable name yet.
+    // A link to itself returns ELOOP, which has no stable name in the standard library yet.
     error.kind() == std::io::ErrorKind::NotFound || error.raw_os_error() == Some(40)
 }
 

@@ -1,5 +1,5 @@
-//! Hands blocks to workers: each reads a source of its own while there are enough, and then helps with those of
-//! the others, so that one large file keeps all workers busy.
+//! Distributes blocks to workers. Each worker reads its own source first, and then helps with the sources of others.
+//! So one large file keeps all workers busy.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -13,24 +13,24 @@ use super::long_records::LongRecords;
 use super::open::{Stream, open};
 use super::read_ahead::ReadAhead;
 
-/// By how many workers a stream is shared that is decompressed no faster than they work: inflating takes half of the time
-/// that decoding and counting do. zstd takes a quarter, and would have two more.
+/// With this many workers per compressed stream, decompression is no faster than the workers. Inflating takes half
+/// the time of decoding and counting. zstd takes a quarter, so its limit would be five.
 const SHARED_BY: usize = 3;
 
-/// The blocks of all sources.
+/// Distributes the blocks of all sources.
 pub struct Feed<'a, T> {
     sources: &'a [Source],
-    /// Those that are read, by index.
+    /// Indexes of the sources to read.
     wanted: Vec<usize>,
     max_record: usize,
     detect: T,
     next: AtomicUsize,
-    /// Sources that are read to their end.
+    /// How many sources are read completely.
     done: AtomicUsize,
-    /// Workers that have taken a source and not opened it yet.
+    /// How many workers are opening a source.
     opening: AtomicUsize,
     slots: Vec<Mutex<Option<OpenSource<T>>>>,
-    /// Threads that can run at once.
+    /// How many threads can run at once.
     cores: usize,
     progress: Arc<AtomicU64>,
     long: LongRecords,
@@ -38,7 +38,7 @@ pub struct Feed<'a, T> {
 
 /// A source that is being read.
 enum OpenSource<T> {
-    /// By the worker that needs the next block.
+    /// The worker that needs the next block reads it.
     Inline(Box<Cutter<Stream, T>>),
     ReadAhead(ReadAhead),
 }
@@ -53,8 +53,8 @@ impl<T: Fn(&[u8]) -> Framing> OpenSource<T> {
 }
 
 impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
-    /// A feed of the wanted ones of the sources, by index, for so many workers. Records longer than `max_record` bytes
-    /// are passed over; `tell` tells by the start of a source how it falls into records.
+    /// Creates a feed of the sources at the indexes `wanted`. Records longer than `max_record` bytes are skipped.
+    /// `detect` detects the framing from a source's first bytes.
     #[must_use]
     pub fn new(
         sources: &'a [Source],
@@ -79,10 +79,10 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
         }
     }
 
-    /// Fills the block for a worker; false when all sources are read.
+    /// Fills the block for a worker. Returns false when all sources are read.
     ///
-    /// Reading, and decompression where no thread does it ahead, are done under the lock of their source, everything
-    /// else outside of it.
+    /// A worker locks a source only while it reads and decompresses a block. Streams that are read ahead are
+    /// decompressed without the lock.
     pub fn next_block(&self, worker: usize, block: &mut Block) -> bool {
         // Release the permit first: another worker may wait for it.
         block.release();
@@ -100,7 +100,7 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
         loop {
             let still_opening = self.opening.load(Ordering::Acquire) > 0;
             let others = (1..self.slots.len()).map(|other| (worker + other) % self.slots.len());
-            // Of sources that others are busy with, only where all are.
+            // Waits for a source in use only if no other source has a block.
             let (mut busy, mut is_filled) = (None, false);
             for other in others {
                 match self.slots[other].try_lock() {
@@ -118,12 +118,12 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
                 None if !still_opening => return false,
                 None => {}
             }
-            // Rare and short, but for a pipe that no one writes to yet.
+            // This is rare and short, except for a pipe without a writer.
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 
-    /// The next block of a slot's source, if it has one.
+    /// Takes the next block of a slot's source, if it has one.
     fn take(&self, slot: usize, block: &mut Block) -> bool {
         self.fill(self.slots[slot].lock().unwrap_or_else(PoisonError::into_inner), block)
     }
@@ -138,8 +138,8 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
         false
     }
 
-    /// Opens the next source into the worker's slot; false if there is none left. A source that can't be opened
-    /// leaves a block that says so.
+    /// Opens the next source for a worker. Returns false if none is left. For a source that can't be opened, it fills
+    /// the block with the error.
     fn open_next(&self, worker: usize, block: &mut Block) -> bool {
         self.opening.fetch_add(1, Ordering::AcqRel);
         let found = self.wanted.get(self.next.fetch_add(1, Ordering::AcqRel)).copied();
@@ -160,9 +160,9 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
         found.is_some()
     }
 
-    /// Compressed streams are read ahead where cores are left for that beside the workers, or where so many workers share
-    /// a stream that they wait for it. Else workers take turns at decompressing: a thread more on the same cores would
-    /// have them and itself wait for each other.
+    /// Decides how to read a stream. A compressed stream is read ahead if a core is free for it, or if so many
+    /// workers share it that they wait for it. Otherwise workers decompress in turns, because another thread would
+    /// only compete for the same cores.
     fn read(&self, stream: Stream, source: u32) -> OpenSource<T> {
         let workers = self.slots.len();
         let left = self.wanted.len() - self.done.load(Ordering::Acquire);
@@ -171,7 +171,7 @@ impl<'a, T: Fn(&[u8]) -> Framing + Clone + Send + 'static> Feed<'a, T> {
         let cutter = Cutter::new(stream, source, self.max_record, self.detect.clone());
         let cutter = Box::new(cutter.with_long_records(self.long.clone()));
         if is_ahead {
-            // Where the operating system gives no thread, it goes on as it would without one.
+            // Without a thread, the worker reads the stream itself.
             ReadAhead::start(cutter, |cutter, block| cutter.fill(block))
                 .map_or_else(OpenSource::Inline, OpenSource::ReadAhead)
         } else {
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
     use crate::input::Sources;
 
-    /// Where a record stands, and what it is; and where a source is damaged.
+    /// The position and bytes of each record, and the position and reason of each damage.
     type Found = (Vec<(u32, u64, u64, Vec<u8>)>, Vec<(u32, Damage, u64)>);
 
     fn log(lines: usize) -> Vec<u8> {
@@ -199,7 +199,7 @@ mod tests {
         encoder.finish().expect("writes to memory")
     }
 
-    /// Files of all kinds, sound and damaged.
+    /// Files of all supported formats, undamaged and damaged.
     fn files() -> Vec<Vec<u8>> {
         let (long, short) = (log(3000), log(9));
         let (packed, frame) = (gzip(&long), zstd::encode_all(&*long, 1).expect("zstd"));
@@ -216,7 +216,7 @@ mod tests {
         broken.chain(files).chain([long.clone(), short, packed.clone(), frame]).collect()
     }
 
-    /// What so many workers read, where there seem to be so many cores.
+    /// What `workers` workers read on a machine with `cores` cores.
     fn read(sources: &[Source], workers: usize, cores: usize) -> Found {
         let detect = |_: &[u8]| Framing::Lines;
         let wanted = (0..sources.len()).collect();
@@ -290,7 +290,7 @@ mod tests {
                 assert!(read(&sources, workers, cores) == want, "{workers} workers, {cores} cores");
             }
         }
-        // Each by itself: a source that is read ahead is helped with from its first block on.
+        // With a single source, the other workers help from its first block on.
         for index in 0..sources.len() {
             let one = &sources[index..=index];
             assert!(read(one, 3, usize::MAX) == read(one, 1, 0), "{index}");

@@ -1,19 +1,19 @@
-//! Where one record of a stream ends and the next begins. What a record means is not known here.
+//! Finds where a record ends and the next one begins. It does not know what a record means.
 
-/// Whether a stream of lines may be cut between what comes before and what comes after, as far as it is read.
+/// Whether a block of lines may end between `before` and `after`, the bytes that are already read.
 pub type MayCut = fn(before: &[u8], after: &[u8]) -> bool;
 
-/// How a stream falls into records.
+/// How a stream divides into records.
 #[derive(Debug, Clone, Copy, Default)]
 pub enum Framing {
     /// A record is a line.
     #[default]
     Lines,
-    /// A record is a line, but some lines belong together and must come in one block.
+    /// A record is a line, but some lines are related and must be in the same block.
     Joined(MayCut),
-    /// A record is a JSON document, or an element of one that is an array, wherever its lines end.
+    /// A record is a JSON document, or an element of a top-level array. It may span several lines.
     Json,
-    /// A record is a YAML document: what stands between lines that begin with `---`.
+    /// A record is a YAML document: the text between lines that begin with `---`.
     Yaml,
 }
 
@@ -29,77 +29,72 @@ impl Framing {
     }
 }
 
-/// What a record is a part of.
+/// The kind of a record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RecordKind {
-    /// A line of a stream of lines.
     #[default]
     Line,
-    /// A JSON document by itself.
+    /// A JSON document that is not an array.
     Document,
-    /// An element of a JSON array.
+    /// An element of a top-level JSON array.
     Element,
     /// A YAML document.
     Yaml,
 }
 
-/// A record of a block.
+/// A record in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Number of its first line in its source, from 1.
+    /// Number of its first line in the source, from 1.
     pub line: u64,
-    /// Its offset in its source's decompressed stream.
+    /// Offset in the source's decompressed stream.
     pub offset: u64,
-    /// The record; a line comes without its line feed.
+    /// The record's bytes, without the line feed of a line.
     pub bytes: &'a [u8],
-    /// What it is a part of.
     pub kind: RecordKind,
 }
 
-/// Where a record that is no line stands in a block's bytes.
+/// The position of a record that is not a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordSpan {
-    /// Offset of its first byte in the block.
+    /// Offset of the first byte in the block.
     pub start: usize,
-    /// Offset behind its last byte.
+    /// Offset after the last byte.
     pub end: usize,
-    /// Number of its first line in its source, from 1.
+    /// Number of its first line in the source, from 1.
     pub line: u64,
-    /// What it is a part of.
     pub kind: RecordKind,
-    /// Its repetitions.
     pub repeats: Repeats,
 }
 
 impl RecordSpan {
-    /// Offset behind the last byte of the last repetition.
+    /// Offset after the last byte of the last repetition.
     pub(super) fn end_of_last(&self) -> usize {
         self.end + self.repeats.times * self.repeats.bytes
     }
 }
 
-/// How often a record follows itself. Gigabytes of `{` or of blank lines are read as one record with repetitions.
+/// How often a record repeats directly after itself. This keeps gigabytes of `{` or of blank lines cheap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Repeats {
-    /// Further records with the same bytes.
+    /// How many more records have the same bytes.
     pub times: usize,
-    /// From one to the next, in bytes.
+    /// The distance between two repetitions in bytes.
     pub bytes: usize,
-    /// From one to the next, in lines.
+    /// The distance between two repetitions in lines.
     pub lines: u64,
 }
 
 /// A record and its repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordRun<'a> {
-    /// The first.
+    /// The first of them.
     pub record: Record<'a>,
-    /// The others.
     pub repeats: Repeats,
 }
 
 impl<'a> RecordRun<'a> {
-    /// The record after so many repetitions.
+    /// Returns one of the records; 0 is the first.
     #[must_use]
     pub fn nth(&self, nth: usize) -> Record<'a> {
         let Self { record, repeats } = *self;
@@ -110,16 +105,15 @@ impl<'a> RecordRun<'a> {
         }
     }
 
-    /// All records.
     pub fn records(self) -> impl Iterator<Item = Record<'a>> {
         (0..=self.repeats.times).map(move |nth| self.nth(nth))
     }
 }
 
-/// The longest text whose repetitions are counted, in bytes.
+/// Longer texts are not checked for repetitions. In bytes.
 pub(super) const LONGEST_REPEATED: usize = 1_024;
 
-/// How many bytes two texts have in common at their start.
+/// The length of the common prefix of two texts, in bytes.
 pub(super) fn common_start(one: &[u8], other: &[u8]) -> usize {
     const STEP: usize = 64;
     let steps = one.chunks_exact(STEP).zip(other.chunks_exact(STEP)).take_while(|(one, other)| one == other);
@@ -127,7 +121,7 @@ pub(super) fn common_start(one: &[u8], other: &[u8]) -> usize {
     same + one[same..].iter().zip(&other[same..]).take_while(|(one, other)| one == other).count()
 }
 
-/// How often the first bytes of a text follow themselves.
+/// How often the first `period` bytes of a text repeat directly after themselves.
 fn repetitions(text: &[u8], period: usize) -> usize {
     if period > LONGEST_REPEATED || text.len() < 2 * period || text[..period] != text[period..2 * period] {
         return 0;
@@ -135,12 +129,12 @@ fn repetitions(text: &[u8], period: usize) -> usize {
     common_start(text, &text[period..]) / period
 }
 
-/// The lines of a text that begins with the given line at the given offset of its source.
+/// Splits a text into lines. The text begins at the given line and offset of its source.
 pub fn lines(bytes: &[u8], first_line: u64, offset: u64) -> impl Iterator<Item = Record<'_>> {
     noted_runs(bytes, &[], first_line, offset).flat_map(RecordRun::records)
 }
 
-/// The same with repetitions, where the offsets of the first line feeds are known.
+/// Like [`lines`], but combines repeated lines. `feeds` are the offsets of the first line feeds.
 pub(super) fn noted_runs<'a>(
     bytes: &'a [u8],
     feeds: &'a [usize],
@@ -163,7 +157,7 @@ pub(super) fn noted_runs<'a>(
         let period = end + 1 - start;
         let times = repetitions(&bytes[start..], period);
         if times > 0 {
-            // Their line feeds.
+            // Skips the line feeds of the repetitions.
             feeds.nth(times - 1);
         }
         start += (1 + times) * period;
@@ -172,10 +166,10 @@ pub(super) fn noted_runs<'a>(
     })
 }
 
-/// How many line feeds of a text are noted: a text of nothing but line feeds would take eight times its size.
+/// How many line feeds to note per block. For a text of only line feeds, the notes would need eight times its size.
 const FEEDS_NOTED: usize = 1 << 14;
 
-/// Counts the lines of a text, and notes where the first of them end.
+/// Counts the lines of a text, and notes the offsets of the first line feeds.
 pub(super) fn note_lines(bytes: &[u8], feeds: &mut Vec<usize>) -> u64 {
     let mut all = memchr::memchr_iter(b'\n', bytes);
     feeds.extend(all.by_ref().take(FEEDS_NOTED));
@@ -183,13 +177,13 @@ pub(super) fn note_lines(bytes: &[u8], feeds: &mut Vec<usize>) -> u64 {
     (feeds.len() + others) as u64 + u64::from(bytes.last().is_some_and(|last| *last != b'\n'))
 }
 
-/// The number of lines in a text; a last one may lack its line feed.
+/// Counts the lines of a text. The last line may lack its line feed.
 #[must_use]
 pub fn count_lines(bytes: &[u8]) -> u64 {
     count_feeds(bytes) + u64::from(bytes.last().is_some_and(|last| *last != b'\n'))
 }
 
-/// The number of line feeds in a text.
+/// Counts the line feeds of a text.
 #[must_use]
 pub fn count_feeds(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
@@ -224,7 +218,7 @@ mod tests {
         }
     }
 
-    /// The lines by the standard library.
+    /// Splits lines with the standard library.
     fn split(text: &[u8]) -> Vec<Record<'_>> {
         let mut offset = 70;
         let lines = (3..).zip(text.split_inclusive(|byte| *byte == b'\n')).map(|(line, with_feed)| {

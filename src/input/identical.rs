@@ -1,4 +1,4 @@
-//! Files that hold the same bytes: rotated logs that were copied, an archive beside its original.
+//! Finds files with the same bytes: copies of rotated logs, or a log and its copy in an archive directory.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,11 +9,12 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::discover::Source;
 
-/// What of a file is compared before all of it is, in bytes.
+/// How many bytes of each file are compared before whole files are compared.
 const START: u64 = 64 << 10;
 
-/// The sources that hold what an earlier one holds, each with that one, by index and in ascending order. Only files
-/// of the same size are looked into. A file that can't be read is no copy; reading it says so later.
+/// Finds sources with the same bytes as an earlier source. Returns pairs of indexes, the duplicate first, in
+/// ascending order. Only files of equal size are read. A file that can't be read is not a duplicate; kubetoll reports
+/// the error when it reads the source.
 pub(super) fn duplicates(sources: &[Source]) -> Vec<(usize, usize)> {
     let mut by_size: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for (index, source) in sources.iter().enumerate().filter(|(_, source)| source.size > 0) {
@@ -31,7 +32,7 @@ pub(super) fn duplicates(sources: &[Source]) -> Vec<(usize, usize)> {
     copies
 }
 
-/// Groups of two and more sources of which the first bytes are the same.
+/// Groups sources whose first `bytes` bytes are equal. Each group has at least two sources.
 fn same(sources: &[Source], candidates: Vec<usize>, bytes: u64) -> Vec<Vec<usize>> {
     let mut by_hash: BTreeMap<u128, Vec<usize>> = BTreeMap::new();
     if candidates.len() > 1 {

@@ -1,50 +1,50 @@
-//! Where JSON documents end in a stream that does not keep them on lines: pretty-printed, one behind the other
-//! without a line feed, or the elements of an array of any length.
+//! Finds the ends of JSON documents in a stream that does not have one document per line. Documents may be
+//! pretty-printed, follow each other without a line feed, or be elements of a long array.
 //!
-//! Only the structure is followed, so that each byte is looked at once. Damage ends a record where the structure
-//! becomes impossible: the next record begins at the next line, document or element.
+//! The scanner follows only the structure and looks at each byte once. A record ends where damage makes the structure
+//! impossible. The next record begins at the next line, document or element.
 
 #[cfg(test)]
 mod tests;
 
 use super::framing::{LONGEST_REPEATED, RecordKind, RecordSpan, Repeats, common_start};
 
-/// How deep a document may be. What is deeper is no log, and its record ends there.
+/// The maximum nesting of a document. A deeper record is not a log, and ends at this depth.
 const MAX_DEPTH: usize = 256;
 
-/// What encloses a place in a document.
+/// The container of the current position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Container {
     Object,
     Array,
 }
 
-/// Where in a text the scanner stands.
+/// The state of the scanner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ScanState {
     /// Between records.
     Between,
-    /// In a record, not in a string.
+    /// In a record, outside a string.
     Structure,
     /// In a string of a record.
     String,
-    /// In what is no JSON, up to the end of the line or to a document or element that begins behind another's end.
+    /// In bytes that are not JSON. They end at the end of the line, or where a document or element begins.
     Garbage,
 }
 
-/// Follows a stream of JSON. Positions are those in the bytes of the block that is being filled.
+/// Scans a JSON stream. Positions are offsets in the block that is being filled.
 #[derive(Debug)]
 pub struct JsonScanner {
     state: ScanState,
-    /// An array at the top is open, whose elements are the records.
+    /// A top-level array is open. Its elements are the records.
     in_array: bool,
     stack: Vec<Container>,
-    /// The last byte that was neither white space nor in a string; `"` for a string.
+    /// The last byte outside strings that is not white space; `"` for a string.
     previous: u8,
-    /// Where the record at hand began, and on which line.
+    /// Where the current record began, and its line number.
     start: usize,
     start_line: u64,
-    /// Up to here all was seen.
+    /// The position up to which all bytes are scanned.
     at: usize,
     line: u64,
     found: Vec<RecordSpan>,
@@ -52,7 +52,7 @@ pub struct JsonScanner {
     last: Option<RecordEnd>,
 }
 
-/// A place where a record ended. What follows depends on nothing else.
+/// The end of a record. The scanner's state at this point contains nothing else.
 #[derive(Debug, Clone, Copy)]
 struct RecordEnd {
     at: usize,
@@ -78,7 +78,7 @@ impl Default for JsonScanner {
 }
 
 impl JsonScanner {
-    /// Goes on to the end of the bytes. `ended` says that no more follow.
+    /// Scans to the end of the bytes. `ended` is true if no more bytes follow.
     pub fn scan(&mut self, bytes: &[u8], ended: bool) {
         while self.at < bytes.len() {
             let before = (self.at, self.state);
@@ -94,7 +94,7 @@ impl JsonScanner {
                 ScanState::Between | ScanState::Structure => self.structure(bytes[self.at]),
             }
             if (self.at, self.state) == before {
-                // What stands here depends on a byte that is not read yet.
+                // The decision depends on a byte that is not read yet.
                 break;
             }
             if self.found.len() > found {
@@ -107,7 +107,7 @@ impl JsonScanner {
         }
     }
 
-    /// Takes repetitions of the record that has just ended, without looking at each.
+    /// Counts repetitions of the record that just ended, without scanning each one.
     fn repeat(&mut self, bytes: &[u8]) {
         let before = self.last.replace(RecordEnd { at: self.at, line: self.line, in_array: self.in_array });
         let (Some(before), Some(span)) = (before, self.found.last().copied()) else { return };
@@ -152,7 +152,7 @@ impl JsonScanner {
                 return;
             }
             _ if self.state == ScanState::Between => {
-                // Commas between elements, and marks of byte order.
+                // Commas between elements and bytes of a byte order mark.
                 if byte != b',' && !matches!(byte, 0xef | 0xbb | 0xbf) {
                     self.begin();
                     self.state = ScanState::Garbage;
@@ -171,7 +171,7 @@ impl JsonScanner {
         self.at += 1;
     }
 
-    /// Whether an object or an array may stand here, inside of a record.
+    /// Whether an object or an array may begin here, inside a record.
     fn value_may_begin(&self) -> bool {
         match self.stack.last() {
             Some(Container::Object) => self.previous == b':',
@@ -225,7 +225,7 @@ impl JsonScanner {
     }
 
     fn string(&mut self, bytes: &[u8], ended: bool) {
-        // Past the quote that began it, or wherever an earlier call stopped.
+        // The position is after the opening quote, or where an earlier call stopped.
         match memchr::memchr3(b'"', b'\\', b'\n', &bytes[self.at..]).map(|found| self.at + found) {
             None => self.at = bytes.len(),
             Some(at) if bytes[at] == b'"' => {
@@ -237,7 +237,7 @@ impl JsonScanner {
                 }
             }
             Some(at) if bytes[at] == b'\\' => {
-                // Whatever is escaped, it ends no string, but a line feed ends the record.
+                // An escaped byte never ends the string, but a line feed ends the record.
                 let escaped = bytes.get(at + 1);
                 self.at = match escaped {
                     None if !ended => at,
@@ -246,7 +246,7 @@ impl JsonScanner {
                 };
             }
             Some(at) => {
-                // No string holds a line feed: the document is torn here.
+                // A JSON string contains no line feed, so the document is truncated here.
                 self.at = at;
                 self.end(at);
             }
@@ -294,7 +294,8 @@ impl JsonScanner {
         self.previous = 0;
     }
 
-    /// Where the last whole record ends, or what follows the last one, if there is any.
+    /// Where the block may end: at the current position if no record is open, else at the end of the last whole
+    /// record.
     #[must_use]
     pub fn cut(&self) -> Option<usize> {
         match self.state {
@@ -303,25 +304,26 @@ impl JsonScanner {
         }
     }
 
-    /// How many of the bytes were looked at: all but one whose meaning depends on the next.
+    /// How many bytes are scanned. Bytes whose meaning depends on the next one are not.
     #[must_use]
     pub fn seen(&self) -> usize {
         self.at
     }
 
-    /// Hands over the records found, all before `cut`; what follows becomes the start of the next block.
+    /// Takes the records that were found, all before `cut`. The bytes after `cut` become the start of the next block.
     pub fn take(&mut self, cut: usize) -> Vec<RecordSpan> {
         self.move_by(cut);
         std::mem::take(&mut self.found)
     }
 
-    /// Where the first record ends that has been found, if there is one.
+    /// The end of the first record that was found.
     #[must_use]
     pub fn end_of_first(&self) -> Option<usize> {
         self.found.first().map(|span| span.end)
     }
 
-    /// Forgets the first bytes: of a record that is too long to be held. Where it ends, it is forgotten too.
+    /// Drops the first bytes, which belong to a record that exceeds the cap. Also drops the record once its end is
+    /// found.
     pub fn forget(&mut self, bytes: usize) {
         self.found.retain_mut(|span| {
             let keep = span.end_of_last() > bytes;
@@ -338,20 +340,20 @@ impl JsonScanner {
         self.last = self.last.and_then(|last| Some(RecordEnd { at: last.at.checked_sub(bytes)?, ..last }));
     }
 
-    /// The line on which the last record began, and where in the bytes.
+    /// The line number and the position at which the last record began.
     #[must_use]
     pub fn start(&self) -> (u64, usize) {
         (self.start_line, self.start)
     }
 }
 
-/// How far behind a record's end its end may depend on, in bytes: a brace, spaces and a quote.
+/// How many bytes after a record's end can change where it ends: a brace, spaces and a quote.
 const LOOKAHEAD: usize = SPACES + 4;
-/// How many spaces may be between two tokens where an element is looked for.
+/// How many spaces may separate two tokens when the scanner searches damaged text for an element.
 const SPACES: usize = 4;
 
-/// Where in damaged text that ends before a brace a document or an element begins, whose next byte behind the brace is
-/// known: at the brace, or for a string that holds JSON at the quote before it.
+/// Finds the start of a document or element in damaged text. `text` ends before a brace, and `next` is the next byte
+/// after the brace and spaces. The start is at the brace, or at the quote before it for a string that contains JSON.
 fn start_after(text: &[u8], next: u8) -> Option<usize> {
     let is_separated = |text: &[u8], end: &[u8]| {
         let trim = |text: &'_ [u8]| {
@@ -359,11 +361,11 @@ fn start_after(text: &[u8], next: u8) -> Option<usize> {
             text.len() - spaces
         };
         let text = &text[..trim(text)];
-        // The byte between two elements may be the damaged one.
+        // The damaged byte may be the separator of two elements.
         let other = &text[..text.len().saturating_sub(1)];
         text.ends_with(end) && end.len() == 1 || other[..trim(other)].ends_with(end)
     };
-    // A damaged byte between two records.
+    // The damaged byte is between two records.
     let is_between = text.len() <= 2;
     match next {
         b'"' | b'}' if is_between || is_separated(text, b"}") => Some(text.len()),

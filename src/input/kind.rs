@@ -1,4 +1,5 @@
-//! What a file is that may be no log, by its first bytes: for messages, with the command that makes it readable.
+//! Detects the type of a file that is not a log, from its first bytes. Messages show the type, and a command that
+//! makes the file readable.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,10 +7,10 @@ use std::path::Path;
 
 use crate::shell::{operand, quoted};
 
-/// How much of a file is looked at, in bytes.
+/// How many of the first bytes are checked.
 const LOOK: u64 = 4 << 10;
 
-/// A kind of file.
+/// A file type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FileKind {
     Xz,
@@ -40,7 +41,8 @@ pub enum FileKind {
     Empty,
 }
 
-/// The first bytes of kinds that kubetoll does not read. Those that a text may begin with are of binary files only.
+/// The first bytes of file types that kubetoll does not read. If the flag is set, text may begin with these bytes
+/// too, so the file must also contain control characters.
 const MAGIC: [(FileKind, &[u8], bool); 31] = [
     (FileKind::Xz, b"\xfd7zXZ\0", false),
     (FileKind::Bzip2, b"BZh1", true),
@@ -76,7 +78,7 @@ const MAGIC: [(FileKind, &[u8], bool); 31] = [
 ];
 
 impl FileKind {
-    /// The kind of a file; `None` for gzip and zstd, which kubetoll reads, and for one that can't be read.
+    /// Detects the type of a file. `None` for gzip and zstd, which kubetoll reads, and for a file that can't be read.
     #[must_use]
     pub fn from_path(path: &Path) -> Option<Self> {
         let mut start = Vec::new();
@@ -84,7 +86,7 @@ impl FileKind {
         Self::from_first_bytes(&start)
     }
 
-    /// The kind of a file that begins so.
+    /// Detects the type from a file's first bytes.
     #[must_use]
     pub fn from_first_bytes(start: &[u8]) -> Option<Self> {
         if start.is_empty() {
@@ -119,20 +121,20 @@ impl FileKind {
         Some(of_text(&text))
     }
 
-    /// Whether kubetoll finds no line in such a file, so that it is not read.
+    /// Whether kubetoll skips such files, because they contain no readable line.
     #[must_use]
     pub fn is_unreadable(self) -> bool {
         !matches!(self, Self::Empty | Self::Tar | Self::Binary | Self::Csv | Self::Json | Self::Text)
     }
 
-    /// So many files of the kind, such as `2 xz archives`.
+    /// A number of files of this type, such as `2 xz archives`.
     #[must_use]
     pub fn counted(self, count: u64) -> String {
         let (noun, end) = self.words();
         format!("{count} {noun}{}{end}", if count == 1 { "" } else { "s" })
     }
 
-    /// A noun, and what is behind its plural.
+    /// A noun, and the text after its plural.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Empty => ("empty file", ""),
@@ -164,7 +166,7 @@ impl FileKind {
         }
     }
 
-    /// The command that lets kubetoll read the file, if there is one.
+    /// The command that makes the file readable for kubetoll, if there is one.
     #[must_use]
     pub fn command(self, file: &str) -> Option<String> {
         let name = operand(file);
@@ -201,7 +203,7 @@ impl std::fmt::Display for FileKind {
     }
 }
 
-/// Whether nearly each second byte is NUL, as in UTF-16 of English text without a mark.
+/// Whether nearly every second byte is NUL: English text in UTF-16 without a byte order mark.
 fn is_utf16(start: &[u8]) -> bool {
     let zeros = |from: usize| start.iter().skip(from).step_by(2).filter(|byte| **byte == 0).count();
     let half = start.len() / 2;
@@ -220,7 +222,7 @@ fn of_text(text: &str) -> FileKind {
     let is_table = |at: char| {
         commas(first, at) > 0 && second.is_none_or(|second| commas(second, at) >= commas(first, at))
     };
-    // A header has names, and no sentence.
+    // A header contains names, not sentences.
     let is_header = first.split([',', ';', '\t']).all(|cell| cell.trim().len() < 60 && !cell.contains(": "));
     if is_header && [',', ';', '\t'].into_iter().any(is_table) { FileKind::Csv } else { FileKind::Text }
 }

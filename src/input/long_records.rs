@@ -1,4 +1,4 @@
-//! Blocks of long records: one at a time, however many threads read, so that memory does not grow with threads.
+//! Allows only one block with a long record at a time. So memory does not grow with the number of threads.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -15,7 +15,7 @@ impl LongRecordState {
     }
 }
 
-/// Gives out the permit to hold a long record.
+/// Grants the permit to hold a long record.
 #[derive(Debug, Clone, Default)]
 pub struct LongRecords(Arc<LongRecordState>);
 
@@ -31,7 +31,7 @@ impl LongRecords {
     }
 }
 
-/// Allows a block to hold a long record, until it is dropped.
+/// Allows a block to hold a long record. Dropping it returns the permit.
 #[derive(Debug)]
 pub struct Permit(Arc<LongRecordState>);
 

@@ -1,4 +1,4 @@
-//! Bytes: which sources there are, how they are compressed, and blocks of whole records for the workers.
+//! Reads bytes: finds sources, decompresses them, and cuts them into blocks of whole records for the workers.
 
 pub mod block;
 mod block_buffer;

@@ -1,4 +1,5 @@
-//! A source as a stream of decompressed bytes. The compression is told by the first bytes, never by the name.
+//! Opens a source as a stream of decompressed bytes. The first bytes show the compression; the file name does not
+//! matter.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
@@ -8,16 +9,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::decompress::{DecompressedReader, Gzip, Zstd};
 
-/// What is read from the disk at once, in bytes.
+/// How many bytes to read from the disk at once.
 const READ_SIZE: usize = 256 << 10;
 
-/// The error of a file that became shorter while it was read.
+/// The file became shorter while kubetoll read it.
 #[derive(Debug, thiserror::Error)]
 #[error("the file became shorter while it was read")]
 pub(super) struct Shrunk;
 
 impl Shrunk {
-    /// Whether it is this error.
     pub(super) fn is(error: &io::Error) -> bool {
         error.get_ref().and_then(|inner| inner.downcast_ref::<Self>()).is_some()
     }
@@ -30,7 +30,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// Whether reading is work: decompression.
+    /// Whether reading includes decompression, which takes time.
     pub(super) fn is_compressed(&self) -> bool {
         self.is_compressed
     }
@@ -42,15 +42,15 @@ impl Read for Stream {
     }
 }
 
-/// Opens a file, or standard input. `progress` counts the bytes that were read before decompression.
+/// Opens a file, or standard input. `progress` counts the bytes read before decompression.
 ///
-/// A file is read as far as it reached when it was opened: one that is being written to has an end.
+/// A file is read up to the length that it has now. So a log that grows meanwhile still ends.
 pub(super) fn open(path: Option<&Path>, progress: Arc<AtomicU64>) -> io::Result<Stream> {
     let raw: Box<dyn Read + Send> = match path {
         Some(path) => {
             let file = File::open(path)?;
             let metadata = file.metadata()?;
-            // Files that the kernel makes up (/proc) have no length.
+            // Virtual files of the kernel (/proc) have length 0.
             match metadata.len() {
                 length if metadata.is_file() && length > 0 => Box::new(SizedFile { file, left: length }),
                 _ => Box::new(file),
@@ -61,10 +61,10 @@ pub(super) fn open(path: Option<&Path>, progress: Arc<AtomicU64>) -> io::Result<
     decompressed(CountingReader { inner: raw, count: progress })
 }
 
-/// A whole file, decompressed; `None` if that is longer than `most` bytes.
+/// Reads and decompresses a whole file. `None` if the result is longer than `most` bytes.
 ///
 /// # Errors
-/// It can't be read, or not be decompressed.
+/// The file can't be read or decompressed.
 pub fn read_whole(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     open(Some(path), Arc::default())?.take(most + 1).read_to_end(&mut bytes)?;
@@ -88,7 +88,7 @@ impl Read for SizedFile {
     }
 }
 
-/// Unwraps gzip (any number of members) and zstd (any number of frames).
+/// Detects gzip (any number of members) and zstd (any number of frames), and decompresses them.
 fn decompressed(mut raw: impl Read + Send + 'static) -> io::Result<Stream> {
     let mut magic = Vec::with_capacity(4);
     raw.by_ref().take(4).read_to_end(&mut magic)?;

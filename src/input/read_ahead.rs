@@ -1,15 +1,15 @@
-//! A stream that is read, decompressed and cut on a thread of its own, some blocks ahead of the workers.
+//! Reads, decompresses and cuts a stream on its own thread, a few blocks ahead of the workers.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 
 use super::block::Block;
 
-/// How many blocks are filled or wait for a worker. Those of the workers go round too, so that no more are needed.
+/// How many blocks are being filled or wait for a worker. Workers return their blocks, so no more are needed.
 const BLOCKS_AHEAD: usize = 3;
 
-/// The blocks of a stream. The thread ends with the stream, or once no one takes its blocks; it is not waited for,
-/// since a read from a pipe may take forever.
+/// The blocks of a stream. The thread ends with the stream, or when this receiver is dropped. Nobody waits for the
+/// thread, because a read from a pipe may block forever.
 pub(super) struct ReadAhead {
     filled: Receiver<Block>,
     emptied: Sender<Block>,
@@ -17,10 +17,10 @@ pub(super) struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// Starts a thread that fills blocks from a stream until `fill` says that there are none left.
+    /// Starts a thread that fills blocks from a stream until `fill` returns false.
     ///
     /// # Errors
-    /// The operating system gives no thread: the stream is given back.
+    /// The operating system refuses the thread; the stream is returned.
     pub(super) fn start<S: Send + 'static>(
         stream: S,
         fill: fn(&mut S, &mut Block) -> bool,
@@ -39,19 +39,19 @@ impl ReadAhead {
         let Ok(thread) = Builder::new().name("ahead".to_owned()).spawn(run) else { return Err(stream) };
         give.send(stream).map_err(|unsent| unsent.0)?;
         for _ in 0..BLOCKS_AHEAD {
-            // It takes them, or it has ended.
+            // The send fails only if the thread has ended.
             let _ = emptied.send(Block::default());
         }
         Ok(Self { filled, emptied, thread: Some(thread) })
     }
 
-    /// Fills the block with the next records; false at the end.
+    /// Fills the block with the next records. Returns false at the end.
     ///
     /// # Panics
-    /// With what the thread panicked with: its stream would seem to be at its end.
+    /// Repeats a panic of the thread. Otherwise the stream would seem to end there.
     pub(super) fn fill(&mut self, block: &mut Block) -> bool {
         if let Ok(filled) = self.filled.recv() {
-            // A thread that is done needs no more blocks.
+            // A thread that has ended needs no more blocks.
             let _ = self.emptied.send(std::mem::replace(block, filled));
             return true;
         }
@@ -72,7 +72,7 @@ mod tests {
         ReadAhead::start(fill, |fill, block| fill(block)).unwrap_or_else(|_| panic!("no thread"))
     }
 
-    /// Fills blocks with their number, so many of them.
+    /// Fills `count` blocks with their numbers.
     fn numbers(count: u64) -> impl FnMut(&mut Block) -> bool + Send + 'static {
         let mut next = 0;
         move |block| {

@@ -167,7 +167,7 @@ fn start_of(text: &str, brace: usize, pieces: Pieces) -> Option<usize> {
     }
 }
 
-/// How many bytes serde_json parsed before the error.
+/// How many bytes `serde_json` parsed before the error.
 fn offset_of(error: &serde_json::Error, text: &str) -> usize {
     let mut feeds = memchr::memchr_iter(b'\n', text.as_bytes());
     let line = match error.line() {

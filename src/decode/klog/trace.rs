@@ -226,7 +226,7 @@ fn leading_number(text: &str) -> Option<u64> {
     text[..text.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
 }
 
-/// The fields of `key:value,key:value`, each up to the next comma that a known key follows.
+/// Splits `key:value,key:value` into fields. A field ends at a comma that a known key follows.
 fn fields_of(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
@@ -239,7 +239,8 @@ fn fields_of(text: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 fn key_of(text: &str) -> Option<&str> {
-    // No further than the longest key reaches: a client may send nothing but commas.
+    // Limits the search to the longest key. A client may send a value of commas only, which would make the search
+    // quadratic.
     let start = &text.as_bytes()[..text.len().min(MAX_KEY + 1)];
     let key = &text[..memchr::memchr(b':', start)?];
     KEYS.contains(&key).then_some(key)

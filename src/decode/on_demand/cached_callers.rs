@@ -1,7 +1,7 @@
-//! The clients of the last events, by the text that tells of them: of most events it was read before, to the letter,
-//! and comparing it takes a tenth of reading it.
+//! Caches the clients of recent events, keyed by the raw JSON of `user` through `userAgent`. Most events repeat this
+//! text exactly, and comparing it takes a tenth of the time of parsing it.
 //!
-//! The naive twin is reading: an equal text has equal fields.
+//! The naive twin is parsing: equal texts have equal fields.
 
 use std::hash::Hasher;
 
@@ -11,75 +11,75 @@ use super::cursor::JsonCursor;
 use super::objects::ClientFields;
 use crate::k8s::event::{Caller, CallerCache, CallerId};
 
-/// How many are remembered at first, and at most.
+/// The first and the maximum number of slots.
 const FIRST_SLOTS: usize = 1 << 4;
 const SLOTS: usize = 1 << 12;
-/// Longer texts are not remembered, in bytes.
+/// Longer texts are not cached. In bytes.
 const MAX_TEXT: usize = 1 << 10;
-/// How much is looked at to tell apart the clients of one user, in bytes.
+/// How many bytes of a text help to distinguish the clients of one user.
 const LOOK: usize = 16;
-/// What all begin with.
+/// The start of every cached text.
 const START: &[u8] = br#","user":{"username":""#;
 
-/// The clients of the last events.
+/// Caches the clients of recent events.
 #[derive(Debug, Default)]
 pub struct CachedCallers {
-    /// By a hash of the user's name.
+    /// Slots by a hash of the user name.
     users: Vec<CachedUser>,
-    /// By a hash of the user's name and of what tells its clients apart.
+    /// Slots by a hash of the user name, and of the bytes that distinguish the user's clients.
     callers: Vec<CachedCaller>,
     /// How often a slot was filled.
     filled: usize,
 }
 
-/// A user, of whom several clients may be known: the pods of one ServiceAccount.
+/// A user. One user may have several clients: the pods of one ServiceAccount.
 #[derive(Debug, Default, Clone)]
 struct CachedUser {
     hash: u64,
-    /// Where the texts of its clients begin to differ, if several are known.
+    /// The first offset at which the texts of the user's clients differ. `None` if only one client is cached.
     differ: Option<usize>,
-    /// The text of one of them.
+    /// The text of one client.
     text: String,
 }
 
-/// A client.
 #[derive(Debug, Default, Clone)]
 struct CachedCaller {
-    /// By this it has its slot.
+    /// The hash that selects the slot.
     hash: u64,
     text: String,
-    /// Its fields, by their places in the text.
+    /// Positions of the fields in `text`.
     fields: ClientFields,
     id: Option<CallerId>,
-    /// Annotations of its last request of which nothing was needed.
+    /// The annotations of the client's last request, if kubetoll needs none of them.
     annotations: Vec<u8>,
 }
 
-/// Where a client is kept, until its place is another's.
+/// Identifies a cached client. Another client may take over the slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CallerSlot {
     at: usize,
     of: CallerId,
 }
 
-/// What was passed over.
+/// The result of a lookup.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CallerMatch {
-    /// The text of a client that was met before.
+    /// The client is cached.
     Cached(CallerSlot),
-    /// That of another, which was read.
+    /// The client was not cached; these are its fields.
     Parsed(ClientFields),
 }
 
 impl CallerCache for CachedCaller {
     fn caller(&self) -> Caller<'_> {
-        // Of what is kept nothing holds escapes.
+        // Texts with escapes are not cached, so there is no unescaped text.
         self.fields.caller(&self.text, "")
     }
 }
 
 impl CachedCallers {
-    /// Takes what tells of the client with `read`, or passes over it where the same was read before.
+    /// Looks up the client at the cursor, and moves the cursor behind it. A client that is not cached is parsed with
+    /// `read`.
     pub(super) fn pass(
         &mut self,
         cursor: &mut JsonCursor<'_>,
@@ -107,20 +107,20 @@ impl CachedCallers {
         Some(CallerMatch::Parsed(fields))
     }
 
-    /// A client that was met: its text, and who keeps it. `None` once its place is another's.
+    /// Returns a cached client. `None` if another client took over its slot.
     pub(super) fn met(&self, CallerSlot { at, of }: CallerSlot) -> Option<(CallerId, &dyn CallerCache)> {
         let known = self.callers.get(at).filter(|known| known.id == Some(of))?;
         Some((of, known))
     }
 
-    /// Takes annotations if they are the same as those of the client's last request.
+    /// Moves the cursor over annotations that equal those of the client's last request. Returns whether they do.
     pub(super) fn skips_annotations(&self, of: Option<CallerSlot>, cursor: &mut JsonCursor<'_>) -> bool {
         let Some(CallerSlot { at, .. }) = of else { return false };
         let same = &self.callers[at].annotations;
         !same.is_empty() && cursor.has(same)
     }
 
-    /// Keeps annotations of which nothing is needed.
+    /// Caches annotations of which kubetoll needs none.
     pub(super) fn keep_annotations(&mut self, of: Option<CallerSlot>, text: &[u8]) {
         if let Some(CallerSlot { at, .. }) = of.filter(|_| text.len() <= MAX_TEXT) {
             let own = &mut self.callers[at].annotations;
@@ -129,7 +129,8 @@ impl CachedCallers {
         }
     }
 
-    /// The hash of a client, by what follows where those of its user differ. `rest` begins with its text.
+    /// The hash of a client. It includes the bytes at the offset where the user's clients differ. `rest` begins with
+    /// the client's text.
     fn hash(&self, hash: u64, rest: &[u8]) -> u64 {
         let user = self.users.get(slot_of(hash, &self.users));
         let differ = user.and_then(|user| user.differ.filter(|_| user.hash == hash));
@@ -140,7 +141,7 @@ impl CachedCallers {
         hasher.finish()
     }
 
-    /// Keeps what was read of a text, with which `rest` begins.
+    /// Adds a parsed client. `rest` begins with its text.
     fn insert(&mut self, hash: u64, rest: &[u8], text: &str, fields: ClientFields) {
         self.grow();
         let slot = slot_of(hash, &self.users);
@@ -165,7 +166,7 @@ impl CachedCallers {
         known.annotations.clear();
     }
 
-    /// Makes room where a quarter as many slots were filled as there are: few must share one.
+    /// Grows the cache once a quarter as many slots were filled as exist, so that few clients share a slot.
     fn grow(&mut self) {
         self.filled += 1;
         if 4 * self.filled > self.callers.len() && self.callers.len() < SLOTS {
@@ -176,12 +177,12 @@ impl CachedCallers {
     }
 }
 
-/// The slot that a hash chooses of a power of two.
+/// The slot of a hash. The number of slots is a power of two.
 fn slot_of<T>(hash: u64, slots: &[T]) -> usize {
     (hash >> 20) as usize & slots.len().saturating_sub(1)
 }
 
-/// The same in more slots.
+/// Moves all entries into a larger number of slots.
 fn spread<T: Default + Clone>(old: &mut Vec<T>, slots: usize, hash: impl Fn(&T) -> u64) -> Vec<T> {
     let mut new = vec![T::default(); slots];
     for entry in old.drain(..).filter(|entry| hash(entry) != 0) {
@@ -191,7 +192,7 @@ fn spread<T: Default + Clone>(old: &mut Vec<T>, slots: usize, hash: impl Fn(&T) 
     new
 }
 
-/// A hash of the user's name, which is taken.
+/// Parses the user name, and returns its hash.
 fn user_hash(cursor: &mut JsonCursor<'_>) -> Option<u64> {
     let name = cursor.string_behind(START)?;
     let mut hasher = FxHasher::default();
@@ -235,7 +236,7 @@ mod tests {
         for round in 0..6 {
             reads.push(read(&mut recent, round));
         }
-        // 600 clients in 4,096 slots: some share one.
+        // The 600 clients have 4,096 slots, but some share one.
         assert!(reads[0] == 600 && reads[5] < 150, "{reads:?}");
     }
 

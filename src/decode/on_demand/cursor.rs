@@ -1,5 +1,5 @@
-//! A JSON text, passed through with sixteen bytes looked at together: strings are found, and what no one asks for is
-//! skipped without being read.
+//! Moves through a JSON text and checks sixteen bytes at a time. It finds strings, and skips other values without
+//! parsing them.
 
 use std::ops::Range;
 
@@ -7,29 +7,30 @@ use wide::u8x16;
 
 use super::masks::{BLOCK, Masks, QuoteState};
 
-/// Bytes that are looked at together in strings.
+/// How many bytes of a string one step checks.
 const STEP: usize = 16;
 
-/// A place in a JSON text. What comes next is taken, or `None` where it is not what was expected.
+/// A position in a JSON text. Each method moves over the value that it expects, or returns `None` if the text is
+/// different.
 #[derive(Debug)]
 pub(super) struct JsonCursor<'t> {
     text: &'t [u8],
     at: usize,
 }
 
-/// What stands between a string's quotes.
+/// The text between a string's quotes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct TextSpan {
-    /// Offset of its first byte.
+    /// Offset of the first byte.
     pub start: u32,
-    /// Offset behind its last byte.
+    /// Offset after the last byte.
     pub end: u32,
-    /// It holds escapes.
+    /// The text contains escapes.
     pub escaped: bool,
 }
 
 impl TextSpan {
-    /// The same in a text that stands so many bytes further behind. Nothing stays nothing.
+    /// Moves the span `by` bytes to the right. An empty span stays empty.
     pub fn moved(self, by: u32) -> Self {
         if self == Self::default() {
             return self;
@@ -37,19 +38,18 @@ impl TextSpan {
         Self { start: self.start.wrapping_add(by), end: self.end.wrapping_add(by), ..self }
     }
 
-    /// Where it stands.
     pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
 }
 
 impl<'t> JsonCursor<'t> {
-    /// The start of a text; `None` for one whose places four bytes can't hold.
+    /// `None` if the text is longer than a four-byte offset can address.
     pub fn new(text: &'t str) -> Option<Self> {
         Self::from_bytes(text.as_bytes())
     }
 
-    /// The same of what may be no UTF-8.
+    /// Like [`JsonCursor::new`], for bytes that may not be UTF-8.
     pub fn from_bytes(text: &'t [u8]) -> Option<Self> {
         u32::try_from(text.len()).ok().map(|_| Self { text, at: 0 })
     }
@@ -58,23 +58,22 @@ impl<'t> JsonCursor<'t> {
         self.at
     }
 
-    /// The place, as spans hold it.
+    /// The position in the type that spans use.
     #[allow(clippy::cast_possible_truncation, reason = "no text is longer")]
     pub fn mark(&self) -> u32 {
         self.at as u32
     }
 
-    /// What comes next.
+    /// The text after the cursor.
     pub fn rest(&self) -> &'t [u8] {
         &self.text[self.at..]
     }
 
-    /// What was taken from a place on.
+    /// The text between a position and the cursor.
     pub fn since(&self, start: u32) -> &'t [u8] {
         &self.text[start as usize..self.at]
     }
 
-    /// Goes back to a place that was passed.
     pub fn back_to(&mut self, at: usize) {
         self.at = at;
     }
@@ -87,25 +86,25 @@ impl<'t> JsonCursor<'t> {
         self.text.get(self.at).copied()
     }
 
-    /// Takes this byte.
+    /// Moves over one byte.
     pub fn expect(&mut self, byte: u8) -> Option<()> {
         (self.peek()? == byte).then(|| self.at += 1)
     }
 
-    /// Passes over white space.
+    /// Moves over white space.
     pub fn space(&mut self) {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
             self.at += 1;
         }
     }
 
-    /// Takes a string.
+    /// Moves over a string.
     pub fn string(&mut self) -> Option<TextSpan> {
         self.expect(b'"')?;
         self.string_end()
     }
 
-    /// Takes this text if it stands here.
+    /// Moves over a literal, if the text continues with it.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "with a text that is known, comparing is a few instructions")]
     pub fn has(&mut self, literal: &[u8]) -> bool {
@@ -116,14 +115,14 @@ impl<'t> JsonCursor<'t> {
         is_here
     }
 
-    /// Takes a string whose first quote is the last byte of a text, with that before it.
+    /// Moves over a literal that ends with an opening quote, and over the string after it.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "with a text that is known, comparing is a few instructions")]
     pub fn string_behind(&mut self, literal: &[u8]) -> Option<TextSpan> {
         if self.has(literal) { self.string_end() } else { None }
     }
 
-    /// Takes what is left of a string behind its first quote.
+    /// Moves over the rest of a string, after its opening quote.
     pub fn string_end(&mut self) -> Option<TextSpan> {
         let start = self.mark();
         let (mut at, mut escaped) = (self.at, false);
@@ -131,7 +130,7 @@ impl<'t> JsonCursor<'t> {
             let rest = self.text.get(at..)?;
             let found = match rest.first_chunk::<STEP>() {
                 Some(chunk) => special(u8x16::new(*chunk)),
-                // Of a line this is its very end.
+                // Fewer than sixteen bytes remain, at the end of the line.
                 None => {
                     rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | ..b' ')).map_or(0, |at| 1 << at)
                 }
@@ -157,7 +156,7 @@ impl<'t> JsonCursor<'t> {
         }
     }
 
-    /// Takes an object key by key; `take` takes the value of each.
+    /// Moves over an object. `take` moves over the value of each key.
     pub fn object(&mut self, mut take: impl FnMut(&mut Self, &'t [u8]) -> Option<()>) -> Option<()> {
         self.expect(b'{')?;
         self.space();
@@ -167,7 +166,7 @@ impl<'t> JsonCursor<'t> {
         }
         loop {
             let key = self.string()?;
-            // A key may be written with escapes, and no server does.
+            // JSON allows escapes in keys, but no server writes them.
             if key.escaped {
                 return None;
             }
@@ -188,9 +187,9 @@ impl<'t> JsonCursor<'t> {
         }
     }
 
-    /// Takes an integer without a fraction or an exponent.
+    /// Moves over an integer. Fractions and exponents return `None`.
     pub fn integer(&mut self) -> Option<i32> {
-        // A status has three digits.
+        // The fast path for an HTTP status: three digits.
         if let [hundreds @ b'1'..=b'9', tens @ b'0'..=b'9', ones @ b'0'..=b'9', b',' | b'}', ..] = self.rest()
         {
             let digit = |byte: &u8| i32::from(byte - b'0');
@@ -202,7 +201,7 @@ impl<'t> JsonCursor<'t> {
         std::str::from_utf8(&self.text[start..self.at]).ok()?.parse().ok()
     }
 
-    /// Takes any value. Of an object or an array only the brackets and strings are looked at.
+    /// Moves over any value. In objects and arrays it looks only at brackets and strings.
     pub fn skip(&mut self) -> Option<()> {
         match self.peek()? {
             b'"' => self.string().map(|_| ()),
@@ -211,7 +210,7 @@ impl<'t> JsonCursor<'t> {
         }
     }
 
-    /// Takes `null`, a truth value or an integer.
+    /// Moves over `null`, `true`, `false` or an integer.
     fn scalar(&mut self) -> Option<()> {
         let rest = &self.text[self.at..];
         let end = rest.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'-')?;
@@ -225,12 +224,12 @@ impl<'t> JsonCursor<'t> {
             [b'-', number @ ..] => digits(number),
             number => digits(number),
         };
-        // What goes on as `1.5` does is another kind of number.
+        // Another character, as in `1.5`, makes it a different number.
         (known && matches!(rest[end], b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r'))
             .then(|| self.at += end)
     }
 
-    /// Takes an object or an array up to the bracket that ends it.
+    /// Moves over an object or an array.
     fn container(&mut self) -> Option<()> {
         let mut quotes = QuoteState::default();
         let mut depth = 0_usize;
@@ -247,7 +246,7 @@ impl<'t> JsonCursor<'t> {
             let outside = !quotes.inside(masks.quote, masks.backslash);
             let (open, mut close) = (masks.open & outside, masks.close & outside);
             let (opened, closed) = (open.count_ones() as usize, close.count_ones() as usize);
-            // Where more are open than end here, none of them is the last.
+            // Fewer brackets close in this block than are open, so the container does not end here.
             if closed < depth {
                 depth = depth + opened - closed;
             } else {
@@ -269,7 +268,7 @@ impl<'t> JsonCursor<'t> {
     }
 }
 
-/// Which of sixteen bytes no string holds as they are, or end it.
+/// Sets a bit for each of sixteen bytes that ends a string, begins an escape or is invalid in a string.
 fn special(bytes: u8x16) -> u32 {
     let control = bytes.min(u8x16::splat(0x1f)).simd_eq(bytes);
     (bytes.simd_eq(u8x16::splat(b'"')) | bytes.simd_eq(u8x16::splat(b'\\')) | control).to_bitmask()
@@ -281,7 +280,7 @@ mod tests {
     use proptest::prelude::*;
     use serde::de::IgnoredAny;
 
-    /// The end of the value that a text begins with, by `serde_json`.
+    /// The end of the value at the start of a text, according to `serde_json`.
     fn naive(text: &str) -> Option<usize> {
         let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
         values.next()?.ok()?;

@@ -1,4 +1,4 @@
-//! Where the fields of an event stand in its line.
+//! Locates the fields of an event in its line.
 
 use super::cached_callers::{CachedCallers, CallerMatch, CallerSlot};
 use super::cursor::{JsonCursor, TextSpan};
@@ -10,13 +10,13 @@ use crate::decode::unescape::append;
 use crate::k8s::Event;
 use crate::k8s::event::{Annotations, CallerRef, FORBIDDEN, Raw, ResponseStatus};
 
-/// How the log backend begins an event.
+/// The start of an event in the log backend's format.
 pub(in crate::decode) const START: &[u8] = br#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":""#;
-/// Where `Event` and the API's version stand in an event that is written as the log backend does.
+/// Positions of `Event` and of the API version in that format.
 const KIND: TextSpan = TextSpan { start: 9, end: 14, escaped: false };
 const API_VERSION: TextSpan = TextSpan { start: 30, end: 45, escaped: false };
 
-/// The fields of an event, by their places.
+/// The positions of an event's fields.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct EventFields {
     kind: TextSpan,
@@ -26,9 +26,9 @@ pub struct EventFields {
     request_uri: TextSpan,
     verb: TextSpan,
     pub(super) client: ClientFields,
-    /// Where the client is kept, if it was met before. Then nothing else is known of it here.
+    /// The slot of a cached client. If set, `client` is empty.
     pub(super) met: Option<CallerSlot>,
-    /// From behind the stage to the answer, where fields come in the server's order.
+    /// From `requestURI` through `objectRef`. Set only if the fields are in the server's order.
     pub(super) asked: Option<TextSpan>,
     object_ref: Option<TextSpan>,
     response_status: Option<StatusFields>,
@@ -39,8 +39,8 @@ pub struct EventFields {
 }
 
 impl EventFields {
-    /// Finds the fields of an event. `None` for what is none, and for one that is written as no server does: then
-    /// `serde_json` has to tell.
+    /// Locates the fields of an event. `None` if the text is not an event, or if no server writes it like this; then
+    /// `serde_json` decides.
     #[must_use]
     pub fn find(text: &str, callers: &mut CachedCallers) -> Option<Self> {
         let mut fields = Self::default();
@@ -50,11 +50,11 @@ impl EventFields {
         }
     }
 
-    /// Finds the fields of an event that is written to the letter as the log backend does, where nothing was found yet.
-    /// `None` for any other text; what was found is worth nothing then.
+    /// Locates the fields of an event in exactly the log backend's format. `self` must be empty. Returns `None` for
+    /// any other text; then `self` is meaningless.
     ///
-    /// Source: k8s.io/apiserver `pkg/apis/audit/v1/types.go:Event`, whose fields come in their order, and Go's
-    /// `encoding/json`, which sorts the keys of maps.
+    /// Source: k8s.io/apiserver `pkg/apis/audit/v1/types.go:Event` declares the order of the fields. Go's
+    /// `encoding/json` sorts the keys of maps.
     pub(in crate::decode) fn find_in_server_order(
         &mut self,
         text: &str,
@@ -101,7 +101,7 @@ impl EventFields {
         (cursor.has(b"}") && cursor.at() == text.len()).then_some(())
     }
 
-    /// Finds the fields of an event in whatever order.
+    /// Locates the fields of an event in any order.
     pub(in crate::decode) fn in_any_order(text: &str) -> Option<Self> {
         let mut cursor = JsonCursor::new(text)?;
         let mut fields = Self::default();
@@ -134,15 +134,15 @@ impl EventFields {
             b"impersonatedUser" => {
                 self.client.impersonated_user = Some(met.once(14).and_then(|()| user(cursor))?);
             }
-            // Only older servers and some collectors write these.
+            // Only older servers and some collectors write these keys.
             b"timestamp" | b"k8s_audit_level" => return None,
             _ => cursor.skip()?,
         }
         Some(())
     }
 
-    /// Undoes the escapes of the fields that hold some. `text` is the line, and what they mean is put into `meant`.
-    /// `None` where an escape is none.
+    /// Removes the escapes of the fields and writes the results to `unescaped`. `text` is the line. Returns `None` at
+    /// an invalid escape.
     #[must_use]
     pub fn unescape(&mut self, text: &str, unescaped: &mut String) -> Option<()> {
         unescaped.clear();
@@ -152,7 +152,7 @@ impl EventFields {
             }
             let start = unescaped.len();
             append(&text[span.range()], unescaped)?;
-            // What escapes mean is no longer than they are.
+            // The text without escapes is never longer, so its offsets fit too.
             (span.start, span.end) = (u32::try_from(start).ok()?, u32::try_from(unescaped.len()).ok()?);
             Some(())
         };
@@ -181,27 +181,27 @@ impl EventFields {
         Some(())
     }
 
-    /// Most annotations hold nothing else that is needed, and are passed over.
+    /// Drops the authorization decision unless it is needed. Then most events have no needed annotation.
     fn drop_unneeded_decision(&mut self) {
         if !self.is_forbidden() {
             self.annotations.decision = TextSpan::default();
         }
     }
 
-    /// Whether the server answered 403. Only then the decision of authorization is needed.
+    /// Whether the server responded 403. Only then is the authorization decision needed.
     fn is_forbidden(&self) -> bool {
         self.response_status.is_some_and(|status| status.code == Some(FORBIDDEN))
     }
 
-    /// Whether a field may hold escapes beside the target, in which servers write `&` as one.
+    /// Whether a field other than the request URI may contain escapes. In the URI, servers escape `&`.
     fn has_other_escapes(&self) -> bool {
         let names = self.kind.escaped | self.api_version.escaped | self.audit_id.escaped;
         let others = self.stage.escaped | self.verb.escaped | self.received.escaped | self.ended.escaped;
         names | others | self.annotations.are_some() || (self.met.is_none() && self.client.has_escapes())
     }
 
-    /// The event. `text` is the line, `meant` is what [`Fields::unescape`] filled, and `recent` found the fields. `None`
-    /// once so many others were found that the client is kept no longer.
+    /// Builds the event. `text` is the line, [`EventFields::unescape`] filled `unescaped`, and `callers` is the cache
+    /// used to locate the fields. Returns `None` if other clients evicted the event's client from the cache.
     #[must_use]
     pub fn event<'e>(
         &self,
@@ -255,7 +255,7 @@ impl EventFields {
     }
 }
 
-/// Takes a string that may stand there once.
+/// Locates a string. `None` if the key occurs twice.
 fn text(cursor: &mut JsonCursor<'_>, met: &mut UniqueKeys, number: u32, field: &mut TextSpan) -> Option<()> {
     met.once(number)?;
     *field = cursor.string()?;

@@ -1,17 +1,17 @@
-//! Sixty-four bytes of a JSON text at once: where its quotes and brackets stand, and which of its bytes are in strings.
+//! Finds quotes, brackets and strings in 64 bytes of JSON at once.
 //!
 //! Source: G. Langdale, D. Lemire, "Parsing gigabytes of JSON per second", 2019.
 
 use wide::u8x16;
 
-/// Bytes that are looked at together: one for each bit of a mask.
+/// How many bytes one mask covers, one bit each.
 pub(super) const BLOCK: usize = 64;
-/// Bytes of a vector.
+/// The bytes of a vector.
 const STEP: usize = 16;
-/// `[` and `{` differ in this bit alone, and so do `]` and `}`.
+/// `[` and `{` differ only in this bit, and so do `]` and `}`.
 const BRACE: u8 = 0x20;
 
-/// Where in a block certain bytes stand, the first byte being the lowest bit.
+/// The positions of special bytes in a block. The lowest bit is the first byte.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Masks {
     pub quote: u64,
@@ -38,17 +38,17 @@ impl Masks {
     }
 }
 
-/// What one block leaves for the next.
+/// The state between two blocks.
 #[derive(Debug, Default)]
 pub(super) struct QuoteState {
-    /// All ones inside of a string.
+    /// All ones inside a string, else 0.
     inside: u64,
-    /// The next byte is escaped.
+    /// 1 if the next byte is escaped, else 0.
     escaped: u64,
 }
 
 impl QuoteState {
-    /// Which bytes of a block stand in strings; the quotes that end them do not.
+    /// Sets the bits of the bytes in strings. The closing quotes are not set.
     pub fn inside(&mut self, quote: u64, backslash: u64) -> u64 {
         let quote = quote & !self.escaped(backslash);
         let inside = prefix_xor(quote) ^ self.inside;
@@ -56,7 +56,7 @@ impl QuoteState {
         inside
     }
 
-    /// Which bytes stand behind a backslash that is none itself.
+    /// Sets the bits of the bytes after a backslash that is not escaped itself.
     fn escaped(&mut self, mut backslash: u64) -> u64 {
         let mut escaped = self.escaped;
         backslash &= !escaped;
@@ -75,7 +75,7 @@ impl QuoteState {
     }
 }
 
-/// Each bit, the parity of all bits up to it.
+/// Sets each bit to the parity of all bits up to it.
 fn prefix_xor(mut bits: u64) -> u64 {
     for shift in [1, 2, 4, 8, 16, 32] {
         bits ^= bits << shift;

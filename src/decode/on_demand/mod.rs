@@ -1,9 +1,9 @@
-//! An audit event, taken from its line on demand: the dozen fields that are needed are found, and all else is skipped
-//! without being read, bodies above all.
+//! Parses an audit event on demand: it locates the dozen fields that kubetoll needs, and skips the others without
+//! parsing them, most of all bodies.
 //!
-//! The naive twin is `serde_json` with the `Deserialize` of [`Event`](crate::k8s::Event). What that reads is read the
-//! same here, or not at all: [`EventFields::find`] gives `None`, and it is asked. Of what is skipped only brackets and
-//! strings are looked at, so that damage within a body does not lose the event.
+//! The naive twin is `serde_json` with the `Deserialize` of [`Event`](crate::k8s::Event). For valid JSON, both return
+//! the same, or [`EventFields::find`] returns `None` and the twin decides. In skipped values only brackets and
+//! strings are checked, so damage in a body does not lose the event.
 
 mod cached_callers;
 mod cursor;

@@ -1,11 +1,11 @@
-//! The objects within an event, of which a few fields each are needed.
+//! Locates the needed fields in the objects of an event.
 
 use std::borrow::Cow;
 
 use super::cursor::{JsonCursor, TextSpan};
 use crate::k8s::event::{Caller, Extra, First, Raw, Text, User};
 
-/// The fields that tell of the client, which the server writes one behind the other.
+/// The fields that identify the client. The server writes them one after another.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ClientFields {
     pub user: Option<UserFields>,
@@ -15,7 +15,7 @@ pub(super) struct ClientFields {
 }
 
 impl ClientFields {
-    /// The same so many bytes further behind.
+    /// Moves all positions `by` bytes to the right.
     pub fn moved(self, by: u32) -> Self {
         Self {
             user: self.user.map(|user| user.moved(by)),
@@ -25,7 +25,7 @@ impl ClientFields {
         }
     }
 
-    /// What they tell. `text` is where they stand, and `meant` where what they mean was put that hold escapes.
+    /// Builds the caller. `text` contains the fields, and `unescaped` the fields that had escapes.
     pub fn caller<'e>(&self, text: &'e str, unescaped: &'e str) -> Caller<'e> {
         let of = |span: TextSpan| span.text(text, unescaped);
         let user = |user: UserFields| User {
@@ -43,7 +43,7 @@ impl ClientFields {
         }
     }
 
-    /// Whether one of them holds escapes.
+    /// Whether a field contains escapes.
     pub fn has_escapes(&self) -> bool {
         let user = |user: &UserFields| {
             let extra = user.extra.unwrap_or_default();
@@ -53,7 +53,7 @@ impl ClientFields {
         users | self.user_agent.escaped
     }
 
-    /// Takes them.
+    /// Locates the fields at the cursor.
     pub fn take(cursor: &mut JsonCursor<'_>) -> Option<Self> {
         let mut client = Self::default();
         if cursor.has(br#","user":"#) {
@@ -73,7 +73,7 @@ impl ClientFields {
 }
 
 impl TextSpan {
-    /// What stands there; `meant` is where what it means was put if it holds escapes.
+    /// The text of a span; from `unescaped` if it had escapes.
     pub fn text<'e>(self, text: &'e str, unescaped: &'e str) -> Text<'e> {
         let text = if self.escaped { unescaped } else { text };
         Text(Cow::Borrowed(&text[self.range()]))
@@ -124,12 +124,11 @@ pub(super) struct AnnotationFields {
 }
 
 impl AnnotationFields {
-    /// Whether one of them is there and says anything.
+    /// Whether a needed annotation is present and not empty.
     pub fn are_some(mut self) -> bool {
         self.each_mut().into_iter().any(|span| span.start < span.end)
     }
 
-    /// All of them.
     pub fn each_mut(&mut self) -> [&mut TextSpan; 12] {
         let Self {
             total,
@@ -162,7 +161,7 @@ impl AnnotationFields {
     }
 }
 
-/// Which fields were met: a second one of a name is for `serde_json` to refuse.
+/// Detects repeated keys. `serde_json` must handle an object with one.
 #[derive(Default)]
 pub(super) struct UniqueKeys(u32);
 
@@ -174,7 +173,7 @@ impl UniqueKeys {
     }
 }
 
-/// Takes a value as it is written.
+/// Locates an object, an array or a string, as written.
 pub(super) fn raw(cursor: &mut JsonCursor<'_>) -> Option<TextSpan> {
     let start = cursor.mark();
     if !matches!(cursor.peek()?, b'{' | b'[' | b'"') {
@@ -184,8 +183,8 @@ pub(super) fn raw(cursor: &mut JsonCursor<'_>) -> Option<TextSpan> {
     Some(TextSpan { start, end: cursor.mark(), escaped: false })
 }
 
-/// Takes a reference to an object whose fields come in the order in which the server writes them, and none with another
-/// name; `None`, with the place as it was, for anything else.
+/// Locates an object reference whose fields are in the server's order, without other fields. Otherwise it returns
+/// `None` and leaves the cursor where it was.
 ///
 /// Source: k8s.io/apiserver `pkg/apis/audit/v1/types.go:ObjectReference`.
 pub(super) fn reference_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<TextSpan> {
@@ -209,14 +208,14 @@ pub(super) fn reference_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<T
     Some(TextSpan { start, end: cursor.mark(), escaped: false })
 }
 
-/// Takes a string behind a text, if that stands here.
+/// Moves over a literal and the string after it, if the text continues with the literal.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "with a text that is known, comparing is a few instructions")]
 fn take_if_there(cursor: &mut JsonCursor<'_>, literal: &[u8]) -> Option<()> {
     if cursor.has(literal) { cursor.string_end().map(|_| ()) } else { Some(()) }
 }
 
-/// Takes a user whose fields come in the order in which the server writes them, and none with another name.
+/// Locates a user whose fields are in the server's order, without other fields.
 fn user_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<UserFields> {
     let mut user = UserFields { username: cursor.string_behind(br#"{"username":""#)?, extra: None };
     if cursor.has(br#","uid":""#) {
@@ -251,7 +250,8 @@ pub(super) fn user(cursor: &mut JsonCursor<'_>) -> Option<UserFields> {
     Some(user)
 }
 
-/// Takes what the server writes of a token that is bound to a pod; `None`, with the place as it was, for anything else.
+/// Locates the extra fields of a token that is bound to a pod, in the server's order. Otherwise it returns `None` and
+/// leaves the cursor where it was.
 fn extra_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<ExtraFields> {
     let start = cursor.at();
     let mut extra = ExtraFields::default();
@@ -293,7 +293,7 @@ fn extra(cursor: &mut JsonCursor<'_>) -> Option<ExtraFields> {
     Some(extra)
 }
 
-/// Takes an array of one string, as `user.extra` holds its values.
+/// Locates the string in an array of one string, the format of `user.extra`.
 fn only(cursor: &mut JsonCursor<'_>) -> Option<TextSpan> {
     cursor.expect(b'[')?;
     cursor.space();
@@ -303,7 +303,8 @@ fn only(cursor: &mut JsonCursor<'_>) -> Option<TextSpan> {
     Some(value)
 }
 
-/// Takes an answer's status as the server writes it; `None`, with the place as it was, for anything else.
+/// Locates the status of a response in the server's order. Otherwise it returns `None` and leaves the cursor where it
+/// was.
 ///
 /// Source: k8s.io/apimachinery `pkg/apis/meta/v1/types.go:Status`.
 pub(super) fn status_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<StatusFields> {
@@ -346,8 +347,8 @@ pub(super) fn status(cursor: &mut JsonCursor<'_>) -> Option<StatusFields> {
     Some(StatusFields { code })
 }
 
-/// Takes what the server writes of a request that was quick, of which nothing is needed; `None`, with the place as it was,
-/// for anything else.
+/// Moves over the annotations of a fast request. They contain only the authorization decision and reason, so none is
+/// needed. Otherwise it returns `None` and leaves the cursor where it was.
 pub(super) fn annotations_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<()> {
     let start = cursor.at();
     let mut take = || {

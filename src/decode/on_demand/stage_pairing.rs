@@ -1,8 +1,8 @@
-//! Pairs a `RequestReceived` event with its `ResponseComplete` event. The server writes an event when a request arrives and another when it is answered, and
-//! both say who asks and what in the same words: of most arrivals all is known once the answer's event is read, but for
-//! where and when they were written. So an arrival waits for its answer as long as its block is read.
+//! Pairs a `RequestReceived` event with a later event of the same request. Both events contain the same client and
+//! request, in the same bytes. So the first event is only compared, not parsed; only its position and timestamp are
+//! its own. It waits for its pair until the end of its block.
 //!
-//! The naive twin is reading each event by itself.
+//! The naive twin parses each event alone.
 
 use std::hash::Hasher;
 
@@ -16,11 +16,11 @@ use crate::decode::outcome::Layers;
 use crate::input::{Record, RecordKind};
 use crate::k8s::Event;
 
-/// How many arrivals can wait at a time: about as many as a block holds.
+/// How many events can wait at a time. A block contains about as many.
 const SLOTS: usize = 1 << 10;
-/// Longer ones do not wait, in bytes.
+/// Longer events do not wait. In bytes.
 const MAX_LINE: usize = 8 << 10;
-/// Microseconds are always written.
+/// The length of a timestamp. The server always writes microseconds.
 ///
 /// Source: k8s.io/apimachinery `pkg/apis/meta/v1/micro_time.go:RFC3339Micro`.
 const INSTANT: usize = "2026-01-01T00:00:00.000000Z".len();
@@ -31,50 +31,50 @@ const WRITTEN: &[u8] = br#"","stageTimestamp":""#;
 const END: &[u8] = br#""}"#;
 const TAIL: usize = RECEIVED.len() + INSTANT + WRITTEN.len() + INSTANT + END.len();
 
-/// The arrivals of a block.
+/// The `RequestReceived` events of a block that wait for their pair.
 #[derive(Debug)]
 pub struct PendingRequestReceived<'b> {
     waiting: Vec<RequestReceived<'b>>,
-    /// How many to make room for.
+    /// How many events to reserve memory for.
     expected: usize,
-    /// By a hash of the audit ID: one more than the arrival's index, or 0.
+    /// By a hash of the audit ID: the event's index plus one, or 0.
     slots: [u16; SLOTS],
 }
 
-/// An event at `RequestReceived` that is written to the letter as the log backend does.
+/// A `RequestReceived` event in exactly the log backend's format.
 #[derive(Debug)]
 struct RequestReceived<'b> {
     record: Record<'b>,
-    /// Where the audit ID begins.
+    /// Offset of the audit ID.
     audit_id: usize,
-    /// From behind the stage to where an answer would stand.
+    /// Offset of the bytes after the stage. They extend to the event's timestamps.
     asked: usize,
     is_paired: bool,
 }
 
-/// An arrival of which the answer's event tells all else.
+/// A `RequestReceived` event whose other fields equal those of its pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PairedRequestReceived<'b> {
-    /// Where it stands.
     pub record: Record<'b>,
-    /// Its own time, as it is written: no more than letters, digits and what stands between them.
+    /// The event's own `stageTimestamp`, as written. It contains only digits, capital letters and ASCII characters
+    /// between them.
     pub logged_at: &'b [u8],
 }
 
 impl<'b> PendingRequestReceived<'b> {
-    /// Those of a block of so many lines.
+    /// Creates the state for a block of `lines` lines.
     #[must_use]
     pub fn with_lines(lines: u64) -> Self {
-        // Each has its answer.
+        // At most half of the lines wait, because each event has a pair.
         let expected = usize::try_from(lines / 2).map_or(SLOTS, |half| half.min(SLOTS));
         Self { waiting: Vec::new(), expected, slots: [0; SLOTS] }
     }
 
-    /// Keeps a record that is an arrival; false for any other.
+    /// Keeps a `RequestReceived` event until its pair arrives. Returns false for any other record.
     pub fn keep(&mut self, record: Record<'b>) -> bool {
         let Some(arrival) = RequestReceived::parse(record) else { return false };
         let Ok(index) = u16::try_from(self.waiting.len() + 1) else { return false };
-        // Where another one waits, that is read by itself.
+        // This may overwrite the slot of a waiting event. That event is then parsed alone.
         self.slots[slot_of(arrival.audit_id())] = index;
         if self.waiting.is_empty() {
             self.waiting.reserve(self.expected);
@@ -83,7 +83,8 @@ impl<'b> PendingRequestReceived<'b> {
         true
     }
 
-    /// The arrival of the request that an event is of, if both are written alike. `layers` is the event's form.
+    /// Finds the waiting event of the same request, if both are in the same format. `layers` are the envelopes of
+    /// `event`.
     pub fn pair(&mut self, event: &Event<'_>, layers: Layers) -> Option<PairedRequestReceived<'b>> {
         let asked = event.request_bytes?;
         let slot = self.slots[slot_of(event.audit_id.as_bytes())];
@@ -99,7 +100,7 @@ impl<'b> PendingRequestReceived<'b> {
         is_it.then_some(PairedRequestReceived { record: arrival.record, logged_at })
     }
 
-    /// Takes the arrivals of which no answer was found, as they came.
+    /// Takes the events without a pair, in the order of the log.
     pub fn take_unpaired(&mut self) -> impl Iterator<Item = Record<'b>> + use<'b> {
         let waiting = std::mem::take(&mut self.waiting);
         waiting.into_iter().filter(|arrival| !arrival.is_paired).map(|arrival| arrival.record)
@@ -140,7 +141,7 @@ impl<'b> RequestReceived<'b> {
         &self.record.bytes[self.asked..self.record.bytes.len() - TAIL]
     }
 
-    /// When the request was received, and when this was written.
+    /// `requestReceivedTimestamp` and `stageTimestamp`.
     fn instants(&self) -> (&'b [u8], &'b [u8]) {
         let tail = &self.record.bytes[self.record.bytes.len() - TAIL..];
         let logged_at = RECEIVED.len() + INSTANT + WRITTEN.len();
@@ -148,7 +149,7 @@ impl<'b> RequestReceived<'b> {
     }
 }
 
-/// Whether an instant has no byte but digits, capitals and what stands between these in ASCII: no quote, no escape.
+/// Whether a timestamp contains only ASCII characters from `-` to `Z`: no quote and no escape.
 fn is_plain(instant: &[u8]) -> bool {
     const STEP: usize = 16;
     let is_plain = |bytes: Option<&[u8; STEP]>| {
@@ -178,7 +179,8 @@ mod tests {
     const ARRIVED: &str = r#","requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:00.000001Z"}"#;
     const ANSWER: &str = r#","responseStatus":{"metadata":{},"code":200},"requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:01.000000Z","annotations":{"a":"b"}}"#;
 
-    /// Whether an arrival is told by an answer. It is an event then that differs in what the answer adds only.
+    /// Whether a `RequestReceived` event is paired. If so, it checks that the event differs from its pair only in the
+    /// fields of a response.
     fn is_told(arrival: &[u8], answer: &str) -> bool {
         let mut arrivals = PendingRequestReceived::with_lines(0);
         if !arrivals.keep(Record { line: 1, offset: 0, bytes: arrival, kind: RecordKind::Line }) {
@@ -267,7 +269,7 @@ mod tests {
             cut in prop::option::of((any::<prop::sample::Index>(), 0_usize..40)),
             shift in 0_usize..60,
         ) {
-            // The end of what is asked may stand anywhere in it.
+            // The compared bytes may end inside a field.
             let asked = &ASKED[..ASKED.len() - shift];
             prop_assume!(ASKED.is_char_boundary(ASKED.len() - shift));
             let mut arrival = format!("{HEAD}RequestReceived{asked}{ARRIVED}").into_bytes();

@@ -1,4 +1,4 @@
-//! What is read on demand is what `serde_json` reads.
+//! Compares the on-demand parser with `serde_json`.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -6,19 +6,19 @@ use serde_json::{Map, Value, json};
 use super::{CachedCallers, EventFields};
 use crate::k8s::Event;
 
-/// Reads a text in both ways. True if it was read on demand.
+/// Parses a text with both. Returns whether the on-demand parser accepted it.
 fn check(text: &str) -> bool {
     check_after(&mut CachedCallers::default(), text)
 }
 
-/// The same after others.
+/// Like [`check`], with a cache of clients from earlier texts.
 fn check_after(recent: &mut CachedCallers, text: &str) -> bool {
     let mut unescaped = String::new();
     let mut fields = EventFields::default();
     if fields.find_in_server_order(text, recent).is_some() {
         let any_order = EventFields::in_any_order(text).expect("it was read in one order");
         fields.asked = None;
-        // Of a client that was met before, the event tells.
+        // For a cached client, the fields of the event itself are compared below.
         if fields.met.take().is_some() {
             fields.client = any_order.client;
         }
@@ -32,7 +32,7 @@ fn check_after(recent: &mut CachedCallers, text: &str) -> bool {
             let found = Event { request_bytes: None, ..found };
             assert_eq!(found, event, "{text}");
         }
-        // What is skipped is not read.
+        // The on-demand parser does not check skipped values.
         Err(error) => assert!(error.is_syntax(), "{error}: {text}"),
     }
     true
@@ -117,7 +117,7 @@ proptest! {
             let name = names.get(at).cloned().unwrap_or_else(|| format!("unknown{at}"));
             event.insert(name, value);
         }
-        // A map sorts its keys; the text must not.
+        // A map sorts its keys, but the text must keep the shuffled order.
         let sep = if spaces { [" : ", " ,\n\t"] } else { [":", ","] };
         let pairs: Vec<String> = names
             .iter()
@@ -149,11 +149,11 @@ proptest! {
             let agent = json!(agent).to_string();
             let text = EVENT
                 .replace("serviceaccount:a:b", &format!("serviceaccount:a:{user}"))
-                // No two stand at the same place.
+                // Gives each text other offsets.
                 .replace("limit=500", &"x".repeat(before))
                 .replace("p1", &format!("pod-{pod}"))
                 .replace("JTI=1", &format!("JTI={}", u32::from(pod) * 7919 % 101))
-                // What holds escapes is read again.
+                // A text with escapes is not cached.
                 .replace("u\\\"v", "uv")
                 .replace("kubectl/v1.30.0", &agent[1..agent.len() - 1]);
             let cut = |text: &str, from: &str, to: &str| {

@@ -1,4 +1,4 @@
-//! Documents, elements and damage, however the text is read.
+//! Tests records and damage for any size of reads.
 
 use super::*;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 #[path = "../../../tests/support/json_records.rs"]
 mod json_records;
 
-/// The records of a text that comes in pieces.
+/// The records of a text that is read in steps of `step` bytes.
 fn records(text: &str, step: usize) -> Vec<(String, u64, RecordKind)> {
     let found = json_records::json_records(text.as_bytes(), step).into_iter();
     let text = |range| String::from_utf8_lossy(&text.as_bytes()[range]).trim().to_owned();
@@ -68,7 +68,7 @@ proptest! {
         step in 1_usize..300,
     ) {
         let text = pieces.concat().repeat(times) + &end;
-        // Byte by byte there is never a whole repetition ahead.
+        // With one byte per step, the scanner never sees a whole repetition.
         prop_assert_eq!(&records(&text, step), &records(&text, 1));
     }
 
@@ -85,7 +85,7 @@ proptest! {
         let text = pieces.concat();
         let whole = records(&text, text.len().max(1));
         prop_assert_eq!(&records(&text, step), &whole);
-        // Nothing but what separates records is outside of them.
+        // Only separators may be outside the records.
         let inside: usize = whole.iter().map(|(text, ..)| text.split_whitespace().map(str::len).sum::<usize>()).sum();
         let outside = text.bytes().filter(|b| !b.is_ascii_whitespace()).count() - inside;
         let separators = text.bytes().filter(|b| matches!(b, b',' | b'[' | b']')).count();
