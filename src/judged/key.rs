@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use compact_str::CompactString;
 
-use super::words;
+use super::shape_text;
 use crate::apiserver::{LimitVerdict, RequestShape, ServedFrom, Server, Verdict, judge};
 use crate::k8s::{KubeVersion, Scope, Verb};
 use crate::requests::Answer;
@@ -43,11 +43,11 @@ impl ShapeKey {
     pub(super) fn of(asked: &RequestShape<CompactString>, verdict: Verdict, version: KubeVersion) -> Self {
         Self {
             verb: Some(asked.verb),
-            resource: Some(words::resource(&asked.target).into()),
-            subresource: words::subresource(&asked.target).map(Into::into),
-            scope: words::scope(&asked.target),
-            parameters: words::parameters(asked).into(),
-            misspelled: words::misspelled(asked),
+            resource: Some(shape_text::resource(&asked.target).into()),
+            subresource: shape_text::subresource(&asked.target).map(Into::into),
+            scope: shape_text::scope(&asked.target),
+            parameters: shape_text::parameters(asked).into(),
+            misspelled: shape_text::misspelled(asked),
             served_from: verdict.served_from,
             likely: verdict.likely,
             limit: verdict.limit,

@@ -1,14 +1,14 @@
 //! The ledger's rows with their verdicts, gathered per client: what rules judge and the report tells.
 
+mod agreement;
 mod client_summary;
 pub mod etcd;
-mod fit;
 mod impersonation;
 mod key;
 mod load;
+mod pagination;
 mod shape_summary;
-mod walks;
-pub(crate) mod words;
+pub(crate) mod shape_text;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,12 +18,12 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
+pub use agreement::{Agreement, compare};
 pub use client_summary::{Agent, ClientSummary, Job};
-pub use fit::{Fit, compare};
 pub use key::ShapeKey;
 pub use load::{Load, LoadUnit, Measure};
+use pagination::Pagination;
 pub use shape_summary::{ProductRow, ShapeSummary};
-use walks::Walks;
 
 use crate::apiserver::judge::served_against_model;
 use crate::apiserver::request_shape::is_long_running;
@@ -259,7 +259,7 @@ impl JudgedClients {
                 let one = ProductRow {
                     product: String::from(&*name),
                     row,
-                    fit: Fit::default(),
+                    agreement: Agreement::default(),
                     pattern,
                     lists,
                     slow_reads: Box::default(),
@@ -269,20 +269,20 @@ impl JudgedClients {
                 (shape, one)
             });
             if measures.prices.is_none() {
-                // Walks tell costs only.
-                let walks = Walks::default();
+                // Pagination tell costs only.
+                let pagination = Pagination::default();
                 for (shape, one) in rows {
-                    self.enter(&mut account.entries, shape, one, measures, &walks);
+                    self.enter(&mut account.entries, shape, one, measures, &pagination);
                 }
                 continue;
             }
             let rows: Vec<(Option<RowKey>, ProductRow)> = rows.collect();
-            let walks = Walks::of(rows.iter().filter_map(|(shape, one)| {
+            let pagination = Pagination::of(rows.iter().filter_map(|(shape, one)| {
                 let served = self.served(&one.row);
                 Some((shape.as_ref()?, one, served))
             }));
             for (shape, one) in rows {
-                self.enter(&mut account.entries, shape, one, measures, &walks);
+                self.enter(&mut account.entries, shape, one, measures, &pagination);
             }
         }
         account
@@ -295,18 +295,18 @@ impl JudgedClients {
         shape: Option<RowKey>,
         mut one: ProductRow,
         measures: &Measures<'_>,
-        walks: &Walks,
+        pagination: &Pagination,
     ) {
         let (row, requests) = (&one.row, self.requests(&one.row));
-        let (key, entry, fit) = if let Some(shape) = shape {
-            self.judged(measures, shape, row, requests, walks)
+        let (key, entry, agreement) = if let Some(shape) = shape {
+            self.judged(measures, shape, row, requests, pagination)
         } else {
             let entry = ShapeSummary {
                 work: measures.prices.map(|_| Box::new(Work::UNKNOWN)),
                 ..ShapeSummary::folded()
             };
             let key = Arc::new(ShapeKey::folded(self.server.version));
-            (key, entry, Fit { measured: row.rare().observed.measured(), ..Fit::default() })
+            (key, entry, Agreement { measured: row.rare().observed.measured(), ..Agreement::default() })
         };
         if !etcd::reads_collections(&key, &entry) {
             one.lists = Vec::new();
@@ -318,12 +318,12 @@ impl JudgedClients {
         if let Some(work) = &work {
             self.price(&mut one, work);
         }
-        one.fit = fit;
+        one.agreement = agreement;
         let (certainty, long_running) = (entry.certainty, entry.long_running);
         let own = entries.entry(key).or_insert(entry);
         // A shape may hold requests that were refused and others that were not.
         own.long_running |= long_running;
-        own.fit.merge(fit);
+        own.agreement.merge(agreement);
         own.certainty = own.certainty.max(certainty);
         own.work = own.work.take().max(work);
         match own.rows.binary_search_by(|own| own.product.cmp(&one.product)) {
@@ -355,34 +355,34 @@ impl JudgedClients {
         shape: RowKey,
         row: &Row,
         requests: u64,
-        walks: &Walks,
-    ) -> (Arc<ShapeKey>, ShapeSummary, Fit) {
+        pagination: &Pagination,
+    ) -> (Arc<ShapeKey>, ShapeSummary, Agreement) {
         let server = &measures.servers[usize::from(shape.version_index)];
         let asked = shape.asked.as_borrowed();
         // Arrivals alone tell nothing of an answer.
         let status = shape.answer.status().filter(|_| !self.received_only);
         let Judgment { key, verdict, certainty, against_model } = measures.judgment(&shape, status);
-        let mut fit = compare(asked.verb, &verdict, server.version, &row.rare().observed);
+        let mut agreement = compare(asked.verb, &verdict, server.version, &row.rare().observed);
         if against_model {
-            fit.contradict += requests;
+            agreement.contradict += requests;
         }
         let work = measures.prices.map(|prices| {
             let resource = key.resource.as_deref().unwrap_or_default();
             let part = measures.namespaces.part(&shape.asked, &row.targets);
             let work = prices.work_in(server, &asked, &verdict, resource, part);
-            let pages = walks.of_page(&shape).filter(|_| reads_on(&asked.options, &verdict));
-            Box::new(pages.map_or(work, |(walks, pages)| work.as_page(walks, pages)))
+            let pages = pagination.of_page(&shape).filter(|_| reads_on(&asked.options, &verdict));
+            Box::new(pages.map_or(work, |(pagination, pages)| work.as_page(pagination, pages)))
         });
         let entry = ShapeSummary {
             verdict: Some(verdict),
             certainty: (requests > 0, certainty),
             // A refused request never begins to run: its duration is work, and no lifetime.
             long_running: is_long_running(&asked) && status.is_none_or(|status| status / 100 != 4),
-            fit: Fit::default(),
+            agreement: Agreement::default(),
             work,
             rows: Vec::new(),
             asked: Some(shape.asked),
         };
-        (key, entry, fit)
+        (key, entry, agreement)
     }
 }

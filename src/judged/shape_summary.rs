@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use compact_str::CompactString;
 
-use super::{Fit, etcd};
+use super::{Agreement, etcd};
 use crate::apiserver::{Certainty, RequestShape, Verdict};
 use crate::cost::{Cost, Minutes, Work, page_limit};
 use crate::k8s::Verb;
@@ -24,7 +24,7 @@ pub struct ShapeSummary {
     /// Durations are lifetimes.
     pub long_running: bool,
     /// How the server's own measurements fit.
-    pub fit: Fit,
+    pub agreement: Agreement,
     /// What one of its requests costs, the costliest; `None` without an inventory.
     pub work: Option<Box<Work>>,
     /// The numbers by product, in the order of their names. Most shapes are one product's: a map's node would take
@@ -40,7 +40,7 @@ pub struct ProductRow {
     /// The numbers.
     pub row: Box<Row>,
     /// How the server's own measurements fit.
-    pub fit: Fit,
+    pub agreement: Agreement,
     /// What the requests show when they are put in order.
     pub pattern: Option<Box<Pattern>>,
     /// Its LISTs, as far as they are followed; none without etcd's own log.
@@ -78,7 +78,7 @@ impl ShapeSummary {
 impl Merge for ProductRow {
     fn merge(&mut self, other: Self) {
         self.row.merge(other.row);
-        self.fit.merge(other.fit);
+        self.agreement.merge(other.agreement);
         if let Some(pattern) = other.pattern {
             self.pattern.get_or_insert_default().merge(*pattern);
         }
@@ -100,7 +100,7 @@ impl ShapeSummary {
             verdict: None,
             certainty: (false, Certainty::Certain),
             long_running: false,
-            fit: Fit::default(),
+            agreement: Agreement::default(),
             work: None,
             rows: Vec::new(),
         }

@@ -12,7 +12,7 @@ use super::gather::Builder;
 use super::load::Loads;
 use super::standing::{Shown, places};
 use super::sums::{Sums, latency};
-use super::words::Words;
+use super::text_cache::TextCache;
 use super::{cases, contradictions, cost, input, load, minutes, patterns, server_log, v1, version};
 use crate::apiserver::Server;
 use crate::cost::Inventory;
@@ -113,7 +113,7 @@ pub fn build_with_cases(
     let ranks = ranks(&cases, places.len());
     let gates = std::mem::take(&mut judged.gates);
     let judged_failures = std::mem::take(&mut judged.failures);
-    let builder = Builder { context, received_only, priced, measure, loads, words: Words::of(context) };
+    let builder = Builder { context, received_only, priced, measure, loads, texts: TextCache::new(context) };
     let example = |exemplar: &Exemplar| builder.example(exemplar);
     let told = Findings {
         accounts: &accounts,

@@ -10,7 +10,7 @@ use super::load::{Loads, Ties, rank};
 use super::minutes::Minutes;
 use super::server_log::{flows, items};
 use super::sums::{Sums, Times, distinct, latency, observed, statuses, sum_observed, sum_statuses};
-use super::words::Words;
+use super::text_cache::TextCache;
 use super::{advice, cost, patterns, v1};
 use crate::apiserver::{LimitVerdict, ServedFrom};
 use crate::cost::{CostBasis, ShapeCost};
@@ -26,7 +26,7 @@ pub(super) struct Builder<'a> {
     pub(super) priced: cost::Priced<'a>,
     pub(super) measure: Measure,
     pub(super) loads: Loads,
-    pub(super) words: Words,
+    pub(super) texts: TextCache,
 }
 
 impl Builder<'_> {
@@ -104,7 +104,7 @@ impl Builder<'_> {
         minutes: &mut Minutes,
         jobs: &BTreeMap<String, Job>,
     ) -> Option<v1::Shape> {
-        let (observed, certainty) = (observed(entry.fit), entry.certainty());
+        let (observed, certainty) = (observed(entry.agreement), entry.certainty());
         let added = self.added(key, &mut entry);
         let Added { requests, open, row, times, products, pattern, costs, load } = added;
         sums.unfinished += row.received.saturating_sub(requests);
@@ -154,7 +154,7 @@ impl Builder<'_> {
             items: told,
             page_limit: entry.page_limit(),
         };
-        let cost = self.words.cost(&CostBasis::new(std::iter::once(part)), self.priced);
+        let cost = self.texts.cost(&CostBasis::new(std::iter::once(part)), self.priced);
         let ignored_parameters: Vec<String> =
             row.rare().unknown_keys.iter().map(|key| String::from(&**key)).collect();
         let (latency, histogram) = (latency(&row.latency), v1::Histogram(row.latency.into_buckets()));
@@ -162,7 +162,7 @@ impl Builder<'_> {
         let role = ClientRole::of(&entry, products.iter().filter_map(|product| jobs.get(product)));
         let misspelled = advice::misspelled(&ignored_parameters, &key.misspelled);
         let advice = misspelled.map(v1::Shared::from).or_else(|| {
-            self.words.advice(entry.verdict?.reason, key.verb?, key.kube_version, role, self.context)
+            self.texts.advice(entry.verdict?.reason, key.verb?, key.kube_version, role, self.context)
         });
         Some(v1::Shape {
             is_costly,
@@ -183,7 +183,7 @@ impl Builder<'_> {
                 .map_or("Request shapes beyond the limit per client.", |v| v.reason.sentence()),
             advice,
             ignored_parameters,
-            kube_version: self.words.version(key.kube_version),
+            kube_version: self.texts.version(key.kube_version),
             products,
             requests,
             etcd_writes: load.etcd_writes,
@@ -215,7 +215,7 @@ impl Builder<'_> {
     pub(super) fn example(&self, exemplar: &Exemplar) -> v1::Example {
         v1::Example {
             request_uri: exemplar.shown_uri(),
-            file: self.words.file(exemplar.place.source),
+            file: self.texts.file(exemplar.place.source),
             line: exemplar.place.line,
             audit_id: masked(exemplar.audit_id()).into(),
             timestamp: exemplar.received.map(v1::Instant),

@@ -18,9 +18,9 @@ mod ranked;
 mod server_log;
 mod standing;
 mod sums;
+mod text_cache;
 pub mod v1;
 mod version;
-mod words;
 
 pub use build::{Context, build, build_with_cases};
 pub use case_requests::{CaseFilter, CaseRequests};

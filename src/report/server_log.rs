@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::sums::latency;
 use super::v1;
-use crate::judged::words;
+use crate::judged::shape_text;
 use crate::ledger::traces::About;
 use crate::ledger::{self, Flows, Histogram, Merge, Traces};
 
@@ -91,9 +91,9 @@ impl Name {
         let target = about.target.as_ref();
         Self {
             operation: about.operation.to_string(),
-            resource: target.map(words::resource),
-            subresource: target.and_then(words::subresource),
-            scope: target.and_then(words::scope).map(crate::k8s::Scope::as_str),
+            resource: target.map(shape_text::resource),
+            subresource: target.and_then(shape_text::subresource),
+            scope: target.and_then(shape_text::scope).map(crate::k8s::Scope::as_str),
             product: about.product.to_string(),
         }
     }

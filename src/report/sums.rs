@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::cost::Costs;
 use super::v1;
-use crate::judged::{Fit, Load};
+use crate::judged::{Agreement, Load};
 use crate::ledger::timeline::Rate;
 use crate::ledger::{self, DistinctSet, Histogram, Merge, Row, Timeline};
 
@@ -188,8 +188,8 @@ pub(super) fn sum_observed(a: v1::Observed, b: v1::Observed) -> v1::Observed {
     }
 }
 
-pub(super) fn observed(fit: Fit) -> v1::Observed {
-    let Fit { measured, agree, contradict, etcd_micros } = fit;
+pub(super) fn observed(agreement: Agreement) -> v1::Observed {
+    let Agreement { measured, agree, contradict, etcd_micros } = agreement;
     v1::Observed { measured, agree, contradict, etcd_micros }
 }
 

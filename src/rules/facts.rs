@@ -13,7 +13,7 @@ use crate::apiserver::options::{
 use crate::apiserver::{RequestShape, Server, Target, resources};
 use crate::cost::Cost;
 use crate::judged::etcd::SlowRead;
-use crate::judged::{ClientSummary, Fit, Job, JudgedClients, ProductRow, ShapeKey, ShapeSummary};
+use crate::judged::{Agreement, ClientSummary, Job, JudgedClients, ProductRow, ShapeKey, ShapeSummary};
 use crate::k8s::user_agent::names_no_client;
 use crate::k8s::{Library, Scope, Verb};
 use crate::ledger::Row;
@@ -38,7 +38,7 @@ pub struct Facts<'a> {
     /// Its requests.
     pub requests: u64,
     /// How measurements fit the verdict.
-    pub fit: &'a Fit,
+    pub agreement: &'a Agreement,
     /// What the requests show when they are put in order.
     pub pattern: Option<&'a Pattern>,
     /// The slow reads in etcd's own log during which its LISTs were under way.
@@ -71,7 +71,7 @@ impl<'a> Facts<'a> {
             product: &one.product,
             row: &one.row,
             requests: accounts.requests(&one.row),
-            fit: &one.fit,
+            agreement: &one.agreement,
             pattern: one.pattern.as_deref(),
             slow_reads: &one.slow_reads,
             cost: one.cost.as_deref(),

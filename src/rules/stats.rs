@@ -301,13 +301,13 @@ const OF_ROWS: &[Name<Get>] = &[
         name: "agree",
         kind: Int,
         doc: "Slow reads of which the server's own measurement fits the verdict.",
-        get: |group| Value::count(group.rows.iter().map(|facts| facts.fit.agree).sum()),
+        get: |group| Value::count(group.rows.iter().map(|facts| facts.agreement.agree).sum()),
     },
     Name {
         name: "contradict",
         kind: Int,
         doc: "Slow reads of which the server's own measurement contradicts the verdict, and requests that were served though the model refuses them.",
-        get: |group| Value::count(group.rows.iter().map(|facts| facts.fit.contradict).sum()),
+        get: |group| Value::count(group.rows.iter().map(|facts| facts.agreement.contradict).sum()),
     },
     Name {
         name: "etcdMillis",
@@ -315,7 +315,8 @@ const OF_ROWS: &[Name<Get>] = &[
         doc: "Time in etcd of the slow requests, as the server measured it, in milliseconds.",
         get: |group| {
             Value::count(
-                group.rows.iter().map(|facts| facts.fit.etcd_micros).fold(0, u64::saturating_add) / 1_000,
+                group.rows.iter().map(|facts| facts.agreement.etcd_micros).fold(0, u64::saturating_add)
+                    / 1_000,
             )
         },
     },

@@ -330,7 +330,7 @@ fn path(leading: &Facts<'_>, group: &Group<'_>) -> Path {
         certainty: leading.entry.certainty().as_str(),
         kube_version: key.kube_version.to_string(),
         observed: group.rows.iter().fold((0, 0), |(agree, contradict), facts| {
-            (agree + facts.fit.agree, contradict + facts.fit.contradict)
+            (agree + facts.agreement.agree, contradict + facts.agreement.contradict)
         }),
     }
 }

@@ -15,19 +15,19 @@ const LEAST: u64 = 5;
 
 /// Requests of one shape that all were served, and what the server measured of them.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct MeasuredRow {
     asked: Arc<RequestShape<CompactString>>,
     observed: Observed,
 }
 
 /// The rows of LISTs and GETs with measurements. A request that failed may have failed before it reached the storage.
-pub(super) fn rows(clients: &mut Clients) -> Vec<Row> {
+pub(super) fn rows(clients: &mut Clients) -> Vec<MeasuredRow> {
     let mut rows = Vec::new();
     clients.each_row(|shape, row| {
         let observed = row.rare().observed;
         let is_read = matches!(shape.asked.verb, Verb::List | Verb::Get);
         if is_read && observed.measured() > 0 && row.statuses.count(|status| status / 100 != 2) == 0 {
-            rows.push(Row { asked: Arc::clone(&shape.asked), observed });
+            rows.push(MeasuredRow { asked: Arc::clone(&shape.asked), observed });
         }
     });
     rows
@@ -35,7 +35,7 @@ pub(super) fn rows(clients: &mut Clients) -> Vec<Row> {
 
 /// For and against what a server's verdicts say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Fit {
+struct ReleaseSupport {
     against: u64,
     agree: u64,
 }
@@ -43,9 +43,9 @@ struct Fit {
 /// How the rows fit a server. Only what no release does counts against it: to read from etcd without asking etcd, and
 /// to read from the watch cache alone and yet ask etcd. A LIST that falls back to etcd is no contradiction, and it is
 /// slow, so that it is measured more often than others.
-fn fit(rows: &[Row], server: &Server) -> Fit {
-    let mut fit = Fit::default();
-    for Row { asked, observed } in rows {
+fn support(rows: &[MeasuredRow], server: &Server) -> ReleaseSupport {
+    let mut support = ReleaseSupport::default();
+    for MeasuredRow { asked, observed } in rows {
         let asks_etcd = observed.etcd_only + observed.decoded;
         let (agree, against) = match judge(server, &asked.as_borrowed(), Some(200)).served_from {
             ServedFrom::WatchCache => (observed.without_etcd, asks_etcd),
@@ -55,10 +55,10 @@ fn fit(rows: &[Row], server: &Server) -> Fit {
             ServedFrom::Etcd => (asks_etcd, observed.without_etcd),
             _ => (0, 0),
         };
-        fit.agree += agree;
-        fit.against += against;
+        support.agree += agree;
+        support.against += against;
     }
-    fit
+    support
 }
 
 /// The etcd that the user names, or a new and an old one.
@@ -70,22 +70,23 @@ fn with_each_etcd(server: &Server) -> Vec<Server> {
 
 /// A fact, if the measurements contradict the verdicts of some releases in the set and fit those of others. The fact
 /// excludes the releases that they contradict.
-pub(super) fn contradictions(rows: &[Row], server: &Server, set: &Releases) -> Option<Fact> {
+pub(super) fn contradictions(rows: &[MeasuredRow], server: &Server, set: &Releases) -> Option<Fact> {
     if rows.is_empty() {
         return None;
     }
-    let fits: Vec<((_, _), Fit)> = epochs(set)
+    let fits: Vec<((_, _), ReleaseSupport)> = epochs(set)
         .map(|(first, last)| {
             let server = Server { version: last, ..server.clone() };
-            let best = with_each_etcd(&server).iter().map(|server| fit(rows, server)).min();
+            let best = with_each_etcd(&server).iter().map(|server| support(rows, server)).min();
             ((first, last), best.unwrap_or_default())
         })
         .collect();
-    let least = fits.iter().map(|(_, fit)| fit.against).min()?;
-    let is_wrong =
-        |fit: &Fit| fit.against >= LEAST && fit.against > 4 * fit.agree && fit.against >= 10 * least;
-    let wrong: Vec<_> = fits.iter().filter(|(_, fit)| is_wrong(fit)).collect();
-    let against = wrong.iter().map(|(_, fit)| fit.against).min()?;
+    let least = fits.iter().map(|(_, support)| support.against).min()?;
+    let is_wrong = |support: &ReleaseSupport| {
+        support.against >= LEAST && support.against > 4 * support.agree && support.against >= 10 * least
+    };
+    let wrong: Vec<_> = fits.iter().filter(|(_, support)| is_wrong(support)).collect();
+    let against = wrong.iter().map(|(_, support)| support.against).min()?;
     let allows = wrong
         .iter()
         .map(|((first, last), _)| Releases::between(*first, *last).others())
@@ -97,14 +98,14 @@ pub(super) fn contradictions(rows: &[Row], server: &Server, set: &Releases) -> O
 }
 
 /// A note, if LISTs were read from etcd that the version serves from its watch cache with a new etcd.
-pub(super) fn old_etcd(rows: &[Row], server: &Server, timeline: &ServerTimeline) -> Option<String> {
+pub(super) fn old_etcd(rows: &[MeasuredRow], server: &Server, timeline: &ServerTimeline) -> Option<String> {
     let [TimelineVersion { version, .. }] = *timeline.versions else { return None };
     if server.etcd.is_some() || !version.at_least(31, 0) {
         return None;
     }
     let server = Server { version, ..server.clone() };
     let (mut decoded, mut all) = (0, 0);
-    for Row { asked, observed } in rows {
+    for MeasuredRow { asked, observed } in rows {
         let verdict = judge(&server, &asked.as_borrowed(), Some(200));
         if asked.verb == Verb::List && verdict.served_from == ServedFrom::WatchCacheAfterRevisionCheck {
             decoded += observed.decoded;
@@ -128,11 +129,11 @@ mod tests {
     use crate::k8s::request_info::Method;
 
     /// A LIST that 1.30 reads from etcd and 1.31 serves from its watch cache alone.
-    fn row(observed: Observed) -> Row {
+    fn row(observed: Observed) -> MeasuredRow {
         let uri = "/api/v1/pods?limit=5&resourceVersion=100&resourceVersionMatch=NotOlderThan";
         let target = ParsedTarget::parse(uri).expect("a target");
         let asked = RequestShape::new(Method::Get, &target.path, &target.options);
-        Row { asked: Arc::new(asked.to_owned()), observed }
+        MeasuredRow { asked: Arc::new(asked.to_owned()), observed }
     }
 
     fn allowed(observed: Observed) -> Option<String> {

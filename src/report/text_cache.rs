@@ -13,20 +13,20 @@ use crate::cost::CostBasis;
 use crate::k8s::{KubeVersion, Verb};
 
 /// What advice is told by; the server's configuration is the same for all.
-type Asked = (Reason, Verb, KubeVersion, ClientRole);
+type AdviceKey = (Reason, Verb, KubeVersion, ClientRole);
 
 /// Texts of all clients.
-pub(super) struct Words {
+pub(super) struct TextCache {
     /// By source.
     files: Vec<v1::Shared<str>>,
     /// What is known of a cost where nothing but its latency is.
     latency: v1::Shared<v1::Cost>,
     versions: Mutex<HashMap<KubeVersion, v1::Shared<str>, FxBuildHasher>>,
-    advice: Mutex<HashMap<Asked, Option<v1::Shared<str>>, FxBuildHasher>>,
+    advice: Mutex<HashMap<AdviceKey, Option<v1::Shared<str>>, FxBuildHasher>>,
 }
 
-impl Words {
-    pub(super) fn of(context: &Context<'_>) -> Self {
+impl TextCache {
+    pub(super) fn new(context: &Context<'_>) -> Self {
         let sources = &context.sources.list;
         let file = |index| file_name(sources, u32::try_from(index).unwrap_or(u32::MAX)).into();
         Self {

@@ -12,7 +12,7 @@ use crate::requests::RowKey;
 
 /// By what the first page asks for, and the version of the server.
 #[derive(Debug, Default)]
-pub(super) struct Walks(HashMap<(RequestShape<CompactString>, u8), Pages>);
+pub(super) struct Pagination(HashMap<(RequestShape<CompactString>, u8), Pages>);
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Pages {
@@ -21,7 +21,7 @@ struct Pages {
     chains: u64,
 }
 
-impl Walks {
+impl Pagination {
     /// Those of one product of a client, of which each row has so many requests that read something.
     pub(super) fn of<'r>(rows: impl Iterator<Item = (&'r RowKey, &'r ProductRow, u64)>) -> Self {
         let mut walks = Self::default();
@@ -37,7 +37,7 @@ impl Walks {
         walks
     }
 
-    /// Walks and their pages, if the pages of any walk are known.
+    /// Pagination and their pages, if the pages of any walk are known.
     pub(super) fn of_page(&self, shape: &RowKey) -> Option<(u64, u64)> {
         let pages = self.0.get(&key(shape)).filter(|pages| pages.further > 0)?;
         let walks = pages.first.max(pages.chains);
