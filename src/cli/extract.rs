@@ -25,7 +25,7 @@ use crate::ledger::ServerTimeline;
 use crate::pipeline;
 use crate::render::export;
 use crate::render::plain::{counted, escaped};
-use crate::report::{self, CaseFilter, Context, Shown};
+use crate::report::{self, CaseFilter, Context, Detail};
 use crate::requests::filter::Filter;
 use crate::requests::{Classifier, Request, request_hash};
 use crate::rules::policy::FILE_NAME;
@@ -78,7 +78,7 @@ fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
             rules: &judging.rules,
             policy: &judging.policy,
             inventory: inventory.as_ref(),
-            shown: Shown::Rows,
+            detail: Detail::Rows,
         };
         let ranks: Vec<usize> = args.case.iter().map(|rank| *rank as usize).collect();
         let (report, requests) = report::build_with_cases(ledger, &context, &ranks);

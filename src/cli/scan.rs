@@ -20,7 +20,7 @@ use crate::pipeline::Settings;
 use crate::render;
 use crate::render::details::Details;
 use crate::render::text::View;
-use crate::report::{self, Context, Report, Shown};
+use crate::report::{self, Context, Detail, Report};
 use crate::requests::filter::Filter;
 use crate::rules::policy::FILE_NAME;
 
@@ -95,7 +95,7 @@ fn scan(args: &ScanArgs, threads: usize) -> anyhow::Result<u8> {
         rules: &judging.rules,
         policy: &judging.policy,
         inventory: inventory.as_ref(),
-        shown: shown(args, &pages),
+        detail: detail(args, &pages),
     };
     let report = report::build(ledger, &context);
     if holds_any {
@@ -139,16 +139,16 @@ fn check_patterns(args: &ScanArgs, fail_on: &[FailOn]) -> anyhow::Result<()> {
 }
 
 /// Which findings the pages that are asked for have room for: of thousands, a terminal's has some, and rows have none.
-fn shown(args: &ScanArgs, pages: &[Written]) -> Shown {
+fn detail(args: &ScanArgs, pages: &[Written]) -> Detail {
     if pages.is_empty() {
-        return Shown::Rows;
+        return Detail::Rows;
     }
     let are_for_terminals = pages.iter().all(|page| page.page == Page::Text);
     let has_tables = args.format.iter().any(|format| matches!(format, Format::Table(..)));
     if are_for_terminals && !has_tables && args.details.is_none() {
-        Shown::Cases(args.top)
+        Detail::Cases(args.top)
     } else {
-        Shown::All
+        Detail::All
     }
 }
 

@@ -10,7 +10,7 @@ use super::etcd_log::Etcd;
 use super::findings::{Findings, RuleTexts};
 use super::gather::Builder;
 use super::load::Loads;
-use super::standing::{Shown, places};
+use super::ranking::{Detail, places};
 use super::sums::{Sums, latency};
 use super::text_cache::TextCache;
 use super::{cases, contradictions, cost, input, load, minutes, patterns, server_log, v1, version};
@@ -51,7 +51,7 @@ pub struct Context<'a> {
     /// What the cluster holds, if it was given.
     pub inventory: Option<&'a Inventory>,
     /// Which findings and shapes are told.
-    pub shown: Shown,
+    pub detail: Detail,
 }
 
 /// Builds the report.
@@ -103,8 +103,8 @@ pub fn build_with_cases(
         cases = cases::cases(hits, &accounts, &context.policy.sources);
         let of_rank = |rank: &usize| Some(CaseRequests::of(cases.get(rank.checked_sub(1)?)?, hits));
         requests = case_ranks.iter().map(of_rank).collect();
-        let is_shown = context.shown.is_shown(&cases, hits.len());
-        omitted_note = context.shown.note(&is_shown);
+        let is_shown = context.detail.is_shown(&cases, hits.len());
+        omitted_note = context.detail.note(&is_shown);
         is_shown
     };
     let mut judged = judge_some(&accounts, &ledger.input, rules, &context.policy.suppressions, choose);

@@ -106,12 +106,12 @@ pub(super) fn known(known: &CostBasis, priced: Priced<'_>) -> v1::Cost {
     match known {
         CostBasis::Inventory { one, all } => by_inventory(Some(one), all, priced),
         CostBasis::TraceCounts { items, requests } => {
-            let untold = requests.saturating_sub(items.requests);
+            let unknown = requests.saturating_sub(items.requests);
             v1::Cost {
                 basis: "trace-counts",
-                lower_bound: untold > 0,
+                lower_bound: unknown > 0,
                 per_request: received(items.max, "exact", 0),
-                total: received(items.sum, "exact", untold),
+                total: received(items.sum, "exact", unknown),
                 ..v1::Cost::default()
             }
         }

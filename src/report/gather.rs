@@ -56,7 +56,7 @@ impl Builder<'_> {
         let shape = |(key, entry): (Arc<ShapeKey>, ShapeSummary)| {
             self.shape(&key, entry, &mut sums, &mut minutes, &jobs)
         };
-        let room = if self.context.shown.has_all_shapes() { account.entries.len() } else { 0 };
+        let room = if self.context.detail.has_all_shapes() { account.entries.len() } else { 0 };
         let mut shapes: Vec<v1::Shape> = Vec::with_capacity(room);
         shapes.extend(account.entries.into_iter().filter_map(shape));
         minutes.add_to(&mut sums.times);
@@ -143,7 +143,7 @@ impl Builder<'_> {
         let rate = times.rate();
         minutes.add(key, requests, times);
         let is_costly = requests > 0 && !entry.long_running && key.is_costly();
-        if !is_costly && observed.contradict == 0 && !self.context.shown.has_all_shapes() {
+        if !is_costly && observed.contradict == 0 && !self.context.detail.has_all_shapes() {
             return None;
         }
         let (flows, told) = (flows(row.rare().flows.as_deref()), row.rare().items);

@@ -13,7 +13,7 @@ pub const MAX_FINDINGS: usize = 10_000;
 
 /// Which findings and shapes are shown; all others are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown {
+pub enum Detail {
     /// All of them.
     All,
     /// Of the first `n` cases the findings of the worst member; and shapes that are costly.
@@ -55,7 +55,7 @@ fn ties(accounts: &JudgedClients, account: &ClientSummary) -> Ties {
     ties
 }
 
-impl Shown {
+impl Detail {
     /// Whether shapes that are not costly are shown too.
     pub(super) fn has_all_shapes(self) -> bool {
         !matches!(self, Self::Cases(_))
@@ -134,10 +134,10 @@ mod tests {
 
     #[test]
     fn a_report_that_leaves_findings_out_has_a_note() {
-        assert!(Shown::All.note(&[true; 3]).is_none());
-        let note = Shown::All.note(&[true, false, true]).expect("one is left out");
+        assert!(Detail::All.note(&[true; 3]).is_none());
+        let note = Detail::All.note(&[true, false, true]).expect("one is left out");
         assert!(note.starts_with("the report holds the first 2 of 3 findings"), "{note}");
-        assert!(Shown::Rows.note(&[false]).is_none(), "a table never has findings");
+        assert!(Detail::Rows.note(&[false]).is_none(), "a table never has findings");
     }
 
     #[test]
@@ -153,7 +153,7 @@ mod tests {
         );
         let too_many = MAX_FINDINGS + 1;
         let all = [case((0..too_many).rev().collect())];
-        let is_shown = Shown::All.is_shown(&all, too_many);
+        let is_shown = Detail::All.is_shown(&all, too_many);
         assert_eq!(is_shown.iter().position(|is_shown| !is_shown), Some(0), "the last one of the case");
         assert_eq!(is_shown.iter().filter(|is_shown| **is_shown).count(), MAX_FINDINGS);
     }
