@@ -16,7 +16,7 @@ use kubetoll::ledger::ServerTimeline;
 use kubetoll::pipeline::{self, Settings};
 use kubetoll::render::export::{COLUMNS, ExportError, SCHEMA_VERSION, TableFormat, check, write};
 use kubetoll::report::v1::Shape;
-use kubetoll::report::{self, Context, Report, Shown};
+use kubetoll::report::{self, Context, Detail, Report};
 use kubetoll::rules::{Policy, RuleSet};
 use kubetoll::version::Inferred;
 use polars::prelude::{DataFrame, DataType, ParquetReader, SerReader};
@@ -99,7 +99,7 @@ fn report_for(server: Server, directory: &Path, events: &[Value]) -> Report {
             rules: &RuleSet::embedded(),
             policy: &Policy::default(),
             inventory: None,
-            shown: Shown::All,
+            detail: Detail::All,
         },
     )
 }

@@ -11,7 +11,7 @@ use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::{Ledger, MAX_PRODUCTS, MAX_SHAPES, ServerTimeline, TimelineVersion};
 use kubetoll::pipeline::{Pass, Shared, Worker};
 use kubetoll::render::{self, text::View};
-use kubetoll::report::{Report, Shown};
+use kubetoll::report::{Detail, Report};
 use kubetoll::version::Inferred;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -211,7 +211,7 @@ proptest! {
 
     #[test]
     fn a_terminal_shows_the_same_of_what_it_has_room_for(seed: u64, top in 0_usize..12) {
-        let ((whole, all), (part, some)) = (page(seed, top, Shown::All), page(seed, top, Shown::Cases(top)));
+        let ((whole, all), (part, some)) = (page(seed, top, Detail::All), page(seed, top, Detail::Cases(top)));
         let most = if top <= 10 { 40 } else { 43 };
         prop_assert!(whole.lines().count() <= most, "{}", whole);
         prop_assert_eq!(part, whole);
@@ -220,23 +220,23 @@ proptest! {
 }
 
 /// A page of a made-up log, and how many findings its report tells.
-fn page(seed: u64, top: usize, shown: Shown) -> (String, usize) {
-    let report = made_up(seed, shown);
+fn page(seed: u64, top: usize, detail: Detail) -> (String, usize) {
+    let report = made_up(seed, detail);
     (render::text::render(&report, &View { top, width: 100, details: None }), report.findings.len())
 }
 
 /// The report of a made-up log.
-fn made_up(seed: u64, shown: Shown) -> Report {
+fn made_up(seed: u64, detail: Detail) -> Report {
     let log = damaged(seed, 400_000, &[]);
     let (settings, timeline) = (run::settings(1, &[]), upgrade());
     let ledger = run::count(&run::blocks(&log, |_| false), &settings, &timeline);
-    run::report_of(ledger, &run::sources(&[]), &timeline, shown)
+    run::report_of(ledger, &run::sources(&[]), &timeline, detail)
 }
 
 #[test]
 fn for_rows_all_is_counted_and_no_finding_is_told() {
     for seed in 0..4 {
-        let [all, rows] = [Shown::All, Shown::Rows].map(|shown| made_up(seed, shown));
+        let [all, rows] = [Detail::All, Detail::Rows].map(|detail| made_up(seed, detail));
         assert!(!all.findings.is_empty() && rows.findings.iter().all(|finding| finding.client.is_none()));
         assert_eq!((rows.finding_counts, rows.rule_failures), (all.finding_counts, all.rule_failures));
         assert_eq!((rows.totals, rows.input), (all.totals, all.input));
@@ -246,7 +246,7 @@ fn for_rows_all_is_counted_and_no_finding_is_told() {
 
 #[test]
 fn what_a_terminal_has_no_room_for_is_not_told() {
-    let told = |seed| [Shown::All, Shown::Cases(0)].map(|shown| page(seed, 0, shown).1);
+    let told = |seed| [Detail::All, Detail::Cases(0)].map(|detail| page(seed, 0, detail).1);
     assert!((0..8).map(told).any(|[all, some]| some < all));
 }
 

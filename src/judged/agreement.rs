@@ -11,7 +11,7 @@ use crate::ledger::{Merge, Observed};
 
 /// How the measurements of requests fit the verdicts on them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Fit {
+pub struct Agreement {
     /// Requests that the server measured.
     pub measured: u64,
     /// Reads whose measurement shows what the verdict says.
@@ -22,7 +22,7 @@ pub struct Fit {
     pub etcd_micros: u64,
 }
 
-impl Merge for Fit {
+impl Merge for Agreement {
     fn merge(&mut self, other: Self) {
         self.measured += other.measured;
         self.agree += other.agree;
@@ -33,7 +33,7 @@ impl Merge for Fit {
 
 /// How the measurements of a row fit its verdict.
 #[must_use]
-pub fn compare(verb: Verb, verdict: &Verdict, version: KubeVersion, observed: &Observed) -> Fit {
+pub fn compare(verb: Verb, verdict: &Verdict, version: KubeVersion, observed: &Observed) -> Agreement {
     let tells_decoding = version.at_least(30, 0);
     // 1.37 may read a list from etcd by RangeStream, which the tracker does not see.
     let tells_all_reads = !version.at_least(37, 0);
@@ -51,7 +51,7 @@ pub fn compare(verb: Verb, verdict: &Verdict, version: KubeVersion, observed: &O
         (Verb::Get, ServedFrom::Etcd) => (observed.etcd_only + observed.decoded, observed.without_etcd),
         _ => (0, 0),
     };
-    Fit { measured: observed.measured(), agree, contradict, etcd_micros: observed.etcd_micros }
+    Agreement { measured: observed.measured(), agree, contradict, etcd_micros: observed.etcd_micros }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use kubetoll::input::{Block, Framing, RecordSpan, Source, Sources};
 use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::{Ledger, ServerTimeline};
 use kubetoll::pipeline::{self, Pass, Settings, Shared, Worker};
-use kubetoll::report::{Context, Report, Shown, build};
+use kubetoll::report::{Context, Detail, Report, build};
 use kubetoll::requests::filter::{Filter, Names};
 use kubetoll::rules::{Policy, RuleSet};
 use kubetoll::version::Inferred;
@@ -70,7 +70,7 @@ pub fn judged(log: &[u8], kube: KubeVersion, rules: &RuleSet) -> Report {
         rules,
         policy: &Policy::default(),
         inventory: None,
-        shown: Shown::All,
+        detail: Detail::All,
     };
     build(ledger, &context)
 }
@@ -96,11 +96,11 @@ pub fn count(blocks: &[Block], settings: &Settings, timeline: &ServerTimeline) -
 
 /// The report of a ledger.
 pub fn report(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline) -> Report {
-    report_of(ledger, sources, timeline, Shown::All)
+    report_of(ledger, sources, timeline, Detail::All)
 }
 
-/// The report of a ledger, with what is shown of it.
-pub fn report_of(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline, shown: Shown) -> Report {
+/// The report of a ledger, with what is detail of it.
+pub fn report_of(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline, detail: Detail) -> Report {
     let version = Inferred { timeline: timeline.clone(), ..Inferred::given(VERSION) };
     let context = Context {
         sources,
@@ -113,7 +113,7 @@ pub fn report_of(ledger: Ledger, sources: &Sources, timeline: &ServerTimeline, s
         rules: &RULES,
         policy: &Policy::default(),
         inventory: Some(&INVENTORY),
-        shown,
+        detail,
     };
     build(ledger, &context)
 }
