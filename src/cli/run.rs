@@ -16,7 +16,7 @@ use crate::ledger::{Dedup, Ledger, ServerTimeline};
 use crate::pipeline::{self, Settings};
 use crate::render::input::{long_window, unknown};
 use crate::report;
-use crate::requests::filter::{Filter, Names, StatusSet, instant};
+use crate::requests::filter::{Filter, Names, StatusSet, parse_timestamp};
 use crate::version::Inferred;
 
 /// How many files that are compressed with a long window are named where no event was read.
@@ -71,8 +71,8 @@ fn filter(args: &FilterArgs) -> anyhow::Result<Filter> {
         resources: Names::of_resources(&args.resource).context("--resource")?,
         namespaces: Names::of_all(&args.namespace).context("--namespace")?,
         clients: Names::of_clients(&args.client).context("--client")?,
-        after: args.after.as_deref().map(instant).transpose().context("--after")?,
-        before: args.before.as_deref().map(instant).transpose().context("--before")?,
+        after: args.after.as_deref().map(parse_timestamp).transpose().context("--after")?,
+        before: args.before.as_deref().map(parse_timestamp).transpose().context("--before")?,
         statuses: StatusSet::new(&args.http_status_code).context("--http-status-code")?,
         failed_only: args.failed_only,
     };

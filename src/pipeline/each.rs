@@ -1,4 +1,4 @@
-//! Reading sources one after the other, with what each record holds in its order: for what is written, not counted.
+//! Reads sources one after the other and passes on each record in order. Used to write records instead of counting them.
 
 use std::io;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use crate::decode::{Decoder, Outcome, SourceFacts, detect};
 use crate::input::block::Damage;
 use crate::input::{Block, Feed, Source, SourcePosition};
 
-/// Hands over what each record of the sources holds, in the order of the sources and of their records. Returns the sources
-/// that could not be read to their end, with the last line that was read.
+/// Calls `take` with the content of each record, in the order of sources and records. Returns the damaged sources, each with
+/// its damage and the last line that was read.
 ///
 /// # Errors
 /// The first error of `take`.

@@ -1,4 +1,4 @@
-//! From sources to a ledger: wiring of the stages, nothing else.
+//! Wires the stages from sources to a ledger.
 
 mod each;
 pub mod worker;
@@ -18,28 +18,28 @@ use crate::requests::grouping::By;
 pub use each::each;
 pub use worker::{Counted, Pass, Shared, Worker};
 
-/// How a run reads.
+/// The settings of a run.
 #[derive(Debug)]
 pub struct Settings {
-    /// Workers.
+    /// The number of workers.
     pub threads: usize,
-    /// The longest record that is read, in bytes.
+    /// Longer records, in bytes, are skipped.
     pub max_record: usize,
-    /// Which requests are counted.
+    /// Selects the requests to count.
     pub filter: Filter,
-    /// The envelopes of what is read; without them each record is told by its content.
+    /// The envelopes of all records. `None` detects the envelopes of each record.
     pub format: Option<Layers>,
-    /// How duplicates are looked for.
+    /// How duplicate events are detected.
     pub dedup: Dedup,
-    /// Requests are put in order, to find patterns over time.
+    /// Whether to keep the order of requests, to find patterns over time.
     pub patterns: bool,
-    /// The year of lines that have none.
+    /// The year of klog lines, which name none.
     pub year: Option<i32>,
-    /// Count by this property alone: each value is then a client of the ledger.
+    /// Groups requests by this property: each of its values counts as a client.
     pub by: Option<By>,
 }
 
-/// One worker that counts all requests of records up to 64 MiB.
+/// One worker, all requests, records of up to 64 MiB.
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -55,18 +55,18 @@ impl Default for Settings {
     }
 }
 
-/// Reads all sources and counts their requests. The result does not depend on the number of workers, on the size
-/// of blocks or on the order of sources, but for what is further apart than can be remembered: copies ([`Dedup`]), and starts
-/// and ends of long-running requests ([`crate::ledger::Row::live`]). `progress` counts the bytes that were read before
-/// decompression.
+/// Reads all sources and counts their requests.
 ///
-/// Called in a pool of as many threads as there are to be workers, those are the workers; else they have a pool of
-/// their own.
+/// The result does not depend on the number of workers, the size of blocks or the order of sources. There are two
+/// exceptions, because memory is bounded: duplicates that are far apart ([`Dedup`]), and the start and the end of a
+/// long-running request that are far apart ([`crate::ledger::Row::live`]).
 ///
-/// Where an access log or traces are read beside an audit log, the sources are read again to join their requests.
+/// `progress` counts compressed bytes. If the current rayon pool has `settings.threads` threads, they are the workers; else
+/// the function creates a pool. If the sources hold an access log or traces beside an audit log, they are read again to join
+/// requests.
 ///
 /// # Errors
-/// Where the operating system gives no threads.
+/// If the operating system cannot start threads.
 pub fn run(
     sources: &[Source],
     settings: &Settings,
@@ -83,7 +83,7 @@ pub fn run(
     }
     if !can_be_read_again(sources) {
         if both {
-            // Which of its requests are in the audit log too is not known: they must not count twice.
+            // Drop the access log: requests that are in the audit log too would count twice.
             input.not_joined = input.access_counted;
             counted.access = Ledger::default();
         }
@@ -92,11 +92,10 @@ pub fn run(
     run.joined(counted, both, traced)
 }
 
-/// Reads etcd's log. The result does not depend on the number of workers, on the size of blocks or on the order of
-/// sources.
+/// Reads etcd's log. The result does not depend on the number of workers, the size of blocks or the order of sources.
 ///
 /// # Errors
-/// Where the operating system gives no threads.
+/// If the operating system cannot start threads.
 pub fn etcd_log(
     sources: &[Source],
     settings: &Settings,
@@ -115,7 +114,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Reads again what was counted, and adds to the audit log's requests what access log and traces tell of them.
+    /// Reads the sources again and adds the data of access lines and traces to the audit log's requests.
     fn joined(&self, counted: Counted, both: bool, traced: Vec<u64>) -> anyhow::Result<Ledger> {
         let Counted { mut ledger, mut access, mut additions, .. } = counted;
         let held = std::mem::take(&mut ledger.input.sources);
@@ -145,7 +144,7 @@ impl Run<'_> {
         Ok(Counted { ledger, access, additions, ..Counted::default() }.whole())
     }
 
-    /// Reads those of the sources that are wanted.
+    /// Reads the sources for which `wanted` is true.
     fn pass(&self, pass: &Pass<'_>, wanted: impl Fn(usize) -> bool) -> anyhow::Result<Counted> {
         let format = self.settings.format.filter(|_| !matches!(pass, Pass::Etcd));
         let tell = move |start: &[u8]| match format {

@@ -1,4 +1,4 @@
-//! One worker: blocks in, numbers out.
+//! A worker counts the records of the blocks that it takes.
 
 mod access;
 mod disposition;
@@ -21,39 +21,39 @@ use crate::ledger::{
 };
 use crate::requests::{Classifier, Fingerprints, Grouping, Request, request_hash};
 
-/// What is done with what is read.
+/// What a pass over the sources does with their records.
 #[derive(Debug)]
 pub enum Pass<'a> {
-    /// Everything is counted; requests of access logs by themselves.
+    /// Counts everything. Requests of access logs are counted separately.
     Count,
-    /// The rows of requests are noted by their audit IDs, and nothing is counted.
+    /// Indexes the row of each request by audit ID, and counts nothing.
     Index(&'a Index),
-    /// Requests of access logs that are in the index add to the rows there; the others are counted.
+    /// Adds access lines to the indexed rows of their requests, and counts the other access lines.
     Join(&'a Index),
-    /// etcd's log is read.
+    /// Reads etcd's log.
     Etcd,
 }
 
-/// What all workers of a pass share.
+/// State that all workers of a pass share.
 #[derive(Debug)]
 pub struct Shared<'a> {
     settings: &'a Settings,
-    /// Not every request is counted.
+    /// The filter is not empty.
     is_filtered: bool,
     timeline: &'a ServerTimeline,
     sources: &'a [Source],
     seen: Seen,
     prints: Fingerprints,
-    /// Lines of access logs.
+    /// Access lines that wait for other lines of their request.
     waiting: Waiting<Held>,
-    /// The audit log's requests.
+    /// Requests of audit logs.
     audit: SharedLedger,
-    /// Those of access logs.
+    /// Requests of access logs.
     access: SharedLedger,
 }
 
 impl<'a> Shared<'a> {
-    /// A pass over sources.
+    /// Creates the shared state of a pass.
     #[must_use]
     pub fn new(settings: &'a Settings, timeline: &'a ServerTimeline, sources: &'a [Source]) -> Self {
         let (seen, prints) = (Seen::new(settings.dedup), Fingerprints::default());
@@ -63,8 +63,8 @@ impl<'a> Shared<'a> {
         Self { settings, is_filtered, timeline, sources, seen, prints, waiting, audit, access }
     }
 
-    /// Notes that a request that is counted begins, and tells it if it begins again: see [`Request::begins_again`]. The two
-    /// events say different times, so that neither is a copy of the other.
+    /// Records the ResponseStarted event of a counted request and sets [`Request::begins_again`] if it is the second. The two
+    /// events have different timestamps, so neither is a duplicate of the other.
     fn note_start(&self, event: &Event<'_>, request: &mut Request<'_>, disposition: Disposition) {
         if request.stage == Stage::ResponseStarted
             && request.spec.long_running
@@ -75,27 +75,27 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// Whether events that were received at the same time were not read before. `prints` finds what they are known by.
+    /// Whether events are not duplicates. They have one receive time, `at`; `prints` computes their hashes.
     fn are_new<const N: usize>(&self, at: i64, prints: impl FnOnce() -> [u64; N]) -> [bool; N] {
         if self.settings.dedup == Dedup::Off { [true; N] } else { self.seen.insert_each(prints(), at) }
     }
 }
 
-/// What was counted.
+/// The counts of a pass.
 #[derive(Debug, Default)]
 pub struct Counted {
-    /// The audit log's requests, and what was read.
+    /// Requests of audit logs, and counts of all input.
     pub ledger: Ledger,
-    /// The requests of access logs.
+    /// Requests of access logs.
     pub access: Ledger,
-    /// What access logs tell of the audit log's requests.
+    /// Data of access lines and traces for requests of audit logs.
     pub additions: Additions,
-    /// The lines of etcd's log.
+    /// Lines of etcd's log.
     pub etcd: EtcdLines,
 }
 
 impl Counted {
-    /// All requests in one ledger.
+    /// Merges all requests into one ledger.
     #[must_use]
     pub fn whole(self) -> Ledger {
         let mut whole = self.ledger;
@@ -114,32 +114,32 @@ impl Merge for Counted {
     }
 }
 
-/// Reads blocks.
+/// A worker of a pass.
 #[derive(Debug)]
 pub struct Worker<'a> {
     decoder: Decoder,
     counting: Counting<'a>,
 }
 
-/// What a worker counts with.
+/// The state with which a worker counts.
 #[derive(Debug)]
 struct Counting<'a> {
     pass: &'a Pass<'a>,
     shared: &'a Shared<'a>,
     counted: Counted,
-    /// Of the source of the block at hand.
+    /// Counts of the current block's source.
     source: SourceCounts,
     classifier: Classifier,
-    /// Of the audit log's requests.
+    /// Counts requests of audit logs.
     audit: Counter<'a>,
-    /// Of those of access logs.
+    /// Counts requests of access logs.
     access: Counter<'a>,
-    /// What makes each request one of its value, if requests are counted by a property.
+    /// Groups requests by a property, if the user asked for that.
     grouping: Option<Grouping>,
 }
 
 impl<'a> Worker<'a> {
-    /// A worker of a pass.
+    /// Creates a worker of a pass.
     #[must_use]
     pub fn new(shared: &'a Shared<'a>, pass: &'a Pass<'a>) -> Self {
         let Settings { format, max_record, .. } = shared.settings;
@@ -160,14 +160,14 @@ impl<'a> Worker<'a> {
         Self { decoder, counting }
     }
 
-    /// What a worker counted that was alone in its pass: see [`Worker::sum`].
+    /// The counts of the only worker of a pass; see [`Worker::sum`].
     #[must_use]
     pub fn into_counted(self) -> Counted {
         Self::sum([self])
     }
 
-    /// What all workers of a pass counted, once they have read everything: what waited for more of its request is
-    /// counted now. What the pass has seen is forgotten.
+    /// Merges the counts of all workers at the end of a pass. Counts the access lines that still wait, and frees the
+    /// deduplicator.
     #[must_use]
     pub fn sum(workers: impl IntoIterator<Item = Self>) -> Counted {
         let mut counting: Vec<Counting<'_>> = workers.into_iter().map(|worker| worker.counting).collect();
@@ -176,7 +176,7 @@ impl<'a> Worker<'a> {
         for (print, lines) in shared.waiting.take() {
             first.settle(print, lines);
         }
-        // What only reading needs goes before anything else comes.
+        // Free the deduplicator before merging needs memory.
         shared.seen.forget();
         let each = counting.into_iter().map(|worker| {
             let mut counted = worker.counted;
@@ -194,7 +194,7 @@ impl<'a> Worker<'a> {
         counted
     }
 
-    /// Reads a block.
+    /// Counts a block.
     pub fn read(&mut self, block: &Block) {
         let Self { decoder, counting } = self;
         counting.begin(block);
@@ -208,7 +208,7 @@ impl<'a> Worker<'a> {
 }
 
 impl Counting<'_> {
-    /// Whether what is no event is counted.
+    /// Whether the pass counts lines that are not events. Each such line must count in one pass only.
     fn is_count(&self) -> bool {
         matches!(self.pass, Pass::Count | Pass::Etcd)
     }
@@ -282,7 +282,7 @@ impl Counting<'_> {
         }
     }
 
-    /// Takes what each record of a run but the first two is.
+    /// Counts the equal records of a run after its first two. All have the outcome `lost`.
     fn repeat(&mut self, lost: Uncounted, run: &RecordRun<'_>, source: u32) {
         let lost = if matches!(self.pass, Pass::Etcd) { lost.beside_etcd() } else { lost };
         let times = run.repeats.times as u64 - 1;
@@ -292,7 +292,7 @@ impl Counting<'_> {
             }
             Uncounted::Foreign(_) => {}
             Uncounted::Skip(reason, extent) => {
-                // The first of them have the places that may be kept.
+                // Only the first skipped records may keep their position.
                 let own = run.repeats.times.min(1 + KEPT_PLACES);
                 for record in (2..=own).map(|nth| run.nth(nth)) {
                     let Record { offset, line, .. } = record;
@@ -409,7 +409,7 @@ impl Counting<'_> {
     }
 }
 
-/// Finds the version that answered a request, and takes note of what the request says of it.
+/// Sets the server version of a request and records the version evidence in the request.
 fn date(request: &mut Request<'_>, shared: &Shared<'_>, ledger: &mut Ledger) {
     let source = request.place.source;
     if let Some(received) = request.received {

@@ -1,8 +1,8 @@
 //! A line of the apiserver's access log as a request.
 //!
-//! The line's verb is worth no more than an HTTP method: 1.19 to 1.21 write GET for every read, later releases GET
-//! for a list of one name, LIST for a path with the `/watch/` prefix, and CONNECT for some subresources. So the verb
-//! is found as the server finds it: from the method and the target.
+//! The verb in a line is only a hint of the HTTP method. Releases 1.19 to 1.21 write GET for every read. Later releases
+//! write GET for a LIST with one name, LIST for a path with the `/watch/` prefix, and CONNECT for some subresources. So the
+//! API verb is computed as the server computes it: from the method and the target.
 //!
 //! Source: k8s.io/apiserver `pkg/endpoints/metrics/metrics.go:NormalizedVerb`.
 
@@ -17,10 +17,10 @@ use crate::input::SourcePosition;
 use crate::k8s::request_info::Method;
 use crate::k8s::{RequestInfo, Stage};
 
-/// A long-running request without a code that is younger than this, in microseconds, was logged when it began.
+/// A long-running request without a status and with a latency below this (microseconds) was logged at its start.
 const JUST_BEGUN: u64 = 1_000_000;
 
-/// Makes a request of an access line.
+/// Builds the request of an access line.
 pub(super) fn request<'e>(
     line: &'e AccessLine<'_>,
     client: &'e ClientIdentity,
@@ -30,8 +30,8 @@ pub(super) fn request<'e>(
     place: SourcePosition,
 ) -> Request<'e> {
     let long_running = spec.long_running;
-    // 1.30 to 1.32 log a watch when it begins, and not again (kubernetes/kubernetes#125614). Those before have no code
-    // for one that ended, as nothing had set it.
+    // Releases 1.30 to 1.32 log a WATCH when it begins, and not again (kubernetes/kubernetes#125614). Older releases log an
+    // ended WATCH without a status, since nothing set it.
     let begun = long_running
         && line.has_status_zero
         && !line.audit_id.is_empty()
@@ -61,7 +61,7 @@ pub(super) fn request<'e>(
     }
 }
 
-/// The HTTP method behind a line's verb.
+/// The HTTP method that a line's verb stands for.
 pub(super) fn method(verb: &str, uri: &str) -> Method {
     match verb {
         "GET" | "LIST" | "WATCH" | "WATCHLIST" => Method::Get,
@@ -72,9 +72,10 @@ pub(super) fn method(verb: &str, uri: &str) -> Method {
     }
 }
 
-/// The likely method of what 1.27 and later log as CONNECT: kubectl before 1.31, and every client that speaks SPDY,
-/// opens exec, attach and portforward with POST, for which `RequestInfo` says `create`; a WebSocket client's GET looks
-/// the same here. Logs, and most of what goes through a proxy, are read with GET.
+/// The likely method of a request that 1.27 and later log as CONNECT.
+///
+/// kubectl before 1.31, and every SPDY client, opens exec, attach and portforward with POST; `RequestInfo` calls that
+/// `create`. A WebSocket client uses GET, which the line does not show. Logs and most proxied requests use GET.
 fn connect(uri: &str) -> Method {
     let subresource = ParsedTarget::parse(uri).and_then(|target| {
         let info = RequestInfo::resolve(Method::Get, &target.path, &target.options).ok()?;
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_verb_is_the_targets() {
+    fn verb_comes_from_method_and_target() {
         for (written, uri, verb) in [
             ("GET", "/api/v1/pods?limit=500", Verb::List),
             ("GET", "/api/v1/pods?watch=true", Verb::Watch),
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_begins_a_latency_before_its_line() {
+    fn received_is_the_line_time_minus_the_latency() {
         let apf = Apf { flow_schema: "system-nodes".into(), ..Apf::default() };
         let line = AccessLine { apf: Some(apf), ..line("LIST", "/api/v1/pods?limt=1") };
         with(&line, |request| {
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_without_a_code_began_or_ended_by_its_age() {
+    fn watch_without_a_status_is_a_start_if_its_latency_is_short() {
         let watch = |micros, audit_id: &'static str| AccessLine {
             latency_micros: Some(micros),
             audit_id: audit_id.into(),
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loopback_client_states_the_version() {
+    fn loopback_client_claims_the_server_version() {
         let line = AccessLine {
             source: "[::1]:5".into(),
             user_agent: "kube-apiserver/v1.31.2 (linux/amd64) kubernetes/1".into(),

@@ -1,30 +1,30 @@
-//! What was found out of the last records, by keyed hashes of what it was found out from.
+//! A fixed-size, two-way cache of values that were parsed from recent records. Keys are keyed hashes of the parsed text.
 //!
-//! The naive twin is one that remembers nothing.
+//! The naive twin caches nothing.
 
-/// How many values are remembered at first, and at most: some megabytes.
+/// Slots of a new cache, and of a full-size one (some megabytes).
 const FIRST_SLOTS: usize = 1 << 4;
 const SLOTS: usize = 1 << 13;
-/// What is made of longer texts, in bytes, is not remembered.
+/// Values that were parsed from longer texts (in bytes) are not cached.
 const MAX_TEXT: usize = 2 << 10;
 
-/// What was made of the texts of the last records, in pairs of slots that their hashes choose.
+/// A cache. The hash of a key selects a pair of slots.
 #[derive(Debug)]
 pub(super) struct Cache<V> {
     pairs: Vec<Pair>,
-    /// Two for each pair.
+    /// Two values for each pair.
     values: Vec<V>,
-    /// How often a slot was filled.
+    /// Insertions since the cache last grew.
     filled: usize,
-    /// What is not remembered.
+    /// The last value that is too large to cache.
     passing: V,
 }
 
-/// Of what two slots hold; 0 for nothing.
+/// The keys of two slots; 0 marks an empty slot.
 #[derive(Debug, Default, Clone, Copy)]
 struct Pair {
     keys: [u64; 2],
-    /// The slot that was asked for last: the other one gives way.
+    /// The slot that was used last; the other one is replaced next.
     last: usize,
 }
 
@@ -35,7 +35,7 @@ impl<V: Default> Default for Cache<V> {
 }
 
 impl<V: Default> Cache<V> {
-    /// What was made of the texts with this hash, or what `fill` makes of them. `size` says how long they are, in bytes.
+    /// Returns the cached value of `key`, or the value that `fill` produces. `size` is the length of the parsed text in bytes.
     pub fn get(&mut self, key: u64, size: usize, fill: impl FnOnce(&mut V)) -> &V {
         if size > MAX_TEXT {
             self.passing = V::default();
@@ -50,17 +50,17 @@ impl<V: Default> Cache<V> {
         &self.values[slot]
     }
 
-    /// What a slot holds.
+    /// The value in a slot.
     pub fn at(&self, slot: usize) -> &V {
         &self.values[slot]
     }
 
-    /// Whether a slot holds what was made of the texts with this hash.
+    /// Whether a slot holds the value of `key`.
     pub fn holds(&self, slot: usize, key: u64) -> bool {
         self.pairs.get(slot / 2).is_some_and(|pair| pair.keys[slot % 2] == key)
     }
 
-    /// A slot for what is not known.
+    /// Takes the slot of the pair that was used less recently.
     fn free(&mut self, key: u64) -> usize {
         self.grow();
         let at = self.pair(key);
@@ -70,7 +70,7 @@ impl<V: Default> Cache<V> {
         2 * at + pair.last
     }
 
-    /// The slot that holds what was made of the texts with this hash.
+    /// The slot of `key`, if it is cached.
     pub fn slot(&mut self, key: u64) -> Option<usize> {
         let at = self.pair(key);
         let pair = self.pairs.get_mut(at)?;
@@ -78,12 +78,12 @@ impl<V: Default> Cache<V> {
         Some(2 * at + pair.last)
     }
 
-    /// The pair of a key; there is a power of two of them.
+    /// The pair of a key. The number of pairs is a power of two.
     fn pair(&self, key: u64) -> usize {
         (key >> 32) as usize & self.pairs.len().saturating_sub(1)
     }
 
-    /// Makes room where half as many slots were filled as there are, as few must share one, and forgets what they held.
+    /// Doubles the cache once insertions exceed half of the slots, so that few keys share a slot. Cached values are lost.
     fn grow(&mut self) {
         self.filled += 1;
         if 2 * self.filled > self.values.len() && self.values.len() < SLOTS {

@@ -1,7 +1,7 @@
-//! From records to requests. Who asks and what is asked repeat, so that both are remembered under a hash of all that
-//! they are found out from: the fast path of a request is two looks into tables.
+//! Turns records into requests. Clients and targets repeat, so both are cached under a keyed hash of their source text.
+//! The fast path of a request is two table lookups.
 //!
-//! The naive twin is a classifier that has not seen anything yet.
+//! The naive twin is a classifier with empty caches.
 
 use super::access;
 use super::cache::Cache;
@@ -16,28 +16,28 @@ use crate::k8s::event::CallerId;
 use crate::k8s::timestamp::RecentMinute;
 use crate::k8s::{Event, Stage};
 
-/// For how many texts that tell of a client it is remembered what that is known by.
+/// Slots of the table from caller ID to client key.
 const TEXTS: usize = 1 << 12;
 
-/// Makes requests of records.
+/// Builds requests from audit events and access lines.
 #[derive(Debug, Default)]
 pub struct Classifier {
     prints: Fingerprints,
     clients: Cache<ClientIdentity>,
     specs: SpecCache,
-    /// What the clients of texts are known by, which are told apart by their numbers.
+    /// Client keys by caller ID.
     client_keys: Vec<(Option<CallerId>, u64)>,
     minute: RecentMinute,
 }
 
 impl Classifier {
-    /// A classifier that knows records by these fingerprints.
+    /// Creates a classifier with empty caches that hashes with `prints`.
     #[must_use]
     pub fn new(prints: Fingerprints) -> Self {
         Self { prints, ..Self::default() }
     }
 
-    /// Makes a request of an event. `stage` is the event's.
+    /// Builds the request of an event. `stage` is the event's stage.
     pub fn event<'e>(&'e mut self, event: &'e Event<'_>, stage: Stage, place: SourcePosition) -> Request<'e> {
         let mut keys = Keys { client: self.client_key(event), spec: self.prints.spec(event, None) };
         let client = match self.clients.slot(keys.client) {
@@ -51,7 +51,7 @@ impl Classifier {
             self.specs.at(place, &event.request_uri)
         } else {
             let template = Template::of(&event.request_uri);
-            // What has one has a target.
+            // A target with a template needs no object reference.
             let object = if template.is_some() { None } else { event::object_without_target(event) };
             if object.is_some() {
                 keys.spec = self.prints.spec(event, object.as_ref());
@@ -62,22 +62,22 @@ impl Classifier {
         event::request(event, client, spec, keys, stage, times, place)
     }
 
-    /// What the client is known by.
+    /// The cache key of the event's client.
     fn client_key(&mut self, event: &Event<'_>) -> u64 {
-        let anew = || event.caller.with(|caller| self.prints.client(caller));
-        let Some(id) = event.caller.id() else { return anew() };
+        let compute = || event.caller.with(|caller| self.prints.client(caller));
+        let Some(id) = event.caller.id() else { return compute() };
         let slot = usize::try_from(id.number()).unwrap_or(usize::MAX) % TEXTS;
         if self.client_keys.is_empty() {
             self.client_keys.resize(TEXTS, (None, 0));
         }
-        let known = &mut self.client_keys[slot];
-        if known.0 != Some(id) {
-            *known = (Some(id), anew());
+        let cached = &mut self.client_keys[slot];
+        if cached.0 != Some(id) {
+            *cached = (Some(id), compute());
         }
-        known.1
+        cached.1
     }
 
-    /// Makes a request of an access line. `ended` is the line's own time in microseconds since 1970.
+    /// Builds the request of an access line. `ended` is the time of the line, in microseconds since 1970.
     pub fn line<'e>(
         &'e mut self,
         line: &'e AccessLine<'_>,
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_question_mark_is_a_query() {
+    fn lone_question_mark_counts_as_a_query() {
         let watch = |uri: &str| json(1, "curl", uri, "watch", 0);
         let jsons = ["/api/v1/pods", "/api/v1/pods?", "/api/v1/pods?x", "/api/v1/pods"].map(watch);
         for jsons in [jsons.to_vec(), jsons.into_iter().rev().collect()] {
@@ -130,7 +130,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_remembered_is_what_is_found_out_anew(
+        fn cached_requests_equal_freshly_parsed_ones(
             records in prop::collection::vec(
                 (
                     0_u8..40,

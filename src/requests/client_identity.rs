@@ -1,5 +1,5 @@
-//! Who makes a request: all that its record says of the client. Few clients make many requests, so that what is found
-//! out of one is remembered (see [`Classifier`](super::Classifier)).
+//! The client of a request, as its record describes it. Few clients make most requests, so
+//! [`Classifier`](super::Classifier) caches their identities.
 
 use super::instance::{By, Instance};
 use super::stable::stable_hash;
@@ -12,26 +12,25 @@ use crate::k8s::text::prefix;
 use crate::k8s::user_agent::AgentForm;
 use crate::k8s::{AddressClass, AgentProduct, Identity, Kind};
 
-/// The longest user name that is told apart, in bytes. A ServiceAccount's has at most 338.
+/// User names are cut to this length in bytes. The name of a ServiceAccount has at most 338.
 const MAX_NAME: usize = 512;
 
-/// Whose requests are counted together.
+/// The fields that make a client: requests with equal fields are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientRef<'a> {
-    /// What kind of client.
     pub kind: Kind,
-    /// The identity that the requests act as; for a node that of all nodes.
+    /// The user that the requests act as. All nodes share one identity.
     pub identity: &'a str,
-    /// Who asked, where the request impersonates.
+    /// The authenticated user, if the request impersonates another.
     pub impersonator: Option<&'a str>,
-    /// Where it calls from, where that is what tells clients apart: there is no user.
+    /// The class of the client's address. Set only for access lines, which name no user.
     pub address: Option<AddressClass>,
 }
 
-/// The client of a request, with hashes of what names it.
+/// The client of a request, with hashes of its names.
 #[derive(Debug, Clone)]
 pub struct ClientIdentity {
-    /// All texts, behind each other.
+    /// The concatenated texts that the ranges point into.
     texts: String,
     kind: Kind,
     identity: TextRange,
@@ -43,23 +42,23 @@ pub struct ClientIdentity {
     node: Option<TextRange>,
     pod: Option<TextRange>,
     source: TextRange,
-    /// What its user agent says of the server's version.
+    /// The Kubernetes version that the user agent claims.
     pub version_claim: Option<VersionClaim>,
     /// The hash of [`ClientIdentity::client_ref`].
     pub client_hash: u64,
-    /// The hash of the product's name.
+    /// The hash of the user agent's product name.
     pub product_hash: u64,
     /// The hash of the user agent.
     pub agent_hash: u64,
     /// The hash of the client, the product and the instance.
     pub instance_hash: u64,
-    /// The hashes of the names of its node and its pod.
+    /// The hash of the node's name; 0 for none.
     pub node_hash: u64,
-    /// See [`ClientIdentity::node_hash`].
+    /// The hash of the pod's name; 0 for none.
     pub pod_hash: u64,
 }
 
-/// A part of the texts.
+/// A byte range of [`ClientIdentity`]'s texts.
 #[derive(Debug, Clone, Copy, Default)]
 struct TextRange {
     start: usize,
@@ -93,7 +92,7 @@ impl Default for ClientIdentity {
 }
 
 impl ClientIdentity {
-    /// How long the texts are that it is found out from, in bytes.
+    /// The length in bytes of the texts that the identity is parsed from.
     pub(super) fn size(caller: &Caller<'_>) -> usize {
         let user = |user: &User<'_>| {
             let extra = user.extra.as_ref();
@@ -103,7 +102,7 @@ impl ClientIdentity {
         caller.user_agent.len() + caller.source_ips.map_or(0, |raw| raw.0.len()) + users
     }
 
-    /// Becomes that of an event, in the memory that it has.
+    /// Sets all fields from an event's caller and reuses the allocated memory.
     pub(super) fn set_from_caller(&mut self, caller: &Caller<'_>) {
         let asking = caller.user.as_ref();
         let real = asking.map_or("", |user| &*user.username);
@@ -124,13 +123,13 @@ impl ClientIdentity {
         self.node = identity.node.or(node).map(|node| self.push_text(node));
         self.pod = pod.map(|pod| self.push_text(pod));
         self.source = self.push_text(connection(caller));
-        // Whoever impersonates a node chooses its user agent.
+        // A client that impersonates a node chooses its user agent freely, so the claim is worthless.
         let version_claim = || VersionClaim::from_user(real, &identity, product, agent);
         self.version_claim = if acting.is_none() { version_claim() } else { None };
         self.finish(product, agent);
     }
 
-    /// Becomes that of a line of an access log, which names no user.
+    /// Sets all fields from an access line, which names no user.
     pub(super) fn set_from_access_line(&mut self, line: &AccessLine<'_>) {
         let product = AgentProduct::from_user_agent(&line.user_agent);
         let address = AddressClass::parse(&line.source);
@@ -146,7 +145,7 @@ impl ClientIdentity {
         self.finish(product, &line.user_agent);
     }
 
-    /// Becomes a user with a name of its own, and nothing else.
+    /// Sets the identity to a plain user name and clears the other fields.
     pub(super) fn set_user_name(&mut self, name: &str) {
         if !self.texts.is_empty() && self.identity() == prefix(&masked(name), MAX_NAME) {
             return;
@@ -182,7 +181,7 @@ impl ClientIdentity {
         &self.texts[range.start..range.end]
     }
 
-    /// Whose requests are counted with its own.
+    /// The client that the request is counted for.
     #[must_use]
     pub fn client_ref(&self) -> ClientRef<'_> {
         ClientRef {
@@ -193,56 +192,53 @@ impl ClientIdentity {
         }
     }
 
-    /// The identity that the requests act as; for a node that of all nodes.
+    /// The user that the requests act as. All nodes share one identity.
     #[must_use]
     pub fn identity(&self) -> &str {
         self.text(self.identity)
     }
 
-    /// What kind of client it is.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Who asked, where the request impersonates.
+    /// The authenticated user, if the request impersonates another.
     #[must_use]
     pub fn impersonator(&self) -> Option<&str> {
         self.impersonator.map(|range| self.text(range))
     }
 
-    /// Whether authentication failed, so that the event names no user.
+    /// Whether authentication failed: then the event names no user.
     #[must_use]
     pub fn has_no_user(&self) -> bool {
         self.identity() == Identity::UNAUTHENTICATED
     }
 
-    /// The product of the user agent.
     #[must_use]
     pub fn product(&self) -> AgentProduct<'_> {
         AgentProduct { name: self.text(self.product), form: self.form }
     }
 
-    /// The user agent.
     #[must_use]
     pub fn user_agent(&self) -> &str {
         self.text(self.user_agent)
     }
 
-    /// The node that the client runs on, if the record says it.
+    /// The node that the client runs on, if the record names it.
     #[must_use]
     pub fn node(&self) -> Option<&str> {
         self.node.map(|range| self.text(range))
     }
 
-    /// The pod that the client runs in, if the record says it.
+    /// The pod that the client runs in, if the record names it.
     #[must_use]
     pub fn pod(&self) -> Option<&str> {
         self.pod.map(|range| self.text(range))
     }
 
-    /// The instance that makes the request. Of the addresses that a record names only the last is no choice of the
-    /// client.
+    /// The instance that sent the request: its pod, else its node, else its address. Of `sourceIPs`, only the last address
+    /// cannot be chosen by the client.
     #[must_use]
     pub fn instance(&self) -> Instance<&str> {
         match (self.pod(), self.node()) {
@@ -253,7 +249,7 @@ impl ClientIdentity {
     }
 }
 
-/// The address of the connection's other end: the last of those that an event names.
+/// The peer address of the connection: the last of `sourceIPs`.
 fn connection<'e>(caller: &Caller<'e>) -> &'e str {
     caller.source_ips.map_or("", |raw| raw.0.rsplit('"').nth(1).unwrap_or_default())
 }

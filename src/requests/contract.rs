@@ -1,6 +1,6 @@
-//! The public contract of `kubetoll classify --stdin`: one JSON object in, one out.
+//! The public contract of `kubetoll classify --stdin`: one JSON object in, one JSON object out.
 //!
-//! Frozen: fields may be added, none may change its name or meaning. Described in `docs/classify.md`.
+//! The contract is frozen: fields may be added, but no field may change its name or meaning. See `docs/classify.md`.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::k8s::{RequestInfo, Verb};
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Input {
-    /// HTTP method, in any case.
+    /// HTTP method; upper or lower case.
     pub method: String,
     /// Request target: path and query.
     pub uri: String,
@@ -25,12 +25,12 @@ pub struct Input {
     /// Overrides etcd's version.
     #[serde(default)]
     pub etcd_version: Option<String>,
-    /// Set beside the server's own gates; gates that do not decide where a read is answered from are ignored.
+    /// Overrides feature gates of the server. Gates that do not affect where a read is served from are ignored.
     #[serde(default)]
     pub feature_gates: Option<BTreeMap<String, bool>>,
 }
 
-/// The judgment of one request. What is absent is `null`.
+/// The verdict on one request. Absent values are `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Output {
@@ -51,7 +51,7 @@ pub struct Output {
     pub explanation: &'static str,
 }
 
-/// A request that can't be judged.
+/// Why a request cannot be judged.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     #[error("'{0}' is no HTTP method; write one such as GET")]
@@ -66,7 +66,7 @@ pub enum Unreadable {
     TooOld(crate::k8s::KubeVersion),
 }
 
-/// A request that could be read: what it asks, and the server that it is judged for.
+/// A request whose method and target are valid.
 #[derive(Debug)]
 pub struct Readable<'a> {
     method: Method,
@@ -75,10 +75,10 @@ pub struct Readable<'a> {
 }
 
 impl<'a> Readable<'a> {
-    /// Reads a method and a request target.
+    /// Parses a method and a request target.
     ///
     /// # Errors
-    /// Where there is no such method, or no server would have a path to look at.
+    /// If the method is unknown, or if the target has no valid path.
     pub fn new(method: &str, uri: &'a str) -> Result<Self, Unreadable> {
         let method_name = method.to_owned();
         let method = Method::parse(method).ok_or_else(|| Unreadable::Method(method.to_owned()))?;
@@ -89,13 +89,13 @@ impl<'a> Readable<'a> {
         Ok(Self { method, method_name, target })
     }
 
-    /// What the request asks.
+    /// The request's shape.
     #[must_use]
     pub fn asked(&self) -> RequestShape<&str> {
         RequestShape::new(self.method, &self.target.path, &self.target.options)
     }
 
-    /// The keys of the query that the server ignores.
+    /// The query keys that the server ignores.
     #[must_use]
     pub fn unknown_keys(&self) -> Vec<String> {
         self.target.options.unknown_keys.iter().map(|key| masked_parameter(key)).collect()
@@ -110,7 +110,7 @@ impl<'a> Readable<'a> {
         let path = info.as_ref().and_then(|info| info.resource.as_ref());
         let text = |text: &str| (!text.is_empty()).then(|| masked(text).into_owned());
         let verb = match asked.verb {
-            // The API has no verb for such a method; outside of it the method is the verb.
+            // The resource API has no verb for such a method. For other paths, the method is the verb.
             Verb::Other if path.is_some() => String::new(),
             Verb::Other => self.method_name.to_ascii_lowercase(),
             verb => verb.to_string(),
@@ -136,10 +136,10 @@ impl<'a> Readable<'a> {
 }
 
 impl Input {
-    /// The server that this request is judged for: the given one with the request's own settings.
+    /// The server that judges this request: `base` with the request's overrides.
     ///
     /// # Errors
-    /// Where a version can't be read or is too old.
+    /// If a version cannot be parsed or is too old.
     pub fn server(&self, base: &Server) -> Result<Server, Unreadable> {
         let mut server = base.clone();
         if let Some(version) = &self.kube_version {
@@ -155,10 +155,10 @@ impl Input {
     }
 }
 
-/// The version, if the model of the server reaches back to it.
+/// Returns the version if the server model covers it.
 ///
 /// # Errors
-/// [`Unreadable::TooOld`] below 1.19.
+/// [`Unreadable::TooOld`] for versions before 1.19.
 pub fn supported(version: crate::k8s::KubeVersion) -> Result<crate::k8s::KubeVersion, Unreadable> {
     if version < crate::k8s::KubeVersion::OLDEST { Err(Unreadable::TooOld(version)) } else { Ok(version) }
 }
@@ -170,16 +170,13 @@ enum Answer {
     Unreadable { error: String },
 }
 
-/// The answer to a line that is not read to its end.
+/// The output for an input line that exceeds the limit.
 #[must_use]
 pub fn too_long(limit: u64) -> String {
     serde_json::json!({ "error": format!("a line is at most {limit} bytes long") }).to_string()
 }
 
-/// The answer to one line of input as JSON: an [`Output`], or `{"error":"…"}`.
-///
-/// # Panics
-/// Never: an answer has string keys only.
+/// The JSON output for one line of input: an [`Output`], or `{"error":"…"}`.
 #[must_use]
 pub fn answer(base: &Server, line: &[u8]) -> String {
     let judged = || -> anyhow::Result<Output> {
@@ -191,5 +188,5 @@ pub fn answer(base: &Server, line: &[u8]) -> String {
         Ok(output) => Answer::Judged(Box::new(output)),
         Err(error) => Answer::Unreadable { error: masked(&error.to_string()).into_owned() },
     };
-    serde_json::to_string(&answer).expect("an answer has string keys only")
+    serde_json::to_string(&answer).expect("the output has only string keys")
 }

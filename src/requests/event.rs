@@ -1,4 +1,4 @@
-//! An audit event as a request.
+//! Builds a [`Request`] from an audit event.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use crate::k8s::event::{Annotations, ObjectRef};
 use crate::k8s::timestamp::RecentMinute;
 use crate::k8s::{Event, Kind, Mark, Marks, Stage, Verb, go_duration, go_url};
 
-/// The product of a kubelet's user agent.
+/// The product name in a kubelet's user agent.
 const KUBELET: &str = "kubelet";
 
-/// The server's own measurement of a slow request.
+/// The latency annotations that the server adds to a slow request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Measured {
-    /// Microseconds in all.
+    /// Total latency in microseconds.
     pub total: u64,
-    /// Microseconds in calls to etcd, if there was one.
+    /// Microseconds in calls to etcd; `None` if the server made no call.
     pub etcd: Option<u64>,
-    /// Objects were decoded that etcd returned to a list.
+    /// The server decoded objects that etcd returned for a LIST.
     pub decoded: bool,
     /// Microseconds in admission webhooks.
     pub webhooks: u64,
@@ -37,65 +37,60 @@ pub struct Measured {
 /// A deprecated API version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deprecation {
-    /// Major and minor of the release that removes it, if the server says it.
+    /// Major and minor version of the release that removes the API, if the server names it.
     pub removed_in: Option<(u8, u8)>,
 }
 
 /// One event of a request, ready to be counted.
 #[derive(Debug)]
 pub struct Request<'e> {
-    /// Who asks.
     pub client: &'e ClientIdentity,
-    /// What is asked.
+    /// The parsed target.
     pub spec: RequestSpec<'e>,
-    /// What both are known by.
+    /// Cache keys of the client and the target.
     pub(super) keys: Keys,
-    /// What the answer tells. An arrival is counted with the requests that were served: most are, and it does
-    /// not say.
+    /// What the response status says. RequestReceived events have no status and count as served, since most requests are.
     pub answer: Answer,
-    /// Index into the run's timeline of versions.
+    /// Index into the server's version timeline.
     pub version_index: u8,
-    /// When in the request's life the event was written.
     pub stage: Stage,
-    /// The server said before that it began to answer: releases since 1.30 may say so twice
+    /// A second ResponseStarted event of the same request. Releases since 1.30 may write two
     /// (kubernetes/kubernetes#126466).
     pub begins_again: bool,
-    /// The answer's HTTP status.
+    /// The HTTP status of the response.
     pub status: Option<u16>,
-    /// When the request was received, in microseconds since 1970.
+    /// The time when the server received the request, in microseconds since 1970.
     pub received: Option<i64>,
-    /// The record says when that was; otherwise it is found from when it was written, and that of two records of one
-    /// request differs by some microseconds.
+    /// The record states `received`. If false, `received` is computed from the time of the access line, and differs by some
+    /// microseconds between two lines of one request.
     pub says_received: bool,
-    /// From there to its end, in microseconds.
+    /// The duration of an ended request, in microseconds.
     pub micros: Option<u64>,
-    /// The server's own measurement.
     pub measured: Option<Measured>,
-    /// What the event has that only some releases write.
+    /// Features of the record that only some Kubernetes releases write.
     pub marks: Marks,
-    /// That the server calls the API deprecated.
+    /// Set if the server marks the API version as deprecated.
     pub deprecated: Option<Deprecation>,
-    /// Answered with 403 although authorization allowed the request: admission refused it.
+    /// The status is 403 although authorization allowed the request, so admission refused it.
     pub refused_by_admission: bool,
-    /// Where the event stands.
+    /// Position of the record in its source file.
     pub place: SourcePosition,
-    /// The request's ID.
     pub audit_id: &'e str,
-    /// The request's target as recorded.
+    /// The request target as recorded.
     pub uri: &'e str,
-    /// What API Priority and Fairness did with it, if the record says so.
+    /// How API Priority and Fairness handled the request, if the record says so.
     pub apf: Option<&'e Apf<'e>>,
 }
 
 impl<'e> Request<'e> {
-    /// What is asked.
+    /// The request's shape.
     #[must_use]
     pub fn asked(&self) -> RequestShape<&'e str> {
         self.spec.asked.as_borrowed()
     }
 
-    /// A hash of what the request is for: its path and field selector. All kubelets are one client, so the Events that
-    /// they write count by the kubelet.
+    /// A hash of the path and the field selector. All kubelets are one client, so
+    /// their Event writes are hashed by kubelet.
     #[must_use]
     pub fn target_hash(&self) -> u64 {
         if !self.writes_event() {
@@ -113,14 +108,13 @@ impl<'e> Request<'e> {
             && matches!(self.asked().target, Target::Resource { resource: "events", .. })
     }
 
-    /// What its client is known by in this run; never 0.
+    /// The cache key of the client in this run; never 0.
     #[must_use]
     pub fn client_key(&self) -> u64 {
         self.keys.client
     }
 
-    /// Whether authentication failed. Such a request writes a ResponseStarted event only, long-running or not, and that
-    /// names no user.
+    /// Whether authentication failed. The server then writes only a ResponseStarted event, which names no user.
     ///
     /// Source: k8s.io/apiserver `pkg/endpoints/filters/audit.go:WithFailedAuthenticationAudit`.
     #[must_use]
@@ -130,7 +124,7 @@ impl<'e> Request<'e> {
             && (!self.spec.long_running || self.client.has_no_user())
     }
 
-    /// Whether the event counts no request: another event will, once the request ends.
+    /// Whether the event precedes the end of its request. Such an event does not count as a request.
     #[must_use]
     pub fn is_before_end(&self) -> bool {
         match self.stage {
@@ -140,7 +134,7 @@ impl<'e> Request<'e> {
         }
     }
 
-    /// The same request of another client, with a shape that all of its requests share.
+    /// The same request with another client and another shape.
     #[must_use]
     pub(super) fn regrouped<'g>(
         &self,
@@ -155,7 +149,7 @@ impl<'e> Request<'e> {
         Request { client, spec, keys, ..*self }
     }
 
-    /// The event that the server wrote at the request's arrival. `place` is where it stands.
+    /// The RequestReceived event of the same request. `place` is the position of that event.
     #[must_use]
     pub fn arrival(&self, place: SourcePosition) -> Self {
         Self {
@@ -175,7 +169,7 @@ impl<'e> Request<'e> {
     }
 }
 
-/// What an event says of its object, where it has no target that can be read.
+/// The event's object reference, if the event has no valid `requestURI`.
 pub(super) fn object_without_target<'e>(event: &'e Event<'_>) -> Option<ObjectRef<'e>> {
     let uri: &str = &event.request_uri;
     let is_plain = memchr::memchr(b'%', uri.as_bytes()).is_none();
@@ -187,7 +181,7 @@ pub(super) fn object_without_target<'e>(event: &'e Event<'_>) -> Option<ObjectRe
     Some(object.unwrap_or_default())
 }
 
-/// When a request was received, and how long it took.
+/// When a request was received, and its duration.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
     received: Option<i64>,
@@ -196,7 +190,7 @@ pub(super) struct Times {
 
 impl Times {
     pub fn of(event: &Event<'_>, stage: Stage, minute: &mut RecentMinute) -> Self {
-        // Go's zero time stands for none.
+        // Go's zero time means that there is no time.
         let received = minute.parse_micros(event.received()).filter(|at| *at > 0);
         let micros = received.filter(|_| has_ended(stage)).and_then(|received| {
             let end = minute.parse_micros(&event.stage_timestamp)?;
@@ -210,7 +204,7 @@ fn has_ended(stage: Stage) -> bool {
     matches!(stage, Stage::ResponseComplete | Stage::Panic)
 }
 
-/// Makes a request of an event. `stage` is the event's.
+/// Builds the request of an event. `stage` is the event's stage.
 pub(super) fn request<'e>(
     event: &'e Event<'_>,
     client: &'e ClientIdentity,
@@ -222,7 +216,7 @@ pub(super) fn request<'e>(
 ) -> Request<'e> {
     let arrived = stage == Stage::RequestReceived;
     let status = event.status().filter(|_| !arrived);
-    // A stream that had begun: its start says 200, and both events belong to one shape.
+    // A panic ended a stream after its ResponseStarted event with status 200. Both events must count in one row.
     let broke_off = stage == Stage::Panic && spec.long_running;
     let annotations = event.annotations.as_ref().filter(|_| has_ended(stage));
     Request {
@@ -295,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn impersonation_acts_and_the_real_user_is_kept() {
+    fn impersonated_user_is_the_identity_and_the_real_user_the_impersonator() {
         let json = r#"{"auditID":"a","stage":"ResponseComplete","verb":"list","requestURI":"/api/v1/pods",
             "user":{"username":"admin"},"impersonatedUser":{"username":"system:serviceaccount:a:b"}}"#;
         with(json, |request| {
@@ -307,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_of_ended_requests() {
+    fn only_ended_requests_have_durations_and_measurements() {
         let json = |stage: &str| {
             format!(
                 r#"{{"auditID":"a","stage":"{stage}","verb":"get","requestURI":"/healthz",
@@ -336,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn the_namespace_is_the_paths() {
+    fn namespace_comes_from_the_path() {
         for (uri, namespace) in [
             ("/api/v1/namespaces/n/pods", "n"),
             ("/apis/apps/v1/namespaces/n/deployments/d", "n"),

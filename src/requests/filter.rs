@@ -1,4 +1,4 @@
-//! Which requests are counted: filters with the names and the meaning that users of `kubectl-dev_tool audit` know.
+//! Filters that select the requests to count. Names and meaning follow `kubectl-dev_tool audit`.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -10,10 +10,10 @@ use crate::k8s::built_in::BuiltIn;
 use crate::k8s::identity::short_name;
 use crate::k8s::{Identity, Kind, Verb, timestamp};
 
-/// An informer's WATCH begins at most this long after its LIST, in microseconds. A later WATCH behind `before` explains no LIST.
+/// Longest time from an informer's LIST to its WATCH, in microseconds. A later WATCH follows no LIST before `before`.
 const WATCH_AFTER_LIST: i64 = 60_000_000;
 
-/// A text that is no filter.
+/// Why a text is not a valid filter.
 #[derive(Debug, thiserror::Error)]
 pub enum BadFilter {
     #[error("'{0}' is not an HTTP status; write one such as 429, or a class such as 5xx")]
@@ -21,8 +21,8 @@ pub enum BadFilter {
     #[error(
         "'{0}' is not a timestamp; use RFC 3339, such as 2026-07-23T10:00:00Z, or a day such as 2026-07-23"
     )]
-    Instant(String),
-    #[error("'{0}' holds an empty name, which matches nothing; write a name, or leave the filter out")]
+    Timestamp(String),
+    #[error("'{0}' contains an empty name, which matches nothing; write a name, or omit the filter")]
     Empty(String),
     #[error("'{0}' is not a verb; known are {known}", known = Verb::ALL.map(Verb::as_str).join(", "))]
     Verb(String),
@@ -42,24 +42,24 @@ pub enum BadFilter {
     },
 }
 
-/// Names that are wanted, and names that are not (`-name`). `*` stands for anything.
+/// Name patterns to include, and name patterns to exclude (`-name`). `*` matches any text.
 #[derive(Debug, Default)]
 pub struct Names {
     wanted: RegexSet,
     unwanted: RegexSet,
-    /// The names of `wanted` as they were written.
+    /// The patterns of `wanted` as the user wrote them.
     texts: Vec<String>,
-    /// The names that ended requests matched.
+    /// Which patterns matched ended requests.
     ended: Matches,
-    /// The names that events before the end of a request matched.
+    /// Which patterns matched events that precede the end of their request.
     before_end: Matches,
 }
 
-/// The wanted names that a request matched that passed all filters.
+/// Which included patterns matched a request that passed all filters.
 #[derive(Debug, Default)]
 struct Matches {
     matched: Vec<AtomicBool>,
-    /// How many did not match so far.
+    /// Patterns that have not matched yet.
     unmatched: AtomicUsize,
 }
 
@@ -83,11 +83,11 @@ impl Matches {
 }
 
 impl Names {
-    /// Reads names; several may stand in one text, with commas between.
+    /// Parses name patterns. A text may hold several, separated by commas.
     ///
     /// # Errors
-    /// [`BadFilter::TooLong`] for a name that can't be compiled, [`BadFilter::Empty`] for an empty one, and
-    /// [`BadFilter::Contradiction`] where each wanted name is unwanted too.
+    /// [`BadFilter::TooLong`] for a pattern that is too large to compile, [`BadFilter::Empty`] for an empty one, and
+    /// [`BadFilter::Contradiction`] if every included pattern is also excluded.
     pub fn new(texts: &[String]) -> Result<Self, BadFilter> {
         Self::with(texts, pattern)
     }
@@ -115,22 +115,22 @@ impl Names {
         let (ended, before_end) = (Matches::new(written.len()), Matches::new(written.len()));
         let (wanted, unwanted) = (set(wanted)?, set(unwanted)?);
         let names = Self { wanted, unwanted, texts: written, ended, before_end };
-        // A star in a wanted name is matched by nothing but a star in an unwanted one.
+        // Match the patterns' texts: a `*` in an included text is matched only by a `*` in an excluded pattern.
         if !names.texts.is_empty() && names.texts.iter().all(|name| names.unwanted.is_match(name)) {
             return Err(BadFilter::Contradiction(texts.join(",")));
         }
         Ok(names)
     }
 
-    /// Reads names of things that each request has one of.
+    /// Parses names of a property that every request has.
     ///
     /// # Errors
-    /// As [`Names::new`], and where all names are unwanted.
+    /// As [`Names::new`], and if the patterns exclude every name.
     pub fn of_all(texts: &[String]) -> Result<Self, BadFilter> {
         Self::new(texts)?.some_wanted(texts)
     }
 
-    /// These names, if any request can pass.
+    /// Returns `self`, or an error if the patterns exclude every name.
     fn some_wanted(self, texts: &[String]) -> Result<Self, BadFilter> {
         if self.unwanted.is_match("*") {
             return Err(BadFilter::Contradiction(texts.join(",")));
@@ -138,7 +138,7 @@ impl Names {
         Ok(self)
     }
 
-    /// Reads names of users. `namespace/name` means a ServiceAccount, too, and `user bob` the user bob, as reports print them.
+    /// Parses user names. As in reports, `namespace/name` also matches a ServiceAccount, and `user bob` the user bob.
     ///
     /// # Errors
     /// As [`Names::new`].
@@ -152,7 +152,7 @@ impl Names {
         })
     }
 
-    /// Reads names of clients. `40 nodes` means all nodes, and `…` what a report left out of a long name.
+    /// Parses client names. As in reports, `40 nodes` matches all nodes, and `…` stands for the cut part of a long name.
     ///
     /// # Errors
     /// As [`Names::of_all`].
@@ -166,7 +166,7 @@ impl Names {
         names.some_wanted(texts)
     }
 
-    /// Reads names of resources. Case does not matter, and `po`, `Pod` and `Pods` mean `pods`, as for kubectl.
+    /// Parses resource names. Case does not matter. As in kubectl, `po`, `Pod` and `Pods` mean `pods`.
     ///
     /// # Errors
     /// As [`Names::new`].
@@ -174,7 +174,7 @@ impl Names {
         Self::with(texts, |name| {
             let (base, subresource) =
                 name.split_once('/').map_or((name, None), |(base, sub)| (base, Some(sub)));
-            // A custom resource may have the short name of a built-in one, so the name itself counts, too.
+            // A custom resource may use the short name of a built-in one, so the text itself matches too.
             let built_in = BuiltIn::named(base).map(|BuiltIn { plural, group, .. }| {
                 let group = if base.contains('.') { format!(".{group}") } else { String::new() };
                 let subresource = subresource.map(|name| format!("/{name}")).unwrap_or_default();
@@ -185,10 +185,10 @@ impl Names {
         })
     }
 
-    /// Reads names of verbs. Case does not matter.
+    /// Parses verbs. Case does not matter.
     ///
     /// # Errors
-    /// As [`Names::of_all`], and for a wanted name that no verb has.
+    /// As [`Names::of_all`], and for an included pattern that matches no verb.
     pub fn of_verbs(texts: &[String]) -> Result<Self, BadFilter> {
         let texts: &[String] = &texts.iter().map(|text| text.to_ascii_lowercase()).collect::<Vec<_>>();
         let names = Self::of_all(texts)?;
@@ -205,7 +205,7 @@ impl Names {
         Ok(names)
     }
 
-    /// Notes which names matched a request that passed all filters.
+    /// Records which patterns match `names`, the names of a request that passed all filters.
     fn note(&self, names: &[&str], is_before_end: bool) {
         let matches = self.matches(is_before_end);
         if !matches.is_complete() {
@@ -217,13 +217,13 @@ impl Names {
         if is_before_end { &self.before_end } else { &self.ended }
     }
 
-    /// The names that are wanted and that no request matched.
+    /// The included patterns that no request matched.
     fn unmatched(&self, received_only: bool) -> impl Iterator<Item = &str> {
         let matched = self.texts.iter().zip(&self.matches(received_only).matched);
         matched.filter(|(_, is_matched)| !is_matched.load(Ordering::Relaxed)).map(|(name, _)| name.as_str())
     }
 
-    /// Whether any of a request's names passes.
+    /// Whether a request with these names passes.
     fn pass(&self, names: &[&str]) -> bool {
         let any = |set: &RegexSet| names.iter().any(|name| set.is_match(name));
         (self.wanted.is_empty() || any(&self.wanted)) && !any(&self.unwanted)
@@ -234,19 +234,19 @@ impl Names {
     }
 }
 
-/// A regular expression for a name in which `*` stands for anything.
+/// The regular expression of a name pattern, in which `*` matches any text.
 #[must_use]
 pub fn pattern(name: &str) -> String {
     let parts: Vec<String> = name.split('*').map(regex::escape).collect();
     format!("^(?s:{})$", parts.join(".*"))
 }
 
-/// HTTP statuses: single ones and classes.
+/// HTTP statuses, as inclusive ranges.
 #[derive(Debug, Clone, Default)]
 pub struct StatusSet(Vec<(u16, u16)>);
 
 impl StatusSet {
-    /// Reads statuses such as `429` and classes such as `5xx`.
+    /// Parses statuses such as `429` and classes such as `5xx`.
     ///
     /// # Errors
     /// [`BadFilter::Status`] for anything else.
@@ -263,36 +263,35 @@ impl StatusSet {
     }
 }
 
-/// Reads an instant: RFC 3339, or a day in UTC.
+/// Parses a timestamp: RFC 3339, or a day in UTC. Returns microseconds since 1970.
 ///
 /// # Errors
-/// [`BadFilter::Instant`] for anything else.
-pub fn instant(text: &str) -> Result<i64, BadFilter> {
+/// [`BadFilter::Timestamp`] for anything else.
+pub fn parse_timestamp(text: &str) -> Result<i64, BadFilter> {
     timestamp::parse_micros(text)
         .or_else(|| timestamp::parse_micros(&format!("{text}T00:00:00Z")))
-        .ok_or_else(|| BadFilter::Instant(text.to_owned()))
+        .ok_or_else(|| BadFilter::Timestamp(text.to_owned()))
 }
 
 /// All filters; a request must pass each.
 #[derive(Debug, Default)]
 pub struct Filter {
-    /// User names: who the request acts as, or who asked.
+    /// User names: the impersonated user or the authenticated user.
     pub users: Names,
-    /// Verbs.
     pub verbs: Names,
-    /// Resources: `pods`, `deployments.apps`, `pods/status`.
+    /// Resources, such as `pods`, `deployments.apps` or `pods/status`.
     pub resources: Names,
     /// Namespaces in the path.
     pub namespaces: Names,
-    /// Clients: products of user agents, identities, or kinds of clients.
+    /// Clients: user agent products, identities, or kinds of clients.
     pub clients: Names,
-    /// Received at this instant or later, in microseconds since 1970.
+    /// Received at this time or later, in microseconds since 1970.
     pub after: Option<i64>,
-    /// Received before this instant, in microseconds since 1970.
+    /// Received before this time, in microseconds since 1970.
     pub before: Option<i64>,
-    /// Answered with one of these.
+    /// Response statuses.
     pub statuses: StatusSet,
-    /// Answered with 400 or above.
+    /// Only responses with status 400 or above.
     pub failed_only: bool,
 }
 
@@ -309,10 +308,10 @@ impl Filter {
             && !self.failed_only
     }
 
-    /// Whether any request can pass.
+    /// Checks that a request can pass all filters.
     ///
     /// # Errors
-    /// Why none can.
+    /// If two filters contradict each other.
     pub fn check(&self) -> Result<(), BadFilter> {
         if let (Some(after), Some(before)) = (self.after, self.before)
             && after >= before
@@ -333,10 +332,10 @@ impl Filter {
         passes
     }
 
-    /// Notes which names matched.
+    /// Records which patterns matched a request that passed.
     fn note(&self, request: &Request<'_>) {
         let all = [&self.users, &self.verbs, &self.resources, &self.namespaces, &self.clients];
-        // Apart: the user of a RequestReceived event may not be the one that the request acts as.
+        // Separate sets: a RequestReceived event may not name the impersonated user.
         let is_before_end = request.is_before_end();
         if all.into_iter().all(|names| names.matches(is_before_end).is_complete()) {
             return;
@@ -357,8 +356,8 @@ impl Filter {
         with_resource_names(request, |names| self.resources.note(names, is_before_end));
     }
 
-    /// The wanted names that no request matched which passed all filters, with their flags. A log that holds nothing
-    /// but RequestReceived events (`received_only`) has no ended requests: then these events count.
+    /// The included patterns that matched no counted request, with their flags. A log of RequestReceived events only
+    /// (`received_only`) has no ended requests; then those events are checked.
     #[must_use]
     pub fn unmatched(&self, received_only: bool) -> Vec<(&'static str, &str)> {
         let all = [
@@ -375,13 +374,13 @@ impl Filter {
         found
     }
 
-    /// Whether a filtered request explains a request that passes: another verb or status of the same client, or the WATCH
-    /// of an informer whose LIST is the last before `before`.
+    /// Whether a request that fails the filter still helps to find patterns in requests that pass: it has another verb or
+    /// status, or it is the WATCH that follows an informer's LIST just before `before`.
     #[must_use]
     pub fn concerns(&self, request: &Request<'_>) -> bool {
         let client = request.client.client_ref();
         let names = [client.identity, client.impersonator.unwrap_or(client.identity)];
-        // A product of a user agent is no user's name.
+        // A user agent product is not a user name.
         let names = if client.kind == Kind::UserAgent { [].as_slice() } else { &names };
         (self.users.is_empty() || self.users.pass(names) || self.node_passes(request))
             && (self.resources.is_empty() || self.resource_passes(request))
@@ -395,7 +394,7 @@ impl Filter {
             })
     }
 
-    /// Whether a request that is wanted by everything else is wanted by its verb and its status.
+    /// Whether the verb filter and the status filters pass.
     fn verb_and_status_pass(&self, request: &Request<'_>) -> bool {
         (self.verbs.is_empty() || self.verbs.pass(&[request.spec.asked.verb.as_str()]))
             && (self.statuses.0.is_empty()
@@ -405,7 +404,7 @@ impl Filter {
             && (!self.failed_only || request.status.is_some_and(|status| status >= 400))
     }
 
-    /// A node may be named by its own user name, though all nodes are counted as one.
+    /// Matches a node by its own user name, although all nodes are counted as one client.
     fn node_passes(&self, request: &Request<'_>) -> bool {
         request.client.identity() == Identity::NODES
             && request.client.node().is_some_and(|node| self.users.pass(&[&format!("system:node:{node}")]))
@@ -416,7 +415,7 @@ impl Filter {
     }
 }
 
-/// Does something with all names of a request's client: its product, its identity, its kind, and how reports print it.
+/// Calls `with` with all names of the request's client: product, identity, kind, and the name in reports.
 fn with_client_names<T>(request: &Request<'_>, with: impl FnOnce(&[&str]) -> T) -> T {
     let client = request.client.client_ref();
     let printed = short_name(client.kind.as_str(), client.identity);
@@ -429,7 +428,7 @@ fn with_client_names<T>(request: &Request<'_>, with: impl FnOnce(&[&str]) -> T) 
     with(&names)
 }
 
-/// Does something with all names of a request's resource.
+/// Calls `with` with all names of the request's resource.
 fn with_resource_names<T>(request: &Request<'_>, with: impl FnOnce(&[&str]) -> T) -> T {
     let (group, resource, subresource) = match request.asked().target {
         Target::Resource { group, resource, subresource, .. } => (group, resource, subresource),
@@ -456,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_wanted_or_unwanted_and_may_hold_stars() {
+    fn names_include_or_exclude_and_stars_match_any_text() {
         let filter = names(&["system:serviceaccount:*,-system:serviceaccount:kube-system:*"]);
         assert!(filter.pass(&["system:serviceaccount:a:b"]));
         assert!(!filter.pass(&["system:serviceaccount:kube-system:b"]));
@@ -466,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_match_nothing_are_errors() {
+    fn names_that_no_request_can_match_are_errors() {
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         for bad in [[""].as_slice(), &["a,"], &["-"], &[" "], &["a", "-a"], &["a,ab*,-a*"], &["-*", "b"]] {
             assert!(Names::new(&texts(bad)).is_err(), "{bad:?}");
@@ -484,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn resources_match_by_the_names_that_kubectl_takes() {
+    fn resources_match_by_kubectl_names() {
         let resources = |text: &str| Names::of_resources(&[text.to_owned()]).expect("names");
         for (text, name) in [
             ("Pods", "pods"),
@@ -534,16 +533,16 @@ mod tests {
     }
 
     #[test]
-    fn statuses_and_instants() {
+    fn statuses_and_timestamps_parse() {
         let read = |text: &str| StatusSet::new(&[text.to_owned()]).map(|set| set.0);
         assert_eq!(read("429,5xx").expect("statuses"), [(429, 429), (500, 599)]);
         assert!(read("6xx").is_err() && read("42").is_err() && read("").is_err());
-        assert_eq!(instant("1970-01-02").expect("a day"), 86_400_000_000);
-        assert!(instant("tomorrow").is_err());
+        assert_eq!(parse_timestamp("1970-01-02").expect("a day"), 86_400_000_000);
+        assert!(parse_timestamp("tomorrow").is_err());
     }
 
     #[test]
-    fn a_user_agent_is_no_user() {
+    fn user_filter_ignores_user_agents() {
         let filter = |users: &[&str], clients: &[&str]| Filter {
             users: names(users),
             verbs: names(&[]),

@@ -1,5 +1,5 @@
-//! What tells an event from all others: its audit ID alone does not, as clients may choose it, scrubbed logs repeat
-//! it, and the two servers of an aggregated request share it.
+//! Keyed hashes that identify events, to find duplicates. The audit ID alone is not unique: clients may choose it,
+//! scrubbed logs repeat it, and the two servers of an aggregated request share it.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
@@ -13,14 +13,15 @@ use crate::decode::klog::AccessLine;
 use crate::k8s::Event;
 use crate::k8s::event::{Caller, ObjectRef};
 
-/// How far apart the two lines of one request may put its begin, in microseconds: 27 ms at most in the recorded logs.
+/// The two access lines of one request imply start times that differ by at most this, in microseconds. The recorded logs
+/// show 27 ms at most.
 const SAME_MOMENT: i64 = 100_000;
 
-/// Makes hashes under keys that no client knows: of one that knew them, it could choose what is taken for a copy.
+/// Hashes with random keys. A client that knew the keys could forge requests that are dropped as duplicates.
 #[derive(Debug, Clone, Default)]
 pub struct Fingerprints(DefaultHashBuilder);
 
-/// What a request's client and its spec are known by; never 0.
+/// The cache keys of a request's client and target; never 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Keys {
     pub client: u64,
@@ -28,7 +29,7 @@ pub(super) struct Keys {
 }
 
 impl Fingerprints {
-    /// What an event's caller is known by: a hash of all that it is found out from. Never 0.
+    /// The cache key of an event's caller: a hash of all fields that the identity is parsed from. Never 0.
     #[must_use]
     pub(super) fn client(&self, caller: &Caller<'_>) -> u64 {
         let mut hash = self.0.build_hasher();
@@ -38,12 +39,12 @@ impl Fingerprints {
         }
         let addresses = caller.source_ips.map_or("", |raw| raw.0);
         if addresses.contains(|c: char| c.is_ascii_whitespace()) {
-            // However the array is indented.
+            // Ignore the indentation of the array.
             add(&mut hash, &addresses.split_ascii_whitespace().collect::<String>());
         } else {
             add(&mut hash, addresses);
         }
-        // What is read beside this differs in damaged copies only, of which then each counts.
+        // Other fields differ only between damaged duplicates. Each of those then counts.
         if let Some(extra) = caller.user.as_ref().and_then(|user| user.extra.as_ref()) {
             add(&mut hash, &extra.pod_name.0);
             add(&mut hash, &extra.node_name.0);
@@ -51,7 +52,7 @@ impl Fingerprints {
         hash.finish().max(1)
     }
 
-    /// What an event's spec is known by, likewise. `object` tells it where the event has no target.
+    /// The cache key of an event's target; never 0. `object` replaces a missing target.
     #[must_use]
     pub(super) fn spec(&self, event: &Event<'_>, object: Option<&ObjectRef<'_>>) -> u64 {
         let mut hash = self.0.build_hasher();
@@ -67,7 +68,7 @@ impl Fingerprints {
         hash.finish().max(1)
     }
 
-    /// What is asked by targets of a template is known by, likewise.
+    /// The cache key of all targets with this template; never 0.
     #[must_use]
     pub(super) fn template(&self, verb: &str, template: &Template<'_>) -> u64 {
         let mut hash = self.0.build_hasher();
@@ -79,7 +80,7 @@ impl Fingerprints {
         hash.finish().max(1)
     }
 
-    /// Both of a line of an access log.
+    /// Both keys of an access line.
     #[must_use]
     pub(super) fn line_keys(&self, line: &AccessLine<'_>) -> Keys {
         let mut hash = self.0.build_hasher();
@@ -94,7 +95,7 @@ impl Fingerprints {
         Keys { client: client.max(1), spec: hash.finish().max(1) }
     }
 
-    /// What the events of a request have in common.
+    /// A hash that all events of a request share.
     fn request(&self, event: &Event<'_>, request: &Request<'_>) -> u64 {
         let mut hash = self.0.build_hasher();
         hash.write_u64(request.keys.client);
@@ -104,16 +105,15 @@ impl Fingerprints {
         hash.finish()
     }
 
-    /// An event's hash: two sinks of one server, or two copies of a log, give the same, however they are encoded.
-    /// `request` is the event's.
+    /// The hash of an event. It is equal in duplicates from two audit sinks or two files, in any encoding. `request` is the
+    /// request of the event.
     #[must_use]
     pub fn event(&self, event: &Event<'_>, request: &Request<'_>) -> u64 {
         let of_request = self.request(event, request);
         self.of_stage(of_request, |hash| add_end(hash, event))
     }
 
-    /// The same, and that of the event that the server wrote at the arrival of the event's request. `written` is when
-    /// that was written.
+    /// The hashes of an event and of its request's RequestReceived event. `written` is the timestamp of the latter.
     #[must_use]
     pub fn event_and_arrival(&self, event: &Event<'_>, request: &Request<'_>, written: &[u8]) -> [u64; 2] {
         let of_request = self.request(event, request);
@@ -123,14 +123,14 @@ impl Fingerprints {
         ]
     }
 
-    /// The hash of a long-running request's start, with the answer that it is counted by, whenever and however often the
-    /// server says so.
+    /// The hash of a long-running request's ResponseStarted events. It covers the status but not the time, so that repeated
+    /// events are equal.
     #[must_use]
     pub fn start(&self, event: &Event<'_>, request: &Request<'_>) -> u64 {
         self.of_stage(self.request(event, request), |hash| hash.write_u16(request.status.unwrap_or(0)))
     }
 
-    /// The hash of one event of a request.
+    /// The hash of one event, from the hash of its request and the fields of its stage.
     fn of_stage(
         &self,
         of_request: u64,
@@ -142,22 +142,22 @@ impl Fingerprints {
         hash.finish()
     }
 
-    /// The hash of a slow request in etcd's log: no two have the same time, to the nanosecond that they took.
+    /// The hash of a slow request in etcd's log. The duration in nanoseconds makes it unique.
     #[must_use]
     pub fn etcd(&self, slow: &SlowRequest<'_>, written: Option<i64>) -> u64 {
         let mut hash = self.0.build_hasher();
         add(&mut hash, &slow.took);
         add(&mut hash, &slow.request);
         add(&mut hash, &slow.response);
-        // Of a damaged copy it may be another, and which one is shown must not hang on the order.
+        // A damaged duplicate may hold another error. Which one is shown must not depend on the input order.
         add(&mut hash, slow.error.as_deref().unwrap_or_default());
         hash.write_i64(written.unwrap_or(0));
         hash.finish()
     }
 
-    /// The hash of what the lines of one request in an access log share, as some servers before 1.36 write two, from
-    /// two places in the chain of handlers. A watch's first line, without a status, is not its last. A request without
-    /// an ID has one line.
+    /// A hash that all access lines of a request share. Some servers before 1.36 write two lines, from two places in the
+    /// handler chain. The status is part of the hash, so the first line of a WATCH, which has none, differs from its last. A
+    /// request without an audit ID has one line.
     #[must_use]
     pub fn access(&self, line: &AccessLine<'_>, written: Option<i64>) -> u64 {
         let mut hash = self.0.build_hasher();
@@ -165,21 +165,21 @@ impl Fingerprints {
         add(&mut hash, &line.verb);
         add(&mut hash, &line.uri);
         add(&mut hash, &line.source);
-        // Of a request, all lines name the same client; of damaged ones each must be counted where it belongs.
+        // All lines of a request name one client. Damaged lines must count for the client that they name.
         add(&mut hash, &line.user_agent);
         hash.write_u8(u8::from(line.is_hijacked));
         hash.write_u16(line.status.unwrap_or(u16::from(line.has_status_zero)));
         if line.audit_id.is_empty() {
             hash.write_u64(line.latency_micros.unwrap_or(0));
             hash.write_i64(written.unwrap_or(0));
-            // Which of two counts must not hang on their order.
+            // Which of two lines counts must not depend on their order.
             line.apf.hash(&mut hash);
         }
         hash.finish()
     }
 
-    /// Hashes of an access line that has an ID, each with its time: that of the moment when the request began, and those of
-    /// the moments before and after. `request` is the hash that all lines of the request share.
+    /// Three keys for the deduplicator, each with its time: for the time slot in which the request began, and for the slots
+    /// before and after. `request` is the hash that all lines of the request share.
     #[must_use]
     pub fn moments(&self, request: u64, began: Option<i64>) -> [(u64, i64); 3] {
         let moment = began.map_or(0, |began| began.div_euclid(SAME_MOMENT));
@@ -190,14 +190,14 @@ impl Fingerprints {
     }
 }
 
-/// Whether two requests began together, so that their access lines, which share an ID, are of one request.
+/// Whether two start times are so close that access lines with one audit ID belong to one request.
 #[must_use]
 pub fn is_same_moment(one: Option<i64>, other: Option<i64>) -> bool {
     let moment = |began: Option<i64>| began.map_or(0, |began| began.div_euclid(SAME_MOMENT));
     moment(one).abs_diff(moment(other)) <= 1
 }
 
-/// Adds what an event says of its own stage and of the answer.
+/// Adds the fields of an event's stage and response.
 fn add_end(hash: &mut impl Hasher, event: &Event<'_>) {
     add_stage(hash, &event.stage_name, event.stage_timestamp.as_bytes());
     if let Some(annotations) = &event.annotations {
@@ -211,21 +211,20 @@ fn add_end(hash: &mut impl Hasher, event: &Event<'_>) {
     }
 }
 
-/// Adds what tells apart the events of a request.
+/// Adds the stage and its timestamp, which differ between the events of a request.
 fn add_stage(hash: &mut impl Hasher, stage: &str, written: &[u8]) {
     hash.write(written);
     hash.write(stage.as_bytes());
     hash.write_usize(written.len() << 8 | stage.len());
 }
 
-/// Adds a text with its length, so that no two rows of texts are the same bytes.
+/// Adds a text and its length, so that two sequences of texts never have the same bytes.
 fn add(hash: &mut impl Hasher, text: &str) {
     hash.write(text.as_bytes());
     hash.write_usize(text.len());
 }
 
-/// The hash by which a request is found in another log of the same servers: of its audit ID and its path. The query
-/// is not recorded everywhere.
+/// A hash of audit ID and path, to find a request in another log of the same servers. Not every log records the query.
 #[must_use]
 pub fn request_hash(audit_id: &str, uri: &str) -> u64 {
     let path = crate::k8s::go_url::split_once(uri, b'?').map_or(uri, |(path, _)| path);
@@ -244,7 +243,7 @@ mod tests {
         "requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:00.100000Z"}"#;
 
     #[test]
-    fn an_event_is_known_by_all_that_tells_it_from_others() {
+    fn event_hash_covers_every_field_that_identifies_an_event() {
         let prints = Fingerprints::default();
         let hash = |json: &str| {
             let event: Event<'_> = serde_json::from_str(json).expect("an event");
@@ -276,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arrival_is_known_by_what_its_own_event_is_known_by() {
+    fn derived_request_received_hash_equals_the_hash_of_that_event() {
         let prints = Fingerprints::default();
         let (stage, place) = (Stage::ResponseComplete, SourcePosition { source: 0, offset: 0, line: 1 });
         let arrival = EVENT

@@ -1,5 +1,4 @@
-//! Requests by one of their properties, for a ranked count (`--by`): each value of the property is counted as if it
-//! were a client with one request shape.
+//! Groups requests by one property, for `--by`. Each value of the property counts as a client with one request shape.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,12 +12,12 @@ use crate::apiserver::request_shape::NonResource;
 use crate::apiserver::{RequestShape, Target};
 use crate::k8s::{Identity, Kind, Verb};
 
-/// A property of requests.
+/// A property to group by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// The verb, such as `list`.
     Verb,
-    /// The user who authenticated, not the one that is impersonated; each node counts alone.
+    /// The authenticated user, not the impersonated one. Each node counts on its own.
     User,
     /// The resource with its group, such as `deployments.apps`; a subresource counts with its resource.
     Resource,
@@ -30,13 +29,13 @@ pub enum By {
     Client,
 }
 
-/// The value of requests that have none.
+/// The value of requests without a user.
 pub const NO_USER: &str = "(an access log names no user)";
-/// The value of requests for no namespace.
+/// The value of requests without a namespace.
 pub const NO_NAMESPACE: &str = "(no namespace)";
 
 impl By {
-    /// The request's value. All codes are counted together: a row holds them apart.
+    /// The request's value. Status codes share one value, because a row counts them separately.
     fn value<'r>(self, request: &'r Request<'_>) -> Cow<'r, str> {
         let client = request.client.client_ref();
         match self {
@@ -72,7 +71,7 @@ fn resource(target: &Target<CompactString>) -> Cow<'_, str> {
     }
 }
 
-/// Makes clients of values.
+/// Replaces the client of each request by the value of its property.
 #[derive(Debug)]
 pub struct Grouping {
     by: By,
@@ -83,7 +82,7 @@ pub struct Grouping {
 }
 
 impl Grouping {
-    /// By this property.
+    /// Creates a grouping by this property.
     #[must_use]
     pub fn new(by: By) -> Self {
         let target = Target::NonResource(NonResource::Discovery);
@@ -91,7 +90,7 @@ impl Grouping {
         Self { by, client: ClientIdentity::default(), asked: Arc::new(asked) }
     }
 
-    /// The request as one of its value.
+    /// Returns the request with its value as the client.
     pub fn of<'g>(&'g mut self, request: &Request<'g>) -> Request<'g> {
         self.client.set_user_name(&self.by.value(request));
         request.regrouped(&self.client, &self.asked)

@@ -1,4 +1,4 @@
-//! From a request, an event or an access line to what it asks, who asks, and how it ended.
+//! Turns an event or an access line into a [`Request`]: client, request shape and outcome.
 
 pub mod access;
 mod cache;

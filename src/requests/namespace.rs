@@ -1,4 +1,4 @@
-//! Which namespace a LIST reads, by its path or by its field selector.
+//! The namespace that a request reads, from its path or its field selector.
 
 use std::borrow::Cow;
 use std::hash::BuildHasher;
@@ -8,7 +8,7 @@ use rustc_hash::FxBuildHasher;
 use crate::k8s::go_url::split;
 use crate::k8s::selector::field_terms;
 
-/// A namespace's name as a hash; 0 for none, or for one that is not known.
+/// A hash of a namespace's name; 0 for an empty name.
 #[must_use]
 pub fn namespace_hash(name: &str) -> u32 {
     if name.is_empty() {
@@ -18,7 +18,7 @@ pub fn namespace_hash(name: &str) -> u32 {
     ((hash >> 32) as u32).max(1)
 }
 
-/// The namespace in a path, or empty.
+/// The namespace in a path; empty if there is none.
 #[must_use]
 pub fn of_path(path: &str) -> &str {
     let path = path.trim_matches('/');
@@ -27,7 +27,7 @@ pub fn of_path(path: &str) -> &str {
     if rest.next() == Some("namespaces") { rest.next().unwrap_or_default() } else { "" }
 }
 
-/// The namespace that a LIST asks for, or empty: that in its path, or the one that it selects.
+/// The namespace in the path, else the one that the field selector requires; empty if there is none.
 #[must_use]
 pub fn asked_for<'t>(in_path: &'t str, selector: &'t str) -> Cow<'t, str> {
     const FIELD: &str = "metadata.namespace";
@@ -44,7 +44,7 @@ mod tests {
     use crate::apiserver::ParsedTarget;
 
     #[test]
-    fn namespaces() {
+    fn namespace_comes_from_the_path_or_the_field_selector() {
         for (target, namespace) in [
             ("/api/v1/pods", ""),
             ("/api/v1/namespaces", ""),

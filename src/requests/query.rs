@@ -1,28 +1,28 @@
-//! A query without the values that hardly two requests share: what is asked hangs on no more than their class.
+//! A query string with revision, timeout and continue values masked. Classification needs only their kind.
 //!
-//! The naive twin is the query as the server decodes it ([`ListOptions`](crate::k8s::list_options::ListOptions)).
+//! The naive twin decodes the query as the server does ([`ListOptions`](crate::k8s::list_options::ListOptions)).
 
 use std::hash::Hasher;
 
 use crate::k8s::ContinueToken;
 use crate::k8s::go_url::{split, split_once};
 
-/// How many values are taken out of a query; further ones stay.
+/// At most this many values are masked.
 const MOST: usize = 3;
 
-/// A query, cut where a value was taken out.
+/// A query, split at its masked values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Query<'u> {
-    /// What stands before, between and behind the values that were taken out.
+    /// The texts before, between and after the masked values.
     pieces: [&'u str; MOST + 1],
-    /// How many there are.
+    /// The number of masked values.
     cuts: usize,
-    /// The `continue` token that was taken out.
+    /// The masked `continue` token.
     pub token: Option<ContinueToken>,
 }
 
 impl<'u> Query<'u> {
-    /// That of a raw query; `None` where it is not clear which of two tokens the server reads.
+    /// Parses a raw query. `None` if it may hold two tokens, since it is unclear which one the server reads.
     pub fn of(text: &'u str) -> Option<Self> {
         let mut query = Self::default();
         let (mut begin, mut at) = (0, 0);
@@ -40,7 +40,7 @@ impl<'u> Query<'u> {
         (query.token.is_none() || has_one_token(text)).then_some(query)
     }
 
-    /// The value of a pair that is plainly one of a class.
+    /// The value of a `key=value` pair, if only the value's kind matters.
     fn of_a_class<'p>(&mut self, pair: &'p str) -> Option<&'p str> {
         match pair.as_bytes().first()? {
             b'r' => pair.strip_prefix("resourceVersion=").filter(|value| is_number(value)),
@@ -57,7 +57,7 @@ impl<'u> Query<'u> {
         }
     }
 
-    /// Adds all that what is asked hangs on, so that no two queries that ask something else add the same.
+    /// Adds everything that classification depends on. Queries that classify differently add different bytes.
     pub fn add_to(&self, hash: &mut impl Hasher) {
         for piece in &self.pieces[..=self.cuts] {
             hash.write(piece.as_bytes());
@@ -71,7 +71,7 @@ impl<'u> Query<'u> {
         });
     }
 
-    /// The revision at which a further page is read.
+    /// The revision in the continue token.
     pub fn revision(&self) -> Option<i64> {
         match self.token {
             Some(ContinueToken::AtRevision(revision)) => Some(revision),
@@ -80,19 +80,19 @@ impl<'u> Query<'u> {
     }
 }
 
-/// Whether no pair beside one may have a token, by a key that may be written with escapes.
+/// Whether exactly one pair has the key `continue`, and no key contains an escape that could hide another.
 fn has_one_token(query: &str) -> bool {
     let keys = || split(query, b'&').map(|pair| split_once(pair, b'=').map_or(pair, |(key, _)| key));
     keys().filter(|key| *key == "continue").count() == 1 && !keys().any(|key| key.contains('%'))
 }
 
-/// Whether a text is a number above 0 that any integer of 64 bits can hold.
+/// Whether a text is a positive number that fits 64 bits.
 fn is_number(text: &str) -> bool {
     const LONGEST: usize = 18;
     matches!(text.as_bytes(), [b'1'..=b'9', rest @ ..] if rest.len() < LONGEST && rest.iter().all(u8::is_ascii_digit))
 }
 
-/// Whether a text is a duration of hours, minutes and seconds that 64 bits can hold in nanoseconds.
+/// Whether a text is a duration of hours, minutes and seconds whose nanoseconds fit 64 bits.
 fn is_duration(text: &str) -> bool {
     const LONGEST: usize = 12;
     const MOST_DIGITS: usize = 4;
@@ -105,7 +105,7 @@ fn is_duration(text: &str) -> bool {
     are_units && digits == 0 && (1..=LONGEST).contains(&text.len())
 }
 
-/// Whether a text has only bytes that a query's decoding leaves as they are and that a token may have.
+/// Whether a text consists of token characters that query decoding leaves unchanged.
 fn is_base64(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_a_class_are_taken_out() {
+    fn revisions_and_timeouts_are_masked() {
         for (text, expected) in [
             ("", vec![""]),
             ("limit=500&resourceVersion=0", vec!["limit=500&resourceVersion=0"]),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_taken_out_where_it_is_the_only_one() {
+    fn continue_token_is_masked_if_it_is_the_only_one() {
         let text = format!("limit=5&continue={TOKEN}&x=%41");
         let query = Query::of(&text).expect("a query");
         assert_eq!((query.revision(), query.pieces[1]), (Some(5090), "&x=%41"));

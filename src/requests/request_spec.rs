@@ -1,5 +1,4 @@
-//! What a request asks. Many requests ask the same, so that what is found out of one is remembered (see
-//! [`Classifier`](super::Classifier)).
+//! The parsed target of a request. Many requests have equal targets, so [`Classifier`](super::Classifier) caches them.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -25,36 +24,37 @@ use crate::k8s::secrets::masked_parameter;
 use crate::k8s::text::prefix;
 use crate::k8s::{ContinueToken, Event, Verb};
 
-/// What a request asks, with hashes of what it is for.
+/// The parsed target of a request, with hashes of the objects that it reads or writes.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestSpec<'q> {
-    /// What is asked.
+    /// The request shape.
     pub asked: &'q Arc<RequestShape<CompactString>>,
-    /// The hash of what is asked.
+    /// The hash of the request shape.
     pub asked_hash: u64,
-    /// Whether the server counts it as long-running: its duration is a lifetime, no cost.
+    /// The server treats the request as long-running: its duration is a lifetime and not a cost.
     pub long_running: bool,
-    /// The namespace in the path, or empty.
+    /// The namespace in the path; empty if there is none.
     pub namespace: &'q str,
-    /// A hash of the namespace that it asks for, in its path or by its field selector; 0 for none.
+    /// A hash of the namespace in the path or in the field selector; 0 for none.
     pub namespace_hash: u32,
-    /// A hash of what it is for: its path with its field selector, which may name one object.
+    /// A hash of the path and the field selector. The field selector may name one object.
     pub target_hash: u64,
-    /// A hash of what a GET, LIST or WATCH is of: its path and its selectors; 0 for other requests.
+    /// A hash of path and selectors of a GET, LIST or WATCH; 0 for other requests.
     pub collection_hash: u64,
-    /// The revision at which a further page is read.
+    /// The revision in the continue token of a later page.
     pub revision: Option<i64>,
-    /// Keys of the query that the server ignores: the least few in the order of bytes, each cut to a bound.
+    /// Query keys that the server ignores: at most [`KEPT_KEYS`], the first in byte order, each cut to a maximum length.
     pub unknown_keys: &'q [Box<str>],
-    /// The built-in API that it is for, if not all releases serve it: an index into `releases::BUILT_IN`.
+    /// The built-in API of the target, if not all releases serve it: an index into `releases::BUILT_IN`.
     pub api: Option<u8>,
 }
 
-/// How many ignored keys are kept as examples, and how much of each, in bytes.
+/// Ignored keys that are kept as examples.
 pub const KEPT_KEYS: usize = 4;
+/// Ignored keys are cut to this length in bytes.
 const MAX_KEY: usize = 48;
 
-/// Keys as they are kept: the least few, cut to a bound and without what a continue token holds.
+/// The first keys in byte order, cut to the maximum length, with continue tokens masked.
 fn kept_keys(keys: &[Cow<'_, str>]) -> Vec<Box<str>> {
     let mut kept = BTreeSet::new();
     for key in keys {
@@ -67,10 +67,10 @@ fn kept_keys(keys: &[Cow<'_, str>]) -> Vec<Box<str>> {
     kept.into_iter().collect()
 }
 
-/// What targets of one template do not share.
+/// The values that differ between targets of one template.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct TargetDetails {
-    /// Where in the target the namespace stands.
+    /// Byte range of the namespace in the target.
     namespace: (usize, usize),
     namespace_hash: u32,
     target_hash: u64,
@@ -78,7 +78,7 @@ pub(super) struct TargetDetails {
     revision: Option<i64>,
 }
 
-/// What was found out of one request's spec.
+/// A parsed target, as the cache stores it.
 #[derive(Debug, Clone)]
 pub(super) struct CachedTarget {
     asked: Arc<RequestShape<CompactString>>,
@@ -97,15 +97,15 @@ pub(super) struct CachedTarget {
     api: Option<u8>,
 }
 
-/// Keeps one copy of each request shape, however many requests have it.
+/// Stores each request shape once.
 #[derive(Debug, Default)]
 pub(super) struct ShapeInterner(HashTable<(u64, Arc<RequestShape<CompactString>>)>);
 
 impl ShapeInterner {
-    /// How many are held; then it begins anew.
+    /// At most this many shapes. A full interner is cleared.
     const MAX: usize = 1 << 12;
 
-    /// What is asked, with its hash.
+    /// Returns the stored shape that equals `asked`. `hash` is its hash.
     fn held(&mut self, hash: u64, asked: &RequestShape<&str>) -> Arc<RequestShape<CompactString>> {
         if let Some((_, own)) =
             self.0.find(hash, |(known, own)| *known == hash && own.as_borrowed() == *asked)
@@ -123,7 +123,7 @@ impl ShapeInterner {
 
 impl Default for CachedTarget {
     fn default() -> Self {
-        // Slots are filled with it by the thousand.
+        // A new cache fills thousands of slots with this value.
         static NONE: LazyLock<CachedTarget> = LazyLock::new(|| {
             let object = ObjectRef::default();
             CachedTarget::without_target(Verb::Other, &object, true, &mut ShapeInterner::default())
@@ -133,12 +133,12 @@ impl Default for CachedTarget {
 }
 
 impl CachedTarget {
-    /// How long the names of an object are, in bytes.
+    /// The length in bytes of an object's names.
     pub fn size(object: &ObjectRef<'_>) -> usize {
         object.api_group.len() + object.resource.len() + object.namespace.len() + object.name.len()
     }
 
-    /// That of an event. `object` is what its object reference says, where it has no target that can be read.
+    /// Parses the target of an event. `object` is its object reference, if it has no valid target.
     pub fn of_event(event: &Event<'_>, object: Option<&ObjectRef<'_>>, interner: &mut ShapeInterner) -> Self {
         let verb = Verb::from_audit(&event.verb);
         let has_uri = !event.request_uri.is_empty();
@@ -146,20 +146,20 @@ impl CachedTarget {
             return Self::without_target(verb, object, has_uri, interner);
         }
         let mut spec = Self::of_uri(verb.method(), || verb, &event.request_uri, interner);
-        // A WATCH is one by its query: where there is none, the query was taken out of the record.
+        // Only its query makes a request a WATCH. If the target has no query, a tool removed it from the record.
         if verb == Verb::Watch && spec.asked.verb == Verb::List && !event.request_uri.contains('?') {
             spec.lose_query(interner);
         }
         spec
     }
 
-    /// That of a line of an access log.
+    /// Parses the target of an access line.
     pub fn of_line(line: &AccessLine<'_>, interner: &mut ShapeInterner) -> Self {
         let verb = || Verb::from_audit(&line.verb.to_ascii_lowercase());
         Self::of_uri(method(&line.verb, &line.uri), verb, &line.uri, interner)
     }
 
-    /// What is asked by a method, and if the target can't be read, by a verb.
+    /// Parses a target. `verb` is used only if the target is invalid.
     fn of_uri(method: Method, verb: impl FnOnce() -> Verb, uri: &str, interner: &mut ShapeInterner) -> Self {
         let Some(target) = ParsedTarget::parse(uri) else {
             return Self::without_target(verb(), &ObjectRef::default(), true, interner);
@@ -195,19 +195,18 @@ impl CachedTarget {
         }
     }
 
-    /// Whether all targets of a template, which is that of its own target, ask the same.
+    /// Whether all targets of `template`, the template of this target, have the same shape.
     pub fn hangs_on(&self, template: &Template<'_>) -> bool {
-        // A field selector may name the path's object, or another.
+        // A field selector may name the object in the path or another one, which changes the shape.
         let selects_by_name = template.has_name && !self.field_selector.is_empty();
         !selects_by_name && self.has_token == template.query.token.is_some()
     }
 
-    /// Lets go of what only other targets of its template need.
+    /// Drops the selectors, which only other targets of the template need.
     pub fn forget_selectors(&mut self) {
         (self.field_selector, self.label_selector) = Default::default();
     }
 
-    /// What is asked.
     pub fn spec(&self) -> RequestSpec<'_> {
         RequestSpec {
             asked: &self.asked,
@@ -223,11 +222,11 @@ impl CachedTarget {
         }
     }
 
-    /// What another target of the template that it hangs on has of its own.
+    /// The values of another target of the same template that differ from this one.
     pub fn by(&self, template: &Template<'_>) -> TargetDetails {
         let [field_selector, label_selector] = [&*self.field_selector, &*self.label_selector];
         let namespace = namespace::asked_for(template.namespace, field_selector);
-        // It stands behind the first piece, if there is one.
+        // The namespace follows the first piece.
         let start = template.pieces[0].len();
         TargetDetails {
             namespace: (start, start + template.namespace.len()),
@@ -238,7 +237,7 @@ impl CachedTarget {
         }
     }
 
-    /// What is asked by that target.
+    /// The spec of another target of the same template, with its own values.
     pub fn of<'q>(&'q self, own: &TargetDetails, target: &'q str) -> RequestSpec<'q> {
         RequestSpec {
             namespace: &target[own.namespace.0..own.namespace.1],
@@ -250,7 +249,7 @@ impl CachedTarget {
         }
     }
 
-    /// What a record still says that holds no target that can be read.
+    /// A spec from the object reference, for a record without a valid target.
     fn without_target(
         verb: Verb,
         object: &ObjectRef<'_>,
@@ -295,7 +294,7 @@ impl CachedTarget {
     }
 }
 
-/// The built-in API of a path, if not all releases serve it.
+/// The built-in API of a path, if only some releases serve it.
 fn built_in_api(asked: &RequestShape<&str>, path: &str) -> Option<u8> {
     let mut parts = path.strip_prefix("/apis/")?.split('/');
     let (group, version) = (parts.next()?, parts.next()?);

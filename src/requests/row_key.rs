@@ -1,6 +1,5 @@
-//! The fingerprint of a request: what it asks, and what its answer changes in the verdict. Two requests of one
-//! shape get the same verdict. It holds no object's name, no namespace and no token, so that the number of shapes
-//! is bounded by what the API offers.
+//! The key of a ledger row: request shape, response class and server version. Requests with one key get the same verdict.
+//! A key holds no object name, no namespace and no token, so the API bounds the number of keys.
 
 use std::sync::Arc;
 
@@ -13,21 +12,21 @@ use super::stable::stable_hash;
 use crate::apiserver::{Configured, ConfiguredNames, RequestShape, Target};
 use crate::k8s::Verb;
 
-/// A shape. `version_index` is the server's version, as an index into the run's timeline of versions.
+/// The key of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowKey {
-    /// What is asked.
+    /// The request shape.
     pub asked: Arc<RequestShape<CompactString>>,
-    /// What the answer tells.
+    /// The class of the response.
     pub answer: Answer,
-    /// Which of the versions that the log shows.
+    /// The server's version, as an index into the version timeline.
     pub version_index: u8,
-    /// What the server's configuration says of the resource.
+    /// The server's configuration of the resource.
     pub configured: Configured,
 }
 
 impl RowKey {
-    /// The overflow shape that counts this one once there are too many shapes. It gets the same verdict.
+    /// The key without names, under which this row is counted once there are too many keys. It gets the same verdict.
     #[must_use]
     pub fn without_names(&self) -> Self {
         Self { asked: Arc::new(self.asked.without_names(self.configured)), ..*self }
@@ -40,7 +39,7 @@ impl RowKey {
     }
 }
 
-/// What is asked is hashed well; few bits are added to it for each event.
+/// Mixes response class and version into the hash of the request shape, which is already well distributed.
 fn row_key_hash(asked: u64, answer: Answer, version_index: u8) -> u64 {
     let answer = match answer {
         Answer::Unknown => 0,
@@ -51,25 +50,25 @@ fn row_key_hash(asked: u64, answer: Answer, version_index: u8) -> u64 {
     (asked ^ few.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29)
 }
 
-/// A shape to look for.
+/// A borrowed key, for lookups.
 #[derive(Debug)]
 pub struct RowKeyRef<'a> {
-    /// What is asked.
+    /// The request shape.
     pub spec: RequestSpec<'a>,
-    /// What the answer tells.
+    /// The class of the response.
     pub answer: Answer,
-    /// Which of the versions that the log shows.
+    /// The server's version, as an index into the version timeline.
     pub version_index: u8,
 }
 
 impl<'a> RowKeyRef<'a> {
-    /// The shape of a request.
+    /// The key of a request's row.
     #[must_use]
     pub fn of(request: &Request<'a>) -> Self {
         Self { spec: request.spec, answer: request.answer, version_index: request.version_index }
     }
 
-    /// The shape itself, on a server with this configuration.
+    /// The owned key, on a server with this configuration.
     #[must_use]
     pub fn to_owned(&self, names: &ConfiguredNames) -> RowKey {
         let asked = self.spec.asked;
@@ -77,7 +76,7 @@ impl<'a> RowKeyRef<'a> {
         RowKey { asked: asked.clone(), answer: self.answer, version_index: self.version_index, configured }
     }
 
-    /// That of the shape.
+    /// The hash of the owned key.
     #[must_use]
     pub fn stable_hash(&self) -> u64 {
         row_key_hash(self.spec.asked_hash, self.answer, self.version_index)
@@ -93,19 +92,19 @@ impl Equivalent<RowKey> for RowKeyRef<'_> {
     }
 }
 
-/// What an answer tells about where it came from.
+/// What the status of a response says about where the request was served from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Answer {
-    /// There is none yet, or it has no status.
+    /// There is no response yet, or it has no status.
     Unknown,
-    /// The server took the request on, whatever came of it.
+    /// The server accepted the request. Statuses that do not change a verdict are folded into this.
     Served,
-    /// A status that says more.
+    /// A status that changes the verdict.
     Status(u16),
 }
 
 impl Answer {
-    /// What a status tells of a request. Statuses that don't change a verdict are folded.
+    /// Classifies a status.
     #[must_use]
     pub fn of<S>(asked: &RequestShape<S>, status: Option<u16>) -> Self {
         let collection = matches!(asked.verb, Verb::List | Verb::Watch | Verb::DeleteCollection);
@@ -115,14 +114,15 @@ impl Answer {
             Some(status @ (400 | 401 | 403 | 405 | 406 | 410 | 413 | 415 | 422 | 429)) => {
                 Self::Status(status)
             }
-            // 404 says that there is no such resource, or no such object; 500 may be how a bad resourceVersion ends.
+            // For a collection, 404 means that the resource does not exist. For an object, it means no such object. A bad
+            // resourceVersion may cause 500.
             Some(404) if collection || non_resource => Self::Status(404),
             Some(500) if collection || asked.verb == Verb::Get => Self::Status(500),
             Some(_) => Self::Served,
         }
     }
 
-    /// The status for the judge: one that the folded ones share.
+    /// The status that verdicts are computed with. Folded statuses share 200.
     #[must_use]
     pub fn status(self) -> Option<u16> {
         match self {

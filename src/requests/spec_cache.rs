@@ -1,8 +1,7 @@
-//! The questions of the last requests. Most targets differ from others in names alone, and of these what others asked
-//! is told again; what else there is is remembered by the whole target. Many targets come again themselves: what was told
-//! of one by its template is kept beside that.
+//! Caches parsed request targets: first by URL template (names removed), then by the whole URL. For targets with a
+//! template, a third table keeps the few values that differ by name.
 //!
-//! The naive twin is finding out each spec anew.
+//! The naive twin parses each target.
 
 use super::cache::Cache;
 use super::fingerprint::Fingerprints;
@@ -12,45 +11,44 @@ use crate::decode::klog::AccessLine;
 use crate::k8s::Event;
 use crate::k8s::event::ObjectRef;
 
-/// Of how many targets it is kept what was told by their templates: they fit into the processor's cache.
+/// Slots of the table of template hits. The table fits into the processor's cache.
 const AGAIN: usize = 1 << 12;
 
-/// Finds out questions.
 #[derive(Debug, Default)]
 pub(super) struct SpecCache {
     by_template: Cache<CachedTarget>,
     by_target: Cache<CachedTarget>,
     asked: ShapeInterner,
-    /// By what they are known by.
+    /// By the target's key.
     again: Vec<Again>,
 }
 
-/// What was told of a target by its template.
+/// A target whose template is cached.
 #[derive(Debug, Default, Clone, Copy)]
 struct Again {
-    /// What the spec is known by; 0 for none.
+    /// The key of the target; 0 for an empty slot.
     key: u64,
-    /// What the template is known by, and where it is remembered.
+    /// The key of the template, and its slot in `by_template`.
     template: (u64, usize),
     own: TargetDetails,
 }
 
 impl SpecCache {
-    /// Where it is kept what is known by `key`, if that was told by a template a short while ago.
+    /// The index of `key` in the table of template hits, if the template is still cached.
     pub fn place(&self, key: u64) -> Option<usize> {
         let place = place_of(key);
         let Again { key: own, template: (template, slot), .. } = *self.again.get(place)?;
         (own == key && self.by_template.holds(slot, template)).then_some(place)
     }
 
-    /// What is kept in a place that was just found, of a target.
+    /// The spec of `target` at an index that `place` just returned.
     pub fn at<'q>(&'q self, place: usize, target: &'q str) -> RequestSpec<'q> {
         let again = &self.again[place];
         self.by_template.at(again.template.1).of(&again.own, target)
     }
 
-    /// That of an event. `object` is what its object reference says, where it has no target that can be read, `key` is
-    /// what it is known by, and `template` is its target's.
+    /// The spec of an event with this key. `object` is its object reference, if it has no valid target. `template` is the
+    /// template of its target.
     pub fn of<'q>(
         &'q mut self,
         prints: &Fingerprints,
@@ -74,7 +72,7 @@ impl SpecCache {
         let known = by_target.get(key, texts, |known| {
             *known = CachedTarget::of_event(event, object, asked);
             if let Some((key, _)) = template.filter(|(_, template)| known.hangs_on(template)) {
-                // It holds the selectors, so that only shorter ones are remembered.
+                // The template's entry keeps the selectors, which make it larger.
                 by_template.get(key, 4 * texts, |alike| *alike = known.clone());
             }
             known.forget_selectors();
@@ -82,7 +80,7 @@ impl SpecCache {
         known.spec()
     }
 
-    /// That of a line of an access log.
+    /// The spec of an access line.
     pub fn of_line(&mut self, key: u64, line: &AccessLine<'_>) -> RequestSpec<'_> {
         let Self { by_target, asked, .. } = self;
         by_target.get(key, line.uri.len(), |known| *known = CachedTarget::of_line(line, asked)).spec()

@@ -1,38 +1,35 @@
-//! A target without the names in its path. Pods, nodes and leases come and go, and each has targets of its own; what is
-//! asked of the server is the same for all of them.
+//! A target without the names in its path. Each pod, node and lease has its own targets, but they all classify alike.
 //!
-//! The naive twin is resolving each target.
+//! The naive twin parses each target.
 
 use wide::u8x16;
 
 use super::query::Query;
 
-/// Bytes that are looked at together.
+/// Bytes per SIMD step.
 const STEP: usize = 16;
 
-/// A target of the API's resources whose path is plain: without escapes, empty parts and deprecated prefixes.
+/// A resource target whose path has no escapes, no empty segments and no deprecated prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Template<'u> {
-    /// What stands before the namespace, between it and the object's name, and behind that. A name stands behind a
-    /// piece that ends with a slash, and nowhere else.
+    /// The path before the namespace, between the namespace and the object name, and after the name. A name follows exactly
+    /// those pieces that end with a slash.
     pub pieces: [&'u str; 3],
-    /// An object is named, in the path or as a namespace.
+    /// The path names an object; a namespace counts as one in its own path.
     pub has_name: bool,
-    /// The query.
     pub query: Query<'u>,
-    /// The namespace in the path, or empty.
+    /// The namespace in the path; empty if there is none.
     pub namespace: &'u str,
-    /// The path.
     pub path: &'u str,
 }
 
-/// Prefix, group, version, `namespaces`, namespace, resource and name.
+/// Path segments that matter: prefix, group, version, `namespaces`, namespace, resource and name.
 const MOST: usize = 7;
 
 impl<'u> Template<'u> {
-    /// That of a target.
+    /// Parses a target; `None` if its path is not plain.
     pub fn of(target: &'u str) -> Option<Self> {
-        // With a host before it, a target does not begin with its path.
+        // A target with a host does not begin with its path.
         let first = match target.as_bytes() {
             [b'/', b'a', b'p', b'i', b'/', ..] => 2,
             [b'/', b'a', b'p', b'i', b's', b'/', ..] => 3,
@@ -40,7 +37,7 @@ impl<'u> Template<'u> {
         };
         let slashes = Slashes::of(target.as_bytes())?;
         let (path, query) = target.split_at(slashes.path_end);
-        // Of a WATCH it tells that its query was not taken out.
+        // An empty query must not be masked: for a WATCH, it shows that no tool removed the query.
         if query == "?" {
             return None;
         }
@@ -73,7 +70,7 @@ impl<'u> Template<'u> {
     }
 }
 
-/// Where the first parts of a path end, and those behind the last one with it.
+/// The ends of the first path segments. Missing segments end at the end of the path.
 #[derive(Debug)]
 struct Slashes {
     ends: [usize; MOST + 1],
@@ -82,7 +79,7 @@ struct Slashes {
 }
 
 impl Slashes {
-    /// Those of a target whose path is plain.
+    /// Finds the segments of a target; `None` if its path is not plain.
     fn of(target: &[u8]) -> Option<Self> {
         let mut ends = [0; MOST + 1];
         let (mut count, mut at, mut last) = (0, 0, usize::MAX - 1);
@@ -95,7 +92,7 @@ impl Slashes {
             }));
             let found = |byte: u8| bytes.simd_eq(u8x16::splat(byte)).to_bitmask();
             let query = found(b'?');
-            // Up to the first of them.
+            // The bits before the first `?`.
             let in_path = query.wrapping_sub(1) & !query;
             if found(b'%') & in_path != 0 {
                 return None;
@@ -122,7 +119,7 @@ impl Slashes {
         (last + 1 != path_end).then_some(Self { ends, count, path_end })
     }
 
-    /// A part; empty if there is none.
+    /// A segment; empty if the path has fewer.
     fn part<'p>(&self, path: &'p [u8], index: usize) -> &'p [u8] {
         if index < self.count { &path[self.ends[index] + 1..self.ends[index + 1]] } else { b"" }
     }
@@ -133,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_taken_out() {
+    fn template_drops_namespace_and_object_name() {
         for (target, pieces, namespace) in [
             ("/api/v1/pods", ["/api/v1/pods", "", ""], ""),
             ("/api/v1/nodes/n?x=1", ["/api/v1/nodes/", "", ""], ""),
@@ -155,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn other_targets_have_none() {
+    fn paths_that_are_not_plain_have_no_template() {
         for target in [
             "",
             "/",

@@ -1,7 +1,7 @@
-//! Requests whose user agent states a version of Kubernetes.
+//! Kubernetes versions that user agents claim.
 //!
-//! A client chooses its user agent. It is believed only where the user's name fits it; in access logs, which name no
-//! user, only where the address or what the request did fits it.
+//! A client chooses its user agent, so a claim needs proof. In audit logs, the user name must fit the component. Access logs
+//! name no user; there, the address or the request itself must fit.
 
 use super::event::Request;
 use super::stable::stable_hash;
@@ -11,48 +11,42 @@ use crate::k8s::identity::service_account;
 use crate::k8s::user_agent::stated_version;
 use crate::k8s::{AddressClass, AgentProduct, Identity, Kind, KubeVersion, Verb};
 
-/// What stated a version, the most trusted first.
+/// The component that claims a version, the most trusted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ClaimSource {
-    /// The apiserver's own loopback client: it talks to itself, so the log is that server's.
+    /// The apiserver's own loopback client. It calls only its own server, so the log is from that server.
     Loopback,
     /// A start line in the apiserver's own log.
     StartLine,
-    /// An apiserver of the cluster, maybe another one.
+    /// An apiserver of the cluster, which may be another one than the log's.
     ApiServer,
-    /// kube-controller-manager.
     ControllerManager,
-    /// kube-scheduler.
     Scheduler,
-    /// A kubelet.
     Kubelet,
-    /// A kube-proxy.
     KubeProxy,
-    /// A user agent of one of these in an access log, which nothing confirms.
+    /// A user agent of one of these components in an access log, without proof.
     Unconfirmed,
 }
 
-/// A version that a request's user agent states.
+/// A version that a user agent claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VersionClaim {
-    /// What states it.
     pub by: ClaimSource,
-    /// The version.
     pub version: KubeVersion,
-    /// A hash of the node, of the user or of the address that states it.
+    /// A hash of the node, user or address that claims it.
     pub instance: u64,
-    /// For [`ClaimSource::Unconfirmed`]: what the user agent says that it is.
+    /// For [`ClaimSource::Unconfirmed`]: the component that the user agent names.
     claimed: Option<ClaimSource>,
 }
 
 impl VersionClaim {
-    /// A statement.
+    /// Creates a claim that needs no confirmation.
     #[must_use]
     pub fn new(by: ClaimSource, version: KubeVersion, instance: u64) -> Self {
         Self { by, version, instance, claimed: None }
     }
 
-    /// What a request states whose user is known.
+    /// The claim of a request with a known user.
     #[must_use]
     pub fn from_user(
         username: &str,
@@ -61,7 +55,7 @@ impl VersionClaim {
         user_agent: &str,
     ) -> Option<Self> {
         let by = match (username, product.name) {
-            // Only the server itself has this user's token. k3s and others run it under a name of their own.
+            // Only the server itself has the token of this user. Some distributions, such as k3s, use their own binary name.
             ("system:apiserver", "kube-apiserver" | "hyperkube" | "k3s") => ClaimSource::Loopback,
             ("system:kube-apiserver", "kube-apiserver") => ClaimSource::ApiServer,
             ("system:kube-controller-manager", "kube-controller-manager" | "k3s") => {
@@ -80,8 +74,8 @@ impl VersionClaim {
         Some(Self::new(by, version, stable_hash(username)))
     }
 
-    /// What a request without a user states. The loopback client calls from the server's own machine, and so may the
-    /// control plane. Others there may be of another version, or of another machine behind a proxy.
+    /// The claim of a request without a user. The loopback client calls from the server's own machine, and so may the control
+    /// plane. Other clients at that address may have another version, or may be another machine behind a proxy.
     #[must_use]
     pub fn from_address(source: &str, product: AgentProduct<'_>, user_agent: &str) -> Option<Self> {
         let claimed = match product.name {
@@ -104,7 +98,7 @@ impl VersionClaim {
         Some(Self { by, version, instance: stable_hash(host(source)), claimed })
     }
 
-    /// The statement with what the request did: some requests only the real component may make.
+    /// Confirms the claim if the request needs rights that only the component has.
     #[must_use]
     pub fn confirmed_by(self, request: &Request<'_>) -> Self {
         match self.claimed.filter(|claimed| may_only(*claimed, request)) {
@@ -114,7 +108,7 @@ impl VersionClaim {
     }
 }
 
-/// Whether a request that was served needs the rights of this component: it renews its own lease or a node's, or it
+/// Whether a served request needs the rights of this component: it renews the component's lease or a node's lease, or it
 /// writes a node's status.
 fn may_only(component: ClaimSource, request: &Request<'_>) -> bool {
     let asked = request.asked();
@@ -171,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn only_users_that_fit_are_believed() {
+    fn claims_are_accepted_only_from_the_component_user() {
         let said = |by| Some((by, "1.30.4".to_owned()));
         assert_eq!(stated("system:apiserver", &agent("kube-apiserver")), said(ClaimSource::Loopback));
         assert_eq!(stated("system:apiserver", &agent("k3s")), said(ClaimSource::Loopback));
@@ -199,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_user_only_the_servers_own_machine_is_believed() {
+    fn claims_without_a_user_are_confirmed_only_from_loopback_addresses() {
         for (source, product, by) in [
             ("[::1]:5", "kube-apiserver", Some(ClaimSource::Loopback)),
             ("127.0.0.1:5", "kube-scheduler", Some(ClaimSource::Scheduler)),
@@ -214,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn an_access_line_is_confirmed_by_what_only_the_component_may_do() {
+    fn access_line_claims_are_confirmed_by_privileged_writes() {
         let confirmed = |verb: &str, uri: &str, product: &str, status| {
             let user_agent = agent(product);
             let line = AccessLine {

@@ -1,5 +1,5 @@
-//! Lines of access logs. Those of one request wait for each other, as some servers write two that differ in their
-//! latency: the one written first counts, whichever is read first.
+//! Counts access lines. Some servers write two lines for a request, with different latencies. The line with the earlier
+//! timestamp counts, so lines of one request wait for each other.
 
 use std::collections::HashSet;
 
@@ -11,22 +11,23 @@ use crate::ledger::input::widened;
 use crate::ledger::{Index, Ledger, RequestResult};
 use crate::requests::{is_same_moment, request_hash};
 
-/// How many bytes of lines wait at most.
+/// Lines that wait take at most this many bytes.
 const ROOM: usize = 1 << 25;
-/// The same by worker, where there are many: the lines of some blocks, as the next worker may be so far ahead.
+/// The limit in bytes for each worker, if there are many. It holds the lines of some blocks, because another worker may be
+/// that far ahead.
 const ROOM_PER_WORKER: usize = 1 << 22;
 
-/// All offsets of time zones are multiples of it, in microseconds.
+/// All time zone offsets are multiples of this, in microseconds.
 const ZONE_STEP: i64 = 15 * 60 * 1_000_000;
-/// How many lines servers of 1.25 to 1.33 write for a request.
+/// Servers of 1.25 to 1.33 write this many lines for a request.
 const LINES_PER_REQUEST: usize = 2;
 
-/// How many bytes of lines of access logs wait at most.
+/// The limit in bytes for lines that wait.
 pub(super) fn room(threads: usize) -> usize {
     ROOM.max(ROOM_PER_WORKER * threads)
 }
 
-/// A line that waits for others of its request.
+/// An access line that waits for other lines of its request.
 #[derive(Debug)]
 pub(super) struct Held {
     line: AccessLine<'static>,
@@ -35,19 +36,19 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// The order in which lines count. It tells apart all whose numbers differ.
+    /// The order in which lines count. Lines with different counts never compare equal.
     fn rank(&self) -> (Option<i64>, Option<u64>, SourcePosition, Option<&Apf<'static>>) {
         (self.written, self.line.latency_micros, self.place, self.line.apf.as_ref())
     }
 
-    /// When the request began, in microseconds since 1970. The two lines of a request share it: a line that the server
-    /// wrote a second later has a latency that is a second longer.
+    /// The start time of the request, in microseconds since 1970. It is equal for both lines of a request: a line that is one
+    /// second later has one second more latency.
     fn began(&self) -> Option<i64> {
         let latency = self.line.latency_micros.and_then(|micros| i64::try_from(micros).ok()).unwrap_or(0);
         self.written.and_then(|written| written.checked_sub(latency))
     }
 
-    /// Equal for duplicates of one line. Their times may differ by time zones, as klog writes none.
+    /// Equal for duplicates of one line. Their timestamps may differ by a time zone offset, which klog does not write.
     fn content(&self) -> (Option<i64>, Option<u64>) {
         (self.written.map(|written| written.rem_euclid(ZONE_STEP)), self.line.latency_micros)
     }
@@ -80,16 +81,16 @@ impl Counting<'_> {
         }
     }
 
-    /// Counts the lines that have one audit ID, client, verb, URI and status.
+    /// Counts lines that have the same audit ID, client, verb, URI and status.
     ///
-    /// At most two lines that differ are one request, as servers write two, however far apart. Of more the ID was chosen by a
-    /// client or masked by a tool: then lines are one request if their requests began together.
+    /// Servers write at most two different lines for a request. If there are more, a client chose the audit ID or a tool masked
+    /// it. Then lines are one request if they imply the same start time.
     pub(super) fn settle(&mut self, print: u64, mut lines: Vec<Held>) {
         lines.sort_by(|one, other| one.rank().cmp(&other.rank()));
         let mut contents = HashSet::new();
         let differ: Vec<bool> = lines.iter().map(|held| contents.insert(held.content())).collect();
         let is_one = contents.len() <= LINES_PER_REQUEST;
-        // Either of the two lines of a request may lack what API Priority and Fairness did.
+        // Only one of the two lines may hold the API Priority and Fairness fields.
         for at in (1..lines.len()).rev() {
             let (before, after) = lines.split_at_mut(at);
             if let (Some(first), Some(second)) = (before.last_mut(), after.first_mut())
@@ -123,7 +124,7 @@ impl Counting<'_> {
         index.note(request_hash(&line.audit_id, &line.uri), row, result, true);
     }
 
-    /// Takes note of what each line says, whether it counts or not.
+    /// Records the evidence of a line, whether it counts or not.
     fn note_access(
         &mut self,
         line: &AccessLine<'_>,
@@ -145,7 +146,7 @@ impl Counting<'_> {
         date(&mut request, shared, &mut counted.ledger);
     }
 
-    /// Counts a line as a request, or as a copy of one.
+    /// Counts a line as a request or as a duplicate.
     fn count_access(
         &mut self,
         line: &AccessLine<'_>,
@@ -169,7 +170,7 @@ impl Counting<'_> {
         let hash = (!line.audit_id.is_empty()).then(|| request_hash(&line.audit_id, &line.uri));
         match hash.and_then(|hash| index.audited(hash, RequestResult::of(&request))) {
             Some(row) if is_new => {
-                // What a filter leaves out was counted as that, and still tells of the audit log's request.
+                // A line that the filter excludes was counted as filtered. It still has data for the audit log's request.
                 let wanted = settings.filter.is_empty() || settings.filter.pass(&request);
                 counted.ledger.input.joined += u64::from(wanted);
                 if let Some(apf) = &line.apf {

@@ -1,10 +1,9 @@
-//! What becomes of an event once it is classified.
+//! The disposition of an event: counted, filtered out or dropped as a duplicate.
 
 use super::{Settings, Shared};
 use crate::ledger::{Counter, InputCounts, RowName};
 use crate::requests::{Grouping, Request};
 
-/// What becomes of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Disposition {
     Counted,

@@ -1,4 +1,4 @@
-//! What a request shows of its server's version. Most show nothing, and few comparisons find that out.
+//! Records the evidence of the server's version in a request. Most requests have none, which few comparisons show.
 
 use crate::apiserver::Target;
 use crate::apiserver::options::{Page, ResourceVersionMatch};
@@ -7,7 +7,7 @@ use crate::k8s::{KubeVersion, Verb};
 use crate::ledger::{Sign, VersionEvidence};
 use crate::requests::{ClaimSource, Request};
 
-/// Notes a start line of an apiserver's own log, and the version in it.
+/// Records a start line in an apiserver's own log, with its version.
 pub(super) fn note_start(
     version: Option<KubeVersion>,
     written: Option<i64>,
@@ -20,7 +20,7 @@ pub(super) fn note_start(
     }
 }
 
-/// Notes what a request shows.
+/// Records the version evidence of a request.
 pub(super) fn note(request: &Request<'_>, evidence: &mut VersionEvidence) {
     let (source, at) = (request.place.source, request.received);
     if let Some(version_claim) = request.client.version_claim {
@@ -52,7 +52,7 @@ pub(super) fn note(request: &Request<'_>, evidence: &mut VersionEvidence) {
     }
 }
 
-/// What the answer to a valid WATCH with sendInitialEvents shows.
+/// The evidence in the response to a valid WATCH with `sendInitialEvents`.
 fn initial_events(request: &Request<'_>, status: u16) -> Option<Sign> {
     let asked = request.asked();
     let options = &asked.options;
