@@ -47,8 +47,8 @@ fn cases(report: &Value) -> Vec<Value> {
 fn a_case_is_the_events_of_its_requests_with_all_stages() {
     let dir = Dir::with(&[]);
     let events = traffic();
-    for (flags, tried) in [(&[TRAFFIC][..], 1), (&[TRAFFIC, "--kube-version", "1.30.4", "--verb", "list"], 2)]
-    {
+    let version = &[TRAFFIC, "--kube-version", "1.36.2"][..];
+    for (flags, tried) in [(version, 1), (&[TRAFFIC, "--kube-version", "1.30.4", "--verb", "list"], 2)] {
         let report = dir.report(flags);
         let cases = report["cases"].as_array().expect("cases");
         assert!(cases.len() > 2, "{flags:?}");
@@ -110,8 +110,9 @@ fn envelopes_are_taken_off_and_access_lines_stay() {
     assert_eq!((code, out), (Some(0), format!("{line}\n")));
     let (code, out, err) =
         dir.run_with(&["extract", "--no-progress", "--anonymize", "access.log", "cri.log"], b"");
-    assert_eq!((code, out.lines().count()), (Some(0), 1));
-    assert!(err.contains("1 access line left out") && !out.contains("poller"), "{err}");
+    assert_eq!((code, out.lines().count()), (Some(0), 2), "{err}");
+    assert!(err.contains("wrote 1 event and 1 access line of 2 records") && !out.contains("poller"), "{err}");
+    assert!(!out.contains("acme") && !out.contains("10.0.0.1"), "{out}");
 }
 
 #[test]
@@ -165,14 +166,12 @@ fn a_file_is_not_replaced_where_the_extract_is_not_whole() {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     gzip.write_all(command::events(1..2000).as_bytes()).expect("memory");
     let gzip = gzip.finish().expect("memory");
-    let line = "I0723 10:00:00.000000       1 httplog.go:132] \"HTTP\" verb=\"LIST\" URI=\"/api/v1/nodes\" latency=\"1ms\" userAgent=\"acme/1\" audit-ID=\"x\" srcIP=\"10.0.0.1:5\" resp=200\n";
     let mut event: Value = serde_json::from_str(&command::event(1)).expect("JSON");
     event["annotations"] = json!(["authorization.k8s.io/decision"]);
     let odd = format!("{}{event}\n", command::events(1..4));
     let dir = Dir::with(&[
         ("cut.log.gz", &gzip[..gzip.len() / 2]),
         ("empty.log", b""),
-        ("access.log", line.as_bytes()),
         ("odd.log", odd.as_bytes()),
         ("out", b"old"),
     ]);
@@ -180,7 +179,6 @@ fn a_file_is_not_replaced_where_the_extract_is_not_whole() {
         (&["cut.log.gz"][..], "the log can't be read to its end"),
         (&["cut.log.gz", "--anonymize"], "the log can't be read to its end"),
         (&["empty.log"], "no audit event"),
-        (&["access.log", "--anonymize"], "access lines can't be anonymized"),
         (&["odd.log", "--anonymize"], "1 event can't be anonymized"),
     ] {
         let (code, _, err) =
@@ -188,36 +186,157 @@ fn a_file_is_not_replaced_where_the_extract_is_not_whole() {
         assert_eq!(code, Some(2), "{args:?}: {err}");
         assert!(err.contains(expected) && err.contains("no file was written"), "{args:?}: {err}");
         assert_eq!(fs::read(dir.path().join("out")).expect("the file"), b"old", "{args:?}");
-        assert_eq!(fs::read_dir(dir.path()).expect("the directory").count(), 5, "{args:?}");
-        let (code, _, err) = dir.run_with(&[&["extract", "--no-progress"], args].concat(), b"");
-        assert!(code == Some(2) && err.contains(expected), "{args:?}: {err}");
+        assert_eq!(fs::read_dir(dir.path()).expect("the directory").count(), 4, "{args:?}");
+        let (code, out, err) = dir.run_with(&[&["extract", "--no-progress"], args].concat(), b"");
+        assert_eq!((code, &*out), (Some(2), ""), "{args:?}: {err}");
+        assert!(err.contains(expected) && err.contains("nothing was written"), "{args:?}: {err}");
+    }
+}
+
+/// The requests of a case that `kubetoll extract` writes, and what it says.
+fn extract_case(dir: &Dir, flags: &[&str]) -> Option<String> {
+    let (code, _, err) =
+        dir.run_with(&[&["extract", "--no-progress", "-o", "./case.jsonl"], flags].concat(), b"");
+    if err.contains("about the log itself") {
+        return None;
+    }
+    assert_eq!(code, Some(0), "{flags:?}: {err}");
+    Some(err)
+}
+
+/// Whether a report has a case of the same severity and rules, and of the same number of requests.
+fn has_case(report: &Value, case: &Value) -> bool {
+    let same = |other: &Value| ["severity", "rules", "requests"].map(|key| other[key] == case[key]);
+    report["cases"].as_array().expect("cases").iter().any(|other| same(other) == [true; 3])
+}
+
+/// A poller's event under another user and user agent.
+fn of_component(number: u32, user: &str, agent: &str) -> String {
+    let agent = format!("{agent} (linux/amd64) kubernetes/a51b3b7");
+    let event = command::event(number).replace("system:serviceaccount:monitoring:poller", user);
+    event.replace("poller/v1.2.3", &agent) + "\n"
+}
+
+#[test]
+fn an_extract_shows_the_version_that_the_log_shows() {
+    let dir = Dir::with(&[]);
+    let loopback = of_component(600, "system:apiserver", "kube-apiserver/v1.30.4");
+    let scheduler = of_component(601, "system:kube-scheduler", "kube-scheduler/v1.30.4");
+    let kubelet = |number: u32| {
+        let patch = if number < 625 { 4 } else { 2 };
+        of_component(number, &format!("system:node:n{number}"), &format!("kubelet/v1.30.{patch}"))
+    };
+    let kubelets: String = (610..630).map(kubelet).collect();
+    let api = command::event(602)
+        .replace("/api/v1/pods", "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas")
+        + "\n";
+    for (others, source, most_added) in [
+        (&[&loopback, &scheduler, &kubelets, &api][..], "loopback-user-agent", 1),
+        (&[&scheduler, &kubelets, &api], "control-plane-user-agent", 3),
+        (&[&kubelets, &api], "kubelet-user-agent", 2),
+        (&[&api], "newest-possible", 1),
+    ] {
+        let log: String = std::iter::once(command::events(1..400))
+            .chain(others.iter().map(|text| (*text).clone()))
+            .collect();
+        dir.write("audit.log", log.as_bytes());
+        let report = dir.report(&["audit.log"]);
+        let server = &report["server"];
+        assert_eq!(server["versionSource"], source, "{server}");
+        let is_of_poller = |case: &&Value| case["requests"].as_u64().is_some_and(|requests| requests >= 399);
+        let case =
+            report["cases"].as_array().expect("cases").iter().find(is_of_poller).expect("the poller's case");
+        for anonymize in [&[][..], &["--anonymize"]] {
+            let rank = case["rank"].to_string();
+            let flags = [&["audit.log", "--case", &rank], anonymize].concat();
+            let err = extract_case(&dir, &flags).expect("a case of requests");
+            assert!(err.contains("as in the log"), "{err}");
+            let found = dir.report(&["case.jsonl"]);
+            for key in ["kubeVersion", "versionSource", "candidates"] {
+                assert_eq!(found["server"][key], server[key], "{key} {source} {err}");
+            }
+            let lines =
+                fs::read_to_string(dir.path().join("case.jsonl")).expect("a file").lines().count() as u64;
+            let added = lines - case["requests"].as_u64().expect("a number");
+            assert!(added <= most_added, "{added} events added to show the {source}");
+        }
     }
 }
 
 #[test]
-fn a_case_is_found_again_with_the_version_that_extract_names() {
-    let log: String =
-        traffic().iter().map(|event| format!("{event}\n").replace("v1.36.2", "v1.30.4")).collect();
-    let dir = Dir::with(&[("audit.log", log.as_bytes())]);
-    let report = dir.report(&["audit.log"]);
-    assert_eq!(report["server"]["kubeVersion"], "1.30.4");
-    let cases = report["cases"].as_array().expect("cases");
-    for case in cases {
-        let rank = case["rank"].to_string();
-        let args = ["extract", "--no-progress", "audit.log", "--case", &rank, "-o", "./case.jsonl"];
+fn a_version_that_no_event_shows_is_named() {
+    let dir = Dir::with(&[("audit.log", command::events(1..400).as_bytes())]);
+    let start = "I0723 09:00:00.000000       1 server.go:163] Version: v1.29.7\n";
+    let log = format!(
+        "I0723 09:00:00.000000       1 server.go:625] external host was not specified, using 10.0.0.2\n{start}{}",
+        command::events(1..400)
+    );
+    dir.write("own.log", log.as_bytes());
+    for flags in [&["audit.log", "--kube-version", "1.29.7"][..], &["own.log"]] {
+        let report = dir.report(flags);
+        assert_eq!(report["server"]["kubeVersion"], "1.29.7", "{flags:?}");
+        let case = &report["cases"][0];
+        let err = extract_case(&dir, &[flags, &["--case", "1"]].concat()).expect("a case of requests");
+        assert!(err.contains("scan it with --kube-version 1.29.7\n"), "{err}");
+        let found = dir.report(&["case.jsonl", "--kube-version", "1.29.7"]);
+        assert!(has_case(&found, case), "{case} {found}");
+    }
+}
+
+/// The events of a poller, and one of the loopback client of a server of this version.
+fn of_server(version: &str, numbers: std::ops::Range<u32>) -> String {
+    let loopback =
+        of_component(numbers.start + 500_000, "system:apiserver", &format!("kube-apiserver/v{version}"));
+    format!("{}{loopback}", command::events(numbers))
+}
+
+#[test]
+fn servers_of_different_versions_are_not_mixed() {
+    let dir = Dir::with(&[
+        ("a.log", of_server("1.28.3", 1..300).as_bytes()),
+        ("b.log", of_server("1.34.1", 1_000_001..1_000_300).as_bytes()),
+        ("c.log", of_server("1.34.1", 2_000_001..2_000_300).as_bytes()),
+    ]);
+    for flags in [&["--anonymize"][..], &["--case", "1"], &["--user", "*", "--anonymize"]] {
+        let args = [&["extract", "--no-progress", "-o", "./out", "a.log", "b.log"], flags].concat();
         let (code, _, err) = dir.run_with(&args, b"");
-        if err.contains("about the log itself") {
-            continue;
-        }
-        assert_eq!(code, Some(0), "{err}");
-        assert!(err.contains("scan it with --kube-version 1.30.4\n"), "{err}");
-        let found = dir.report(&["case.jsonl", "--kube-version", "1.30.4"]);
-        let is_same = |other: &&Value| {
-            (&other["severity"], &other["rules"], &other["requests"])
-                == (&case["severity"], &case["rules"], &case["requests"])
-        };
-        let others = found["cases"].as_array().expect("cases");
-        assert!(others.iter().any(|other| is_same(&other)), "{case} {others:#?}");
+        assert_eq!(code, Some(2), "{flags:?}: {err}");
+        assert!(err.contains("1.28.3 and 1.34.1") && err.contains("one server's log at a time"), "{err}");
+        assert!(!dir.path().join("out").exists());
+    }
+    let (code, out, err) = dir.run_with(&["extract", "--no-progress", "b.log", "c.log", "--anonymize"], b"");
+    assert_eq!((code, out.lines().count()), (Some(0), 600), "{err}");
+}
+
+#[test]
+fn lines_that_cannot_be_read_are_counted_with_their_place() {
+    let events = command::events(1..20);
+    let cut = &events[..events.len() - 40];
+    let dir =
+        Dir::with(&[("cut.log", cut.as_bytes()), ("noise.log", format!("{{\"a\n{{\n{events}").as_bytes())]);
+    for flags in [&[][..], &["--anonymize"], &["--user", "*poller"]] {
+        let args = [&["extract", "--no-progress", "cut.log"], flags].concat();
+        let (code, out, err) = dir.run_with(&args, b"");
+        assert_eq!((code, out.lines().count()), (Some(0), 18), "{err}");
+        assert!(err.contains("skipped: 1 truncated (cut.log:19)"), "{err}");
+    }
+    let skipped = dir.report(&["cut.log"])["input"]["skipped"].clone();
+    assert_eq!(skipped, json!({"truncated": 1}), "as scan counts");
+    let (code, _, err) = dir.run_with(&["extract", "--no-progress", "noise.log", "--max-line", "1"], b"");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("the first at noise.log:1"), "{err}");
+}
+
+#[test]
+fn the_output_does_not_depend_on_the_number_of_workers() {
+    let dir = Dir::with(&[]);
+    let key = "0123456789abcdef";
+    dir.write("key", key.as_bytes());
+    for flags in [&["--case", "1"][..], &["--user", "*"], &["--anonymize-key-file", "key"]] {
+        let with = |threads| extract(&dir, &[&[TRAFFIC, "--threads", threads], flags].concat(), b"");
+        let one = with("1");
+        assert!(one.len() > 10, "{flags:?}");
+        assert_eq!(with("5"), one, "{flags:?}");
     }
 }
 

@@ -4,6 +4,7 @@
 //! What is written is chosen, not what is left out: each field, each key of a query and each annotation that is written
 //! is on a list, and so is each name that is kept. Everything else is dropped or replaced.
 
+mod access;
 mod address;
 mod event;
 mod names;

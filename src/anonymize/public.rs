@@ -268,6 +268,34 @@ pub(super) fn is_name(name: &str) -> bool {
     NAMES.binary_search(&name).is_ok() || PRODUCTS.0.contains(name)
 }
 
+/// Whether a name is that of a built-in flow schema or priority level.
+///
+/// Source: k8s.io/apiserver `pkg/apis/flowcontrol/bootstrap/default.go`.
+pub(super) fn is_apf(name: &str) -> bool {
+    const APF: [&str; 19] = [
+        "",
+        "catch-all",
+        "endpoint-controller",
+        "exempt",
+        "global-default",
+        "kube-controller-manager",
+        "kube-scheduler",
+        "kube-system-service-accounts",
+        "leader-election",
+        "node-high",
+        "probes",
+        "service-accounts",
+        "system",
+        "system-leader-election",
+        "system-node-high",
+        "system-nodes",
+        "workload-high",
+        "workload-leader-election",
+        "workload-low",
+    ];
+    APF.contains(&name)
+}
+
 /// What stands for the star of a product's pattern in a name, with what is before and behind it.
 pub(super) fn around_star(name: &str) -> Option<(&'static str, &str, &'static str)> {
     PRODUCTS.1.iter().find_map(|glob| {

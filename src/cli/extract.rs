@@ -1,40 +1,38 @@
 //! `kubetoll extract`: the events of a case, as evidence to hand on.
 
-use std::cell::RefCell;
-use std::collections::HashSet;
+mod choice;
+mod writer;
+
 use std::fs::File;
-use std::io::{self, Read as _, Write};
+use std::io::{self, Read as _, Seek as _};
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use rustc_hash::FxBuildHasher;
+use tempfile::SpooledTempFile;
 
 use super::args::{ExtractArgs, JudgeArgs};
 use super::output::{Output, is_stdout};
 use super::outputs::{self, Inputs};
-use super::progress::Progress;
 use super::run::{self, Run};
 use super::say::say;
 use super::{DONE, FAILED, etcd_log, inventory, judging, server};
-use crate::anonymize::{self, Anonymizer, Key};
+use crate::anonymize::{Anonymizer, Key};
 use crate::apiserver::Server;
-use crate::decode::Outcome;
-use crate::input::{SourcePosition, can_be_read_again};
-use crate::k8s::Stage;
+use crate::input::{Source, can_be_read_again};
 use crate::ledger::ServerTimeline;
-use crate::pipeline;
 use crate::render::export;
 use crate::render::plain::{counted, escaped};
 use crate::report::{self, CaseFilter, Context, Detail};
 use crate::requests::filter::Filter;
-use crate::requests::{Classifier, Request, request_hash};
 use crate::rules::policy::FILE_NAME;
+use choice::Choice;
+use writer::{Counts, Writer};
 
 /// What must be known before the events are handed on.
 const SECRETS: &str = "note: this writes the secrets that the log holds, such as tokens in query parameters; --anonymize writes none";
 
-/// How many requests are found again by their audit IDs: they take 16 bytes each.
-const MAX_REQUESTS: usize = 8 << 20;
+/// How many bytes wait in memory before they go to standard output; more wait in a temporary file.
+const MAX_WAITING: usize = 64 << 20;
 
 pub(super) fn run(args: &ExtractArgs) -> anyhow::Result<u8> {
     run::in_pool(&args.judge, |threads| extract(args, threads))
@@ -103,24 +101,24 @@ fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
         }
         let of = |version| Server { version, ..run.server.clone() };
         let servers = found.version.timeline.kube_versions().map(of).collect();
-        let versions: Vec<_> = found.version.timeline.kube_versions().collect();
-        let advice = match &*versions {
-            [version] => format!("scan it with --kube-version {version}"),
-            _ => "the log shows several versions of Kubernetes: scan the extract with --kube-version"
-                .to_owned(),
-        };
-        Some(((CaseFilter::new(cases, servers, received_only), advice), found.version.timeline.clone()))
+        Some((CaseFilter::new(cases, servers, received_only), found.version))
     };
-    let (cases, timeline) = chosen.unzip();
-    let (cases, advice) = cases.unzip();
-    let timeline = timeline.unwrap_or_else(|| ServerTimeline::always(run.server.version));
-    let choice = chooses.then(|| Choice::of(&run, &timeline, cases)).transpose()?;
-    let mut writer =
-        Writer { choice, classifier: Classifier::default(), anonymizer, counts: Counts::default() };
+    let (cases, version) = chosen.unzip();
+    let always = ServerTimeline::always(run.server.version);
+    let timeline = version.as_ref().map_or(&always, |version| &version.timeline);
+    let choice = chooses.then(|| Choice::of(&run, timeline, cases, version.as_ref())).transpose()?;
+    let advice = match (&choice, &version) {
+        (Some(choice), Some(version)) => choice.version_advice(version)?,
+        _ => None,
+    };
+    let etcd = run.server.etcd.filter(|_| version.is_some() && server_args.etcd_version.is_none());
+    let mut writer = Writer { choice, anonymizer, counts: Counts::default() };
     let status = write(&mut writer, &run, args.output.as_deref())?;
-    // The events of a case may show another version than the whole log, or none.
-    if let Some(advice) = advice.filter(|_| status == DONE) {
-        say(&advice);
+    if status == DONE {
+        advice.iter().for_each(|advice| say(advice));
+        if let Some(etcd) = etcd {
+            say(&format!("note: etcd's log states its version; scan the extract with --etcd-version {etcd}"));
+        }
     }
     Ok(status)
 }
@@ -199,184 +197,6 @@ fn check_output(
     outputs::check(&named, &inputs, reads_stdin, named.is_empty())
 }
 
-/// Which events are written. An event that ends a request shows its client, its shape and its status. Events before it do not,
-/// and are found by their audit IDs.
-struct Choice<'a> {
-    run: &'a Run<'a>,
-    timeline: &'a ServerTimeline,
-    cases: Option<CaseFilter>,
-    received_only: bool,
-    /// Whether the log holds an event.
-    has_events: bool,
-    /// Whether an event is chosen.
-    has_chosen: bool,
-    /// Hashes of audit ID and target.
-    ids: HashSet<u64, FxBuildHasher>,
-}
-
-impl<'a> Choice<'a> {
-    /// Reads the log for the audit IDs of the chosen requests.
-    fn of(run: &'a Run<'a>, timeline: &'a ServerTimeline, cases: Option<CaseFilter>) -> anyhow::Result<Self> {
-        let mut choice = Self {
-            run,
-            timeline,
-            cases,
-            received_only: false,
-            has_events: false,
-            has_chosen: false,
-            ids: HashSet::default(),
-        };
-        loop {
-            let (mut has_ended, mut has_received) = (false, false);
-            let mut classifier = Classifier::default();
-            let progress = Progress::new(run.sources.bytes_on_disk, !run.args.no_progress);
-            pipeline::each(&run.sources.list, &run.settings, &progress.read, &mut |outcome, place| {
-                let Some(mut request) = request(&outcome, &mut classifier, place) else { return Ok(()) };
-                let is_received = request.stage == Stage::RequestReceived;
-                (has_ended, has_received) = (has_ended || !is_received, has_received || is_received);
-                let decides = choice.decides(&mut request);
-                choice.has_chosen |= decides;
-                if decides && !request.audit_id.is_empty() {
-                    choice.ids.insert(request_hash(request.audit_id, request.uri));
-                    if choice.ids.len() > MAX_REQUESTS {
-                        let message =
-                            "more than 8,388,608 requests are chosen; choose fewer with --after and --before";
-                        return Err(io::Error::other(message));
-                    }
-                }
-                Ok(())
-            })?;
-            choice.has_events = has_ended || has_received;
-            if has_ended || !has_received || choice.received_only {
-                return Ok(choice);
-            }
-            // A log of RequestReceived events only: these are the requests.
-            choice.received_only = true;
-        }
-    }
-
-    /// Whether the log holds events, and none is chosen.
-    fn is_empty(&self) -> bool {
-        self.has_events && !self.has_chosen
-    }
-
-    /// Whether an event shows that its request is chosen.
-    fn decides(&mut self, request: &mut Request<'_>) -> bool {
-        request.version_index = self.timeline.version_index(request.place.source, request.received);
-        (self.received_only || !request.is_before_end())
-            && (self.run.settings.filter.is_empty() || self.run.settings.filter.pass(request))
-            && self.cases.as_mut().is_none_or(|cases| cases.pass(request))
-    }
-
-    fn is_chosen(&mut self, request: &mut Request<'_>) -> bool {
-        self.decides(request)
-            || (request.is_before_end() && self.ids.contains(&request_hash(request.audit_id, request.uri)))
-    }
-}
-
-/// The request of an event or of an access line.
-fn request<'e>(
-    outcome: &Outcome<'e>,
-    classifier: &'e mut Classifier,
-    place: SourcePosition,
-) -> Option<Request<'e>> {
-    match *outcome {
-        Outcome::Event(event, _) => Some(classifier.event(event, event.stage()?, place)),
-        Outcome::Access { line, logged_at: written, .. } => Some(classifier.line(line, written, place)),
-        _ => None,
-    }
-}
-
-/// What was written, and what was not.
-#[derive(Debug, Default)]
-struct Counts {
-    read: u64,
-    events: u64,
-    lines: u64,
-    /// Access lines that have no anonymous form.
-    lines_left_out: u64,
-    /// Events with a field that can't be read.
-    events_left_out: u64,
-}
-
-impl Counts {
-    /// Why what was written is not all that was asked for.
-    fn problem(&self, damaged: usize) -> Option<String> {
-        match self {
-            _ if damaged > 0 => Some("the log can't be read to its end".to_owned()),
-            Self { read: 0, .. } => {
-                Some("the log holds no audit event; `kubetoll scan` says what it holds".to_owned())
-            }
-            Self { events_left_out: left_out @ 1.., .. } => {
-                let left_out = counted(*left_out, "event");
-                Some(format!("{left_out} can't be anonymized: a field has another type than in the API"))
-            }
-            Self { events: 0, lines_left_out: left_out @ 1.., .. } => {
-                let left_out = counted(*left_out, "access line");
-                Some(format!("access lines can't be anonymized, and {left_out} are all there is"))
-            }
-            _ => None,
-        }
-    }
-}
-
-/// Writes events.
-struct Writer<'a> {
-    choice: Option<Choice<'a>>,
-    classifier: Classifier,
-    anonymizer: Option<Anonymizer>,
-    counts: Counts,
-}
-
-impl Writer<'_> {
-    fn take(&mut self, outcome: Outcome<'_>, place: SourcePosition, out: &mut dyn Write) -> io::Result<()> {
-        let Self { choice, classifier, anonymizer, counts } = self;
-        let Some(mut request) = request(&outcome, classifier, place) else { return Ok(()) };
-        counts.read += 1;
-        if choice.as_mut().is_some_and(|choice| !choice.is_chosen(&mut request)) {
-            return Ok(());
-        }
-        let made;
-        let text = match outcome {
-            Outcome::Event(_, Some(text)) => text,
-            Outcome::Event(event, None) => {
-                made = anonymize::to_json(event);
-                &made
-            }
-            Outcome::Access { .. } if anonymizer.is_some() => {
-                counts.lines_left_out += 1;
-                return Ok(());
-            }
-            Outcome::Access { text, .. } => {
-                counts.lines += 1;
-                return line(text, out);
-            }
-            _ => return Ok(()),
-        };
-        match anonymizer.as_ref().map(|anonymizer| anonymizer.event(text)) {
-            Some(None) => {
-                counts.events_left_out += 1;
-                return Ok(());
-            }
-            Some(Some(anonymous)) => line(&anonymous, out)?,
-            None => line(text, out)?,
-        }
-        counts.events += 1;
-        Ok(())
-    }
-}
-
-/// One line. JSON has line breaks between its tokens only.
-fn line(text: &str, out: &mut dyn Write) -> io::Result<()> {
-    let mut parts = text.split(['\n', '\r']);
-    out.write_all(parts.next().unwrap_or_default().as_bytes())?;
-    for part in parts {
-        out.write_all(b" ")?;
-        out.write_all(part.as_bytes())?;
-    }
-    out.write_all(b"\n")
-}
-
 /// Says which filters left no event.
 fn nothing_chosen(filter: &Filter, choice: Option<&Choice<'_>>) -> u8 {
     let received_only = choice.is_some_and(|choice| choice.received_only);
@@ -399,45 +219,50 @@ fn write(writer: &mut Writer<'_>, run: &Run<'_>, path: Option<&Path>) -> anyhow:
     if writer.anonymizer.is_none() {
         say(SECRETS);
     }
-    let progress = Progress::new(run.sources.bytes_on_disk, !run.args.no_progress);
-    let damaged = RefCell::new(Vec::new());
+    let is_file = path.is_some_and(|path| !is_stdout(path));
     let mut problem = None;
-    let done = output
-        .write_with(|out| {
-            let mut out = io::BufWriter::with_capacity(1 << 16, out);
-            let done =
-                pipeline::each(&run.sources.list, &run.settings, &progress.read, &mut |outcome, place| {
-                    writer.take(outcome, place, &mut out)
-                })?;
-            problem = writer.counts.problem(done.len());
-            damaged.replace(done);
-            out.flush()?;
-            // A file is not kept where this fails.
-            if problem.is_some() { Err(io::ErrorKind::InvalidData.into()) } else { Ok(()) }
-        })
-        .context("the events were not written");
-    drop(progress);
-    for (source, damage, at) in damaged.take() {
-        let name = run.sources.list.get(source as usize).map(crate::input::Source::name).unwrap_or_default();
+    let done = if is_file {
+        output
+            .write_with(|out| {
+                writer.write(run, out)?;
+                problem = writer.counts.problem();
+                // A file is not kept where this fails.
+                if problem.is_some() { Err(io::ErrorKind::InvalidData.into()) } else { Ok(()) }
+            })
+            .context("the events were not written")
+    } else {
+        let mut waiting = SpooledTempFile::new(MAX_WAITING);
+        writer.write(run, &mut waiting).context(
+            "the events were not written; they wait in the temporary directory (TMPDIR), or use -o PATH",
+        )?;
+        problem = writer.counts.problem();
+        match problem {
+            Some(_) => Ok(()),
+            None => output.write_with(|out| {
+                waiting.rewind()?;
+                io::copy(&mut waiting, out).map(drop)
+            }),
+        }
+    };
+    let counts = &writer.counts;
+    let list = &run.sources.list;
+    for (source, damage, at) in &counts.damaged {
+        let name = list.get(*source as usize).map(Source::name).unwrap_or_default();
         say(&format!("note: {name}: {} behind line {at}; the events up to there were read", damage.as_str()));
     }
+    if let Some(skipped) = counts.skipped(list) {
+        say(&format!("note: skipped: {skipped}; they may hold events, and the extract lacks these"));
+    }
     if let Some(problem) = problem {
-        let is_file = path.is_some_and(|path| !is_stdout(path));
-        say(&format!("error: {problem}{}", if is_file { "; no file was written" } else { "" }));
+        let file = if is_file { "no file was written" } else { "nothing was written" };
+        say(&format!("error: {problem}; {file}"));
         return Ok(FAILED);
     }
     done?;
-    let Counts { read, events, lines, lines_left_out, .. } = writer.counts;
-    let written = match lines {
-        0 => counted(events, "event"),
-        lines => format!("{} and {}", counted(events, "event"), counted(lines, "access line")),
+    let written = match counts.lines {
+        0 => counted(counts.events, "event"),
+        lines => format!("{} and {}", counted(counts.events, "event"), counted(lines, "access line")),
     };
-    say(&format!("wrote {written} of {}", counted(read, "record")));
-    if lines_left_out > 0 {
-        say(&format!(
-            "note: {} left out: access lines can't be anonymized",
-            counted(lines_left_out, "access line")
-        ));
-    }
+    say(&format!("wrote {written} of {}", counted(counts.read, "record")));
     Ok(DONE)
 }

@@ -8,7 +8,7 @@ use rayon::ThreadPoolBuilder;
 use super::args::{FilterArgs, JudgeArgs};
 use super::progress::Progress;
 use super::{memory, paths, server};
-use crate::apiserver::{ConfiguredNames, Server, judge_alike};
+use crate::apiserver::{ConfiguredNames, Server};
 use crate::decode::Foreign;
 use crate::input::{Damage, Source, Sources, can_be_read_again};
 use crate::k8s::{EtcdVersion, KubeVersion};
@@ -154,8 +154,7 @@ impl Run<'_> {
         if best < KubeVersion::OLDEST {
             notes.push(format!("Kubernetes {best} is older than 1.19; kubetoll judges it as 1.19"));
         }
-        if version.timeline.kube_versions().all(|version| judge_alike(version, best)) {
-            version.judge_as_one();
+        if version.judge_as_one_if_alike() {
             return Ok((ledger, Found { version, etcd, notes }));
         }
         if !can_be_read_again(list) {

@@ -63,7 +63,7 @@ pub use shared_row::SharedRow;
 pub use targets::Targets;
 pub use timeline::Timeline;
 pub use traces::Traces;
-pub use versions::{ServerTimeline, Sign, TimelineVersion, VersionEvidence, VersionStarts};
+pub use versions::{Claim, ServerTimeline, Sign, TimelineVersion, VersionEvidence, VersionStarts};
 pub use waiting::Waiting;
 
 use shared_clients::SharedClients;

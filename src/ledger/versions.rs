@@ -40,6 +40,26 @@ pub enum Sign {
     ServersOwnLog,
 }
 
+/// What one request shows of the server's version. The most trusted claims come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Claim {
+    /// An instance, by its hash, states a version.
+    Stated(ClaimSource, KubeVersion, u64),
+    /// A sign.
+    Sign(Sign),
+}
+
+impl Claim {
+    /// The same claim of any instance.
+    #[must_use]
+    pub fn of_any_instance(self) -> Self {
+        match self {
+            Self::Stated(by, version, _) => Self::Stated(by, version, 0),
+            Self::Sign(_) => self,
+        }
+    }
+}
+
 /// An instance that states a version: its hash, its source, what it is and the version.
 type InstanceKey = (u64, u32, ClaimSource, KubeVersion);
 
@@ -137,6 +157,16 @@ impl VersionEvidence {
         if !self.recent_instances.was_noted(key) {
             let hash = FxBuildHasher.hash_one(key);
             self.instances.entry_with_hash(hash, &key, || rank, || key).merge(Stated);
+        }
+    }
+
+    /// Notes a claim.
+    pub fn claim(&mut self, claim: Claim, source: u32, at: Option<i64>) {
+        match claim {
+            Claim::Stated(by, version, instance) => {
+                self.note_claim(VersionClaim::new(by, version, instance), source, at);
+            }
+            Claim::Sign(sign) => self.show(sign, source, at),
         }
     }
 

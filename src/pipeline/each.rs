@@ -1,24 +1,37 @@
-//! Reads sources one after the other and passes on each record in order. Used to write records instead of counting them.
+//! Reading sources for what is written, not counted: workers read blocks side by side, and their results are taken in the
+//! order of the sources and of their records.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use rayon::prelude::*;
+
 use super::Settings;
-use crate::decode::{Decoder, Outcome, SourceFacts, detect};
+use crate::decode::{Decoder, Extent, Outcome, SkipReason, SourceFacts, detect};
 use crate::input::block::Damage;
 use crate::input::{Block, Feed, Source, SourcePosition};
 
-/// Calls `take` with the content of each record, in the order of sources and records. Returns the damaged sources, each with
-/// its damage and the last line that was read.
+/// A worker, and the block that it reads.
+struct Lane<'w, W> {
+    worker: &'w mut W,
+    decoder: Decoder,
+    block: Block,
+}
+
+/// Lets workers read what each record of the sources holds, a block at a time. Then `take` takes what they found, in the
+/// order of the sources and of their blocks. Returns the sources that could not be read to their end, with the last line
+/// that was read.
 ///
 /// # Errors
 /// The first error of `take`.
-pub fn each(
+pub fn each<W: Send>(
     sources: &[Source],
     settings: &Settings,
     progress: &Arc<AtomicU64>,
-    take: &mut dyn FnMut(Outcome<'_>, SourcePosition) -> io::Result<()>,
+    workers: &mut [W],
+    read: &(impl Fn(&mut W, Outcome<'_>, SourcePosition) + Sync),
+    take: &mut dyn FnMut(&mut W) -> io::Result<()>,
 ) -> io::Result<Vec<(u32, Damage, u64)>> {
     let Settings { format, max_record, year, .. } = settings;
     let tell = {
@@ -30,31 +43,62 @@ pub fn each(
     };
     let wanted = (0..sources.len()).collect();
     let feed = Feed::new(sources, wanted, 1, *max_record, tell, Arc::clone(progress));
-    let mut decoder = Decoder::new(*format, *max_record);
-    let (mut block, mut damaged) = (Block::default(), Vec::new());
-    while feed.next_block(0, &mut block) {
-        let modified = sources.get(block.source as usize).and_then(|source| source.modified);
-        let facts = SourceFacts { year: *year, modified };
-        let mut done = Ok(());
-        let mut place = SourcePosition { source: block.source, offset: block.offset, line: block.first_line };
-        for record in block.records().filter(|record| record.bytes.len() <= *max_record) {
-            place = SourcePosition { offset: record.offset, line: record.line, ..place };
-            decoder.record(&record, facts, &mut |outcome, _| {
-                if done.is_ok() {
-                    done = take(outcome, place);
-                }
-            });
-            if done.is_err() {
-                return done.map(|()| damaged);
+    let lane = |worker| Lane { worker, decoder: Decoder::new(*format, *max_record), block: Block::default() };
+    let mut lanes: Vec<Lane<'_, W>> = workers.iter_mut().map(lane).collect();
+    let mut damaged = Vec::new();
+    loop {
+        let mut filled = 0;
+        for lane in &mut lanes {
+            if !feed.next_block(0, &mut lane.block) {
+                break;
+            }
+            filled += 1;
+            // The feed waits until a long record is let go of.
+            if lane.block.permit.is_some() {
+                break;
             }
         }
-        decoder.finish(&mut |outcome, _| {
-            if done.is_ok() {
-                done = take(outcome, place);
-            }
+        if filled == 0 {
+            return Ok(damaged);
+        }
+        lanes[..filled].par_iter_mut().for_each(|lane| {
+            let modified = sources.get(lane.block.source as usize).and_then(|source| source.modified);
+            lane.read(SourceFacts { year: *year, modified }, *max_record, read);
         });
-        done?;
-        damaged.extend(block.damage.map(|(damage, line)| (block.source, damage, line)));
+        for lane in &mut lanes[..filled] {
+            take(lane.worker)?;
+            damaged.extend(lane.block.damage.map(|(damage, line)| (lane.block.source, damage, line)));
+            lane.block.permit = None;
+        }
     }
-    Ok(damaged)
+}
+
+impl<W> Lane<'_, W> {
+    fn read(
+        &mut self,
+        facts: SourceFacts,
+        max_record: usize,
+        read: &impl Fn(&mut W, Outcome<'_>, SourcePosition),
+    ) {
+        let Self { worker, decoder, block } = self;
+        let skip_long = |worker: &mut W, offset, line| {
+            let position = SourcePosition { source: block.source, offset, line };
+            read(worker, Outcome::Skip(SkipReason::TooLong, Extent::default()), position);
+        };
+        for long in &block.too_long {
+            skip_long(worker, long.offset, long.line);
+        }
+        let mut position =
+            SourcePosition { source: block.source, offset: block.offset, line: block.first_line };
+        for record in block.records() {
+            if record.bytes.len() > max_record {
+                decoder.finish(&mut |outcome, _| read(worker, outcome, position));
+                skip_long(worker, record.offset, record.line);
+                continue;
+            }
+            position = SourcePosition { offset: record.offset, line: record.line, ..position };
+            decoder.record(&record, facts, &mut |outcome, _| read(worker, outcome, position));
+        }
+        decoder.finish(&mut |outcome, _| read(worker, outcome, position));
+    }
 }

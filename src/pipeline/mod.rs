@@ -16,6 +16,7 @@ use crate::requests::filter::Filter;
 use crate::requests::grouping::By;
 
 pub use each::each;
+pub use worker::version::claims;
 pub use worker::{Counted, Pass, Shared, Worker};
 
 /// The settings of a run.

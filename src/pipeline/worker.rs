@@ -3,7 +3,7 @@
 mod access;
 mod disposition;
 mod reading;
-mod version;
+pub(super) mod version;
 
 use access::Held;
 use disposition::{Disposition, note, observe};

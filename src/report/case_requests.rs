@@ -62,21 +62,25 @@ pub struct CaseFilter {
     servers: Vec<Server>,
     names: ConfiguredNames,
     received_only: bool,
-    known: HashMap<RowName, bool, FxBuildHasher>,
 }
+
+/// Rows whose match a worker knows.
+#[derive(Debug, Default)]
+pub struct CaseCache(HashMap<RowName, bool, FxBuildHasher>);
 
 impl CaseFilter {
     /// Finds the requests of these cases. `servers` holds one server for each version index.
     #[must_use]
     pub fn new(cases: Vec<CaseRequests>, servers: Vec<Server>, received_only: bool) -> Self {
         let names = servers.first().map(ConfiguredNames::new).unwrap_or_default();
-        Self { cases, servers, names, received_only, known: HashMap::default() }
+        Self { cases, servers, names, received_only }
     }
 
     /// Whether an event belongs to a row of the cases.
-    pub fn pass(&mut self, request: &Request<'_>) -> bool {
+    pub fn pass(&self, request: &Request<'_>, known: &mut CaseCache) -> bool {
+        let known = &mut known.0;
         let row = RowName::of(request);
-        if let Some(known) = self.known.get(&row) {
+        if let Some(known) = known.get(&row) {
             return *known;
         }
         let client = (request.client.client_hash, request.client.product_hash);
@@ -91,10 +95,10 @@ impl CaseFilter {
         // Beyond the number of shapes that are told apart, resources are counted without their names.
         let passes =
             !shapes.is_empty() && (has(asked) || has(&asked.without_names(self.names.config_of(asked))));
-        if self.known.len() == REMEMBERED {
-            self.known.clear();
+        if known.len() == REMEMBERED {
+            known.clear();
         }
-        self.known.insert(row, passes);
+        known.insert(row, passes);
         passes
     }
 }

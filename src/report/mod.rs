@@ -23,7 +23,7 @@ pub mod v1;
 mod version;
 
 pub use build::{Context, build, build_with_cases};
-pub use case_requests::{CaseFilter, CaseRequests};
+pub use case_requests::{CaseCache, CaseFilter, CaseRequests};
 pub use etcd_log::Etcd;
 pub use input::unknown_files;
 pub use ranked::{Ranked, RankedOthers, RankedRow};

@@ -4,20 +4,22 @@
 mod facts;
 mod groups;
 mod measured;
+mod sample;
 mod several;
 mod totals;
 
 use std::collections::BTreeSet;
 
 pub use facts::Fact;
+pub use sample::{Claims, Sighting, Spans, sample};
 pub use totals::{VersionTotals, totals};
 
 use facts::{Evidence, Facts};
 use several::Several;
 
-use crate::apiserver::{Releases, Server, epochs};
+use crate::apiserver::{Releases, Server, epochs, judge_alike};
 use crate::k8s::KubeVersion;
-use crate::ledger::{Ledger, ServerTimeline};
+use crate::ledger::{Ledger, ServerTimeline, VersionEvidence};
 
 /// How many facts a report lists.
 const MAX_FACTS: usize = 64;
@@ -212,6 +214,23 @@ impl Inferred {
         inferred.facts = facts.listed();
         inferred.facts.truncate(MAX_FACTS);
         inferred
+    }
+
+    /// What claims alone show, without measurements.
+    #[must_use]
+    pub fn of_evidence(evidence: &mut VersionEvidence, server: &Server) -> Self {
+        let evidence = Evidence::of(evidence);
+        let facts = Facts::of(&evidence, server);
+        from_log(&facts, &evidence, server, &BTreeSet::new(), &|_| String::new())
+    }
+
+    /// Judges everything by the best estimate, if all versions judge alike. Returns whether they do.
+    pub fn judge_as_one_if_alike(&mut self) -> bool {
+        let are_alike = self.timeline.kube_versions().all(|version| judge_alike(version, self.version));
+        if are_alike {
+            self.judge_as_one();
+        }
+        are_alike
     }
 
     /// Judges everything by the best estimate, where requests of several versions can't be separated.

@@ -4,8 +4,8 @@ use crate::apiserver::Target;
 use crate::apiserver::options::{Page, ResourceVersionMatch};
 use crate::apiserver::resources::is_built_in_group;
 use crate::k8s::{KubeVersion, Verb};
-use crate::ledger::{Sign, VersionEvidence};
-use crate::requests::{ClaimSource, Request};
+use crate::ledger::{Claim, Sign, VersionEvidence};
+use crate::requests::{ClaimSource, Request, VersionClaim};
 
 /// Records a start line in an apiserver's own log, with its version.
 pub(super) fn note_start(
@@ -22,15 +22,20 @@ pub(super) fn note_start(
 
 /// Records the version evidence of a request.
 pub(super) fn note(request: &Request<'_>, evidence: &mut VersionEvidence) {
-    let (source, at) = (request.place.source, request.received);
+    claims(request, |claim| evidence.claim(claim, request.place.source, request.received));
+}
+
+/// Hands over what a request shows.
+pub fn claims(request: &Request<'_>, mut claim: impl FnMut(Claim)) {
     if let Some(version_claim) = request.client.version_claim {
-        evidence.note_claim(version_claim.confirmed_by(request), source, at);
+        let VersionClaim { by, version, instance, .. } = version_claim.confirmed_by(request);
+        claim(Claim::Stated(by, version, instance));
     }
     if !request.marks.is_empty() {
-        request.marks.iter().for_each(|mark| evidence.show(Sign::Mark(mark), source, at));
+        request.marks.iter().for_each(|mark| claim(Claim::Sign(Sign::Mark(mark))));
     }
     if let Some((_, minor)) = request.deprecated.and_then(|deprecation| deprecation.removed_in) {
-        evidence.show(Sign::RemovedIn(minor), source, at);
+        claim(Claim::Sign(Sign::RemovedIn(minor)));
     }
     let Some(status) = request.status else { return };
     let asks_for_initial_events = request.spec.asked.options.send_initial_events.is_some();
@@ -42,13 +47,13 @@ pub(super) fn note(request: &Request<'_>, evidence: &mut VersionEvidence) {
         let is_collection =
             matches!(asked.verb, Verb::List | Verb::Watch) || matches!(asked.target, Target::NonResource(_));
         match status {
-            200..=299 => evidence.show(Sign::ApiServed(api), source, at),
-            404 if is_collection => evidence.show(Sign::ApiAbsent(api), source, at),
+            200..=299 => claim(Claim::Sign(Sign::ApiServed(api))),
+            404 if is_collection => claim(Claim::Sign(Sign::ApiAbsent(api))),
             _ => {}
         }
     }
     if asks_for_initial_events && let Some(sign) = initial_events(request, status) {
-        evidence.show(sign, source, at);
+        claim(Claim::Sign(sign));
     }
 }
 

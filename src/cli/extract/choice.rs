@@ -1,0 +1,261 @@
+//! Which events are written.
+
+use std::collections::{BTreeSet, HashSet};
+use std::hash::BuildHasher as _;
+use std::io;
+
+use anyhow::bail;
+use rustc_hash::FxBuildHasher;
+
+use super::super::progress::Progress;
+use super::super::run::Run;
+use crate::decode::Outcome;
+use crate::input::SourcePosition;
+use crate::k8s::{KubeVersion, Stage};
+use crate::ledger::ServerTimeline;
+use crate::pipeline;
+use crate::render::plain::counted;
+use crate::report::{CaseCache, CaseFilter};
+use crate::requests::{Classifier, Request, request_hash};
+use crate::version::{Claims, Inferred, Relation, Sighting, Spans, sample};
+
+/// How many requests are found again by their audit IDs: they take 16 bytes each.
+const MAX_REQUESTS: usize = 8 << 20;
+
+/// Hashes that are hashed already.
+type Hashes = HashSet<u64, FxBuildHasher>;
+
+/// Which events are written. An event that ends a request shows its client, its shape and its status. Events before it do not,
+/// and are found by their audit IDs.
+pub(super) struct Choice<'a> {
+    run: &'a Run<'a>,
+    timeline: &'a ServerTimeline,
+    cases: Option<CaseFilter>,
+    pub(super) received_only: bool,
+    /// Whether the log holds an event.
+    has_events: bool,
+    /// Whether an event is chosen.
+    has_chosen: bool,
+    /// Hashes of audit ID and target.
+    requests: Hashes,
+    /// Events that are added, as they show the server's version.
+    version_events: Hashes,
+    /// What the chosen events show of the version.
+    pub(super) version: ShownVersion,
+    /// The versions that judge the chosen requests.
+    versions: BTreeSet<KubeVersion>,
+}
+
+/// Whether the events that are written show the version that the log shows.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum ShownVersion {
+    /// Nobody asked.
+    NotCompared,
+    /// They do, with so many events of other requests.
+    Same(usize),
+    /// They do not.
+    Other,
+}
+
+/// What one worker finds.
+#[derive(Default)]
+struct Finder {
+    classifier: Classifier,
+    cache: CaseCache,
+    found: Found,
+}
+
+#[derive(Default)]
+struct Found {
+    has_ended: bool,
+    has_received: bool,
+    has_chosen: bool,
+    requests: Vec<u64>,
+    claims: Claims,
+    chosen: Claims,
+    spans: Spans,
+}
+
+impl<'a> Choice<'a> {
+    /// Reads the log for the audit IDs of the chosen requests, and for the events that show `version`.
+    pub(super) fn of(
+        run: &'a Run<'a>,
+        timeline: &'a ServerTimeline,
+        cases: Option<CaseFilter>,
+        version: Option<&Inferred>,
+    ) -> anyhow::Result<Self> {
+        let mut choice = Self {
+            run,
+            timeline,
+            cases,
+            received_only: false,
+            has_events: false,
+            has_chosen: false,
+            requests: HashSet::default(),
+            version_events: HashSet::default(),
+            version: ShownVersion::NotCompared,
+            versions: BTreeSet::new(),
+        };
+        let mut found = choice.find()?;
+        if found.has_received && !found.has_ended {
+            // A log of RequestReceived events only: these are the requests.
+            choice.received_only = true;
+            found = choice.find()?;
+        }
+        choice.has_events = found.has_ended || found.has_received;
+        choice.has_chosen = found.has_chosen;
+        if let Some(version) = version {
+            choice.add_version_events(version, &found);
+        }
+        Ok(choice)
+    }
+
+    fn find(&mut self) -> anyhow::Result<Found> {
+        let (mut all, mut requests) = (Found::default(), std::mem::take(&mut self.requests));
+        let mut finders: Vec<Finder> = (0..self.run.settings.threads).map(|_| Finder::default()).collect();
+        let progress = Progress::new(self.run.sources.bytes_on_disk, !self.run.args.no_progress);
+        let read = |finder: &mut Finder, outcome: Outcome<'_>, place: SourcePosition| {
+            self.look_at(finder, &outcome, place)
+        };
+        pipeline::each(
+            &self.run.sources.list,
+            &self.run.settings,
+            &progress.read,
+            &mut finders,
+            &read,
+            &mut |finder| {
+                let found = &mut finder.found;
+                all.has_ended |= found.has_ended;
+                all.has_received |= found.has_received;
+                all.has_chosen |= found.has_chosen;
+                all.claims.merge(&mut found.claims);
+                all.chosen.merge(&mut found.chosen);
+                all.spans.merge(&mut found.spans);
+                requests.extend(found.requests.drain(..));
+                if requests.len() > MAX_REQUESTS {
+                    let message =
+                        "more than 8,388,608 requests are chosen; choose fewer with --after and --before";
+                    return Err(io::Error::other(message));
+                }
+                Ok(())
+            },
+        )?;
+        self.requests = requests;
+        Ok(all)
+    }
+
+    fn look_at(&self, finder: &mut Finder, outcome: &Outcome<'_>, place: SourcePosition) {
+        let Finder { classifier, cache, found } = finder;
+        let Some(mut request) = request(outcome, classifier, place) else { return };
+        let is_received = request.stage == Stage::RequestReceived;
+        (found.has_ended, found.has_received) =
+            (found.has_ended || !is_received, found.has_received || is_received);
+        let decides = self.decides(&mut request, cache);
+        found.has_chosen |= decides;
+        if decides && !request.audit_id.is_empty() {
+            found.requests.push(request_hash(request.audit_id, request.uri));
+        }
+        let shows = self.received_only || !request.is_before_end();
+        if let (Some(at), true) = (request.received, decides) {
+            found.spans.note(request.place.source, request.version_index, at);
+        }
+        pipeline::claims(&request, |claim| {
+            let seen = Sighting {
+                at: request.received,
+                event: event_hash(&request),
+                request: request_hash(request.audit_id, request.uri),
+            };
+            if shows {
+                found.claims.note(claim, request.place.source, seen);
+            }
+            if decides {
+                found.chosen.note(claim, request.place.source, seen);
+            }
+        });
+    }
+
+    fn add_version_events(&mut self, version: &Inferred, found: &Found) {
+        let Found { claims, chosen, spans, .. } = found;
+        self.version = match sample(version, &self.run.server, claims, chosen, spans) {
+            Some(events) => {
+                self.version_events = events.iter().map(|seen| seen.event).collect();
+                let added = self.version_events.len();
+                self.requests.extend(events.iter().map(|seen| seen.request));
+                ShownVersion::Same(added)
+            }
+            None => ShownVersion::Other,
+        };
+        self.versions = spans.versions(version);
+    }
+
+    /// How a scan of the extract finds the version that the whole log shows.
+    pub(super) fn version_advice(&self, version: &Inferred) -> anyhow::Result<Option<String>> {
+        let judges = || {
+            let versions: Vec<String> = self.versions.iter().map(ToString::to_string).collect();
+            versions.join(" and ")
+        };
+        Ok(Some(match self.version {
+            ShownVersion::NotCompared => return Ok(None),
+            ShownVersion::Same(0) => format!("a scan of it finds Kubernetes {}, as in the log", judges()),
+            ShownVersion::Same(added) => format!(
+                "note: {} of other requests {} added, so that a scan of it finds Kubernetes {}, as in the log",
+                counted(added as u64, "event"),
+                if added == 1 { "is" } else { "are" },
+                judges()
+            ),
+            ShownVersion::Other if self.versions.len() < 2 => {
+                format!("scan it with --kube-version {}", judges())
+            }
+            ShownVersion::Other if matches!(version.relation, Relation::BySource | Relation::Mixed) => bail!(
+                "the case has requests of servers of Kubernetes {}, which one log can't show; extract from one \
+                 server's log at a time",
+                judges()
+            ),
+            ShownVersion::Other => format!(
+                "note: the case spans Kubernetes {}: extract the time of each version with --after and --before, and \
+                 scan it with its --kube-version",
+                judges()
+            ),
+        }))
+    }
+
+    /// Whether the log holds events, and none is chosen.
+    pub(super) fn is_empty(&self) -> bool {
+        self.has_events && !self.has_chosen
+    }
+
+    /// Whether an event shows that its request is chosen.
+    fn decides(&self, request: &mut Request<'_>, cache: &mut CaseCache) -> bool {
+        request.version_index = self.timeline.version_index(request.place.source, request.received);
+        (self.received_only || !request.is_before_end())
+            && (self.run.settings.filter.is_empty() || self.run.settings.filter.pass(request))
+            && self.cases.as_ref().is_none_or(|cases| cases.pass(request, cache))
+    }
+
+    pub(super) fn is_chosen(&self, request: &mut Request<'_>, cache: &mut CaseCache) -> bool {
+        let has_id =
+            |request: &Request<'_>| self.requests.contains(&request_hash(request.audit_id, request.uri));
+        self.decides(request, cache)
+            || (request.is_before_end() && !request.audit_id.is_empty() && has_id(request))
+            || (!self.version_events.is_empty() && self.version_events.contains(&event_hash(request)))
+    }
+}
+
+/// A hash that no other event of the log has.
+fn event_hash(request: &Request<'_>) -> u64 {
+    let SourcePosition { source, offset, .. } = request.place;
+    FxBuildHasher.hash_one((source, offset, request.audit_id, request.uri, request.stage as u8))
+}
+
+/// The request of an event or of an access line.
+pub(super) fn request<'e>(
+    outcome: &Outcome<'e>,
+    classifier: &'e mut Classifier,
+    place: SourcePosition,
+) -> Option<Request<'e>> {
+    match *outcome {
+        Outcome::Event(event, _) => Some(classifier.event(event, event.stage()?, place)),
+        Outcome::Access { line, logged_at: written, .. } => Some(classifier.line(line, written, place)),
+        _ => None,
+    }
+}

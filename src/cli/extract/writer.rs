@@ -1,0 +1,194 @@
+//! Writing the chosen events.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use super::super::progress::Progress;
+use super::super::run::Run;
+use super::choice::{Choice, ShownVersion, request};
+use crate::anonymize::{self, Anonymizer};
+use crate::decode::{Outcome, SkipReason};
+use crate::input::block::Damage;
+use crate::input::{Source, SourcePosition};
+use crate::pipeline;
+use crate::render::plain::{count, counted, escaped};
+use crate::report::CaseCache;
+use crate::requests::{Classifier, request_hash};
+use crate::version::{Claims, Sighting};
+
+/// What was written, and what was not.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) read: u64,
+    pub(super) events: u64,
+    pub(super) lines: u64,
+    /// Access lines without a time, which have no anonymous form.
+    lines_left_out: u64,
+    /// Events with a field that can't be read.
+    events_left_out: u64,
+    /// Records that could not be read, by reason, with the first of each.
+    skipped: BTreeMap<SkipReason, (u64, SourcePosition)>,
+    /// Versions of servers that one log can't show.
+    apart: Vec<String>,
+    /// Sources that could not be read to their end.
+    pub(super) damaged: Vec<(u32, Damage, u64)>,
+}
+
+impl Counts {
+    fn merge(&mut self, other: &mut Self) {
+        let other = std::mem::take(other);
+        self.read += other.read;
+        self.events += other.events;
+        self.lines += other.lines;
+        self.lines_left_out += other.lines_left_out;
+        self.events_left_out += other.events_left_out;
+        for (reason, (number, place)) in other.skipped {
+            self.skipped.entry(reason).or_insert((0, place)).0 += number;
+        }
+    }
+
+    /// Why what was written is not all that was asked for.
+    pub(super) fn problem(&self) -> Option<String> {
+        match self {
+            _ if !self.damaged.is_empty() => Some("the log can't be read to its end".to_owned()),
+            Self { read: 0, .. } => {
+                Some("the log holds no audit event; `kubetoll scan` says what it holds".to_owned())
+            }
+            Self { events_left_out: left_out @ 1.., .. } => {
+                let left_out = counted(*left_out, "event");
+                Some(format!("{left_out} can't be anonymized: a field has another type than in the API"))
+            }
+            Self { lines_left_out: left_out @ 1.., .. } => {
+                let left_out = counted(*left_out, "access line");
+                Some(format!("{left_out} can't be anonymized: the time can't be read"))
+            }
+            Self { apart, .. } if !apart.is_empty() => Some(format!(
+                "the files are of servers of different versions, {}, which one log can't show; extract one server's \
+                 log at a time",
+                apart.join(" and ")
+            )),
+            _ => None,
+        }
+    }
+
+    /// The records that could not be read, in words.
+    pub(super) fn skipped(&self, sources: &[Source]) -> Option<String> {
+        let named = self.skipped.iter().map(|(reason, (number, place))| {
+            let file = sources.get(place.source as usize).map(Source::name).unwrap_or_default();
+            let first = if *number > 1 { "the first at " } else { "" };
+            format!("{} {} ({first}{}:{})", count(*number), reason.as_str(), escaped(&file), place.line)
+        });
+        let named: Vec<String> = named.collect();
+        (!named.is_empty()).then(|| named.join(", "))
+    }
+}
+
+/// Writes events.
+pub(super) struct Writer<'a> {
+    pub(super) choice: Option<Choice<'a>>,
+    pub(super) anonymizer: Option<Anonymizer>,
+    pub(super) counts: Counts,
+}
+
+/// What one worker writes of a block.
+#[derive(Default)]
+struct Page {
+    classifier: Classifier,
+    cache: CaseCache,
+    text: Vec<u8>,
+    counts: Counts,
+    claims: Claims,
+}
+
+impl Writer<'_> {
+    /// Writes the events of all sources, in their order.
+    pub(super) fn write(&mut self, run: &Run<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let mut pages: Vec<Page> = (0..run.settings.threads).map(|_| Page::default()).collect();
+        let progress = Progress::new(run.sources.bytes_on_disk, !run.args.no_progress);
+        let (mut counts, mut claims) = (Counts::default(), Claims::default());
+        let read =
+            |page: &mut Page, outcome: Outcome<'_>, place: SourcePosition| self.take(page, outcome, place);
+        let damaged = pipeline::each(
+            &run.sources.list,
+            &run.settings,
+            &progress.read,
+            &mut pages,
+            &read,
+            &mut |page| {
+                counts.merge(&mut page.counts);
+                claims.merge(&mut page.claims);
+                let done = out.write_all(&page.text);
+                page.text.clear();
+                done
+            },
+        )?;
+        counts.damaged = damaged;
+        if let Some(versions) = claims.versions_apart(&run.server) {
+            counts.apart = versions.iter().map(ToString::to_string).collect();
+        }
+        self.counts = counts;
+        Ok(())
+    }
+
+    fn take(&self, page: &mut Page, outcome: Outcome<'_>, place: SourcePosition) {
+        let Page { classifier, cache, text: out, counts, claims } = page;
+        if let Outcome::Skip(reason, _) = outcome
+            && reason.is_unread()
+        {
+            counts.skipped.entry(reason).or_insert((0, place)).0 += 1;
+        }
+        let Some(mut request) = request(&outcome, classifier, place) else { return };
+        counts.read += 1;
+        if self.choice.as_ref().is_some_and(|choice| !choice.is_chosen(&mut request, cache)) {
+            return;
+        }
+        let is_compared =
+            self.choice.as_ref().is_some_and(|choice| choice.version != ShownVersion::NotCompared);
+        if self.anonymizer.is_some() && !is_compared {
+            // All sources become one, and a scan of it must find the same versions.
+            let hash = request_hash(request.audit_id, request.uri);
+            let seen = Sighting { at: request.received, event: hash, request: hash };
+            pipeline::claims(&request, |claim| claims.note(claim, request.place.source, seen));
+        }
+        let made;
+        let text = match outcome {
+            Outcome::Event(_, Some(text)) => text,
+            Outcome::Event(event, None) => {
+                made = anonymize::to_json(event);
+                &made
+            }
+            Outcome::Access { line, text, logged_at: written } => {
+                let anonymous = self.anonymizer.as_ref().map(|names| names.access_line(line, text, written));
+                match anonymous {
+                    Some(None) => counts.lines_left_out += 1,
+                    Some(Some(anonymous)) => add_line(&anonymous, out),
+                    None => add_line(text, out),
+                }
+                counts.lines += 1;
+                return;
+            }
+            _ => return,
+        };
+        match self.anonymizer.as_ref().map(|names| names.event(text)) {
+            Some(None) => {
+                counts.events_left_out += 1;
+                return;
+            }
+            Some(Some(anonymous)) => add_line(&anonymous, out),
+            None => add_line(text, out),
+        }
+        counts.events += 1;
+    }
+}
+
+/// Adds one line. JSON has line breaks between its tokens only.
+fn add_line(text: &str, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend_from_slice(text.as_bytes());
+    for byte in &mut out[start..] {
+        if matches!(byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
+    out.push(b'\n');
+}
