@@ -112,7 +112,7 @@ pub(super) struct ExtractArgs {
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = number::<u32>(1..=i64::MAX, "the number of a case, such as 1, or several with commas"), help_heading = "Output")]
     pub case: Vec<u32>,
     /// Replace users, namespaces, names, addresses and selectors by pseudonyms, and leave out bodies and messages. A scan
-    /// of the result finds the same cases. Access lines are left out.
+    /// of the result finds the same cases.
     #[arg(long, help_heading = "Output")]
     pub anonymize: bool,
     /// Anonymize with the secret in this file: runs with the same one give the same pseudonyms. It has 16 bytes or more.
