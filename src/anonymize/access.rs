@@ -17,20 +17,17 @@ impl Anonymizer {
     #[must_use]
     pub fn access_line(&self, line: &AccessLine<'_>, text: &str, written: Option<i64>) -> Option<String> {
         let mut out = String::new();
-        match written {
+        if let Some(micros) = written {
             // 2026-07-23T10:00:00.000000Z
-            Some(micros) => {
-                let time = format_micros(micros);
-                let (date, of_day) = time.strip_suffix('Z')?.split_once('T')?;
-                let (_, month_day) = date.split_once('-')?;
-                let month_day = month_day.replace('-', "");
-                write!(out, "{time} stderr F I{month_day} {of_day}").ok()?;
-            }
-            None => {
-                KlogHeader::parse(text)?;
-                let text = text.strip_prefix("??? ").unwrap_or(text);
-                out.push_str(text.get(..21)?);
-            }
+            let time = format_micros(micros);
+            let (date, of_day) = time.strip_suffix('Z')?.split_once('T')?;
+            let (_, month_day) = date.split_once('-')?;
+            let month_day = month_day.replace('-', "");
+            write!(out, "{time} stderr F I{month_day} {of_day}").ok()?;
+        } else {
+            KlogHeader::parse(text)?;
+            let text = text.strip_prefix("??? ").unwrap_or(text);
+            out.push_str(text.get(..21)?);
         }
         out.push_str("       1 httplog.go:132] \"HTTP\"");
         self.pairs(line, &mut out);

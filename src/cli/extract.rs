@@ -115,7 +115,9 @@ fn extract(args: &ExtractArgs, threads: usize) -> anyhow::Result<u8> {
     let mut writer = Writer { choice, anonymizer, counts: Counts::default() };
     let status = write(&mut writer, &run, args.output.as_deref())?;
     if status == DONE {
-        advice.iter().for_each(|advice| say(advice));
+        if let Some(advice) = advice {
+            say(&advice);
+        }
         if let Some(etcd) = etcd {
             say(&format!("note: etcd's log states its version; scan the extract with --etcd-version {etcd}"));
         }

@@ -115,7 +115,7 @@ impl<'a> Choice<'a> {
         let mut finders: Vec<Finder> = (0..self.run.settings.threads).map(|_| Finder::default()).collect();
         let progress = Progress::new(self.run.sources.bytes_on_disk, !self.run.args.no_progress);
         let read = |finder: &mut Finder, outcome: Outcome<'_>, place: SourcePosition| {
-            self.look_at(finder, &outcome, place)
+            self.look_at(finder, &outcome, place);
         };
         pipeline::each(
             &self.run.sources.list,
