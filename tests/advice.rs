@@ -551,3 +551,68 @@ fn unreadable_records_are_to_be_found_and_not_logged_otherwise() {
     let fix = found[0]["fix"].as_str().expect("a fix");
     assert!(fix.starts_with("Find the unreadable records") && !fix.contains("level Metadata"), "{fix}");
 }
+
+/// The finding on what a log does not show.
+fn not_observable(dir: &Dir, log: &str) -> Value {
+    let report = dir.report(&[log, "--kube-version", "1.30.14", "--select", "not-observable"]);
+    all(&report, "findings").first().cloned().expect("a finding")
+}
+
+#[test]
+fn a_gap_asks_for_the_missing_files_and_not_for_another_policy() {
+    let after = |minutes: usize| -> String {
+        let numbers = (0..60).chain(60 + minutes * 60..120 + minutes * 60);
+        numbers.map(|number| event("bob", number, "list", "/api/v1/pods", 200)).collect()
+    };
+    let finding = not_observable(&Dir::with(&[("audit.log", after(22).as_bytes())]), "audit.log");
+    assert_eq!(finding["message"], "The log has a gap of 22 minutes (of 24), so totals are too low.");
+    assert_eq!(finding["fix"], "Add the files of the missing time, from all apiservers.");
+    assert_eq!(finding["tradeoff"], "None.");
+    // Two days without a line, and a filter that explains a gap.
+    let days = after(22).replace("2026-03-02T10:2", "2026-03-05T10:2")
+        + &event("ann", 0, "list", "/api/v1/pods", 200);
+    let dir = Dir::with(&[("audit.log", days.as_bytes())]);
+    let finding = not_observable(&dir, "audit.log");
+    let message = finding["message"].as_str().expect("a message");
+    assert!(message.starts_with("The log has a gap of 3 days (of 3), so totals are too low."), "{message}");
+    let own = ["audit.log", "--kube-version", "1.30.14", "--select", "not-observable", "--user", "bob"];
+    assert_eq!(all(&dir.report(&own), "findings").len(), 0);
+}
+
+#[test]
+fn a_day_cut_short_asks_for_the_file_again() {
+    let log: String = (0..60).map(|number| event("bob", number, "list", "/api/v1/pods", 200)).collect();
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut encoder, log.as_bytes()).expect("writes to memory");
+    let whole = encoder.finish().expect("writes to memory");
+    let short = &whole[..whole.len() - 12];
+    let finding =
+        not_observable(&Dir::with(&[("audit-2026-03-02.log.gz", short)]), "audit-2026-03-02.log.gz");
+    let message = finding["message"].as_str().expect("a message");
+    assert!(message.ends_with("1 compressed file ends too early."), "{message}");
+    let fix = finding["fix"].as_str().expect("a fix");
+    assert!(fix.starts_with("Copy the compressed files again: they end too early."), "{fix}");
+    assert!(!fix.contains("level Metadata"), "{fix}");
+}
+
+#[test]
+fn a_person_with_a_dashboard_is_not_asked_to_change_code() {
+    let lists: String = (0..300)
+        .map(|number| event("dev@example.com", number, "list", "/api/v1/pods", 200))
+        .collect::<String>()
+        .replace(
+            "agent/v1.0.0 (linux/amd64) kubernetes/1a2b3c4",
+            "k9s/v0.32.5 (linux/amd64) kubernetes/1a2b3c4",
+        );
+    for rule in ["poll-list", "list-from-etcd"] {
+        let finding = findings(&lists, rule).remove(0);
+        let text = |key: &str| finding[key].as_str().expect("a text").to_owned();
+        for key in ["fix", "tradeoff", "lookFor"] {
+            for word in ["informer", "Informer", "WATCH", "resourceVersion"] {
+                assert!(!text(key).contains(word), "{rule} {key}: {}", text(key));
+            }
+        }
+        assert!(text("fix").contains("Close the views that you do not need"), "{}", text("fix"));
+        assert!(text("fix").contains("refreshRate"), "the setting of K9s: {}", text("fix"));
+    }
+}

@@ -65,7 +65,7 @@ fn rule(rule: &RuleInfo) -> Rule {
         short_description: message(&escaped(&rule.summary)),
         full_description: message(&prose::plain(&rule.why)),
         help: Message { markdown: Some(markdown::help(rule)), ..message(&help(rule)) },
-        help_uri: links::rule(rule),
+        help_uri: links::rule(rule).unwrap_or_else(links::about),
     }
 }
 

@@ -38,7 +38,6 @@ pub(super) struct Findings<'a> {
 pub(super) struct RuleTexts {
     rule: v1::RuleRef,
     why: v1::Shared<str>,
-    tradeoff: Option<v1::Shared<str>>,
 }
 
 impl RuleTexts {
@@ -46,7 +45,6 @@ impl RuleTexts {
         let texts = |rule: &Rule| Self {
             rule: v1::RuleRef { id: rule.id.as_str().into(), name: rule.name.as_str().into() },
             why: rule.why.as_str().into(),
-            tradeoff: rule.tradeoff.as_deref().map(Into::into),
         };
         rules.iter().map(|rule| (rule.id.as_str(), texts(rule))).collect()
     }
@@ -125,7 +123,7 @@ impl Findings<'_> {
             message: finding.message,
             why: texts.why.clone(),
             fix: finding.fix,
-            tradeoff: texts.tradeoff.clone(),
+            tradeoff: finding.tradeoff,
             look_for: finding.look_for,
             stats: finding.stats.iter().map(|(name, value)| (*name, value.to_json())).collect(),
             pattern: finding.pattern.as_deref().and_then(patterns::pattern),

@@ -63,6 +63,7 @@ impl Checker<'_> {
         let servers = Scope { roots: &[Root::Client, Root::Request, Root::Server], thresholds: &[] };
         let fix = self.fix(&written.fix, &servers, &everything, !group_by.input);
         let verify = written.verify.as_ref().map(|text| self.text(text, &everything, !group_by.input));
+        let tradeoff = written.tradeoff.as_ref().map(|text| self.text(text, &everything, !group_by.input));
         let plain = |text: &Option<Placed<String>>| text.as_ref().map(|text| text.value.trim().to_owned());
         let summary = written.summary.as_ref().map(|summary| {
             if summary.value.contains('\n') {
@@ -86,7 +87,7 @@ impl Checker<'_> {
             message: message?,
             why: plain(&written.why)?,
             fix,
-            tradeoff: plain(&written.tradeoff),
+            tradeoff: tradeoff.flatten(),
             quiet_for: plain(&written.quiet_for),
             verify: verify.flatten(),
             references: written.references.into_iter().map(|text| text.value).collect(),

@@ -179,6 +179,12 @@ pub const CLIENT: &[Name<Get>] = &[
         get: |row| Value::Bool(row.account.job(row.product) >= Job::Likely),
     },
     Name {
+        name: "viewer",
+        kind: Bool,
+        doc: "It shows objects to people: a dashboard, K9s, Lens, a browser. Its users cannot change its code.",
+        get: |row| Value::Bool(is_viewer(row)),
+    },
+    Name {
         name: "anonymous",
         kind: Bool,
         doc: "The user agent is absent, or what a library calls every client that does not name itself: \
@@ -418,3 +424,23 @@ pub const REQUEST: &[Name<Get>] = &[
         get: |row| Value::Bool(row.entry.long_running),
     },
 ];
+
+/// Whether a client shows objects to people.
+pub(super) fn is_viewer(row: &Facts<'_>) -> bool {
+    const VIEWERS: [&str; 12] = [
+        "aptakube",
+        "dashboard",
+        "freelens",
+        "headlamp",
+        "headlamp-server",
+        "k9s",
+        "kubernetes-dashboard",
+        "kubernetes-dashboard-api",
+        "lens",
+        "monokle",
+        "octant",
+        "openlens",
+    ];
+    let product = row.product.to_ascii_lowercase();
+    VIEWERS.contains(&&*product) || row.account.library(row.product) == Library::Browser
+}

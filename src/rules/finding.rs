@@ -40,6 +40,8 @@ pub struct Finding {
     pub fix: String,
     /// What to look for afterwards, as `fix`.
     pub look_for: Option<String>,
+    /// What the fix makes worse, as `fix`.
+    pub tradeoff: Option<String>,
     /// The numbers.
     pub stats: Vec<(&'static str, Value<'static>)>,
     /// What is said of the request with the most requests.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::checked::{Care, Checker};
 use super::condition::Condition;
 use super::error::{FileErrors, FilePosition};
-use super::facts::Facts;
+use super::facts::{Facts, is_viewer};
 use super::judge::threshold;
 use super::names::Root;
 use super::text::Text;
@@ -95,6 +95,8 @@ pub enum Audience {
     NodeAgent,
     /// Clients that run and end.
     Job,
+    /// Dashboards and other tools that show objects to people. Their users cannot change the code.
+    Viewer,
     /// Clients that are built on a library.
     Library(Library),
     /// All others.
@@ -105,7 +107,7 @@ impl Audience {
     /// All of them.
     pub fn all() -> impl Iterator<Item = Self> {
         let libraries = Library::ALL.into_iter().map(Self::Library);
-        [Self::NodeAgent, Self::Job].into_iter().chain(libraries).chain([Self::Any])
+        [Self::NodeAgent, Self::Job, Self::Viewer].into_iter().chain(libraries).chain([Self::Any])
     }
 
     /// The key in a rule's `fix`.
@@ -114,6 +116,7 @@ impl Audience {
         match self {
             Self::NodeAgent => "node-agent",
             Self::Job => "job",
+            Self::Viewer => "viewer",
             Self::Library(library) => library.as_str(),
             Self::Any => "any",
         }
@@ -125,6 +128,7 @@ impl Audience {
         match self {
             Self::NodeAgent => "agents that ask for the pods of their node",
             Self::Job => "backup tools and one-shot jobs",
+            Self::Viewer => "dashboards, K9s, Lens",
             Self::Library(library) => library.as_str(),
             Self::Any => "any other client",
         }
@@ -135,6 +139,10 @@ impl Audience {
         let library = row.account.library(row.product);
         let is_agent = row.entry.asked.as_ref().is_some_and(|asked| asked.lists_pods_of_a_node());
         let agent = is_agent.then_some(Self::NodeAgent);
+        if is_viewer(row) {
+            let sure = vec![Self::Viewer, Self::Library(library), Self::Any];
+            return Audiences { sure, job: Job::No, jobs: Vec::new() };
+        }
         let sure = agent.into_iter().chain([Self::Library(library), Self::Any]).collect();
         match row.account.job(row.product) {
             Job::Yes if library.is_command() || is_agent => {
@@ -193,7 +201,7 @@ pub struct Rule {
     /// What to change.
     pub fix: Vec<Fix>,
     /// What the fix makes worse.
-    pub tradeoff: Option<String>,
+    pub tradeoff: Option<Text>,
     /// What is by design.
     pub quiet_for: Option<String>,
     /// What to look for afterwards.

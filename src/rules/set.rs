@@ -252,7 +252,11 @@ mod tests {
         let condition = |condition: &Condition| id.replace_all(&format!("{condition:?}"), "").into_owned();
         let conditions = rule.matches.iter().chain(rule.levels.iter().map(|(_, level)| level));
         let cases = || rule.fix.iter().flat_map(|fix| &fix.cases);
-        let texts = [&rule.message].into_iter().chain(&rule.verify).chain(cases().map(|(_, text)| text));
+        let texts = [&rule.message]
+            .into_iter()
+            .chain(&rule.verify)
+            .chain(&rule.tradeoff)
+            .chain(cases().map(|(_, text)| text));
         let conditions = conditions.chain(cases().filter_map(|(when, _)| when.as_ref())).map(condition);
         conditions.chain(texts.map(|text| text.source().to_owned())).collect()
     }

@@ -160,6 +160,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
     let known_product = account.known(leading.product);
     let fix = with_own_setting(rule, known_product, or(fix(rule, leading, &fill), ""));
     let look_for = rule.verify.as_ref().map(|text| or(fill(text), ""));
+    let tradeoff = rule.tradeoff.as_ref().map(|text| or(fill(text), "").trim().to_owned());
     let finding = Finding {
         rule: rule.id.clone(),
         hit: None,
@@ -173,6 +174,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
         message,
         fix,
         look_for,
+        tradeoff,
         stats: Arc::unwrap_or_clone(stats),
         verdict: Some(path(leading, group)),
         load: group.load(),
@@ -251,8 +253,9 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
         shape: None,
         key: Vec::new(),
         message: one_line(&or(fill(&rule.message), &rule.summary)),
-        fix: any.map_or_else(String::new, |(_, text)| or(fill(text), "")),
+        fix: any.map_or_else(String::new, |(_, text)| or(fill(text), "").trim().to_owned()),
         look_for: rule.verify.as_ref().map(|text| or(fill(text), "")),
+        tradeoff: rule.tradeoff.as_ref().map(|text| or(fill(text), "").trim().to_owned()),
         stats: Arc::unwrap_or_clone(facts),
         verdict: None,
         load: crate::judged::Load::default(),

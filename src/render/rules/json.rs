@@ -60,7 +60,7 @@ fn shown(rule: &Rule) -> Shown<'_> {
         message: rule.message.source(),
         why: &rule.why,
         fix: rule.fix.iter().map(|fix| (fix.audience.as_str(), cases(fix))).collect(),
-        tradeoff: rule.tradeoff.as_deref(),
+        tradeoff: rule.tradeoff.as_ref().map(Text::source),
         quiet_for: rule.quiet_for.as_deref(),
         verify: rule.verify.as_ref().map(Text::source),
         references: &rule.references,

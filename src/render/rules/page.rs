@@ -45,13 +45,14 @@ pub(super) fn parts(rule: &Rule, width: usize) -> Vec<Part> {
         }
     }
     let others = [
-        ("Trade-off", rule.tradeoff.as_deref()),
+        ("Trade-off", rule.tradeoff.as_ref().map(Text::source)),
         ("Quiet for", rule.quiet_for.as_deref()),
         ("Verify", rule.verify.as_ref().map(Text::source)),
     ];
     for (heading, text) in others {
         let Some(text) = text else { continue };
-        parts.extend([Part::Heading(heading), Part::Prose(text.to_owned())]);
+        parts.push(Part::Heading(heading));
+        parts.extend(cases(text));
     }
     if !rule.references.is_empty() {
         let links = rule.references.iter().map(|reference| link(reference)).collect();
@@ -96,6 +97,23 @@ fn grouped(rule: &Rule) -> String {
         }
     };
     family + &together
+}
+
+/// A text that is one condition with its alternatives, as a list of cases; any other text as it is.
+fn cases(text: &str) -> Vec<Part> {
+    let whole = || vec![Part::Prose(text.to_owned())];
+    let inside = text.trim().strip_prefix("{% if ").and_then(|text| text.strip_suffix("{% endif %}"));
+    let Some(inside) = inside.filter(|text| !text.contains("{% if ")) else { return whole() };
+    let (cases, otherwise) = inside.split_once("{% else %}").unwrap_or((inside, ""));
+    let mut parts = Vec::new();
+    for case in cases.split("{% elif ") {
+        let Some((when, text)) = case.split_once("%}") else { return whole() };
+        parts.push(Part::Case(format!("When `{}`:", when.trim()), text.trim().to_owned()));
+    }
+    if !otherwise.is_empty() {
+        parts.push(Part::Case("Otherwise:".to_owned(), otherwise.trim().to_owned()));
+    }
+    parts
 }
 
 /// A text with placeholders, as code.
@@ -161,6 +179,21 @@ fn silence(rule: &Rule) -> Vec<Part> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_with_alternatives_is_a_list_of_cases() {
+        let case = |when: &str, text: &str| Part::Case(when.to_owned(), text.to_owned());
+        assert_eq!(
+            cases("{% if client.job %}Wait.{% elif client.viewer %}Close.{% else %}WATCH.{% endif %}"),
+            [
+                case("When `client.job`:", "Wait."),
+                case("When `client.viewer`:", "Close."),
+                case("Otherwise:", "WATCH.")
+            ]
+        );
+        let others = "{% if a %}A{% endif %} and {% if b %}B{% endif %}";
+        assert_eq!(cases(others), [Part::Prose(others.to_owned())]);
+    }
 
     #[test]
     fn references_lead_somewhere() {

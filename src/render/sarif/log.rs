@@ -44,8 +44,7 @@ pub(super) struct Rule {
     pub short_description: Message,
     pub full_description: Message,
     pub help: Message,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub help_uri: Option<String>,
+    pub help_uri: String,
 }
 
 #[derive(Serialize)]

@@ -29,7 +29,7 @@ pub struct Finding {
     /// What to change, for this kind of client on this server; prose.
     pub fix: String,
     /// What the fix makes worse; prose.
-    pub tradeoff: Option<Shared<str>>,
+    pub tradeoff: Option<String>,
     /// Commands, one a line, that show it: the request again, its verdict, and its events in the log.
     pub verify: String,
     /// What to look for in the next log; prose.
