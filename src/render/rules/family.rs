@@ -2,12 +2,12 @@
 
 /// Titles by the beginning of the id. A family that is not here has its rules' ids alone.
 const TITLES: [(&str, &str); 6] = [
-    ("KT1", "Reads that etcd answers"),
-    ("KT2", "Requests that ask for more, or for something else, than is meant"),
+    ("KT1", "Reads from etcd"),
+    ("KT2", "Requests that do not do what their author wants"),
     ("KT3", "Patterns over time"),
-    ("KT4", "Writes, and what is made for one answer"),
-    ("KT5", "Who it is"),
-    ("KT9", "The log itself"),
+    ("KT4", "Writes, access reviews and tokens"),
+    ("KT5", "Identity of clients"),
+    ("KT9", "The log"),
 ];
 
 /// A family's title, if it has one.

@@ -66,9 +66,9 @@ pub fn index(rules: &RuleSet) -> String {
 /// All names that rules may use.
 #[must_use]
 pub fn names() -> String {
-    let mut page = "# Names that rules may use\n\nIn conditions they are as they stand here, in texts they stand in \
-                    braces: `{{ stats.requests }}`. Each always has a value: a text that there is not is empty, a \
-                    number is 0. How a rule is written is told in [README.md](README.md).\n"
+    let mut page = "# Names in rules\n\nWrite a name as it is in conditions, and in braces in texts: \
+                    `{{ stats.requests }}`. Each always has a value: a missing text is empty, a missing number is \
+                    0. [README.md](README.md) shows how to write a rule.\n"
         .to_owned();
     for root in Root::ALL {
         write!(page, "\n## {}\n\n{}\n", root.as_str(), root.doc()).expect("a String");
@@ -91,7 +91,7 @@ pub fn names() -> String {
 const TEXTS: &str = "
 ## In texts
 
-`message`, `fix` and `verify` may hold six placeholders beside the names:
+`message`, `fix`, `tradeoff` and `verify` can hold six more placeholders:
 
 | placeholder | meaning |
 |---|---|
@@ -99,11 +99,11 @@ const TEXTS: &str = "
 | `{{ resource }}` | the resource of the group, or that of its shape with the most requests |
 | `{{ product }}` | the product of the user agent with the most requests |
 | `{{ shape }}` | the shape with the most requests |
-| `{{ permission }}` | for requests that were refused with 403: the permission that is missing, the RBAC rule, and the command that checks it; else nothing |
-| `{{ rivals }}` | who else writes the same objects, as far as the log shows it; or nothing |
+| `{{ permission }}` | for requests that were refused with 403: the missing permission, the RBAC rule, and the command that checks it; else empty |
+| `{{ rivals }}` | other writers of the same objects in the log; or empty |
 
-A placeholder may hold an operation (`{{ stats.requests * 2 }}`) or stand in a condition
-(`{% if client.namespaces != 1 %}s{% endif %}`), as in Jinja. Beside Jinja's own filters there are some for figures
+A placeholder can hold an operation (`{{ stats.requests * 2 }}`) or be in a condition
+(`{% if client.namespaces != 1 %}s{% endif %}`), as in Jinja. kubetoll adds filters for numbers
 (`{{ stats.requests|count }}`):
 
 | filter | shows |
