@@ -152,11 +152,8 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
             instead.to_owned()
         })
     };
-    let mut message = one_line(&or(fill_by(&rule.message, str::to_owned), &rule.summary));
-    let of_minutes = peak_mean_minutes(group);
-    if of_minutes > 0 && rule.message.source().contains("stats.peakPerMinute") {
-        message = format!("{message}; the peak is a mean over {of_minutes} minutes");
-    }
+    let message = one_line(&or(fill_by(&rule.message, str::to_owned), &rule.summary));
+    let message = with_peak_mean(rule, group, message);
     let known_product = account.known(leading.product);
     let fix = with_own_setting(rule, known_product, or(fix(rule, leading, &fill), ""));
     let look_for = rule.verify.as_ref().map(|text| or(fill(text), ""));
@@ -270,6 +267,15 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
         pattern: None,
     };
     (finding, failures)
+}
+
+/// The message, with a note if its peak is the mean of a wider window.
+fn with_peak_mean(rule: &Rule, group: &Group<'_>, message: String) -> String {
+    let minutes = peak_mean_minutes(group);
+    if minutes == 0 || !rule.message.source().contains("stats.peakPerMinute") {
+        return message;
+    }
+    format!("{message}; the peak is a mean over {minutes} minutes")
 }
 
 /// Conditions in a message leave blank ends behind.
