@@ -75,7 +75,7 @@ fn rules(criterion: &mut Criterion) {
     let patterns = Patterns::new(ledger.kept, false);
     let servers = std::slice::from_ref(&server);
     let accounts =
-        JudgedClients::open(ledger.clients, patterns, servers, &server, Doubt::default(), false, None);
+        JudgedClients::new(ledger.clients, patterns, servers, &server, Doubt::default(), false, None);
     let rows: usize = accounts
         .clients
         .iter()

@@ -394,7 +394,7 @@ fn a_flood_of_versions_drowns_no_witness() {
     );
     let (mut ledger, _) = both_ways(&lines);
     let version =
-        Inferred::of(&mut ledger, &Server::with_defaults(KubeVersion::NEWEST), None, &|_| String::new())
+        Inferred::infer(&mut ledger, &Server::with_defaults(KubeVersion::NEWEST), None, &|_| String::new())
             .version;
     assert_eq!(version, KubeVersion::new(34, 2), "the server's own client states it");
 }

@@ -203,7 +203,7 @@ fn a_recorded_audit_log_gets_the_same_verdicts_by_the_way_of_scan() {
             let mut classifier = Classifier::default();
             let request = classifier.event(&event, stage, SourcePosition { source: 0, offset: 0, line: 1 });
             assert_eq!(request.asked().verb.as_str(), &*event.verb, "{}", probe.request_uri);
-            let answer = Answer::of(&request.asked(), request.status);
+            let answer = Answer::from_status(&request.asked(), request.status);
             let verdict = judge(&probe.server(), &request.asked(), answer.status());
             wrong.extend(probe.disagrees(verdict));
             joined += 1;
@@ -220,7 +220,7 @@ fn inferred(path: &PathBuf) -> Inferred {
     let server = Server::with_defaults(KubeVersion::NEWEST);
     let timeline = ServerTimeline::always(server.version);
     let mut ledger = pipeline::run(&sources.list, &settings, &timeline, &Arc::default()).expect("a ledger");
-    Inferred::of(&mut ledger, &server, None, &|_| String::new())
+    Inferred::infer(&mut ledger, &server, None, &|_| String::new())
 }
 
 #[test]

@@ -147,7 +147,7 @@ impl Run<'_> {
         };
         etcd.extend(ledger.versions.etcd().map(|(version, source)| (version, file(source))));
         let etcd = etcd_version(&mut self.server, etcd);
-        let mut version = Inferred::of(&mut ledger, &self.server, known, &file);
+        let mut version = Inferred::infer(&mut ledger, &self.server, known, &file);
         let best = version.version;
         let mut notes = server::notes(&self.server, best);
         notes.append(&mut version.notes);

@@ -1,24 +1,24 @@
-//! The server's own measurements beside the verdicts.
+//! Compares the verdicts with the server's own measurements.
 //!
 //! Source: k8s.io/apiserver `pkg/storage/etcd3/latency_tracker.go` (every KV call of a request),
-//! `store.go:decodeListItem` (1.30 and later: objects that etcd returned to a LIST). Measured: a LIST has `etcd`
-//! exactly if etcd was asked, for the revision check of a consistent read too; it has `decode-response-object`
-//! exactly if objects came from etcd. For writes and watches the annotations tell nothing.
+//! `store.go:decodeListItem` (1.30 and later: objects that etcd returned to a LIST). Measured: a LIST has the annotation
+//! `etcd` exactly if the server called etcd; the revision check of a consistent read is such a call. It has
+//! `decode-response-object` exactly if objects came from etcd. For writes and watches, the annotations prove nothing.
 
 use crate::apiserver::{ServedFrom, Verdict};
 use crate::k8s::{KubeVersion, Verb};
 use crate::ledger::{Merge, Observed};
 
-/// How the measurements of requests fit the verdicts on them.
+/// How many measurements agree with the verdicts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Agreement {
-    /// Requests that the server measured.
+    /// Requests with latency annotations.
     pub measured: u64,
-    /// Reads whose measurement shows what the verdict says.
+    /// Reads whose measurement agrees with the verdict.
     pub agree: u64,
-    /// Reads whose measurement shows something else, and requests that were served though the model refuses them.
+    /// Reads whose measurement contradicts the verdict, and served requests that the model refuses.
     pub contradict: u64,
-    /// Time spent in calls to etcd, in microseconds.
+    /// Time in calls to etcd, in microseconds.
     pub etcd_micros: u64,
 }
 
@@ -31,22 +31,23 @@ impl Merge for Agreement {
     }
 }
 
-/// How the measurements of a row fit its verdict.
+/// Compares the measurements of a row with its verdict.
 #[must_use]
 pub fn compare(verb: Verb, verdict: &Verdict, version: KubeVersion, observed: &Observed) -> Agreement {
-    let tells_decoding = version.at_least(30, 0);
-    // 1.37 may read a list from etcd by RangeStream, which the tracker does not see.
-    let tells_all_reads = !version.at_least(37, 0);
+    let annotates_decoding = version.at_least(30, 0);
+    // 1.37 may read a LIST from etcd with RangeStream, which the latency tracker does not see.
+    let measures_all_reads = !version.at_least(37, 0);
     let (agree, contradict) = match (verb, verdict.served_from) {
         (Verb::List | Verb::Get, ServedFrom::WatchCache) => {
             (observed.without_etcd, observed.etcd_only + observed.decoded)
         }
-        (Verb::List, ServedFrom::WatchCacheAfterRevisionCheck) => {
-            (if tells_decoding { observed.etcd_only } else { 0 }, observed.decoded + observed.without_etcd)
-        }
+        (Verb::List, ServedFrom::WatchCacheAfterRevisionCheck) => (
+            if annotates_decoding { observed.etcd_only } else { 0 },
+            observed.decoded + observed.without_etcd,
+        ),
         (Verb::List, ServedFrom::Etcd) => (
-            observed.decoded + if tells_decoding { 0 } else { observed.etcd_only },
-            if tells_all_reads { observed.without_etcd } else { 0 },
+            observed.decoded + if annotates_decoding { 0 } else { observed.etcd_only },
+            if measures_all_reads { observed.without_etcd } else { 0 },
         ),
         (Verb::Get, ServedFrom::Etcd) => (observed.etcd_only + observed.decoded, observed.without_etcd),
         _ => (0, 0),
@@ -69,20 +70,20 @@ mod tests {
     }
 
     #[test]
-    fn a_consistent_list_from_the_cache_asks_etcd_and_decodes_nothing() {
+    fn consistent_list_from_the_cache_calls_etcd_and_decodes_nothing() {
         let observed = Observed { etcd_only: 3, decoded: 1, ..Observed::default() };
         assert_eq!(fit(KubeVersion::new(34, 7), "/api/v1/pods", observed), (3, 1));
     }
 
     #[test]
-    fn a_list_from_etcd_asks_etcd() {
+    fn list_from_etcd_contradicts_measurements_without_etcd_calls() {
         let observed = Observed { etcd_only: 3, without_etcd: 2, ..Observed::default() };
         assert_eq!(fit(KubeVersion::new(27, 16), "/api/v1/pods", observed), (3, 2));
         assert_eq!(fit(KubeVersion::new(30, 0), "/api/v1/pods", observed), (0, 2));
     }
 
     #[test]
-    fn a_list_from_the_cache_asks_nothing() {
+    fn list_from_the_cache_contradicts_measurements_with_etcd_calls() {
         let observed = Observed { etcd_only: 3, without_etcd: 2, ..Observed::default() };
         assert_eq!(fit(KubeVersion::new(30, 0), "/api/v1/pods?resourceVersion=0", observed), (2, 3));
     }

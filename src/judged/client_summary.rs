@@ -1,4 +1,4 @@
-//! One client, and who it is in words.
+//! The summary of one client: its identity and its request shapes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,59 +13,58 @@ use crate::ledger::{ClientKey, DistinctSet};
 use crate::patterns::Running;
 use crate::products::{self, Product, RecognizedBy};
 
-/// The name of everything beyond the number of clients that are told apart.
+/// The name of the overflow row for clients.
 const OTHER_CLIENTS: &str = "(other clients)";
 
-/// Whether a client runs and ends, so that a WATCH is no use to it.
+/// Whether a client is a job: it ends after its work, so a WATCH does not help it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Job {
-    /// It runs on.
+    /// The client keeps running.
     #[default]
     No,
-    /// The log does not show that it runs on.
+    /// The log does not show that the client keeps running.
     Perhaps,
-    /// It most likely ends.
+    /// The client most likely ends.
     Likely,
-    /// It ends: a command, a backup tool or another known job, or the pods of a `CronJob`.
+    /// The client ends: it is a command, a known job such as a backup tool, or a pod of a `CronJob`.
     Yes,
 }
 
-/// A product of a client's user agents.
+/// A product in a client's user agents.
 #[derive(Debug, Clone)]
 pub struct Agent {
-    /// One of the user agents.
+    /// An example of its user agents.
     pub example: String,
-    /// The library that it shows.
+    /// The client library in the user agent.
     pub library: Library,
-    /// The known product, and what shows it.
+    /// The known product, and what identifies it.
     pub known: Option<(&'static Product, RecognizedBy)>,
-    /// Whether it runs and ends.
     pub job: Job,
 }
 
-/// One client: an identity.
+/// One client.
 #[derive(Debug)]
 pub struct ClientSummary {
-    /// Who it is; `None` for all that are not told apart.
+    /// The key of the client; `None` for the overflow row.
     pub key: Option<ClientKey>,
-    /// The nodes it was seen on.
+    /// The nodes on which it ran.
     pub nodes: DistinctSet,
-    /// The names of the nodes whose kubelets it is, as far as they are followed.
+    /// The names of its nodes, if the client is kubelets. Limited to followed instances.
     pub kubelets: Vec<CompactString>,
-    /// The pods its tokens were bound to.
+    /// The pods to which its tokens are bound.
     pub pods: DistinctSet,
     /// The workloads of these pods.
     pub workloads: DistinctSet,
-    /// The namespaces that its requests name, other than for its own upkeep.
+    /// The namespaces of its requests, except for requests for its own upkeep.
     pub namespaces: DistinctSet,
     /// The products of its user agents, by name.
     pub agents: BTreeMap<String, Agent>,
-    /// What it asked. Many clients ask alike, and share the names.
+    /// Its request shapes. Clients with equal shapes share the keys.
     pub entries: BTreeMap<Arc<ShapeKey>, ShapeSummary>,
 }
 
 impl ClientSummary {
-    /// The client in words: without a user, its product and where it comes from.
+    /// The client's name in reports. A client without a user is named by product and address class.
     #[must_use]
     pub fn identity(&self) -> String {
         match &self.key {
@@ -77,37 +76,37 @@ impl ClientSummary {
         }
     }
 
-    /// What kind of client it is.
+    /// The kind of client.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         self.key.as_ref().map_or("user", |key| key.kind.as_str())
     }
 
-    /// Who asked, where the requests impersonate.
+    /// The authenticated user, if the requests impersonate another.
     #[must_use]
     pub fn impersonated_by(&self) -> Option<&str> {
         self.key.as_ref()?.impersonator.as_deref()
     }
 
-    /// The library that a product is built on, as far as a user agent of it tells.
+    /// The client library of a product, if its user agents show it.
     #[must_use]
     pub fn library(&self, product: &str) -> Library {
         self.agents.get(product).map_or(Library::Unknown, |agent| agent.library)
     }
 
-    /// Whether a product of the client runs and ends.
+    /// Whether a product of the client is a job.
     #[must_use]
     pub fn job(&self, product: &str) -> Job {
         self.agents.get(product).map_or(Job::No, |agent| agent.job)
     }
 
-    /// The known product, and what shows it.
+    /// The known product, and what identifies it.
     #[must_use]
     pub fn known(&self, product: &str) -> Option<(&'static Product, RecognizedBy)> {
         self.agents.get(product)?.known
     }
 
-    /// Adds a product of the client's user agents. `running` is how long its instances run.
+    /// Adds a product of the client's user agents. `running` says whether its instances keep running.
     pub(super) fn add_agent(&mut self, name: &str, example: &str, running: Running) {
         let library = Library::from_product(name, example);
         let known = products::recognize(example, self.service_account());
@@ -117,7 +116,7 @@ impl ClientSummary {
             _ if library.is_command() || is_cron_job => Job::Yes,
             (Some((known, _)), _) if known.kind.is_job() => Job::Yes,
             (_, Running::Ends) => Job::Yes,
-            // A product that is known to run on, and one of the cluster's own components.
+            // A known product that keeps running, or a component of the cluster itself.
             (Some(_), _) => Job::No,
             _ if matches!(library, Library::ControlPlane | Library::Kubelet) => Job::No,
             (None, Running::LikelyEnds) => Job::Likely,
@@ -127,7 +126,7 @@ impl ClientSummary {
         self.agents.insert(name.to_owned(), Agent { example: example.to_owned(), library, known, job });
     }
 
-    /// Namespace and name, if it is a ServiceAccount.
+    /// Namespace and name of the ServiceAccount, if the client is one.
     #[must_use]
     pub fn service_account(&self) -> Option<(&str, &str)> {
         service_account(&self.key.as_ref()?.identity)

@@ -1,4 +1,4 @@
-//! Whose LISTs were under way while etcd read a collection slowly.
+//! Finds the clients whose LISTs overlap slow reads in etcd's log.
 
 mod under_way;
 
@@ -14,23 +14,23 @@ use crate::patterns::Listed;
 use crate::requests::namespace::{self, namespace_hash};
 
 impl JudgedClients {
-    /// Finds whose LISTs were under way during slow reads of etcd.
+    /// Matches slow reads of etcd to the clients' LISTs.
     pub fn match_slow_reads<'a>(&mut self, ranges: impl Iterator<Item = &'a SlowRange>) {
         let (matched, mut of_rows) = under_way(ranges, self.lists_under_way());
         self.slow_reads = matched;
-        let entries = self.clients.iter_mut().flat_map(|account| account.entries.values_mut());
+        let entries = self.clients.iter_mut().flat_map(|client| client.entries.values_mut());
         for (index, one) in entries.flat_map(|entry| &mut entry.rows).enumerate() {
             one.slow_reads = of_rows.remove(&index).unwrap_or_default().into();
         }
     }
 
-    /// The LISTs that are known one by one, of those that may have read a collection from etcd: those of the instances
-    /// that are followed, and the costliest of each row.
+    /// The single LISTs that may have read a collection from etcd: those of followed instances, and the costliest of each row.
     fn lists_under_way(&self) -> impl Iterator<Item = ListUnderWay<'_>> {
-        let rows = self.clients.iter().enumerate().flat_map(|(client, account)| {
-            rows(account).map(move |(key, entry, one)| (client, key, entry, one))
-        });
-        // The index is that of all rows, so that it comes before the filter.
+        let rows =
+            self.clients.iter().enumerate().flat_map(|(index, client)| {
+                rows(client).map(move |(key, entry, one)| (index, key, entry, one))
+            });
+        // Enumerate before the filter, because the index counts all rows.
         let readers = rows.enumerate().filter(|(_, (_, key, entry, _))| reads_collections(key, entry));
         readers.flat_map(|(row, (client, key, entry, one))| {
             let resource = key.resource.as_deref().unwrap_or_default();
@@ -60,12 +60,12 @@ impl JudgedClients {
     }
 }
 
-fn rows(account: &ClientSummary) -> impl Iterator<Item = (&ShapeKey, &ShapeSummary, &ProductRow)> {
-    let entries = account.entries.iter();
+fn rows(client: &ClientSummary) -> impl Iterator<Item = (&ShapeKey, &ShapeSummary, &ProductRow)> {
+    let entries = client.entries.iter();
     entries.flat_map(|(key, entry)| entry.rows.iter().map(move |one| (&**key, entry, one)))
 }
 
-/// Whether etcd may have read a collection for such requests.
+/// Whether such requests may read a collection from etcd.
 pub(super) fn reads_collections(key: &ShapeKey, entry: &ShapeSummary) -> bool {
     let one_key = entry.asked.as_ref().is_some_and(|asked| asked.options.single == Single::Key);
     key.verb == Some(Verb::List)

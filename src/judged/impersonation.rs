@@ -1,9 +1,9 @@
-//! RequestReceived events of impersonated requests.
+//! Moves RequestReceived events of impersonated requests to the right client.
 //!
-//! The server writes them before it looks at the impersonation headers: they name the user that authenticated, and not
-//! the user that the request acts as. The events after that name both.
+//! The server writes a RequestReceived event before it reads the impersonation headers. So that event names only the
+//! authenticated user, and later events of the request name both users.
 //!
-//! Source: k8s.io/apiserver `pkg/server/config.go:DefaultBuildHandlerChain`, where audit comes before impersonation.
+//! Source: k8s.io/apiserver `pkg/server/config.go:DefaultBuildHandlerChain`, where audit precedes impersonation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use rustc_hash::FxBuildHasher;
 
 use super::{ClientSummary, ProductRow, ShapeKey};
 
-/// A user that impersonates others, and a request shape without the verdict.
-type Asked = (Box<str>, ShapeId);
+/// An impersonating user, and a request shape without its verdict.
+type ShapeOfUser = (Box<str>, ShapeId);
 type ShapeId = (u8, Option<Arc<str>>, Option<Arc<str>>, Arc<str>);
 
 fn shape_id(key: &ShapeKey) -> ShapeId {
@@ -22,22 +22,22 @@ fn shape_id(key: &ShapeKey) -> ShapeId {
     (verb, key.resource.clone(), key.subresource.clone(), Arc::clone(&key.parameters))
 }
 
-/// How many RequestReceived events a row has too few.
+/// The number of RequestReceived events that a row lacks.
 fn missing(one: &ProductRow) -> u64 {
     one.row.requests(false).saturating_sub(one.row.received)
 }
 
-/// How many it has too many.
+/// The number of RequestReceived events that a row has in excess of its requests.
 fn spare(one: &ProductRow) -> u64 {
     one.row.received.saturating_sub(one.row.requests(false))
 }
 
-/// Gives each impersonated request its RequestReceived event. Rows that have no other event go.
-pub(super) fn match_events(accounts: &mut [ClientSummary]) {
+/// Moves excess RequestReceived events from impersonating users to impersonated requests. Rows that become empty are removed.
+pub(super) fn match_events(clients: &mut [ClientSummary]) {
     let impersonators: BTreeMap<Box<str>, Vec<usize>> = {
         let mut by_name: BTreeMap<Box<str>, Vec<usize>> = BTreeMap::new();
-        for (at, account) in accounts.iter().enumerate() {
-            if let Some(name) = account.impersonated_by() {
+        for (at, client) in clients.iter().enumerate() {
+            if let Some(name) = client.impersonated_by() {
                 by_name.entry(name.into()).or_default().push(at);
             }
         }
@@ -46,14 +46,14 @@ pub(super) fn match_events(accounts: &mut [ClientSummary]) {
     if impersonators.is_empty() {
         return;
     }
-    let mut spares: HashMap<Asked, u64, FxBuildHasher> = HashMap::default();
-    let own = |account: &ClientSummary| {
-        let key = account.key.as_ref().filter(|key| key.impersonator.is_none())?;
+    let mut spares: HashMap<ShapeOfUser, u64, FxBuildHasher> = HashMap::default();
+    let own = |client: &ClientSummary| {
+        let key = client.key.as_ref().filter(|key| key.impersonator.is_none())?;
         impersonators.contains_key(&key.identity).then(|| key.identity.clone())
     };
-    for account in &*accounts {
-        let Some(name) = own(account) else { continue };
-        for (key, entry) in &account.entries {
+    for client in &*clients {
+        let Some(name) = own(client) else { continue };
+        for (key, entry) in &client.entries {
             let spare: u64 = entry.rows.iter().map(spare).sum();
             *spares.entry((name.clone(), shape_id(key))).or_default() += spare;
         }
@@ -61,9 +61,9 @@ pub(super) fn match_events(accounts: &mut [ClientSummary]) {
     let mut taken = spares.clone();
     for (name, members) in &impersonators {
         let mut members = members.clone();
-        members.sort_by(|a, b| accounts[*a].key.cmp(&accounts[*b].key));
+        members.sort_by(|a, b| clients[*a].key.cmp(&clients[*b].key));
         for at in members {
-            for (key, entry) in &mut accounts[at].entries {
+            for (key, entry) in &mut clients[at].entries {
                 let Some(left) = spares.get_mut(&(name.clone(), shape_id(key))) else { continue };
                 for one in &mut entry.rows {
                     let moved = missing(one).min(*left);
@@ -74,12 +74,12 @@ pub(super) fn match_events(accounts: &mut [ClientSummary]) {
             }
         }
     }
-    for (asked, taken) in &mut taken {
-        *taken -= spares.get(asked).copied().unwrap_or(0);
+    for (shape, taken) in &mut taken {
+        *taken -= spares.get(shape).copied().unwrap_or(0);
     }
-    for account in accounts {
-        let Some(name) = own(account) else { continue };
-        for (key, entry) in &mut account.entries {
+    for client in clients {
+        let Some(name) = own(client) else { continue };
+        for (key, entry) in &mut client.entries {
             let Some(taken) = taken.get_mut(&(name.clone(), shape_id(key))) else { continue };
             for one in &mut entry.rows {
                 let moved = spare(one).min(*taken);
@@ -89,6 +89,6 @@ pub(super) fn match_events(accounts: &mut [ClientSummary]) {
             }
             entry.rows.retain(|one| one.row.events > 0);
         }
-        account.entries.retain(|_, entry| !entry.rows.is_empty());
+        client.entries.retain(|_, entry| !entry.rows.is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! The name of a shape in the report.
+//! The key under which a report shows request shapes.
 
 use std::sync::Arc;
 
@@ -9,38 +9,36 @@ use crate::apiserver::{LimitVerdict, RequestShape, ServedFrom, Server, Verdict, 
 use crate::k8s::{KubeVersion, Scope, Verb};
 use crate::requests::Answer;
 
-/// What a shape looks like in the report, and its verdict. Shapes of the ledger for which these are equal are one.
+/// The text of a request shape in the report, with its verdict. Rows with equal keys are one shape in the report.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ShapeKey {
-    /// Verb; `None` for what is beyond the number of shapes that are told apart.
+    /// The verb; `None` for the overflow row.
     pub verb: Option<Verb>,
-    /// Resource with its group, or the class of another path.
+    /// The resource with its group, or the class of a path that is not a resource.
     pub resource: Option<Arc<str>>,
-    /// Subresource.
     pub subresource: Option<Arc<str>>,
-    /// How much of the resource the path names.
+    /// The scope of the path.
     pub scope: Option<Scope>,
-    /// The list options in classes.
+    /// The list options, by kind of value.
     pub parameters: Arc<str>,
-    /// List options that ignored keys were likely meant to be.
+    /// The list options that the ignored keys likely mean.
     pub misspelled: Vec<String>,
-    /// Where it was served from.
     pub served_from: ServedFrom,
-    /// For `depends`, which it was in most cases.
+    /// If `served_from` is `depends`: the most frequent case.
     pub likely: Option<ServedFrom>,
-    /// What became of its limit.
+    /// Whether the server honors the limit.
     pub limit: LimitVerdict,
-    /// The status with which the server refuses it.
+    /// The status with which the server refuses the request.
     pub rejected: Option<u16>,
     /// The verdict's code.
     pub reason: &'static str,
-    /// The version of Kubernetes by which it is judged.
+    /// The Kubernetes version of the verdict.
     pub kube_version: KubeVersion,
 }
 
 impl ShapeKey {
-    /// The name of what is asked and judged so by a server of this version.
-    pub(super) fn of(asked: &RequestShape<CompactString>, verdict: Verdict, version: KubeVersion) -> Self {
+    /// The key of a request shape with this verdict, for a server of this version.
+    pub(super) fn new(asked: &RequestShape<CompactString>, verdict: Verdict, version: KubeVersion) -> Self {
         Self {
             verb: Some(asked.verb),
             resource: Some(shape_text::resource(&asked.target).into()),
@@ -57,7 +55,7 @@ impl ShapeKey {
         }
     }
 
-    /// The name of a request's shape on a server. With `received_only` no answer is known.
+    /// The key of a request on a server. If `received_only`, the response is unknown.
     #[must_use]
     pub fn of_request(
         server: &Server,
@@ -66,10 +64,10 @@ impl ShapeKey {
         received_only: bool,
     ) -> Self {
         let status = answer.status().filter(|_| !received_only);
-        Self::of(asked, judge(server, &asked.as_borrowed(), status), server.version)
+        Self::new(asked, judge(server, &asked.as_borrowed(), status), server.version)
     }
 
-    /// The name of all shapes beyond the number that is told apart.
+    /// The key of the overflow row.
     pub(super) fn folded(version: KubeVersion) -> Self {
         Self {
             verb: None,
@@ -87,20 +85,20 @@ impl ShapeKey {
         }
     }
 
-    /// Whether etcd answered, for `depends` in most cases.
+    /// Whether requests are read from etcd; for `depends`, in most cases.
     #[must_use]
     pub fn is_from_etcd(&self) -> bool {
         self.likely.unwrap_or(self.served_from) == ServedFrom::Etcd
     }
 
-    /// Whether its requests count as reads from etcd: LISTs and GETs that etcd answered, whatever it said. What the
-    /// server refuses before it asks etcd is served from nowhere, and a watch is no read, even if etcd feeds it.
+    /// Whether requests count as reads from etcd: LISTs and GETs read from etcd, with any result. A request that the server
+    /// refuses before it calls etcd does not count. A WATCH does not count either, even if it reads from etcd.
     #[must_use]
     pub fn reads_etcd(&self) -> bool {
         self.is_from_etcd() && matches!(self.verb, Some(Verb::List | Verb::Get))
     }
 
-    /// Whether a client is best told of it: etcd answered, or the server ignored its limit or a parameter.
+    /// Whether the shape is worth showing: it is read from etcd, or the server ignored its limit or a parameter.
     #[must_use]
     pub fn is_costly(&self) -> bool {
         let etcd = self.served_from == ServedFrom::Etcd || self.likely == Some(ServedFrom::Etcd);
@@ -108,8 +106,8 @@ impl ShapeKey {
         etcd || ignored || !self.misspelled.is_empty()
     }
 
-    /// The shape in one line, such as `list pods ?limit=500&resourceVersion=0`. Stable: suppressions and
-    /// fingerprints hold it.
+    /// The shape in one line, such as `list pods ?limit=500&resourceVersion=0`. The text must stay stable, because suppressions
+    /// and fingerprints contain it.
     #[must_use]
     pub fn name(&self) -> String {
         let Some(verb) = self.verb else { return "(other shapes)".to_owned() };

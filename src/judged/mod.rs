@@ -1,4 +1,4 @@
-//! The ledger's rows with their verdicts, gathered per client: what rules judge and the report tells.
+//! The ledger's rows with their verdicts, grouped by client. Rules and the report read these.
 
 mod agreement;
 mod client_summary;
@@ -36,84 +36,83 @@ use crate::patterns::{AllFollowed, Listed, OfClient, Patterns, Running};
 use crate::requests::{RowKey, stable_hash};
 use crate::version::Doubt;
 
-/// The name of everything beyond the number of products that are told apart.
+/// The name of the overflow row for products.
 const OTHER_PRODUCTS: &str = "(other products)";
 
-/// All clients.
+/// All clients, with the verdicts on their requests.
 #[derive(Debug)]
 pub struct JudgedClients {
-    /// The clients, in no order.
+    /// The clients, in no particular order.
     pub clients: Vec<ClientSummary>,
-    /// The server's configuration; its version is that of the current version index.
+    /// The server's configuration, with the best estimate of its version.
     pub server: Server,
-    /// How far the version is known.
+    /// How certain the version is.
     pub version: Doubt,
-    /// The log holds arrivals only.
+    /// The log holds RequestReceived events only.
     pub received_only: bool,
-    /// Resources that a request's path puts into a namespace.
+    /// Namespaced resources: those with a namespace in the path of a request.
     pub namespaced: BTreeSet<String>,
-    /// What etcd's own log says of the clients' LISTs; empty without one.
+    /// Slow reads in etcd's log, matched to the clients' LISTs. Empty without such a log.
     pub slow_reads: etcd::Matched,
-    /// How much patterns are made of.
+    /// How much of the log the patterns cover.
     pub followed: AllFollowed,
-    /// Nodes that the log shows: the most of one client.
+    /// Nodes in the log: the largest number of nodes of one client.
     pub nodes: u64,
-    /// Nodes of the cluster: those of the inventory, or those that the log shows.
+    /// Nodes of the cluster: from the inventory, else from the log.
     pub cluster_nodes: u64,
-    /// How load is measured.
     pub measure: Measure,
 }
 
-/// What requests are judged and priced by.
+/// The inputs for verdicts and costs.
 struct Measures<'a> {
-    /// One server for each version index that rows name.
+    /// The server for each version index.
     servers: &'a [Server],
-    /// The releases that the log leaves possible.
+    /// The possible releases.
     version: Doubt,
     prices: Option<Prices<'a>>,
-    /// How many objects of each namespace the log names.
+    /// For each namespace, the number of objects that the log names.
     namespaces: NamespaceWeights,
-    /// Judgments of what was asked, by version index and status: many clients ask alike.
-    known: Mutex<HashMap<Arc<RequestShape<CompactString>>, Vec<Known>, FxBuildHasher>>,
+    /// Cached judgments by request shape, since many clients send equal requests.
+    judgments: Mutex<HashMap<Arc<RequestShape<CompactString>>, Vec<CachedJudgment>, FxBuildHasher>>,
 }
 
-/// A judgment, and its version index and status.
-type Known = (u8, Option<u16>, Judgment);
+/// Version index, status, and the judgment for both.
+type CachedJudgment = (u8, Option<u16>, Judgment);
 
-/// How many different questions' judgments are remembered; of more, each is judged.
-const REMEMBERED: usize = 4_096;
+/// Judgments are cached for at most this many request shapes.
+const MAX_CACHED_SHAPES: usize = 4_096;
 
-/// What the model says of a request, and the name that this gives to its shape.
+/// The verdict on a request shape, and the key under which reports show it.
 #[derive(Debug, Clone)]
 struct Judgment {
     key: Arc<ShapeKey>,
     verdict: Verdict,
     certainty: Certainty,
-    /// The server served what the model refuses.
+    /// The server served a request that the model refuses.
     against_model: bool,
 }
 
 impl Measures<'_> {
     fn judgment(&self, shape: &RowKey, status: Option<u16>) -> Judgment {
         let version_index = shape.version_index;
-        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known().get(&shape.asked)
+        let cache = || self.judgments.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cached) = cache().get(&shape.asked)
             && let Some((.., judgment)) =
-                known.iter().find(|known| (known.0, known.1) == (version_index, status))
+                cached.iter().find(|cached| (cached.0, cached.1) == (version_index, status))
         {
             return judgment.clone();
         }
         let (server, asked) = (&self.servers[usize::from(version_index)], shape.asked.as_borrowed());
         let verdict = judge(server, &asked, status);
         let judgment = Judgment {
-            key: Arc::new(ShapeKey::of(&shape.asked, verdict, server.version)),
+            key: Arc::new(ShapeKey::new(&shape.asked, verdict, server.version)),
             verdict,
             certainty: certainty_within(self.version.possible_in(version_index), server, &asked, status),
             against_model: served_against_model(server, &asked, status),
         };
-        let mut known = known();
-        if known.len() < REMEMBERED {
-            known.entry(Arc::clone(&shape.asked)).or_default().push((
+        let mut cache = cache();
+        if cache.len() < MAX_CACHED_SHAPES {
+            cache.entry(Arc::clone(&shape.asked)).or_default().push((
                 version_index,
                 status,
                 judgment.clone(),
@@ -124,9 +123,9 @@ impl Measures<'_> {
 }
 
 impl JudgedClients {
-    /// Judges each row, and prices it where there is an inventory. `servers` holds one server for each version index.
+    /// Computes the verdict of each row, and its cost if there is an inventory. `servers` has a server for each version index.
     #[must_use]
-    pub fn open(
+    pub fn new(
         clients: Clients,
         mut patterns: Patterns,
         servers: &[Server],
@@ -135,8 +134,8 @@ impl JudgedClients {
         received_only: bool,
         inventory: Option<(&Inventory, NamespaceWeights)>,
     ) -> Self {
-        let (known, rest) = clients.into_parts();
-        let nodes = known.iter().map(|(_, client)| client.nodes.count().0).max().unwrap_or(0);
+        let (separate, overflow) = clients.into_parts();
+        let nodes = separate.iter().map(|(_, client)| client.nodes.count().0).max().unwrap_or(0);
         let unit = if inventory.is_some() { LoadUnit::Objects } else { LoadUnit::RequestMicros };
         let (inventory, namespaces) = inventory.unzip();
         let measures = Measures {
@@ -144,9 +143,9 @@ impl JudgedClients {
             namespaces: namespaces.unwrap_or_default(),
             version: version.clone(),
             prices: inventory.map(|inventory| Prices { inventory, nodes_in_log: nodes }),
-            known: Mutex::default(),
+            judgments: Mutex::default(),
         };
-        let mut accounts = Self {
+        let mut judged = Self {
             clients: Vec::new(),
             server: base.clone(),
             version,
@@ -161,51 +160,51 @@ impl JudgedClients {
                 .map_or(nodes, |nodes| nodes.count),
             measure: Measure { unit, received_only },
         };
-        let known = known.into_iter().map(|(key, client)| {
+        let separate = separate.into_iter().map(|(key, client)| {
             let shown = patterns.take(stable_hash(&key));
             (Some(key), client, shown)
         });
-        let rest = rest.map(|client| (None, client, OfClient::default()));
-        let all: Vec<(Option<ClientKey>, Client, OfClient)> = known.chain(rest).collect();
-        let opened = all.into_par_iter().map(|(key, client, mut shown)| {
+        let overflow = overflow.map(|client| (None, client, OfClient::default()));
+        let all: Vec<(Option<ClientKey>, Client, OfClient)> = separate.chain(overflow).collect();
+        let summaries = all.into_par_iter().map(|(key, client, mut shown)| {
             let hash = key.as_ref().map(stable_hash);
             let lists = |product, ask| hash.map(|client| patterns.lists_of((client, product, ask)).collect());
             let running = |product| hash.map_or(Running::On, |client| patterns.running(client, product));
             let kubelets = hash.map_or(&[][..], |client| patterns.nodes(client)).to_vec();
-            let opened = accounts.account(key, client, &mut shown, &lists, &running, &measures);
-            ClientSummary { kubelets, ..opened }
+            let summary = judged.client_summary(key, client, &mut shown, &lists, &running, &measures);
+            ClientSummary { kubelets, ..summary }
         });
-        let mut opened: Vec<ClientSummary> = opened.collect();
-        impersonation::match_events(&mut opened);
-        opened.retain(|account| !account.entries.is_empty());
-        accounts.clients = opened;
-        for key in accounts.clients.iter().flat_map(|account| account.entries.keys()) {
+        let mut summaries: Vec<ClientSummary> = summaries.collect();
+        impersonation::match_events(&mut summaries);
+        summaries.retain(|client| !client.entries.is_empty());
+        judged.clients = summaries;
+        for key in judged.clients.iter().flat_map(|client| client.entries.keys()) {
             if let (Some(Scope::Namespace), Some(resource)) = (key.scope, &key.resource)
-                && !accounts.namespaced.contains(&**resource)
+                && !judged.namespaced.contains(&**resource)
             {
-                accounts.namespaced.insert(resource.to_string());
+                judged.namespaced.insert(resource.to_string());
             }
         }
-        accounts
+        judged
     }
 
-    /// The requests of an entry.
+    /// The number of requests of a shape.
     #[must_use]
     pub fn requests_of(&self, entry: &ShapeSummary) -> u64 {
         entry.rows.iter().map(|one| self.requests(&one.row)).sum()
     }
 
-    /// The requests of a row.
+    /// The number of requests of a row.
     #[must_use]
     pub fn requests(&self, row: &Row) -> u64 {
         row.requests(self.received_only)
     }
 
-    /// The load of a client's requests.
+    /// The load of all requests of a client.
     #[must_use]
-    pub fn load_of(&self, account: &ClientSummary) -> Load {
+    pub fn load_of(&self, client: &ClientSummary) -> Load {
         let mut load = Load::default();
-        for (key, entry) in &account.entries {
+        for (key, entry) in &client.entries {
             for one in &entry.rows {
                 load.add(self.measure.load(key, entry, &one.row, one.cost.as_deref()));
             }
@@ -213,12 +212,12 @@ impl JudgedClients {
         load
     }
 
-    /// The requests of a row that were not refused (4xx), and that the server did not fail (5xx), as far as it is known.
+    /// The requests of a row without a known 4xx or 5xx status.
     fn served(&self, row: &Row) -> u64 {
         load::served(row, self.received_only)
     }
 
-    fn account(
+    fn client_summary(
         &self,
         key: Option<ClientKey>,
         client: Client,
@@ -227,7 +226,7 @@ impl JudgedClients {
         running: &dyn Fn(u64) -> Running,
         measures: &Measures<'_>,
     ) -> ClientSummary {
-        let mut account = ClientSummary {
+        let mut summary = ClientSummary {
             key,
             nodes: client.nodes,
             kubelets: Vec::new(),
@@ -241,12 +240,12 @@ impl JudgedClients {
         let mut products: Vec<(Box<str>, Product)> = products;
         products.extend(other_products.map(|product| (OTHER_PRODUCTS.into(), product)));
         for (name, product) in products {
-            account.add_agent(&name, &product.example, running(stable_hash(&*name)));
-            // What is asked alike and answered differently shows one pattern: it is told at the row with most requests.
+            summary.add_agent(&name, &product.example, running(stable_hash(&*name)));
+            // Rows that differ only in the response share one pattern. It is reported at the row with most requests.
             let ProductRows { rows, overflow } = ProductRows::of(product, self.received_only);
             let rows = rows.into_iter().map(|(shape, row)| (Some(shape), row));
             let product = stable_hash(&*name);
-            // A copy of an event that was counted elsewhere makes a row of its own where it differs in its details.
+            // A duplicate whose details differ creates a row without counted events.
             let counted = |(_, row): &(Option<RowKey>, Box<Row>)| row.events > 0;
             let rows = rows.chain(overflow.map(|row| (None, row))).filter(counted).map(|(shape, mut row)| {
                 row.settle();
@@ -269,27 +268,27 @@ impl JudgedClients {
                 (shape, one)
             });
             if measures.prices.is_none() {
-                // Pagination tell costs only.
+                // Pagination only affects costs.
                 let pagination = Pagination::default();
                 for (shape, one) in rows {
-                    self.enter(&mut account.entries, shape, one, measures, &pagination);
+                    self.add_row(&mut summary.entries, shape, one, measures, &pagination);
                 }
                 continue;
             }
             let rows: Vec<(Option<RowKey>, ProductRow)> = rows.collect();
-            let pagination = Pagination::of(rows.iter().filter_map(|(shape, one)| {
+            let pagination = Pagination::new(rows.iter().filter_map(|(shape, one)| {
                 let served = self.served(&one.row);
                 Some((shape.as_ref()?, one, served))
             }));
             for (shape, one) in rows {
-                self.enter(&mut account.entries, shape, one, measures, &pagination);
+                self.add_row(&mut summary.entries, shape, one, measures, &pagination);
             }
         }
-        account
+        summary
     }
 
-    /// Adds a row to the entry that it belongs to. `None` is what is beyond the number of shapes.
-    fn enter(
+    /// Adds a row to the summary of its shape. A `shape` of `None` is the overflow row.
+    fn add_row(
         &self,
         entries: &mut BTreeMap<Arc<ShapeKey>, ShapeSummary>,
         shape: Option<RowKey>,
@@ -299,7 +298,7 @@ impl JudgedClients {
     ) {
         let (row, requests) = (&one.row, self.requests(&one.row));
         let (key, entry, agreement) = if let Some(shape) = shape {
-            self.judged(measures, shape, row, requests, pagination)
+            self.shape_summary(measures, shape, row, requests, pagination)
         } else {
             let entry = ShapeSummary {
                 work: measures.prices.map(|_| Box::new(Work::UNKNOWN)),
@@ -321,7 +320,7 @@ impl JudgedClients {
         one.agreement = agreement;
         let (certainty, long_running) = (entry.certainty, entry.long_running);
         let own = entries.entry(key).or_insert(entry);
-        // A shape may hold requests that were refused and others that were not.
+        // A shape may hold refused requests, which are not long-running, and others.
         own.long_running |= long_running;
         own.agreement.merge(agreement);
         own.certainty = own.certainty.max(certainty);
@@ -335,7 +334,7 @@ impl JudgedClients {
         }
     }
 
-    /// What is answered with 4xx has read nothing of a collection; what is answered with 5xx was not sent.
+    /// Sets the cost of a row. A request with a 4xx status read no collection. A request with a 5xx status sent no objects.
     fn price(&self, one: &mut ProductRow, work: &Work) {
         let failed = one.row.statuses.count(|status| status / 100 == 5);
         let served = self.served(&one.row);
@@ -349,7 +348,7 @@ impl JudgedClients {
         one.minutes = (!minutes.is_empty()).then(|| Box::new(minutes));
     }
 
-    fn judged(
+    fn shape_summary(
         &self,
         measures: &Measures<'_>,
         shape: RowKey,
@@ -359,7 +358,7 @@ impl JudgedClients {
     ) -> (Arc<ShapeKey>, ShapeSummary, Agreement) {
         let server = &measures.servers[usize::from(shape.version_index)];
         let asked = shape.asked.as_borrowed();
-        // Arrivals alone tell nothing of an answer.
+        // RequestReceived events have no response.
         let status = shape.answer.status().filter(|_| !self.received_only);
         let Judgment { key, verdict, certainty, against_model } = measures.judgment(&shape, status);
         let mut agreement = compare(asked.verb, &verdict, server.version, &row.rare().observed);
@@ -370,13 +369,13 @@ impl JudgedClients {
             let resource = key.resource.as_deref().unwrap_or_default();
             let part = measures.namespaces.part(&shape.asked, &row.targets);
             let work = prices.work_in(server, &asked, &verdict, resource, part);
-            let pages = pagination.of_page(&shape).filter(|_| reads_on(&asked.options, &verdict));
-            Box::new(pages.map_or(work, |(pagination, pages)| work.as_page(pagination, pages)))
+            let pages = pagination.pages_of(&shape).filter(|_| reads_on(&asked.options, &verdict));
+            Box::new(pages.map_or(work, |(lists, pages)| work.as_page(lists, pages)))
         });
         let entry = ShapeSummary {
             verdict: Some(verdict),
             certainty: (requests > 0, certainty),
-            // A refused request never begins to run: its duration is work, and no lifetime.
+            // A refused request never becomes long-running: its duration is work and not a lifetime.
             long_running: is_long_running(&asked) && status.is_none_or(|status| status / 100 != 4),
             agreement: Agreement::default(),
             work,

@@ -1,4 +1,4 @@
-//! Pages that a client reads collections in, counted by what is asked for: a walk is a first page and its further ones.
+//! Counts how many pages a client reads for each paginated LIST of a collection: a first page and its later pages.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::apiserver::options::{Options, Page};
 use crate::k8s::Verb;
 use crate::requests::RowKey;
 
-/// By what the first page asks for, and the version of the server.
+/// Page counts by the request shape of the first page, and by version index.
 #[derive(Debug, Default)]
 pub(super) struct Pagination(HashMap<(RequestShape<CompactString>, u8), Pages>);
 
@@ -22,11 +22,11 @@ struct Pages {
 }
 
 impl Pagination {
-    /// Those of one product of a client, of which each row has so many requests that read something.
-    pub(super) fn of<'r>(rows: impl Iterator<Item = (&'r RowKey, &'r ProductRow, u64)>) -> Self {
-        let mut walks = Self::default();
+    /// Counts the pages of one product of a client. Each row comes with its number of served requests.
+    pub(super) fn new<'r>(rows: impl Iterator<Item = (&'r RowKey, &'r ProductRow, u64)>) -> Self {
+        let mut pagination = Self::default();
         for (shape, row, requests) in rows.filter(|(shape, ..)| is_page(&shape.asked)) {
-            let own = walks.0.entry(key(shape)).or_default();
+            let own = pagination.0.entry(key(shape)).or_default();
             if shape.asked.options.page == Page::First {
                 own.first += requests;
             } else {
@@ -34,14 +34,14 @@ impl Pagination {
                 own.chains += row.pattern.as_ref().map_or(0, |pattern| pattern.chains.count);
             }
         }
-        walks
+        pagination
     }
 
-    /// Pagination and their pages, if the pages of any walk are known.
-    pub(super) fn of_page(&self, shape: &RowKey) -> Option<(u64, u64)> {
+    /// The number of paginated LISTs and of their pages, if the log holds later pages.
+    pub(super) fn pages_of(&self, shape: &RowKey) -> Option<(u64, u64)> {
         let pages = self.0.get(&key(shape)).filter(|pages| pages.further > 0)?;
-        let walks = pages.first.max(pages.chains);
-        (walks > 0).then_some((walks, pages.first + pages.further))
+        let lists = pages.first.max(pages.chains);
+        (lists > 0).then_some((lists, pages.first + pages.further))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a client asked in one shape: its verdict, and the numbers of each product.
+//! The requests of a client in one shape: the verdict, and the counts of each product.
 
 use std::sync::Arc;
 
@@ -11,64 +11,61 @@ use crate::k8s::Verb;
 use crate::ledger::{Merge, Row};
 use crate::patterns::{Listed, Pattern};
 
-/// The rows of one shape.
+/// The requests of a client in one shape.
 #[derive(Debug)]
 pub struct ShapeSummary {
-    /// What is asked: of one of the ledger's shapes. What it and the others differ in is in no word and no verdict.
+    /// The request shape of one of the rows. Differences between the rows affect neither the text nor the verdict.
     pub asked: Option<Arc<RequestShape<CompactString>>>,
-    /// The verdict.
     pub verdict: Option<Verdict>,
-    /// Of all rows that hold requests the least certain, or of all rows if none does: a total order, as rows come
-    /// in none.
+    /// Whether a row has requests, and the lowest certainty. Rows with requests take precedence. The maximum of this pair does
+    /// not depend on the order of rows.
     pub(super) certainty: (bool, Certainty),
-    /// Durations are lifetimes.
+    /// The durations are lifetimes.
     pub long_running: bool,
-    /// How the server's own measurements fit.
+    /// How the server's measurements agree with the verdict.
     pub agreement: Agreement,
-    /// What one of its requests costs, the costliest; `None` without an inventory.
+    /// The cost of the costliest request; `None` without an inventory.
     pub work: Option<Box<Work>>,
-    /// The numbers by product, in the order of their names. Most shapes are one product's: a map's node would take
-    /// the room of eleven.
+    /// The counts by product, sorted by name. Most shapes have one product, and a node of a `BTreeMap` would use the memory of
+    /// eleven.
     pub rows: Vec<ProductRow>,
 }
 
-/// The numbers of one product's requests of a shape.
+/// The requests of one product in a shape.
 #[derive(Debug)]
 pub struct ProductRow {
-    /// The product.
     pub product: String,
-    /// The numbers.
     pub row: Box<Row>,
-    /// How the server's own measurements fit.
+    /// How the server's measurements agree with the verdict.
     pub agreement: Agreement,
-    /// What the requests show when they are put in order.
+    /// The pattern of the requests over time.
     pub pattern: Option<Box<Pattern>>,
-    /// Its LISTs, as far as they are followed; none without etcd's own log.
+    /// The LISTs of followed instances; empty without etcd's log.
     pub lists: Vec<Listed>,
-    /// The slow reads in etcd's own log during which they were.
+    /// The slow reads in etcd's log that overlap these LISTs.
     pub slow_reads: Box<[etcd::SlowRead]>,
-    /// What its requests cost; `None` without an inventory.
+    /// The cost of the requests; `None` without an inventory.
     pub cost: Option<Box<Cost>>,
-    /// The same by the minutes in which they began; `None` too where they cost nothing.
+    /// The cost by the minute in which requests began; `None` without an inventory, or without cost.
     pub minutes: Option<Box<Minutes>>,
 }
 
 impl ShapeSummary {
-    /// The most objects of one answer by the limit that was asked for, if the server honors it.
+    /// The largest number of objects in a response, if the request has a limit that the server honors.
     #[must_use]
     pub fn page_limit(&self) -> Option<u64> {
         let asked = self.asked.as_ref().filter(|asked| asked.verb == Verb::List)?;
         page_limit(&asked.options, &self.verdict?)
     }
 
-    /// Events of requests that arrived, and of those that ended.
+    /// The numbers of RequestReceived events and of ended requests.
     #[must_use]
     pub fn arrived_and_ended(&self) -> (u64, u64) {
         let rows = self.rows.iter().map(|one| &one.row);
         rows.fold((0, 0), |(arrived, ended), row| (arrived + row.received, ended + row.ended))
     }
 
-    /// How sure the verdict is.
+    /// How certain the verdict is.
     #[must_use]
     pub fn certainty(&self) -> Certainty {
         self.certainty.1

@@ -1,4 +1,4 @@
-//! A shape in words.
+//! The text of a request shape in reports.
 
 use crate::apiserver::options::{
     Limit, Narrows, Options, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
@@ -10,7 +10,7 @@ use crate::k8s::secrets::masked;
 use crate::k8s::{Scope, Verb};
 use compact_str::CompactString;
 
-/// `deployments.apps`, or the class of another path.
+/// The resource with its group, such as `deployments.apps`, or the class of a path that is not a resource.
 pub(crate) fn resource(target: &Target<CompactString>) -> String {
     match target {
         Target::Unknown { resource, .. } if resource.is_empty() => "(unknown)".to_owned(),
@@ -38,7 +38,7 @@ pub(crate) fn subresource(target: &Target<CompactString>) -> Option<String> {
     }
 }
 
-/// Whether it is for objects of one namespace, all of them, or one by its path.
+/// The scope in the path: the cluster, a namespace, or one object.
 pub(crate) fn scope(target: &Target<CompactString>) -> Option<Scope> {
     match target {
         Target::Resource { scope, .. } => Some(*scope),
@@ -46,7 +46,7 @@ pub(crate) fn scope(target: &Target<CompactString>) -> Option<Scope> {
     }
 }
 
-/// The list options in the form of a query, values that differ from request to request left out.
+/// The list options as a query. Values that differ by request are left out.
 pub(crate) fn parameters(asked: &RequestShape<CompactString>) -> String {
     let options = &asked.options;
     let mut words: Vec<String> = Vec::new();
@@ -112,7 +112,7 @@ fn field_selector(options: &Options) -> Option<&'static str> {
     })
 }
 
-/// List options that ignored keys were likely meant to be.
+/// The list options that the ignored keys likely mean.
 pub(crate) fn misspelled(asked: &RequestShape<CompactString>) -> Vec<String> {
     let keys = LIST_OPTION_KEYS.iter().enumerate();
     keys.filter(|(index, _)| asked.options.misspelled & (1 << index) != 0)

@@ -125,7 +125,7 @@ impl Clients {
         let client = self.by_key.value_at(client_slot);
         let Product { rows, begun, .. } = client.products.value_at(product_slot);
         let before = begun.len();
-        let shape = RowKeyRef { answer: Answer::Served, ..RowKeyRef::of(request) };
+        let shape = RowKeyRef { answer: Answer::Served, ..RowKeyRef::from_request(request) };
         let names = &self.names;
         let owned = || shape.to_owned(names);
         let slot = begun.find_or_insert(name.shape, &shape, || 0, owned);
@@ -166,7 +166,7 @@ impl Clients {
         let client = self.by_key.value_at(client_slot);
         let Product { rows, begun, .. } = client.products.value_at(product_slot);
         let before = rows.len();
-        let shape = RowKeyRef::of(request);
+        let shape = RowKeyRef::from_request(request);
         let names = &self.names;
         let owned = || shape.to_owned(names);
         let slot = rows.find_or_insert(name.shape, &shape, || 0, owned);

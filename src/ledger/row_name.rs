@@ -17,13 +17,13 @@ impl RowName {
         Self {
             client: request.client.client_hash,
             product: request.client.product_hash,
-            shape: RowKeyRef::of(request).stable_hash(),
+            shape: RowKeyRef::from_request(request).stable_hash(),
         }
     }
 
     /// The name of what counts the events of a request before its end: that of a row without a status.
     pub(super) fn of_begun(request: &Request<'_>) -> Self {
-        let shape = RowKeyRef { answer: Answer::Served, ..RowKeyRef::of(request) };
+        let shape = RowKeyRef { answer: Answer::Served, ..RowKeyRef::from_request(request) };
         Self { shape: shape.stable_hash(), ..Self::of(request) }
     }
 

@@ -1,13 +1,13 @@
 //! A worker counts the records of the blocks that it takes.
 
 mod access;
+mod block_reader;
 mod disposition;
-mod reading;
 pub(super) mod version;
 
-use access::Held;
+use access::PendingAccessLine;
+use block_reader::BlockReader;
 use disposition::{Disposition, note, observe};
-use reading::Reading;
 
 use super::Settings;
 use crate::decode::etcd::EtcdLine;
@@ -45,7 +45,7 @@ pub struct Shared<'a> {
     seen: Seen,
     prints: Fingerprints,
     /// Access lines that wait for other lines of their request.
-    waiting: Waiting<Held>,
+    waiting: Waiting<PendingAccessLine>,
     /// Requests of audit logs.
     audit: SharedLedger,
     /// Requests of access logs.
@@ -198,11 +198,11 @@ impl<'a> Worker<'a> {
     pub fn read(&mut self, block: &Block) {
         let Self { decoder, counting } = self;
         counting.begin(block);
-        let mut reading = Reading::new(decoder, counting, block);
+        let mut reader = BlockReader::new(decoder, counting, block);
         for run in block.runs() {
-            reading.run(&run);
+            reader.run(&run);
         }
-        reading.finish();
+        reader.finish();
         counting.end(block.source);
     }
 }
@@ -242,11 +242,11 @@ impl Counting<'_> {
         outcome: Outcome<'_>,
         layers: Layers,
         place: SourcePosition,
-        arrivals: &mut PendingRequestReceived<'_>,
+        pending: &mut PendingRequestReceived<'_>,
     ) {
         let outcome = if matches!(self.pass, Pass::Etcd) { beside_etcd(outcome) } else { outcome };
         match outcome {
-            Outcome::Event(event, _) => self.event(event, layers, place, arrivals),
+            Outcome::Event(event, _) => self.event(event, layers, place, pending),
             Outcome::Access { line, logged_at: written, .. } => self.access(line, written, layers, place),
             Outcome::Trace(fragment) => {
                 if self.is_count() {
@@ -338,7 +338,7 @@ impl Counting<'_> {
         event: &Event<'_>,
         layers: Layers,
         place: SourcePosition,
-        arrivals: &mut PendingRequestReceived<'_>,
+        pending: &mut PendingRequestReceived<'_>,
     ) {
         let stage = event.stage().expect("decode lets only the four stages pass");
         let Self { pass, shared, counted, source, classifier, audit, grouping, .. } = self;
@@ -367,7 +367,7 @@ impl Counting<'_> {
                     source.without_reads += u64::from(layers.contains(Envelope::AzureAdmin));
                 };
                 note_read(stage);
-                let answered = arrivals.pair(event, layers);
+                let answered = pending.pair(event, layers);
                 if answered.is_some() {
                     note_read(Stage::RequestReceived);
                     if let Some(received) = request.received {
@@ -386,22 +386,22 @@ impl Counting<'_> {
                     note(disposition, &mut ledger.input);
                     return observe(shared.settings, audit, grouping, &request, disposition);
                 };
-                let arrival = request.arrival(SourcePosition { offset, line, ..place });
-                let [is_new, arrival_is_new] =
-                    shared.are_new(at, || shared.prints.event_and_arrival(event, &request, written));
+                let received = request.request_received(SourcePosition { offset, line, ..place });
+                let [is_new, received_is_new] =
+                    shared.are_new(at, || shared.prints.event_and_request_received(event, &request, written));
                 let dispositions =
-                    [shared.disposition(&request, is_new), shared.disposition(&arrival, arrival_is_new)];
+                    [shared.disposition(&request, is_new), shared.disposition(&received, received_is_new)];
                 shared.note_start(event, &mut request, dispositions[0]);
                 for disposition in dispositions {
                     note(disposition, &mut ledger.input);
                 }
                 if dispositions == [Disposition::Counted; 2] && grouping.is_none() {
-                    let row = audit.observe_with(&arrival, &request);
+                    let row = audit.observe_with(&received, &request);
                     if shared.settings.patterns {
                         audit.follow(&request, row);
                     }
                 } else {
-                    observe(shared.settings, audit, grouping, &arrival, dispositions[1]);
+                    observe(shared.settings, audit, grouping, &received, dispositions[1]);
                     observe(shared.settings, audit, grouping, &request, dispositions[0]);
                 }
             }
@@ -427,7 +427,7 @@ enum Uncounted {
 }
 
 impl Uncounted {
-    fn of(outcome: &Outcome<'_>) -> Option<Self> {
+    fn from_outcome(outcome: &Outcome<'_>) -> Option<Self> {
         match outcome {
             Outcome::Skip(reason, extent) => Some(Self::Skip(*reason, *extent)),
             Outcome::Foreign(kind) => Some(Self::Foreign(*kind)),

@@ -78,7 +78,7 @@ pub fn build_with_cases(
     let known: HashSet<u64> = ledger.clients.kept().map(|(key, _)| stable_hash(key)).collect();
     let patterns = Patterns::with_lists(ledger.kept, &|client| known.contains(&client), wanted);
     drop(known);
-    let mut accounts = JudgedClients::open(
+    let mut accounts = JudgedClients::new(
         ledger.clients,
         patterns,
         &servers,

@@ -42,7 +42,7 @@ pub(super) fn request<'e>(
         client,
         spec,
         keys,
-        answer: if served { Answer::Served } else { Answer::of(spec.asked, line.status) },
+        answer: if served { Answer::Served } else { Answer::from_status(spec.asked, line.status) },
         version_index: 0,
         stage: if begun { Stage::ResponseStarted } else { Stage::ResponseComplete },
         status: line.status,

@@ -47,18 +47,18 @@ impl Classifier {
                     .get(keys.client, ClientIdentity::size(caller), |client| client.set_from_caller(caller))
             }),
         };
-        let spec = if let Some(place) = self.specs.place(keys.spec) {
-            self.specs.at(place, &event.request_uri)
+        let spec = if let Some(index) = self.specs.template_hit(keys.spec) {
+            self.specs.at(index, &event.request_uri)
         } else {
-            let template = Template::of(&event.request_uri);
+            let template = Template::parse(&event.request_uri);
             // A target with a template needs no object reference.
             let object = if template.is_some() { None } else { event::object_without_target(event) };
             if object.is_some() {
                 keys.spec = self.prints.spec(event, object.as_ref());
             }
-            self.specs.of(&self.prints, keys.spec, event, object.as_ref(), template.as_ref())
+            self.specs.event_spec(&self.prints, keys.spec, event, object.as_ref(), template.as_ref())
         };
-        let times = event::Times::of(event, stage, &mut self.minute);
+        let times = event::Times::from_event(event, stage, &mut self.minute);
         event::request(event, client, spec, keys, stage, times, place)
     }
 
@@ -87,7 +87,7 @@ impl Classifier {
         let keys = self.prints.line_keys(line);
         let texts = line.user_agent.len() + line.source.len();
         let client = self.clients.get(keys.client, texts, |client| client.set_from_access_line(line));
-        let spec = self.specs.of_line(keys.spec, line);
+        let spec = self.specs.access_line_spec(keys.spec, line);
         access::request(line, client, spec, keys, ended, place)
     }
 }

@@ -110,9 +110,9 @@ impl ClientIdentity {
             caller.impersonated_user.as_ref().map(|user| &*user.username).filter(|name| !name.is_empty());
         let identity = Identity::resolve(acting.unwrap_or(real));
         let extra = asking.and_then(|user| user.extra.as_ref());
-        let said = |text: &str| !text.is_empty();
-        let node = extra.map(|extra| &*extra.node_name.0).filter(|name| said(name));
-        let pod = extra.map(|extra| &*extra.pod_name.0).filter(|name| said(name));
+        let non_empty = |text: &str| !text.is_empty();
+        let node = extra.map(|extra| &*extra.node_name.0).filter(|name| non_empty(name));
+        let pod = extra.map(|extra| &*extra.pod_name.0).filter(|name| non_empty(name));
         let agent: &str = &caller.user_agent;
         let product = AgentProduct::from_user_agent(agent);
         self.texts.clear();

@@ -151,7 +151,7 @@ impl<'e> Request<'e> {
 
     /// The RequestReceived event of the same request. `place` is the position of that event.
     #[must_use]
-    pub fn arrival(&self, place: SourcePosition) -> Self {
+    pub fn request_received(&self, place: SourcePosition) -> Self {
         Self {
             answer: Answer::Served,
             stage: Stage::RequestReceived,
@@ -189,7 +189,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    pub fn of(event: &Event<'_>, stage: Stage, minute: &mut RecentMinute) -> Self {
+    pub fn from_event(event: &Event<'_>, stage: Stage, minute: &mut RecentMinute) -> Self {
         // Go's zero time means that there is no time.
         let received = minute.parse_micros(event.received()).filter(|at| *at > 0);
         let micros = received.filter(|_| has_ended(stage)).and_then(|received| {
@@ -223,7 +223,7 @@ pub(super) fn request<'e>(
         client,
         spec,
         keys,
-        answer: if arrived || broke_off { Answer::Served } else { Answer::of(spec.asked, status) },
+        answer: if arrived || broke_off { Answer::Served } else { Answer::from_status(spec.asked, status) },
         version_index: 0,
         stage,
         status,

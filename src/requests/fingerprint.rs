@@ -115,7 +115,12 @@ impl Fingerprints {
 
     /// The hashes of an event and of its request's RequestReceived event. `written` is the timestamp of the latter.
     #[must_use]
-    pub fn event_and_arrival(&self, event: &Event<'_>, request: &Request<'_>, written: &[u8]) -> [u64; 2] {
+    pub fn event_and_request_received(
+        &self,
+        event: &Event<'_>,
+        request: &Request<'_>,
+        written: &[u8],
+    ) -> [u64; 2] {
         let of_request = self.request(event, request);
         [
             self.of_stage(of_request, |hash| add_end(hash, event)),
@@ -278,17 +283,17 @@ mod tests {
     fn derived_request_received_hash_equals_the_hash_of_that_event() {
         let prints = Fingerprints::default();
         let (stage, place) = (Stage::ResponseComplete, SourcePosition { source: 0, offset: 0, line: 1 });
-        let arrival = EVENT
+        let received = EVENT
             .replace("ResponseComplete", "RequestReceived")
             .replace(r#""responseStatus":{"code":200},"#, "")
             .replace("00.100000Z", "00.000002Z");
-        let [answer, arrival]: [Event<'_>; 2] =
-            [EVENT, &arrival].map(|json| serde_json::from_str(json).expect("an event"));
+        let [complete, received]: [Event<'_>; 2] =
+            [EVENT, &received].map(|json| serde_json::from_str(json).expect("an event"));
         let mut classifier = Classifier::new(prints.clone());
-        let request = classifier.event(&answer, stage, place);
-        let both = prints.event_and_arrival(&answer, &request, b"2026-01-01T00:00:00.000002Z");
-        assert_eq!(both[0], prints.event(&answer, &request));
-        let request = classifier.event(&arrival, Stage::RequestReceived, place);
-        assert_eq!(both[1], prints.event(&arrival, &request));
+        let request = classifier.event(&complete, stage, place);
+        let both = prints.event_and_request_received(&complete, &request, b"2026-01-01T00:00:00.000002Z");
+        assert_eq!(both[0], prints.event(&complete, &request));
+        let request = classifier.event(&received, Stage::RequestReceived, place);
+        assert_eq!(both[1], prints.event(&received, &request));
     }
 }

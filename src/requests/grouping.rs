@@ -91,7 +91,7 @@ impl Grouping {
     }
 
     /// Returns the request with its value as the client.
-    pub fn of<'g>(&'g mut self, request: &Request<'g>) -> Request<'g> {
+    pub fn regroup<'g>(&'g mut self, request: &Request<'g>) -> Request<'g> {
         self.client.set_user_name(&self.by.value(request));
         request.regrouped(&self.client, &self.asked)
     }

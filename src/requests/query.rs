@@ -23,7 +23,7 @@ pub(super) struct Query<'u> {
 
 impl<'u> Query<'u> {
     /// Parses a raw query. `None` if it may hold two tokens, since it is unclear which one the server reads.
-    pub fn of(text: &'u str) -> Option<Self> {
+    pub fn parse(text: &'u str) -> Option<Self> {
         let mut query = Self::default();
         let (mut begin, mut at) = (0, 0);
         while at < text.len() && query.cuts < MOST {
@@ -117,7 +117,7 @@ mod tests {
     const TOKEN: &str = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NTA5MCwic3RhcnQiOiJhIn0";
 
     fn pieces(text: &str) -> Option<Vec<&str>> {
-        Query::of(text).map(|query| query.pieces[..=query.cuts].to_vec())
+        Query::parse(text).map(|query| query.pieces[..=query.cuts].to_vec())
     }
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn continue_token_is_masked_if_it_is_the_only_one() {
         let text = format!("limit=5&continue={TOKEN}&x=%41");
-        let query = Query::of(&text).expect("a query");
+        let query = Query::parse(&text).expect("a query");
         assert_eq!((query.revision(), query.pieces[1]), (Some(5090), "&x=%41"));
         for text in [
             "continue=a&continue=b",
@@ -162,9 +162,9 @@ mod tests {
             "%63ontinue=a&continue=b",
             "continue=&continue=b",
         ] {
-            assert_eq!(Query::of(text), None, "{text}");
+            assert_eq!(Query::parse(text), None, "{text}");
         }
         assert_eq!(pieces("continue=%41&continue=a+b"), Some(vec!["continue=%41&continue=a+b"]));
-        assert_eq!(Query::of("continue=a").expect("a query").token, Some(ContinueToken::Invalid));
+        assert_eq!(Query::parse("continue=a").expect("a query").token, Some(ContinueToken::Invalid));
     }
 }

@@ -106,7 +106,7 @@ impl ShapeInterner {
     const MAX: usize = 1 << 12;
 
     /// Returns the stored shape that equals `asked`. `hash` is its hash.
-    fn held(&mut self, hash: u64, asked: &RequestShape<&str>) -> Arc<RequestShape<CompactString>> {
+    fn intern(&mut self, hash: u64, asked: &RequestShape<&str>) -> Arc<RequestShape<CompactString>> {
         if let Some((_, own)) =
             self.0.find(hash, |(known, own)| *known == hash && own.as_borrowed() == *asked)
         {
@@ -139,28 +139,37 @@ impl CachedTarget {
     }
 
     /// Parses the target of an event. `object` is its object reference, if it has no valid target.
-    pub fn of_event(event: &Event<'_>, object: Option<&ObjectRef<'_>>, interner: &mut ShapeInterner) -> Self {
+    pub fn from_event(
+        event: &Event<'_>,
+        object: Option<&ObjectRef<'_>>,
+        interner: &mut ShapeInterner,
+    ) -> Self {
         let verb = Verb::from_audit(&event.verb);
         let has_uri = !event.request_uri.is_empty();
         if let Some(object) = object {
             return Self::without_target(verb, object, has_uri, interner);
         }
-        let mut spec = Self::of_uri(verb.method(), || verb, &event.request_uri, interner);
+        let mut spec = Self::from_uri(verb.method(), || verb, &event.request_uri, interner);
         // Only its query makes a request a WATCH. If the target has no query, a tool removed it from the record.
         if verb == Verb::Watch && spec.asked.verb == Verb::List && !event.request_uri.contains('?') {
-            spec.lose_query(interner);
+            spec.mark_query_removed(interner);
         }
         spec
     }
 
     /// Parses the target of an access line.
-    pub fn of_line(line: &AccessLine<'_>, interner: &mut ShapeInterner) -> Self {
+    pub fn from_access_line(line: &AccessLine<'_>, interner: &mut ShapeInterner) -> Self {
         let verb = || Verb::from_audit(&line.verb.to_ascii_lowercase());
-        Self::of_uri(method(&line.verb, &line.uri), verb, &line.uri, interner)
+        Self::from_uri(method(&line.verb, &line.uri), verb, &line.uri, interner)
     }
 
     /// Parses a target. `verb` is used only if the target is invalid.
-    fn of_uri(method: Method, verb: impl FnOnce() -> Verb, uri: &str, interner: &mut ShapeInterner) -> Self {
+    fn from_uri(
+        method: Method,
+        verb: impl FnOnce() -> Verb,
+        uri: &str,
+        interner: &mut ShapeInterner,
+    ) -> Self {
         let Some(target) = ParsedTarget::parse(uri) else {
             return Self::without_target(verb(), &ObjectRef::default(), true, interner);
         };
@@ -189,21 +198,21 @@ impl CachedTarget {
             revision,
             unknown_keys: kept_keys(unknown_keys),
             has_token: !token.is_empty(),
-            asked: interner.held(asked_hash, &asked),
+            asked: interner.intern(asked_hash, &asked),
             field_selector: (&*options.field_selector).into(),
             label_selector: (&*options.label_selector).into(),
         }
     }
 
     /// Whether all targets of `template`, the template of this target, have the same shape.
-    pub fn hangs_on(&self, template: &Template<'_>) -> bool {
+    pub fn shares_shape_with(&self, template: &Template<'_>) -> bool {
         // A field selector may name the object in the path or another one, which changes the shape.
         let selects_by_name = template.has_name && !self.field_selector.is_empty();
         !selects_by_name && self.has_token == template.query.token.is_some()
     }
 
     /// Drops the selectors, which only other targets of the template need.
-    pub fn forget_selectors(&mut self) {
+    pub fn drop_selectors(&mut self) {
         (self.field_selector, self.label_selector) = Default::default();
     }
 
@@ -223,7 +232,7 @@ impl CachedTarget {
     }
 
     /// The values of another target of the same template that differ from this one.
-    pub fn by(&self, template: &Template<'_>) -> TargetDetails {
+    pub fn details(&self, template: &Template<'_>) -> TargetDetails {
         let [field_selector, label_selector] = [&*self.field_selector, &*self.label_selector];
         let namespace = namespace::asked_for(template.namespace, field_selector);
         // The namespace follows the first piece.
@@ -238,7 +247,7 @@ impl CachedTarget {
     }
 
     /// The spec of another target of the same template, with its own values.
-    pub fn of<'q>(&'q self, own: &TargetDetails, target: &'q str) -> RequestSpec<'q> {
+    pub fn spec_with<'q>(&'q self, own: &TargetDetails, target: &'q str) -> RequestSpec<'q> {
         RequestSpec {
             namespace: &target[own.namespace.0..own.namespace.1],
             namespace_hash: own.namespace_hash,
@@ -277,11 +286,11 @@ impl CachedTarget {
             label_selector: CompactString::default(),
             has_token: false,
             api: None,
-            asked: interner.held(asked_hash, &asked),
+            asked: interner.intern(asked_hash, &asked),
         }
     }
 
-    fn lose_query(&mut self, interner: &mut ShapeInterner) {
+    fn mark_query_removed(&mut self, interner: &mut ShapeInterner) {
         let before = Arc::clone(&self.asked);
         let asked = before.as_borrowed();
         let request_shape::Target::Resource { group, resource, .. } = asked.target else { return };
@@ -290,7 +299,7 @@ impl CachedTarget {
         self.asked_hash = stable_hash(&asked);
         self.long_running = request_shape::is_long_running(&asked);
         self.unknown_keys.clear();
-        self.asked = interner.held(self.asked_hash, &asked);
+        self.asked = interner.intern(self.asked_hash, &asked);
     }
 }
 

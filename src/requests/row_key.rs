@@ -64,7 +64,7 @@ pub struct RowKeyRef<'a> {
 impl<'a> RowKeyRef<'a> {
     /// The key of a request's row.
     #[must_use]
-    pub fn of(request: &Request<'a>) -> Self {
+    pub fn from_request(request: &Request<'a>) -> Self {
         Self { spec: request.spec, answer: request.answer, version_index: request.version_index }
     }
 
@@ -106,7 +106,7 @@ pub enum Answer {
 impl Answer {
     /// Classifies a status.
     #[must_use]
-    pub fn of<S>(asked: &RequestShape<S>, status: Option<u16>) -> Self {
+    pub fn from_status<S>(asked: &RequestShape<S>, status: Option<u16>) -> Self {
         let collection = matches!(asked.verb, Verb::List | Verb::Watch | Verb::DeleteCollection);
         let non_resource = matches!(asked.target, Target::NonResource(_) | Target::Unresolvable);
         match status {

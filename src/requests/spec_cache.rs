@@ -12,20 +12,20 @@ use crate::k8s::Event;
 use crate::k8s::event::ObjectRef;
 
 /// Slots of the table of template hits. The table fits into the processor's cache.
-const AGAIN: usize = 1 << 12;
+const TEMPLATE_HITS: usize = 1 << 12;
 
 #[derive(Debug, Default)]
 pub(super) struct SpecCache {
     by_template: Cache<CachedTarget>,
     by_target: Cache<CachedTarget>,
-    asked: ShapeInterner,
+    shapes: ShapeInterner,
     /// By the target's key.
-    again: Vec<Again>,
+    template_hits: Vec<TemplateHit>,
 }
 
 /// A target whose template is cached.
 #[derive(Debug, Default, Clone, Copy)]
-struct Again {
+struct TemplateHit {
     /// The key of the target; 0 for an empty slot.
     key: u64,
     /// The key of the template, and its slot in `by_template`.
@@ -35,21 +35,21 @@ struct Again {
 
 impl SpecCache {
     /// The index of `key` in the table of template hits, if the template is still cached.
-    pub fn place(&self, key: u64) -> Option<usize> {
-        let place = place_of(key);
-        let Again { key: own, template: (template, slot), .. } = *self.again.get(place)?;
-        (own == key && self.by_template.holds(slot, template)).then_some(place)
+    pub fn template_hit(&self, key: u64) -> Option<usize> {
+        let index = index_of(key);
+        let TemplateHit { key: own, template: (template, slot), .. } = *self.template_hits.get(index)?;
+        (own == key && self.by_template.holds(slot, template)).then_some(index)
     }
 
-    /// The spec of `target` at an index that `place` just returned.
-    pub fn at<'q>(&'q self, place: usize, target: &'q str) -> RequestSpec<'q> {
-        let again = &self.again[place];
-        self.by_template.at(again.template.1).of(&again.own, target)
+    /// The spec of `target` at an index that [`SpecCache::template_hit`] just returned.
+    pub fn at<'q>(&'q self, index: usize, target: &'q str) -> RequestSpec<'q> {
+        let hit = &self.template_hits[index];
+        self.by_template.at(hit.template.1).spec_with(&hit.own, target)
     }
 
     /// The spec of an event with this key. `object` is its object reference, if it has no valid target. `template` is the
     /// template of its target.
-    pub fn of<'q>(
+    pub fn event_spec<'q>(
         &'q mut self,
         prints: &Fingerprints,
         key: u64,
@@ -57,36 +57,38 @@ impl SpecCache {
         object: Option<&ObjectRef<'_>>,
         template: Option<&Template<'q>>,
     ) -> RequestSpec<'q> {
-        let Self { by_template, by_target, asked, again } = self;
+        let Self { by_template, by_target, shapes, template_hits } = self;
         let template = template.map(|own| (prints.template(&event.verb, own), own));
         if let Some((template_key, template)) = template
             && let Some(slot) = by_template.slot(template_key)
         {
-            let known = by_template.at(slot);
-            let own = known.by(template);
-            again.resize(AGAIN, Again::default());
-            again[place_of(key)] = Again { key, template: (template_key, slot), own };
-            return known.of(&own, &event.request_uri);
+            let cached = by_template.at(slot);
+            let own = cached.details(template);
+            template_hits.resize(TEMPLATE_HITS, TemplateHit::default());
+            template_hits[index_of(key)] = TemplateHit { key, template: (template_key, slot), own };
+            return cached.spec_with(&own, &event.request_uri);
         }
         let texts = event.request_uri.len() + object.map_or(0, CachedTarget::size);
-        let known = by_target.get(key, texts, |known| {
-            *known = CachedTarget::of_event(event, object, asked);
-            if let Some((key, _)) = template.filter(|(_, template)| known.hangs_on(template)) {
+        let cached = by_target.get(key, texts, |cached| {
+            *cached = CachedTarget::from_event(event, object, shapes);
+            if let Some((key, _)) = template.filter(|(_, template)| cached.shares_shape_with(template)) {
                 // The template's entry keeps the selectors, which make it larger.
-                by_template.get(key, 4 * texts, |alike| *alike = known.clone());
+                by_template.get(key, 4 * texts, |entry| *entry = cached.clone());
             }
-            known.forget_selectors();
+            cached.drop_selectors();
         });
-        known.spec()
+        cached.spec()
     }
 
     /// The spec of an access line.
-    pub fn of_line(&mut self, key: u64, line: &AccessLine<'_>) -> RequestSpec<'_> {
-        let Self { by_target, asked, .. } = self;
-        by_target.get(key, line.uri.len(), |known| *known = CachedTarget::of_line(line, asked)).spec()
+    pub fn access_line_spec(&mut self, key: u64, line: &AccessLine<'_>) -> RequestSpec<'_> {
+        let Self { by_target, shapes, .. } = self;
+        by_target
+            .get(key, line.uri.len(), |cached| *cached = CachedTarget::from_access_line(line, shapes))
+            .spec()
     }
 }
 
-fn place_of(key: u64) -> usize {
-    (key >> 32) as usize % AGAIN
+fn index_of(key: u64) -> usize {
+    (key >> 32) as usize % TEMPLATE_HITS
 }

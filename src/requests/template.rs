@@ -28,14 +28,14 @@ const MOST: usize = 7;
 
 impl<'u> Template<'u> {
     /// Parses a target; `None` if its path is not plain.
-    pub fn of(target: &'u str) -> Option<Self> {
+    pub fn parse(target: &'u str) -> Option<Self> {
         // A target with a host does not begin with its path.
         let first = match target.as_bytes() {
             [b'/', b'a', b'p', b'i', b'/', ..] => 2,
             [b'/', b'a', b'p', b'i', b's', b'/', ..] => 3,
             _ => return None,
         };
-        let slashes = Slashes::of(target.as_bytes())?;
+        let slashes = Slashes::find(target.as_bytes())?;
         let (path, query) = target.split_at(slashes.path_end);
         // An empty query must not be masked: for a WATCH, it shows that no tool removed the query.
         if query == "?" {
@@ -63,7 +63,7 @@ impl<'u> Template<'u> {
         Some(Self {
             pieces,
             has_name,
-            query: Query::of(query.get(1..).unwrap_or_default())?,
+            query: Query::parse(query.get(1..).unwrap_or_default())?,
             namespace,
             path,
         })
@@ -80,7 +80,7 @@ struct Slashes {
 
 impl Slashes {
     /// Finds the segments of a target; `None` if its path is not plain.
-    fn of(target: &[u8]) -> Option<Self> {
+    fn find(target: &[u8]) -> Option<Self> {
         let mut ends = [0; MOST + 1];
         let (mut count, mut at, mut last) = (0, 0, usize::MAX - 1);
         let path_end = loop {
@@ -143,10 +143,10 @@ mod tests {
             ("/apis/g/v/namespaces/n/r/o", ["/apis/g/v/namespaces/", "/r/", ""], "n"),
             ("/apis/g/v/namespaces/n/r/o/a/b/c", ["/apis/g/v/namespaces/", "/r/", "/a/b/c"], "n"),
         ] {
-            let template = Template::of(target).expect(target);
+            let template = Template::parse(target).expect(target);
             assert_eq!((template.pieces, template.namespace), (pieces, namespace), "{target}");
             let (path, query) = target.split_once('?').unwrap_or((target, ""));
-            assert_eq!((template.path, Some(template.query)), (path, Query::of(query)));
+            assert_eq!((template.path, Some(template.query)), (path, Query::parse(query)));
             assert_eq!(template.has_name, pieces[..2].concat().ends_with('/'));
         }
     }
@@ -171,7 +171,7 @@ mod tests {
             "/api/v1/pods?continue=a&continue=b",
             "/api/v1/pods?",
         ] {
-            assert_eq!(Template::of(target), None, "{target}");
+            assert_eq!(Template::parse(target), None, "{target}");
         }
     }
 }

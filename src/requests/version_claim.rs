@@ -166,16 +166,25 @@ mod tests {
 
     #[test]
     fn claims_are_accepted_only_from_the_component_user() {
-        let said = |by| Some((by, "1.30.4".to_owned()));
-        assert_eq!(stated("system:apiserver", &agent("kube-apiserver")), said(ClaimSource::Loopback));
-        assert_eq!(stated("system:apiserver", &agent("k3s")), said(ClaimSource::Loopback));
-        assert_eq!(stated("system:kube-apiserver", &agent("kube-apiserver")), said(ClaimSource::ApiServer));
-        assert_eq!(stated("system:kube-scheduler", &agent("kube-scheduler")), said(ClaimSource::Scheduler));
+        let claimed = |by| Some((by, "1.30.4".to_owned()));
+        assert_eq!(stated("system:apiserver", &agent("kube-apiserver")), claimed(ClaimSource::Loopback));
+        assert_eq!(stated("system:apiserver", &agent("k3s")), claimed(ClaimSource::Loopback));
+        assert_eq!(
+            stated("system:kube-apiserver", &agent("kube-apiserver")),
+            claimed(ClaimSource::ApiServer)
+        );
+        assert_eq!(
+            stated("system:kube-scheduler", &agent("kube-scheduler")),
+            claimed(ClaimSource::Scheduler)
+        );
         let account = "system:serviceaccount:kube-system:job-controller";
-        assert_eq!(stated(account, &agent("kube-controller-manager")), said(ClaimSource::ControllerManager));
+        assert_eq!(
+            stated(account, &agent("kube-controller-manager")),
+            claimed(ClaimSource::ControllerManager)
+        );
         let account = "system:serviceaccount:kube-system:kube-proxy";
-        assert_eq!(stated(account, &agent("kube-proxy")), said(ClaimSource::KubeProxy));
-        assert_eq!(stated("system:node:n", &agent("kubelet")), said(ClaimSource::Kubelet));
+        assert_eq!(stated(account, &agent("kube-proxy")), claimed(ClaimSource::KubeProxy));
+        assert_eq!(stated("system:node:n", &agent("kubelet")), claimed(ClaimSource::Kubelet));
         for (mallory, product) in [
             ("mallory", "kube-apiserver"),
             ("system:serviceaccount:team-a:x", "kube-controller-manager"),

@@ -1,4 +1,4 @@
-//! The facts of a log, and the best estimate within a set of releases.
+//! The facts that a log shows about the server's release, and the best estimate within a set of releases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,29 +10,29 @@ use crate::k8s::{KubeVersion, Mark};
 use crate::ledger::{Presence, Sign, VersionEvidence};
 use crate::requests::ClaimSource;
 
-/// How far a fact is trusted, the most first: one that contradicts those before it is said and not used.
+/// How reliable a fact is, the most reliable first. A fact that contradicts more reliable ones is reported but not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Trust {
     /// The server states its version.
     Stated,
-    /// The server wrote or served what only some releases do.
+    /// The server wrote or served something that only some releases support.
     Shown,
-    /// The version skew policy of the control plane.
+    /// A control plane component has a version; the version skew policy limits the server's.
     ControlPlane,
-    /// That of nodes.
+    /// A node component has a version; the version skew policy limits the server's.
     Nodes,
-    /// What a setting of the server may cause, too.
+    /// A setting of the server may be the cause instead.
     Settings,
-    /// Measurements.
+    /// Latency annotations.
     Measured,
 }
 
-/// A fact that a log shows.
+/// A fact about the server's release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
     /// The fact in words.
     pub text: String,
-    /// The sources that show it; none where it is of all together.
+    /// The source files that show it; empty if it comes from all of them together.
     pub sources: Vec<u32>,
     /// The releases that fit it.
     pub allows: Releases,
@@ -51,25 +51,25 @@ impl Fact {
         if modeled.is_empty() { self.allows.to_string() } else { modeled.to_string() }
     }
 
-    /// The releases that it excludes, of those that the model describes.
+    /// The modeled releases that do not fit it.
     #[must_use]
     pub fn excludes(&self) -> Releases {
         self.allows.others().and(&Releases::modeled())
     }
 
-    /// Whether a server of this set may show it.
+    /// Whether any release of the set fits it.
     pub(super) fn fits_any(&self, set: &Releases) -> bool {
         !self.allows.and(set).is_empty()
     }
 }
 
-/// At most one kubelet in so many is one of a few.
+/// A version is rare if at most one kubelet in this many has it.
 const RARE: usize = 10;
 
-/// Who states which version: the instance's hash and the version.
-type Statements = Vec<(u64, KubeVersion)>;
+/// The hashes of instances, each with the version that it claims.
+type InstanceVersions = Vec<(u64, KubeVersion)>;
 
-/// What is known of the version, of all sources or of one.
+/// The version evidence of all sources, or of one.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
     stated: Vec<(ClaimSource, u32, KubeVersion, Presence)>,
@@ -78,7 +78,7 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
-    pub fn of(evidence: &mut VersionEvidence) -> Self {
+    pub fn new(evidence: &mut VersionEvidence) -> Self {
         let mut instances: Vec<_> = evidence.instances().collect();
         instances.sort_unstable();
         Self { stated: evidence.stated().collect(), instances, signs: evidence.signs().collect() }
@@ -99,7 +99,7 @@ impl Evidence {
         sources
     }
 
-    /// When this witness stated versions of a minor.
+    /// When components of this kind claimed versions of a minor.
     fn presence(&self, wanted: ClaimSource, minor: u16) -> Presence {
         let of_minor =
             self.stated.iter().filter(|(by, _, version, _)| *by == wanted && version.minor == minor);
@@ -120,13 +120,13 @@ pub(super) struct Facts {
     /// The most trusted first.
     pub all: Vec<Fact>,
     stated: BTreeMap<ClaimSource, BTreeSet<KubeVersion>>,
-    kubelets: Statements,
-    unconfirmed: Statements,
+    kubelets: InstanceVersions,
+    unconfirmed: InstanceVersions,
 }
 
 impl Facts {
-    /// The facts that the evidence holds. Gates that the user sets say nothing.
-    pub fn of(evidence: &Evidence, server: &Server) -> Self {
+    /// Derives facts from the evidence. A gate that the user sets proves nothing.
+    pub fn new(evidence: &Evidence, server: &Server) -> Self {
         let mut stated: BTreeMap<ClaimSource, BTreeSet<KubeVersion>> = BTreeMap::new();
         let mut exact: BTreeMap<(ClaimSource, KubeVersion), (Vec<u32>, Presence)> = BTreeMap::new();
         for (by, source, version, presence) in &evidence.stated {
@@ -137,10 +137,10 @@ impl Facts {
         }
         let mut all: Vec<Fact> = exact
             .into_iter()
-            .filter_map(|((by, version), (sources, presence))| of_statement(by, version, sources, presence))
+            .filter_map(|((by, version), (sources, presence))| claim_fact(by, version, sources, presence))
             .collect();
         for by in [ClaimSource::Kubelet, ClaimSource::KubeProxy] {
-            all.extend(of_nodes(by, evidence));
+            all.extend(node_facts(by, evidence));
         }
         let mut signs: BTreeMap<Sign, (Vec<u32>, Presence)> = BTreeMap::new();
         for (sign, source, presence) in &evidence.signs {
@@ -152,8 +152,8 @@ impl Facts {
             .gates
             .iter()
             .any(|(name, _)| [Gate::WatchList.name(), "AllAlpha", "AllBeta"].contains(&name));
-        let of_signs = |(sign, (sources, presence))| of_sign(sign, sources, presence, is_set);
-        all.extend(signs.into_iter().filter_map(of_signs));
+        let sign_facts = |(sign, (sources, presence))| sign_fact(sign, sources, presence, is_set);
+        all.extend(signs.into_iter().filter_map(sign_facts));
         let of = |wanted| {
             let own = evidence.instances.iter().filter(|(by, ..)| *by == wanted);
             own.map(|(_, instance, _, version)| (*instance, *version)).collect()
@@ -164,14 +164,13 @@ impl Facts {
         facts
     }
 
-    /// Adds facts.
     pub fn add(&mut self, facts: impl IntoIterator<Item = Fact>) {
         self.all.extend(facts);
         self.sort();
     }
 
     fn sort(&mut self) {
-        // Among facts of most nodes the newest first: a node is never newer than the server, and may be older than supported.
+        // The newest version of nodes first: a node is never newer than the server, but may be older than supported.
         self.all.sort_by(|a, b| {
             let oldest = |fact: &Fact| std::cmp::Reverse(fact.allows.hull().map(|(first, _)| first));
             (a.trust, a.is_rare, oldest(a), &a.text).cmp(&(b.trust, b.is_rare, oldest(b), &b.text))
@@ -183,13 +182,13 @@ impl Facts {
         self.all.iter().filter(|fact| !fact.excludes().is_empty()).cloned().collect()
     }
 
-    /// How many kubelets state a version of this minor.
+    /// The number of kubelets with a version of this minor.
     pub fn kubelets_of(&self, minor: u16) -> usize {
         let own = self.kubelets.iter().filter(|(_, version)| version.minor == minor);
         own.map(|(instance, _)| instance).collect::<BTreeSet<_>>().len()
     }
 
-    /// The best estimate within a set, where it comes from, and that in words.
+    /// The best estimate within a set, its source, and the source in words.
     pub fn estimate(&self, set: &Releases) -> (KubeVersion, VersionSource, String) {
         for (by, from, words) in [
             (ClaimSource::Loopback, VersionSource::LoopbackUserAgent, "the server's own client states it"),
@@ -225,11 +224,11 @@ impl Facts {
     }
 }
 
-/// The most frequent minor that the set holds, by its newest patch level there, and how many instances state it. Of
-/// equally frequent ones the newest.
-fn most_frequent(statements: &Statements, set: &Releases) -> Option<(KubeVersion, usize)> {
+/// The most frequent minor within the set, as its newest claimed release, and the number of its instances. On a tie, the
+/// newest minor.
+fn most_frequent(claims: &InstanceVersions, set: &Releases) -> Option<(KubeVersion, usize)> {
     let mut minors: BTreeMap<u16, (BTreeSet<u64>, Option<KubeVersion>)> = BTreeMap::new();
-    for (instance, version) in statements {
+    for (instance, version) in claims {
         let Some(version) = nearest(set, *version) else { continue };
         let (instances, newest) = minors.entry(version.minor).or_default();
         instances.insert(*instance);
@@ -239,7 +238,7 @@ fn most_frequent(statements: &Statements, set: &Releases) -> Option<(KubeVersion
     best.and_then(|(_, (instances, newest))| Some((newest?, instances.len())))
 }
 
-/// The release of a set that has the same minor and is nearest: the server's patch level may differ from a node's.
+/// The nearest release of the set with the same minor. The server's patch release may differ from a node's.
 fn nearest(set: &Releases, stated: KubeVersion) -> Option<KubeVersion> {
     if set.contains(stated) {
         return Some(stated);
@@ -258,13 +257,8 @@ fn counted(count: usize, noun: &str) -> String {
     }
 }
 
-/// The fact of a version that the control plane states.
-fn of_statement(
-    by: ClaimSource,
-    version: KubeVersion,
-    sources: Vec<u32>,
-    presence: Presence,
-) -> Option<Fact> {
+/// The fact that follows from a version claim of a control plane component.
+fn claim_fact(by: ClaimSource, version: KubeVersion, sources: Vec<u32>, presence: Presence) -> Option<Fact> {
     let (who, allows, trust) = match by {
         ClaimSource::Loopback => {
             ("the server's own client states", Releases::exactly(version), Trust::Stated)
@@ -286,8 +280,8 @@ fn of_statement(
     Some(Fact { text: format!("{who} {version}"), sources, allows, trust, is_rare: false, presence })
 }
 
-/// The facts of kubelets or kube-proxies: one for each minor.
-fn of_nodes(by: ClaimSource, evidence: &Evidence) -> Vec<Fact> {
+/// The facts that follow from kubelets or kube-proxies, one for each minor.
+fn node_facts(by: ClaimSource, evidence: &Evidence) -> Vec<Fact> {
     let mut minors: BTreeMap<u16, Vec<(u64, u32, KubeVersion)>> = BTreeMap::new();
     for (_, instance, source, version) in evidence.instances.iter().filter(|(of, ..)| *of == by) {
         minors.entry(version.minor).or_default().push((*instance, *source, *version));
@@ -299,16 +293,16 @@ fn of_nodes(by: ClaimSource, evidence: &Evidence) -> Vec<Fact> {
         own.map(|(_, instance, ..)| instance).collect::<BTreeSet<_>>().len()
     };
     let all = kubelets(None);
-    // All kube-proxies may have one user, and each is of its node's version.
+    // All kube-proxies may share one user, but each has the version of its node's kubelet. So count kubelets.
     let is_rare = |minor: u16| (1..=all / RARE).contains(&kubelets(Some(minor)));
-    let fact = |(minor, statements): (u16, Vec<(u64, u32, KubeVersion)>)| {
-        let instances: BTreeSet<u64> = statements.iter().map(|(instance, ..)| *instance).collect();
-        let sources: BTreeSet<u32> = statements.iter().map(|(_, source, _)| *source).collect();
-        let oldest = statements.iter().map(|(.., version)| *version).min()?;
-        let newest = statements.iter().map(|(.., version)| *version).max()?;
+    let fact = |(minor, claims): (u16, Vec<(u64, u32, KubeVersion)>)| {
+        let instances: BTreeSet<u64> = claims.iter().map(|(instance, ..)| *instance).collect();
+        let sources: BTreeSet<u32> = claims.iter().map(|(_, source, _)| *source).collect();
+        let oldest = claims.iter().map(|(.., version)| *version).min()?;
+        let newest = claims.iter().map(|(.., version)| *version).max()?;
         let versions = if oldest == newest { newest.to_string() } else { format!("{oldest} to {newest}") };
         let text = match by {
-            // All of them may have one user.
+            // All kube-proxies may share one user, so their number is unknown.
             ClaimSource::KubeProxy => format!("kube-proxy states {versions}"),
             _ if instances.len() == 1 => format!("1 kubelet states {versions}"),
             _ => format!("{} kubelets state {versions}", instances.len()),
@@ -325,7 +319,7 @@ fn of_nodes(by: ClaimSource, evidence: &Evidence) -> Vec<Fact> {
     minors.into_iter().filter_map(fact).collect()
 }
 
-fn of_sign(sign: Sign, sources: Vec<u32>, presence: Presence, watch_list_is_set: bool) -> Option<Fact> {
+fn sign_fact(sign: Sign, sources: Vec<u32>, presence: Presence, watch_list_is_set: bool) -> Option<Fact> {
     let (text, allows, trust) = match sign {
         Sign::ApiServed(api) => {
             let api = BUILT_IN.get(usize::from(api))?;
@@ -341,7 +335,7 @@ fn of_sign(sign: Sign, sources: Vec<u32>, presence: Presence, watch_list_is_set:
             Trust::Shown,
         ),
         Sign::Mark(mark) => {
-            let (text, allows) = of_mark(mark);
+            let (text, allows) = mark_releases(mark);
             (text.to_owned(), allows, Trust::Shown)
         }
         Sign::InitialEventsRefused | Sign::InitialEventsServed if watch_list_is_set => return None,
@@ -366,7 +360,7 @@ fn of_sign(sign: Sign, sources: Vec<u32>, presence: Presence, watch_list_is_set:
     Some(Fact { text, sources, allows, trust, is_rare: false, presence })
 }
 
-/// The releases whose default for the gate `WatchList` this is. Releases that are not known yet have that of the newest.
+/// The releases in which the gate `WatchList` is on or off by default. Future releases count like the newest known one.
 fn watch_list(is_on: bool) -> Releases {
     let newest = KubeVersion::NEWEST.minor;
     let has_it = |minor: &u16| {
@@ -381,8 +375,8 @@ fn watch_list(is_on: bool) -> Releases {
     minors.reduce(|all, one| all.or(&one)).unwrap_or_else(Releases::all)
 }
 
-/// What a mark shows, and the releases that write it.
-fn of_mark(mark: Mark) -> (&'static str, Releases) {
+/// The text of a mark, and the releases that write it.
+fn mark_releases(mark: Mark) -> (&'static str, Releases) {
     match mark {
         Mark::LatencyAnnotation => {
             ("slow requests have the annotation apiserver.latency.k8s.io/total", releases::that_measure())

@@ -1,13 +1,13 @@
-//! Facts that exclude each other: which of them are of one server, and whether servers follow each other in time.
+//! Splits contradicting facts into groups, one for each server, and checks whether the servers follow each other in time.
 
 use super::facts::{Fact, Facts, Trust};
 use crate::apiserver::Releases;
 use crate::ledger::{Change, Presence};
 
-/// How many servers are told apart in one log.
+/// A log is split into at most this many servers.
 const MAX_SERVERS: usize = 8;
 
-/// Facts that fit one server, and the releases that they leave.
+/// Facts that fit one server, and the releases that fit them all.
 #[derive(Debug, Clone)]
 pub(super) struct Group<'a> {
     pub set: Releases,
@@ -15,7 +15,7 @@ pub(super) struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Takes the facts that fit together, the first ones first, and leaves the others.
+    /// Moves the facts that fit together with `seed` out of `rest`. Earlier facts take precedence.
     fn take(rest: &mut Vec<&'a Fact>, seed: &'a Fact) -> Self {
         let mut group = Self { set: seed.allows.clone(), facts: vec![seed] };
         rest.retain(|fact| {
@@ -42,18 +42,18 @@ impl<'a> Group<'a> {
     }
 }
 
-/// The servers that facts are of.
+/// Facts, grouped by server.
 #[derive(Debug)]
 pub(super) struct Groups<'a> {
-    /// At least one; no two have a release in common.
+    /// At least one group. No two groups share a release.
     pub servers: Vec<Group<'a>>,
-    /// Facts that contradict more trusted ones, and that a setting or an unsupported node explains.
+    /// Facts that contradict more reliable ones because of a setting or an unsupported node.
     contradictions: Vec<&'a Fact>,
 }
 
 impl Facts {
-    /// Which facts are of one server. A fact that excludes the more trusted ones is of another server, unless a setting
-    /// or an unsupported node explains it.
+    /// Groups the facts by server. A fact that contradicts more reliable ones belongs to another server, unless a setting or an
+    /// unsupported node may be its cause.
     pub fn groups(&self) -> Groups<'_> {
         let mut rest: Vec<&Fact> = self.all.iter().collect();
         let Some(seed) = rest.first().copied() else {
@@ -69,22 +69,22 @@ impl Facts {
         Groups { servers, contradictions: rest }
     }
 
-    /// Whether the fact needs a second server. A server's own statement is reliable. An unsupported node or a setting can
-    /// explain other facts.
+    /// Whether the fact proves a second server. A server's own statement does. An unsupported node or a setting may cause other
+    /// facts.
     fn is_of_another(&self, fact: &Fact, first: &Group<'_>) -> bool {
         match fact.trust {
             Trust::Stated => true,
             _ if first.is_stated() => false,
             Trust::Shown | Trust::ControlPlane => true,
-            // A few nodes may be out of support.
+            // A few nodes may have an unsupported version.
             Trust::Nodes => !fact.is_rare,
-            // The same was answered in both ways.
+            // Servers answered the same request in both ways.
             Trust::Settings => self.all.iter().any(|other| other.allows == fact.allows.others()),
             Trust::Measured => false,
         }
     }
 
-    /// When facts are seen that fit the one set and not the other.
+    /// When the log shows facts that fit `set` and not `other`.
     fn presence_of(&self, set: &Releases, other: &Releases) -> Presence {
         let mut presence = Presence::default();
         for fact in self.all.iter().filter(|fact| fact.fits_any(set) && !fact.fits_any(other)) {
@@ -93,8 +93,8 @@ impl Facts {
         presence
     }
 
-    /// The servers in the order of time, each with its change from the one before, if most evidence of each is before that
-    /// of the next.
+    /// The servers in the order of time, each with its change from the server before. `None` if their evidence overlaps too
+    /// much.
     pub fn in_time(&self, servers: &[Group<'_>]) -> Option<Vec<(Change, usize)>> {
         let presence = |one: usize, other: usize| self.presence_of(&servers[one].set, &servers[other].set);
         let others = |one: usize| (0..servers.len()).filter(move |other| *other != one);
@@ -112,7 +112,7 @@ impl Facts {
         Some(changes)
     }
 
-    /// What shows that a server is of a set and not of the others, the most trusted first.
+    /// The facts that fit `set` and exclude one of `others`, the most reliable first.
     pub fn that_show<'f>(
         &'f self,
         set: &'f Releases,
@@ -124,7 +124,7 @@ impl Facts {
 }
 
 impl Groups<'_> {
-    /// What a reader should know of facts that contradict more trusted ones.
+    /// Notes on facts that contradict more reliable ones.
     pub fn notes(&self) -> Vec<String> {
         let used = || self.servers.iter().flat_map(|server| &server.facts);
         let note = |fact: &&Fact| {

@@ -1,5 +1,4 @@
-//! What latency annotations say of the version: measurements that contradict the verdicts of some releases and not of
-//! others.
+//! Version evidence from latency annotations: measurements may contradict the verdicts of some releases only.
 
 use std::sync::Arc;
 
@@ -10,17 +9,18 @@ use crate::apiserver::{Releases, RequestShape, ServedFrom, Server, epochs, judge
 use crate::k8s::{EtcdVersion, Verb};
 use crate::ledger::{Clients, Observed, Presence, ServerTimeline, TimelineVersion};
 
-/// Fewer contradictions say nothing: a watch cache that was not filled yet makes some.
+/// Fewer contradictions prove nothing: a watch cache that is still filling causes some.
 const LEAST: u64 = 5;
 
-/// Requests of one shape that all were served, and what the server measured of them.
+/// The server's measurements of one request shape. All requests succeeded.
 #[derive(Debug)]
 pub(super) struct MeasuredRow {
     asked: Arc<RequestShape<CompactString>>,
     observed: Observed,
 }
 
-/// The rows of LISTs and GETs with measurements. A request that failed may have failed before it reached the storage.
+/// The rows of LISTs and GETs with measurements. Rows with failures are left out, because a request may fail before it
+/// reaches the storage.
 pub(super) fn rows(clients: &mut Clients) -> Vec<MeasuredRow> {
     let mut rows = Vec::new();
     clients.each_row(|shape, row| {
@@ -33,16 +33,16 @@ pub(super) fn rows(clients: &mut Clients) -> Vec<MeasuredRow> {
     rows
 }
 
-/// For and against what a server's verdicts say.
+/// Measurements against and for a release. Ordered by contradictions first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct ReleaseSupport {
     against: u64,
     agree: u64,
 }
 
-/// How the rows fit a server. Only what no release does counts against it: to read from etcd without asking etcd, and
-/// to read from the watch cache alone and yet ask etcd. A LIST that falls back to etcd is no contradiction, and it is
-/// slow, so that it is measured more often than others.
+/// Counts the measurements that agree with a server's verdicts or contradict them. There are two contradictions: a read from
+/// etcd without a call to etcd, and a read from the watch cache alone with such a call. A consistent LIST that falls back to
+/// etcd is not a contradiction. It is slow, so the server measures it more often than others.
 fn support(rows: &[MeasuredRow], server: &Server) -> ReleaseSupport {
     let mut support = ReleaseSupport::default();
     for MeasuredRow { asked, observed } in rows {
@@ -50,7 +50,7 @@ fn support(rows: &[MeasuredRow], server: &Server) -> ReleaseSupport {
         let (agree, against) = match judge(server, &asked.as_borrowed(), Some(200)).served_from {
             ServedFrom::WatchCache => (observed.without_etcd, asks_etcd),
             ServedFrom::WatchCacheAfterRevisionCheck => (asks_etcd, observed.without_etcd),
-            // 1.37 may read from etcd by RangeStream, which is not measured.
+            // 1.37 may read from etcd with RangeStream, which the server does not measure.
             ServedFrom::Etcd if server.version.at_least(37, 0) => (asks_etcd, 0),
             ServedFrom::Etcd => (asks_etcd, observed.without_etcd),
             _ => (0, 0),
@@ -61,15 +61,14 @@ fn support(rows: &[MeasuredRow], server: &Server) -> ReleaseSupport {
     support
 }
 
-/// The etcd that the user names, or a new and an old one.
+/// The server with the etcd version that the user names, or else with a new and with an old etcd.
 fn with_each_etcd(server: &Server) -> Vec<Server> {
     let old: Option<EtcdVersion> = "3.4.0".parse().ok();
     let all = if server.etcd.is_some() { vec![server.etcd] } else { vec![None, old] };
     all.into_iter().map(|etcd| Server { etcd, ..server.clone() }).collect()
 }
 
-/// A fact, if the measurements contradict the verdicts of some releases in the set and fit those of others. The fact
-/// excludes the releases that they contradict.
+/// The fact that the measurements exclude some releases of the set. `None` if they contradict none of them, or all alike.
 pub(super) fn contradictions(rows: &[MeasuredRow], server: &Server, set: &Releases) -> Option<Fact> {
     if rows.is_empty() {
         return None;
@@ -97,7 +96,8 @@ pub(super) fn contradictions(rows: &[MeasuredRow], server: &Server, set: &Releas
     Some(Fact { text, sources: Vec::new(), allows, trust: Trust::Measured, is_rare: false, presence })
 }
 
-/// A note, if LISTs were read from etcd that the version serves from its watch cache with a new etcd.
+/// A note for the case that the server read LISTs from etcd, although it would serve them from its watch cache with a new
+/// etcd.
 pub(super) fn old_etcd(rows: &[MeasuredRow], server: &Server, timeline: &ServerTimeline) -> Option<String> {
     let [TimelineVersion { version, .. }] = *timeline.versions else { return None };
     if server.etcd.is_some() || !version.at_least(31, 0) {

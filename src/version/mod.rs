@@ -1,5 +1,5 @@
-//! Which release of Kubernetes a log's server is: the facts in the log, the set of releases that they leave, and the
-//! best estimate within that set.
+//! Finds the Kubernetes release of the server that wrote a log. Facts in the log narrow the set of possible releases; the
+//! estimate is the best release in that set.
 
 mod facts;
 mod groups;
@@ -15,22 +15,22 @@ pub use sample::{Claims, Sighting, Spans, sample};
 pub use totals::{VersionTotals, totals};
 
 use facts::{Evidence, Facts};
-use several::Several;
+use several::SeveralVersions;
 
 use crate::apiserver::{Releases, Server, epochs, judge_alike};
 use crate::k8s::KubeVersion;
 use crate::ledger::{Ledger, ServerTimeline, VersionEvidence};
 
-/// How many facts a report lists.
+/// A report lists at most this many facts.
 const MAX_FACTS: usize = 64;
 
-/// How many facts are listed for each of several versions.
+/// If a log shows several versions, at most this many facts are listed for each.
 const MAX_OWN_FACTS: usize = 8;
 
-/// An access log's user agents choose among so many minors at most: nothing confirms them.
+/// Unconfirmed user agents of an access log decide only if at most this many minor versions are possible.
 const MAX_UNCONFIRMED_MINORS: u16 = 3;
 
-/// Where the version that requests are judged by comes from.
+/// Where the version that judges requests comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum VersionSource {
     Flag,
@@ -39,11 +39,11 @@ pub enum VersionSource {
     ApiserverUserAgent,
     ControlPlaneUserAgent,
     KubeletUserAgent,
-    /// User agents in an access log, which nothing confirms.
+    /// User agents in an access log, without proof.
     UnconfirmedUserAgent,
-    /// The newest release that the facts leave.
+    /// The newest release that fits the facts.
     NewestPossible,
-    /// There are no facts.
+    /// The newest release that kubetoll knows, since there are no facts.
     NewestKnown,
 }
 
@@ -64,7 +64,7 @@ impl VersionSource {
         }
     }
 
-    /// Whether the version was given, or its server states it.
+    /// Whether the user names the version, or the server states it.
     #[must_use]
     pub fn is_stated(self) -> bool {
         matches!(self, Self::Flag | Self::LoopbackUserAgent | Self::StartLine)
@@ -74,18 +74,18 @@ impl VersionSource {
 /// How the versions that a log shows are related.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
-    /// It shows one.
+    /// The log shows one version.
     One,
-    /// One after the other, as after an upgrade.
+    /// One version follows the other, as in an upgrade.
     OverTime,
-    /// Each source shows its own.
+    /// Each source shows its own version.
     BySource,
-    /// One source shows several at the same time.
+    /// One source shows several versions at the same time.
     Mixed,
 }
 
 impl Relation {
-    /// The value in the public JSON contract; none for one version.
+    /// The value in the public JSON contract; `None` for one version.
     #[must_use]
     pub fn as_str(self) -> Option<&'static str> {
         match self {
@@ -100,19 +100,17 @@ impl Relation {
 /// One of the versions that a log shows.
 #[derive(Debug, Clone)]
 pub struct ServerVersion {
-    /// The best estimate.
     pub version: KubeVersion,
-    /// Where it comes from.
     pub source: VersionSource,
-    /// The same in words.
+    /// `source` in words.
     pub from: String,
-    /// The releases that the facts leave.
+    /// The releases that fit the facts.
     pub set: Releases,
-    /// The sources that show it.
+    /// The source files that show this version.
     pub sources: BTreeSet<u32>,
-    /// What shows it: facts that other versions do not fit.
+    /// Facts that fit this version and not the others.
     pub facts: Vec<String>,
-    /// When they were seen first and last, in microseconds since 1970.
+    /// First and last time of these facts, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
 }
 
@@ -133,33 +131,33 @@ impl ServerVersion {
     }
 }
 
-/// The release of a log's server.
+/// The release of the server, inferred from a log.
 #[derive(Debug, Clone)]
 pub struct Inferred {
-    /// The best estimate: the last one of an upgrade.
+    /// The best estimate. For an upgrade, it is the last version.
     pub version: KubeVersion,
-    /// The releases that the facts leave.
+    /// The releases that fit the facts.
     pub candidates: Releases,
-    /// Which release is judged by when.
+    /// The version that judges requests, by time and source.
     pub timeline: ServerTimeline,
-    /// The releases that are possible for each version of the timeline.
+    /// The possible releases for each version of the timeline.
     pub by_version_index: Vec<Releases>,
-    /// Where the estimate comes from.
+    /// Where `version` comes from.
     pub source: VersionSource,
-    /// The same in words, such as `from 40 kubelets`.
+    /// `source` in words, such as `from 40 kubelets`.
     pub from: String,
-    /// What the log shows, the most trusted first.
+    /// The facts in the log, the most trusted first.
     pub facts: Vec<Fact>,
     /// How the versions in `servers` are related.
     pub relation: Relation,
-    /// The versions that the log shows, if it shows several: in the order of time, or ascending.
+    /// The versions that the log shows, if there are several. They are in the order of time for an upgrade, else ascending.
     pub servers: Vec<ServerVersion>,
-    /// What a reader should know of facts that exclude each other.
+    /// Notes for the reader, for example on facts that contradict each other.
     pub notes: Vec<String>,
 }
 
 impl Inferred {
-    /// A release that was given; the log is not asked.
+    /// The release that the user names. The log is not examined.
     #[must_use]
     pub fn given(version: KubeVersion) -> Self {
         let candidates = Releases::exactly(version);
@@ -181,9 +179,9 @@ impl Inferred {
         }
     }
 
-    /// What a log says of its server. `given` is the release that the user names; `file` names a source.
+    /// Infers the release from a log. `given` is the release that the user names. `file` returns the name of a source file.
     #[must_use]
-    pub fn of(
+    pub fn infer(
         ledger: &mut Ledger,
         server: &Server,
         given: Option<KubeVersion>,
@@ -198,8 +196,8 @@ impl Inferred {
         ledger.versions.drop_start_lines_of_others(has_requests);
         let read = input.sources.iter().filter(|(_, counts)| counts.events > 0);
         let read: BTreeSet<u32> = read.map(|(source, _)| *source).collect();
-        let evidence = Evidence::of(&mut ledger.versions);
-        let mut facts = Facts::of(&evidence, server);
+        let evidence = Evidence::new(&mut ledger.versions);
+        let mut facts = Facts::new(&evidence, server);
         let rows = measured::rows(&mut ledger.clients);
         let groups = facts.groups();
         let possible = union(groups.servers.iter().map(|group| &group.set));
@@ -216,15 +214,15 @@ impl Inferred {
         inferred
     }
 
-    /// What claims alone show, without measurements.
+    /// Infers the release from version evidence alone, without measurements.
     #[must_use]
-    pub fn of_evidence(evidence: &mut VersionEvidence, server: &Server) -> Self {
-        let evidence = Evidence::of(evidence);
-        let facts = Facts::of(&evidence, server);
+    pub fn from_evidence(evidence: &mut VersionEvidence, server: &Server) -> Self {
+        let evidence = Evidence::new(evidence);
+        let facts = Facts::new(&evidence, server);
         from_log(&facts, &evidence, server, &BTreeSet::new(), &|_| String::new())
     }
 
-    /// Judges everything by the best estimate, if all versions judge alike. Returns whether they do.
+    /// Judges all requests by the best estimate if all versions give the same verdicts. Returns whether they do.
     pub fn judge_as_one_if_alike(&mut self) -> bool {
         let are_alike = self.timeline.kube_versions().all(|version| judge_alike(version, self.version));
         if are_alike {
@@ -233,19 +231,19 @@ impl Inferred {
         are_alike
     }
 
-    /// Judges everything by the best estimate, where requests of several versions can't be separated.
+    /// Judges all requests by the best estimate. For uses that cannot separate the requests of several versions.
     pub fn judge_as_one(&mut self) {
         self.timeline = ServerTimeline::always(self.version);
         self.by_version_index = vec![self.candidates.clone()];
     }
 
-    /// Whether all releases of the set judge every request alike.
+    /// Whether all possible releases give the same verdicts.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.by_version_index.iter().all(|set| epochs(set).count() < 2)
     }
 
-    /// The fewest facts that exclude what all of them exclude, those that exclude most first.
+    /// A small set of facts that excludes as many releases as all facts together. Facts that exclude most come first.
     #[must_use]
     pub fn decisive(&self) -> Vec<&Fact> {
         let mut set = Releases::modeled();
@@ -260,32 +258,31 @@ impl Inferred {
     }
 }
 
-/// How far the version is known, for rules.
+/// How certain the version is, for rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Doubt {
-    /// It was given, the log states it, or all that are possible judge alike.
+    /// The user names the version, the log states it, or all possible releases give the same verdicts.
     pub is_settled: bool,
-    /// A file holds the requests of several servers.
+    /// A source file holds requests of several servers.
     pub is_mixed: bool,
-    /// The possible releases.
     pub possible: Releases,
-    /// Those for each version that judges.
+    /// The possible releases for each version of the timeline.
     pub by_version_index: Vec<Releases>,
-    /// What the totals are for each range of releases, such as `1.30: 1,595 LISTs from etcd`; empty if they are equal.
+    /// The totals for each range of releases, such as `1.30: 1,595 LISTs from etcd`. Empty if all are equal.
     pub totals: Vec<String>,
-    /// The most LISTs from etcd of one range less the fewest.
+    /// Difference between the largest and the smallest count of LISTs from etcd.
     pub etcd_lists_apart: u64,
 }
 
 impl Doubt {
-    /// The releases that are possible for a version index.
+    /// The possible releases for a version of the timeline.
     #[must_use]
     pub fn possible_in(&self, version_index: u8) -> &Releases {
         self.by_version_index.get(usize::from(version_index)).unwrap_or(&self.possible)
     }
 }
 
-/// A release that was given, and the facts that exclude it.
+/// The release that the user names, with notes on facts that exclude it.
 fn against(facts: &Facts, version: KubeVersion) -> Inferred {
     let given = Releases::exactly(version);
     let excluding = facts.all.iter().filter(|fact| fact.allows.and(&given).is_empty());
@@ -295,12 +292,12 @@ fn against(facts: &Facts, version: KubeVersion) -> Inferred {
     Inferred { notes: notes.collect(), ..Inferred::given(version) }
 }
 
-/// All releases of several sets.
+/// The union of sets.
 fn union<'a>(sets: impl Iterator<Item = &'a Releases>) -> Releases {
     sets.cloned().reduce(|all, one| all.or(&one)).unwrap_or_else(Releases::modeled)
 }
 
-/// The release that a log shows, or several.
+/// Infers one or several releases from the facts of a log.
 fn from_log(
     facts: &Facts,
     evidence: &Evidence,
@@ -309,7 +306,7 @@ fn from_log(
     file: &dyn Fn(u32) -> String,
 ) -> Inferred {
     let groups = facts.groups();
-    let several = if groups.servers.len() > 1 { Several::of(facts, evidence, server) } else { None };
+    let several = if groups.servers.len() > 1 { SeveralVersions::new(facts, evidence, server) } else { None };
     let mut inferred = several.map_or_else(
         || {
             let set = union(groups.servers.iter().map(|group| &group.set));

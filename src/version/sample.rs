@@ -116,7 +116,7 @@ impl Spans {
 
 /// What evidence shows, as a scan finds it.
 fn inferred(evidence: &mut VersionEvidence, server: &Server) -> Inferred {
-    let mut found = Inferred::of_evidence(evidence, server);
+    let mut found = Inferred::from_evidence(evidence, server);
     found.judge_as_one_if_alike();
     found
 }

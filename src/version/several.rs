@@ -1,4 +1,4 @@
-//! Logs of several versions: an upgrade, files of different servers, or two servers in one file.
+//! Logs that show several versions: an upgrade, files of different servers, or two servers in one file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,21 +11,21 @@ use crate::k8s::text::more;
 use crate::k8s::timestamp::format_second;
 use crate::ledger::{Change, Presence, ServerTimeline, TimelineVersion, VersionStarts};
 
-/// How many files a note names.
+/// A note names at most this many files.
 const NAMED_FILES: usize = 4;
 
 /// The versions of one source.
 #[derive(Debug)]
-enum Own {
-    /// One server at all times.
+enum SourceVersions {
+    /// One version at all times.
     One(ServerVersion),
-    /// One after the other, each with its change from the one before.
+    /// One version after the other, each with its change from the version before.
     OverTime(Vec<(Change, ServerVersion)>),
-    /// Several at the same time.
+    /// Several versions at the same time.
     Mixed(Vec<ServerVersion>),
 }
 
-impl Own {
+impl SourceVersions {
     fn versions(&self) -> Vec<&ServerVersion> {
         match self {
             Self::One(version) => vec![version],
@@ -35,10 +35,11 @@ impl Own {
     }
 }
 
-/// Versions one after the other.
+/// Versions in the order of time, each with its change from the version before.
 type Changes = Vec<(Change, KubeVersion)>;
 
-/// What judges at which time. While one version takes over from another, the new one judges beside the old one.
+/// The version that judges requests from each time on. During a gradual change, the new version judges, and the old one is
+/// possible too.
 fn starts(changes: &[(Change, KubeVersion)]) -> VersionStarts {
     let mut starts = VersionStarts::new();
     let mut before: Option<KubeVersion> = None;
@@ -55,23 +56,23 @@ fn starts(changes: &[(Change, KubeVersion)]) -> VersionStarts {
     starts
 }
 
-/// What the sources of a log show, if it is more than one version.
+/// The versions of each source, if a log shows more than one version.
 #[derive(Debug)]
-pub(super) struct Several<'a> {
+pub(super) struct SeveralVersions<'a> {
     facts: &'a Facts,
-    sources: BTreeMap<u32, Own>,
-    /// The versions and their changes, if the log as a whole changes over time.
+    sources: BTreeMap<u32, SourceVersions>,
+    /// The changes of the whole log, if its version changes over time.
     whole: Option<Changes>,
 }
 
-impl<'a> Several<'a> {
-    /// The versions of each source; `None` if they are one version.
-    pub fn of(facts: &'a Facts, evidence: &Evidence, server: &Server) -> Option<Self> {
+impl<'a> SeveralVersions<'a> {
+    /// Finds the versions of each source; `None` if all have one version.
+    pub fn new(facts: &'a Facts, evidence: &Evidence, server: &Server) -> Option<Self> {
         let all = facts.groups();
         let sets: Vec<Releases> = all.servers.iter().map(|group| group.set.clone()).collect();
         let mut sources = BTreeMap::new();
         for (source, evidence) in evidence.by_source() {
-            let own = Facts::of(&evidence, server);
+            let own = Facts::new(&evidence, server);
             let groups = own.groups().servers;
             let of = |group: &Group<'_>| version(&own, facts, &group.set, &sets, source);
             let is_unknown = matches!(&*groups, [only] if only.set == Releases::modeled());
@@ -79,20 +80,20 @@ impl<'a> Several<'a> {
                 continue;
             }
             let versions = match (&*groups, own.in_time(&groups)) {
-                ([only], _) => Own::One(of(only)),
-                (_, Some(order)) => {
-                    Own::OverTime(order.into_iter().map(|(change, at)| (change, of(&groups[at]))).collect())
-                }
+                ([only], _) => SourceVersions::One(of(only)),
+                (_, Some(order)) => SourceVersions::OverTime(
+                    order.into_iter().map(|(change, at)| (change, of(&groups[at]))).collect(),
+                ),
                 (several, None) => {
                     let mut versions: Vec<ServerVersion> = several.iter().map(of).collect();
                     versions.sort_by_key(|one| one.version);
-                    Own::Mixed(versions)
+                    SourceVersions::Mixed(versions)
                 }
             };
             sources.insert(source, versions);
         }
         let distinct: BTreeSet<KubeVersion> =
-            sources.values().flat_map(Own::versions).map(|one| one.version).collect();
+            sources.values().flat_map(SourceVersions::versions).map(|one| one.version).collect();
         if distinct.len() < 2 {
             return None;
         }
@@ -102,16 +103,16 @@ impl<'a> Several<'a> {
             order.into_iter().map(|(change, at)| (change, estimate(at))).collect()
         };
         let mut several = Self { facts, sources, whole: order.map(of_order) };
-        // Each of several servers has its own time.
+        // Several servers may be upgraded at different times, so the changes of the sources take precedence.
         several.whole = several.changes().or(several.whole);
         Some(several)
     }
 
-    /// From the first change of any source to the last, if there are sources that change over time.
+    /// For each version, the period from the first to the last change of a source to it. `None` if no source changes.
     fn changes(&self) -> Option<Changes> {
         let mut changes: BTreeMap<KubeVersion, Change> = BTreeMap::new();
         for own in self.sources.values() {
-            let Own::OverTime(versions) = own else { continue };
+            let SourceVersions::OverTime(versions) = own else { continue };
             for (change, one) in versions {
                 let all = changes.entry(one.version).or_insert(*change);
                 *all = Change { from: all.from.min(change.from), until: all.until.max(change.until) };
@@ -123,10 +124,10 @@ impl<'a> Several<'a> {
     }
 
     fn relation(&self) -> Relation {
-        let is_mixed = self.sources.values().any(|own| matches!(own, Own::Mixed(_)));
+        let is_mixed = self.sources.values().any(|own| matches!(own, SourceVersions::Mixed(_)));
         let changes: BTreeSet<KubeVersion> =
             self.whole.iter().flatten().map(|(_, version)| *version).collect();
-        let mut versions = self.sources.values().flat_map(Own::versions);
+        let mut versions = self.sources.values().flat_map(SourceVersions::versions);
         match (is_mixed, versions.all(|one| changes.contains(&one.version))) {
             (true, _) => Relation::Mixed,
             (false, true) => Relation::OverTime,
@@ -134,10 +135,10 @@ impl<'a> Several<'a> {
         }
     }
 
-    /// The versions, each once: in the order of time, or ascending.
+    /// The distinct versions: in the order of time for an upgrade, else ascending.
     fn versions(&self, relation: Relation) -> Vec<ServerVersion> {
         let mut versions: BTreeMap<KubeVersion, ServerVersion> = BTreeMap::new();
-        for one in self.sources.values().flat_map(Own::versions) {
+        for one in self.sources.values().flat_map(SourceVersions::versions) {
             match versions.get_mut(&one.version) {
                 Some(known) => known.merge(one.clone()),
                 None => _ = versions.insert(one.version, one.clone()),
@@ -151,7 +152,7 @@ impl<'a> Several<'a> {
         versions
     }
 
-    /// What the sources show together. `read` are the sources with requests.
+    /// Combines the sources. `read` are the sources with requests.
     pub fn inferred(self, read: &BTreeSet<u32>, file: &dyn Fn(u32) -> String) -> Inferred {
         let relation = self.relation();
         let servers = self.versions(relation);
@@ -160,18 +161,18 @@ impl<'a> Several<'a> {
             Relation::OverTime => servers.last(),
             _ => servers.iter().max_by_key(|one| self.rank(one)),
         };
-        let best = best.expect("there are several");
+        let best = best.expect("a log of several versions has a version");
         let order: Vec<KubeVersion> = servers.iter().map(|one| one.version).collect();
-        let of_own = |own: &Own| match own {
-            // A file of a log that was rotated during an upgrade: its first requests may be of the server before.
-            Own::One(_) if relation == Relation::OverTime && self.changes().is_none() => {
+        let of_own = |own: &SourceVersions| match own {
+            // The log may have been rotated during an upgrade: the first requests of the file may be from the old version.
+            SourceVersions::One(_) if relation == Relation::OverTime && self.changes().is_none() => {
                 starts(self.whole.as_deref().unwrap_or_default())
             }
-            Own::One(one) => vec![(i64::MIN, one.version.into())],
-            Own::OverTime(versions) => {
+            SourceVersions::One(one) => vec![(i64::MIN, one.version.into())],
+            SourceVersions::OverTime(versions) => {
                 starts(&versions.iter().map(|(change, one)| (*change, one.version)).collect::<Changes>())
             }
-            Own::Mixed(versions) => {
+            SourceVersions::Mixed(versions) => {
                 let best = versions.iter().max_by_key(|one| self.rank(one));
                 best.map(|best| (i64::MIN, best.version.into())).into_iter().collect()
             }
@@ -187,7 +188,7 @@ impl<'a> Several<'a> {
         let timeline = ServerTimeline::new(&judges, &by_source, &whole);
         let possible = |judge: &TimelineVersion| {
             let mixed = self.sources.values().filter_map(|own| match own {
-                Own::Mixed(versions) if of_own(own).iter().any(|(_, other)| other == judge) => {
+                SourceVersions::Mixed(versions) if of_own(own).iter().any(|(_, other)| other == judge) => {
                     Some(versions.iter())
                 }
                 _ => None,
@@ -212,7 +213,7 @@ impl<'a> Several<'a> {
         }
     }
 
-    /// The best of several: one that the server states, else the kubelets' most frequent minor, else the newest.
+    /// Ranks versions: one that the server states, then the most frequent minor of kubelets, then the newest.
     fn rank(&self, one: &ServerVersion) -> (bool, usize, KubeVersion) {
         (one.source.is_stated(), self.facts.kubelets_of(one.version.minor), one.version)
     }
@@ -254,7 +255,7 @@ impl<'a> Several<'a> {
             }
             Relation::BySource | Relation::Mixed => {
                 for (source, own) in &self.sources {
-                    let Own::Mixed(versions) = own else { continue };
+                    let SourceVersions::Mixed(versions) = own else { continue };
                     if notes.len() == NAMED_FILES {
                         break;
                     }
@@ -272,10 +273,10 @@ impl<'a> Several<'a> {
                 let mut each: Vec<String> = self
                     .sources
                     .iter()
-                    .filter(|(_, own)| !matches!(own, Own::Mixed(_)))
+                    .filter(|(_, own)| !matches!(own, SourceVersions::Mixed(_)))
                     .map(|(source, own)| format!("{}: {}", file(*source), words(&own.versions(), ", then ")))
                     .collect();
-                // Not in the order in which files were named.
+                // The notes must not depend on the order of the files.
                 each.sort_unstable();
                 if !each.is_empty() {
                     let more = more(each.len().saturating_sub(NAMED_FILES), "file", "files");
@@ -298,8 +299,8 @@ impl<'a> Several<'a> {
     }
 }
 
-/// The version of a source's server within a set. `all` are the facts of all sources, and `sets` the sets of the log's
-/// servers.
+/// The version of a source within `set`. `own` are the facts of the source, `all` those of all sources, and `sets` the
+/// releases of each server in the log.
 fn version(own: &Facts, all: &Facts, set: &Releases, sets: &[Releases], source: u32) -> ServerVersion {
     let (mut version, mut from, mut words) = own.estimate(set);
     let is_guess = matches!(

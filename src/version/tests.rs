@@ -1,4 +1,4 @@
-//! What facts say together.
+//! Tests of the inference from facts to versions.
 
 use super::*;
 use crate::apiserver::releases::BUILT_IN;
@@ -17,7 +17,7 @@ fn server() -> Server {
 fn inferred(note: impl FnOnce(&mut crate::ledger::VersionEvidence)) -> Inferred {
     let mut ledger = Ledger::default();
     note(&mut ledger.versions);
-    Inferred::of(&mut ledger, &server(), None, &|source| format!("{source}.log"))
+    Inferred::infer(&mut ledger, &server(), None, &|source| format!("{source}.log"))
 }
 
 fn kubelets(evidence: &mut crate::ledger::VersionEvidence, source: u32, versions: &[(KubeVersion, u64)]) {
@@ -30,7 +30,7 @@ fn kubelets(evidence: &mut crate::ledger::VersionEvidence, source: u32, versions
     }
 }
 
-fn told(inferred: &Inferred) -> (String, String, &'static str) {
+fn summary(inferred: &Inferred) -> (String, String, &'static str) {
     let version = inferred.version.to_string();
     (version, inferred.candidates.to_string(), inferred.source.as_str())
 }
@@ -40,13 +40,13 @@ fn versions_of(inferred: &Inferred) -> Vec<KubeVersion> {
 }
 
 #[test]
-fn kubelets_and_a_refused_watch_list_give_the_kubelets_version() {
+fn refused_watch_list_narrows_the_version_of_kubelets() {
     let inferred = inferred(|evidence| {
         kubelets(evidence, 0, &[(v(30, 14), 40)]);
         evidence.show(Sign::InitialEventsRefused, 0, Some(5));
     });
     let expected = ("1.30.14".to_owned(), "1.30 to 1.31 and 1.33".to_owned(), "kubelet-user-agent");
-    assert_eq!(told(&inferred), expected);
+    assert_eq!(summary(&inferred), expected);
     assert_eq!(inferred.from, "from 40 kubelets");
     let facts: Vec<String> =
         inferred.facts.iter().map(|fact| format!("{}: {}", fact.text, fact.excludes())).collect();
@@ -67,58 +67,58 @@ fn the_most_frequent_minor_counts_by_its_newest_patch() {
         kubelets(evidence, 0, &[(v(31, 2), 3), (v(30, 4), 4), (v(30, 9), 1), (v(28, 0), 2)]);
     });
     let expected = ("1.31.2".to_owned(), "1.31".to_owned(), "kubelet-user-agent");
-    assert_eq!(told(&inferred), expected, "a server is not older than a kubelet");
+    assert_eq!(summary(&inferred), expected, "a server is not older than a kubelet");
     let inferred = super::tests::inferred(|evidence| kubelets(evidence, 0, &[(v(30, 4), 4), (v(30, 9), 1)]));
-    assert_eq!(told(&inferred).0, "1.30.9");
+    assert_eq!(summary(&inferred).0, "1.30.9");
 }
 
 #[test]
-fn what_the_server_states_beats_everything_and_contradictions_are_said() {
+fn server_statement_wins_and_contradictions_are_noted() {
     let inferred = inferred(|evidence| {
         evidence.note(ClaimSource::Loopback, v(34, 7), 0, Some(5));
         evidence.show(Sign::InitialEventsRefused, 0, Some(5));
     });
     let expected = ("1.34.7".to_owned(), "1.34.7".to_owned(), "loopback-user-agent");
-    assert_eq!(told(&inferred), expected);
+    assert_eq!(summary(&inferred), expected);
     assert_eq!(inferred.notes.len(), 1);
     let note = &inferred.notes[0];
     assert!(note.contains("got 422") && note.contains("states 1.34.7 (1.34.7)"), "{note}");
 }
 
 #[test]
-fn the_control_plane_is_the_servers_minor_or_one_before() {
+fn control_plane_version_allows_its_minor_and_the_next() {
     let inferred = inferred(|evidence| {
         evidence.note_claim(VersionClaim::new(ClaimSource::Scheduler, v(30, 2), 1), 0, Some(0));
         kubelets(evidence, 0, &[(v(29, 1), 9)]);
     });
     let expected = ("1.30.2".to_owned(), "1.30 to 1.31".to_owned(), "control-plane-user-agent");
-    assert_eq!(told(&inferred), expected);
+    assert_eq!(summary(&inferred), expected);
 }
 
 #[test]
-fn without_a_statement_the_newest_that_fits_is_used() {
+fn newest_fitting_release_is_used_without_claims() {
     let flow_control =
         BUILT_IN.iter().position(|api| api.version == "v1beta2" && api.group.starts_with("flow"));
     let api = u8::try_from(flow_control.expect("an API")).expect("a small table");
     let inferred = inferred(|evidence| evidence.show(Sign::ApiServed(api), 0, Some(5)));
-    assert_eq!(told(&inferred), ("1.28".to_owned(), "1.23 to 1.28".to_owned(), "newest-possible"));
+    assert_eq!(summary(&inferred), ("1.28".to_owned(), "1.23 to 1.28".to_owned(), "newest-possible"));
     let nothing = super::tests::inferred(|_| {});
-    assert_eq!(told(&nothing), ("1.37".to_owned(), "1.19 to 1.37".to_owned(), "newest-known"));
+    assert_eq!(summary(&nothing), ("1.37".to_owned(), "1.19 to 1.37".to_owned(), "newest-known"));
 }
 
 #[test]
-fn a_gate_that_the_user_sets_says_nothing() {
+fn gate_set_by_the_user_proves_nothing() {
     let mut ledger = Ledger::default();
     ledger.versions.show(Sign::InitialEventsRefused, 0, Some(5));
     let mut gates = FeatureGates::default();
     gates.set(Gate::WatchList, false);
     let server = Server { gates, ..server() };
-    let inferred = Inferred::of(&mut ledger, &server, None, &|_| String::new());
+    let inferred = Inferred::infer(&mut ledger, &server, None, &|_| String::new());
     assert_eq!(inferred.source, VersionSource::NewestKnown);
 }
 
 #[test]
-fn logs_of_two_servers_are_judged_each_by_its_own_version() {
+fn each_source_is_judged_by_its_own_version() {
     let inferred = inferred(|evidence| {
         kubelets(evidence, 0, &[(v(27, 3), 5)]);
         kubelets(evidence, 1, &[(v(34, 1), 5)]);
@@ -136,10 +136,10 @@ fn logs_of_two_servers_are_judged_each_by_its_own_version() {
 }
 
 #[test]
-fn a_version_that_the_log_excludes_is_said() {
+fn given_version_that_the_log_excludes_is_noted() {
     let mut ledger = Ledger::default();
     kubelets(&mut ledger.versions, 0, &[(v(30, 14), 2)]);
-    let of = |ledger: &mut Ledger, given| Inferred::of(ledger, &server(), Some(given), &|_| String::new());
+    let of = |ledger: &mut Ledger, given| Inferred::infer(ledger, &server(), Some(given), &|_| String::new());
     let wrong = of(&mut ledger, v(36, 2));
     assert_eq!(versions_of(&wrong), [v(36, 2)]);
     assert_eq!(
@@ -151,36 +151,39 @@ fn a_version_that_the_log_excludes_is_said() {
 }
 
 #[test]
-fn start_lines_count_where_the_source_is_an_apiservers_log() {
+fn start_lines_count_only_in_an_apiserver_log() {
     let inferred = inferred(|evidence| {
         evidence.note(ClaimSource::StartLine, v(19, 4), 0, Some(5));
         evidence.show(Sign::ServersOwnLog, 0, Some(5));
         evidence.note(ClaimSource::StartLine, v(20, 1), 1, Some(5));
     });
-    assert_eq!(told(&inferred), ("1.19.4".to_owned(), "1.19.4".to_owned(), "start-line"));
+    assert_eq!(summary(&inferred), ("1.19.4".to_owned(), "1.19.4".to_owned(), "start-line"));
 }
 
 #[test]
-fn unconfirmed_user_agents_choose_only_among_few_minors() {
+fn unconfirmed_user_agents_decide_only_among_few_minors() {
     let claim = |evidence: &mut crate::ledger::VersionEvidence| {
         evidence.note_claim(VersionClaim::new(ClaimSource::Unconfirmed, v(19, 4), 1), 0, Some(0));
     };
-    assert_eq!(told(&inferred(claim)).2, "newest-known");
+    assert_eq!(summary(&inferred(claim)).2, "newest-known");
     let old_lines = inferred(|evidence| {
         claim(evidence);
         evidence.show(Sign::Mark(crate::k8s::Mark::AccessLineWithoutAuditId), 0, Some(5));
     });
-    assert_eq!(told(&old_lines), ("1.19.4".to_owned(), "1.19 to 1.21".to_owned(), "unconfirmed-user-agent"));
+    assert_eq!(
+        summary(&old_lines),
+        ("1.19.4".to_owned(), "1.19 to 1.21".to_owned(), "unconfirmed-user-agent")
+    );
 }
 
-/// A log of two servers: the statements and answers of each, and at which second.
+/// A log of two servers: the claims and responses of each. `at` returns the second of each.
 fn two_servers(at: impl Fn(i64, u16) -> i64, source: impl Fn(u16) -> u32, with_loopback: bool) -> Inferred {
     inferred(|evidence| {
         for step in 0..200 {
             for version in [v(30, 14), v(34, 2)] {
                 let time = Some(at(step, version.minor) * 1_000_000);
                 let source = source(version.minor);
-                // Both clusters name their nodes alike.
+                // Both clusters use the same node names.
                 let node = u64::try_from(step % 9).expect("not negative");
                 evidence.note_claim(VersionClaim::new(ClaimSource::Kubelet, version, node), source, time);
                 evidence.note_claim(VersionClaim::new(ClaimSource::Scheduler, version, 1), source, time);
@@ -196,7 +199,7 @@ fn two_servers(at: impl Fn(i64, u16) -> i64, source: impl Fn(u16) -> u32, with_l
 }
 
 #[test]
-fn evidence_at_the_same_time_is_of_two_servers() {
+fn overlapping_evidence_means_two_servers() {
     for with_loopback in [true, false] {
         let mixed = two_servers(|step, _| step, |_| 0, with_loopback);
         assert_eq!(mixed.relation, Relation::Mixed);
@@ -214,7 +217,7 @@ fn evidence_at_the_same_time_is_of_two_servers() {
 }
 
 #[test]
-fn evidence_one_after_the_other_is_an_upgrade() {
+fn consecutive_evidence_means_an_upgrade() {
     for with_loopback in [true, false] {
         let upgrade =
             two_servers(|step, minor| step + if minor == 34 { 1_000 } else { 0 }, |_| 0, with_loopback);
@@ -231,7 +234,7 @@ fn evidence_one_after_the_other_is_an_upgrade() {
 }
 
 #[test]
-fn files_of_two_servers_are_no_upgrade() {
+fn files_of_two_servers_are_not_an_upgrade() {
     for with_loopback in [true, false] {
         let files = two_servers(|step, _| step, |minor| u32::from(minor == 30), with_loopback);
         assert_eq!(files.relation, Relation::BySource);
@@ -244,7 +247,7 @@ fn files_of_two_servers_are_no_upgrade() {
 }
 
 #[test]
-fn the_more_frequent_kubelets_choose_among_two_servers() {
+fn most_frequent_kubelets_decide_between_two_servers() {
     let mixed = inferred(|evidence| {
         for (version, nodes) in [(v(30, 14), 5), (v(34, 2), 2)] {
             for node in 0..nodes {
@@ -258,7 +261,7 @@ fn the_more_frequent_kubelets_choose_among_two_servers() {
 }
 
 #[test]
-fn old_nodes_and_settings_are_no_other_server() {
+fn old_nodes_and_settings_do_not_prove_another_server() {
     let inferred = inferred(|evidence| {
         evidence.note(ClaimSource::Loopback, v(34, 7), 0, Some(5));
         kubelets(evidence, 0, &[(v(27, 1), 3)]);
@@ -269,7 +272,7 @@ fn old_nodes_and_settings_are_no_other_server() {
 }
 
 #[test]
-fn a_few_unsupported_kubelets_are_no_other_server() {
+fn a_few_unsupported_kubelets_do_not_prove_another_server() {
     for old in [v(27, 3), v(35, 1)] {
         let few = inferred(|evidence| kubelets(evidence, 0, &[(v(31, 2), 99), (old, 1)]));
         assert_eq!((few.relation, few.version), (Relation::One, v(31, 2)));

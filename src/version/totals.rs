@@ -1,4 +1,4 @@
-//! What the totals are for each release of a set.
+//! The totals that each possible release would give.
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use crate::requests::RowKey;
 /// The totals for a range of releases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VersionTotals {
-    /// The oldest release of the range.
+    /// Oldest release of the range.
     pub min: KubeVersion,
-    /// The newest.
+    /// Newest release of the range.
     pub max: KubeVersion,
     /// LISTs from etcd.
     pub etcd_lists: u64,
     /// GETs from etcd.
     pub etcd_gets: u64,
-    /// LISTs whose limit was ignored.
+    /// LISTs with an ignored limit.
     pub limit_ignored: u64,
 }
 
 impl VersionTotals {
-    /// The counts that differ by release.
+    /// The counts that depend on the release.
     #[must_use]
     pub fn counts(&self) -> [u64; 3] {
         [self.etcd_lists, self.etcd_gets, self.limit_ignored]
@@ -40,11 +40,11 @@ impl VersionTotals {
     }
 }
 
-/// Request shape, response status and version index.
+/// A request shape, the response status and the version index.
 type ShapeAndStatus = (Arc<RequestShape<CompactString>>, Option<u16>, u8);
 
-/// The totals of each range of releases that are possible for a version index, ascending. Empty if all totals are equal. `versions`
-/// holds the version of each version index, and the releases that are possible for it.
+/// The totals for each range of possible releases, ascending. Empty if all totals are equal. `versions` are the versions of
+/// the timeline, each with its possible releases.
 #[must_use]
 pub fn totals(
     clients: &mut Clients,

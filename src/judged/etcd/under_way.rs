@@ -1,4 +1,4 @@
-//! Puts slow reads of collections beside the LISTs that were under way.
+//! Matches slow reads of collections in etcd's log to LISTs that ran at the same time.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,86 +6,86 @@ use crate::apiserver::options::{Limit, PageSize};
 use crate::apiserver::storage_key;
 use crate::ledger::etcd::SlowRange;
 
-/// How far the clocks of etcd and of the apiserver may differ, in microseconds. It counts only for reads during which
-/// no LIST was under way: on one host, or with NTP, they hardly differ.
+/// The largest difference between the clocks of etcd and the apiserver, in microseconds. It is used only for reads that
+/// overlap no LIST, because clocks on one host or with NTP hardly differ.
 pub const SLACK: i64 = 1_000_000;
-/// How far a LIST may seem to begin after a read or to end before it, and still be taken to cover it, in microseconds:
-/// what NTP leaves between hosts, and etcd's milliseconds.
+/// A LIST covers a read even if it seems to begin this much later or to end this much earlier, in microseconds. NTP leaves
+/// such differences between hosts, and etcd logs milliseconds.
 const JITTER: i64 = 100_000;
 
-/// The greatest page that the server makes of a smaller one.
+/// The server enlarges pages up to this size.
 ///
 /// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:maxLimit`.
 const MAX_PAGE: u64 = 10_000;
 
-/// A LIST that may have read etcd, from its arrival to its end.
+/// A LIST that may have read from etcd.
 #[derive(Debug, Clone, Copy)]
 pub struct ListUnderWay<'a> {
-    /// Index of the client among the accounts.
+    /// Index of the client in [`JudgedClients::clients`](super::JudgedClients::clients).
     pub client: usize,
-    /// Index of its row among the rows of all accounts.
+    /// Index of its row among the rows of all clients.
     pub row: usize,
-    /// The resource as reports name it.
+    /// The resource's name in reports.
     pub resource: &'a str,
-    /// When it was received, in microseconds since 1970.
+    /// Receive time, in microseconds since 1970.
     pub from: i64,
-    /// When it was answered, in microseconds since 1970.
+    /// End time, in microseconds since 1970.
     pub to: i64,
-    /// It is for one namespace; `None` where that is not known.
+    /// Whether it reads one namespace; `None` if unknown.
     pub in_namespace: Option<bool>,
-    /// A hash of the namespace ([`namespace_hash`](crate::requests::namespace_hash)); 0 where it is not known.
+    /// A hash of the namespace ([`namespace_hash`](crate::requests::namespace_hash)); 0 if unknown.
     pub namespace: u32,
-    /// Its limit; `None` where that is not known.
+    /// Its limit; `None` if unknown.
     pub limit: Option<Limit>,
     /// It has a selector.
     pub selects: bool,
 }
 
-/// A slow read during which LISTs were under way.
+/// A slow read that overlaps LISTs of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlowRead {
-    /// Which: its index in [`Matched::ranges`].
+    /// Index of the read in [`Matched::ranges`].
     pub range: usize,
-    /// How near the nearest of these LISTs is.
+    /// The match of the best matching LIST.
     pub nearness: Nearness,
-    /// No LIST of another client is as near.
+    /// No other client has a LIST that matches as well.
     pub alone: bool,
 }
 
-/// Slow reads of a resource during which LISTs were under way, counted.
+/// The number of slow reads of a resource that match LISTs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlowReads {
-    /// How many. One during which several clients' LISTs were under way counts for each of them.
+    /// Slow reads. A read that matches LISTs of several clients counts for each client.
     pub reads: u64,
-    /// Of these, those that began and ended while one LIST was under way: only such a LIST can have waited for it.
+    /// Reads that began and ended while one LIST ran. Only such a LIST can have waited for the read.
     pub covered: u64,
-    /// Bytes of those that are covered.
+    /// Bytes of the covered reads.
     pub covered_bytes: u64,
-    /// Those of which that, or where it is true of nobody the former, is true of this client only.
+    /// Reads whose best matching LISTs are all from this client.
     pub alone: u64,
-    /// The costliest; of those that are covered if there is one.
+    /// The costliest covered read, or else the costliest read.
     pub worst: SlowRange,
 }
 
-/// All slow reads and whose they may be.
+/// All slow reads, matched to clients.
 #[derive(Debug, Default)]
 pub struct Matched {
     /// The slow reads, costliest first.
     pub ranges: Vec<SlowRange>,
-    /// Those of each client and resource.
+    /// The slow reads of each client and resource.
     pub clients: BTreeMap<(usize, String), Vec<SlowRead>>,
-    /// By the resource's name in etcd's log: slow reads, and those of them that have a client.
+    /// By the resource's name in etcd's log: the number of slow reads, and of those that match a client.
     pub resources: BTreeMap<String, (u64, u64)>,
 }
 
 impl ListUnderWay<'_> {
-    /// How far apart it and a read of the collection are: 0 if they overlap.
+    /// The time between the LIST and a read, in microseconds; 0 if they overlap.
     fn distance(&self, range: &SlowRange) -> i64 {
         let gap = |earlier: i64, later: i64| later.saturating_sub(earlier).max(0);
         gap(range.ended, self.from).max(gap(self.to, range.began()))
     }
 
-    /// How near it is to a read of the collection; `None` where it has nothing to do with it.
+    /// How well the LIST matches a read of its collection; `None` if it does not match.
     fn nearness(&self, range: &SlowRange) -> Option<Nearness> {
         let covers = self.from <= range.began().saturating_add(JITTER)
             && self.to >= range.ended.saturating_sub(JITTER);
@@ -97,10 +97,10 @@ impl ListUnderWay<'_> {
         }
     }
 
-    /// Whether it may read such a range: of a namespace or of all, in pages or at once.
+    /// Whether the LIST may cause this read. Namespace and page size must fit.
     ///
-    /// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:GetList`, which reads in pages exactly if there is a limit,
-    /// of that size; where a selector leaves too little of a page, the next is twice as great, up to `maxLimit`.
+    /// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:GetList`. It reads pages only if the LIST has a limit, and of that
+    /// size. If a selector leaves too few objects of a page, the next page is twice as large, up to `maxLimit`.
     fn may_read(&self, range: &SlowRange) -> bool {
         let is_other = self.namespace != range.namespace && self.namespace != 0 && range.namespace != 0;
         let scope = self.in_namespace.is_none_or(|own| own == range.in_namespace)
@@ -125,19 +125,19 @@ impl ListUnderWay<'_> {
     }
 }
 
-/// Whether a page is of a size that was asked for, or of one that the server makes of it.
+/// Whether a page has the requested size or a size to which the server enlarges it.
 fn doubled(asked: u64, page: u64) -> bool {
     let next = |size: &u64| (*size < MAX_PAGE).then(|| MAX_PAGE.min(size * 2));
     std::iter::successors(Some(asked), next).any(|size| size == page)
 }
 
-/// The usual size below another, or 0.
+/// The next smaller usual page size, or 0.
 fn smaller_usual(size: u16) -> u64 {
     Limit::USUAL.into_iter().rev().find(|usual| *usual < size).unwrap_or(0).into()
 }
 
-/// Finds for each slow read of a collection the clients whose LISTs of it were under way, and the rows of these LISTs.
-/// Neither the order of the reads nor that of the LISTs matters.
+/// Finds the clients and the rows whose LISTs match each slow read of a collection. The result does not depend on the order
+/// of the reads or of the LISTs.
 #[must_use]
 pub fn under_way<'a, 'r>(
     ranges: impl Iterator<Item = &'r SlowRange>,
@@ -181,19 +181,18 @@ pub fn under_way<'a, 'r>(
     (matched, of_rows)
 }
 
-/// How near a LIST is to a slow read.
+/// How well a LIST matches a slow read in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Nearness {
-    /// Less than [`SLACK`] before or after it.
+    /// The LIST ended or began within [`SLACK`] of the read.
     Near,
-    /// Under way during a part of it.
+    /// The LIST ran during a part of the read.
     Overlaps,
-    /// Under way during all of it.
+    /// The LIST ran during the whole read.
     Covers,
 }
 
 impl Nearness {
-    /// The name in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -204,15 +203,15 @@ impl Nearness {
     }
 }
 
-/// The clients near a range, each with a name of the resource and a row, and how near the nearest of its LISTs is.
+/// By client, resource name and row: the match of the best matching LIST.
 type Near<'a> = BTreeMap<(usize, &'a str, usize), Nearness>;
 
 /// The slow reads of one resource.
 #[derive(Debug, Default)]
 struct Ranges<'a> {
-    /// By when they ended.
+    /// The reads, sorted by end time.
     all: Vec<(usize, &'a SlowRange, Near<'a>)>,
-    /// The longest took so long, in microseconds.
+    /// The duration of the longest read, in microseconds.
     longest: u64,
 }
 
@@ -222,7 +221,7 @@ impl<'a> Ranges<'a> {
         self.longest = self.all.iter().map(|(_, range, _)| range.took_micros).max().unwrap_or(0);
     }
 
-    /// Notes a LIST beside the reads that it is near.
+    /// Adds a LIST to the reads that it matches.
     fn meet(&mut self, list: &ListUnderWay<'a>) {
         let first = self.all.partition_point(|(_, range, _)| range.ended < list.from.saturating_sub(SLACK));
         let latest = list.to.saturating_add(SLACK).saturating_add_unsigned(self.longest);
@@ -239,7 +238,7 @@ impl<'a> Ranges<'a> {
 }
 
 impl Matched {
-    /// Counts slow reads; each once, however often it is among them. `None` if there are none.
+    /// Counts distinct slow reads; `None` if there are none.
     #[must_use]
     pub fn count<'r>(&self, reads: impl IntoIterator<Item = &'r SlowRead>) -> Option<SlowReads> {
         let mut all: BTreeMap<usize, (Nearness, bool)> = BTreeMap::new();
@@ -252,7 +251,7 @@ impl Matched {
             .filter(|(_, (nearness, _))| *nearness == Nearness::Covers)
             .map(|(range, _)| &self.ranges[*range])
             .collect();
-        // The ranges stand in the order of their cost.
+        // The ranges are sorted by cost.
         let costliest = covered.first().copied().or_else(|| self.ranges.get(*all.keys().next()?));
         Some(SlowReads {
             reads: all.len() as u64,
@@ -263,7 +262,7 @@ impl Matched {
         })
     }
 
-    /// The clients with slow reads of a resource by its name in etcd's log, with their own names of it.
+    /// The clients with slow reads of a resource, each with the client's name for it. `stored` is the name in etcd's log.
     pub fn of_resource(&self, stored: &str) -> impl Iterator<Item = (usize, &str, &[SlowRead])> {
         let clients =
             self.clients.iter().filter(move |((_, name), _)| storage_key::stored_name(name) == stored);

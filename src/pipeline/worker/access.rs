@@ -29,13 +29,13 @@ pub(super) fn room(threads: usize) -> usize {
 
 /// An access line that waits for other lines of its request.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct PendingAccessLine {
     line: AccessLine<'static>,
     written: Option<i64>,
     place: SourcePosition,
 }
 
-impl Held {
+impl PendingAccessLine {
     /// The order in which lines count. Lines with different counts never compare equal.
     fn rank(&self) -> (Option<i64>, Option<u64>, SourcePosition, Option<&Apf<'static>>) {
         (self.written, self.line.latency_micros, self.place, self.line.apf.as_ref())
@@ -74,9 +74,10 @@ impl Counting<'_> {
             self.count_access(line, written, place, is_new);
             return;
         }
-        let size = size_of::<Held>() + line.uri.len() + line.user_agent.len() + line.audit_id.len();
-        let held = Held { line: line.to_static(), written, place };
-        if let Some((print, lines)) = self.shared.waiting.add(print, held, size) {
+        let size =
+            size_of::<PendingAccessLine>() + line.uri.len() + line.user_agent.len() + line.audit_id.len();
+        let pending = PendingAccessLine { line: line.to_static(), written, place };
+        if let Some((print, lines)) = self.shared.waiting.add(print, pending, size) {
             self.settle(print, lines);
         }
     }
@@ -85,10 +86,10 @@ impl Counting<'_> {
     ///
     /// Servers write at most two different lines for a request. If there are more, a client chose the audit ID or a tool masked
     /// it. Then lines are one request if they imply the same start time.
-    pub(super) fn settle(&mut self, print: u64, mut lines: Vec<Held>) {
+    pub(super) fn settle(&mut self, print: u64, mut lines: Vec<PendingAccessLine>) {
         lines.sort_by(|one, other| one.rank().cmp(&other.rank()));
         let mut contents = HashSet::new();
-        let differ: Vec<bool> = lines.iter().map(|held| contents.insert(held.content())).collect();
+        let differ: Vec<bool> = lines.iter().map(|pending| contents.insert(pending.content())).collect();
         let is_one = contents.len() <= LINES_PER_REQUEST;
         // Only one of the two lines may hold the API Priority and Fairness fields.
         for at in (1..lines.len()).rev() {
@@ -100,11 +101,11 @@ impl Counting<'_> {
                 first.line.apf = second.line.apf.take();
             }
         }
-        for (at, held) in lines.iter().enumerate() {
+        for (at, pending) in lines.iter().enumerate() {
             let is_first = at == 0 || (differ[at] && !is_one);
-            let is_new =
-                is_first && self.shared.seen.insert_one_of(self.shared.prints.moments(print, held.began()));
-            self.count_access(&held.line, held.written, held.place, is_new);
+            let is_new = is_first
+                && self.shared.seen.insert_one_of(self.shared.prints.moments(print, pending.began()));
+            self.count_access(&pending.line, pending.written, pending.place, is_new);
         }
     }
 

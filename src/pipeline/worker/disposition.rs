@@ -39,7 +39,7 @@ pub(super) fn observe(
 ) {
     match disposition {
         Disposition::Counted if let Some(grouping) = grouping => {
-            counter.observe(&grouping.of(request));
+            counter.observe(&grouping.regroup(request));
         }
         _ if grouping.is_some() => {}
         Disposition::Counted => {

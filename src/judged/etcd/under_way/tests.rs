@@ -1,10 +1,10 @@
-//! Tests of the matching of slow reads with LISTs.
+//! Tests of the matching between slow reads and LISTs.
 
 use super::*;
 use crate::input::SourcePosition;
 use proptest::prelude::*;
 
-/// In seconds.
+/// A slow read; times are in seconds.
 fn range(resource: &str, began: i64, ended: i64, bytes: u64) -> SlowRange {
     SlowRange {
         bytes,
@@ -41,8 +41,8 @@ fn matched<'a>(
     under_way(ranges, lists).0
 }
 
-/// Client, resource, reads, those that are covered, those of it alone, bytes of the worst.
-fn told(matched: &Matched) -> Vec<(usize, &str, [u64; 4])> {
+/// Client, resource, and the counts: all reads, covered reads, reads of this client alone, bytes of the worst.
+fn counts(matched: &Matched) -> Vec<(usize, &str, [u64; 4])> {
     let clients = matched.clients.iter();
     clients
         .map(|((client, name), reads)| {
@@ -53,7 +53,7 @@ fn told(matched: &Matched) -> Vec<(usize, &str, [u64; 4])> {
 }
 
 #[test]
-fn a_read_is_of_those_whose_lists_were_under_way() {
+fn slow_read_matches_the_clients_with_overlapping_lists() {
     let ranges = [range("pods", 10, 20, 70), range("pods", 100, 101, 30), range("nodes", 10, 20, 10)];
     let lists = [
         list(0, "pods", 9, 21),
@@ -63,13 +63,13 @@ fn a_read_is_of_those_whose_lists_were_under_way() {
         list(3, "nodes", 40, 50),
     ];
     let matched = self::matched(ranges.iter(), lists.into_iter());
-    assert_eq!(told(&matched), [(0, "pods", [2, 2, 2, 70]), (1, "pods", [1, 0, 0, 70])]);
+    assert_eq!(counts(&matched), [(0, "pods", [2, 2, 2, 70]), (1, "pods", [1, 0, 0, 70])]);
     assert_eq!(matched.resources["pods"], (2, 2));
     assert_eq!(matched.resources["nodes"], (1, 0));
 }
 
 #[test]
-fn each_row_has_the_reads_of_its_own_lists() {
+fn row_has_only_the_reads_of_its_own_lists() {
     let ranges = [range("pods", 10, 20, 70), range("pods", 30, 32, 30)];
     let of_row = |row, list| ListUnderWay { row, ..list };
     let lists = [
@@ -90,7 +90,7 @@ fn each_row_has_the_reads_of_its_own_lists() {
 }
 
 #[test]
-fn a_list_that_waited_for_a_read_is_told_from_one_beside_it() {
+fn list_that_covers_a_read_ranks_above_one_that_overlaps() {
     let ranges = [range("pods", 10, 20, 70), range("pods", 30, 32, 30), range("pods", 50, 60, 90)];
     let lists = [
         list(0, "pods", 9, 21),
@@ -101,9 +101,9 @@ fn a_list_that_waited_for_a_read_is_told_from_one_beside_it() {
         list(0, "pods", 55, 56),
     ];
     let matched = self::matched(ranges.iter(), lists.into_iter());
-    // The worst of the client that waited for one is that one, though it was beside a worse.
+    // The worst read of a client is one that its LIST covers, even if a costlier read only overlaps.
     let of = [(0, "pods", [3, 1, 1, 70]), (1, "pods", [1, 1, 0, 70]), (2, "pods", [2, 1, 1, 30])];
-    assert_eq!(told(&matched), of);
+    assert_eq!(counts(&matched), of);
     let mut late = list(0, "pods", 10, 20);
     late.from += JITTER;
     assert_eq!(late.nearness(&ranges[0]), Some(Nearness::Covers));
@@ -112,7 +112,7 @@ fn a_list_that_waited_for_a_read_is_told_from_one_beside_it() {
 }
 
 #[test]
-fn clocks_may_differ_where_nothing_overlaps() {
+fn clock_difference_is_allowed_only_without_overlap() {
     let ranges = [range("pods", 10, 20, 70)];
     let near = |lists: &[ListUnderWay<'static>]| {
         let matched = self::matched(ranges.iter(), lists.iter().copied());
@@ -123,7 +123,7 @@ fn clocks_may_differ_where_nothing_overlaps() {
 }
 
 #[test]
-fn a_list_reads_its_own_range_only() {
+fn list_matches_only_reads_of_its_namespace_and_page_size() {
     let page = |limit| SlowRange { limit, ..range("pods", 10, 20, 70) };
     let own = |limit| ListUnderWay { limit: Some(limit), ..list(0, "pods", 10, 20) };
     let exactly = |size| Limit::Page(PageSize::Exactly(size));
@@ -166,16 +166,16 @@ fn a_list_reads_its_own_range_only() {
 }
 
 #[test]
-fn groups_that_share_their_objects_share_their_reads() {
+fn api_groups_with_shared_storage_share_slow_reads() {
     let ranges = [range("events", 10, 20, 70)];
     let matched = self::matched(ranges.iter(), [list(0, "events.events.k8s.io", 10, 20)].into_iter());
-    assert_eq!(told(&matched), [(0, "events.events.k8s.io", [1, 1, 1, 70])]);
+    assert_eq!(counts(&matched), [(0, "events.events.k8s.io", [1, 1, 1, 70])]);
 }
 
 proptest! {
-    /// The naive twin looks at each pair.
+    /// The naive twin compares each pair.
     #[test]
-    fn no_pair_is_missed_whatever_the_order(
+    fn matching_finds_every_pair_in_any_order(
         ranges in prop::collection::vec((0_i64..60, 0_i64..20), 0..30),
         lists in prop::collection::vec((0_usize..4, 0_i64..60, 0_i64..20), 0..30),
     ) {
@@ -201,6 +201,6 @@ proptest! {
             matched.clients.iter().map(|((client, _), reads)| (*client, reads.len() as u64)).collect();
         prop_assert_eq!(&reads, &naive);
         let again = self::matched(ranges.iter(), lists.into_iter());
-        prop_assert_eq!(told(&matched), told(&again));
+        prop_assert_eq!(counts(&matched), counts(&again));
     }
 }
