@@ -35,15 +35,7 @@ fn accounts(log: &str) -> (JudgedClients, InputCounts) {
     let servers = std::slice::from_ref(&server);
     let patterns = Patterns::new(ledger.kept, false);
     (
-        JudgedClients::open(
-            ledger.clients,
-            patterns,
-            servers,
-            &server,
-            Doubt::default(),
-            received_only,
-            None,
-        ),
+        JudgedClients::new(ledger.clients, patterns, servers, &server, Doubt::default(), received_only, None),
         ledger.input,
     )
 }
