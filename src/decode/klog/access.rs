@@ -241,7 +241,7 @@ mod tests {
     fn reads_a_value_over_several_lines_and_a_handed_over_connection() {
         let line = read(r#"verb="CONNECT" URI="/x" resp=500 statusStack=<"#);
         assert_eq!(line.status, Some(500));
-        assert!(read(r#"verb="CONNECT" URI="/x" is_hijacked=true"#).is_hijacked);
+        assert!(read(r#"verb="CONNECT" URI="/x" hijacked=true"#).is_hijacked);
         assert_eq!(read(r#"verb="GET" URI="/x" latency="1.5Âµs" resp=9000"#).latency_micros, Some(1));
         assert_eq!(AccessLine::from_pairs(KlogPairs::new(r#"verb="GET" latency="1s""#)), None);
     }
