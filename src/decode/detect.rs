@@ -7,18 +7,18 @@ use super::unfinished_lines::ends_unfinished;
 use crate::input::Framing;
 
 /// How many of the first bytes are searched for a whole JSON line.
-const LOOK: usize = 4 << 20;
+const MAX_LINE_SEARCH: usize = 4 << 20;
 /// How many bytes of one long line are searched for array elements.
-const LOOKED_AT: usize = 1 << 20;
-/// To detect pretty-printed JSON, look at `PRETTY_LINES` lines. More than `PRETTY_LEAST` must look like JSON for each
+const MAX_ARRAY_SEARCH: usize = 1 << 20;
+/// To detect pretty-printed JSON, look at `PRETTY_LINES` lines. More than `PRETTY_MIN_RATIO` must look like JSON for each
 /// line that does not.
 const PRETTY_LINES: usize = 32;
-const PRETTY_LEAST: usize = 4;
+const PRETTY_MIN_RATIO: usize = 4;
 
 /// Detects the framing from the first bytes: lines, unless that is impossible.
 #[must_use]
 pub fn framing(start: &[u8]) -> Framing {
-    let start = &start[..start.len().min(LOOK)];
+    let start = &start[..start.len().min(MAX_LINE_SEARCH)];
     let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
     let text = text.trim_ascii_start();
     match text.first() {
@@ -85,7 +85,8 @@ fn begins_with_key(text: &[u8]) -> bool {
 /// pretty-printed, or on a line longer than any other format writes.
 fn is_json_with_damaged_start(text: &[u8]) -> bool {
     let Some(feed) = memchr::memchr(b'\n', text) else {
-        return text.len() >= LOOK && memchr::memmem::find(&text[..LOOKED_AT], b"},{\"").is_some();
+        return text.len() >= MAX_LINE_SEARCH
+            && memchr::memmem::find(&text[..MAX_ARRAY_SEARCH], b"},{\"").is_some();
     };
     let lines = text[feed + 1..].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let lines = lines.filter(|line| !line.is_empty()).take(PRETTY_LINES);
@@ -95,7 +96,7 @@ fn is_json_with_damaged_start(text: &[u8]) -> bool {
         _ => begins_with_key(line),
     };
     let (parts, others): (Vec<&[u8]>, Vec<&[u8]>) = lines.partition(|line| is_part(line));
-    parts.len() > PRETTY_LEAST * others.len().max(1)
+    parts.len() > PRETTY_MIN_RATIO * others.len().max(1)
 }
 
 /// Whether a block may end between two lines. It may not separate the parts of one container line, or the two access
@@ -120,12 +121,12 @@ fn is_second(last: &[u8], after: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> &'static str {
+    fn detected(text: &str) -> &'static str {
         framing(text.as_bytes()).as_str()
     }
 
     #[test]
-    fn lines_unless_they_can_not_be() {
+    fn framing_is_lines_unless_impossible() {
         for lines in [
             "",
             "{\"a\":1}\n{\"b\":2}\n",
@@ -137,7 +138,7 @@ mod tests {
             "I0101 00:00:00.000000 1 x.go:1] y\n",
             "{\"a\":1} \r\n{\"b\":2}",
         ] {
-            assert_eq!(told(lines), "lines", "{lines}");
+            assert_eq!(detected(lines), "lines", "{lines}");
         }
         for json in [
             "{\n  \"a\": 1\n}\n",
@@ -147,13 +148,13 @@ mod tests {
             "[]",
             "{\"a\":{},\"b\":",
         ] {
-            assert_eq!(told(json), "json", "{json}");
+            assert_eq!(detected(json), "json", "{json}");
         }
-        assert_eq!(told("---\nkind: Event\nauditID: a\n"), "yaml");
+        assert_eq!(detected("---\nkind: Event\nauditID: a\n"), "yaml");
     }
 
     #[test]
-    fn lines_that_belong_together_stay_together() {
+    fn blocks_do_not_separate_related_lines() {
         let cut = |before: &str, after: &str| may_cut(before.as_bytes(), after.as_bytes());
         let cri = |stream: &str, tag: &str| format!("2026-01-01T00:00:00Z {stream} {tag} x\n");
         assert!(cut(&cri("stdout", "F"), ""));

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instants_in_all_units() {
+    fn timestamp_micros_accepts_all_units() {
         for text in ["1772445621.5", "1772445621500", "1772445621500000", "2026-03-02T11:00:21.5+0100"] {
             assert_eq!(timestamp_micros(text), Some(1_772_445_621_500_000), "{text}");
         }
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_found_and_the_last_of_two_counts() {
+    fn last_value_of_a_repeated_key_counts() {
         let text = r#"{"x":[1,{"log":2}],"log":"a","log":"b","time":17}"#;
         let keys: EnvelopeKeys<'_> = serde_json::from_str(text).expect("an object");
         assert_eq!(keys.log.and_then(plain), Some("b"));

@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn layers_are_named_from_the_outside() {
+    fn layers_display_the_outermost_first() {
         let layers = Layers::default().with(Envelope::Audit).with(Envelope::Cri);
         assert_eq!(layers.to_string(), "audit/cri");
         assert_eq!((layers.len(), Layers::default().len()), (2, 0));

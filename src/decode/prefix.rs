@@ -30,7 +30,7 @@ pub fn strip(text: &str) -> Option<Prefixed<'_>> {
 /// Handles lines that begin with a timestamp.
 fn dated(text: &str) -> Option<Prefixed<'_>> {
     let (time, rest) = text.split_once(' ')?;
-    if !is_instant(time) {
+    if !is_timestamp(time) {
         return None;
     }
     if let Some(line) = cri::strip(time, rest) {
@@ -50,8 +50,8 @@ fn dated(text: &str) -> Option<Prefixed<'_>> {
 
 /// Splits a line at its leading timestamp (`kubectl logs --timestamps`).
 #[must_use]
-pub fn after_instant(text: &str) -> Option<(&str, &str)> {
-    text.split_once(' ').filter(|(time, _)| is_instant(time))
+pub fn after_timestamp(text: &str) -> Option<(&str, &str)> {
+    text.split_once(' ').filter(|(time, _)| is_timestamp(time))
 }
 
 /// Whether syslog wrote a host and a program before the message (`host kube-apiserver[1]: …`). Otherwise the first
@@ -69,7 +69,7 @@ fn undated(text: &str) -> Option<Prefixed<'_>> {
 }
 
 /// Whether a word is a timestamp in the format of RFC 3339 or ISO 8601.
-fn is_instant(word: &str) -> bool {
+fn is_timestamp(word: &str) -> bool {
     let bytes = word.as_bytes();
     (19..=40).contains(&bytes.len())
         && bytes[4] == b'-'
@@ -83,7 +83,7 @@ fn is_instant(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> Option<(Envelope, &str)> {
+    fn stripped(text: &str) -> Option<(Envelope, &str)> {
         Some(match strip(text)? {
             Prefixed::Line(envelope, line) => (envelope, line.rest),
             Prefixed::Cri(line) => (Envelope::Cri, line.text.rest),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn each_line_is_of_one_envelope() {
+    fn each_line_has_one_envelope() {
         let klog = "I1120 20:35:54.665582    4065 a.go:1] x";
         for (text, envelope, rest) in [
             ("2026-11-20T20:35:54.5Z stdout F {x", Envelope::Cri, "{x"),
@@ -107,15 +107,15 @@ mod tests {
             ("logs/audit 1.log:17:{x", Envelope::Grep, "{x"),
             ("2026.log:{x", Envelope::Grep, "{x"),
         ] {
-            assert_eq!(told(text), Some((envelope, rest)), "{text}");
+            assert_eq!(stripped(text), Some((envelope, rest)), "{text}");
         }
-        assert_eq!(told(&format!("a.log:3:{klog}")), Some((Envelope::Grep, klog)));
+        assert_eq!(stripped(&format!("a.log:3:{klog}")), Some((Envelope::Grep, klog)));
         assert_eq!(
-            told(&format!("2026-11-20T20:35:54.5Z kube-apiserver-9a {klog}")),
+            stripped(&format!("2026-11-20T20:35:54.5Z kube-apiserver-9a {klog}")),
             Some((Envelope::AwsLogsTail, klog))
         );
         for text in ["hello", "", "a b c", "\"kind\":\"Event\",\"x\":{}", "x=1:{x"] {
-            assert_eq!(told(text), None, "{text}");
+            assert_eq!(stripped(text), None, "{text}");
         }
     }
 }

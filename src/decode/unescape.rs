@@ -3,7 +3,7 @@
 /// How many bytes one step copies and checks.
 const WORD: usize = 8;
 /// How many bytes the output grows at a time. Few, because the new bytes are set to zero first.
-const ROOM: usize = 2 << 10;
+const GROWTH: usize = 2 << 10;
 
 /// Appends the value of a JSON string to `out`. `text` begins after the opening quote. Returns the offset of the
 /// closing quote, or `None` if the string is invalid or does not end; then the appended bytes are meaningless.
@@ -16,7 +16,7 @@ pub fn unescape(text: &str, out: &mut Vec<u8>) -> Option<usize> {
     let end = loop {
         // Room for one word, and for the character of an escape after it.
         if out.len() < write + 2 * WORD {
-            out.resize(write + ROOM, 0);
+            out.resize(write + GROWTH, 0);
         }
         if let Some(word) = source.get(read..).and_then(|rest| rest.first_chunk::<WORD>()) {
             out[write..write + WORD].copy_from_slice(word);
@@ -31,7 +31,7 @@ pub fn unescape(text: &str, out: &mut Vec<u8>) -> Option<usize> {
         match *source.get(read)? {
             b'"' => break read,
             b'\\' => {
-                let (character, length) = meaning(&source[read..])?;
+                let (character, length) = decode_escape(&source[read..])?;
                 let mut utf8 = [0; 4];
                 let utf8 = character.encode_utf8(&mut utf8).as_bytes();
                 out[write..write + utf8.len()].copy_from_slice(utf8);
@@ -59,7 +59,7 @@ pub fn append(body: &str, out: &mut String) -> Option<()> {
             continue;
         }
         out.push_str(&body[done..at]);
-        let (character, length) = meaning(&body.as_bytes()[at..])?;
+        let (character, length) = decode_escape(&body.as_bytes()[at..])?;
         out.push(character);
         done = at + length;
     }
@@ -68,7 +68,7 @@ pub fn append(body: &str, out: &mut String) -> Option<()> {
 }
 
 /// Returns the character of an escape, and the escape's length in bytes.
-fn meaning(text: &[u8]) -> Option<(char, usize)> {
+fn decode_escape(text: &[u8]) -> Option<(char, usize)> {
     let character = match text.get(1)? {
         b'"' => '"',
         b'\\' => '\\',
@@ -144,14 +144,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_serde_json(text in prop_oneof![any::<String>(), "[\"\\\\/\n\t\u{8}a-c{}ü]{0,40}"], rest in ".{0,20}") {
+        fn unescape_matches_serde_json(text in prop_oneof![any::<String>(), "[\"\\\\/\n\t\u{8}a-c{}ü]{0,40}"], rest in ".{0,20}") {
             let raw = serde_json::to_string(&text).expect("JSON")[1..].to_owned();
             let end = raw.len() - 1;
             prop_assert_eq!(quick(&(raw + &rest)), Some((text, end)));
         }
 
         #[test]
-        fn agrees_on_what_is_no_string(
+        fn unescape_rejects_what_serde_json_rejects(
             text in prop_oneof![".{0,30}", "(\\\\[\"\\\\/bfnrtux]|[0-9a-fD]|\u{1}|ü|x){0,30}\"?", "(\\\\u[d0-9][89abcdef0-3][0-9a-f]{2}|y){0,6}\""],
         ) {
             prop_assert_eq!(quick(&text), naive(&text));

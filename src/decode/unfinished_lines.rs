@@ -88,7 +88,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn from_the_end_as_from_the_start(
+        fn ends_unfinished_matches_unfinished_lines(
             kinds in prop::collection::vec(prop_oneof![0_u8..4, 0_u8..10], 0..12),
             repeat in prop_oneof![Just(1_usize), 250_usize..260],
         ) {

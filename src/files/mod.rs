@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_without_an_end_is_read_up_to_the_limit() {
+    fn endless_file_is_read_up_to_the_limit() {
         let error = read_up_to(std::path::Path::new("/dev/zero"), 1_000).expect_err("it has no end");
         assert_eq!(error.to_string(), "a file is at most 1000 bytes long, and this is longer");
         assert_eq!(read_up_to(std::path::Path::new("/dev/null"), 0).expect("it is empty"), b"");

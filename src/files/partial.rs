@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_partial_file_has_a_name_that_is_known() {
+    fn partial_files_have_a_recognizable_name() {
         let dir = tempfile::tempdir().expect("a directory");
         let mut file = Partial::new(Builder::new(), dir.path()).expect("a file");
         file.file();

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn each_value_has_its_place() {
+    fn each_value_has_its_position() {
         let node = read_one("a: 1\nb:\n  - x\n  - c: true\n").expect("YAML");
         let YamlValue::Map(map) = node.content else { panic!("a map") };
         assert_eq!((map[0].1, map[0].2.at), (FilePosition::START, FilePosition { line: 1, column: 4 }));
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_yaml_has_its_place() {
+    fn yaml_errors_have_their_position() {
         let error = read_one("a: 1\nb: [1, 2\nc: 3\n").expect_err("a list without an end");
         assert!(error.starts_with("r.yaml:"), "{error}");
         assert!(error.contains("not valid YAML"), "{error}");
@@ -253,13 +253,13 @@ mod tests {
     }
 
     #[test]
-    fn places_inside_scalars() {
+    fn positions_inside_scalars() {
         let source =
             "a: x == 1\nb: \"x == 1\"\nc: |\n  y &&\n  x == 1\nd: >-  # z\n  y\n  && z\n    || x == 1\n";
         let YamlValue::Map(map) = read_one(source).expect("YAML").content else { panic!("a map") };
         let at = |key: usize, part: &str| {
             let YamlValue::Text(text) = &map[key].2.content else { panic!("a text") };
-            let place = inside(source, map[key].2.at, text, text.find(part).expect("it is there"));
+            let place = inside(source, map[key].2.at, text, text.find(part).expect("the text contains it"));
             (place.line, place.column)
         };
         assert_eq!(at(0, "1"), (1, 9));

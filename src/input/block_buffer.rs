@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read};
 
 /// The maximum size of one read, in bytes. A new buffer begins with this size, because most of thousands of files may
 /// be small.
-const AT_ONCE: usize = 128 << 10;
+const MAX_READ: usize = 128 << 10;
 
 /// Fills the start of a block's memory.
 pub(super) struct BlockBuffer<'a> {
@@ -51,7 +51,7 @@ impl BlockBuffer<'_> {
         let end = self.length + more;
         self.memory.reserve_exact(end.saturating_sub(self.memory.len()));
         while self.length < end {
-            let room = (end - self.length).min(AT_ONCE);
+            let room = (end - self.length).min(MAX_READ);
             if self.memory.len() < self.length + room {
                 self.make_room((end - self.length).min(self.length.max(room)));
             }

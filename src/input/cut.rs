@@ -19,9 +19,9 @@ const READ_SIZE: usize = 256 << 10;
 /// How many bytes to search for a line feed before the framing is detected without one.
 const DETECT_LIMIT: usize = 4 << 20;
 /// How many line ends to try as the end of a block, from the last one backwards.
-const CUTS_TRIED: usize = 256;
+const MAX_CUTS_TRIED: usize = 256;
 /// How many bytes to read to find the end of related lines. Damage may leave related lines that never end.
-const JOINED_MOST: usize = 4 << 20;
+const MAX_RELATED: usize = 4 << 20;
 
 /// Cuts a stream into blocks. It skips records longer than the cap, and never holds a whole one in memory.
 pub struct Cutter<R, T> {
@@ -32,13 +32,13 @@ pub struct Cutter<R, T> {
     detect: T,
     framing: Option<Framing>,
     /// The start of a record whose end is not read yet.
-    carry: Vec<u8>,
+    partial_record: Vec<u8>,
     json: JsonScanner,
     next_line: u64,
     offset: u64,
     /// The last byte of the previous block; a line feed at the start.
     last_byte: u8,
-    ended: bool,
+    is_ended: bool,
     long: LongRecords,
 }
 
@@ -53,12 +53,12 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
             max_record: max_record.max(BLOCK_SIZE),
             detect,
             framing: None,
-            carry: Vec::new(),
+            partial_record: Vec::new(),
             json: JsonScanner::default(),
             next_line: 1,
             offset: 0,
             last_byte: b'\n',
-            ended: false,
+            is_ended: false,
             long: LongRecords::default(),
         }
     }
@@ -87,50 +87,50 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         block.release();
         let mut memory = std::mem::take(&mut block.bytes);
         let mut buffer = BlockBuffer { memory: &mut memory, length: 0 };
-        buffer.append(&self.carry);
-        self.carry.clear();
-        self.carry.shrink_to(LONG_RECORD);
-        while !self.ended {
+        buffer.append(&self.partial_record);
+        self.partial_record.clear();
+        self.partial_record.shrink_to(LONG_RECORD);
+        while !self.is_ended {
             self.read_more(&mut buffer, block);
-            if buffer.length < self.block_size.max(self.undecided(buffer.bytes())) && !self.ended {
+            if buffer.length < self.block_size.max(self.bytes_to_detect(buffer.bytes())) && !self.is_ended {
                 continue;
             }
             match self.cut(buffer.bytes()) {
-                Some(cut) if !self.ended => {
-                    self.carry.extend_from_slice(&buffer.bytes()[cut..]);
+                Some(cut) if !self.is_ended => {
+                    self.partial_record.extend_from_slice(&buffer.bytes()[cut..]);
                     buffer.length = cut;
                     break;
                 }
-                None if buffer.length > self.max_record => self.pass_over(&mut buffer, block),
+                None if buffer.length > self.max_record => self.skip_long_record(&mut buffer, block),
                 _ => {}
             }
         }
         let length = buffer.length;
         memory.truncate(length);
         block.bytes = memory;
-        self.hand_over(block);
+        self.finish_block(block);
         !block.bytes.is_empty() || block.lines > 0 || !block.too_long.is_empty() || block.damage.is_some()
     }
 
     /// How many bytes must be read before the framing can be detected: a whole line, or `DETECT_LIMIT`.
-    fn undecided(&self, bytes: &[u8]) -> usize {
-        let is_told = self.framing.is_some() || memchr::memchr(b'\n', bytes).is_some();
-        if is_told { 0 } else { DETECT_LIMIT.min(self.max_record) }
+    fn bytes_to_detect(&self, bytes: &[u8]) -> usize {
+        let is_detectable = self.framing.is_some() || memchr::memchr(b'\n', bytes).is_some();
+        if is_detectable { 0 } else { DETECT_LIMIT.min(self.max_record) }
     }
 
     /// Sets the positions and line numbers of the block.
-    fn hand_over(&mut self, block: &mut Block) {
+    fn finish_block(&mut self, block: &mut Block) {
         block.framing = self.framing(&block.bytes);
         block.first_line = self.next_line;
         block.offset = self.offset;
         let lines = match block.framing {
             Framing::Lines | Framing::Joined(_) => note_lines(&block.bytes, &mut block.feeds),
             Framing::Json => {
-                self.json.scan(&block.bytes, self.ended);
+                self.json.scan(&block.bytes, self.is_ended);
                 block.spans = self.json.take(block.bytes.len());
                 // A block of documents may end inside a line. The last document may have no line feed, and may be in
                 // the block before.
-                let is_open = self.ended && *block.bytes.last().unwrap_or(&self.last_byte) != b'\n';
+                let is_open = self.is_ended && *block.bytes.last().unwrap_or(&self.last_byte) != b'\n';
                 count_feeds(&block.bytes) + u64::from(is_open)
             }
             Framing::Yaml => {
@@ -141,7 +141,7 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
         self.next_line += lines;
         self.offset += block.bytes.len() as u64;
         block.lines += lines;
-        self.last_byte = if self.ended { b'\n' } else { *block.bytes.last().unwrap_or(&self.last_byte) };
+        self.last_byte = if self.is_ended { b'\n' } else { *block.bytes.last().unwrap_or(&self.last_byte) };
         if let Some((_, line)) = &mut block.damage {
             *line = self.next_line.saturating_sub(1).max(1);
         }
@@ -159,12 +159,12 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
                 let mut cuts = memchr::memrchr_iter(b'\n', bytes).map(|feed| feed + 1);
                 let last = cuts.clone().next();
                 cuts.by_ref()
-                    .take(CUTS_TRIED)
+                    .take(MAX_CUTS_TRIED)
                     .find(|cut| may_cut(&bytes[..*cut], &bytes[*cut..]))
-                    .or(last.filter(|_| bytes.len() > self.max_record.min(JOINED_MOST)))
+                    .or(last.filter(|_| bytes.len() > self.max_record.min(MAX_RELATED)))
             }
             Framing::Json => {
-                self.json.scan(bytes, self.ended);
+                self.json.scan(bytes, self.is_ended);
                 self.json.cut()
             }
             Framing::Yaml => memchr::memmem::rfind(bytes, b"\n---").map(|feed| feed + 1),
@@ -184,16 +184,16 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
             old.min(LONG_RECORD).min((self.max_record + READ_SIZE).saturating_sub(old)).max(READ_SIZE)
         };
         match buffer.read(&mut self.reader, more) {
-            Ok(all) => self.ended = !all,
+            Ok(all) => self.is_ended = !all,
             Err(error) => {
-                self.ended = true;
+                self.is_ended = true;
                 block.damage = Some((damage_of(&error), 0));
             }
         }
     }
 
     /// Skips a record that exceeds the cap, and continues with the bytes after it.
-    fn pass_over(&mut self, buffer: &mut BlockBuffer<'_>, block: &mut Block) {
+    fn skip_long_record(&mut self, buffer: &mut BlockBuffer<'_>, block: &mut Block) {
         let json = matches!(self.framing, Some(Framing::Json));
         let (line, start) = if json { self.json.start() } else { (self.next_line, 0) };
         let (from, offset) = (self.offset, self.offset + start as u64);
@@ -201,7 +201,7 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
             let bytes = buffer.bytes();
             let end = match self.framing {
                 Some(Framing::Json) => {
-                    self.json.scan(bytes, self.ended);
+                    self.json.scan(bytes, self.is_ended);
                     self.json.end_of_first()
                 }
                 Some(Framing::Yaml) => memchr::memmem::find(bytes, b"\n---").map(|feed| feed + 1),
@@ -210,7 +210,7 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
             let all = if json { self.json.seen() } else { bytes.len() };
             let gone = end.unwrap_or(all);
             let mut lines = count_feeds(&bytes[..gone]);
-            if self.ended && gone == bytes.len() && bytes.last() != Some(&b'\n') {
+            if self.is_ended && gone == bytes.len() && bytes.last() != Some(&b'\n') {
                 lines += 1;
                 self.last_byte = b'\n';
             } else if let Some(last) = bytes[..gone].last() {
@@ -223,7 +223,7 @@ impl<R: Read, T: Fn(&[u8]) -> Framing> Cutter<R, T> {
                 self.json.forget(gone);
             }
             buffer.drop_front(gone);
-            if end.is_some() || self.ended {
+            if end.is_some() || self.is_ended {
                 let (bytes, read) = (self.offset - offset, self.offset - from);
                 block.too_long.push(TooLong { line, offset, bytes, read });
                 return;
@@ -290,7 +290,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
-        fn lines_numbers_and_offsets_are_those_of_the_text(
+        fn blocks_keep_lines_numbers_and_offsets(
             lengths in prop::collection::vec(prop_oneof![0_usize..100, 1_000_000_usize..1_100_000], 0..6),
             feed_at_end: bool,
             step in prop_oneof![Just(4099_usize), Just(1 << 20)],
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_block_held_before_does_not_show() {
+    fn reused_block_keeps_nothing_of_its_old_content() {
         let text: Vec<u8> =
             (0..3000).flat_map(|n| format!("{}\n", "x".repeat(n % 2000)).into_bytes()).collect();
         let mut cutter =
@@ -344,11 +344,11 @@ mod tests {
         }
         assert!(all == text, "other bytes");
         memory.dedup();
-        assert_eq!(memory.len(), 1, "it stays where it is");
+        assert_eq!(memory.len(), 1, "the memory is reused");
     }
 
     #[test]
-    fn a_failing_stream_gives_what_was_read_and_says_where_it_ends() {
+    fn failing_stream_yields_its_bytes_and_the_damage() {
         struct Fails;
         impl Read for Fails {
             fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_document_ends_where_it_ends_however_it_is_read() {
+    fn end_of_a_long_document_does_not_depend_on_reads() {
         let long = format!("{{\"a\":\"{}\"}}", "\\\\".repeat(BLOCK_SIZE));
         let text = format!("{long}\n{}{{\"b\":1}}\n", " ".repeat(3 * BLOCK_SIZE));
         let at = text.len() as u64 - 8;
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_line_tells_the_framing_however_long_it_is() {
+    fn framing_is_detected_after_a_whole_first_line() {
         let detect = |start: &[u8]| if start.contains(&b'\n') { Framing::Lines } else { Framing::Yaml };
         for (length, framing) in [(3 * BLOCK_SIZE, Framing::Lines), (2 * DETECT_LIMIT, Framing::Yaml)] {
             let text = [vec![b'x'; length], b"\ny\n".to_vec()].concat();

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn members_and_frames_give_their_text() {
+    fn members_and_frames_are_decompressed() {
         let text = text(700_000);
         let (first, second) = text.split_at(400_000);
         let members = [gzip(first, 6), gzip(b"", 6), gzip(second, 0)].concat();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_before_damage_is_read() {
+    fn every_byte_before_damage_is_decompressed() {
         let text = text(500_000);
         // Stored blocks have a header of 5 bytes, which contains the length twice. The first follows the member's
         // header of 10 bytes.
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_ends_early_gives_what_was_there() {
+    fn truncated_stream_yields_its_bytes() {
         let text = text(300_000);
         let stored = gzip(&text, 0);
         let frame = zstd::encode_all(&*text, 1).expect("zstd");
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_system_comes_after_what_was_read() {
+    fn io_error_follows_the_bytes_before_it() {
         struct Fails;
         impl Read for Fails {
             fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {

@@ -181,20 +181,20 @@ pub fn can_be_read_again(sources: &[Source]) -> bool {
 }
 
 fn search(directory: &Path, found: &mut BTreeSet<(PathBuf, bool)>, not_read: &mut BTreeSet<SkippedPath>) {
-    let mut pass_over = |path: &Path, why: String| {
+    let mut skip = |path: &Path, why: String| {
         not_read.insert(SkippedPath { path: path.to_owned(), why, kind: None });
     };
     for entry in WalkDir::new(directory).follow_links(true) {
         match entry {
             Ok(entry) if entry.file_type().is_file() && is_partial(entry.path()) => {
-                pass_over(entry.path(), "an output of kubetoll that is not whole".to_owned());
+                skip(entry.path(), "an output of kubetoll that is not whole".to_owned());
             }
             Ok(entry) if entry.file_type().is_file() => {
                 found.insert((entry.into_path(), false));
             }
             Ok(entry) if entry.file_type().is_dir() => {}
             // Reading a pipe waits for its writer, so a pipe is read only if the command line names it.
-            Ok(entry) => pass_over(entry.path(), "neither a file nor a directory".to_owned()),
+            Ok(entry) => skip(entry.path(), "neither a file nor a directory".to_owned()),
             Err(error) => {
                 let path = error.path().unwrap_or(directory);
                 let why = match (error.loop_ancestor(), error.io_error()) {
@@ -204,7 +204,7 @@ fn search(directory: &Path, found: &mut BTreeSet<(PathBuf, bool)>, not_read: &mu
                     (None, Some(io)) => io.to_string(),
                     (None, None) => error.to_string(),
                 };
-                pass_over(path, why);
+                skip(path, why);
             }
         }
     }
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_files_in_directories_once_and_sorted() {
+    fn discover_finds_files_once_and_sorted() {
         let dir = tempfile::tempdir().expect("a directory");
         fs::create_dir(dir.path().join("b")).expect("a directory");
         for name in ["b/2.log", "a.log"] {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_leads_to_nothing_is_an_error() {
+    fn missing_path_and_empty_directory_are_errors() {
         let dir = tempfile::tempdir().expect("a directory");
         assert!(!dir.path().join("x").exists());
         let missing = Sources::discover(&[dir.path().join("missing")]);

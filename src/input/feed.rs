@@ -186,7 +186,7 @@ mod tests {
     use crate::input::Sources;
 
     /// The position and bytes of each record, and the position and reason of each damage.
-    type Found = (Vec<(u32, u64, u64, Vec<u8>)>, Vec<(u32, Damage, u64)>);
+    type ReadResult = (Vec<(u32, u64, u64, Vec<u8>)>, Vec<(u32, Damage, u64)>);
 
     fn log(lines: usize) -> Vec<u8> {
         (0..lines).flat_map(|n| format!("{n}{}\n", "x".repeat(n * 7 % 900)).into_bytes()).collect()
@@ -217,7 +217,7 @@ mod tests {
     }
 
     /// What `workers` workers read on a machine with `cores` cores.
-    fn read(sources: &[Source], workers: usize, cores: usize) -> Found {
+    fn read(sources: &[Source], workers: usize, cores: usize) -> ReadResult {
         let detect = |_: &[u8]| Framing::Lines;
         let wanted = (0..sources.len()).collect();
         let mut feed = Feed::new(sources, wanted, workers, 1 << 24, detect, Arc::default());
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_of_two_sources_are_never_in_memory_together() {
+    fn long_lines_of_two_sources_are_never_both_in_memory() {
         use super::super::block::LONG_RECORD;
         let dir = tempfile::tempdir().expect("a directory");
         // Shorter lines may be read without a permit.
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn ahead_or_not_by_many_or_few_the_same_is_read() {
+    fn records_do_not_depend_on_workers_or_read_ahead() {
         let dir = tempfile::tempdir().expect("a directory");
         for (index, bytes) in files().iter().enumerate() {
             std::fs::write(dir.path().join(format!("{index:02}")), bytes).expect("a file");

@@ -194,14 +194,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_know_where_they_are() {
+    fn lines_have_numbers_and_offsets() {
         let found: Vec<_> = lines(b"a\n\nbc", 5, 100).map(|l| (l.line, l.offset, l.bytes)).collect();
         assert_eq!(found, [(5, 100, b"a".as_slice()), (6, 102, b""), (7, 103, b"bc")]);
         assert_eq!((count_lines(b"a\n\nbc"), count_lines(b"a\n"), count_lines(b"")), (3, 1, 0));
     }
 
     #[test]
-    fn lines_are_the_same_however_many_are_noted() {
+    fn lines_do_not_depend_on_noted_line_feeds() {
         let (blank, mixed) = ("\n".repeat(FEEDS_NOTED), "x\n\n".repeat(FEEDS_NOTED));
         let runs = format!("{blank}x{blank}{{\n{{\n{{\n{{\ny\ny");
         for text in ["", "a", "a\n", "a\na", "a\na\n", "\n\nbc\n\nd", &*blank, &*mixed, &*runs] {

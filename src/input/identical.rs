@@ -21,10 +21,10 @@ pub(super) fn duplicates(sources: &[Source]) -> Vec<(usize, usize)> {
         by_size.entry(source.size).or_default().push(index);
     }
     let mut copies = Vec::new();
-    for alike in by_size.into_values() {
-        for alike in same(sources, alike, START) {
-            for alike in same(sources, alike, u64::MAX) {
-                copies.extend(alike[1..].iter().map(|copy| (*copy, alike[0])));
+    for group in by_size.into_values() {
+        for group in group_by_hash(sources, group, START) {
+            for group in group_by_hash(sources, group, u64::MAX) {
+                copies.extend(group[1..].iter().map(|copy| (*copy, group[0])));
             }
         }
     }
@@ -33,7 +33,7 @@ pub(super) fn duplicates(sources: &[Source]) -> Vec<(usize, usize)> {
 }
 
 /// Groups sources whose first `bytes` bytes are equal. Each group has at least two sources.
-fn same(sources: &[Source], candidates: Vec<usize>, bytes: u64) -> Vec<Vec<usize>> {
+fn group_by_hash(sources: &[Source], candidates: Vec<usize>, bytes: u64) -> Vec<Vec<usize>> {
     let mut by_hash: BTreeMap<u128, Vec<usize>> = BTreeMap::new();
     if candidates.len() > 1 {
         for index in candidates {
@@ -42,7 +42,7 @@ fn same(sources: &[Source], candidates: Vec<usize>, bytes: u64) -> Vec<Vec<usize
             }
         }
     }
-    by_hash.into_values().filter(|alike| alike.len() > 1).collect()
+    by_hash.into_values().filter(|group| group.len() > 1).collect()
 }
 
 fn hash(path: &Path, bytes: u64) -> Option<u128> {
@@ -62,7 +62,7 @@ mod tests {
     use super::super::Sources;
 
     #[test]
-    fn copies_are_left_out_and_named() {
+    fn drop_duplicates_removes_and_lists_them() {
         let dir = tempfile::tempdir().expect("a directory");
         let long = "x".repeat(100_000);
         for (name, text) in
@@ -76,7 +76,7 @@ mod tests {
         sources.drop_duplicates();
         assert_eq!(sources.list.len(), 7);
         assert_eq!(sources.bytes_on_disk, before - 3);
-        let [copy] = &*sources.duplicates else { panic!("one copy") };
+        let [copy] = &*sources.duplicates else { panic!("one duplicate") };
         assert!(copy.path.ends_with("c") && copy.original.ends_with("a"));
     }
 }

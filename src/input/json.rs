@@ -37,7 +37,7 @@ enum ScanState {
 pub struct JsonScanner {
     state: ScanState,
     /// A top-level array is open. Its elements are the records.
-    in_array: bool,
+    is_in_array: bool,
     stack: Vec<Container>,
     /// The last byte outside strings that is not white space; `"` for a string.
     previous: u8,
@@ -57,14 +57,14 @@ pub struct JsonScanner {
 struct RecordEnd {
     at: usize,
     line: u64,
-    in_array: bool,
+    is_in_array: bool,
 }
 
 impl Default for JsonScanner {
     fn default() -> Self {
         Self {
             state: ScanState::Between,
-            in_array: false,
+            is_in_array: false,
             stack: Vec::new(),
             previous: 0,
             start: 0,
@@ -109,10 +109,11 @@ impl JsonScanner {
 
     /// Counts repetitions of the record that just ended, without scanning each one.
     fn repeat(&mut self, bytes: &[u8]) {
-        let before = self.last.replace(RecordEnd { at: self.at, line: self.line, in_array: self.in_array });
+        let before =
+            self.last.replace(RecordEnd { at: self.at, line: self.line, is_in_array: self.is_in_array });
         let (Some(before), Some(span)) = (before, self.found.last().copied()) else { return };
         let period = self.at - before.at;
-        if period > LONGEST_REPEATED || before.in_array != self.in_array || span.end != self.at {
+        if period > LONGEST_REPEATED || before.is_in_array != self.is_in_array || span.end != self.at {
             return;
         }
         let same = common_start(&bytes[before.at..], &bytes[self.at..]);
@@ -126,7 +127,7 @@ impl JsonScanner {
         self.found.push(RecordSpan { start, end, line: span.line + lines, repeats, ..span });
         self.at += times * period;
         self.line += times as u64 * lines;
-        self.last = Some(RecordEnd { at: self.at, line: self.line, in_array: self.in_array });
+        self.last = Some(RecordEnd { at: self.at, line: self.line, is_in_array: self.is_in_array });
     }
 
     fn structure(&mut self, byte: u8) {
@@ -182,8 +183,8 @@ impl JsonScanner {
 
     fn open(&mut self, byte: u8) {
         if self.state == ScanState::Between {
-            if byte == b'[' && !self.in_array {
-                self.in_array = true;
+            if byte == b'[' && !self.is_in_array {
+                self.is_in_array = true;
                 self.at += 1;
                 return;
             }
@@ -202,8 +203,8 @@ impl JsonScanner {
     fn close(&mut self, byte: u8) {
         self.at += 1;
         if self.state == ScanState::Between {
-            if byte == b']' && self.in_array {
-                self.in_array = false;
+            if byte == b']' && self.is_in_array {
+                self.is_in_array = false;
             } else {
                 self.at -= 1;
                 self.begin();
@@ -286,7 +287,7 @@ impl JsonScanner {
     }
 
     fn end(&mut self, end: usize) {
-        let kind = if self.in_array { RecordKind::Element } else { RecordKind::Document };
+        let kind = if self.is_in_array { RecordKind::Element } else { RecordKind::Document };
         let repeats = Repeats::default();
         self.found.push(RecordSpan { start: self.start, end, line: self.start_line, kind, repeats });
         self.stack.clear();

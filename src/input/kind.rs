@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::shell::{operand, quoted};
 
 /// How many of the first bytes are checked.
-const LOOK: u64 = 4 << 10;
+const CHECKED_BYTES: u64 = 4 << 10;
 
 /// A file type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,7 +82,7 @@ impl FileKind {
     #[must_use]
     pub fn from_path(path: &Path) -> Option<Self> {
         let mut start = Vec::new();
-        File::open(path).ok()?.take(LOOK).read_to_end(&mut start).ok()?;
+        File::open(path).ok()?.take(CHECKED_BYTES).read_to_end(&mut start).ok()?;
         Self::from_first_bytes(&start)
     }
 
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_are_known_by_their_first_bytes() {
+    fn first_bytes_show_the_file_kind() {
         let utf16: Vec<u8> = "{\"kind\":\"Event\"}\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
         let mut tar = vec![0; 512];
         tar[257..262].copy_from_slice(b"ustar");
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_quote_names_that_a_stranger_chose() {
+    fn commands_quote_file_names() {
         assert_eq!(
             FileKind::Xz.command("-a b'.xz").as_deref(),
             Some(r"xz -dc './-a b'\''.xz' | kubetoll scan -")

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_as_far_as_it_reached_when_it_was_opened() {
+    fn file_is_read_up_to_its_length_when_opened() {
         let mut file = tempfile::NamedTempFile::new().expect("a file");
         file.write_all(b"0123456789").expect("writes");
         let mut stream = open(Some(file.path()), Arc::default()).expect("opens");
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_damaged_stream_as_much_is_read_however_it_comes() {
+    fn damaged_stream_yields_the_same_bytes_for_any_read_size() {
         struct Trickle(Cursor<Vec<u8>>, usize);
         impl Read for Trickle {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_compression_by_the_first_bytes() {
+    fn compression_is_detected_from_the_first_bytes() {
         assert_eq!(read(b"plain".to_vec()).expect("plain"), "plain");
         assert_eq!(read(Vec::new()).expect("empty"), "");
         assert_eq!(read(b"\x1f".to_vec()).expect("short"), "\u{1f}");

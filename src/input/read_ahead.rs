@@ -88,16 +88,16 @@ mod tests {
     }
 
     #[test]
-    fn blocks_come_in_their_order_and_end() {
+    fn blocks_arrive_in_order_and_end() {
         for count in [0, 1, 2, 3, 4, 100] {
             let mut ahead = start(numbers(count));
             assert_eq!(read(&mut ahead), (1..=count).collect::<Vec<_>>());
-            assert!(!ahead.fill(&mut Block::default()), "it stays at its end");
+            assert!(!ahead.fill(&mut Block::default()), "the end is final");
         }
     }
 
     #[test]
-    fn blocks_go_round() {
+    fn blocks_are_reused() {
         let memory = Arc::new(AtomicUsize::new(0));
         let fresh = Arc::clone(&memory);
         let mut left = 100;
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thread_ends_where_no_one_takes_its_blocks() {
+    fn thread_ends_when_its_receiver_is_dropped() {
         let alive = Arc::new(());
         let held = Arc::clone(&alive);
         let mut endless = numbers(u64::MAX);
@@ -123,17 +123,17 @@ mod tests {
         };
         let mut ahead = start(fill);
         assert!(ahead.fill(&mut Block::default()));
-        let thread = ahead.thread.take().expect("it runs");
+        let thread = ahead.thread.take().expect("the thread runs");
         drop(ahead);
-        thread.join().expect("it did not panic");
+        thread.join().expect("the thread did not panic");
         assert_eq!(Arc::strong_count(&alive), 1);
     }
 
     #[test]
-    fn a_thread_that_waits_is_not_waited_for() {
+    fn drop_does_not_wait_for_a_blocked_thread() {
         let (write, pipe) = channel::<()>();
         let mut ahead = start(move |_| pipe.recv().is_ok());
-        write.send(()).expect("it reads");
+        write.send(()).expect("the thread reads");
         assert!(ahead.fill(&mut Block::default()));
         drop(ahead);
         drop(write);
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "in the middle")]
-    fn a_panic_is_no_end() {
+    fn panic_of_the_thread_is_not_the_end() {
         let mut numbers = numbers(2);
         let fill = move |block: &mut Block| numbers(block) || panic!("in the middle");
         let mut ahead = start(fill);

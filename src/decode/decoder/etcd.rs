@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::line::is_end_of_json;
-use super::{At, Decoder, OutcomeSink};
+use super::{Decoder, OutcomeSink, TextContext};
 use crate::decode::envelope::{Envelope, syslog};
 use crate::decode::envelope_keys::timestamp_micros;
 use crate::decode::etcd::{self, EtcdResult};
@@ -14,7 +14,7 @@ use crate::decode::outcome::{Foreign, Layers, Outcome};
 use crate::decode::prefix;
 use crate::decode::skip::SkipReason;
 
-impl At<'_> {
+impl TextContext<'_> {
     /// Takes the clock from a syslog header, if the line has one.
     pub(super) fn dated_by(self, line: &str) -> Self {
         Self { clock: syslog::clock(line).or(self.clock), ..self }
@@ -23,15 +23,15 @@ impl At<'_> {
 
 impl Decoder {
     /// Emits a line of etcd's log. Returns false if the text is not an etcd line, or if an envelope is around it.
-    pub(super) fn etcd(text: &str, at: At<'_>, out: OutcomeSink<'_>) -> bool {
+    pub(super) fn etcd(text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) -> bool {
         if let Some(found) = etcd::read(text) {
-            etcd_line(found, text, at, out);
+            etcd_line(found, text, context, out);
             return true;
         }
         // Without this, `aws_logs_tail` takes the date of an etcd line for the name of a log stream.
-        match prefix::after_instant(text).and_then(|(time, rest)| Some((time, etcd::read(rest)?))) {
-            Some((time, found)) if at.layers.len() < Layers::MAX => {
-                etcd_line(found, text, at.within(Envelope::CloudwatchExport, Some(time)), out);
+        match prefix::after_timestamp(text).and_then(|(time, rest)| Some((time, etcd::read(rest)?))) {
+            Some((time, found)) if context.layers.len() < Layers::MAX => {
+                etcd_line(found, text, context.within(Envelope::CloudwatchExport, Some(time)), out);
                 true
             }
             _ => false,
@@ -40,11 +40,11 @@ impl Decoder {
 
     /// Emits an etcd start line that states etcd's version, found in the logs of other programs. Returns false for
     /// any other text.
-    pub(super) fn etcd_start(text: &str, at: At<'_>, out: OutcomeSink<'_>) -> bool {
+    pub(super) fn etcd_start(text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) -> bool {
         let may_be = memchr::memmem::find(text.as_bytes(), b"etcd").is_some();
         match may_be.then(|| etcd::read(text)).flatten() {
             Some(Ok(line)) if line.version.is_some() => {
-                etcd_line(Ok(line), text, at, out);
+                etcd_line(Ok(line), text, context, out);
                 true
             }
             _ => false,
@@ -53,9 +53,9 @@ impl Decoder {
 
     /// Decodes an entry that contains etcd's slow-request warning. If the envelope is unknown, this function searches
     /// the entry for the warning. If it finds none, the entry counts as skipped and not as foreign.
-    pub(super) fn warning(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
+    pub(super) fn warning(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
         let (mut is_found, mut lost) = (false, None);
-        self.text(text, at, &mut |outcome, layers| match outcome {
+        self.text(text, context, &mut |outcome, layers| match outcome {
             Outcome::Foreign(Foreign::Json | Foreign::Text | Foreign::Klog)
             | Outcome::Skip(SkipReason::NotJson | SkipReason::NotAnEvent | SkipReason::WrongType, _)
                 if lost.is_none() && !is_found =>
@@ -77,20 +77,20 @@ impl Decoder {
         let Some((reason, layers)) = lost else { return };
         match inner(text) {
             Some(inner) if !is_found => match etcd::read(&inner) {
-                Some(found) => etcd_line(found, text, at, out),
-                None => At { layers, ..at }.skip(reason, text, out),
+                Some(found) => etcd_line(found, text, context, out),
+                None => TextContext { layers, ..context }.skip(reason, text, out),
             },
-            _ => At { layers, ..at }.skip(reason, text, out),
+            _ => TextContext { layers, ..context }.skip(reason, text, out),
         }
     }
 
     /// Decodes a line without a known envelope. The text may be foreign, because shells and wrappers write to the
     /// same file.
-    pub(super) fn etcd_or_text(text: &str, at: At<'_>, out: OutcomeSink<'_>) {
+    pub(super) fn etcd_or_text(text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
         match etcd::find(text) {
-            Some(found) => etcd_line(found, text, at, out),
-            None if is_end_of_json(text) => at.skip(SkipReason::NotJson, text, out),
-            None => out(Outcome::Foreign(Foreign::Text), at.layers),
+            Some(found) => etcd_line(found, text, context, out),
+            None if is_end_of_json(text) => context.skip(SkipReason::NotJson, text, out),
+            None => out(Outcome::Foreign(Foreign::Text), context.layers),
         }
     }
 }
@@ -126,18 +126,22 @@ fn inner_of(value: &Value, is_line: &dyn Fn(&str) -> bool) -> Option<String> {
     }
 }
 
-fn etcd_line(found: EtcdResult<'_>, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
+fn etcd_line(found: EtcdResult<'_>, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
     match found {
         Ok(line) => {
-            let clock = match (line.clock, at.clock) {
+            let clock = match (line.clock, context.clock) {
                 (Clock::None, Some(time)) => Clock::Klog(time),
                 (clock, _) => clock,
             };
-            let wrapper = at.time.and_then(timestamp_micros);
-            let context = ClockContext { wrapper, year: at.facts.year, file_time: at.facts.modified };
+            let wrapper = context.time.and_then(timestamp_micros);
+            let clock_context =
+                ClockContext { wrapper, year: context.facts.year, file_time: context.facts.modified };
             let is_zoneless = wrapper.is_none() && matches!(clock, Clock::Klog(_) | Clock::Dated(..));
-            out(Outcome::Etcd { line: &line, logged_at: clock.resolve(&context), is_zoneless }, at.layers);
+            out(
+                Outcome::Etcd { line: &line, logged_at: clock.resolve(&clock_context), is_zoneless },
+                context.layers,
+            );
         }
-        Err(reason) => at.skip(reason, text, out),
+        Err(reason) => context.skip(reason, text, out),
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! The naive twin is [`Decoder::record`].
 
-use super::{At, Decoder, OutcomeSink, SourceFacts, checked, trim_end};
+use super::{Decoder, OutcomeSink, SourceFacts, TextContext, trim_end, with_required_format};
 use crate::decode::on_demand::{EventFields, START};
 use crate::decode::outcome::{Layers, Outcome};
 use crate::input::{Record, RecordKind};
@@ -51,13 +51,14 @@ impl Decoder {
         facts: SourceFacts,
         out: &mut dyn FnMut(&Record<'r>, Outcome<'_>, Layers),
     ) {
-        let only = self.only;
+        let required_format = self.required_format;
         for LocatedEvent { record, text, fields } in &mut *found {
-            let out: OutcomeSink<'_> =
-                &mut |outcome, layers| out(record, checked(only, outcome, layers), layers);
-            let at = At::of(record.bytes, Layers::default(), facts);
-            if !self.event_of(Some(fields), text, at, out) {
-                self.opened(text, at, out);
+            let out: OutcomeSink<'_> = &mut |outcome, layers| {
+                out(record, with_required_format(required_format, outcome, layers), layers);
+            };
+            let context = TextContext::of(record.bytes, Layers::default(), facts);
+            if !self.event_of(Some(fields), text, context, out) {
+                self.open_object(text, context, out);
             }
         }
         found.clear();
@@ -93,8 +94,8 @@ mod tests {
     }
 
     /// Returns all outcomes with their line numbers. `turn` is the batch size; 0 decodes each record alone.
-    fn outcomes(lines: &[String], turn: usize, only: Option<Layers>) -> Vec<(u64, String)> {
-        let (mut decoder, facts) = (Decoder::new(only, 1 << 20), SourceFacts::default());
+    fn outcomes(lines: &[String], turn: usize, required_format: Option<Layers>) -> Vec<(u64, String)> {
+        let (mut decoder, facts) = (Decoder::new(required_format, 1 << 20), SourceFacts::default());
         let (mut outcomes, mut found) = (Vec::new(), Vec::new());
         let mut hand_over = |decoder: &mut Decoder, found: &mut Vec<LocatedEvent<'_>>| {
             decoder.decode_located(found, facts, &mut |record, outcome, layers| {
@@ -123,14 +124,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn by_turns_or_not_the_same_comes_out(
+        fn batches_decode_like_single_records(
             lines in prop::collection::vec((0_u8..30, 0_u8..90), 0..120),
             turn in 1_usize..60,
-            only in prop::option::of(Just(Layers::default().with(Envelope::Cri))),
+            required_format in prop::option::of(Just(Layers::default().with(Envelope::Cri))),
         ) {
             let lines: Vec<String> =
                 lines.iter().enumerate().map(|(number, (kind, client))| line(*kind, *client, number)).collect();
-            prop_assert_eq!(outcomes(&lines, turn, only), outcomes(&lines, 0, only));
+            prop_assert_eq!(outcomes(&lines, turn, required_format), outcomes(&lines, 0, required_format));
         }
     }
 }

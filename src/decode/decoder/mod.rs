@@ -44,14 +44,14 @@ pub struct SourceFacts {
 #[derive(Debug, Default)]
 pub struct Decoder {
     /// The input format that the user requires. Entries in another format are skipped.
-    only: Option<Layers>,
+    required_format: Option<Layers>,
     /// Reads etcd's log instead of the apiserver's.
     is_for_etcd: bool,
     /// The maximum length of a line joined from parts, in bytes.
     max_record: usize,
     /// Per depth: the last object was an envelope, not an event. It decides only what is tried first, never the
     /// outcome.
-    wrapped: [bool; Layers::MAX + 1],
+    is_envelope_at: [bool; Layers::MAX + 1],
     buffers: [Vec<u8>; Layers::MAX + 1],
     /// The values of the current event's escaped fields, without escapes.
     unescaped: String,
@@ -69,7 +69,7 @@ pub struct Decoder {
 
 /// A text's context: its envelopes, its timestamps and its position in the record.
 #[derive(Debug, Clone, Copy)]
-struct At<'t> {
+struct TextContext<'t> {
     layers: Layers,
     /// An open envelope also carries lines of other programs, so such a line counts as foreign, not as damage.
     is_shared: bool,
@@ -84,7 +84,7 @@ struct At<'t> {
     string: Option<Extent>,
 }
 
-impl<'t> At<'t> {
+impl<'t> TextContext<'t> {
     fn of(record: &'t [u8], layers: Layers, facts: SourceFacts) -> Self {
         Self { layers, is_shared: false, time: None, clock: None, facts, record, string: None }
     }
@@ -131,8 +131,8 @@ impl<'t> At<'t> {
 impl Decoder {
     /// Creates a decoder of audit logs. Entries must have all envelopes in `only`; without it, the content decides.
     #[must_use]
-    pub fn new(only: Option<Layers>, max_record: usize) -> Self {
-        Self { only, max_record, ..Self::default() }
+    pub fn new(required_format: Option<Layers>, max_record: usize) -> Self {
+        Self { required_format, max_record, ..Self::default() }
     }
 
     /// Creates a decoder of etcd's log in the same envelopes. It reports lines of other programs as usual.
@@ -143,10 +143,11 @@ impl Decoder {
 
     /// Decodes a record. Returns true if it replaced bytes that are not UTF-8 and still found an event or a log line.
     pub fn record(&mut self, record: &Record<'_>, facts: SourceFacts, out: OutcomeSink<'_>) -> bool {
-        let only = self.only;
-        let out: OutcomeSink<'_> = &mut |outcome, layers| out(checked(only, outcome, layers), layers);
-        let replaced = self.whole(record, facts, out);
-        self.settle(record, out);
+        let required_format = self.required_format;
+        let out: OutcomeSink<'_> =
+            &mut |outcome, layers| out(with_required_format(required_format, outcome, layers), layers);
+        let replaced = self.decode_record(record, facts, out);
+        self.update_unfinished_lines(record, out);
         if record.bytes.len() > MAX_REUSED_TEXT {
             (self.buffers, self.unescaped) = Default::default();
         }
@@ -161,12 +162,14 @@ impl Decoder {
 
     /// Updates the state of unfinished lines for an event record that is decoded elsewhere.
     pub fn note_event(&mut self, record: &Record<'_>, out: OutcomeSink<'_>) {
-        let only = self.only;
-        self.settle(record, &mut |outcome, layers| out(checked(only, outcome, layers), layers));
+        let required_format = self.required_format;
+        self.update_unfinished_lines(record, &mut |outcome, layers| {
+            out(with_required_format(required_format, outcome, layers), layers);
+        });
     }
 
     /// Drops unfinished lines that this record cannot continue.
-    fn settle(&mut self, record: &Record<'_>, out: OutcomeSink<'_>) {
+    fn update_unfinished_lines(&mut self, record: &Record<'_>, out: OutcomeSink<'_>) {
         match record.kind {
             RecordKind::Line => self.unfinished.line(record.bytes),
             RecordKind::Document | RecordKind::Element | RecordKind::Yaml => {
@@ -175,51 +178,51 @@ impl Decoder {
         }
         for stream in 0..2 {
             if !self.unfinished.is_open(stream) {
-                self.give_up(stream, out);
+                self.drop_unfinished_line(stream, out);
             }
         }
     }
 
-    fn whole(&mut self, record: &Record<'_>, facts: SourceFacts, out: OutcomeSink<'_>) -> bool {
+    fn decode_record(&mut self, record: &Record<'_>, facts: SourceFacts, out: OutcomeSink<'_>) -> bool {
         let layers = match record.kind {
             RecordKind::Line => Layers::default(),
             RecordKind::Document => Layers::default().with(Envelope::Json),
             RecordKind::Element => Layers::default().with(Envelope::JsonArray),
             RecordKind::Yaml => Layers::default().with(Envelope::Yaml),
         };
-        let at = At::of(record.bytes, layers, facts);
+        let context = TextContext::of(record.bytes, layers, facts);
         let bytes = trim_end(record.bytes);
         // One check for the whole record is faster than serde_json's check of each string.
         if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
-            self.enter(record.kind, text, at, out);
+            self.decode_text(record.kind, text, context, out);
             return false;
         }
         if let Some((stream, is_unfinished, part)) = cri::torn_part(bytes)
             && (is_unfinished || self.parts.is_open(stream))
         {
             // A container runtime cuts lines by byte count, so it may cut inside a character.
-            let at = at.within(Envelope::Cri, None);
+            let context = context.within(Envelope::Cri, None);
             if is_unfinished {
-                self.part(stream, part, at, out);
+                self.part(stream, part, context, out);
             } else {
-                self.last_part(stream, part, at, out);
+                self.last_part(stream, part, context, out);
             }
             return false;
         }
         if is_binary(bytes) {
             let extent = Extent { bytes: bytes.len() as u64, ..Extent::default() };
-            out(Outcome::Skip(SkipReason::NotUtf8, extent), at.layers);
+            out(Outcome::Skip(SkipReason::NotUtf8, extent), context.layers);
             return false;
         }
-        let (only, mut replaced) = (self.only, false);
+        let (required_format, mut replaced) = (self.required_format, false);
         let text =
             if bytes.len() > MAX_REUSED_TEXT { lossy(bytes).into() } else { String::from_utf8_lossy(bytes) };
-        self.enter(record.kind, &text, at, &mut |outcome, layers| {
-            let outcome = checked(only, outcome, layers);
+        self.decode_text(record.kind, &text, context, &mut |outcome, layers| {
+            let outcome = with_required_format(required_format, outcome, layers);
             replaced |= matches!(outcome, Outcome::Event(..) | Outcome::Access { .. } | Outcome::Etcd { .. });
             let outcome = match outcome {
-                Outcome::Skip(reason, at) if reason != SkipReason::OtherFormat => {
-                    Outcome::Skip(SkipReason::NotUtf8, at)
+                Outcome::Skip(reason, extent) if reason != SkipReason::OtherFormat => {
+                    Outcome::Skip(SkipReason::NotUtf8, extent)
                 }
                 whole => whole,
             };
@@ -230,66 +233,73 @@ impl Decoder {
 
     /// Reports all unfinished lines as skipped, at the end of a source.
     pub fn finish(&mut self, out: OutcomeSink<'_>) {
-        let only = self.only;
+        let required_format = self.required_format;
         self.unfinished = UnfinishedLines::default();
         for stream in 0..2 {
-            self.give_up(stream, &mut |outcome, layers| out(checked(only, outcome, layers), layers));
+            self.drop_unfinished_line(stream, &mut |outcome, layers| {
+                out(with_required_format(required_format, outcome, layers), layers);
+            });
         }
     }
 
     /// Reports an unfinished line as truncated, because its rest is lost.
-    fn give_up(&mut self, stream: usize, out: OutcomeSink<'_>) {
+    fn drop_unfinished_line(&mut self, stream: usize, out: OutcomeSink<'_>) {
         if let Some(whole) = self.parts.take(stream) {
             let layers = self.parts_at[stream];
             for _ in 1..whole.count {
                 out(Outcome::Foreign(Foreign::Part), layers);
             }
-            let at = Extent { bytes: whole.length as u64, ..Extent::default() };
-            out(Outcome::Skip(SkipReason::Truncated, at), layers);
+            let extent = Extent { bytes: whole.length as u64, ..Extent::default() };
+            out(Outcome::Skip(SkipReason::Truncated, extent), layers);
         }
     }
 
-    fn enter(&mut self, kind: RecordKind, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
+    fn decode_text(&mut self, kind: RecordKind, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
         if kind == RecordKind::Yaml {
             match yaml::to_json(text) {
-                Some(json) => self.text(&json, at, out),
-                None => self.salvage_yaml(text, at, out),
+                Some(json) => self.text(&json, context, out),
+                None => self.salvage_yaml(text, context, out),
             }
         } else if self.is_for_etcd && crate::decode::etcd::warns(text) {
-            self.warning(text, at, out);
+            self.warning(text, context, out);
         } else {
-            self.text(text, at, out);
+            self.text(text, context, out);
         }
     }
 
-    fn text(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
+    fn text(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
         // The fast path: most texts are JSON objects.
         if text.starts_with('{') && !self.is_for_etcd {
-            return self.object(text, at, out);
+            return self.object(text, context, out);
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim_start_matches('\0');
         let trimmed = text.trim_ascii_start();
-        if self.is_for_etcd && Self::etcd(trimmed, at, out) {
+        if self.is_for_etcd && Self::etcd(trimmed, context, out) {
             return;
         }
         match trimmed.as_bytes().first() {
             // An empty line inside a klog value of several lines.
-            None if text.starts_with('\t') => out(Outcome::Foreign(Foreign::Part), at.layers),
-            None => at.skip(SkipReason::Blank, text, out),
-            Some(b'{') => self.object(trimmed, at, out),
-            Some(b'"') if at.layers.len() < Layers::MAX && !is_headless(trimmed) => {
-                self.string(trimmed.trim_end(), at, out);
+            None if text.starts_with('\t') => out(Outcome::Foreign(Foreign::Part), context.layers),
+            None => context.skip(SkipReason::Blank, text, out),
+            Some(b'{') => self.object(trimmed, context, out),
+            Some(b'"') if context.layers.len() < Layers::MAX && !is_headless(trimmed) => {
+                self.string(trimmed.trim_end(), context, out);
             }
-            Some(b'[') if at.layers.len() < Layers::MAX => self.array(text, trimmed, at, out),
-            Some(_) => self.line(text, trimmed, at, out),
+            Some(b'[') if context.layers.len() < Layers::MAX => self.array(text, trimmed, context, out),
+            Some(_) => self.line(text, trimmed, context, out),
         }
     }
 }
 
 /// Turns an outcome into a skip if its format differs from what the user requires.
-fn checked(only: Option<Layers>, outcome: Outcome<'_>, layers: Layers) -> Outcome<'_> {
-    let other = only.is_some_and(|only| !only.iter().all(|envelope| layers.contains(envelope)));
-    if other && !is_no_form(&outcome) {
+fn with_required_format(
+    required_format: Option<Layers>,
+    outcome: Outcome<'_>,
+    layers: Layers,
+) -> Outcome<'_> {
+    let other = required_format
+        .is_some_and(|required_format| !required_format.iter().all(|envelope| layers.contains(envelope)));
+    if other && !has_no_format(&outcome) {
         Outcome::Skip(SkipReason::OtherFormat, Extent::default())
     } else {
         outcome
@@ -297,8 +307,8 @@ fn checked(only: Option<Layers>, outcome: Outcome<'_>, layers: Layers) -> Outcom
 }
 
 /// Chooses the skip reason for an incomplete object.
-fn cut_reason(text: &str, at: At<'_>) -> SkipReason {
-    if text.len() >= CLOUDWATCH_CUT && at.layers.iter().any(Envelope::is_cloudwatch) {
+fn cut_reason(text: &str, context: TextContext<'_>) -> SkipReason {
+    if text.len() >= CLOUDWATCH_CUT && context.layers.iter().any(Envelope::is_cloudwatch) {
         SkipReason::CutByCloudwatch
     } else {
         SkipReason::Truncated
@@ -306,7 +316,7 @@ fn cut_reason(text: &str, at: At<'_>) -> SkipReason {
 }
 
 /// Whether an entry has no format at all, so that a required format does not apply.
-fn is_no_form(outcome: &Outcome<'_>) -> bool {
+fn has_no_format(outcome: &Outcome<'_>) -> bool {
     matches!(outcome, Outcome::Skip(SkipReason::Blank, _) | Outcome::Foreign(Foreign::Part))
 }
 
@@ -340,7 +350,7 @@ fn lossy(bytes: &[u8]) -> String {
 
 /// Removes line ends and NUL bytes at the end. File systems fill files with NUL after a crash.
 fn trim_end(bytes: &[u8]) -> &[u8] {
-    let end = bytes.iter().rposition(|b| !matches!(*b, 0 | b'\r' | b'\n')).map_or(0, |at| at + 1);
+    let end = bytes.iter().rposition(|b| !matches!(*b, 0 | b'\r' | b'\n')).map_or(0, |last| last + 1);
     &bytes[..end]
 }
 
@@ -350,7 +360,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn binary_is_no_text_with_damage() {
+    fn binary_data_is_not_damaged_text() {
         let noise: Vec<u8> = (0..1_000_u32).map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()[0]).collect();
         assert!(is_binary(&noise));
         assert!(!is_binary("größe\t名前\r".repeat(9).as_bytes()));
@@ -359,7 +369,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn replaced_bytes_are_those_of_the_standard_library(
+        fn lossy_matches_the_standard_library(
             bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(0xe2), Just(0x82), Just(b'a')], 0..60),
         ) {
             let text = lossy(&bytes);

@@ -1,6 +1,6 @@
 //! Decodes JSON: objects that are events or envelopes, and strings and arrays inside them.
 
-use super::{At, Decoder, OutcomeSink, cut_reason, salvage};
+use super::{Decoder, OutcomeSink, TextContext, cut_reason, salvage};
 use crate::decode::envelope::{
     Content, Envelope, Inner, audit, azure_parsed, azure_record, azure_records, azure_table,
     cloudwatch_subscription, collector, docker, event_list, firehose, gke, json, json_array, logs_insights,
@@ -15,22 +15,22 @@ use crate::decode::unescape::unescape;
 use crate::k8s::Event;
 
 impl Decoder {
-    pub(super) fn object(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
-        if self.wrapped[at.layers.len()] || !self.event(text, at, out) {
-            self.opened(text, at, out);
+    pub(super) fn object(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
+        if self.is_envelope_at[context.layers.len()] || !self.event(text, context, out) {
+            self.open_object(text, context, out);
         }
     }
 
     /// Opens an object as an envelope. If the last object at this depth was an envelope, it tries an event here too.
-    pub(super) fn opened(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
-        let was_wrapped = self.wrapped[at.layers.len()];
+    pub(super) fn open_object(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
+        let was_wrapped = self.is_envelope_at[context.layers.len()];
         let error = match serde_json::from_str::<EnvelopeKeys<'_>>(text) {
             Ok(keys) => {
                 let is_event = was_wrapped && keys.audit_id.is_some() && keys.stage.is_some();
-                if is_event && self.event(text, at, out) {
-                    self.wrapped[at.layers.len()] = false;
+                if is_event && self.event(text, context, out) {
+                    self.is_envelope_at[context.layers.len()] = false;
                 } else {
-                    self.envelope(text, &keys, at, out);
+                    self.envelope(text, &keys, context, out);
                 }
                 return;
             }
@@ -38,25 +38,25 @@ impl Decoder {
         };
         // `EnvelopeKeys` checks all of the JSON, the event decoder only what it needs. So damage in an unneeded field
         // does not lose the event.
-        if was_wrapped && self.event(text, at, out) {
-            self.wrapped[at.layers.len()] = false;
+        if was_wrapped && self.event(text, context, out) {
+            self.is_envelope_at[context.layers.len()] = false;
         } else if error.is_eof() {
-            self.salvage(text, cut_reason(text, at), at, out);
+            self.salvage(text, cut_reason(text, context), context, out);
         } else if error.is_data() {
-            at.skip(SkipReason::WrongType, text, out);
+            context.skip(SkipReason::WrongType, text, out);
         } else {
-            self.several(text, at, out);
+            self.several(text, context, out);
         }
     }
 
     /// Emits an object that is an audit event. Returns false if it is not one.
-    pub(super) fn event(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) -> bool {
-        let mut fields = if self.is_last_line_nonstandard && at.layers.is_empty() {
+    pub(super) fn event(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) -> bool {
+        let mut fields = if self.is_last_line_nonstandard && context.layers.is_empty() {
             EventFields::in_any_order(text)
         } else {
             EventFields::find(text, &mut self.callers)
         };
-        self.event_of(fields.as_mut(), text, at, out)
+        self.event_of(fields.as_mut(), text, context, out)
     }
 
     /// Like [`Decoder::event`], with fields that were already located.
@@ -64,7 +64,7 @@ impl Decoder {
         &mut self,
         fields: Option<&mut EventFields>,
         text: &str,
-        at: At<'_>,
+        context: TextContext<'_>,
         out: OutcomeSink<'_>,
     ) -> bool {
         let mut unescaped = std::mem::take(&mut self.unescaped);
@@ -72,7 +72,7 @@ impl Decoder {
         let mut hand_over = |event: &Event<'_>| {
             let is_event = audit::is_event(event);
             if is_event {
-                out(Outcome::Event(event, Some(text)), at.layers.with(audit::form(event)));
+                out(Outcome::Event(event, Some(text)), context.layers.with(audit::format_of(event)));
             }
             is_event
         };
@@ -84,82 +84,98 @@ impl Decoder {
         is_event.unwrap_or_else(|| {
             // Other clients evicted this event's client from the cache, so its fields are located again.
             let mut fields = EventFields::find(text, &mut self.callers);
-            self.event_of(fields.as_mut(), text, at, out)
+            self.event_of(fields.as_mut(), text, context, out)
         })
     }
 
-    pub(super) fn envelope(&mut self, text: &str, keys: &EnvelopeKeys<'_>, at: At<'_>, out: OutcomeSink<'_>) {
-        if at.layers.len() >= Layers::MAX {
-            return at.skip(SkipReason::TooDeep, text, out);
+    pub(super) fn envelope(
+        &mut self,
+        text: &str,
+        keys: &EnvelopeKeys<'_>,
+        context: TextContext<'_>,
+        out: OutcomeSink<'_>,
+    ) {
+        if context.layers.len() >= Layers::MAX {
+            return context.skip(SkipReason::TooDeep, text, out);
         }
         if keys.klog_message.is_some()
             && let Some(line) = klog::read(text)
         {
-            return Self::klog(&line, text, Envelope::HttpLogJson, at, out);
+            return Self::klog(&line, text, Envelope::HttpLogJson, context, out);
         }
-        let Some((envelope, content)) = open(text, keys, at.layers) else {
-            return self.unknown(text, keys, at, out);
+        let Some((envelope, payload)) = open(text, keys, context.layers) else {
+            return self.unknown(text, keys, context, out);
         };
-        self.wrapped[at.layers.len()] = true;
-        let at = at.within(envelope, None);
-        match content {
-            Content::Foreign(foreign) => out(Outcome::Foreign(foreign), at.layers),
+        self.is_envelope_at[context.layers.len()] = true;
+        let context = context.within(envelope, None);
+        match payload {
+            Content::Foreign(foreign) => out(Outcome::Foreign(foreign), context.layers),
             // Users often remove Google's `insertId` before they share a log.
             Content::Event(event) if audit::is_event(&event) || envelope == Envelope::Gke => {
-                out(Outcome::Event(&event, None), at.layers);
+                out(Outcome::Event(&event, None), context.layers);
             }
-            Content::Event(_) => at.skip(SkipReason::NotAnEvent, text, out),
-            Content::Values(values) if values.is_empty() => out(Outcome::Foreign(Foreign::Empty), at.layers),
-            Content::Values(values) => values.into_iter().for_each(|inner| self.inner(inner, at, out)),
+            Content::Event(_) => context.skip(SkipReason::NotAnEvent, text, out),
+            Content::Values(values) if values.is_empty() => {
+                out(Outcome::Foreign(Foreign::Empty), context.layers);
+            }
+            Content::Values(values) => values.into_iter().for_each(|inner| self.inner(inner, context, out)),
             Content::Elements(array, of) => {
-                let take = &mut |value| self.inner(of(value), at, out);
+                let take = &mut |value| self.inner(of(value), context, out);
                 if matches!(json_array::each_of(array.get(), take), Ok(0) | Err(_)) {
-                    out(Outcome::Foreign(Foreign::Empty), at.layers);
+                    out(Outcome::Foreign(Foreign::Empty), context.layers);
                 }
             }
-            Content::Line { inner, stream } => self.docker(inner, stream, at, out),
+            Content::Line { inner, stream } => self.docker(inner, stream, context, out),
         }
     }
 
     /// Decodes an object that is neither an event nor an envelope. If it is an envelope with a damaged key, its
     /// elements may still be whole.
-    fn unknown(&mut self, text: &str, keys: &EnvelopeKeys<'_>, at: At<'_>, out: OutcomeSink<'_>) {
+    fn unknown(
+        &mut self,
+        text: &str,
+        keys: &EnvelopeKeys<'_>,
+        context: TextContext<'_>,
+        out: OutcomeSink<'_>,
+    ) {
         let record = otlp::record(text).map(|inner| (Envelope::Otlp, inner));
         let element = record.or_else(|| Some((Envelope::LogsInsights, logs_insights::field(text)?)));
         if let Some((envelope, inner)) = element {
-            return self.inner(inner, at.within(envelope, None), out);
+            return self.inner(inner, context.within(envelope, None), out);
         }
         let looks_like_an_event = keys.audit_id.is_some() && keys.stage.is_some();
-        match (looks_like_an_event, at.is_shared) {
+        match (looks_like_an_event, context.is_shared) {
             (true, _) if serde_json::from_str::<Event<'_>>(text).is_err() => {
-                at.skip(SkipReason::WrongType, text, out);
+                context.skip(SkipReason::WrongType, text, out);
             }
-            (true, _) => at.skip(SkipReason::NotAnEvent, text, out),
-            (false, _) if !self.is_for_etcd && Self::etcd_start(text, at, out) => {}
+            (true, _) => context.skip(SkipReason::NotAnEvent, text, out),
+            (false, _) if !self.is_for_etcd && Self::etcd_start(text, context, out) => {}
             (false, is_shared) => {
-                let is_salvaged = self.salvage_elements(text, at, out);
+                let is_salvaged = self.salvage_elements(text, context, out);
                 match is_shared {
                     _ if is_salvaged => {}
-                    true => out(Outcome::Foreign(Foreign::Json), at.layers),
-                    false => at.skip(SkipReason::NotAnEvent, text, out),
+                    true => out(Outcome::Foreign(Foreign::Json), context.layers),
+                    false => context.skip(SkipReason::NotAnEvent, text, out),
                 }
             }
         }
     }
 
-    pub(super) fn inner(&mut self, inner: Inner<'_>, at: At<'_>, out: OutcomeSink<'_>) {
-        let at = At { time: inner.time.or(at.time), ..at };
+    pub(super) fn inner(&mut self, inner: Inner<'_>, context: TextContext<'_>, out: OutcomeSink<'_>) {
+        let context = TextContext { time: inner.time.or(context.time), ..context };
         if is_string(inner.value) {
-            self.string(inner.value.get(), at, out);
+            self.string(inner.value.get(), context, out);
         } else {
-            self.text(inner.value.get(), at, out);
+            self.text(inner.value.get(), context, out);
         }
     }
 
     /// Decodes a JSON string that contains the next layer.
-    pub(super) fn string(&mut self, raw: &str, at: At<'_>, out: OutcomeSink<'_>) {
-        let at = if at.layers.is_empty() { at.within(Envelope::Json, None) } else { at };
-        self.with_unescaped(raw, at, out, |decoder, text, at, out| decoder.nested(text, at, out));
+    pub(super) fn string(&mut self, raw: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
+        let context = if context.layers.is_empty() { context.within(Envelope::Json, None) } else { context };
+        self.with_unescaped(raw, context, out, |decoder, text, context, out| {
+            decoder.nested(text, context, out);
+        });
     }
 
     /// Removes the escapes of a JSON string and passes the text to `then`. Skips a string that is incomplete or
@@ -167,65 +183,77 @@ impl Decoder {
     pub(super) fn with_unescaped(
         &mut self,
         raw: &str,
-        at: At<'_>,
+        context: TextContext<'_>,
         out: OutcomeSink<'_>,
-        then: impl FnOnce(&mut Self, &str, At<'_>, OutcomeSink<'_>),
+        then: impl FnOnce(&mut Self, &str, TextContext<'_>, OutcomeSink<'_>),
     ) {
-        let depth = at.layers.len();
-        let at = at.within_string(raw);
+        let depth = context.layers.len();
+        let context = context.within_string(raw);
         let mut buffer = std::mem::take(&mut self.buffers[depth]);
         buffer.clear();
         let body = raw.get(1..).unwrap_or_default();
         let end = unescape(body, &mut buffer);
         let whole = end.filter(|end| end + 1 == body.len());
         if let Some(text) = whole.and_then(|_| simdutf8::basic::from_utf8(&buffer).ok()) {
-            then(self, text, at, out);
+            then(self, text, context, out);
         } else {
             let is_cut = end.is_none() && !body.ends_with('"');
-            let reason = if is_cut { cut_reason(raw, at) } else { SkipReason::NotJson };
-            self.salvage_string(raw, reason, at, out);
+            let reason = if is_cut { cut_reason(raw, context) } else { SkipReason::NotJson };
+            self.salvage_string(raw, reason, context, out);
         }
         self.buffers[depth] = buffer;
     }
 
-    pub(super) fn docker(&mut self, inner: Inner<'_>, stream: usize, at: At<'_>, out: OutcomeSink<'_>) {
-        let at = At { time: inner.time, ..at };
-        self.with_unescaped(inner.value.get(), at, out, |decoder, text, at, out| {
+    pub(super) fn docker(
+        &mut self,
+        inner: Inner<'_>,
+        stream: usize,
+        context: TextContext<'_>,
+        out: OutcomeSink<'_>,
+    ) {
+        let context = TextContext { time: inner.time, ..context };
+        self.with_unescaped(inner.value.get(), context, out, |decoder, text, context, out| {
             if docker::is_unfinished(text) {
-                decoder.part(stream, text.as_bytes(), at, out);
+                decoder.part(stream, text.as_bytes(), context, out);
             } else if decoder.parts.is_open(stream) {
-                decoder.last_part(stream, text.as_bytes(), at, out);
+                decoder.last_part(stream, text.as_bytes(), context, out);
             } else {
-                decoder.nested(text, at, out);
+                decoder.nested(text, context, out);
             }
         });
     }
 
-    pub(super) fn array(&mut self, text: &str, trimmed: &str, at: At<'_>, out: OutcomeSink<'_>) {
-        let inside = at.within(Envelope::JsonArray, None);
+    pub(super) fn array(
+        &mut self,
+        text: &str,
+        trimmed: &str,
+        context: TextContext<'_>,
+        out: OutcomeSink<'_>,
+    ) {
+        let inside = context.within(Envelope::JsonArray, None);
         match json_array::each(trimmed, &mut |value| self.inner(Inner { value, time: None }, inside, out)) {
-            Ok(0) => out(Outcome::Foreign(Foreign::Empty), at.layers),
+            Ok(0) => out(Outcome::Foreign(Foreign::Empty), context.layers),
             Ok(_) => {}
             Err(error) if error.is_eof() && trimmed[1..].starts_with(['{', '[', '"']) => {
-                self.salvage(trimmed, cut_reason(trimmed, at), at, out);
+                self.salvage(trimmed, cut_reason(trimmed, context), context, out);
             }
-            Err(_) => self.line(text, trimmed, at, out),
+            Err(_) => self.line(text, trimmed, context, out),
         }
     }
 
     /// Decodes several values on one line. The line feeds between them are lost.
-    pub(super) fn several(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
+    pub(super) fn several(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
         let mut end = 0;
         for value in json::values(text) {
             match value {
-                Ok(value) if value.get().len() < text.len() && at.layers.len() < Layers::MAX => {
+                Ok(value) if value.get().len() < text.len() && context.layers.len() < Layers::MAX => {
                     end = salvage::end_of(value.get(), text);
-                    self.inner(Inner { value, time: None }, at, out);
+                    self.inner(Inner { value, time: None }, context, out);
                 }
                 Err(error) if end > 0 && error.is_eof() => {
-                    return self.salvage(&text[end..], SkipReason::Truncated, at, out);
+                    return self.salvage(&text[end..], SkipReason::Truncated, context, out);
                 }
-                _ => return self.salvage(&text[end..], SkipReason::NotJson, at, out),
+                _ => return self.salvage(&text[end..], SkipReason::NotJson, context, out),
             }
         }
     }
@@ -233,7 +261,7 @@ impl Decoder {
 
 /// Finds which envelope an object is, and what it contains.
 fn open<'a>(text: &'a str, keys: &EnvelopeKeys<'a>, around: Layers) -> Option<(Envelope, Content<'a>)> {
-    let of = |envelope| move |content| (envelope, content);
+    let of = |envelope| move |payload| (envelope, payload);
     None.or_else(|| otlp::open(keys).map(of(Envelope::Otlp)))
         .or_else(|| cloudwatch_subscription::open(keys).map(of(firehose::or_subscription(around, keys))))
         .or_else(|| logs_insights::open(keys).map(of(Envelope::LogsInsights)))

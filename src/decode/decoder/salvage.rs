@@ -1,13 +1,13 @@
 //! Finds whole events in damaged text, and reports the bytes between them as skipped.
 
-use super::{At, Decoder, OutcomeSink};
+use super::{Decoder, OutcomeSink, TextContext};
 use crate::decode::envelope::{Envelope, json, yaml};
 use crate::decode::outcome::{Layers, Outcome};
 use crate::decode::skip::SkipReason;
 
 /// Limits parsing to this many bytes per byte of damaged text. Clients choose what is in a log, so they must not make
 /// it expensive.
-const WORK: usize = 16;
+const MAX_WORK_PER_BYTE: usize = 16;
 
 /// Which objects of a text may be events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,41 +19,58 @@ pub(super) enum Pieces {
 
 impl Decoder {
     /// Emits the whole events of a damaged text, and skips the rest.
-    pub(super) fn salvage(&mut self, text: &str, reason: SkipReason, at: At<'_>, out: OutcomeSink<'_>) {
-        if !self.pieces(text, reason, Pieces::Any, at, out) {
-            at.skip(reason, text, out);
+    pub(super) fn salvage(
+        &mut self,
+        text: &str,
+        reason: SkipReason,
+        context: TextContext<'_>,
+        out: OutcomeSink<'_>,
+    ) {
+        if !self.pieces(text, reason, Pieces::Any, context, out) {
+            context.skip(reason, text, out);
         }
     }
 
     /// Emits the events in arrays of an object that is not an envelope. Returns false if there are none.
-    pub(super) fn salvage_elements(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) -> bool {
-        self.pieces(text, SkipReason::NotAnEvent, Pieces::Elements, at, out)
+    pub(super) fn salvage_elements(
+        &mut self,
+        text: &str,
+        context: TextContext<'_>,
+        out: OutcomeSink<'_>,
+    ) -> bool {
+        self.pieces(text, SkipReason::NotAnEvent, Pieces::Elements, context, out)
     }
 
     /// Like [`Decoder::salvage`], for a JSON string with damaged escapes.
-    pub(super) fn salvage_string(&mut self, raw: &str, reason: SkipReason, at: At<'_>, out: OutcomeSink<'_>) {
+    pub(super) fn salvage_string(
+        &mut self,
+        raw: &str,
+        reason: SkipReason,
+        context: TextContext<'_>,
+        out: OutcomeSink<'_>,
+    ) {
         if self.is_salvaging || !may_hold_event(raw) {
-            return at.skip(reason, raw, out);
+            return context.skip(reason, raw, out);
         }
         // The text may be an object with a damaged first byte, which happens to be a quote.
-        if !self.pieces(raw, reason, Pieces::Any, at, out) {
+        if !self.pieces(raw, reason, Pieces::Any, context, out) {
             let text = unescaped_as_far_as_possible(raw);
-            if !self.pieces(&text, reason, Pieces::Any, at, out) {
-                at.skip(reason, raw, out);
+            if !self.pieces(&text, reason, Pieces::Any, context, out) {
+                context.skip(reason, raw, out);
             }
         }
     }
 
     /// Like [`Decoder::salvage`], for a YAML document: it decodes each item of the outermost list.
-    pub(super) fn salvage_yaml(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) {
+    pub(super) fn salvage_yaml(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
         let items = yaml::items(text);
         if items.is_empty() || !may_hold_event(text) {
-            return at.skip(SkipReason::NotYaml, text, out);
+            return context.skip(SkipReason::NotYaml, text, out);
         }
         for item in items {
             match yaml::to_json(item) {
-                Some(json) => self.text(&json, at.joined(), out),
-                None => at.skip(SkipReason::NotYaml, item, out),
+                Some(json) => self.text(&json, context.joined(), out),
+                None => context.skip(SkipReason::NotYaml, item, out),
             }
         }
     }
@@ -64,16 +81,16 @@ impl Decoder {
         text: &str,
         reason: SkipReason,
         pieces: Pieces,
-        at: At<'_>,
+        context: TextContext<'_>,
         out: OutcomeSink<'_>,
     ) -> bool {
-        if self.is_salvaging || at.layers.len() >= Layers::MAX || !may_hold_event(text) {
+        if self.is_salvaging || context.layers.len() >= Layers::MAX || !may_hold_event(text) {
             return false;
         }
-        let inside = self.only_batch(at);
+        let inside = self.only_batch(context);
         self.is_salvaging = true;
         let mut gaps = Gaps { text, end: 0, lost: Vec::new() };
-        let (mut from, mut work) = (0, WORK * text.len());
+        let (mut from, mut work) = (0, MAX_WORK_PER_BYTE * text.len());
         while let Some(brace) = memchr::memchr(b'{', &text.as_bytes()[from..]).filter(|_| work > 0) {
             let brace = from + brace;
             from = brace + 1;
@@ -96,14 +113,14 @@ impl Decoder {
         if gaps.end == 0 {
             return false;
         }
-        gaps.give(reason, at, out);
+        gaps.give(reason, context, out);
         true
     }
 
     /// Emits the outcomes of an object or string that contains an event. Returns false if it contains none.
-    fn piece(&mut self, text: &str, at: At<'_>, out: OutcomeSink<'_>) -> bool {
+    fn piece(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) -> bool {
         let (mut is_found, mut others) = (false, Vec::new());
-        self.text(text, at, &mut |outcome, layers| match outcome {
+        self.text(text, context, &mut |outcome, layers| match outcome {
             Outcome::Skip(reason, extent) => others.push((Outcome::Skip(reason, extent), layers)),
             Outcome::Foreign(kind) => others.push((Outcome::Foreign(kind), layers)),
             read => {
@@ -121,12 +138,15 @@ impl Decoder {
 
     /// If the user requires a batch format, the elements of a damaged batch count as that format, although the
     /// batch's start is lost.
-    fn only_batch<'t>(&self, at: At<'t>) -> At<'t> {
-        let named = self.only.iter().flat_map(|only| only.iter());
+    fn only_batch<'t>(&self, context: TextContext<'t>) -> TextContext<'t> {
+        let named = self.required_format.iter().flat_map(|required_format| required_format.iter());
         named
-            .filter(|envelope| is_batch(*envelope) && !at.layers.contains(*envelope))
+            .filter(|envelope| is_batch(*envelope) && !context.layers.contains(*envelope))
             // Only `layers` changes here. `is_shared` would turn damaged elements into foreign ones.
-            .fold(at, |at, envelope| At { layers: at.layers.with(envelope), ..at })
+            .fold(context, |context, envelope| TextContext {
+                layers: context.layers.with(envelope),
+                ..context
+            })
     }
 }
 
@@ -199,16 +219,16 @@ impl<'t> Gaps<'t> {
     }
 
     /// Reports the gaps as skipped. Without a gap it reports an empty one, so that the report counts the damage.
-    fn give(mut self, reason: SkipReason, at: At<'_>, out: OutcomeSink<'_>) {
+    fn give(mut self, reason: SkipReason, context: TextContext<'_>, out: OutcomeSink<'_>) {
         let rest = &self.text[self.end..];
         self.gap(rest);
         if self.lost.is_empty() {
             self.lost.push(rest);
         }
-        if at.string.is_none() {
-            self.lost.iter().for_each(|gap| at.skip(reason, gap, out));
+        if context.string.is_none() {
+            self.lost.iter().for_each(|gap| context.skip(reason, gap, out));
         } else {
-            at.skip_some(reason, self.lost.iter().map(|gap| gap.len()).sum(), out);
+            context.skip_some(reason, self.lost.iter().map(|gap| gap.len()).sum(), out);
         }
     }
 }
@@ -219,15 +239,15 @@ fn unescaped_as_far_as_possible(raw: &str) -> String {
     let body = body.strip_suffix('"').unwrap_or(body);
     let mut text = String::with_capacity(body.len());
     let mut rest = body;
-    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
-        text.push_str(&rest[..at]);
-        let escaped = rest[at + 1..].chars().next();
+    while let Some(backslash) = memchr::memchr(b'\\', rest.as_bytes()) {
+        text.push_str(&rest[..backslash]);
+        let escaped = rest[backslash + 1..].chars().next();
         let length = if escaped == Some('u') { 6 } else { 1 + escaped.map_or(0, char::len_utf8) };
-        let escape = rest.get(at..at + length).unwrap_or(&rest[at..=at]);
+        let escape = rest.get(backslash..backslash + length).unwrap_or(&rest[backslash..=backslash]);
         // serde_json also rejects half of a surrogate pair.
         let character: Option<char> = serde_json::from_str(&format!("\"{escape}\"")).ok();
         text.push(character.unwrap_or(char::REPLACEMENT_CHARACTER));
-        rest = &rest[at + escape.len()..];
+        rest = &rest[backslash + escape.len()..];
     }
     text + rest
 }

@@ -17,6 +17,6 @@ pub fn is_event(event: &Event<'_>) -> bool {
 
 /// The format of an event: plain, or with the fields of OpenShift's collector.
 #[must_use]
-pub fn form(event: &Event<'_>) -> Envelope {
+pub fn format_of(event: &Event<'_>) -> Envelope {
     if super::viaq::is_viaq(event) { Envelope::Viaq } else { Envelope::Audit }
 }

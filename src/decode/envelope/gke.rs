@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objects_are_named_by_a_path_or_by_the_method() {
+    fn object_comes_from_the_resource_name_or_the_method() {
         let named = |object: &ObjectRef<'_>| {
             [&object.api_group, &object.resource, &object.namespace, &object.subresource]
                 .map(|text| String::from(&**text))

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_read() {
+    fn legacy_line_becomes_an_event() {
         let rest = r#"AUDIT: id="a" stage="ResponseComplete" ip="10.0.0.1" method="list" user="alice" groups="\"x\",\"y\"" as="<self>" asgroups="<lookup>" user-agent="kubectl/v1 \"x\"" namespace="<none>" uri="/api/v1/pods?limit=5" response="200""#;
         let event = event("2026-01-01T00:00:00.5Z", rest).expect("an event");
         assert_eq!((&*event.audit_id, &*event.verb, event.status()), ("a", "list", Some(200)));

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_are_taken_off() {
+    fn strip_removes_syslog_headers() {
         for text in [
             "Mar 28 13:23:04 host kube-apiserver[31992]: {x",
             "feb  6 13:23:04.123456 host kube-apiserver: {x",

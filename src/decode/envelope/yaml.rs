@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn told_by_an_events_keys() {
+    fn is_yaml_requires_keys_of_an_event() {
         assert!(is_yaml("---\napiVersion: audit.k8s.io/v1\nkind: Event\n"));
         assert!(is_yaml("# a comment\nannotations:\n  x: y\nauditID: a\n"));
         assert!(is_yaml("- kind: Event\n  auditID: a\n"));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn becomes_json_with_instants_as_they_are_written() {
+    fn to_json_keeps_timestamps_as_written() {
         let json = to_json(
             "auditID: a\nresponseStatus:\n  code: 200\nstageTimestamp: 2024-01-01T00:00:00.000000Z\n",
         );
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn aliases_of_aliases_do_not_grow() {
+    fn nested_aliases_are_rejected() {
         let level = |level: u32| {
             let inner = vec![format!("*a{}", level - 1); 9].join(",");
             format!("a{level}: &a{level} [{inner}]\n")

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_say_the_same() {
+    fn all_formats_yield_the_same_slow_request() {
         let console = r#"2026-03-01T09:00:12.500Z	WARN	txn/util.go:93	apply request took too long	{"took": "12.25s", "expected-duration": "100ms", "prefix": "read-only range ", "request": "key:\"/registry/pods/\" range_end:\"/registry/pods0\" limit:500 revision:77 ", "response": "range_response_count:500 size:9000"}"#;
         for text in [ZAP, CAPNSLOG, console] {
             let line = read(text).expect("etcd's").expect("whole");
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_may_be_missing() {
+    fn capnslog_header_is_optional() {
         for head in ["", "warning ", "W | etcdserver: "] {
             let text = format!(
                 "{head}read-only range request \"key:\\\"/registry/ranges/serviceips\\\" \" took too long (137.375276ms) to execute"
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn errors() {
+    fn error_is_found_in_both_places() {
         let inside = r#"2026-03-01 09:00:12.5 W | etcdserver: read-only range request "key:\"/registry/a\" " with result "error:etcdserver: request timed out" took too long (17s) to execute"#;
         let beside = r#"{"level":"warn","ts":"2026-03-01T09:00:12.5Z","caller":"x","msg":"apply request took too long","took":"17s","request":"key:\"/registry/a\" ","response":"","error":"etcdserver: request timed out"}"#;
         for text in [inside, beside] {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_and_damaged_ones() {
+    fn other_lines_have_no_slow_request_and_damaged_ones_are_skipped() {
         for other in [
             r#"{"level":"info","ts":"2026-03-01T09:00:12.5Z","caller":"traceutil/trace.go:171","msg":"trace[1] range","took":7}"#,
             "2017-03-20 02:35:04.780158 W | etcdserver: apply entries took too long [12.318867ms for 1 entries]",
@@ -194,7 +194,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(
+        fn damaged_lines_do_not_panic(
             which in prop::sample::select(vec![ZAP, CAPNSLOG]),
             cut in 0_usize..500,
             flips in prop::collection::vec((0_usize..500, any::<u8>()), 0..5),

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn reads() {
+    fn range_reads_are_parsed() {
         for (text, key, range) in [
             (r#"key:"/registry/pods/a/b" "#, "/registry/pods/a/b", None),
             (r#"key:"/registry/pods" limit:1 "#, "/registry/pods", None),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn other_operations() {
+    fn writes_and_transactions_are_recognized() {
         for (text, operation, key) in [
             (
                 r#"header:<ID:7 username:"x" auth_revision:1 > txn:<compare:<target:MOD key:"/registry/a/b" mod_revision:7 > success:<request_put:<key:"/registry/a/b" value_size:96 >> failure:<request_range:<key:"/registry/a/b" > >>"#,
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_and_answers() {
+    fn prefixes_and_response_sizes_are_parsed() {
         let end = |end| KeyRange { end, limit: 0, revision: 0, count_only: false, keys_only: false }.prefix();
         assert_eq!(end("/registry/pods0"), Some(("/registry/pods", '/')));
         assert_eq!(end("/registry/podt"), Some(("/registry/pod", 's')));

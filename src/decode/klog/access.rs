@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_form_of_1_25_and_later() {
+    fn line_of_1_25_and_later_is_parsed() {
         let line = read(
             r#"verb="WATCH" URI="/api/v1/pods?fieldSelector=spec.nodeName%21%3D&watch=true" latency="430.891µs" userAgent="kube-scheduler/v1.30.2 (linux/amd64) kubernetes/0c1d2e3" audit-ID="5b1e07aa" srcIP="[::1]:41212" apf_pl="workload-high" apf_fs="kube-scheduler" apf_iseats=10 apf_fseats=2 apf_additionalLatency="0s" apf_init_latency="251.111µs" fl_priorityandfairness="240.123456ms" apf_execution_time="217.901µs" resp=0"#,
         );
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_form_of_1_19() {
+    fn line_of_1_19_is_parsed() {
         let line = read(
             r#"verb="GET" URI="/apis/x/v1/ys" latency="2.5000321s" userAgent="kubelet/v1.19.2" srcIP="10.0.0.1:5" resp=504 statusStack="\ngoroutine 7 [running]:\n" addedInfo="\nlogging error output: \"x\"""#,
         );
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_form_of_1_18() {
+    fn line_of_1_18_is_parsed() {
         let line = read(
             r#"verb="GET" URI="/api/v1/pods" latency=1m0.2ms resp=500 UserAgent="Prometheus/2.11.1" srcIP="10.0.0.1:5": "#,
         );
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_a_value_over_several_lines_and_a_handed_over_connection() {
+    fn multi_line_value_and_hijacked_connection_are_parsed() {
         let line = read(r#"verb="CONNECT" URI="/x" resp=500 statusStack=<"#);
         assert_eq!(line.status, Some(500));
         assert!(read(r#"verb="CONNECT" URI="/x" hijacked=true"#).is_hijacked);

@@ -168,7 +168,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn at(text: &str) -> i64 {
-        parse_micros(text).expect("an instant")
+        parse_micros(text).expect("a timestamp")
     }
 
     fn time(text: &str) -> KlogTime {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn headers() {
+    fn headers_are_parsed() {
         let header =
             KlogHeader::parse("E0821 06:11:22.333444      13 writers.go:123] \"x\" y=1").expect("a header");
         assert_eq!((header.severity, header.rest), (KlogSeverity::Error, "\"x\" y=1"));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn times_without_a_header() {
+    fn time_of_day_is_parsed() {
         let micros_of_day = ((13 * 60 + 23) * 60 + 4) * 1_000_000;
         assert_eq!(KlogTime::parse(3, 28, "13:23:04"), Some(KlogTime { month: 3, day: 28, micros_of_day }));
         let with_fraction = KlogTime { month: 3, day: 28, micros_of_day: micros_of_day + 120_000 };
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrapper_gives_year_and_zone() {
+    fn envelope_timestamp_gives_year_and_zone() {
         for (klog, wrapper, resolved) in [
             ("0823 08:51:14.320140", "2023-08-23T08:51:14.321000Z", "2023-08-23T08:51:14.320140Z"),
             ("0328 15:21:03.512345", "2017-03-28T13:21:03.514000Z", "2017-03-28T13:21:03.512345Z"),
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_year_or_the_files_time_give_the_year() {
+    fn given_year_or_file_time_gives_the_year() {
         let year = |year| ClockContext { year: Some(year), ..ClockContext::default() };
         let micros = |text: &str, context: &ClockContext| time(text).resolve(context).map(format_micros);
         assert_eq!(
@@ -260,7 +260,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_zone_and_delay_resolve(
+        fn timestamps_resolve_in_any_zone_and_with_any_delay(
             micros in 0_i64..4_000_000_000_000_000,
             quarters in -48_i64..=56,
             delay in -MAX_DELAY..=MAX_DELAY,

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request() {
+    fn access_line_is_parsed() {
         let text = r#"{"ts":1692780954330.84,"caller":"httplog/httplog.go:132","msg":"HTTP","v":3,"verb":"GET","URI":"/api/v1/pods?a=1\u0026b=2","latency":"1.876543ms","userAgent":"kubelet/v1.28.0","audit-ID":"4d4e","srcIP":"192.168.0.2:5","apf_pl":"system","apf_fs":"system-nodes","apf_iseats":1,"apf_execution_time":"1.2ms","resp":200}"#;
         let line = read(text).expect("a line");
         assert_eq!(line.clock, Clock::Absolute(1_692_780_954_330_840));
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instant_in_each_unit() {
+    fn timestamp_may_be_in_any_unit() {
         for number in ["1692780954.5", "1692780954500", "1692780954500000", "1692780954500000000"] {
             let text = format!(r#"{{"ts":{number},"msg":"HTTP","verb":"GET","URI":"/x"}}"#);
             assert_eq!(
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines() {
+    fn other_lines_are_recognized_or_rejected() {
         let other = r#"{"ts":1692780954,"msg":"Starting watch","v":3,"kind":"Pod","verb":{"a":[1]},"URI":-7,"resp":null}"#;
         assert_eq!(
             read(other),

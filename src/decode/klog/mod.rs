@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_told_apart() {
+    fn read_recognizes_each_kind_of_line() {
         for (text, want) in [
             (ACCESS, "access"),
             (VALID[1], "access"),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_may_hold_line_ends() {
+    fn message_may_contain_line_feeds() {
         let Some(KlogLine { kind: KlogKind::Access(line), .. }) =
             read("\"HTTP\" verb=\"GET\" URI=\"/\" resp=200\r\n")
         else {
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_a_header_has_the_wrappers_time() {
+    fn line_without_header_has_the_envelope_timestamp() {
         let context = ClockContext { wrapper: Some(7), year: Some(2024), file_time: None };
         assert_eq!(read(VALID[3]).expect("a line").clock.resolve(&context), Some(7));
         assert_eq!(read(VALID[5]).expect("a line").clock.resolve(&context), Some(1_692_780_954_330_840));
@@ -261,13 +261,13 @@ mod tests {
                 '\n' => quoted.push_str("\\n"),
                 '\t' => quoted.push_str("\\t"),
                 '\u{0}'..='\u{1f}' | '\u{7f}' => {
-                    write!(quoted, "\\x{:02x}", u32::from(character)).expect("a string takes it");
+                    write!(quoted, "\\x{:02x}", u32::from(character)).expect("writing to a string succeeds");
                 }
                 '\u{80}'..='\u{a0}' => {
-                    write!(quoted, "\\u{:04x}", u32::from(character)).expect("a string takes it");
+                    write!(quoted, "\\u{:04x}", u32::from(character)).expect("writing to a string succeeds");
                 }
                 character if u32::from(character) > 0xe_0000 => {
-                    write!(quoted, "\\U{:08x}", u32::from(character)).expect("a string takes it");
+                    write!(quoted, "\\U{:08x}", u32::from(character)).expect("writing to a string succeeds");
                 }
                 character => quoted.push(character),
             }
@@ -277,7 +277,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_rendered_line_reads_back(
+        fn rendered_access_line_parses_back(
             text in prop::array::uniform5(prop::collection::vec(any::<char>(), 1..20)),
             millis in 0_u64..1_000_000,
             resp in prop::option::of(0_u16..600),
@@ -313,7 +313,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_panics(
+        fn damaged_lines_do_not_panic(
             which in 0..VALID.len(),
             cut in 0_usize..400,
             flips in prop::collection::vec((0_usize..400, any::<u8>()), 0..4),
@@ -329,7 +329,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_panics_on_any_text(text in "\\PC{0,80}", header: bool) {
+        fn any_text_does_not_panic(text in "\\PC{0,80}", header: bool) {
             let _ = read(&if header { format!("{HEADER}{text}") } else { text });
         }
     }

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_by_age() {
+    fn formats_of_all_releases_are_parsed() {
         let agent = "kubelet/v0.16.1 (linux/amd64) kubernetes/1a2b3c4";
         check(
             &format!("GET /api/v1beta3/pods?fieldSelector=x: (41.700000681s) 200 [[{agent}] 10.0.0.1:43210]"),
@@ -120,14 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_of_1_4_has_no_code() {
+    fn watch_of_1_4_has_status_zero() {
         let line =
             read("GET /api/v1/watch/pods: (3m21.123456789s) 0 [[h/v1] 10.0.0.9:41200]").expect("a line");
         assert_eq!((line.status, line.has_status_zero), (None, true));
     }
 
     #[test]
-    fn other_lines_are_none() {
+    fn other_lines_are_rejected() {
         for text in [
             "",
             "GET",

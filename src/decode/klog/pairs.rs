@@ -11,14 +11,14 @@ use memchr::{memchr, memchr2};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PairValue<'a> {
     raw: &'a str,
-    escaped: bool,
+    has_escapes: bool,
 }
 
 impl<'a> PairValue<'a> {
     /// The value without escapes. Only this call copies an escaped value, so unused values cost nothing.
     #[must_use]
     pub fn text(self) -> Cow<'a, str> {
-        if self.escaped { Cow::Owned(unescape(self.raw)) } else { Cow::Borrowed(self.raw) }
+        if self.has_escapes { Cow::Owned(unescape(self.raw)) } else { Cow::Borrowed(self.raw) }
     }
 
     /// The value as logged, for numbers and durations. They contain no escapes.
@@ -56,7 +56,7 @@ impl<'a> Iterator for KlogPairs<'a> {
             Some(b'<') if value.len() == 1 || value.as_bytes()[1] == b'\n' => return None,
             _ => {
                 let end = memchr(b' ', value.as_bytes()).unwrap_or(value.len());
-                (PairValue { raw: &value[..end], escaped: false }, &value[end..])
+                (PairValue { raw: &value[..end], has_escapes: false }, &value[end..])
             }
         };
         // Text directly after a value is not a pair: `srcIP="…":` and a stack.
@@ -71,13 +71,13 @@ impl<'a> Iterator for KlogPairs<'a> {
 #[must_use]
 pub fn quoted(text: &str) -> Option<(PairValue<'_>, &str)> {
     let bytes = text.as_bytes();
-    let (mut at, mut escaped) = (0, false);
+    let (mut at, mut has_escapes) = (0, false);
     loop {
         at += memchr2(b'"', b'\\', bytes.get(at..)?)?;
         if bytes[at] == b'"' {
-            return Some((PairValue { raw: &text[..at], escaped }, &text[at + 1..]));
+            return Some((PairValue { raw: &text[..at], has_escapes }, &text[at + 1..]));
         }
-        escaped = true;
+        has_escapes = true;
         at += 2;
     }
 }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_bare_or_quoted() {
+    fn bare_and_quoted_values_are_parsed() {
         assert_eq!(
             pairs(r#"verb="GET" latency=1.2ms srcIP="10.0.0.1:2" resp=200"#),
             [("verb", "GET"), ("latency", "1.2ms"), ("srcIP", "10.0.0.1:2"), ("resp", "200")]
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_gos() {
+    fn escapes_follow_gos_strconv() {
         for (written, meant) in [
             (r#"a\"b\\c"#, "a\"b\\c"),
             (r"\a\b\f\n\r\t\v", "\u{7}\u{8}\u{c}\n\r\t\u{b}"),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_where_no_pair_follows() {
+    fn pairs_end_where_no_pair_follows() {
         assert_eq!(pairs("resp=500 statusStack=<").len(), 1);
         assert_eq!(pairs("resp=500 statusStack=<\n\tgoroutine").len(), 1);
         assert_eq!(pairs("a=\"torn"), []);

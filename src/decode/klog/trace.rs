@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_by_age() {
+    fn headers_of_all_releases_are_parsed() {
         let with_id = read(
             r#"Trace[1200034511]: "List" url:/api/v1/pods,user-agent:kubectl/v1.22.3 (linux/arm64) kubernetes/0a1b2c3, with words,audit-id:7c0ffe11,client:172.20.0.9,accept:application/json, */*,protocol:HTTP/2.0 (05-Jun-2023 11:12:13.456) (total time: 4101ms):"#,
         );
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn only_counts_of_items_are_items() {
+    fn only_item_steps_set_items() {
         for (text, items, size) in [
             (r#"---"Writing http response done" count:81234 3987ms (11:12:17.557)"#, Some(81_234), None),
             (r#"---"Writing http response done" 3987ms (11:12:17.557)"#, None, None),
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_and_nested_headers() {
+    fn ends_and_nested_headers_are_parsed() {
         let end = read("Trace[77120034]: [2.100345678s] [2.100345678s] END");
         assert_eq!((end.part, end.total_micros), (TracePart::End, Some(2_100_345)));
         let nested = read(r#"Trace[20]: ["cacher.GetList" audit-id:1d2c,type:pods 1290ms (09:08:07.006)"#);
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_are_none() {
+    fn other_lines_are_rejected() {
         for text in
             ["", "Trace", "Traces of", "Trace[]: x", "Trace[x]: y", "Trace[99999999999]: y", "Trace[1]"]
         {
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_several_lines_is_one_fragment() {
+    fn multi_line_message_is_one_fragment() {
         let text = "Trace[7]: \"List\" url:/api/v1/pods (x) (total time: 700ms):\nTrace[7]: ---\"Filtered items\" count:3 1ms (y)\nTrace[7]: [700.5ms] [700.5ms] END\n";
         let whole = TraceFragment::read_lines(text).expect("a fragment").into_owned();
         assert_eq!(

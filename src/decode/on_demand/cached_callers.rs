@@ -17,7 +17,7 @@ const SLOTS: usize = 1 << 12;
 /// Longer texts are not cached. In bytes.
 const MAX_TEXT: usize = 1 << 10;
 /// How many bytes of a text help to distinguish the clients of one user.
-const LOOK: usize = 16;
+const DISTINGUISHING_BYTES: usize = 16;
 /// The start of every cached text.
 const START: &[u8] = br#","user":{"username":""#;
 
@@ -37,7 +37,7 @@ pub struct CachedCallers {
 struct CachedUser {
     hash: u64,
     /// The first offset at which the texts of the user's clients differ. `None` if only one client is cached.
-    differ: Option<usize>,
+    first_difference: Option<usize>,
     /// The text of one client.
     text: String,
 }
@@ -57,8 +57,8 @@ struct CachedCaller {
 /// Identifies a cached client. Another client may take over the slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CallerSlot {
-    at: usize,
-    of: CallerId,
+    index: usize,
+    id: CallerId,
 }
 
 /// The result of a lookup.
@@ -88,12 +88,12 @@ impl CachedCallers {
         let (start, rest) = (cursor.mark(), cursor.rest());
         let Some(hash) = user_hash(cursor) else { return read(cursor).map(CallerMatch::Parsed) };
         let slot = slot_of(self.hash(hash, rest), &self.callers);
-        if let Some(known) = self.callers.get(slot)
-            && let Some(of) = known.id
-            && rest.starts_with(known.text.as_bytes())
+        if let Some(cached) = self.callers.get(slot)
+            && let Some(id) = cached.id
+            && rest.starts_with(cached.text.as_bytes())
         {
-            cursor.back_to(start as usize + known.text.len());
-            return Some(CallerMatch::Cached(CallerSlot { at: slot, of }));
+            cursor.back_to(start as usize + cached.text.len());
+            return Some(CallerMatch::Cached(CallerSlot { index: slot, id }));
         }
         cursor.back_to(start as usize);
         let fields = read(cursor)?;
@@ -108,22 +108,22 @@ impl CachedCallers {
     }
 
     /// Returns a cached client. `None` if another client took over its slot.
-    pub(super) fn met(&self, CallerSlot { at, of }: CallerSlot) -> Option<(CallerId, &dyn CallerCache)> {
-        let known = self.callers.get(at).filter(|known| known.id == Some(of))?;
-        Some((of, known))
+    pub(super) fn get(&self, CallerSlot { index, id }: CallerSlot) -> Option<(CallerId, &dyn CallerCache)> {
+        let cached = self.callers.get(index).filter(|cached| cached.id == Some(id))?;
+        Some((id, cached))
     }
 
     /// Moves the cursor over annotations that equal those of the client's last request. Returns whether they do.
-    pub(super) fn skips_annotations(&self, of: Option<CallerSlot>, cursor: &mut JsonCursor<'_>) -> bool {
-        let Some(CallerSlot { at, .. }) = of else { return false };
-        let same = &self.callers[at].annotations;
-        !same.is_empty() && cursor.has(same)
+    pub(super) fn skips_annotations(&self, slot: Option<CallerSlot>, cursor: &mut JsonCursor<'_>) -> bool {
+        let Some(CallerSlot { index, .. }) = slot else { return false };
+        let same = &self.callers[index].annotations;
+        !same.is_empty() && cursor.take_literal(same)
     }
 
     /// Caches annotations of which kubetoll needs none.
-    pub(super) fn keep_annotations(&mut self, of: Option<CallerSlot>, text: &[u8]) {
-        if let Some(CallerSlot { at, .. }) = of.filter(|_| text.len() <= MAX_TEXT) {
-            let own = &mut self.callers[at].annotations;
+    pub(super) fn keep_annotations(&mut self, slot: Option<CallerSlot>, text: &[u8]) {
+        if let Some(CallerSlot { index, .. }) = slot.filter(|_| text.len() <= MAX_TEXT) {
+            let own = &mut self.callers[index].annotations;
             own.clear();
             own.extend_from_slice(text);
         }
@@ -133,11 +133,11 @@ impl CachedCallers {
     /// the client's text.
     fn hash(&self, hash: u64, rest: &[u8]) -> u64 {
         let user = self.users.get(slot_of(hash, &self.users));
-        let differ = user.and_then(|user| user.differ.filter(|_| user.hash == hash));
-        let apart = differ.and_then(|at| rest.get(at..)).unwrap_or_default();
+        let first_difference = user.and_then(|user| user.first_difference.filter(|_| user.hash == hash));
+        let distinguishing = first_difference.and_then(|at| rest.get(at..)).unwrap_or_default();
         let mut hasher = FxHasher::default();
         hasher.write_u64(hash);
-        hasher.write(&apart[..apart.len().min(LOOK)]);
+        hasher.write(&distinguishing[..distinguishing.len().min(DISTINGUISHING_BYTES)]);
         hasher.finish()
     }
 
@@ -148,22 +148,22 @@ impl CachedCallers {
         let user = &mut self.users[slot];
         if user.hash != hash {
             user.hash = hash;
-            user.differ = None;
+            user.first_difference = None;
             user.text.clear();
             user.text.push_str(text);
         } else if user.text != text {
             let same = user.text.bytes().zip(text.bytes()).take_while(|(own, other)| own == other).count();
-            user.differ = Some(user.differ.map_or(same, |before| before.min(same)));
+            user.first_difference = Some(user.first_difference.map_or(same, |before| before.min(same)));
         }
         let hash = self.hash(hash, rest);
         let slot = slot_of(hash, &self.callers);
-        let known = &mut self.callers[slot];
-        known.hash = hash;
-        known.text.clear();
-        known.text.push_str(text);
-        known.fields = fields;
-        known.id = Some(CallerId::next());
-        known.annotations.clear();
+        let cached = &mut self.callers[slot];
+        cached.hash = hash;
+        cached.text.clear();
+        cached.text.push_str(text);
+        cached.fields = fields;
+        cached.id = Some(CallerId::next());
+        cached.annotations.clear();
     }
 
     /// Grows the cache once a quarter as many slots were filled as exist, so that few clients share a slot.
@@ -171,7 +171,7 @@ impl CachedCallers {
         self.filled += 1;
         if 4 * self.filled > self.callers.len() && self.callers.len() < SLOTS {
             let slots = (4 * self.callers.len()).max(FIRST_SLOTS);
-            self.callers = spread(&mut self.callers, slots, |known| known.hash);
+            self.callers = spread(&mut self.callers, slots, |cached| cached.hash);
             self.users = spread(&mut self.users, slots, |user| user.hash);
         }
     }
@@ -194,7 +194,7 @@ fn spread<T: Default + Clone>(old: &mut Vec<T>, slots: usize, hash: impl Fn(&T) 
 
 /// Parses the user name, and returns its hash.
 fn user_hash(cursor: &mut JsonCursor<'_>) -> Option<u64> {
-    let name = cursor.string_behind(START)?;
+    let name = cursor.string_after(START)?;
     let mut hasher = FxHasher::default();
     hasher.write(cursor.bytes(name));
     Some(hasher.finish() | 1)
@@ -213,7 +213,7 @@ mod tests {
     fn pass(recent: &mut CachedCallers, text: &str) -> CallerMatch {
         let mut cursor = JsonCursor::new(text).expect("a short text");
         let passed = recent.pass(&mut cursor, |cursor| {
-            cursor.back_to(text.find(",\"objectRef\"").expect("it is there"));
+            cursor.back_to(text.find(",\"objectRef\"").expect("the text contains it"));
             Some(ClientFields::default())
         });
         assert_eq!(&text[cursor.at()..cursor.at() + 12], ",\"objectRef\"");
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn most_clients_are_read_once() {
+    fn most_clients_are_parsed_once() {
         let mut recent = CachedCallers::default();
         let read = |recent: &mut CachedCallers, round: u32| {
             let events = (0..10).flat_map(|user| (0..60).map(move |pod| (user, pod)));
@@ -248,14 +248,14 @@ mod tests {
             let text = event(user, 0, 0);
             assert!(is_read(&mut recent, &text));
             if let CallerMatch::Cached(slot) = pass(&mut recent, &text) {
-                met.push((slot, recent.met(slot).expect("it is kept").0));
+                met.push((slot, recent.get(slot).expect("the client is cached").0));
             }
         }
         assert_eq!(met.len(), 9);
-        let kept: Vec<bool> = met.iter().map(|(slot, _)| recent.met(*slot).is_some()).collect();
-        assert!(kept.contains(&true) && kept.contains(&false), "room was made: {kept:?}");
+        let kept: Vec<bool> = met.iter().map(|(slot, _)| recent.get(*slot).is_some()).collect();
+        assert!(kept.contains(&true) && kept.contains(&false), "the cache grew: {kept:?}");
         for (slot, text) in met {
-            assert!(recent.met(slot).is_none_or(|(own, _)| own == text));
+            assert!(recent.get(slot).is_none_or(|(own, _)| own == text));
         }
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct TextSpan {
     /// Offset after the last byte.
     pub end: u32,
     /// The text contains escapes.
-    pub escaped: bool,
+    pub has_escapes: bool,
 }
 
 impl TextSpan {
@@ -92,7 +92,7 @@ impl<'t> JsonCursor<'t> {
     }
 
     /// Moves over white space.
-    pub fn space(&mut self) {
+    pub fn skip_space(&mut self) {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
             self.at += 1;
         }
@@ -107,7 +107,7 @@ impl<'t> JsonCursor<'t> {
     /// Moves over a literal, if the text continues with it.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "with a text that is known, comparing is a few instructions")]
-    pub fn has(&mut self, literal: &[u8]) -> bool {
+    pub fn take_literal(&mut self, literal: &[u8]) -> bool {
         let is_here = self.text[self.at..].starts_with(literal);
         if is_here {
             self.at += literal.len();
@@ -118,8 +118,8 @@ impl<'t> JsonCursor<'t> {
     /// Moves over a literal that ends with an opening quote, and over the string after it.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "with a text that is known, comparing is a few instructions")]
-    pub fn string_behind(&mut self, literal: &[u8]) -> Option<TextSpan> {
-        if self.has(literal) { self.string_end() } else { None }
+    pub fn string_after(&mut self, literal: &[u8]) -> Option<TextSpan> {
+        if self.take_literal(literal) { self.string_end() } else { None }
     }
 
     /// Moves over the rest of a string, after its opening quote.
@@ -145,7 +145,7 @@ impl<'t> JsonCursor<'t> {
                     self.at = at;
                     let end = self.mark();
                     self.at += 1;
-                    return Some(TextSpan { start, end, escaped });
+                    return Some(TextSpan { start, end, has_escapes: escaped });
                 }
                 b'\\' => {
                     escaped = true;
@@ -159,7 +159,7 @@ impl<'t> JsonCursor<'t> {
     /// Moves over an object. `take` moves over the value of each key.
     pub fn object(&mut self, mut take: impl FnMut(&mut Self, &'t [u8]) -> Option<()>) -> Option<()> {
         self.expect(b'{')?;
-        self.space();
+        self.skip_space();
         if self.peek()? == b'}' {
             self.at += 1;
             return Some(());
@@ -167,14 +167,14 @@ impl<'t> JsonCursor<'t> {
         loop {
             let key = self.string()?;
             // JSON allows escapes in keys, but no server writes them.
-            if key.escaped {
+            if key.has_escapes {
                 return None;
             }
-            self.space();
+            self.skip_space();
             self.expect(b':')?;
-            self.space();
+            self.skip_space();
             take(self, self.bytes(key))?;
-            self.space();
+            self.skip_space();
             match self.peek()? {
                 b',' => self.at += 1,
                 b'}' => {
@@ -183,7 +183,7 @@ impl<'t> JsonCursor<'t> {
                 }
                 _ => return None,
             }
-            self.space();
+            self.skip_space();
         }
     }
 
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn scalars() {
+    fn skip_accepts_only_known_scalars() {
         for text in ["null,", "true}", "false]", "0,", "-7 ", "120,"] {
             assert_eq!(skipped(text), Some(text.len() - 1), "{text}");
         }
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn integers() {
+    fn integer_accepts_only_integers() {
         for (text, number) in
             [("200}", 200), ("404,", 404), ("200 ,", 200), ("0,", 0), ("-1}", -1), ("1000,", 1000)]
         {
@@ -330,7 +330,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn values_end_where_serde_json_finds_their_ends(value in value(), behind in "[,}\\] ][ -~]{0,80}") {
+        fn skip_ends_where_serde_json_ends(value in value(), behind in "[,}\\] ][ -~]{0,80}") {
             let own = value.to_string();
             let text = format!("{own}{behind}");
             prop_assert_eq!(skipped(&text), Some(own.len()), "{}", text);
@@ -338,13 +338,13 @@ mod tests {
             if own.len() > 1 {
                 let cut = own.len() - 1;
                 if own.is_char_boundary(cut) && own.starts_with(['{', '[', '"']) {
-                    prop_assert_eq!(skipped(&own[..cut]), None, "it does not end");
+                    prop_assert_eq!(skipped(&own[..cut]), None, "the value is cut");
                 }
             }
         }
 
         #[test]
-        fn what_serde_json_reads_ends_at_the_same_place(text in "[\\[{\"][\\[\\]{}\":,\\\\a0 ]{0,150}") {
+        fn skip_accepts_what_serde_json_accepts(text in "[\\[{\"][\\[\\]{}\":,\\\\a0 ]{0,150}") {
             if let (Some(own), Some(end)) = (skipped(&text), naive(&text)) {
                 prop_assert_eq!(own, end);
             }

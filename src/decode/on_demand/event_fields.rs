@@ -13,8 +13,8 @@ use crate::k8s::event::{Annotations, CallerRef, FORBIDDEN, Raw, ResponseStatus};
 /// The start of an event in the log backend's format.
 pub(in crate::decode) const START: &[u8] = br#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":""#;
 /// Positions of `Event` and of the API version in that format.
-const KIND: TextSpan = TextSpan { start: 9, end: 14, escaped: false };
-const API_VERSION: TextSpan = TextSpan { start: 30, end: 45, escaped: false };
+const KIND: TextSpan = TextSpan { start: 9, end: 14, has_escapes: false };
+const API_VERSION: TextSpan = TextSpan { start: 30, end: 45, has_escapes: false };
 
 /// The positions of an event's fields.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -27,9 +27,9 @@ pub struct EventFields {
     verb: TextSpan,
     pub(super) client: ClientFields,
     /// The slot of a cached client. If set, `client` is empty.
-    pub(super) met: Option<CallerSlot>,
+    pub(super) cached_client: Option<CallerSlot>,
     /// From `requestURI` through `objectRef`. Set only if the fields are in the server's order.
-    pub(super) asked: Option<TextSpan>,
+    pub(super) request_bytes: Option<TextSpan>,
     object_ref: Option<TextSpan>,
     response_status: Option<StatusFields>,
     received: TextSpan,
@@ -61,78 +61,78 @@ impl EventFields {
         callers: &mut CachedCallers,
     ) -> Option<()> {
         let mut cursor = JsonCursor::new(text)?;
-        cursor.string_behind(START)?;
+        cursor.string_after(START)?;
         self.kind = KIND;
         self.api_version = API_VERSION;
-        self.audit_id = cursor.string_behind(br#","auditID":""#)?;
-        self.stage = cursor.string_behind(br#","stage":""#)?;
+        self.audit_id = cursor.string_after(br#","auditID":""#)?;
+        self.stage = cursor.string_after(br#","stage":""#)?;
         let start = cursor.mark();
-        self.request_uri = cursor.string_behind(br#","requestURI":""#)?;
-        self.verb = cursor.string_behind(br#","verb":""#)?;
+        self.request_uri = cursor.string_after(br#","requestURI":""#)?;
+        self.verb = cursor.string_after(br#","verb":""#)?;
         match callers.pass(&mut cursor, ClientFields::take)? {
-            CallerMatch::Cached(slot) => self.met = Some(slot),
+            CallerMatch::Cached(slot) => self.cached_client = Some(slot),
             CallerMatch::Parsed(client) => self.client = client,
         }
-        if cursor.has(br#","objectRef":"#) {
+        if cursor.take_literal(br#","objectRef":"#) {
             self.object_ref = Some(reference_in_server_order(&mut cursor).or_else(|| raw(&mut cursor))?);
         }
-        self.asked = Some(TextSpan { start, end: cursor.mark(), escaped: false });
-        if cursor.has(br#","responseStatus":"#) {
+        self.request_bytes = Some(TextSpan { start, end: cursor.mark(), has_escapes: false });
+        if cursor.take_literal(br#","responseStatus":"#) {
             self.response_status = Some(status_in_server_order(&mut cursor).or_else(|| status(&mut cursor))?);
         }
         for body in [br#","requestObject":"#.as_slice(), br#","responseObject":"#] {
-            if cursor.has(body) {
+            if cursor.take_literal(body) {
                 cursor.skip()?;
             }
         }
-        self.received = cursor.string_behind(br#","requestReceivedTimestamp":""#)?;
-        self.ended = cursor.string_behind(br#","stageTimestamp":""#)?;
+        self.received = cursor.string_after(br#","requestReceivedTimestamp":""#)?;
+        self.ended = cursor.string_after(br#","stageTimestamp":""#)?;
         let is_forbidden = self.is_forbidden();
-        if cursor.has(br#","annotations":"#)
-            && (is_forbidden || !callers.skips_annotations(self.met, &mut cursor))
+        if cursor.take_literal(br#","annotations":"#)
+            && (is_forbidden || !callers.skips_annotations(self.cached_client, &mut cursor))
         {
             let start = cursor.mark();
             match (!is_forbidden).then(|| annotations_in_server_order(&mut cursor)).flatten() {
-                Some(()) => callers.keep_annotations(self.met, cursor.since(start)),
+                Some(()) => callers.keep_annotations(self.cached_client, cursor.since(start)),
                 None => self.annotations = annotations(&mut cursor)?,
             }
             self.drop_unneeded_decision();
         }
-        (cursor.has(b"}") && cursor.at() == text.len()).then_some(())
+        (cursor.take_literal(b"}") && cursor.at() == text.len()).then_some(())
     }
 
     /// Locates the fields of an event in any order.
     pub(in crate::decode) fn in_any_order(text: &str) -> Option<Self> {
         let mut cursor = JsonCursor::new(text)?;
         let mut fields = Self::default();
-        let mut met = UniqueKeys::default();
-        cursor.object(|cursor, key| fields.take(cursor, key, &mut met))?;
+        let mut keys = UniqueKeys::default();
+        cursor.object(|cursor, key| fields.take(cursor, key, &mut keys))?;
         fields.drop_unneeded_decision();
-        cursor.space();
+        cursor.skip_space();
         (cursor.at() == text.len()).then_some(fields)
     }
 
-    fn take(&mut self, cursor: &mut JsonCursor<'_>, key: &[u8], met: &mut UniqueKeys) -> Option<()> {
+    fn take(&mut self, cursor: &mut JsonCursor<'_>, key: &[u8], keys: &mut UniqueKeys) -> Option<()> {
         match key {
-            b"kind" => text(cursor, met, 0, &mut self.kind)?,
-            b"apiVersion" => text(cursor, met, 1, &mut self.api_version)?,
-            b"auditID" => text(cursor, met, 2, &mut self.audit_id)?,
-            b"stage" => text(cursor, met, 3, &mut self.stage)?,
-            b"requestURI" => text(cursor, met, 4, &mut self.request_uri)?,
-            b"verb" => text(cursor, met, 5, &mut self.verb)?,
-            b"userAgent" => text(cursor, met, 6, &mut self.client.user_agent)?,
-            b"requestReceivedTimestamp" => text(cursor, met, 7, &mut self.received)?,
-            b"stageTimestamp" => text(cursor, met, 8, &mut self.ended)?,
-            b"user" => self.client.user = Some(met.once(9).and_then(|()| user(cursor))?),
-            b"sourceIPs" => self.client.source_ips = Some(met.once(10).and_then(|()| raw(cursor))?),
-            b"objectRef" => self.object_ref = Some(met.once(11).and_then(|()| raw(cursor))?),
-            b"responseStatus" => self.response_status = Some(met.once(12).and_then(|()| status(cursor))?),
-            b"annotations" => self.annotations = met.once(13).and_then(|()| annotations(cursor))?,
+            b"kind" => text(cursor, keys, 0, &mut self.kind)?,
+            b"apiVersion" => text(cursor, keys, 1, &mut self.api_version)?,
+            b"auditID" => text(cursor, keys, 2, &mut self.audit_id)?,
+            b"stage" => text(cursor, keys, 3, &mut self.stage)?,
+            b"requestURI" => text(cursor, keys, 4, &mut self.request_uri)?,
+            b"verb" => text(cursor, keys, 5, &mut self.verb)?,
+            b"userAgent" => text(cursor, keys, 6, &mut self.client.user_agent)?,
+            b"requestReceivedTimestamp" => text(cursor, keys, 7, &mut self.received)?,
+            b"stageTimestamp" => text(cursor, keys, 8, &mut self.ended)?,
+            b"user" => self.client.user = Some(keys.once(9).and_then(|()| user(cursor))?),
+            b"sourceIPs" => self.client.source_ips = Some(keys.once(10).and_then(|()| raw(cursor))?),
+            b"objectRef" => self.object_ref = Some(keys.once(11).and_then(|()| raw(cursor))?),
+            b"responseStatus" => self.response_status = Some(keys.once(12).and_then(|()| status(cursor))?),
+            b"annotations" => self.annotations = keys.once(13).and_then(|()| annotations(cursor))?,
             b"authenticationMetadata" => {
-                self.authentication_metadata = Some(met.once(15).and_then(|()| raw(cursor))?);
+                self.authentication_metadata = Some(keys.once(15).and_then(|()| raw(cursor))?);
             }
             b"impersonatedUser" => {
-                self.client.impersonated_user = Some(met.once(14).and_then(|()| user(cursor))?);
+                self.client.impersonated_user = Some(keys.once(14).and_then(|()| user(cursor))?);
             }
             // Only older servers and some collectors write these keys.
             b"timestamp" | b"k8s_audit_level" => return None,
@@ -147,7 +147,7 @@ impl EventFields {
     pub fn unescape(&mut self, text: &str, unescaped: &mut String) -> Option<()> {
         unescaped.clear();
         let mut undo = |span: &mut TextSpan| {
-            if !span.escaped {
+            if !span.has_escapes {
                 return Some(());
             }
             let start = unescaped.len();
@@ -195,9 +195,13 @@ impl EventFields {
 
     /// Whether a field other than the request URI may contain escapes. In the URI, servers escape `&`.
     fn has_other_escapes(&self) -> bool {
-        let names = self.kind.escaped | self.api_version.escaped | self.audit_id.escaped;
-        let others = self.stage.escaped | self.verb.escaped | self.received.escaped | self.ended.escaped;
-        names | others | self.annotations.are_some() || (self.met.is_none() && self.client.has_escapes())
+        let names = self.kind.has_escapes | self.api_version.has_escapes | self.audit_id.has_escapes;
+        let others = self.stage.has_escapes
+            | self.verb.has_escapes
+            | self.received.has_escapes
+            | self.ended.has_escapes;
+        names | others | self.annotations.are_some()
+            || (self.cached_client.is_none() && self.client.has_escapes())
     }
 
     /// Builds the event. `text` is the line, [`EventFields::unescape`] filled `unescaped`, and `callers` is the cache
@@ -219,9 +223,9 @@ impl EventFields {
             stage_name: of(self.stage),
             request_uri: of(self.request_uri),
             verb: of(self.verb),
-            caller: match self.met {
+            caller: match self.cached_client {
                 Some(slot) => {
-                    let (id, cache) = callers.met(slot)?;
+                    let (id, cache) = callers.get(slot)?;
                     CallerRef::Cached(id, cache)
                 }
                 None => CallerRef::Read(self.client.caller(text, unescaped)),
@@ -250,14 +254,14 @@ impl EventFields {
             has_authentication_metadata: self
                 .authentication_metadata
                 .is_some_and(|span| &text[span.range()] != "null"),
-            request_bytes: self.asked.map(|span| &text[span.range()]),
+            request_bytes: self.request_bytes.map(|span| &text[span.range()]),
         })
     }
 }
 
 /// Locates a string. `None` if the key occurs twice.
-fn text(cursor: &mut JsonCursor<'_>, met: &mut UniqueKeys, number: u32, field: &mut TextSpan) -> Option<()> {
-    met.once(number)?;
+fn text(cursor: &mut JsonCursor<'_>, keys: &mut UniqueKeys, number: u32, field: &mut TextSpan) -> Option<()> {
+    keys.once(number)?;
     *field = cursor.string()?;
     Some(())
 }

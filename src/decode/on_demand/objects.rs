@@ -47,25 +47,25 @@ impl ClientFields {
     pub fn has_escapes(&self) -> bool {
         let user = |user: &UserFields| {
             let extra = user.extra.unwrap_or_default();
-            user.username.escaped | extra.pod_name.escaped | extra.node_name.escaped
+            user.username.has_escapes | extra.pod_name.has_escapes | extra.node_name.has_escapes
         };
         let users = self.user.as_ref().is_some_and(user) | self.impersonated_user.as_ref().is_some_and(user);
-        users | self.user_agent.escaped
+        users | self.user_agent.has_escapes
     }
 
     /// Locates the fields at the cursor.
     pub fn take(cursor: &mut JsonCursor<'_>) -> Option<Self> {
         let mut client = Self::default();
-        if cursor.has(br#","user":"#) {
+        if cursor.take_literal(br#","user":"#) {
             client.user = Some(user_in_server_order(cursor)?);
         }
-        if cursor.has(br#","impersonatedUser":"#) {
+        if cursor.take_literal(br#","impersonatedUser":"#) {
             client.impersonated_user = Some(user_in_server_order(cursor)?);
         }
-        if cursor.has(br#","sourceIPs":"#) {
+        if cursor.take_literal(br#","sourceIPs":"#) {
             client.source_ips = Some(raw(cursor)?);
         }
-        if cursor.has(br#","userAgent":""#) {
+        if cursor.take_literal(br#","userAgent":""#) {
             client.user_agent = cursor.string_end()?;
         }
         Some(client)
@@ -75,7 +75,7 @@ impl ClientFields {
 impl TextSpan {
     /// The text of a span; from `unescaped` if it had escapes.
     pub fn text<'e>(self, text: &'e str, unescaped: &'e str) -> Text<'e> {
-        let text = if self.escaped { unescaped } else { text };
+        let text = if self.has_escapes { unescaped } else { text };
         Text(Cow::Borrowed(&text[self.range()]))
     }
 }
@@ -180,7 +180,7 @@ pub(super) fn raw(cursor: &mut JsonCursor<'_>) -> Option<TextSpan> {
         return None;
     }
     cursor.skip()?;
-    Some(TextSpan { start, end: cursor.mark(), escaped: false })
+    Some(TextSpan { start, end: cursor.mark(), has_escapes: false })
 }
 
 /// Locates an object reference whose fields are in the server's order, without other fields. Otherwise it returns
@@ -205,26 +205,26 @@ pub(super) fn reference_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<T
         cursor.back_to(start as usize);
         return None;
     }
-    Some(TextSpan { start, end: cursor.mark(), escaped: false })
+    Some(TextSpan { start, end: cursor.mark(), has_escapes: false })
 }
 
 /// Moves over a literal and the string after it, if the text continues with the literal.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "with a text that is known, comparing is a few instructions")]
 fn take_if_there(cursor: &mut JsonCursor<'_>, literal: &[u8]) -> Option<()> {
-    if cursor.has(literal) { cursor.string_end().map(|_| ()) } else { Some(()) }
+    if cursor.take_literal(literal) { cursor.string_end().map(|_| ()) } else { Some(()) }
 }
 
 /// Locates a user whose fields are in the server's order, without other fields.
 fn user_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<UserFields> {
-    let mut user = UserFields { username: cursor.string_behind(br#"{"username":""#)?, extra: None };
-    if cursor.has(br#","uid":""#) {
+    let mut user = UserFields { username: cursor.string_after(br#"{"username":""#)?, extra: None };
+    if cursor.take_literal(br#","uid":""#) {
         cursor.string_end()?;
     }
-    if cursor.has(br#","groups":"#) {
+    if cursor.take_literal(br#","groups":"#) {
         cursor.skip()?;
     }
-    if cursor.has(br#","extra":"#) {
+    if cursor.take_literal(br#","extra":"#) {
         user.extra = Some(extra_in_server_order(cursor).or_else(|| extra(cursor))?);
     }
     cursor.expect(b'}')?;
@@ -232,15 +232,15 @@ fn user_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<UserFields> {
 }
 
 pub(super) fn user(cursor: &mut JsonCursor<'_>) -> Option<UserFields> {
-    let (mut user, mut met) = (UserFields::default(), UniqueKeys::default());
+    let (mut user, mut keys) = (UserFields::default(), UniqueKeys::default());
     cursor.object(|cursor, key| {
         match key {
             b"username" => {
-                met.once(0)?;
+                keys.once(0)?;
                 user.username = cursor.string()?;
             }
             b"extra" => {
-                met.once(1)?;
+                keys.once(1)?;
                 user.extra = Some(extra(cursor)?);
             }
             _ => cursor.skip()?,
@@ -257,7 +257,7 @@ fn extra_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<ExtraFields> {
     let mut extra = ExtraFields::default();
     let mut take = || {
         let mut entry = |literal: &[u8]| {
-            let value = cursor.string_behind(literal)?;
+            let value = cursor.string_after(literal)?;
             cursor.expect(b']').map(|()| value)
         };
         entry(br#"{"authentication.kubernetes.io/credential-id":[""#)?;
@@ -275,15 +275,15 @@ fn extra_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<ExtraFields> {
 }
 
 fn extra(cursor: &mut JsonCursor<'_>) -> Option<ExtraFields> {
-    let (mut extra, mut met) = (ExtraFields::default(), UniqueKeys::default());
+    let (mut extra, mut keys) = (ExtraFields::default(), UniqueKeys::default());
     cursor.object(|cursor, key| {
         match key {
             b"authentication.kubernetes.io/pod-name" => {
-                met.once(0)?;
+                keys.once(0)?;
                 extra.pod_name = only(cursor)?;
             }
             b"authentication.kubernetes.io/node-name" => {
-                met.once(1)?;
+                keys.once(1)?;
                 extra.node_name = only(cursor)?;
             }
             _ => cursor.skip()?,
@@ -296,9 +296,9 @@ fn extra(cursor: &mut JsonCursor<'_>) -> Option<ExtraFields> {
 /// Locates the string in an array of one string, the format of `user.extra`.
 fn only(cursor: &mut JsonCursor<'_>) -> Option<TextSpan> {
     cursor.expect(b'[')?;
-    cursor.space();
+    cursor.skip_space();
     let value = cursor.string()?;
-    cursor.space();
+    cursor.skip_space();
     cursor.expect(b']')?;
     Some(value)
 }
@@ -310,16 +310,16 @@ fn only(cursor: &mut JsonCursor<'_>) -> Option<TextSpan> {
 pub(super) fn status_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<StatusFields> {
     let start = cursor.at();
     let mut take = || {
-        if !cursor.has(br#"{"metadata":{}"#) {
+        if !cursor.take_literal(br#"{"metadata":{}"#) {
             return None;
         }
         take_if_there(cursor, br#","status":""#)?;
         take_if_there(cursor, br#","message":""#)?;
         take_if_there(cursor, br#","reason":""#)?;
-        if cursor.has(br#","details":"#) {
+        if cursor.take_literal(br#","details":"#) {
             cursor.skip()?;
         }
-        if !cursor.has(br#","code":"#) {
+        if !cursor.take_literal(br#","code":"#) {
             return None;
         }
         let code = cursor.integer()?;
@@ -352,8 +352,8 @@ pub(super) fn status(cursor: &mut JsonCursor<'_>) -> Option<StatusFields> {
 pub(super) fn annotations_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<()> {
     let start = cursor.at();
     let mut take = || {
-        cursor.string_behind(br#"{"authorization.k8s.io/decision":""#)?;
-        cursor.string_behind(br#","authorization.k8s.io/reason":""#)?;
+        cursor.string_after(br#"{"authorization.k8s.io/decision":""#)?;
+        cursor.string_after(br#","authorization.k8s.io/reason":""#)?;
         cursor.expect(b'}')
     };
     let took = take();
@@ -364,7 +364,7 @@ pub(super) fn annotations_in_server_order(cursor: &mut JsonCursor<'_>) -> Option
 }
 
 pub(super) fn annotations(cursor: &mut JsonCursor<'_>) -> Option<AnnotationFields> {
-    let (mut annotations, mut met) = (AnnotationFields::default(), UniqueKeys::default());
+    let (mut annotations, mut keys) = (AnnotationFields::default(), UniqueKeys::default());
     cursor.object(|cursor, key| {
         let (number, field) = match key {
             b"apiserver.latency.k8s.io/total" => (0, &mut annotations.total),
@@ -383,7 +383,7 @@ pub(super) fn annotations(cursor: &mut JsonCursor<'_>) -> Option<AnnotationField
             b"authorization.k8s.io/decision" => (11, &mut annotations.decision),
             _ => return cursor.skip(),
         };
-        met.once(number)?;
+        keys.once(number)?;
         *field = cursor.string()?;
         Some(())
     })?;

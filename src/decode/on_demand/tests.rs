@@ -16,10 +16,10 @@ fn check_after(recent: &mut CachedCallers, text: &str) -> bool {
     let mut unescaped = String::new();
     let mut fields = EventFields::default();
     if fields.find_in_server_order(text, recent).is_some() {
-        let any_order = EventFields::in_any_order(text).expect("it was read in one order");
-        fields.asked = None;
+        let any_order = EventFields::in_any_order(text).expect("both orders accept the text");
+        fields.request_bytes = None;
         // For a cached client, the fields of the event itself are compared below.
-        if fields.met.take().is_some() {
+        if fields.cached_client.take().is_some() {
             fields.client = any_order.client;
         }
         assert_eq!(fields, any_order, "{text}");
@@ -28,7 +28,7 @@ fn check_after(recent: &mut CachedCallers, text: &str) -> bool {
     let Some(()) = fields.unescape(text, &mut unescaped) else { return false };
     match serde_json::from_str::<Event<'_>>(text) {
         Ok(event) => {
-            let found = fields.event(text, &unescaped, recent).expect("its client is kept");
+            let found = fields.event(text, &unescaped, recent).expect("the client is cached");
             let found = Event { request_bytes: None, ..found };
             assert_eq!(found, event, "{text}");
         }
@@ -41,17 +41,17 @@ fn check_after(recent: &mut CachedCallers, text: &str) -> bool {
 const EVENT: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"RequestResponse","auditID":"a0c2f5ae-32a5-4ad6-95c9-ca3e1a16e9d9","stage":"ResponseComplete","requestURI":"/api/v1/pods?limit=500\u0026resourceVersion=0","verb":"list","user":{"username":"system:serviceaccount:a:b","uid":"1","groups":["system:serviceaccounts","x"],"extra":{"authentication.kubernetes.io/credential-id":["JTI=1"],"authentication.kubernetes.io/node-name":["n1"],"authentication.kubernetes.io/pod-name":["p1"]}},"impersonatedUser":{"username":"u\"v"},"sourceIPs":["10.0.0.1"],"userAgent":"kubectl/v1.30.0 (linux/amd64) kubernetes/7c48c2b","objectRef":{"resource":"pods","apiVersion":"v1"},"responseStatus":{"metadata":{},"code":200},"requestObject":{"kind":"X","verb":"get","a":["}","\\","\"{"]},"requestReceivedTimestamp":"2026-01-01T00:00:00.000000Z","stageTimestamp":"2026-01-01T00:00:01.000000Z","annotations":{"apiserver.latency.k8s.io/total":"1s","authorization.k8s.io/decision":"allow","authorization.k8s.io/reason":"RBAC: \"x\""}}"#;
 
 #[test]
-fn an_event_as_a_server_writes_it_is_read_on_demand() {
+fn server_format_is_parsed_on_demand() {
     assert!(check(EVENT));
     assert!(EventFields::default().find_in_server_order(EVENT, &mut CachedCallers::default()).is_some());
     let refused = EVENT.replacen("\"code\":200", "\"code\":403", 1);
-    assert!(check(&refused), "the decision of authorization is needed");
+    assert!(check(&refused), "403 needs the authorization decision");
     let indented = serde_json::to_string_pretty(&serde_json::from_str::<Value>(EVENT).expect("JSON"));
-    assert!(check(&indented.expect("JSON")), "with spaces, in another order");
+    assert!(check(&indented.expect("JSON")), "other white space and order");
 }
 
 #[test]
-fn what_is_written_otherwise_is_left_to_serde_json() {
+fn other_formats_are_left_to_serde_json() {
     for (from, to) in [
         ("\"kind\"", "\"k\\u0069nd\""),
         ("\"level\"", "\"verb\""),
@@ -101,7 +101,7 @@ fn odd() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn any_order_and_any_values(
+    fn any_order_and_values_match_serde_json(
         fields in Just(fields()).prop_shuffle(),
         odd in prop::collection::vec((0_usize..30, odd()), 0..3),
         keep in 0_usize..20,
@@ -128,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_bytes(flips in prop::collection::vec((0_usize..EVENT.len(), any::<char>()), 0..4), cut in 0_usize..2_000) {
+    fn damaged_bytes_match_serde_json(flips in prop::collection::vec((0_usize..EVENT.len(), any::<char>()), 0..4), cut in 0_usize..2_000) {
         let mut text: Vec<char> = EVENT.chars().collect();
         for (at, with) in flips {
             text[at] = with;
@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn clients_that_were_read_before(
+    fn cached_clients_match_serde_json(
         clients in prop::collection::vec(
             (0_u8..2, 0_u8..9, "[a\\\\]?", 0_u8..9, 0_u8..5, 0_u8..4, 0_usize..20),
             1..150,
@@ -157,7 +157,7 @@ proptest! {
                 .replace("u\\\"v", "uv")
                 .replace("kubectl/v1.30.0", &agent[1..agent.len() - 1]);
             let cut = |text: &str, from: &str, to: &str| {
-                let (from, to) = (text.find(from).expect("it is there"), text.find(to).expect("it is there"));
+                let (from, to) = (text.find(from).expect("the text contains it"), text.find(to).expect("the text contains it"));
                 format!("{}{}", &text[..from], &text[to..])
             };
             let text = match lacks {
@@ -183,7 +183,7 @@ proptest! {
     }
 
     #[test]
-    fn repeated_parts(parts in prop::collection::vec((0_usize..EVENT.len(), 0_usize..80), 1..6)) {
+    fn repeated_parts_match_serde_json(parts in prop::collection::vec((0_usize..EVENT.len(), 0_usize..80), 1..6)) {
         let mut text = String::from("{");
         for (start, length) in parts {
             text.push_str(&EVENT[start..(start + length).min(EVENT.len())]);

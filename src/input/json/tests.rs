@@ -18,7 +18,7 @@ fn texts(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn documents_and_elements() {
+fn documents_and_elements_are_separated() {
     assert_eq!(texts(r#"{"a":[1,{}]}{"b":"}{"}"#), [r#"{"a":[1,{}]}"#, r#"{"b":"}{"}"#]);
     assert_eq!(texts("\u{feff}{\n \"a\": \"\\\"{\"\n}\n"), ["{\n \"a\": \"\\\"{\"\n}"]);
     assert_eq!(
@@ -58,7 +58,7 @@ fn repeated_records_are_one_span() {
 
 proptest! {
     #[test]
-    fn repeated_text_is_read_as_any_other(
+    fn repetitions_are_scanned_like_any_text(
         pieces in prop::collection::vec(
             prop::sample::select(vec!["{\"a\":1}", "[", "]", "{", "}", "\"", "\\", "\n", ",", ":", "x", " ", "    ", "1"]),
             1..7,
@@ -73,7 +73,7 @@ proptest! {
     }
 
     #[test]
-    fn how_the_text_is_read_does_not_matter(
+    fn records_do_not_depend_on_the_size_of_reads(
         pieces in prop::collection::vec(
             prop::sample::select(vec![
                 "{\"a\":1}", "[", "]", "{", "}", "\"", "\\", "\n", ",", ":", "x", "{\"b\":\"\\\"\"}", " ", "\\\"", "1",
@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn documents_come_back_however_they_are_joined(
+    fn joined_documents_are_separated_again(
         numbers in prop::collection::vec(0_u32..1000, 1..12),
         pretty: bool,
         array: bool,
