@@ -21,7 +21,7 @@ impl FilePosition {
 pub struct FileError {
     pub file: String,
     pub at: FilePosition,
-    /// What is wrong, and what is expected instead.
+    /// The error and the expected value.
     pub message: String,
 }
 

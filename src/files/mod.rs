@@ -16,9 +16,7 @@ pub fn read_up_to(path: &std::path::Path, most: usize) -> std::io::Result<Vec<u8
     let mut bytes = Vec::new();
     std::fs::File::open(path)?.take(most as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > most {
-        return Err(std::io::Error::other(format!(
-            "a file is at most {most} bytes long, and this is longer"
-        )));
+        return Err(std::io::Error::other(format!("the file is longer than the limit of {most} bytes")));
     }
     Ok(bytes)
 }
@@ -30,7 +28,7 @@ mod tests {
     #[test]
     fn endless_file_is_read_up_to_the_limit() {
         let error = read_up_to(std::path::Path::new("/dev/zero"), 1_000).expect_err("it has no end");
-        assert_eq!(error.to_string(), "a file is at most 1000 bytes long, and this is longer");
+        assert_eq!(error.to_string(), "the file is longer than the limit of 1000 bytes");
         assert_eq!(read_up_to(std::path::Path::new("/dev/null"), 0).expect("it is empty"), b"");
     }
 }

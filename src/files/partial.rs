@@ -43,7 +43,7 @@ impl Partial {
     }
 
     pub(crate) fn file(&mut self) -> &mut std::fs::File {
-        self.0.as_mut().expect("it is put in its place once, and then gone").as_file_mut()
+        self.0.as_mut().expect("only `persist` takes the file, and it consumes `self`").as_file_mut()
     }
 
     /// Renames the file to its final path.

@@ -187,7 +187,7 @@ fn search(directory: &Path, found: &mut BTreeSet<(PathBuf, bool)>, not_read: &mu
     for entry in WalkDir::new(directory).follow_links(true) {
         match entry {
             Ok(entry) if entry.file_type().is_file() && is_partial(entry.path()) => {
-                skip(entry.path(), "an output of kubetoll that is not whole".to_owned());
+                skip(entry.path(), "an incomplete output of kubetoll".to_owned());
             }
             Ok(entry) if entry.file_type().is_file() => {
                 found.insert((entry.into_path(), false));
@@ -211,7 +211,7 @@ fn search(directory: &Path, found: &mut BTreeSet<(PathBuf, bool)>, not_read: &mu
 }
 
 #[cfg(unix)]
-#[allow(clippy::unnecessary_wraps, reason = "it may fail elsewhere")]
+#[allow(clippy::unnecessary_wraps, reason = "it may fail on other systems")]
 fn identity(metadata: &fs::Metadata, _: &Path) -> std::io::Result<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
     Ok((metadata.dev(), metadata.ino()))

@@ -13,7 +13,7 @@ use super::long_records::LongRecords;
 use super::open::{Stream, open};
 use super::read_ahead::ReadAhead;
 
-/// With this many workers per compressed stream, decompression is no faster than the workers. Inflating takes half
+/// With this many workers per compressed stream, decompression is as slow as the workers. Inflating takes half
 /// the time of decoding and counting. zstd takes a quarter, so its limit would be five.
 const SHARED_BY: usize = 3;
 

@@ -89,7 +89,7 @@ impl<'t> TextContext<'t> {
         Self { layers, is_shared: false, time: None, clock: None, facts, record, string: None }
     }
 
-    /// Enters a string. Inside another string, the position of the outermost one stays.
+    /// Returns the context of the text inside a string. For nested strings, it keeps the position of the outermost one.
     fn within_string(self, raw: &str) -> Self {
         Self { string: self.string.or_else(|| Some(self.extent(raw))), ..self }
     }
@@ -141,7 +141,7 @@ impl Decoder {
         Self { is_for_etcd: true, max_record, ..Self::default() }
     }
 
-    /// Decodes a record. Returns true if it replaced bytes that are not UTF-8 and still found an event or a log line.
+    /// Decodes a record. Returns true if it found an event or a log line although it had to replace bytes that are not UTF-8.
     pub fn record(&mut self, record: &Record<'_>, facts: SourceFacts, out: OutcomeSink<'_>) -> bool {
         let required_format = self.required_format;
         let out: OutcomeSink<'_> =
@@ -315,12 +315,13 @@ fn cut_reason(text: &str, context: TextContext<'_>) -> SkipReason {
     }
 }
 
-/// Whether an entry has no format at all, so that a required format does not apply.
+/// Whether an entry has no format, such as a blank line. A required format does not apply to it.
 fn has_no_format(outcome: &Outcome<'_>) -> bool {
     matches!(outcome, Outcome::Skip(SkipReason::Blank, _) | Outcome::Foreign(Foreign::Part))
 }
 
-/// Whether a text that begins with a quote is an access line of a server with `--skip-headers`, not a JSON string.
+/// Whether a text is an access line of a server with `--skip-headers`. Such a line begins with a quote, but is not a
+/// JSON string.
 fn is_headless(text: &str) -> bool {
     text.starts_with("\"HTTP\" ")
 }

@@ -21,7 +21,7 @@ impl Decoder {
         }
     }
 
-    /// Opens an object as an envelope. If the last object at this depth was an envelope, it tries an event here too.
+    /// Opens an object as an envelope. After another envelope at this depth, an event was not tried yet; it is tried here.
     pub(super) fn open_object(&mut self, text: &str, context: TextContext<'_>, out: OutcomeSink<'_>) {
         let was_wrapped = self.is_envelope_at[context.layers.len()];
         let error = match serde_json::from_str::<EnvelopeKeys<'_>>(text) {
@@ -36,7 +36,7 @@ impl Decoder {
             }
             Err(error) => error,
         };
-        // `EnvelopeKeys` checks all of the JSON, the event decoder only what it needs. So damage in an unneeded field
+        // `EnvelopeKeys` checks the whole JSON, but the event decoder only the fields it needs. So damage in another field
         // does not lose the event.
         if was_wrapped && self.event(text, context, out) {
             self.is_envelope_at[context.layers.len()] = false;
@@ -259,7 +259,7 @@ impl Decoder {
     }
 }
 
-/// Finds which envelope an object is, and what it contains.
+/// Detects the envelope of an object, and extracts its content.
 fn open<'a>(text: &'a str, keys: &EnvelopeKeys<'a>, around: Layers) -> Option<(Envelope, Content<'a>)> {
     let of = |envelope| move |payload| (envelope, payload);
     None.or_else(|| otlp::open(keys).map(of(Envelope::Otlp)))

@@ -104,10 +104,10 @@ enum AnyValue<'a> {
 }
 
 impl AnyValue<'_> {
-    #[allow(clippy::cast_precision_loss, reason = "instants in milliseconds are far below 2^52")]
+    #[allow(clippy::cast_precision_loss, reason = "timestamps in milliseconds are far below 2^52")]
     #[allow(
         clippy::cast_possible_truncation,
-        reason = "what is too large becomes the largest, which is no instant"
+        reason = "a number that is too large becomes i64::MAX, which is not a valid timestamp"
     )]
     fn clock(&self) -> Option<Clock> {
         let number = match self {

@@ -61,7 +61,7 @@ pub enum KlogKind<'a> {
     Other,
 }
 
-/// What klog writes at the start of a file, and what the apiserver writes before it sets up klog.
+/// Lines that klog writes at the start of a file, or that the apiserver writes before it sets up klog.
 const PREAMBLES: [&str; 5] = [
     "Log file created at: ",
     "Running on machine: ",

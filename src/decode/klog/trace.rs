@@ -214,7 +214,8 @@ pub(super) fn is_step_without_number(text: &str) -> bool {
     text.starts_with('[') && brackets(text).is_some()
 }
 
-/// The time since the trace's start, in microseconds, and what follows the two times of a step.
+/// Parses the two durations of a step. Returns the first, which is the time since the trace began in microseconds, and the
+/// text after both.
 fn brackets(text: &str) -> Option<(u64, &str)> {
     let (since, rest) = text.strip_prefix('[')?.split_once("] [")?;
     let (step, rest) = rest.split_once(']')?;

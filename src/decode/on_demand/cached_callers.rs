@@ -72,7 +72,7 @@ pub(super) enum CallerMatch {
 
 impl CallerCache for CachedCaller {
     fn caller(&self) -> Caller<'_> {
-        // Texts with escapes are not cached, so there is no unescaped text.
+        // Texts with escapes are not cached, so the unescaped text is empty.
         self.fields.caller(&self.text, "")
     }
 }
@@ -120,7 +120,7 @@ impl CachedCallers {
         !same.is_empty() && cursor.take_literal(same)
     }
 
-    /// Caches annotations of which kubetoll needs none.
+    /// Caches annotations that kubetoll does not need.
     pub(super) fn keep_annotations(&mut self, slot: Option<CallerSlot>, text: &[u8]) {
         if let Some(CallerSlot { index, .. }) = slot.filter(|_| text.len() <= MAX_TEXT) {
             let own = &mut self.callers[index].annotations;

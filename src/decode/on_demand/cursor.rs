@@ -59,7 +59,7 @@ impl<'t> JsonCursor<'t> {
     }
 
     /// The position in the type that spans use.
-    #[allow(clippy::cast_possible_truncation, reason = "no text is longer")]
+    #[allow(clippy::cast_possible_truncation, reason = "`new` rejects longer texts")]
     pub fn mark(&self) -> u32 {
         self.at as u32
     }
@@ -106,7 +106,7 @@ impl<'t> JsonCursor<'t> {
 
     /// Moves over a literal, if the text continues with it.
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "with a text that is known, comparing is a few instructions")]
+    #[allow(clippy::inline_always, reason = "comparing with a constant takes a few instructions")]
     pub fn take_literal(&mut self, literal: &[u8]) -> bool {
         let is_here = self.text[self.at..].starts_with(literal);
         if is_here {
@@ -117,7 +117,7 @@ impl<'t> JsonCursor<'t> {
 
     /// Moves over a literal that ends with an opening quote, and over the string after it.
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "with a text that is known, comparing is a few instructions")]
+    #[allow(clippy::inline_always, reason = "comparing with a constant takes a few instructions")]
     pub fn string_after(&mut self, literal: &[u8]) -> Option<TextSpan> {
         if self.take_literal(literal) { self.string_end() } else { None }
     }
@@ -268,7 +268,7 @@ impl<'t> JsonCursor<'t> {
     }
 }
 
-/// Sets a bit for each of sixteen bytes that ends a string, begins an escape or is invalid in a string.
+/// Sets a bit for each of sixteen bytes that is a quote, a backslash or a control character.
 fn special(bytes: u8x16) -> u32 {
     let control = bytes.min(u8x16::splat(0x1f)).simd_eq(bytes);
     (bytes.simd_eq(u8x16::splat(b'"')) | bytes.simd_eq(u8x16::splat(b'\\')) | control).to_bitmask()

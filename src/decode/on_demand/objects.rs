@@ -210,7 +210,7 @@ pub(super) fn reference_in_server_order(cursor: &mut JsonCursor<'_>) -> Option<T
 
 /// Moves over a literal and the string after it, if the text continues with the literal.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "with a text that is known, comparing is a few instructions")]
+#[allow(clippy::inline_always, reason = "comparing with a constant takes a few instructions")]
 fn take_if_there(cursor: &mut JsonCursor<'_>, literal: &[u8]) -> Option<()> {
     if cursor.take_literal(literal) { cursor.string_end().map(|_| ()) } else { Some(()) }
 }
