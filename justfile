@@ -11,7 +11,7 @@ check:
 
 # Write all generated docs again.
 docs:
-    UPDATE_DOCS=1 cargo test --test docs --test scenarios --test contract
+    UPDATE_DOCS=1 cargo test --test docs --test scenarios --test contract --test export
 
 # Accept changed snapshots; look at the diff before you commit.
 bless:

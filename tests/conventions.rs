@@ -126,7 +126,7 @@ const LANGUAGE: [(&str, usize); 26] = [
     ("CHANGELOG.md", 20),
     ("CONTRIBUTING.md", 0),
     ("ARCHITECTURE.md", 0),
-    ("SECURITY.md", 1),
+    ("SECURITY.md", 0),
 ];
 
 /// All texts that a person reads, each file with its room.

@@ -8,7 +8,7 @@ use crate::k8s::address::host;
 use crate::k8s::timestamp::format_micros;
 use crate::k8s::{Mark, Verb};
 
-/// What access lines write in place of verbs.
+/// What access lines write instead of verbs.
 const METHODS: [&str; 8] = ["POST", "PUT", "HEAD", "OPTIONS", "APPLY", "CONNECT", "WATCHLIST", "TRACE"];
 
 impl Anonymizer {

@@ -1,4 +1,4 @@
-//! `kubetoll scan --by`: a ranked count in place of the report.
+//! `kubetoll scan --by`: a ranked count instead of the report.
 
 use std::path::PathBuf;
 

@@ -84,7 +84,7 @@ fn is_command(word: &str) -> bool {
     matches!(word, "kubectl" | "oc")
 }
 
-/// What to type in place of an unquoted command, whose options clap takes for ours.
+/// What to type instead of an unquoted command, whose options clap takes for ours.
 pub(super) fn quoted_command(arguments: &[String]) -> Option<String> {
     let words = arguments.strip_prefix(&["classify".to_owned()])?;
     let is_quotable = words.first().is_some_and(|word| is_command(word) || word == "curl");
