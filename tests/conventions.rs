@@ -123,7 +123,7 @@ const LANGUAGE: [(&str, usize); 26] = [
     ("docs/rules", 67),
     ("docs", 192),
     ("README.md", 0),
-    ("CHANGELOG.md", 20),
+    ("CHANGELOG.md", 0),
     ("CONTRIBUTING.md", 0),
     ("ARCHITECTURE.md", 0),
     ("SECURITY.md", 0),
