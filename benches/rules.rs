@@ -72,7 +72,7 @@ fn rules(criterion: &mut Criterion) {
     let rules = RuleSet::embedded().rules;
     let server = Server::with_defaults(VERSION);
     let ledger = ledger();
-    let patterns = Patterns::new(ledger.kept, false);
+    let patterns = Patterns::new(ledger.histories, false);
     let servers = std::slice::from_ref(&server);
     let accounts =
         JudgedClients::new(ledger.clients, patterns, servers, &server, Doubt::default(), false, None);

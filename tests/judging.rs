@@ -33,7 +33,7 @@ fn accounts(log: &str) -> (JudgedClients, InputCounts) {
     let server = Server::with_defaults(VERSION);
     let received_only = ledger.input.received_only();
     let servers = std::slice::from_ref(&server);
-    let patterns = Patterns::new(ledger.kept, false);
+    let patterns = Patterns::new(ledger.histories, false);
     (
         JudgedClients::new(ledger.clients, patterns, servers, &server, Doubt::default(), received_only, None),
         ledger.input,

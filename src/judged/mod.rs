@@ -30,7 +30,7 @@ use crate::apiserver::request_shape::is_long_running;
 use crate::apiserver::{Certainty, RequestShape, Server, Verdict, certainty_within, judge};
 use crate::cost::{Cost, Inventory, Minutes, Prices, Work, reads_on};
 use crate::k8s::Scope;
-use crate::ledger::lives::ask_of;
+use crate::ledger::instance_histories::shape_hash_of;
 use crate::ledger::{Client, ClientKey, Clients, Merge, NamespaceWeights, Product, ProductRows, Row};
 use crate::patterns::{AllFollowed, Listed, OfClient, Patterns, Running};
 use crate::requests::{RowKey, stable_hash};
@@ -249,7 +249,7 @@ impl JudgedClients {
             let counted = |(_, row): &(Option<RowKey>, Box<Row>)| row.events > 0;
             let rows = rows.chain(overflow.map(|row| (None, row))).filter(counted).map(|(shape, mut row)| {
                 row.settle();
-                let ask = shape.as_ref().map(|shape| ask_of(&shape.asked));
+                let ask = shape.as_ref().map(|shape| shape_hash_of(&shape.asked));
                 let pattern = ask.and_then(|ask| shown.take(product, ask));
                 let lists = match (&pattern, ask) {
                     (Some(_), Some(ask)) => lists_of(product, ask).unwrap_or_default(),

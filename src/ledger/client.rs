@@ -3,7 +3,7 @@
 use hashbrown::Equivalent;
 
 use super::bounded_map::BoundedKey;
-use super::{Begun, BoundedMap, DistinctSet, Merge, SharedRow};
+use super::{BoundedMap, DistinctSet, EventsBeforeEnd, Merge, SharedRow};
 use crate::apiserver::Target;
 use crate::k8s::identity::service_account;
 use crate::k8s::text::prefix;
@@ -132,7 +132,7 @@ pub struct Product {
     /// Its requests by shape.
     pub rows: BoundedMap<RowKey, SharedRow>,
     /// The events of its requests before their end, by shape without a status.
-    pub begun: BoundedMap<RowKey, SharedRow<Begun>>,
+    pub begun: BoundedMap<RowKey, SharedRow<EventsBeforeEnd>>,
 }
 
 impl Default for Product {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::bounded_map::Weight;
 use super::client::{namespace_of, rank};
 use super::{
-    Additions, Begun, BoundedMap, Client, ClientKey, DistinctSet, Merge, Product, Row, RowName, SharedRow,
-    SlotIndex,
+    Additions, BoundedMap, Client, ClientKey, DistinctSet, EventsBeforeEnd, Merge, Product, Row, RowHash,
+    SharedRow, SlotIndex,
 };
 use crate::apiserver::ConfiguredNames;
 use crate::k8s::pod_name;
@@ -94,15 +94,15 @@ impl Clients {
     /// Counts one event of a request.
     pub fn observe(&mut self, request: &Request<'_>) {
         if request.is_before_end() {
-            self.begin(request, RowName::of_begun(request), |begun| begun.add(request));
+            self.begin(request, RowHash::before_end(request), |begun| begun.add(request));
         } else {
-            self.observe_in(request, RowName::of(request));
+            self.observe_in(request, RowHash::new(request));
         }
     }
 
     /// Counts one event of a request. Returns the row, if it is that of one client, product and shape, and not of all that
     /// are folded.
-    pub(super) fn observe_in(&mut self, request: &Request<'_>, name: RowName) -> Option<SharedRow> {
+    pub(super) fn observe_in(&mut self, request: &Request<'_>, name: RowHash) -> Option<SharedRow> {
         let (row, namespaces, is_mixed) = self.row(request, name);
         let is_new_target = row.count_at_home(|row| row.observe(request));
         // Where requests of all kinds are counted together, of one target some may be upkeep and some not.
@@ -114,13 +114,13 @@ impl Clients {
         (!is_mixed).then(|| row.remembered())
     }
 
-    /// Counts an event before a request's end: see [`Begun`]. Returns what counts such events, as for a row.
+    /// Counts an event before a request's end: see [`EventsBeforeEnd`]. Returns what counts such events, as for a row.
     pub(super) fn begin(
         &mut self,
         request: &Request<'_>,
-        name: RowName,
-        count: impl FnOnce(&mut Begun),
-    ) -> Option<SharedRow<Begun>> {
+        name: RowHash,
+        count: impl FnOnce(&mut EventsBeforeEnd),
+    ) -> Option<SharedRow<EventsBeforeEnd>> {
         let (client_slot, product_slot) = self.enter(request, name);
         let client = self.by_key.value_at(client_slot);
         let Product { rows, begun, .. } = client.products.value_at(product_slot);
@@ -128,14 +128,14 @@ impl Clients {
         let shape = RowKeyRef { answer: Answer::Served, ..RowKeyRef::from_request(request) };
         let names = &self.names;
         let owned = || shape.to_owned(names);
-        let slot = begun.find_or_insert(name.shape, &shape, || 0, owned);
+        let slot = begun.find_or_insert(name.row_key, &shape, || 0, owned);
         let is_entered = slot.is_none() || begun.len() != before;
         let own = begun.value_at_or_overflow(slot, owned);
         if is_entered {
-            if slot.is_some() && rows.contains(name.shape, &shape) {
-                own.count_at_home(Begun::end);
+            if slot.is_some() && rows.contains(name.row_key, &shape) {
+                own.count_at_home(EventsBeforeEnd::end);
             }
-            let is_new = client.row_names.insert_hash(stable_hash(&(name.product, name.shape)));
+            let is_new = client.row_names.insert_hash(stable_hash(&(name.product, name.row_key)));
             self.added += usize::from(is_new && client_slot.is_some() && !client.row_names.count().1);
         }
         own.count_at_home(count);
@@ -146,22 +146,22 @@ impl Clients {
     /// of them came first.
     pub fn observe_copy(&mut self, request: &Request<'_>) {
         if request.is_before_end() {
-            self.begin(request, RowName::of_begun(request), |begun| begun.show(request));
+            self.begin(request, RowHash::before_end(request), |begun| begun.show(request));
             return;
         }
-        let (row, ..) = self.row(request, RowName::of(request));
+        let (row, ..) = self.row(request, RowHash::new(request));
         row.count_at_home(|row| row.show(request));
     }
 
     /// Takes note of a namespace that a request's client names.
     pub(super) fn note_namespace(&mut self, request: &Request<'_>, namespace: &str) {
-        let (client, _) = self.enter(request, RowName::of(request));
+        let (client, _) = self.enter(request, RowHash::new(request));
         self.by_key.value_at(client).namespaces.insert(namespace);
     }
 
     /// The row of a request, the namespaces that its client names, and whether the row stands for requests that are not
     /// told apart by client, product and shape.
-    fn row(&mut self, request: &Request<'_>, name: RowName) -> (&mut SharedRow, &mut DistinctSet, bool) {
+    fn row(&mut self, request: &Request<'_>, name: RowHash) -> (&mut SharedRow, &mut DistinctSet, bool) {
         let (client_slot, product_slot) = self.enter(request, name);
         let client = self.by_key.value_at(client_slot);
         let Product { rows, begun, .. } = client.products.value_at(product_slot);
@@ -169,13 +169,13 @@ impl Clients {
         let shape = RowKeyRef::from_request(request);
         let names = &self.names;
         let owned = || shape.to_owned(names);
-        let slot = rows.find_or_insert(name.shape, &shape, || 0, owned);
+        let slot = rows.find_or_insert(name.row_key, &shape, || 0, owned);
         if slot.is_none() || rows.len() != before {
             // Its events before the end need no evidence of their own: the two together are one row.
-            if let Some(begun) = begun.get_mut(name.shape, &shape) {
-                begun.count_at_home(Begun::end);
+            if let Some(begun) = begun.get_mut(name.row_key, &shape) {
+                begun.count_at_home(EventsBeforeEnd::end);
             }
-            let is_new = client.row_names.insert_hash(stable_hash(&(name.product, name.shape)));
+            let is_new = client.row_names.insert_hash(stable_hash(&(name.product, name.row_key)));
             self.added += usize::from(is_new && client_slot.is_some() && !client.row_names.count().1);
         }
         let is_mixed = client_slot.is_none() || product_slot.is_none() || slot.is_none();
@@ -183,7 +183,7 @@ impl Clients {
     }
 
     /// Enters a request's client and its product.
-    fn enter(&mut self, request: &Request<'_>, name: RowName) -> (Option<SlotIndex>, Option<SlotIndex>) {
+    fn enter(&mut self, request: &Request<'_>, name: RowHash) -> (Option<SlotIndex>, Option<SlotIndex>) {
         let asker = request.client;
         let key = asker.client_ref();
         let client_slot = self.by_key.find_or_insert(
@@ -226,7 +226,7 @@ impl Clients {
             for (name, product) in client.products.kept_mut() {
                 for (shape, row) in product.rows.kept_mut() {
                     let (product, shape) = (stable_hash(name), shape.stable_hash());
-                    let name = RowName { client: client_hash, product, shape };
+                    let name = RowHash { client: client_hash, product, row_key: shape };
                     row.count_at_home(|row| additions.give(stable_hash(&name), row));
                 }
             }

@@ -4,7 +4,7 @@
 //! The naive twin is going through the tables each time.
 
 use super::client::namespace_of;
-use super::{Begun, Namespaces, RowName, SharedLedger, SharedRow};
+use super::{EventsBeforeEnd, Namespaces, RowHash, SharedLedger, SharedRow};
 use crate::requests::{Request, stable_hash};
 
 /// How many rows, askers and namespaces are remembered.
@@ -18,9 +18,9 @@ pub struct Counter<'c> {
     shared: &'c SharedLedger,
     /// The rows that it counted into last, by their names: hashes, which to choose so that two of one's own names share
     /// them takes 2^32 tries, and a stranger's takes 2^64.
-    rows: Vec<Option<(RowName, SharedRow)>>,
+    rows: Vec<Option<(RowHash, SharedRow)>>,
     /// The same of the events before the end of a request.
-    begun: Vec<Option<(RowName, SharedRow<Begun>)>>,
+    begun: Vec<Option<(RowHash, SharedRow<EventsBeforeEnd>)>>,
     /// Askers that their clients know of, by what they are known by.
     askers: Vec<u64>,
     /// Namespaces that are noted, by their hashes with their clients'.
@@ -44,12 +44,12 @@ impl<'c> Counter<'c> {
     }
 
     /// Counts one event of a request. Returns the name of its row.
-    pub fn observe(&mut self, request: &Request<'_>) -> RowName {
+    pub fn observe(&mut self, request: &Request<'_>) -> RowHash {
         if request.is_before_end() {
             self.begin(request, |begun| begun.add(request));
-            return RowName::of(request);
+            return RowHash::new(request);
         }
-        let name = RowName::of(request);
+        let name = RowHash::new(request);
         let row = place_of(name.hash(), ROWS);
         if let Some(Some((own, known))) = self.rows.get(row)
             && *own == name
@@ -71,13 +71,13 @@ impl<'c> Counter<'c> {
     }
 
     /// Counts the RequestReceived event of a request, and another event of the request that is next to it.
-    pub fn observe_with(&mut self, arrival: &Request<'_>, request: &Request<'_>) -> RowName {
-        self.begin(arrival, Begun::add_of_ended);
+    pub fn observe_with(&mut self, arrival: &Request<'_>, request: &Request<'_>) -> RowHash {
+        self.begin(arrival, EventsBeforeEnd::add_of_ended);
         self.observe(request)
     }
 
-    fn begin(&mut self, request: &Request<'_>, count: impl Fn(&mut Begun)) {
-        let name = RowName::of_begun(request);
+    fn begin(&mut self, request: &Request<'_>, count: impl Fn(&mut EventsBeforeEnd)) {
+        let name = RowHash::before_end(request);
         let place = place_of(name.hash(), ROWS);
         if let Some(Some((own, known))) = self.begun.get(place)
             && *own == name
@@ -116,8 +116,8 @@ impl<'c> Counter<'c> {
     }
 
     /// Keeps of a request of a row what patterns over time are rebuilt from.
-    pub fn follow(&self, request: &Request<'_>, row: RowName) {
-        self.shared.kept.note(row, request);
+    pub fn follow(&self, request: &Request<'_>, row: RowHash) {
+        self.shared.histories.note(row, request);
     }
 
     fn note_namespace(&mut self, request: &Request<'_>) {

@@ -2,12 +2,13 @@
 
 pub mod activity;
 pub mod apf;
-mod begun;
+mod before_end;
 pub mod bounded_map;
 pub mod client;
 pub mod clients;
 mod counter;
 pub mod counts;
+pub mod deduplicator;
 pub mod distinct;
 pub mod etcd;
 mod etcd_versions;
@@ -15,35 +16,35 @@ pub mod exemplar;
 pub mod histogram;
 pub mod index;
 pub mod input;
-pub mod live;
-pub mod lives;
+pub mod instance_histories;
 mod load;
 pub mod namespaces;
+pub mod open_long_running;
 mod packed;
+pub mod pending_groups;
 mod presence;
 pub mod row;
-pub mod row_name;
-pub mod seen;
+pub mod row_hash;
 mod sharded;
 mod shared_clients;
+mod shared_histories;
 mod shared_ledger;
-mod shared_lives;
 mod shared_row;
 mod sorted;
 pub mod targets;
 pub mod timeline;
 pub mod traces;
 pub mod versions;
-pub mod waiting;
 
 pub use activity::{Activity, Gap};
 pub use apf::Flows;
-pub use begun::{Begun, ProductRows};
+pub use before_end::{EventsBeforeEnd, ProductRows};
 pub use bounded_map::{BoundedMap, SlotIndex};
 pub use client::{Client, ClientKey, MAX_DISTINCT, MAX_PRODUCTS, MAX_SHAPES, Product};
 pub use clients::{Clients, MAX_CLIENTS};
 pub use counter::Counter;
 pub use counts::{Deprecated, Items, Observed, Statuses};
+pub use deduplicator::{Dedup, Deduplicator};
 pub use distinct::DistinctSet;
 pub use etcd::{EtcdLines, EtcdLog};
 pub use etcd_versions::EtcdVersions;
@@ -51,23 +52,22 @@ pub use exemplar::{Exemplar, Exemplars};
 pub use histogram::Histogram;
 pub use index::{Additions, Index, RequestResult};
 pub use input::{InputCounts, KEPT_PLACES, SkipAt, SourceCounts, UnreadAt};
-pub use lives::{Followed, Kept, Life};
+pub use instance_histories::{Followed, HistoriesByKind, InstanceHistory};
 pub use load::{Busiest, Load, Step};
 pub use namespaces::{NamespacePart, NamespaceWeights, Namespaces};
+pub use pending_groups::PendingGroups;
 pub use presence::{Change, Presence};
 pub use row::Row;
-pub use row_name::RowName;
-pub use seen::{Dedup, Seen};
+pub use row_hash::RowHash;
 pub use shared_ledger::SharedLedger;
 pub use shared_row::SharedRow;
 pub use targets::Targets;
 pub use timeline::Timeline;
 pub use traces::Traces;
 pub use versions::{Claim, ServerTimeline, Sign, TimelineVersion, VersionEvidence, VersionStarts};
-pub use waiting::Waiting;
 
 use shared_clients::SharedClients;
-use shared_lives::SharedKept;
+use shared_histories::SharedHistoriesByKind;
 
 use crate::decode::klog::TraceFragment;
 use crate::input::SourcePosition;
@@ -91,7 +91,7 @@ pub struct Ledger {
     /// The server's traces of slow requests.
     pub traces: Traces,
     /// What each instance read and watched.
-    pub kept: Kept,
+    pub histories: HistoriesByKind,
     /// How many different objects of each namespace requests name.
     pub namespaces: Namespaces,
 }
@@ -100,7 +100,7 @@ impl Ledger {
     /// A hash of the row that a request belongs to.
     #[must_use]
     pub fn row_hash(request: &Request<'_>) -> u64 {
-        stable_hash(&RowName::of(request))
+        stable_hash(&RowHash::new(request))
     }
 
     /// Counts one line of a trace.
@@ -115,7 +115,7 @@ impl Merge for Ledger {
         self.versions.merge(other.versions);
         self.traces.merge(other.traces);
         self.clients.merge(other.clients);
-        self.kept.merge(other.kept);
+        self.histories.merge(other.histories);
         self.namespaces.merge(other.namespaces);
     }
 }

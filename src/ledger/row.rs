@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use super::exemplar::Exemplars;
-use super::live::Live;
+use super::open_long_running::OpenLongRunning;
 use super::timeline::Windows;
 use super::{Deprecated, Flows, Histogram, Items, Merge, Observed, Statuses, Targets, Timeline};
 use crate::k8s::Stage;
@@ -27,7 +27,7 @@ pub struct Row {
     /// Of these, at Panic.
     pub panics: u64,
     /// Long-running requests, followed from their start to their end.
-    pub live: Option<Box<Live>>,
+    pub open_long_running: Option<Box<OpenLongRunning>>,
     /// Answers of the requests that ended.
     pub statuses: Statuses,
     /// Durations of the requests that ended; for long-running ones their lifetimes.
@@ -96,7 +96,7 @@ impl Row {
             Stage::ResponseStarted if !request.spec.long_running => {}
             Stage::ResponseStarted => {
                 if !request.begins_again {
-                    self.live.get_or_insert_default().start(request);
+                    self.open_long_running.get_or_insert_default().start(request);
                 }
                 is_new_target = Some(self.targets.record(request.target_hash(), 0));
             }
@@ -145,7 +145,7 @@ impl Row {
         self.panics += u64::from(request.stage == Stage::Panic);
         self.statuses.record(request.status);
         if request.spec.long_running {
-            self.live.get_or_insert_default().end(request);
+            self.open_long_running.get_or_insert_default().end(request);
         }
         if let Some(micros) = request.micros {
             self.latency.record(micros);
@@ -196,7 +196,7 @@ impl Row {
     /// Long-running requests that were not seen to end.
     #[must_use]
     pub fn open(&self) -> u64 {
-        self.live.as_ref().map_or(0, |live| live.open())
+        self.open_long_running.as_ref().map_or(0, |live| live.open())
     }
 
     /// When the requests that [`Row::requests`] counts were received.
@@ -205,7 +205,7 @@ impl Row {
         if received_only {
             return self.arrivals.as_deref().map_or_else(Cow::default, Cow::Borrowed);
         }
-        match &self.live {
+        match &self.open_long_running {
             Some(live) if live.open() > 0 => Cow::Owned(self.whole_timeline()),
             _ => Cow::Borrowed(&self.timeline),
         }
@@ -218,7 +218,7 @@ impl Row {
             return self.arrivals.take().map_or_else(Timeline::default, |arrivals| *arrivals);
         }
         let mut timeline = std::mem::take(&mut self.timeline);
-        if let Some(live) = &self.live {
+        if let Some(live) = &self.open_long_running {
             live.add_open_to(&mut timeline);
         }
         timeline
@@ -240,7 +240,7 @@ impl Row {
     #[must_use]
     pub fn whole_timeline(&self) -> Timeline {
         let mut timeline = self.timeline.clone();
-        if let Some(live) = &self.live {
+        if let Some(live) = &self.open_long_running {
             live.add_open_to(&mut timeline);
         }
         timeline
@@ -259,8 +259,8 @@ impl Merge for Row {
         self.received += other.received;
         self.ended += other.ended;
         self.panics += other.panics;
-        if let Some(live) = other.live {
-            self.live.get_or_insert_default().merge(*live);
+        if let Some(live) = other.open_long_running {
+            self.open_long_running.get_or_insert_default().merge(*live);
         }
         self.statuses.merge(other.statuses);
         self.latency.merge(other.latency);

@@ -8,7 +8,7 @@ use std::sync::{Arc, MutexGuard};
 use super::bounded_map::{Weight, cutoff_for};
 use super::clients::{MAX_ROWS, row_cutoff};
 use super::sharded::Sharded;
-use super::{Begun, Clients, MAX_CLIENTS, Merge, RowName, SharedRow};
+use super::{Clients, EventsBeforeEnd, MAX_CLIENTS, Merge, RowHash, SharedRow};
 use crate::apiserver::ConfiguredNames;
 use crate::requests::Request;
 
@@ -60,7 +60,7 @@ impl SharedClients {
     }
 
     /// As [`Clients::observe_in`].
-    pub(super) fn observe_in(&self, request: &Request<'_>, name: RowName) -> Option<SharedRow> {
+    pub(super) fn observe_in(&self, request: &Request<'_>, name: RowHash) -> Option<SharedRow> {
         self.with_shard(request, |clients| clients.observe_in(request, name))
     }
 
@@ -68,9 +68,9 @@ impl SharedClients {
     pub(super) fn begin(
         &self,
         request: &Request<'_>,
-        name: RowName,
-        count: impl FnOnce(&mut Begun),
-    ) -> Option<SharedRow<Begun>> {
+        name: RowHash,
+        count: impl FnOnce(&mut EventsBeforeEnd),
+    ) -> Option<SharedRow<EventsBeforeEnd>> {
         self.with_shard(request, |clients| clients.begin(request, name, count))
     }
 
@@ -207,7 +207,7 @@ mod tests {
             clients.into_parts().0.into_iter().flat_map(|(_, client)| client.products.into_parts().0);
         let of = |(_, product): (_, Product)| {
             let begun = product.begun.into_parts().0.into_iter().map(|(_, begun)| begun.into_inner());
-            product.rows.into_parts().0.len() + begun.filter(Begun::has_evidence).count()
+            product.rows.into_parts().0.len() + begun.filter(EventsBeforeEnd::has_evidence).count()
         };
         products.map(of).sum()
     }

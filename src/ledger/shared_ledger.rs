@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{Ledger, Merge, SharedClients, SharedKept};
+use super::{Ledger, Merge, SharedClients, SharedHistoriesByKind};
 use crate::apiserver::ConfiguredNames;
 
 /// Clients, and what patterns over time are rebuilt from.
 #[derive(Debug, Default)]
 pub struct SharedLedger {
     pub(super) clients: SharedClients,
-    pub(super) kept: SharedKept,
+    pub(super) histories: SharedHistoriesByKind,
 }
 
 impl SharedLedger {
@@ -22,6 +22,6 @@ impl SharedLedger {
     /// Adds all of it to a ledger, and has nothing any more.
     pub fn give(&self, ledger: &mut Ledger) {
         ledger.clients.merge(self.clients.take());
-        ledger.kept.merge(self.kept.take());
+        ledger.histories.merge(self.histories.take());
     }
 }

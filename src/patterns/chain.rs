@@ -2,7 +2,7 @@
 
 use super::{Rows, SECOND};
 use crate::ledger::Merge;
-use crate::ledger::lives::{Came, Record, What};
+use crate::ledger::instance_histories::{HistoryEntry, RequestKind, ResponseClass};
 
 /// How many unfinished chains of one collection are looked through for the one that a page goes on with.
 const OPEN: usize = 16;
@@ -23,7 +23,7 @@ pub struct Read {
     /// The shape of its first request.
     pub ask: u32,
     /// What came of its last page.
-    pub came: Came,
+    pub response: ResponseClass,
     /// How many pages were asked for; 1 for a LIST without pages.
     pub pages: u64,
     /// The shape of its second page.
@@ -43,39 +43,40 @@ pub struct Read {
 
 /// The reads of one target, whose records stand in the order of time.
 #[must_use]
-pub fn reads(records: &[Record]) -> Vec<Read> {
-    let is_read = |record: &&Record| !matches!(record.what(), What::WatchBegan | What::WatchEnded);
-    let mut reads: Vec<Read> = Vec::with_capacity(records.iter().filter(is_read).count());
-    for record in records {
-        let is_first = match record.what() {
-            What::Get | What::List => true,
-            What::NextPage | What::InconsistentPage => false,
-            What::WatchBegan | What::WatchEnded => continue,
+pub fn reads(entries: &[HistoryEntry]) -> Vec<Read> {
+    let is_read =
+        |entry: &&HistoryEntry| !matches!(entry.kind(), RequestKind::WatchBegan | RequestKind::WatchEnded);
+    let mut reads: Vec<Read> = Vec::with_capacity(entries.iter().filter(is_read).count());
+    for entry in entries {
+        let is_first = match entry.kind() {
+            RequestKind::Get | RequestKind::List => true,
+            RequestKind::NextPage | RequestKind::InconsistentPage => false,
+            RequestKind::WatchBegan | RequestKind::WatchEnded => continue,
         };
-        let open = if is_first { None } else { goes_on(&mut reads, record) };
+        let open = if is_first { None } else { goes_on(&mut reads, entry) };
         if let Some(read) = open {
             read.pages += 1;
-            read.end = read.end.max(record.end());
-            read.came = record.came();
-            read.expired |= record.came() == Came::Expired;
-            read.next_ask = read.next_ask.or(Some(record.ask));
-            read.inconsistent += u64::from(record.what() == What::InconsistentPage);
+            read.end = read.end.max(entry.end());
+            read.response = entry.response();
+            read.expired |= entry.response() == ResponseClass::Expired;
+            read.next_ask = read.next_ask.or(Some(entry.ask));
+            read.inconsistent += u64::from(entry.kind() == RequestKind::InconsistentPage);
             // The page after an inconsistent one names a revision that no page before it did.
-            read.revision = if record.what() == What::NextPage { record.link } else { 0 };
+            read.revision = if entry.kind() == RequestKind::NextPage { entry.link } else { 0 };
         } else {
             reads.push(Read {
-                at: record.at(),
-                end: record.end(),
-                ask: record.ask,
-                came: record.came(),
+                at: entry.at(),
+                end: entry.end(),
+                ask: entry.ask,
+                response: entry.response(),
                 pages: 1,
-                next_ask: (!is_first).then_some(record.ask),
-                expired: !is_first && record.came() == Came::Expired,
-                inconsistent: u64::from(record.what() == What::InconsistentPage),
+                next_ask: (!is_first).then_some(entry.ask),
+                expired: !is_first && entry.response() == ResponseClass::Expired,
+                inconsistent: u64::from(entry.kind() == RequestKind::InconsistentPage),
                 is_headless: !is_first,
-                is_list: record.what() != What::Get,
-                asks_page: !is_first || record.asks_page(),
-                revision: if is_first { 0 } else { record.link },
+                is_list: entry.kind() != RequestKind::Get,
+                asks_page: !is_first || entry.asks_page(),
+                revision: if is_first { 0 } else { entry.link },
             });
         }
     }
@@ -83,17 +84,20 @@ pub fn reads(records: &[Record]) -> Vec<Read> {
 }
 
 /// The read that a page goes on with: the newest of its revision, or the newest of which no revision is known yet.
-fn goes_on<'r>(reads: &'r mut [Read], page: &Record) -> Option<&'r mut Read> {
+fn goes_on<'r>(reads: &'r mut [Read], page: &HistoryEntry) -> Option<&'r mut Read> {
     let newest = reads.len().saturating_sub(OPEN);
     let recent = &reads[newest..];
     let may = |read: &Read| read.asks_page && page.at() - read.end <= TOGETHER;
-    let is_same = |read: &Read| match page.what() {
-        What::InconsistentPage => read.next_ask.is_some(),
+    let is_same = |read: &Read| match page.kind() {
+        RequestKind::InconsistentPage => read.next_ask.is_some(),
         _ => read.revision == page.link,
     };
     let same = recent.iter().rposition(|read| may(read) && is_same(read));
-    let unknown =
-        || recent.iter().rposition(|read| may(read) && read.revision == 0 && read.came == Came::Served);
+    let unknown = || {
+        recent
+            .iter()
+            .rposition(|read| may(read) && read.revision == 0 && read.response == ResponseClass::Served)
+    };
     let at = same.or_else(unknown)?;
     reads.get_mut(newest + at)
 }
@@ -137,7 +141,7 @@ impl Merge for Chains {
 pub(super) fn tell(reads: &[Read], rows: &mut Rows) {
     for (index, read) in reads.iter().enumerate() {
         let Some(shape) = read.next_ask else { continue };
-        let restarted = read.came == Came::Expired
+        let restarted = read.response == ResponseClass::Expired
             && reads.get(index + 1).is_some_and(|next| next.at - read.end <= RESTART);
         rows.of(shape).chains.merge(Chains {
             count: 1,

@@ -8,7 +8,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::{Rows, SECOND};
 use crate::ledger::Merge;
-use crate::ledger::lives::{Came, Record, What};
+use crate::ledger::instance_histories::{HistoryEntry, RequestKind, ResponseClass};
 
 /// The least number of instances in a herd.
 const FEWEST: u64 = 10;
@@ -126,18 +126,18 @@ pub(super) struct Reads(HashMap<u32, Vec<Read>, FxBuildHasher>);
 
 impl Reads {
     /// LISTs of one instance. What fails is tried again: it counts as one with what follows at once.
-    pub(super) fn add(&mut self, instance: u32, records: &[Record]) {
+    pub(super) fn add(&mut self, instance: u32, entries: &[HistoryEntry]) {
         let mut failed: HashMap<(u32, u32), i64, FxBuildHasher> = HashMap::default();
-        for record in records.iter().filter(|record| record.what() == What::List) {
-            let (at, of) = (record.at(), (record.ask, record.target));
+        for entry in entries.iter().filter(|entry| entry.kind() == RequestKind::List) {
+            let (at, of) = (entry.at(), (entry.ask, entry.target));
             let is_again = failed.get(&of).is_some_and(|before| at - before <= AGAIN);
-            if record.came() == Came::Served {
+            if entry.response() == ResponseClass::Served {
                 failed.remove(&of);
             } else {
-                failed.insert(of, record.end());
+                failed.insert(of, entry.end());
             }
             if !is_again {
-                self.0.entry(record.ask).or_default().push((at, instance, record.target));
+                self.0.entry(entry.ask).or_default().push((at, instance, entry.target));
             }
         }
     }
@@ -310,9 +310,13 @@ mod tests {
         }
         let found = herds(&mut reads);
         assert_eq!((found.len(), found[0].instances, found[0].requests), (1, 200, 1_000));
-        let record = |at: i64, came| Record::made_up(at * SECOND, What::List, came, (7, 1), 0, 10);
-        let tries: Vec<Record> =
-            (0..5).map(|at| record(at, Came::Refused)).chain([record(5, Came::Served)]).collect();
+        let entry = |at: i64, response| {
+            HistoryEntry::made_up(at * SECOND, RequestKind::List, response, (7, 1), 0, 10)
+        };
+        let tries: Vec<HistoryEntry> = (0..5)
+            .map(|at| entry(at, ResponseClass::Refused))
+            .chain([entry(5, ResponseClass::Served)])
+            .collect();
         let mut reads = Reads::default();
         reads.add(0, &tries);
         assert_eq!(reads.0[&1].len(), 1);

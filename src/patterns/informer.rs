@@ -8,7 +8,7 @@ use super::chain::Read;
 use super::watching::{SOON, Watch};
 use super::{Rows, SECOND, most_in_an_hour};
 use crate::ledger::Merge;
-use crate::ledger::lives::Came;
+use crate::ledger::instance_histories::ResponseClass;
 use crate::requests::Instance;
 
 /// A watch that ended sooner, in microseconds, with a LIST after it, most likely ended with an error in its stream, of
@@ -59,7 +59,8 @@ pub fn roles(reads: &[Read], watches: &[Watch], known_until: Option<i64>) -> Vec
     // Watches that ended and that nothing went on with, in the order of their ends.
     let mut loose: Vec<(i64, Cause)> = Vec::new();
     // What was refused to a client that tried to do without a LIST had not begun.
-    let begun = watches.iter().filter(|watch| watch.came == Came::Served || !watch.asks_initial_events);
+    let begun =
+        watches.iter().filter(|watch| watch.response == ResponseClass::Served || !watch.asks_initial_events);
     let mut ends: Vec<(i64, Cause)> = begun.filter_map(|watch| Some((watch.end?, cause(watch)))).collect();
     ends.sort_unstable_by_key(|(end, _)| *end);
     let (mut ended, mut from) = (0, 0);
@@ -78,7 +79,9 @@ pub fn roles(reads: &[Read], watches: &[Watch], known_until: Option<i64>) -> Vec
         let until = |latest: i64| {
             let is_free = |index: &usize| {
                 let read = &reads[*index];
-                roles[*index] == ReadRole::Standalone && read.came == Came::Served && read.end <= latest
+                roles[*index] == ReadRole::Standalone
+                    && read.response == ResponseClass::Served
+                    && read.end <= latest
             };
             let candidates = (from.max(since)..reads.len()).take(LOOKED_AT);
             candidates.take_while(|index| reads[*index].at <= latest).find(is_free)
@@ -87,7 +90,7 @@ pub fn roles(reads: &[Read], watches: &[Watch], known_until: Option<i64>) -> Vec
         let taken = until(watch.at).or_else(|| if renewed.is_none() { until(watch.at + SKEW) } else { None });
         match taken {
             // Where a client that tries to do without a LIST is refused, a LIST is yet to come.
-            Some(_) if watch.came != Came::Served && watch.asks_initial_events => {}
+            Some(_) if watch.response != ResponseClass::Served && watch.asks_initial_events => {}
             Some(index) => {
                 let before = loose.partition_point(|(end, _)| *end <= reads[index].at + SKEW);
                 let before = before.checked_sub(1).map(|at| loose.remove(at).1);
@@ -108,11 +111,11 @@ pub fn roles(reads: &[Read], watches: &[Watch], known_until: Option<i64>) -> Vec
 }
 
 fn cause(watch: &Watch) -> Cause {
-    match watch.came {
-        Came::Expired => Cause::Expired,
-        Came::Refused | Came::Invalid => Cause::Refused,
-        Came::Served if watch.end.is_some_and(|end| end - watch.at < AT_ONCE) => Cause::Expired,
-        Came::Served => Cause::Ended,
+    match watch.response {
+        ResponseClass::Expired => Cause::Expired,
+        ResponseClass::Refused | ResponseClass::Invalid => Cause::Refused,
+        ResponseClass::Served if watch.end.is_some_and(|end| end - watch.at < AT_ONCE) => Cause::Expired,
+        ResponseClass::Served => Cause::Ended,
     }
 }
 
@@ -199,9 +202,11 @@ pub(super) fn tell(
     for second in seconds_of_starts(reads, roles) {
         rows.of(second.ask).informers.twice += 1;
     }
-    for watch in watches.iter().filter(|watch| watch.asks_initial_events && watch.came == Came::Invalid) {
+    for watch in
+        watches.iter().filter(|watch| watch.asks_initial_events && watch.response == ResponseClass::Invalid)
+    {
         let at = reads.partition_point(|read| read.at < watch.at);
-        let is_after = |read: &Read| read.at <= watch.at + START && read.came == Came::Served;
+        let is_after = |read: &Read| read.at <= watch.at + START && read.response == ResponseClass::Served;
         if reads.get(at).is_some_and(is_after) {
             rows.of(watch.ask).watching.fallbacks += 1;
         }
@@ -212,7 +217,7 @@ pub(super) fn tell(
 /// and no third came soon: more are polling.
 fn seconds_of_starts<'r>(reads: &'r [Read], roles: &[ReadRole]) -> impl Iterator<Item = &'r Read> {
     let whole = |read: &Read| {
-        read.is_list && read.came == Came::Served && read.next_ask.is_none() && !read.is_headless
+        read.is_list && read.response == ResponseClass::Served && read.next_ask.is_none() && !read.is_headless
     };
     let begins = |role: ReadRole| matches!(role, ReadRole::InformerStart | ReadRole::Relist(Cause::Ended));
     let is_pair = move |first: usize| {
@@ -240,7 +245,7 @@ mod tests {
             at: second * SECOND,
             end: second * SECOND + SECOND / 10,
             ask: 1,
-            came: Came::Served,
+            response: ResponseClass::Served,
             pages: 1,
             next_ask: None,
             expired: false,
@@ -252,20 +257,20 @@ mod tests {
         }
     }
 
-    fn watch(second: i64, lived: i64, came: Came) -> Watch {
+    fn watch(second: i64, lived: i64, response: ResponseClass) -> Watch {
         let at = second * SECOND + SECOND / 2;
-        Watch::made_up(at, Some(at + lived * SECOND), came)
+        Watch::made_up(at, Some(at + lived * SECOND), response)
     }
 
     #[test]
     fn a_list_before_a_watch_that_is_refused_was_no_poll() {
         let lists = [list(0), list(30), list(60)];
         let watches = [
-            watch(0, 0, Came::Expired),
-            watch(30, 0, Came::Refused),
+            watch(0, 0, ResponseClass::Expired),
+            watch(30, 0, ResponseClass::Refused),
             // Tried again without a LIST.
-            watch(35, 20, Came::Served),
-            watch(60, 20, Came::Served),
+            watch(35, 20, ResponseClass::Served),
+            watch(60, 20, ResponseClass::Served),
         ];
         let expected =
             [ReadRole::InformerStart, ReadRole::Relist(Cause::Expired), ReadRole::Relist(Cause::Ended)];
@@ -274,8 +279,8 @@ mod tests {
 
     #[test]
     fn a_streaming_list_that_is_refused_takes_up_no_list() {
-        let refused = Watch { asks_initial_events: true, ..watch(0, 0, Came::Refused) };
-        let found = roles(&[list(0), list(1)], &[refused, watch(1, 20, Came::Served)], None);
+        let refused = Watch { asks_initial_events: true, ..watch(0, 0, ResponseClass::Refused) };
+        let found = roles(&[list(0), list(1)], &[refused, watch(1, 20, ResponseClass::Served)], None);
         assert_eq!(found, [ReadRole::InformerStart, ReadRole::Standalone]);
     }
 }

@@ -28,14 +28,14 @@ use restarts::{Process, Ran};
 pub use running::Running;
 pub use watching::Watching;
 
-use crate::ledger::lives::Lives;
-use crate::ledger::lives::Record;
-use crate::ledger::{Followed, Kept, Life, Merge};
+use crate::ledger::instance_histories::HistoryEntry;
+use crate::ledger::instance_histories::InstanceHistories;
+use crate::ledger::{Followed, HistoriesByKind, InstanceHistory, Merge};
 
 /// A second in microseconds.
 pub(crate) const SECOND: i64 = 1_000_000;
 
-/// What a row asks: hashes of its client, its product, its shape without the answer ([`crate::ledger::lives::ask_of`]).
+/// What a row asks: hashes of its client, its product, its shape without the answer ([`crate::ledger::instance_histories::shape_hash_of`]).
 pub type PatternKey = (u64, u64, u32);
 
 /// What a row's requests show when they are put in order.
@@ -127,7 +127,7 @@ pub struct AllFollowed {
 impl Patterns {
     /// Rebuilds the patterns. `keep_lists` keeps when each LIST was under way.
     #[must_use]
-    pub fn new(kept: Kept, keep_lists: bool) -> Self {
+    pub fn new(kept: HistoriesByKind, keep_lists: bool) -> Self {
         Self::with_lists(kept, &|_| true, keep_lists.then_some(&|_, _| true))
     }
 
@@ -135,19 +135,20 @@ impl Patterns {
     /// are, by when they were received and ended.
     #[must_use]
     pub fn with_lists(
-        mut kept: Kept,
+        mut kept: HistoriesByKind,
         is_known: &dyn Fn(u64) -> bool,
         wanted: Option<&dyn Fn(i64, i64) -> bool>,
     ) -> Self {
-        let Kept { lists, watches, objects } = &mut kept;
+        let HistoriesByKind { lists, watches, objects } = &mut kept;
         let ((mut lists, of_lists), ((mut watches, of_watches), (mut objects, of_objects))) =
             rayon::join(|| lists.settled(), || rayon::join(|| watches.settled(), || objects.settled()));
         let followed = AllFollowed { lists: of_lists, watches: of_watches, objects: of_objects };
-        let log_end = lists.iter().chain(&watches).flat_map(|life| &life.records).map(Record::end).max();
+        let log_end =
+            lists.iter().chain(&watches).flat_map(|history| &history.entries).map(HistoryEntry::end).max();
         let log_end = log_end.unwrap_or(0);
         // Clients that are counted together have no patterns, however many they are.
-        for lives in [&mut lists, &mut watches, &mut objects] {
-            lives.retain(|life| is_known(life.client));
+        for histories in [&mut lists, &mut watches, &mut objects] {
+            histories.retain(|history| is_known(history.client));
         }
         let (running, nodes) = running::of_clients([&lists, &watches, &objects]);
         let mut under_way = wanted.map_or_else(Vec::new, |wanted| under_way(&mut lists, wanted));
@@ -197,25 +198,28 @@ impl Patterns {
     }
 }
 
-fn under_way(lives: &mut [Life], wanted: &dyn Fn(i64, i64) -> bool) -> Vec<(PatternKey, Listed)> {
-    use crate::ledger::lives::What::{InconsistentPage, List, NextPage};
+fn under_way(
+    histories: &mut [InstanceHistory],
+    wanted: &dyn Fn(i64, i64) -> bool,
+) -> Vec<(PatternKey, Listed)> {
+    use crate::ledger::instance_histories::RequestKind::{InconsistentPage, List, NextPage};
     let mut lists = Vec::new();
-    for life in lives {
+    for history in histories {
         // A further page is of the namespace that the first one of its target is of.
         let mut namespaces: HashMap<u32, u32, FxBuildHasher> = HashMap::default();
-        life.records.sort_unstable();
-        for record in &life.records {
-            let namespace = match record.what() {
+        history.entries.sort_unstable();
+        for entry in &history.entries {
+            let namespace = match entry.kind() {
                 List => {
-                    namespaces.insert(record.target, record.link);
-                    record.link
+                    namespaces.insert(entry.target, entry.link);
+                    entry.link
                 }
-                NextPage | InconsistentPage => namespaces.get(&record.target).copied().unwrap_or(0),
+                NextPage | InconsistentPage => namespaces.get(&entry.target).copied().unwrap_or(0),
                 _ => continue,
             };
-            let (from, to) = (record.at(), record.end());
+            let (from, to) = (entry.at(), entry.end());
             if wanted(from, to) {
-                lists.push(((life.client, life.product, record.ask), Listed { from, to, namespace }));
+                lists.push(((history.client, history.product, entry.ask), Listed { from, to, namespace }));
             }
         }
     }
@@ -225,7 +229,7 @@ fn under_way(lives: &mut [Life], wanted: &dyn Fn(i64, i64) -> bool) -> Vec<(Patt
 /// One instance with all that it did.
 #[derive(Debug)]
 struct Instances {
-    life: Life,
+    history: InstanceHistory,
     /// When the last of its watches began that was followed, if not all were.
     watched_until: Option<i64>,
     /// When it ran, as far as its informers show.
@@ -233,34 +237,38 @@ struct Instances {
 }
 
 impl Instances {
-    fn new(life: Life) -> Self {
-        Self { life, watched_until: None, ran: None }
+    fn new(history: InstanceHistory) -> Self {
+        Self { history, watched_until: None, ran: None }
     }
 
     fn client(&self) -> (u64, u64) {
-        (self.life.client, self.life.product)
+        (self.history.client, self.history.product)
     }
 
     /// Instances with their LISTs and their watches.
-    fn joined(lists: Vec<Life>, watches: Vec<Life>, followed: &Lives) -> Vec<Self> {
-        let name = |life: &Life| (life.client, life.product, life.instance.clone());
-        let mut watches: HashMap<_, Life, FxBuildHasher> =
-            watches.into_iter().map(|life| (name(&life), life)).collect();
+    fn joined(
+        lists: Vec<InstanceHistory>,
+        watches: Vec<InstanceHistory>,
+        followed: &InstanceHistories,
+    ) -> Vec<Self> {
+        let name = |history: &InstanceHistory| (history.client, history.product, history.instance.clone());
+        let mut watches: HashMap<_, InstanceHistory, FxBuildHasher> =
+            watches.into_iter().map(|history| (name(&history), history)).collect();
         let mut joined: Vec<Self> = Vec::with_capacity(lists.len());
-        for life in lists {
-            let mut one = Self::new(life);
-            match watches.remove(&name(&one.life)) {
+        for history in lists {
+            let mut one = Self::new(history);
+            match watches.remove(&name(&one.history)) {
                 Some(watching) => {
                     one.watched_until = watching.until();
-                    one.life.records.extend(watching.records);
+                    one.history.entries.extend(watching.entries);
                 }
-                None if !followed.may_follow(&one.life) => one.watched_until = Some(i64::MIN),
+                None if !followed.may_follow(&one.history) => one.watched_until = Some(i64::MIN),
                 None => {}
             }
             joined.push(one);
         }
         joined.extend(watches.into_values().map(Self::new));
-        joined.sort_unstable_by(|Self { life: a, .. }, Self { life: b, .. }| {
+        joined.sort_unstable_by(|Self { history: a, .. }, Self { history: b, .. }| {
             (a.client, a.product, &a.instance).cmp(&(b.client, b.product, &b.instance))
         });
         joined
@@ -322,18 +330,18 @@ fn of_one_client(instances: &mut [Instances], log_end: i64) -> ((u64, u64), Rows
         .reduce(Rows::default, Rows::add);
     let mut reads = herd::Reads::default();
     for (index, one) in instances.iter().enumerate() {
-        reads.add(u32::try_from(index).unwrap_or(u32::MAX), &one.life.records);
+        reads.add(u32::try_from(index).unwrap_or(u32::MAX), &one.history.entries);
     }
     reads.tell(&mut rows);
-    let ran = instances.iter().filter_map(|one| Some((&one.life.instance, one.ran?)));
+    let ran = instances.iter().filter_map(|one| Some((&one.history.instance, one.ran?)));
     restarts::tell_replaced(ran, &mut rows);
     (name, rows)
 }
 
 /// Leaves the instance's records by target, and those of one target in the order of time.
 fn of_one_instance(one: &mut Instances, log_end: i64, rows: &mut Rows) {
-    one.life.records.sort_unstable_by_key(Record::by_target);
-    let mut asks: Vec<u32> = one.life.records.iter().map(|record| record.ask).collect();
+    one.history.entries.sort_unstable_by_key(HistoryEntry::by_target);
+    let mut asks: Vec<u32> = one.history.entries.iter().map(|entry| entry.ask).collect();
     // Those of one target mostly ask alike.
     asks.dedup();
     asks.sort_unstable();
@@ -343,24 +351,24 @@ fn of_one_instance(one: &mut Instances, log_end: i64, rows: &mut Rows) {
     }
     let mut process = Process::default();
     let mut polled: Vec<u32> = Vec::new();
-    for of_target in one.life.records.chunk_by(|a, b| a.target == b.target) {
+    for of_target in one.history.entries.chunk_by(|a, b| a.target == b.target) {
         polled.extend(of_one_target(one, of_target, log_end, rows, &mut process));
     }
     polling::tell_instance(polled, rows);
-    one.ran = process.tell(&one.life.instance, rows);
+    one.ran = process.tell(&one.history.instance, rows);
 }
 
 /// Returns the shape in which the instance polls the target, if it does.
 fn of_one_target(
     one: &Instances,
-    records: &[Record],
+    entries: &[HistoryEntry],
     log_end: i64,
     rows: &mut Rows,
     process: &mut Process,
 ) -> Option<u32> {
-    let instance = &one.life.instance;
-    let reads = chain::reads(records);
-    let watches = watching::watches(records);
+    let instance = &one.history.instance;
+    let reads = chain::reads(entries);
+    let watches = watching::watches(entries);
     // What was not watched before is not known to have been watched later.
     let known_until = one.watched_until.filter(|until| *until == i64::MIN || !watches.is_empty());
     let roles = informer::roles(&reads, &watches, known_until);

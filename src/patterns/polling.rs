@@ -7,7 +7,7 @@ use compact_str::CompactString;
 use super::Rows;
 use super::chain::Read;
 use super::informer::ReadRole;
-use crate::ledger::lives::Came;
+use crate::ledger::instance_histories::ResponseClass;
 use crate::ledger::{Histogram, Merge};
 use crate::requests::Instance;
 
@@ -105,7 +105,7 @@ pub(super) fn tell(
         .iter()
         .zip(roles)
         .filter(|(read, role)| {
-            **role == ReadRole::Standalone && read.came == Came::Served && !read.is_headless
+            **role == ReadRole::Standalone && read.response == ResponseClass::Served && !read.is_headless
         })
         .map(|(read, _)| read)
         .collect();

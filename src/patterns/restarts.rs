@@ -11,7 +11,7 @@ use super::watching::Watch;
 use super::{Rows, SECOND, most_in_an_hour};
 use crate::k8s::pod_name;
 use crate::ledger::Merge;
-use crate::ledger::lives::Came;
+use crate::ledger::instance_histories::ResponseClass;
 use crate::requests::{By, Instance};
 
 /// Informers of one process that begin within this time, in microseconds, are of one start.
@@ -115,13 +115,13 @@ impl Process {
     pub(super) fn add(&mut self, reads: &[Read], roles: &[ReadRole], watches: &[Watch], log_end: i64) {
         let target = self.targets;
         self.targets += 1;
-        let mut ends: Vec<(i64, Came)> =
-            watches.iter().filter_map(|watch| Some((watch.end?, watch.came))).collect();
+        let mut ends: Vec<(i64, ResponseClass)> =
+            watches.iter().filter_map(|watch| Some((watch.end?, watch.response))).collect();
         ends.sort_unstable();
         // A client whose watch was refused lists again: it has not ended.
         let was_refused = |at: i64| {
             let before = ends.partition_point(|(end, _)| *end <= at);
-            before.checked_sub(1).is_some_and(|last| ends[last].1 != Came::Served)
+            before.checked_sub(1).is_some_and(|last| ends[last].1 != ResponseClass::Served)
         };
         for (read, role) in reads.iter().zip(roles) {
             let lost = matches!(role, ReadRole::Relist(Cause::Expired));
@@ -129,7 +129,7 @@ impl Process {
                 self.begins.push(Begin { at: read.at, target, ask: read.ask, lost });
             }
         }
-        let served = || watches.iter().filter(|watch| watch.came == Came::Served);
+        let served = || watches.iter().filter(|watch| watch.response == ResponseClass::Served);
         let streamed = served().filter(|watch| watch.asks_initial_events);
         let begins = streamed.map(|watch| Begin { at: watch.at, target, ask: watch.ask, lost: false });
         self.begins.extend(begins);
@@ -289,7 +289,9 @@ mod tests {
             let at = |second: &i64| second * SECOND + target * SECOND / 10;
             let watches: Vec<Watch> = starts
                 .iter()
-                .map(|second| Watch::made_up(at(second), Some(at(second) + lived * SECOND), Came::Served))
+                .map(|second| {
+                    Watch::made_up(at(second), Some(at(second) + lived * SECOND), ResponseClass::Served)
+                })
                 .collect();
             let begins = starts.iter().map(|second| Begin {
                 at: at(second) - SECOND / 20,

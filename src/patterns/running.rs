@@ -6,8 +6,8 @@ use rustc_hash::FxBuildHasher;
 
 use super::SECOND;
 use crate::k8s::pod_name;
-use crate::ledger::Life;
-use crate::ledger::lives::What;
+use crate::ledger::InstanceHistory;
+use crate::ledger::instance_histories::RequestKind;
 use crate::requests::{By, Instance};
 
 /// An instance that is silent for less than this may be between two reads, in microseconds.
@@ -42,27 +42,29 @@ struct Seen<'l> {
     from: i64,
     to: i64,
     /// Its requests, by kind.
-    lives: [Option<&'l Life>; 3],
+    histories: [Option<&'l InstanceHistory>; 3],
 }
 
 /// The names of instances that are nodes, by client.
 pub(super) type Nodes = HashMap<u64, Vec<CompactString>, FxBuildHasher>;
 
 /// How long the instances of each product of a client run, and which are nodes. `kinds` are LIST, WATCH and GET.
-pub(super) fn of_clients(kinds: [&[Life]; 3]) -> (HashMap<(u64, u64), Running, FxBuildHasher>, Nodes) {
-    let mut seen: Vec<Seen<'_>> = Vec::with_capacity(kinds.iter().map(|lives| lives.len()).sum());
-    for (kind, lives) in kinds.into_iter().enumerate() {
-        for life in lives.iter().filter(|life| !life.records.is_empty()) {
-            let at = life.records.iter().map(|record| (record.at(), record.end()));
+pub(super) fn of_clients(
+    kinds: [&[InstanceHistory]; 3],
+) -> (HashMap<(u64, u64), Running, FxBuildHasher>, Nodes) {
+    let mut seen: Vec<Seen<'_>> = Vec::with_capacity(kinds.iter().map(|histories| histories.len()).sum());
+    for (kind, histories) in kinds.into_iter().enumerate() {
+        for history in histories.iter().filter(|history| !history.entries.is_empty()) {
+            let at = history.entries.iter().map(|entry| (entry.at(), entry.end()));
             let (from, to) = at.fold((i64::MAX, i64::MIN), |all, one| (all.0.min(one.0), all.1.max(one.1)));
             let mut own = [None; 3];
-            own[kind] = Some(life);
+            own[kind] = Some(history);
             seen.push(Seen {
-                client: (life.client, life.product),
-                instance: &life.instance,
+                client: (history.client, history.product),
+                instance: &history.instance,
                 from,
                 to,
-                lives: own,
+                histories: own,
             });
         }
     }
@@ -73,7 +75,7 @@ pub(super) fn of_clients(kinds: [&[Life]; 3]) -> (HashMap<(u64, u64), Running, F
         let is_same = (later.client, later.instance) == (one.client, one.instance);
         if is_same {
             (one.from, one.to) = (one.from.min(later.from), one.to.max(later.to));
-            one.lives = std::array::from_fn(|kind| one.lives[kind].or(later.lives[kind]));
+            one.histories = std::array::from_fn(|kind| one.histories[kind].or(later.histories[kind]));
         }
         is_same
     });
@@ -109,7 +111,7 @@ fn running(all: &[Seen<'_>], log: (i64, i64)) -> Running {
     if started == all.len() {
         return if are_few_pods { Running::LikelyEnds } else { Running::MayEnd };
     }
-    let is_short = |one: &Seen<'_>| one.to - one.from < LONGEST && !one.lives().any(has_open_watch);
+    let is_short = |one: &Seen<'_>| one.to - one.from < LONGEST && !one.histories().any(has_open_watch);
     if are_few_pods && all.iter().all(is_short) { Running::MayEnd } else { Running::On }
 }
 
@@ -118,7 +120,7 @@ impl Seen<'_> {
     fn has_ended(&self, log_end: i64) -> bool {
         let silence = log_end - self.to;
         silence >= SILENCE
-            && !self.lives().any(|life| life.until().is_some() || has_open_watch(life))
+            && !self.histories().any(|history| history.until().is_some() || has_open_watch(history))
             && silence >= self.longest_pause().saturating_mul(PAUSES)
     }
 
@@ -129,8 +131,11 @@ impl Seen<'_> {
     }
 
     fn longest_pause(&self) -> i64 {
-        let mut times: Vec<(i64, i64)> =
-            self.lives().flat_map(|life| &life.records).map(|record| (record.at(), record.end())).collect();
+        let mut times: Vec<(i64, i64)> = self
+            .histories()
+            .flat_map(|history| &history.entries)
+            .map(|entry| (entry.at(), entry.end()))
+            .collect();
         times.sort_unstable();
         let (mut pause, mut until) = (0, self.from);
         for (from, to) in times {
@@ -140,75 +145,77 @@ impl Seen<'_> {
         pause
     }
 
-    fn lives(&self) -> impl Iterator<Item = &Life> {
-        self.lives.iter().flatten().copied()
+    fn histories(&self) -> impl Iterator<Item = &InstanceHistory> {
+        self.histories.iter().flatten().copied()
     }
 }
 
 /// Whether a WATCH began that was not seen to end.
-fn has_open_watch(life: &Life) -> bool {
-    let links = |what: What| life.records.iter().filter(move |record| record.what() == what);
-    let ended: HashSet<u32, FxBuildHasher> = links(What::WatchEnded).map(|record| record.link).collect();
-    links(What::WatchBegan).any(|record| !ended.contains(&record.link))
+fn has_open_watch(history: &InstanceHistory) -> bool {
+    let links = |kind: RequestKind| history.entries.iter().filter(move |entry| entry.kind() == kind);
+    let ended: HashSet<u32, FxBuildHasher> = links(RequestKind::WatchEnded).map(|entry| entry.link).collect();
+    links(RequestKind::WatchBegan).any(|entry| !ended.contains(&entry.link))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::lives::{Came, Record};
+    use crate::ledger::instance_histories::{HistoryEntry, ResponseClass};
 
     const LOG: i64 = 1_800;
 
     /// An instance that reads at each of these seconds.
-    fn life(by: By, name: &str, seconds: &[i64]) -> Life {
-        let record = |second: &i64| Record::made_up(second * SECOND, What::List, Came::Served, (1, 1), 0, 10);
-        let records: Vec<Record> = seconds.iter().map(record).collect();
-        let seen = records.len() as u64;
-        Life { client: 1, product: 1, instance: Instance { by, name: name.into() }, records, seen }
+    fn history(by: By, name: &str, seconds: &[i64]) -> InstanceHistory {
+        let entry = |second: &i64| {
+            HistoryEntry::made_up(second * SECOND, RequestKind::List, ResponseClass::Served, (1, 1), 0, 10)
+        };
+        let entries: Vec<HistoryEntry> = seconds.iter().map(entry).collect();
+        let seen = entries.len() as u64;
+        InstanceHistory { client: 1, product: 1, instance: Instance { by, name: name.into() }, entries, seen }
     }
 
-    fn running_of(lives: Vec<Life>) -> Running {
+    fn running_of(histories: Vec<InstanceHistory>) -> Running {
         // Another client shows how long the log is.
-        let mut all = lives;
-        all.push(Life { client: 2, ..life(By::Node, "n", &[0, LOG]) });
+        let mut all = histories;
+        all.push(InstanceHistory { client: 2, ..history(By::Node, "n", &[0, LOG]) });
         of_clients([&all, &[], &[]]).0[&(1, 1)]
     }
 
     #[test]
     fn instances_that_end_while_others_start_are_jobs() {
         let jobs = ["backup-x7k2p", "backup-b8xqz", "backup-z9c4d"].iter().zip([200, 700, 1_200]);
-        let jobs = jobs.map(|(name, at)| life(By::Pod, name, &[at, at + 5, at + 30])).collect();
+        let jobs = jobs.map(|(name, at)| history(By::Pod, name, &[at, at + 5, at + 30])).collect();
         assert_eq!(running_of(jobs), Running::LikelyEnds);
         let jobs = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].iter().zip([200, 700, 1_200]);
-        let jobs = jobs.map(|(name, at)| life(By::Address, name, &[at, at + 5])).collect();
+        let jobs = jobs.map(|(name, at)| history(By::Address, name, &[at, at + 5])).collect();
         assert_eq!(running_of(jobs), Running::LikelyEnds);
     }
 
     #[test]
     fn a_pod_of_a_cron_job_ends_whenever_it_is_seen() {
-        assert_eq!(running_of(vec![life(By::Pod, "nightly-28412345-b8xqz", &[0, LOG])]), Running::Ends);
+        assert_eq!(running_of(vec![history(By::Pod, "nightly-28412345-b8xqz", &[0, LOG])]), Running::Ends);
     }
 
     #[test]
     fn one_pod_of_a_job_that_ends_is_a_job() {
-        assert_eq!(running_of(vec![life(By::Pod, "backup-x7k2p", &[500, 510, 520])]), Running::LikelyEnds);
-        assert_eq!(running_of(vec![life(By::Address, "10.0.0.1", &[500, 510])]), Running::MayEnd);
+        assert_eq!(running_of(vec![history(By::Pod, "backup-x7k2p", &[500, 510, 520])]), Running::LikelyEnds);
+        assert_eq!(running_of(vec![history(By::Address, "10.0.0.1", &[500, 510])]), Running::MayEnd);
     }
 
     #[test]
     fn what_reads_until_the_log_ends_or_is_replaced_runs_on() {
         let until_the_end: Vec<i64> = (0..=LOG).step_by(30).collect();
-        assert_eq!(running_of(vec![life(By::Address, "10.0.0.1", &until_the_end)]), Running::On);
-        assert_eq!(running_of(vec![life(By::Address, "10.0.0.1", &[400, 800, 1_200])]), Running::On);
-        assert_eq!(running_of(vec![life(By::Pod, "web-6d4cf56db6-x2x8q", &[500, 510])]), Running::On);
-        assert_eq!(running_of(vec![life(By::Pod, "db-0", &[500, 510])]), Running::On);
+        assert_eq!(running_of(vec![history(By::Address, "10.0.0.1", &until_the_end)]), Running::On);
+        assert_eq!(running_of(vec![history(By::Address, "10.0.0.1", &[400, 800, 1_200])]), Running::On);
+        assert_eq!(running_of(vec![history(By::Pod, "web-6d4cf56db6-x2x8q", &[500, 510])]), Running::On);
+        assert_eq!(running_of(vec![history(By::Pod, "db-0", &[500, 510])]), Running::On);
     }
 
     #[test]
     fn jobs_at_the_ends_of_the_log_are_jobs_too() {
         let names = ["walk-x7k2p", "walk-b8xqz", "walk-z9c4d", "walk-f5g6h", "walk-k2m4n"];
         let walks = names.iter().zip([0, 400, 800, 1_200, 1_700]);
-        let walks = walks.map(|(name, at)| life(By::Pod, name, &[at, at + 40, at + 80])).collect();
+        let walks = walks.map(|(name, at)| history(By::Pod, name, &[at, at + 40, at + 80])).collect();
         assert_eq!(running_of(walks), Running::LikelyEnds);
     }
 
@@ -219,7 +226,7 @@ mod tests {
         let pod = |(index, name): (usize, &&str)| {
             let (from, to) = spans[index / 3];
             let reads: Vec<i64> = (from..=to).step_by(20).collect();
-            life(By::Pod, &format!("agent-{name}"), &reads)
+            history(By::Pod, &format!("agent-{name}"), &reads)
         };
         assert_eq!(running_of(names.iter().enumerate().map(pod).collect()), Running::On);
     }
@@ -227,22 +234,29 @@ mod tests {
     #[test]
     fn one_pod_with_the_name_of_a_job_may_end() {
         let until_the_end: Vec<i64> = (0..=LOG).step_by(30).collect();
-        assert_eq!(running_of(vec![life(By::Pod, "backup-x7k2p", &until_the_end)]), Running::MayEnd);
+        assert_eq!(running_of(vec![history(By::Pod, "backup-x7k2p", &until_the_end)]), Running::MayEnd);
     }
 
     #[test]
     fn pods_of_a_daemon_set_that_read_at_their_start_may_end() {
         let names = ["agent-x7k2p", "agent-b8xqz", "agent-z9c4d", "agent-f5g6h"];
-        let agents = names.map(|name| life(By::Pod, name, &[500, 505])).to_vec();
+        let agents = names.map(|name| history(By::Pod, name, &[500, 505])).to_vec();
         assert_eq!(running_of(agents), Running::MayEnd);
     }
 
     #[test]
     fn an_open_watch_runs_on() {
-        let mut watching = life(By::Pod, "backup-x7k2p", &[500]);
-        watching.records.push(Record::made_up(501 * SECOND, What::WatchBegan, Came::Served, (1, 1), 7, 0));
+        let mut watching = history(By::Pod, "backup-x7k2p", &[500]);
+        watching.entries.push(HistoryEntry::made_up(
+            501 * SECOND,
+            RequestKind::WatchBegan,
+            ResponseClass::Served,
+            (1, 1),
+            7,
+            0,
+        ));
         watching.seen =
-            watching.records.iter().filter(|record| record.what() != What::WatchBegan).count() as u64;
+            watching.entries.iter().filter(|entry| entry.kind() != RequestKind::WatchBegan).count() as u64;
         assert_eq!(running_of(vec![watching]), Running::On);
     }
 }

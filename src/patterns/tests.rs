@@ -1,57 +1,63 @@
 //! Small logs told by hand.
 
 use super::*;
-use crate::ledger::lives::{Came, What};
+use crate::ledger::instance_histories::{RequestKind, ResponseClass};
 use crate::requests::{By, Instance};
 
 /// One request: when it was received, what it was, what came of it, how long it took; times in milliseconds.
 #[derive(Clone, Copy)]
-struct Did(i64, What, Came, u32, u32);
+struct Did(i64, RequestKind, ResponseClass, u32, u32);
 
 const LIST: u32 = 1;
 const WATCH: u32 = 2;
 const PAGE: u32 = 3;
 
 fn list(at: i64) -> Did {
-    Did(at, What::List, Came::Served, 100, 0)
+    Did(at, RequestKind::List, ResponseClass::Served, 100, 0)
 }
 
 fn watch(at: i64, lived: u32) -> Did {
-    Did(at, What::WatchEnded, Came::Served, lived, 0)
+    Did(at, RequestKind::WatchEnded, ResponseClass::Served, lived, 0)
 }
 
 fn open_watch(at: i64) -> Did {
-    Did(at, What::WatchBegan, Came::Served, 0, 0)
+    Did(at, RequestKind::WatchBegan, ResponseClass::Served, 0, 0)
 }
 
 fn page(at: i64, revision: u32) -> Did {
-    Did(at, What::NextPage, Came::Served, 100, revision)
+    Did(at, RequestKind::NextPage, ResponseClass::Served, 100, revision)
 }
 
-fn records(done: &[Did]) -> Vec<Record> {
-    let record = |(index, did): (usize, &Did)| {
-        let Did(at, what, came, millis, revision) = *did;
-        let ask = match what {
-            What::List | What::Get => LIST,
-            What::NextPage | What::InconsistentPage => PAGE,
-            What::WatchBegan | What::WatchEnded => WATCH,
+fn entries(done: &[Did]) -> Vec<HistoryEntry> {
+    let entry = |(index, did): (usize, &Did)| {
+        let Did(at, kind, response, millis, revision) = *did;
+        let ask = match kind {
+            RequestKind::List | RequestKind::Get => LIST,
+            RequestKind::NextPage | RequestKind::InconsistentPage => PAGE,
+            RequestKind::WatchBegan | RequestKind::WatchEnded => WATCH,
         };
         let link = if ask == WATCH { u32::try_from(index).expect("small") + 1 } else { revision };
-        Record::made_up(at * 1_000, what, came, (7, ask), link, millis).asking_page()
+        HistoryEntry::made_up(at * 1_000, kind, response, (7, ask), link, millis).asking_page()
     };
-    let mut records: Vec<Record> = done.iter().enumerate().map(record).collect();
-    records.sort_unstable();
-    records
+    let mut entries: Vec<HistoryEntry> = done.iter().enumerate().map(entry).collect();
+    entries.sort_unstable();
+    entries
 }
 
-fn life(name: &str, done: &[Did]) -> Life {
-    let records = records(done);
-    let seen = records.len() as u64;
-    Life { client: 1, product: 2, instance: Instance { by: By::Pod, name: name.into() }, records, seen }
+fn history(name: &str, done: &[Did]) -> InstanceHistory {
+    let entries = entries(done);
+    let seen = entries.len() as u64;
+    InstanceHistory {
+        client: 1,
+        product: 2,
+        instance: Instance { by: By::Pod, name: name.into() },
+        entries,
+        seen,
+    }
 }
 
-fn patterns(lives: &[Life]) -> HashMap<u32, Pattern> {
-    told(lives.iter().cloned().map(Instances::new).collect())
+fn patterns(histories: &[InstanceHistory]) -> HashMap<u32, Pattern> {
+    told(histories.iter().cloned().map(Instances::new).collect())
 }
 
 fn told(mut instances: Vec<Instances>) -> HashMap<u32, Pattern> {
@@ -60,7 +66,7 @@ fn told(mut instances: Vec<Instances>) -> HashMap<u32, Pattern> {
 }
 
 fn of(done: &[Did], ask: u32) -> Pattern {
-    patterns(&[life("a", done)]).remove(&ask).unwrap_or_default()
+    patterns(&[history("a", done)]).remove(&ask).unwrap_or_default()
 }
 
 #[test]
@@ -75,8 +81,8 @@ fn a_list_with_a_watch_is_an_informers_start() {
 
 #[test]
 fn why_an_informer_begins_anew() {
-    let expired = Did(400_300, What::WatchEnded, Came::Expired, 1, 0);
-    let refused = Did(600_000, What::WatchEnded, Came::Refused, 1, 0);
+    let expired = Did(400_300, RequestKind::WatchEnded, ResponseClass::Expired, 1, 0);
+    let refused = Did(600_000, RequestKind::WatchEnded, ResponseClass::Refused, 1, 0);
     let done = [
         list(0),
         watch(200, 400_000),
@@ -112,14 +118,15 @@ fn lists_without_a_watch_are_polling() {
     assert_eq!((polling.reads, polling.pollers, polling.alone), (20, 1, 20));
     let busiest = &polling.busiest[0];
     assert!(busiest.median.abs_diff(30_000_000) < 3_000 && busiest.spread < 4_000, "{busiest:?}");
-    let refused: Vec<Did> = (0..20).map(|n| Did(n * 1_000, What::List, Came::Refused, 1, 0)).collect();
-    assert_eq!(of(&refused, LIST).polling, Polling::default(), "what is refused is no poll");
+    let refused: Vec<Did> =
+        (0..20).map(|n| Did(n * 1_000, RequestKind::List, ResponseClass::Refused, 1, 0)).collect();
+    assert_eq!(of(&refused, LIST).polling, Polling::default(), "kind is refused is no poll");
     assert_eq!(of(&done[..2], LIST).polling.reads, 0);
 }
 
 #[test]
 fn pages_belong_together_by_their_revision() {
-    let expired = Did(9_000, What::NextPage, Came::Expired, 10, 6);
+    let expired = Did(9_000, RequestKind::NextPage, ResponseClass::Expired, 10, 6);
     let done = [
         list(0),
         page(1_000, 5),
@@ -129,7 +136,7 @@ fn pages_belong_together_by_their_revision() {
         expired,
         list(10_000),
         page(11_000, 9),
-        Did(12_000, What::InconsistentPage, Came::Served, 100, 0),
+        Did(12_000, RequestKind::InconsistentPage, ResponseClass::Served, 100, 0),
     ];
     let chains = of(&done, PAGE).chains;
     let told = Chains {
@@ -167,26 +174,31 @@ fn two_informers_of_one_pod_run_beside_each_other() {
 
 #[test]
 fn a_refused_watch_list_falls_back() {
-    let mut done = records(&[list(500), open_watch(900)]);
-    done.push(Record::made_up(0, What::WatchEnded, Came::Invalid, (7, 4), 9, 1).asking_initial_events());
+    let mut done = entries(&[list(500), open_watch(900)]);
+    done.push(
+        HistoryEntry::made_up(0, RequestKind::WatchEnded, ResponseClass::Invalid, (7, 4), 9, 1)
+            .asking_initial_events(),
+    );
     done.sort_unstable();
-    let life = Life { records: done, ..life("a", &[]) };
-    let patterns = patterns(&[life]);
+    let history = InstanceHistory { entries: done, ..history("a", &[]) };
+    let patterns = patterns(&[history]);
     assert_eq!(patterns[&4].watching.fallbacks, 1);
     assert_eq!(patterns[&LIST].informers, Informers { starts: 1, ..Informers::default() });
 }
 
 #[test]
 fn a_fleet_at_once_is_a_herd_and_a_fleet_at_rest_is_none() {
-    let at =
-        |name: i64, at: &[i64]| life(&name.to_string(), &at.iter().map(|at| list(*at)).collect::<Vec<_>>());
-    let restart: Vec<Life> = (0..40).map(|n| at(n, &[60_000 + n * 20, 600_000 + n * 25])).collect();
+    let at = |name: i64, at: &[i64]| {
+        history(&name.to_string(), &at.iter().map(|at| list(*at)).collect::<Vec<_>>())
+    };
+    let restart: Vec<InstanceHistory> =
+        (0..40).map(|n| at(n, &[60_000 + n * 20, 600_000 + n * 25])).collect();
     let herds = &patterns(&restart)[&LIST].herds;
     assert_eq!((herds.count, herds.requests), (2, 80));
     let greatest = herds.greatest[0];
     assert_eq!((greatest.instances, greatest.from, greatest.to), (40, 600 * SECOND, 600_975_000));
     // Each once in ten minutes, and at all times the same number.
-    let rest: Vec<Life> = (0..600).map(|n| at(n, &[n * 1_000, 600_000 + n * 1_000])).collect();
+    let rest: Vec<InstanceHistory> = (0..600).map(|n| at(n, &[n * 1_000, 600_000 + n * 1_000])).collect();
     let rest = &patterns(&rest)[&LIST];
     assert_eq!((rest.herds.count, rest.instances), (0, 600));
     // One that lists in a hurry is no herd.
@@ -196,16 +208,16 @@ fn a_fleet_at_once_is_a_herd_and_a_fleet_at_rest_is_none() {
 
 #[test]
 fn pages_of_another_walk_and_those_after_an_inconsistent_one() {
-    let whole = Record::made_up(0, What::List, Came::Served, (7, LIST), 0, 100);
-    let mut orphans = records(&[page(390_000, 5), page(391_000, 5)]);
+    let whole = HistoryEntry::made_up(0, RequestKind::List, ResponseClass::Served, (7, LIST), 0, 100);
+    let mut orphans = entries(&[page(390_000, 5), page(391_000, 5)]);
     orphans.insert(0, whole);
-    let patterns = patterns(&[Life { records: orphans, ..life("a", &[]) }]);
+    let patterns = patterns(&[InstanceHistory { entries: orphans, ..history("a", &[]) }]);
     assert_eq!(
         (patterns[&PAGE].chains.pages, patterns[&PAGE].chains.headless),
         (2, 1),
         "a LIST without a limit has none"
     );
-    let inconsistent = Did(3_000, What::InconsistentPage, Came::Served, 100, 0);
+    let inconsistent = Did(3_000, RequestKind::InconsistentPage, ResponseClass::Served, 100, 0);
     let done = [list(0), page(1_000, 5), inconsistent, page(4_000, 9), page(5_000, 9)];
     let chains = of(&done, PAGE).chains;
     assert_eq!((chains.count, chains.pages, chains.headless), (1, 5, 0));
@@ -240,7 +252,7 @@ fn clocks_of_two_servers_may_be_apart() {
         .flat_map(|n| {
             let at = n * 60_000;
             // The WATCH's server is behind.
-            [list(at), Did(at + 20, What::WatchEnded, Came::Expired, 1, 0)]
+            [list(at), Did(at + 20, RequestKind::WatchEnded, ResponseClass::Expired, 1, 0)]
         })
         .collect();
     let informers = of(&done, LIST).informers;
@@ -262,7 +274,7 @@ fn what_comes_after_the_watches_that_were_followed_is_not_told() {
     let done: Vec<Did> =
         [list(0), watch(200, 300_000)].into_iter().chain((1..9).map(|n| list(n * 600_000))).collect();
     let alone = |watched_until| {
-        let one = Instances { life: life("a", &done), watched_until, ran: None };
+        let one = Instances { history: history("a", &done), watched_until, ran: None };
         told(vec![one])[&LIST].polling.alone
     };
     assert_eq!((alone(None), alone(Some(200_000)), alone(Some(i64::MIN))), (8, 0, 0));

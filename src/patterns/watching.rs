@@ -5,7 +5,7 @@ use compact_str::CompactString;
 use super::informer::START;
 use super::{Rows, SECOND, most_in_an_hour};
 use crate::ledger::Merge;
-use crate::ledger::lives::{Came, Record, What};
+use crate::ledger::instance_histories::{HistoryEntry, RequestKind, ResponseClass};
 use crate::requests::Instance;
 
 /// A watch that ended sooner is short, in microseconds: client-go asks for five to ten minutes, and the server closes a
@@ -30,7 +30,7 @@ pub struct Watch {
     /// Its shape.
     pub ask: u32,
     /// What came of it.
-    pub came: Came,
+    pub response: ResponseClass,
     /// It asked for the present objects first.
     pub asks_initial_events: bool,
 }
@@ -38,31 +38,31 @@ pub struct Watch {
 impl Watch {
     /// A watch for tests.
     #[cfg(test)]
-    pub(super) fn made_up(at: i64, end: Option<i64>, came: Came) -> Self {
-        Self { at, end, gone: end, ask: 2, came, asks_initial_events: false }
+    pub(super) fn made_up(at: i64, end: Option<i64>, response: ResponseClass) -> Self {
+        Self { at, end, gone: end, ask: 2, response, asks_initial_events: false }
     }
 
     /// It ended within [`SHORT`], and was served.
     #[must_use]
     pub fn is_short(&self) -> bool {
-        self.came == Came::Served && self.end.is_some_and(|end| end - self.at < SHORT)
+        self.response == ResponseClass::Served && self.end.is_some_and(|end| end - self.at < SHORT)
     }
 }
 
 /// The watches of one target, whose records stand in the order of time. A watch of which no end is in the log lived, as far
 /// as is known, until the next one began, unless both are of one start: a server that is killed writes no ends.
 #[must_use]
-pub fn watches(records: &[Record]) -> Vec<Watch> {
-    let mut watches: Vec<Watch> = records
+pub fn watches(entries: &[HistoryEntry]) -> Vec<Watch> {
+    let mut watches: Vec<Watch> = entries
         .iter()
-        .filter(|record| matches!(record.what(), What::WatchBegan | What::WatchEnded))
-        .map(|record| Watch {
-            at: record.at(),
-            end: (record.what() == What::WatchEnded).then(|| record.end()),
+        .filter(|entry| matches!(entry.kind(), RequestKind::WatchBegan | RequestKind::WatchEnded))
+        .map(|entry| Watch {
+            at: entry.at(),
+            end: (entry.kind() == RequestKind::WatchEnded).then(|| entry.end()),
             gone: None,
-            ask: record.ask,
-            came: record.came(),
-            asks_initial_events: record.asks_initial_events(),
+            ask: entry.ask,
+            response: entry.response(),
+            asks_initial_events: entry.asks_initial_events(),
         })
         .collect();
     watches.sort_by_key(|watch| watch.at);
@@ -146,7 +146,9 @@ pub(super) fn tell(instance: &Instance<CompactString>, watches: &[Watch], log_en
 /// How many watches ran beside another, and the most at once.
 fn beside(watches: &[Watch], log_end: i64) -> (u64, u64) {
     let mut edges: Vec<(i64, bool, usize)> = Vec::new();
-    for (index, watch) in watches.iter().enumerate().filter(|(_, watch)| watch.came == Came::Served) {
+    for (index, watch) in
+        watches.iter().enumerate().filter(|(_, watch)| watch.response == ResponseClass::Served)
+    {
         let (from, to) = (watch.at + OVERLAP, watch.gone.unwrap_or(log_end) - OVERLAP);
         if from < to {
             edges.extend([(from, true, index), (to, false, index)]);

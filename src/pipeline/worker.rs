@@ -16,8 +16,8 @@ use crate::decode::{Decoder, Envelope, Extent, Foreign, Layers, Outcome, SkipRea
 use crate::input::{Block, Record, RecordRun, Source, SourcePosition};
 use crate::k8s::{Event, Stage};
 use crate::ledger::{
-    Additions, Counter, Dedup, EtcdLines, Index, KEPT_PLACES, Ledger, Merge, RequestResult, Seen,
-    ServerTimeline, SharedLedger, SkipAt, SourceCounts, UnreadAt, Waiting,
+    Additions, Counter, Dedup, Deduplicator, EtcdLines, Index, KEPT_PLACES, Ledger, Merge, PendingGroups,
+    RequestResult, ServerTimeline, SharedLedger, SkipAt, SourceCounts, UnreadAt,
 };
 use crate::requests::{Classifier, Fingerprints, Grouping, Request, request_hash};
 
@@ -42,10 +42,10 @@ pub struct Shared<'a> {
     is_filtered: bool,
     timeline: &'a ServerTimeline,
     sources: &'a [Source],
-    seen: Seen,
+    deduplicator: Deduplicator,
     prints: Fingerprints,
     /// Access lines that wait for other lines of their request.
-    waiting: Waiting<PendingAccessLine>,
+    pending_groups: PendingGroups<PendingAccessLine>,
     /// Requests of audit logs.
     audit: SharedLedger,
     /// Requests of access logs.
@@ -56,11 +56,11 @@ impl<'a> Shared<'a> {
     /// Creates the shared state of a pass.
     #[must_use]
     pub fn new(settings: &'a Settings, timeline: &'a ServerTimeline, sources: &'a [Source]) -> Self {
-        let (seen, prints) = (Seen::new(settings.dedup), Fingerprints::default());
-        let waiting = Waiting::new(access::room(settings.threads));
+        let (deduplicator, prints) = (Deduplicator::new(settings.dedup), Fingerprints::default());
+        let pending_groups = PendingGroups::new(access::room(settings.threads));
         let is_filtered = !settings.filter.is_empty();
         let (audit, access) = (SharedLedger::new(&timeline.names), SharedLedger::new(&timeline.names));
-        Self { settings, is_filtered, timeline, sources, seen, prints, waiting, audit, access }
+        Self { settings, is_filtered, timeline, sources, deduplicator, prints, pending_groups, audit, access }
     }
 
     /// Records the ResponseStarted event of a counted request and sets [`Request::begins_again`] if it is the second. The two
@@ -71,13 +71,17 @@ impl<'a> Shared<'a> {
             && disposition == Disposition::Counted
         {
             let known = (self.prints.start(event, request), request.received.unwrap_or(0));
-            request.begins_again = !self.seen.insert(known);
+            request.begins_again = !self.deduplicator.insert(known);
         }
     }
 
     /// Whether events are not duplicates. They have one receive time, `at`; `prints` computes their hashes.
     fn are_new<const N: usize>(&self, at: i64, prints: impl FnOnce() -> [u64; N]) -> [bool; N] {
-        if self.settings.dedup == Dedup::Off { [true; N] } else { self.seen.insert_each(prints(), at) }
+        if self.settings.dedup == Dedup::Off {
+            [true; N]
+        } else {
+            self.deduplicator.insert_each(prints(), at)
+        }
     }
 }
 
@@ -173,11 +177,11 @@ impl<'a> Worker<'a> {
         let mut counting: Vec<Counting<'_>> = workers.into_iter().map(|worker| worker.counting).collect();
         let Some(first) = counting.first_mut() else { return Counted::default() };
         let shared = first.shared;
-        for (print, lines) in shared.waiting.take() {
+        for (print, lines) in shared.pending_groups.take() {
             first.settle(print, lines);
         }
         // Free the deduplicator before merging needs memory.
-        shared.seen.forget();
+        shared.deduplicator.forget();
         let each = counting.into_iter().map(|worker| {
             let mut counted = worker.counted;
             counted.ledger.namespaces.merge(worker.audit.into_namespaces());
@@ -327,7 +331,7 @@ impl Counting<'_> {
             Some(slow) => {
                 let print = self.shared.prints.etcd(slow, written);
                 let is_new = self.shared.settings.dedup == Dedup::Off
-                    || self.shared.seen.insert((print, written.unwrap_or(0)));
+                    || self.shared.deduplicator.insert((print, written.unwrap_or(0)));
                 lines.observe(slow, place, written, is_new);
             }
         }

@@ -76,7 +76,7 @@ pub fn build_with_cases(
     let overlaps = slow.as_ref().map(|slow| |from, to| slow.overlap(from, to));
     let wanted = overlaps.as_ref().map(|overlaps| overlaps as &dyn Fn(i64, i64) -> bool);
     let known: HashSet<u64> = ledger.clients.kept().map(|(key, _)| stable_hash(key)).collect();
-    let patterns = Patterns::with_lists(ledger.kept, &|client| known.contains(&client), wanted);
+    let patterns = Patterns::with_lists(ledger.histories, &|client| known.contains(&client), wanted);
     drop(known);
     let mut accounts = JudgedClients::new(
         ledger.clients,

@@ -9,7 +9,7 @@ use rustc_hash::FxBuildHasher;
 use super::cases::Case;
 use crate::apiserver::{ConfiguredNames, RequestShape, Server};
 use crate::judged::ShapeKey;
-use crate::ledger::RowName;
+use crate::ledger::RowHash;
 use crate::requests::{Request, stable_hash};
 use crate::rules::facts::Facts;
 use crate::rules::hits::HitRef;
@@ -66,7 +66,7 @@ pub struct CaseFilter {
 
 /// Rows whose match a worker knows.
 #[derive(Debug, Default)]
-pub struct CaseCache(HashMap<RowName, bool, FxBuildHasher>);
+pub struct CaseCache(HashMap<RowHash, bool, FxBuildHasher>);
 
 impl CaseFilter {
     /// Finds the requests of these cases. `servers` holds one server for each version index.
@@ -79,7 +79,7 @@ impl CaseFilter {
     /// Whether an event belongs to a row of the cases.
     pub fn pass(&self, request: &Request<'_>, known: &mut CaseCache) -> bool {
         let known = &mut known.0;
-        let row = RowName::of(request);
+        let row = RowHash::new(request);
         if let Some(known) = known.get(&row) {
             return *known;
         }

@@ -70,14 +70,14 @@ impl Counting<'_> {
         }
         let print = self.shared.prints.access(line, written);
         if line.audit_id.is_empty() {
-            let is_new = self.shared.seen.insert((print, written.unwrap_or(0)));
+            let is_new = self.shared.deduplicator.insert((print, written.unwrap_or(0)));
             self.count_access(line, written, place, is_new);
             return;
         }
         let size =
             size_of::<PendingAccessLine>() + line.uri.len() + line.user_agent.len() + line.audit_id.len();
         let pending = PendingAccessLine { line: line.to_static(), written, place };
-        if let Some((print, lines)) = self.shared.waiting.add(print, pending, size) {
+        if let Some((print, lines)) = self.shared.pending_groups.add(print, pending, size) {
             self.settle(print, lines);
         }
     }
@@ -104,7 +104,7 @@ impl Counting<'_> {
         for (at, pending) in lines.iter().enumerate() {
             let is_first = at == 0 || (differ[at] && !is_one);
             let is_new = is_first
-                && self.shared.seen.insert_one_of(self.shared.prints.moments(print, pending.began()));
+                && self.shared.deduplicator.insert_one_of(self.shared.prints.moments(print, pending.began()));
             self.count_access(&pending.line, pending.written, pending.place, is_new);
         }
     }

@@ -1,7 +1,7 @@
 //! The disposition of an event: counted, filtered out or dropped as a duplicate.
 
 use super::{Settings, Shared};
-use crate::ledger::{Counter, InputCounts, RowName};
+use crate::ledger::{Counter, InputCounts, RowHash};
 use crate::requests::{Grouping, Request};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(super) fn observe(
             }
         }
         Disposition::Filtered if settings.patterns && settings.filter.concerns(request) => {
-            counter.follow(request, RowName::of(request));
+            counter.follow(request, RowHash::new(request));
         }
         Disposition::Duplicate { is_wanted: true } => counter.observe_copy(request),
         Disposition::Filtered | Disposition::Duplicate { .. } => {}

@@ -29,7 +29,7 @@ fn id_of(request: &Request<'_>) -> Id {
 /// What is open does not hang on the order in which events come, as long as never more are held than are followed: 65,536 of
 /// one row that are open at a time, or 8,192 ends that come before their starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Live {
+pub struct OpenLongRunning {
     /// By ID, those that did not both begin and end.
     unpaired: HashMap<Id, Unpaired, FxBuildHasher>,
     /// How many of these ended.
@@ -50,7 +50,7 @@ struct Unpaired {
     minute: u32,
 }
 
-impl Live {
+impl OpenLongRunning {
     /// A request began to answer, for the first time: see [`Request::begins_again`].
     pub fn start(&mut self, request: &Request<'_>) {
         self.begun += 1;
@@ -131,7 +131,7 @@ impl Live {
     }
 }
 
-impl Merge for Live {
+impl Merge for OpenLongRunning {
     fn merge(&mut self, other: Self) {
         self.begun += other.begun;
         self.sample_by(other.sampled);
@@ -149,8 +149,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     /// Starts (even) and ends (odd) of requests, each of whose IDs is given to several.
-    fn of(events: &[u32]) -> Live {
-        let mut live = Live::default();
+    fn of(events: &[u32]) -> OpenLongRunning {
+        let mut live = OpenLongRunning::default();
         for event in events {
             let id = stable_hash(&(event / 2));
             let (starts, minute) = if event % 2 == 0 { (1, event / 2) } else { (-1, u32::MAX) };
@@ -213,7 +213,7 @@ mod tests {
     fn no_more_are_open_than_were_seen_to_begin() {
         let one = |minute| (u64::from(minute), Unpaired { starts: 1, minute });
         let unpaired = [one(7), one(8)].into_iter().collect();
-        let live = Live { sampled: 20, begun: 3, unpaired, ended: 0 };
+        let live = OpenLongRunning { sampled: 20, begun: 3, unpaired, ended: 0 };
         assert_eq!(live.open(), 3);
         let mut timeline = Timeline::default();
         live.add_open_to(&mut timeline);

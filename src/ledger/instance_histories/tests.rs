@@ -1,79 +1,79 @@
 //! What is kept hangs on no order.
 
-use super::super::shared_lives::SharedLives;
+use super::super::shared_histories::SharedInstanceHistories;
 use super::*;
 use crate::requests::By;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-const SMALL: Bounds = Bounds { lives: 12, free: 4, budget: 24, records: 40, halvings: 2 };
+const SMALL: Bounds = Bounds { histories: 12, free: 4, budget: 24, entries: 40, halvings: 2 };
 
-fn record(at: i64) -> Record {
-    Record::made_up(at, What::List, Came::Served, (1, 2), 0, 3)
+fn entry(at: i64) -> HistoryEntry {
+    HistoryEntry::made_up(at, RequestKind::List, ResponseClass::Served, (1, 2), 0, 3)
 }
 
-fn each(events: &[(u8, i64)], mut add: impl FnMut(RowName, u64, Instance<&str>, Record)) {
+fn each(events: &[(u8, i64)], mut add: impl FnMut(RowHash, u64, Instance<&str>, HistoryEntry)) {
     for (instance, at) in events {
         let name = instance.to_string();
         let instance = Instance { by: By::Pod, name: &*name };
-        let row = RowName { client: 1, product: 2, shape: 3 };
-        add(row, stable_hash(&(row.client, row.product, instance)), instance, record(*at));
+        let row = RowHash { client: 1, product: 2, row_key: 3 };
+        add(row, stable_hash(&(row.client, row.product, instance)), instance, entry(*at));
     }
 }
 
-fn kept(events: &[(u8, i64)]) -> Lives {
-    kept_within(Lives::within(SMALL, false), events)
+fn kept(events: &[(u8, i64)]) -> InstanceHistories {
+    kept_within(InstanceHistories::within(SMALL, false), events)
 }
 
-fn kept_within(mut lives: Lives, events: &[(u8, i64)]) -> Lives {
-    each(events, |row, key, instance, record| {
-        lives.add(row, key, || instance, record);
-        if lives.bounds.are_exceeded(lives.size()) {
-            step_down(&mut [&mut lives]);
+fn kept_within(mut histories: InstanceHistories, events: &[(u8, i64)]) -> InstanceHistories {
+    each(events, |row, key, instance, entry| {
+        histories.add(row, key, || instance, entry);
+        if histories.bounds.are_exceeded(histories.size()) {
+            step_down(&mut [&mut histories]);
         }
     });
-    lives
+    histories
 }
 
-fn kept_by_workers(lives: &Lives, events: [&[(u8, i64)]; 2]) -> SharedLives {
-    let shared = SharedLives::like(lives);
+fn kept_by_workers(histories: &InstanceHistories, events: [&[(u8, i64)]; 2]) -> SharedInstanceHistories {
+    let shared = SharedInstanceHistories::like(histories);
     std::thread::scope(|scope| {
         for part in events {
             let shared = &shared;
             scope.spawn(move || {
-                each(part, |row, key, instance, record| shared.add(row, key, || instance, record));
+                each(part, |row, key, instance, entry| shared.add(row, key, || instance, entry));
             });
         }
     });
     shared
 }
 
-type Told = (BTreeMap<String, (Vec<Record>, u64)>, Followed);
+type Told = (BTreeMap<String, (Vec<HistoryEntry>, u64)>, Followed);
 
-fn told(mut lives: Lives) -> Told {
-    let (lives, followed) = lives.settled();
-    let one = |mut life: Life| {
-        life.records.sort_unstable();
-        (life.instance.name.to_string(), (life.records, life.seen))
+fn told(mut histories: InstanceHistories) -> Told {
+    let (histories, followed) = histories.settled();
+    let one = |mut history: InstanceHistory| {
+        history.entries.sort_unstable();
+        (history.instance.name.to_string(), (history.entries, history.seen))
     };
-    (lives.into_iter().map(one).collect(), followed)
+    (histories.into_iter().map(one).collect(), followed)
 }
 
 /// The same by looking at all at once.
 fn naive(events: &[(u8, i64)]) -> Told {
-    let mut all: BTreeMap<String, Vec<Record>> = BTreeMap::new();
+    let mut all: BTreeMap<String, Vec<HistoryEntry>> = BTreeMap::new();
     for (instance, at) in events {
-        all.entry(instance.to_string()).or_default().push(record(*at));
+        all.entry(instance.to_string()).or_default().push(entry(*at));
     }
     let zeros = |name: &str| stable_hash(&(1_u64, 2_u64, Instance { by: By::Pod, name })).leading_zeros();
     let fits = |step: &u32| {
         let followed =
             || all.iter().filter(|(name, _)| zeros(name) >= SMALL.zeros(*step)).map(|(_, own)| own);
-        let beyond = |own: &Vec<Record>| own.len().min(SMALL.each(*step)).saturating_sub(SMALL.free);
-        let records = followed().map(|own| own.len().min(SMALL.each(*step))).sum::<usize>();
-        followed().count() <= SMALL.lives
+        let beyond = |own: &Vec<HistoryEntry>| own.len().min(SMALL.each(*step)).saturating_sub(SMALL.free);
+        let entries = followed().map(|own| own.len().min(SMALL.each(*step))).sum::<usize>();
+        followed().count() <= SMALL.histories
             && followed().map(beyond).sum::<usize>() <= SMALL.budget
-            && records <= SMALL.records
+            && entries <= SMALL.entries
     };
     let step = (0..=64).find(fits).expect("with no instance nothing is kept");
     let cap = SMALL.each(step);
@@ -112,7 +112,7 @@ proptest! {
         let mut merged = kept(right);
         merged.merge(kept(left));
         prop_assert_eq!(&told(merged), &whole);
-        let shared = kept_by_workers(&Lives::within(SMALL, false), [left, right]);
+        let shared = kept_by_workers(&InstanceHistories::within(SMALL, false), [left, right]);
         prop_assert_eq!(&told(shared.take()), &whole);
         prop_assert_eq!(told(shared.take()), naive(&[]));
         events.sort_by_key(|(instance, at)| (*at, *instance));
@@ -127,7 +127,7 @@ proptest! {
         cut in 0_usize..400,
     ) {
         // Several records of a WATCH become one: less is held than was added.
-        let watches = || Lives::within(SMALL, true);
+        let watches = || InstanceHistories::within(SMALL, true);
         let (left, right) = events.split_at(cut.min(events.len()));
         let shared = kept_by_workers(&watches(), [left, right]);
         prop_assert!(shared.knows_its_size());

@@ -4,31 +4,31 @@ use crate::requests::{Answer, Request, RowKeyRef};
 
 /// The hashes that name a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct RowName {
+pub struct RowHash {
     pub(super) client: u64,
     pub(super) product: u64,
-    pub(super) shape: u64,
+    pub(super) row_key: u64,
 }
 
-impl RowName {
+impl RowHash {
     /// The name of a request's row.
     #[must_use]
-    pub fn of(request: &Request<'_>) -> Self {
+    pub fn new(request: &Request<'_>) -> Self {
         Self {
             client: request.client.client_hash,
             product: request.client.product_hash,
-            shape: RowKeyRef::from_request(request).stable_hash(),
+            row_key: RowKeyRef::from_request(request).stable_hash(),
         }
     }
 
     /// The name of what counts the events of a request before its end: that of a row without a status.
-    pub(super) fn of_begun(request: &Request<'_>) -> Self {
-        let shape = RowKeyRef { answer: Answer::Served, ..RowKeyRef::from_request(request) };
-        Self { shape: shape.stable_hash(), ..Self::of(request) }
+    pub(super) fn before_end(request: &Request<'_>) -> Self {
+        let key = RowKeyRef { answer: Answer::Served, ..RowKeyRef::from_request(request) };
+        Self { row_key: key.stable_hash(), ..Self::new(request) }
     }
 
     /// A hash that spreads rows.
     pub(super) fn hash(self) -> u64 {
-        self.client ^ self.product.rotate_left(21) ^ self.shape.rotate_left(42)
+        self.client ^ self.product.rotate_left(21) ^ self.row_key.rotate_left(42)
     }
 }

@@ -6,7 +6,7 @@
 //! of the instances with each step, those whose hash begins with so many zeros. Adding a request never makes a step fit
 //! that did not.
 
-mod record;
+mod history_entry;
 #[cfg(test)]
 mod tests;
 
@@ -18,44 +18,45 @@ use hashbrown::hash_map::Entry;
 use rustc_hash::FxBuildHasher;
 
 use super::sorted::make_room;
-use super::{Merge, RowName};
+use super::{Merge, RowHash};
 use crate::apiserver::Target;
 use crate::k8s::text::prefix;
 use crate::k8s::{Scope, Verb};
 use crate::requests::stable_hash;
 use crate::requests::{Instance, Request};
 
-pub use record::{Came, Record, What, ask_of};
+pub use history_entry::{HistoryEntry, RequestKind, ResponseClass, shape_hash_of};
 
 /// How much is kept; a request takes 24 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bounds {
     /// Instances that are followed.
-    lives: usize,
+    histories: usize,
     /// Requests that are kept of every instance that is followed.
     free: usize,
     /// Requests that are kept beyond these, of all instances together.
     budget: usize,
     /// Requests that are kept of all instances together.
-    records: usize,
+    entries: usize,
     /// How often the number of requests that are kept of one instance can be halved before no more than `free` are.
     halvings: u32,
 }
 
 /// At most 24 MB for each kind of requests.
-const BOUNDS: Bounds = Bounds { lives: 1 << 17, free: 128, budget: 1 << 16, records: 1 << 20, halvings: 8 };
+const BOUNDS: Bounds =
+    Bounds { histories: 1 << 17, free: 128, budget: 1 << 16, entries: 1 << 20, halvings: 8 };
 
 impl Bounds {
     fn fit(&self, size: Size) -> bool {
-        size.followed <= self.lives && size.excess <= self.budget && size.records <= self.records
+        size.followed <= self.histories && size.excess <= self.budget && size.entries <= self.entries
     }
 
     /// Whether it is time to step down: that looks at everything, so that it waits for a quarter more than may be kept.
     pub fn are_exceeded(&self, size: Size) -> bool {
         let more = |bound: usize| bound + bound / 4;
-        size.followed > more(self.lives)
+        size.followed > more(self.histories)
             || size.excess > more(self.budget)
-            || size.records > more(self.records)
+            || size.entries > more(self.entries)
     }
 
     /// The earliest so many requests of each instance are kept.
@@ -77,7 +78,7 @@ pub(super) struct Size {
     /// Requests beyond those that are kept of every instance.
     pub excess: usize,
     /// Requests.
-    pub records: usize,
+    pub entries: usize,
 }
 
 impl std::iter::Sum for Size {
@@ -85,7 +86,7 @@ impl std::iter::Sum for Size {
         let add = |all: Self, one: Self| Self {
             followed: all.followed + one.followed,
             excess: all.excess + one.excess,
-            records: all.records + one.records,
+            entries: all.entries + one.entries,
         };
         sizes.fold(Self::default(), add)
     }
@@ -96,7 +97,7 @@ const MAX_NAME: usize = 253;
 
 /// One instance of one product of a client.
 #[derive(Debug, Clone)]
-pub struct Life {
+pub struct InstanceHistory {
     /// The hash of the client's key.
     pub client: u64,
     /// The hash of the product's name.
@@ -104,49 +105,49 @@ pub struct Life {
     /// Which instance.
     pub instance: Instance<CompactString>,
     /// What is kept of its requests, in no order.
-    pub records: Vec<Record>,
+    pub entries: Vec<HistoryEntry>,
     /// How many there were; of watches, those that ended.
     pub seen: u64,
 }
 
-impl Life {
+impl InstanceHistory {
     /// A WATCH that began and ended has two records, or three: one is kept, of copies that differ the least.
     fn pair(&mut self) {
-        self.records
-            .sort_unstable_by_key(|record| (record.at(), record.link, Reverse(record.what()), *record));
-        self.records.dedup_by_key(|record| (record.at(), record.link));
+        self.entries.sort_unstable_by_key(|entry| (entry.at(), entry.link, Reverse(entry.kind()), *entry));
+        self.entries.dedup_by_key(|entry| (entry.at(), entry.link));
     }
 
     /// When the last request was received that is kept, if not all are.
     #[must_use]
     pub fn until(&self) -> Option<i64> {
-        (self.seen > self.ended()).then(|| self.records.iter().map(Record::at).max().unwrap_or(i64::MIN))
+        (self.seen > self.ended())
+            .then(|| self.entries.iter().map(HistoryEntry::at).max().unwrap_or(i64::MIN))
     }
 
     fn ended(&self) -> u64 {
-        self.records.iter().filter(|record| record.what() != What::WatchBegan).count() as u64
+        self.entries.iter().filter(|entry| entry.kind() != RequestKind::WatchBegan).count() as u64
     }
 
     fn keep_earliest(&mut self, cap: usize, paired: bool) {
         if paired {
             self.pair();
         }
-        if self.records.len() > cap {
-            self.records.select_nth_unstable(cap);
-            self.records.truncate(cap);
-            self.records.shrink_to(2 * cap);
+        if self.entries.len() > cap {
+            self.entries.select_nth_unstable(cap);
+            self.entries.truncate(cap);
+            self.entries.shrink_to(2 * cap);
         }
     }
 
     fn excess(&self, free: usize) -> usize {
-        self.records.len().saturating_sub(free)
+        self.entries.len().saturating_sub(free)
     }
 }
 
 /// The instances of all clients.
 #[derive(Debug)]
-pub struct Lives {
-    followed: HashMap<u64, Life, FxBuildHasher>,
+pub struct InstanceHistories {
+    followed: HashMap<u64, InstanceHistory, FxBuildHasher>,
     bounds: Bounds,
     /// The requests are watches, of which each may have several records.
     paired: bool,
@@ -154,32 +155,32 @@ pub struct Lives {
     step: u32,
     /// See [`Size`].
     excess: usize,
-    records: usize,
+    entries: usize,
     /// Requests of instances that are not followed.
     left_out: u64,
 }
 
 /// What all instances did. LISTs, watches and GETs are kept apart, so that many of one kind take no room from another.
 #[derive(Debug)]
-pub struct Kept {
+pub struct HistoriesByKind {
     /// LISTs.
-    pub lists: Lives,
+    pub lists: InstanceHistories,
     /// Watches.
-    pub watches: Lives,
+    pub watches: InstanceHistories,
     /// GETs of single objects.
-    pub objects: Lives,
+    pub objects: InstanceHistories,
 }
 
-impl Default for Kept {
+impl Default for HistoriesByKind {
     fn default() -> Self {
-        let of = |paired| Lives::within(BOUNDS, paired);
+        let of = |paired| InstanceHistories::within(BOUNDS, paired);
         Self { lists: of(false), watches: of(true), objects: of(false) }
     }
 }
 
-impl Kept {
+impl HistoriesByKind {
     /// Which of lists, watches and objects keep a request, and what is kept of it, if anything is.
-    pub(super) fn choose<L>(kinds: [L; 3], request: &Request<'_>) -> Option<(L, Record)> {
+    pub(super) fn choose<L>(kinds: [L; 3], request: &Request<'_>) -> Option<(L, HistoryEntry)> {
         let [lists, watches, objects] = kinds;
         let asked = &request.spec.asked;
         let Target::Resource { subresource, scope, .. } = &asked.target else { return None };
@@ -190,11 +191,11 @@ impl Kept {
             (Verb::Get, Scope::Object) => objects,
             _ => return None,
         };
-        Some((kind, Record::of(request)?))
+        Some((kind, HistoryEntry::of(request)?))
     }
 }
 
-impl Merge for Kept {
+impl Merge for HistoriesByKind {
     fn merge(&mut self, other: Self) {
         self.lists.merge(other.lists);
         self.watches.merge(other.watches);
@@ -217,15 +218,15 @@ pub struct Followed {
     pub of_each: Option<u64>,
 }
 
-impl Lives {
+impl InstanceHistories {
     pub(super) fn within(bounds: Bounds, paired: bool) -> Self {
-        Self { followed: HashMap::default(), bounds, paired, step: 0, excess: 0, records: 0, left_out: 0 }
+        Self { followed: HashMap::default(), bounds, paired, step: 0, excess: 0, entries: 0, left_out: 0 }
     }
 
     /// Whether an instance is among those that are followed, if it did anything.
     #[must_use]
-    pub fn may_follow(&self, life: &Life) -> bool {
-        self.follows(stable_hash(&(life.client, life.product, life.instance.as_ref())))
+    pub fn may_follow(&self, history: &InstanceHistory) -> bool {
+        self.follows(stable_hash(&(history.client, history.product, history.instance.as_ref())))
     }
 
     /// None yet, within the same bounds.
@@ -238,41 +239,41 @@ impl Lives {
     }
 
     pub(super) fn size(&self) -> Size {
-        Size { followed: self.followed.len(), excess: self.excess, records: self.records }
+        Size { followed: self.followed.len(), excess: self.excess, entries: self.entries }
     }
 
     /// Adds what one request was; who does it goes down the ladder in time. `key` is the hash of the row's client and
     /// product with the instance.
     pub(super) fn add<'i>(
         &mut self,
-        row: RowName,
+        row: RowHash,
         key: u64,
         instance: impl FnOnce() -> Instance<&'i str>,
-        record: Record,
+        entry: HistoryEntry,
     ) {
-        let ended = u64::from(record.what() != What::WatchBegan);
+        let ended = u64::from(entry.kind() != RequestKind::WatchBegan);
         if !self.follows(key) {
             self.left_out += ended;
             return;
         }
         let (free, each) = (self.bounds.free, self.bounds.each(self.step));
-        let life = self.followed.entry(key).or_insert_with(|| Life {
+        let history = self.followed.entry(key).or_insert_with(|| InstanceHistory {
             client: row.client,
             product: row.product,
             instance: instance().map(|name| prefix(name, MAX_NAME).into()),
-            records: Vec::new(),
+            entries: Vec::new(),
             seen: 0,
         });
-        life.seen += ended;
-        make_room(&mut life.records);
-        life.records.push(record);
-        self.excess += usize::from(life.records.len() > free);
-        self.records += 1;
-        if life.records.len() >= 2 * each {
-            let before = (life.excess(free), life.records.len());
-            life.keep_earliest(each, self.paired);
-            self.excess -= before.0 - life.excess(free);
-            self.records -= before.1 - life.records.len();
+        history.seen += ended;
+        make_room(&mut history.entries);
+        history.entries.push(entry);
+        self.excess += usize::from(history.entries.len() > free);
+        self.entries += 1;
+        if history.entries.len() >= 2 * each {
+            let before = (history.excess(free), history.entries.len());
+            history.keep_earliest(each, self.paired);
+            self.excess -= before.0 - history.excess(free);
+            self.entries -= before.1 - history.entries.len();
         }
     }
 
@@ -284,44 +285,44 @@ impl Lives {
     fn keep_to(&mut self, step: u32) -> Size {
         self.step = step;
         let (zeros, each) = (self.bounds.zeros(step), self.bounds.each(step));
-        for (_, life) in self.followed.extract_if(|key, _| key.leading_zeros() < zeros) {
-            self.left_out += life.seen;
+        for (_, history) in self.followed.extract_if(|key, _| key.leading_zeros() < zeros) {
+            self.left_out += history.seen;
         }
-        (self.excess, self.records) = (0, 0);
-        for life in self.followed.values_mut() {
-            life.keep_earliest(each, self.paired);
-            self.excess += life.excess(self.bounds.free);
-            self.records += life.records.len();
+        (self.excess, self.entries) = (0, 0);
+        for history in self.followed.values_mut() {
+            history.keep_earliest(each, self.paired);
+            self.excess += history.excess(self.bounds.free);
+            self.entries += history.entries.len();
         }
         self.size()
     }
 
     /// What was followed, the requests of each instance in no order, and how much that is.
     #[must_use]
-    pub fn settled(&mut self) -> (Vec<Life>, Followed) {
+    pub fn settled(&mut self) -> (Vec<InstanceHistory>, Followed) {
         step_down(&mut [self]);
         let mut followed = Followed {
             one_of: 1 << self.bounds.zeros(self.step),
             left_out: self.left_out,
             ..Followed::default()
         };
-        let mut lives: Vec<(u64, Life)> = self.followed.drain().collect();
-        lives.sort_unstable_by_key(|(key, life)| (life.client, life.product, *key));
-        let lives: Vec<Life> = lives.into_iter().map(|(_, life)| life).collect();
-        for life in &lives {
-            let kept = life.ended();
+        let mut histories: Vec<(u64, InstanceHistory)> = self.followed.drain().collect();
+        histories.sort_unstable_by_key(|(key, history)| (history.client, history.product, *key));
+        let histories: Vec<InstanceHistory> = histories.into_iter().map(|(_, history)| history).collect();
+        for history in &histories {
+            let kept = history.ended();
             followed.requests += kept;
-            followed.left_out += life.seen - kept;
-            if life.seen > kept {
+            followed.left_out += history.seen - kept;
+            if history.seen > kept {
                 followed.of_each = Some(self.bounds.each(self.step) as u64);
             }
         }
-        followed.instances = lives.len() as u64;
-        (lives, followed)
+        followed.instances = histories.len() as u64;
+        (histories, followed)
     }
 }
 
-impl Merge for Lives {
+impl Merge for InstanceHistories {
     fn merge(&mut self, mut other: Self) {
         if self.followed.is_empty() {
             std::mem::swap(self, &mut other);
@@ -331,23 +332,23 @@ impl Merge for Lives {
             self.keep_to(other.step);
         }
         let free = self.bounds.free;
-        for (key, life) in other.followed {
+        for (key, history) in other.followed {
             if !self.follows(key) {
-                self.left_out += life.seen;
+                self.left_out += history.seen;
                 continue;
             }
             match self.followed.entry(key) {
                 Entry::Vacant(vacant) => {
-                    self.excess += life.excess(free);
-                    self.records += life.records.len();
-                    vacant.insert(life);
+                    self.excess += history.excess(free);
+                    self.entries += history.entries.len();
+                    vacant.insert(history);
                 }
                 Entry::Occupied(own) => {
                     let own = own.into_mut();
                     let before = own.excess(free);
-                    own.seen += life.seen;
-                    self.records += life.records.len();
-                    own.records.extend(life.records);
+                    own.seen += history.seen;
+                    self.entries += history.entries.len();
+                    own.entries.extend(history.entries);
                     self.excess += own.excess(free) - before;
                 }
             }
@@ -359,11 +360,11 @@ impl Merge for Lives {
 }
 
 /// Goes down the ladder until what all of these together hold fits. Returns how much that is.
-pub(super) fn step_down(all: &mut [&mut Lives]) -> Size {
-    let mut step = all.iter().map(|lives| lives.step).max().unwrap_or(0);
+pub(super) fn step_down(all: &mut [&mut InstanceHistories]) -> Size {
+    let mut step = all.iter().map(|histories| histories.step).max().unwrap_or(0);
     loop {
-        let size = all.iter_mut().map(|lives| lives.keep_to(step)).sum();
-        if all.iter().all(|lives| lives.bounds.fit(size)) {
+        let size = all.iter_mut().map(|histories| histories.keep_to(step)).sum();
+        if all.iter().all(|histories| histories.bounds.fit(size)) {
             return size;
         }
         step += 1;

@@ -10,7 +10,7 @@ use crate::requests::stable_hash;
 
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum What {
+pub enum RequestKind {
     /// A GET of one object.
     Get,
     /// A LIST's first or only page.
@@ -25,14 +25,14 @@ pub enum What {
     WatchEnded,
 }
 
-impl What {
+impl RequestKind {
     const ALL: [Self; 6] =
         [Self::Get, Self::List, Self::NextPage, Self::InconsistentPage, Self::WatchBegan, Self::WatchEnded];
 }
 
 /// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Came {
+pub enum ResponseClass {
     /// It was served, as far as the log says.
     Served,
     /// 410: the revision has expired.
@@ -43,7 +43,7 @@ pub enum Came {
     Invalid,
 }
 
-impl Came {
+impl ResponseClass {
     const ALL: [Self; 4] = [Self::Served, Self::Expired, Self::Refused, Self::Invalid];
 
     fn of(status: Option<u16>) -> Self {
@@ -58,7 +58,7 @@ impl Came {
 
 /// One request of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Record {
+pub struct HistoryEntry {
     /// Received, in microseconds since 1970, and in the lower 8 bits what was done and what came of it.
     when: i64,
     /// A hash of its path and selectors.
@@ -76,7 +76,7 @@ const WHAT_BITS: u32 = 8;
 /// 2^54 microseconds since 1970, in the year 2540: a clock that says so tells nothing of an order.
 const LATEST: i64 = 1 << 54;
 
-impl Record {
+impl HistoryEntry {
     /// The order of an instance's records by target, and of those of one target by time.
     #[must_use]
     pub fn by_target(&self) -> impl Ord + use<> {
@@ -88,27 +88,27 @@ impl Record {
     /// The record of a request; `None` for what no pattern is made of.
     pub(super) fn of(request: &Request<'_>) -> Option<Self> {
         let received = request.received.filter(|received| *received < LATEST)?;
-        let what = match (request.spec.asked.verb, request.stage) {
-            (Verb::Get, Stage::ResponseComplete | Stage::Panic) => What::Get,
+        let kind = match (request.spec.asked.verb, request.stage) {
+            (Verb::Get, Stage::ResponseComplete | Stage::Panic) => RequestKind::Get,
             (Verb::List, Stage::ResponseComplete | Stage::Panic) => match request.spec.asked.options.page {
-                Page::AtRevision => What::NextPage,
-                Page::Inconsistent => What::InconsistentPage,
-                Page::First | Page::Invalid => What::List,
+                Page::AtRevision => RequestKind::NextPage,
+                Page::Inconsistent => RequestKind::InconsistentPage,
+                Page::First | Page::Invalid => RequestKind::List,
             },
-            (Verb::Watch, Stage::ResponseComplete | Stage::Panic) => What::WatchEnded,
-            (Verb::Watch, Stage::ResponseStarted) if request.status != Some(401) => What::WatchBegan,
+            (Verb::Watch, Stage::ResponseComplete | Stage::Panic) => RequestKind::WatchEnded,
+            (Verb::Watch, Stage::ResponseStarted) if request.status != Some(401) => RequestKind::WatchBegan,
             _ => return None,
         };
-        let link = match what {
-            What::WatchBegan | What::WatchEnded => half(stable_hash(request.audit_id)),
-            What::NextPage => request.spec.revision.map_or(0, |revision| half(stable_hash(&revision))),
-            What::List => request.spec.namespace_hash,
-            What::Get | What::InconsistentPage => 0,
+        let link = match kind {
+            RequestKind::WatchBegan | RequestKind::WatchEnded => half(stable_hash(request.audit_id)),
+            RequestKind::NextPage => request.spec.revision.map_or(0, |revision| half(stable_hash(&revision))),
+            RequestKind::List => request.spec.namespace_hash,
+            RequestKind::Get | RequestKind::InconsistentPage => 0,
         };
         let options = &request.spec.asked.options;
         let asks =
             i64::from(options.send_initial_events == Some(true)) | i64::from(options.limit.is_page()) << 1;
-        let low = what as i64 | (Came::of(request.status) as i64) << 3 | asks << 5;
+        let low = kind as i64 | (ResponseClass::of(request.status) as i64) << 3 | asks << 5;
         Some(Self {
             when: received << WHAT_BITS | low,
             target: half(request.spec.collection_hash),
@@ -122,13 +122,13 @@ impl Record {
     #[cfg(test)]
     pub(crate) fn made_up(
         at: i64,
-        what: What,
-        came: Came,
+        kind: RequestKind,
+        response: ResponseClass,
         (target, ask): (u32, u32),
         link: u32,
         millis: u32,
     ) -> Self {
-        Self { when: at << WHAT_BITS | what as i64 | (came as i64) << 3, target, ask, link, millis }
+        Self { when: at << WHAT_BITS | kind as i64 | (response as i64) << 3, target, ask, link, millis }
     }
 
     /// The same as a WATCH that asks for the present objects first.
@@ -149,7 +149,7 @@ impl Record {
         self.when >> WHAT_BITS
     }
 
-    /// When it ended, in microseconds since 1970. Of a WATCH that began, the same as [`Record::at`].
+    /// When it ended, in microseconds since 1970. Of a WATCH that began, the same as [`HistoryEntry::at`].
     #[must_use]
     pub fn end(&self) -> i64 {
         self.at() + i64::from(self.millis) * 1_000
@@ -161,14 +161,14 @@ impl Record {
 
     /// What was done.
     #[must_use]
-    pub fn what(&self) -> What {
-        What::ALL[self.bits(0, 7)]
+    pub fn kind(&self) -> RequestKind {
+        RequestKind::ALL[self.bits(0, 7)]
     }
 
     /// What came of it.
     #[must_use]
-    pub fn came(&self) -> Came {
-        Came::ALL[self.bits(3, 3)]
+    pub fn response(&self) -> ResponseClass {
+        ResponseClass::ALL[self.bits(3, 3)]
     }
 
     /// It is a WATCH that asks for the present objects first (`sendInitialEvents=true`).
@@ -191,7 +191,7 @@ fn half(hash: u64) -> u32 {
 
 /// What records call a question: a shape without its answer.
 #[must_use]
-pub fn ask_of(asked: &RequestShape<CompactString>) -> u32 {
+pub fn shape_hash_of(asked: &RequestShape<CompactString>) -> u32 {
     half(stable_hash(&asked.as_borrowed()))
 }
 
@@ -201,11 +201,11 @@ mod tests {
 
     #[test]
     fn a_record_says_what_it_was_made_of() {
-        let when = 1_700_000_000_123_456_i64 << WHAT_BITS | What::WatchEnded as i64 | 1 << 3 | 1 << 5;
-        let record = Record { when, target: 0, ask: 0, link: 0, millis: 2_000 };
-        assert_eq!((record.at(), record.end()), (1_700_000_000_123_456, 1_700_000_002_123_456));
-        assert_eq!((record.what(), record.came()), (What::WatchEnded, Came::Expired));
-        assert!(record.asks_initial_events());
-        assert_eq!(size_of::<Record>(), 24);
+        let when = 1_700_000_000_123_456_i64 << WHAT_BITS | RequestKind::WatchEnded as i64 | 1 << 3 | 1 << 5;
+        let entry = HistoryEntry { when, target: 0, ask: 0, link: 0, millis: 2_000 };
+        assert_eq!((entry.at(), entry.end()), (1_700_000_000_123_456, 1_700_000_002_123_456));
+        assert_eq!((entry.kind(), entry.response()), (RequestKind::WatchEnded, ResponseClass::Expired));
+        assert!(entry.asks_initial_events());
+        assert_eq!(size_of::<HistoryEntry>(), 24);
     }
 }

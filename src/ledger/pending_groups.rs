@@ -9,7 +9,7 @@ use super::sharded::{SHARDS, Sharded};
 
 /// Items by group. Shared by workers.
 #[derive(Debug)]
-pub struct Waiting<T> {
+pub struct PendingGroups<T> {
     /// How many bytes a shard holds before it lets the group go that has waited longest.
     room: usize,
     shards: Sharded<PendingShard<T>>,
@@ -26,7 +26,7 @@ struct PendingShard<T> {
 /// Items, and how many bytes they take.
 type Group<T> = (Vec<T>, usize);
 
-impl<T> Waiting<T> {
+impl<T> PendingGroups<T> {
     /// Nothing waits yet; later at most so many bytes do.
     #[must_use]
     pub fn new(room: usize) -> Self {
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_group_stays_together_and_nothing_is_lost() {
-        let waiting = Waiting::new(1 << 10);
+        let waiting = PendingGroups::new(1 << 10);
         let mut gone: Vec<(u64, Vec<u64>)> = Vec::new();
         for n in 0..10_000_u64 {
             gone.extend(waiting.add(spread(n / 2), n, 1));
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn one_group_alone_is_bounded_too() {
-        let waiting = Waiting::new(1 << 10);
+        let waiting = PendingGroups::new(1 << 10);
         let largest = (0..1_000)
             .filter_map(|n| waiting.add(7, n, 1))
             .map(|(_, items)| items.len())

@@ -1,77 +1,78 @@
 //! What patterns over time are rebuilt from, which all workers keep together.
 //!
-//! The naive twin is [`Lives`], with all instances at one place.
+//! The naive twin is [`InstanceHistories`], with all instances at one place.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::lives::{Bounds, Lives, Record, Size, step_down};
+use super::instance_histories::{Bounds, HistoryEntry, InstanceHistories, Size, step_down};
 use super::sharded::Sharded;
-use super::{Kept, Merge, RowName};
+use super::{HistoriesByKind, Merge, RowHash};
 use crate::requests::{Instance, Request};
 
-/// What all instances did, each kind of requests by itself as in [`Kept`].
+/// What all instances did, each kind of requests by itself as in [`HistoriesByKind`].
 #[derive(Debug)]
-pub struct SharedKept {
-    lists: SharedLives,
-    watches: SharedLives,
-    objects: SharedLives,
+pub struct SharedHistoriesByKind {
+    lists: SharedInstanceHistories,
+    watches: SharedInstanceHistories,
+    objects: SharedInstanceHistories,
 }
 
-impl Default for SharedKept {
+impl Default for SharedHistoriesByKind {
     fn default() -> Self {
-        let Kept { lists, watches, objects } = Kept::default();
-        let [lists, watches, objects] = [lists, watches, objects].map(|none| SharedLives::like(&none));
+        let HistoriesByKind { lists, watches, objects } = HistoriesByKind::default();
+        let [lists, watches, objects] =
+            [lists, watches, objects].map(|none| SharedInstanceHistories::like(&none));
         Self { lists, watches, objects }
     }
 }
 
-impl SharedKept {
+impl SharedHistoriesByKind {
     /// Keeps what is known of a request of a row.
-    pub fn note(&self, row: RowName, request: &Request<'_>) {
+    pub fn note(&self, row: RowHash, request: &Request<'_>) {
         let Self { lists, watches, objects } = self;
-        if let Some((lives, record)) = Kept::choose([lists, watches, objects], request) {
-            lives.add(row, request.client.instance_hash, || request.client.instance(), record);
+        if let Some((histories, entry)) = HistoriesByKind::choose([lists, watches, objects], request) {
+            histories.add(row, request.client.instance_hash, || request.client.instance(), entry);
         }
     }
 
     /// All that is kept, which is not here any more.
     #[must_use]
-    pub fn take(&self) -> Kept {
+    pub fn take(&self) -> HistoriesByKind {
         let Self { lists, watches, objects } = self;
-        Kept { lists: lists.take(), watches: watches.take(), objects: objects.take() }
+        HistoriesByKind { lists: lists.take(), watches: watches.take(), objects: objects.take() }
     }
 }
 
 /// Instances, spread over shards by their hashes. All shards are at the same step of the ladder.
 #[derive(Debug)]
-pub(super) struct SharedLives {
-    shards: Sharded<Lives>,
+pub(super) struct SharedInstanceHistories {
+    shards: Sharded<InstanceHistories>,
     bounds: Bounds,
     /// See [`Size`].
     followed: AtomicUsize,
     excess: AtomicUsize,
-    records: AtomicUsize,
+    entries: AtomicUsize,
 }
 
-impl SharedLives {
+impl SharedInstanceHistories {
     /// None yet, within the same bounds as these.
-    pub fn like(lives: &Lives) -> Self {
-        let shards = Sharded::new(|| lives.none_alike());
-        let [followed, excess, records] = std::array::from_fn(|_| AtomicUsize::new(0));
-        Self { shards, bounds: lives.bounds(), followed, excess, records }
+    pub fn like(histories: &InstanceHistories) -> Self {
+        let shards = Sharded::new(|| histories.none_alike());
+        let [followed, excess, entries] = std::array::from_fn(|_| AtomicUsize::new(0));
+        Self { shards, bounds: histories.bounds(), followed, excess, entries }
     }
 
-    /// Adds what one request was; see [`Lives::add`].
+    /// Adds what one request was; see [`InstanceHistories::add`].
     pub fn add<'i>(
         &self,
-        row: RowName,
+        row: RowHash,
         key: u64,
         instance: impl FnOnce() -> Instance<&'i str>,
-        record: Record,
+        entry: HistoryEntry,
     ) {
         let mut shard = self.shards.lock_for(key);
         let before = shard.size();
-        shard.add(row, key, instance, record);
+        shard.add(row, key, instance, entry);
         let after = shard.size();
         if before == after {
             return;
@@ -83,8 +84,8 @@ impl SharedLives {
         };
         let followed = add(&self.followed, before.followed, after.followed);
         let excess = add(&self.excess, before.excess, after.excess);
-        let records = add(&self.records, before.records, after.records);
-        if self.bounds.are_exceeded(Size { followed, excess, records }) {
+        let entries = add(&self.entries, before.entries, after.entries);
+        if self.bounds.are_exceeded(Size { followed, excess, entries }) {
             drop(shard);
             self.step_down();
         }
@@ -95,7 +96,7 @@ impl SharedLives {
         let mut size = shards.iter().map(|shard| shard.size()).sum();
         // Unless another worker did.
         if self.bounds.are_exceeded(size) {
-            let mut all: Vec<&mut Lives> = shards.iter_mut().map(|shard| &mut **shard).collect();
+            let mut all: Vec<&mut InstanceHistories> = shards.iter_mut().map(|shard| &mut **shard).collect();
             size = step_down(&mut all);
         }
         self.set_size(size);
@@ -105,19 +106,19 @@ impl SharedLives {
     fn set_size(&self, size: Size) {
         self.followed.store(size.followed, Ordering::Relaxed);
         self.excess.store(size.excess, Ordering::Relaxed);
-        self.records.store(size.records, Ordering::Relaxed);
+        self.entries.store(size.entries, Ordering::Relaxed);
     }
 
     /// Whether what is added up is what all shards hold.
     #[cfg(test)]
     pub fn knows_its_size(&self) -> bool {
-        let held = [&self.followed, &self.excess, &self.records].map(|sum| sum.load(Ordering::Relaxed));
+        let held = [&self.followed, &self.excess, &self.entries].map(|sum| sum.load(Ordering::Relaxed));
         let size: Size = self.shards.lock_all().iter().map(|shard| shard.size()).sum();
-        held == [size.followed, size.excess, size.records]
+        held == [size.followed, size.excess, size.entries]
     }
 
     /// All of them, which are not here any more.
-    pub fn take(&self) -> Lives {
+    pub fn take(&self) -> InstanceHistories {
         let mut shards = self.shards.lock_all();
         let none = shards[0].none_alike();
         self.set_size(Size::default());

@@ -13,7 +13,7 @@ use crate::requests::{Answer, Request, RowKey};
 
 /// The events of one request shape.
 #[derive(Debug, Default)]
-pub struct Begun {
+pub struct EventsBeforeEnd {
     /// All events.
     events: u64,
     /// Events at RequestReceived.
@@ -24,7 +24,7 @@ pub struct Begun {
     row: Option<Box<Row>>,
 }
 
-impl Begun {
+impl EventsBeforeEnd {
     /// Counts the RequestReceived event of a request whose end is counted too.
     pub(super) fn add_of_ended(&mut self) {
         self.events += 1;
@@ -97,7 +97,7 @@ impl Begun {
     }
 }
 
-impl Merge for Begun {
+impl Merge for EventsBeforeEnd {
     fn merge(&mut self, other: Self) {
         self.events += other.events;
         self.received += other.received;
@@ -110,7 +110,7 @@ impl Merge for Begun {
     }
 }
 
-/// The rows of a product, with the events of [`Begun`].
+/// The rows of a product, with the events of [`EventsBeforeEnd`].
 #[derive(Debug, Default)]
 pub struct ProductRows {
     /// The rows that are kept apart. Those with the most requests come first.

@@ -17,7 +17,7 @@ use super::sharded::{SHARDS, Sharded};
 /// How duplicates are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dedup {
-    /// Among the last events, up to [`Seen::WINDOW`] of them.
+    /// Among the last events, up to [`Deduplicator::WINDOW`] of them.
     #[default]
     Auto,
     /// Not at all, but for the second line that some servers before 1.36 write for a request into their access log, and the
@@ -48,14 +48,14 @@ const UNDATED: u64 = 1 << 10;
 
 /// The events that were read.
 #[derive(Debug)]
-pub struct Seen {
+pub struct Deduplicator {
     bounded: bool,
     shards: Sharded<DedupShard>,
 }
 
 #[derive(Debug, Default)]
 struct DedupShard {
-    tables: HashMap<i64, Table, FxBuildHasher>,
+    tables: HashMap<i64, SlotTable, FxBuildHasher>,
     /// The tables in the order in which they were begun.
     order: VecDeque<i64>,
     events: usize,
@@ -63,9 +63,9 @@ struct DedupShard {
 
 /// What an event is known by among those of its time: 48 bits of its hash, highest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Short([u16; 3]);
+struct ShortHash([u16; 3]);
 
-impl Short {
+impl ShortHash {
     fn of(hash: u64) -> Self {
         let bytes = hash.to_be_bytes();
         Self([0, 2, 4].map(|at| u16::from_be_bytes([bytes[at], bytes[at + 1]])))
@@ -80,14 +80,14 @@ impl Short {
 
 /// The events of a shard of a time slot.
 #[derive(Debug)]
-enum Table {
+enum SlotTable {
     /// They are coming in.
-    Open(HashTable<Short>),
+    Open(HashTable<ShortHash>),
     /// Later slots were begun, so that few will come: ascending, in half the memory; and how many came since.
-    Closed(Vec<Short>, usize),
+    Closed(Vec<ShortHash>, usize),
 }
 
-impl Table {
+impl SlotTable {
     fn len(&self) -> usize {
         match self {
             Self::Open(table) => table.len(),
@@ -95,7 +95,7 @@ impl Table {
         }
     }
 
-    fn contains(&self, event: Short) -> bool {
+    fn contains(&self, event: ShortHash) -> bool {
         match self {
             Self::Open(table) => table.find(event.spread(), |own| *own == event).is_some(),
             Self::Closed(sorted, _) => sorted.binary_search(&event).is_ok(),
@@ -103,7 +103,7 @@ impl Table {
     }
 
     /// Adds an event; false if it was there already.
-    fn insert(&mut self, event: Short) -> bool {
+    fn insert(&mut self, event: ShortHash) -> bool {
         match self {
             Self::Open(table) => match table.entry(event.spread(), |own| *own == event, |own| own.spread()) {
                 Entry::Occupied(_) => false,
@@ -148,8 +148,8 @@ impl Table {
 }
 
 /// Events in the order of their hashes. As these are spread evenly, those with the same first byte are few.
-fn ascending(events: HashTable<Short>) -> Vec<Short> {
-    let first_byte = |event: Short| usize::from(event.0[0] >> 8);
+fn ascending(events: HashTable<ShortHash>) -> Vec<ShortHash> {
+    let first_byte = |event: ShortHash| usize::from(event.0[0] >> 8);
     let mut ends = [0_usize; 1 << 8];
     events.iter().for_each(|event| ends[first_byte(*event)] += 1);
     let mut end = 0;
@@ -157,21 +157,21 @@ fn ascending(events: HashTable<Short>) -> Vec<Short> {
         end += *count;
         *count = end;
     }
-    let mut sorted = vec![Short::default(); events.len()];
+    let mut sorted = vec![ShortHash::default(); events.len()];
     // From its end each part fills up towards the end of the one before.
     for event in events {
         let next = &mut ends[first_byte(event)];
         *next -= 1;
         sorted[*next] = event;
     }
-    sorted.chunk_by_mut(|a, b| first_byte(*a) == first_byte(*b)).for_each(<[Short]>::sort_unstable);
+    sorted.chunk_by_mut(|a, b| first_byte(*a) == first_byte(*b)).for_each(<[ShortHash]>::sort_unstable);
     sorted
 }
 
 /// What an event is known by: its hash, and when it was received, in microseconds since 1970; 0 if that is not known.
-pub type Known = (u64, i64);
+pub type EventKey = (u64, i64);
 
-impl Seen {
+impl Deduplicator {
     /// How many events are remembered at most, if their number is bounded.
     pub const WINDOW: usize = SHARDS * PER_SHARD;
 
@@ -182,7 +182,7 @@ impl Seen {
     }
 
     /// Notes an event; false if it was noted already.
-    pub fn insert(&self, (hash, at): Known) -> bool {
+    pub fn insert(&self, (hash, at): EventKey) -> bool {
         let [is_new] = self.insert_each([hash], at);
         is_new
     }
@@ -200,7 +200,7 @@ impl Seen {
     }
 
     /// Notes an entry by the first of what it may be known by; false, and not noted, if one of these was noted already.
-    pub fn insert_one_of(&self, known: [Known; 3]) -> bool {
+    pub fn insert_one_of(&self, known: [EventKey; 3]) -> bool {
         let [own, others @ ..] = known;
         !others.iter().any(|other| self.contains(*other)) && self.insert(own)
     }
@@ -210,10 +210,10 @@ impl Seen {
         self.shards.lock_each().for_each(|mut shard| *shard = DedupShard::default());
     }
 
-    fn contains(&self, (hash, at): Known) -> bool {
+    fn contains(&self, (hash, at): EventKey) -> bool {
         let table = if at == 0 { undated(hash) } else { table_of(at) };
         let shard = self.shard(table);
-        shard.tables.get(&table).is_some_and(|own| own.contains(Short::of(hash)))
+        shard.tables.get(&table).is_some_and(|own| own.contains(ShortHash::of(hash)))
     }
 
     fn shard(&self, table: i64) -> MutexGuard<'_, DedupShard> {
@@ -229,9 +229,9 @@ impl DedupShard {
             // Times that stand by themselves must not take much memory.
             let others = *events / begun.max(1);
             order.push_back(table);
-            Table::Open(HashTable::with_capacity(others.min(AT_FIRST)))
+            SlotTable::Open(HashTable::with_capacity(others.min(AT_FIRST)))
         });
-        let are_new = hashes.map(|hash| own.insert(Short::of(hash)));
+        let are_new = hashes.map(|hash| own.insert(ShortHash::of(hash)));
         *events += are_new.iter().filter(|is_new| **is_new).count();
         if order.len() > begun {
             let late = order.len().checked_sub(STILL_OPEN + 1).and_then(|late| order.get(late));
@@ -272,7 +272,7 @@ mod tests {
     fn hashes_come_in_their_order() {
         for n in [0, 1, 2, 300, 5_000] {
             for hash_of in [spread, |n| n << 16] {
-                let mut events: Vec<Short> = (0..n).map(hash_of).map(Short::of).collect();
+                let mut events: Vec<ShortHash> = (0..n).map(hash_of).map(ShortHash::of).collect();
                 let mut table = HashTable::new();
                 for event in &events {
                     table.insert_unique(event.spread(), *event, |own| own.spread());
@@ -285,79 +285,81 @@ mod tests {
 
     #[test]
     fn an_event_is_new_once() {
-        for dedup in [Dedup::Auto, Dedup::Exact] {
-            let seen = Seen::new(dedup);
-            assert_eq!((0..1_000).filter(|n| seen.insert((spread(n % 700), 0))).count(), 700);
+        for mode in [Dedup::Auto, Dedup::Exact] {
+            let dedup = Deduplicator::new(mode);
+            assert_eq!((0..1_000).filter(|n| dedup.insert((spread(n % 700), 0))).count(), 700);
         }
     }
 
     #[test]
     fn without_a_time_more_of_the_hash_tells() {
-        let seen = Seen::new(Dedup::Exact);
+        let dedup = Deduplicator::new(Dedup::Exact);
         let undated = |n: u64| ((spread(n / 100) << 10) | (n % 100), 0);
-        assert!((0..50_000).all(|n| seen.insert(undated(n))));
-        assert!((0..50_000).all(|n| !seen.insert(undated(n))));
+        assert!((0..50_000).all(|n| dedup.insert(undated(n))));
+        assert!((0..50_000).all(|n| !dedup.insert(undated(n))));
     }
 
     #[test]
     fn what_comes_late_is_told_from_a_copy() {
-        let seen = Seen::new(Dedup::Auto);
+        let dedup = Deduplicator::new(Dedup::Auto);
         // Of each second every other event comes much later, and then all come again.
         let known = |n: u64| (spread(n), 100_000 * n.cast_signed());
-        assert!((0..40_000).step_by(2).all(|n| seen.insert(known(n))));
-        assert!((0..40_000).skip(1).step_by(2).all(|n| seen.insert(known(n))));
+        assert!((0..40_000).step_by(2).all(|n| dedup.insert(known(n))));
+        assert!((0..40_000).skip(1).step_by(2).all(|n| dedup.insert(known(n))));
         let closed = |shard: MutexGuard<'_, DedupShard>| {
-            shard.tables.values().filter(|table| matches!(table, Table::Closed(..))).count()
+            shard.tables.values().filter(|table| matches!(table, SlotTable::Closed(..))).count()
         };
-        assert!(seen.shards.lock_each().map(closed).sum::<usize>() > 100);
-        assert!((0..40_000).all(|n| !seen.insert(known(n))));
+        assert!(dedup.shards.lock_each().map(closed).sum::<usize>() > 100);
+        assert!((0..40_000).all(|n| !dedup.insert(known(n))));
     }
 
     #[test]
     fn many_may_come_late() {
-        let seen = Seen::new(Dedup::Exact);
+        let dedup = Deduplicator::new(Dedup::Exact);
         let known = |n: u64| (spread(n), 1 + 10 * SLOT * (n.cast_signed() % 100));
-        assert!((0..5_000).all(|n| seen.insert(known(n))));
+        assert!((0..5_000).all(|n| dedup.insert(known(n))));
         // All of them in the first slot, which is closed.
         let late = |n: u64| (spread(n), 1);
-        assert!((5_000..20_000).all(|n| seen.insert(late(n))));
-        assert!((0..5_000).all(|n| !seen.insert(known(n))) && (5_000..20_000).all(|n| !seen.insert(late(n))));
+        assert!((5_000..20_000).all(|n| dedup.insert(late(n))));
+        assert!(
+            (0..5_000).all(|n| !dedup.insert(known(n))) && (5_000..20_000).all(|n| !dedup.insert(late(n)))
+        );
     }
 
     #[test]
     fn the_last_ones_are_remembered_however_many_there_are() {
-        let (bounded, exact) = (Seen::new(Dedup::Auto), Seen::new(Dedup::Exact));
-        let many = 3 * Seen::WINDOW as u64;
+        let (bounded, exact) = (Deduplicator::new(Dedup::Auto), Deduplicator::new(Dedup::Exact));
+        let many = 3 * Deduplicator::WINDOW as u64;
         // A thousand a second.
         let known = |n: u64| (spread(n), 1_000 * n.cast_signed());
         for n in 0..many {
             assert!(bounded.insert(known(n)) && exact.insert(known(n)));
         }
-        let window = Seen::WINDOW as u64 * 9 / 10;
+        let window = Deduplicator::WINDOW as u64 * 9 / 10;
         assert!((many - window..many).all(|n| !bounded.insert(known(n))));
         assert!(bounded.insert(known(0)) && !exact.insert(known(0)));
         let held: usize = bounded.shards.lock_each().map(|shard| shard.events).sum();
-        assert!(held <= Seen::WINDOW);
+        assert!(held <= Deduplicator::WINDOW);
     }
 
     #[test]
     fn times_that_are_all_different_do_not_grow_it() {
-        let seen = Seen::new(Dedup::Auto);
+        let dedup = Deduplicator::new(Dedup::Auto);
         for n in 0..300_000 {
-            assert!(seen.insert((spread(n), SLOT * n.cast_signed())));
+            assert!(dedup.insert((spread(n), SLOT * n.cast_signed())));
         }
-        let tables: usize = seen.shards.lock_each().map(|shard| shard.tables.len()).sum();
+        let tables: usize = dedup.shards.lock_each().map(|shard| shard.tables.len()).sum();
         assert!(tables <= SHARDS * SLOTS_PER_SHARD);
     }
 
     #[test]
     fn one_of_several_is_enough() {
-        let seen = Seen::new(Dedup::Auto);
+        let dedup = Deduplicator::new(Dedup::Auto);
         let known = |n: u64, at| (spread(n), at);
-        assert!(seen.insert_one_of([known(1, 10), known(2, 20), known(3, 30)]));
-        assert!(!seen.insert_one_of([known(4, 40), known(1, 10), known(5, 50)]));
+        assert!(dedup.insert_one_of([known(1, 10), known(2, 20), known(3, 30)]));
+        assert!(!dedup.insert_one_of([known(4, 40), known(1, 10), known(5, 50)]));
         assert!(
-            seen.insert_one_of([known(6, 60), known(4, 40), known(5, 50)]),
+            dedup.insert_one_of([known(6, 60), known(4, 40), known(5, 50)]),
             "what was there before is not noted by another name"
         );
     }
