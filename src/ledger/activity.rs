@@ -1,32 +1,31 @@
-//! In which minutes a log has events, to find the times of which it holds nothing.
+//! The minutes in which a log has events. They show the log's gaps.
 
 use std::collections::BTreeMap;
 
 use super::Merge;
 
-/// Words of 64 minutes that are kept: eight years.
+/// Maximum number of 64-minute words: eight years.
 const MAX_WORDS: usize = 1 << 16;
 
-/// A set of minutes.
 #[derive(Debug, Clone, Default)]
 pub struct Activity {
-    /// By minutes since 1970 over 64: which of those have an event. Of more words than fit, the earliest are kept.
+    /// Key: minutes since 1970, divided by 64. Value: one bit for each minute with events. Above the limit, the
+    /// earliest words are kept.
     words: BTreeMap<u32, u64>,
-    /// The minute that was noted last; most events are of the same.
+    /// The minute of the last event. Most events repeat it.
     last: Option<u32>,
 }
 
-/// A time without any event.
+/// A time without events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
     /// Its first minute, in microseconds since 1970.
     pub from: i64,
-    /// Minutes.
     pub minutes: u64,
 }
 
 impl Activity {
-    /// Notes an event at an instant, in microseconds since 1970.
+    /// `micros` is in microseconds since 1970.
     pub fn note(&mut self, micros: i64) {
         let minute = u32::try_from(micros.div_euclid(60_000_000)).unwrap_or(0);
         if self.last != Some(minute) {
@@ -49,7 +48,7 @@ impl Activity {
         })
     }
 
-    /// The longest time between two minutes with events: the first of several.
+    /// The longest gap between two minutes with events. The first one, if several have this length.
     #[must_use]
     pub fn longest_gap(&self) -> Option<Gap> {
         let mut longest: Option<Gap> = None;
@@ -67,7 +66,7 @@ impl Activity {
         longest
     }
 
-    /// Minutes from the first with an event to the last.
+    /// Number of minutes from the first to the last minute with events.
     #[must_use]
     pub fn span_minutes(&self) -> u64 {
         match (self.minutes().next(), self.minutes().last()) {
@@ -76,7 +75,7 @@ impl Activity {
         }
     }
 
-    /// Minutes with events.
+    /// Number of minutes with events.
     #[must_use]
     pub fn active_minutes(&self) -> u64 {
         self.words.values().map(|bits| u64::from(bits.count_ones())).sum()

@@ -1,4 +1,4 @@
-//! What API Priority and Fairness did with the requests of a row.
+//! Seats and queue time of a row's requests, by API Priority and Fairness.
 
 use compact_str::CompactString;
 use hashbrown::Equivalent;
@@ -8,22 +8,19 @@ use super::{BoundedMap, Merge};
 use crate::decode::klog::Apf;
 use crate::k8s::text::prefix;
 
-/// Pairs of a priority level and a flow schema that are counted apart for one row. A client's requests of one shape
-/// meet one, or as many as its users have; all are the cluster's own configuration.
+/// Maximum number of pairs of priority level and flow schema for one row. The cluster's configuration sets these names.
+/// Most rows have one pair.
 const MAX_FLOWS: usize = 8;
-/// The longest name of an API object, in bytes.
+/// Length limit of an API object's name, in bytes.
 const MAX_NAME: usize = 253;
 
-/// Sums by priority level and flow schema.
 #[derive(Debug, Clone)]
 pub struct Flows(BoundedMap<FlowKey, Load>);
 
-/// Where the requests were queued.
+/// Identifies a queue of API Priority and Fairness.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FlowKey {
-    /// The `PriorityLevelConfiguration`'s name.
     pub priority_level: CompactString,
-    /// The `FlowSchema`'s name.
     pub flow_schema: CompactString,
 }
 
@@ -41,18 +38,17 @@ impl Equivalent<FlowKey> for FlowRef<'_> {
     }
 }
 
-/// What the requests took up.
+/// Sums over requests of one flow schema.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Load {
-    /// Requests.
     pub requests: u64,
-    /// Their seats, added: of each the more of those while it is executed and those after.
+    /// Sum of seats. For each request: the larger of its seats during and after execution.
     pub seats: u64,
-    /// The most seats of one.
+    /// The seats of the largest request.
     pub max_seats: u64,
-    /// How long they were executed, in microseconds.
+    /// Sum of execution times, in microseconds.
     pub execution_micros: u64,
-    /// How long they were held up before, in queues above all, in microseconds.
+    /// Sum of delays before execution, mostly in queues, in microseconds.
     pub queued_micros: u64,
 }
 
@@ -63,7 +59,6 @@ impl Default for Flows {
 }
 
 impl Flows {
-    /// Adds one request.
     pub fn record(&mut self, apf: &Apf<'_>) {
         let key = FlowRef {
             priority_level: prefix(&apf.priority_level, MAX_NAME),
@@ -84,13 +79,13 @@ impl Flows {
         });
     }
 
-    /// How long all requests were held up before they were executed, in microseconds.
+    /// Sum of the delays of all requests before execution, in microseconds.
     #[must_use]
     pub fn queued_micros(&self) -> u64 {
         self.0.values().map(|load| load.queued_micros).fold(0, u64::saturating_add)
     }
 
-    /// The sums in the order of their keys; last and without a key, what all others are folded into.
+    /// Sorted by key. The overflow comes last, without a key.
     #[must_use]
     pub fn into_sorted(self) -> Vec<(Option<FlowKey>, Load)> {
         let (mut kept, overflow) = self.0.into_parts();

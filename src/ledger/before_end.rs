@@ -1,8 +1,8 @@
 //! Events of requests before their end: RequestReceived, and a ResponseStarted that counts no request.
 //!
-//! They are counted apart from the rows of requests. Such an event does not say how the server answered, and the
-//! RequestReceived event of an impersonated request does not say as whom it acts. In the rows it would make shapes
-//! without a request, which would take places from shapes that have some.
+//! They have their own table, because they lack parts of the row key. Such an event has no response status. The
+//! RequestReceived event of an impersonated request does not name the impersonated user. In the rows' table they would
+//! add rows without requests and evict rows that have some.
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -11,34 +11,32 @@ use super::{Merge, Product, Row};
 use crate::k8s::Stage;
 use crate::requests::{Answer, Request, RowKey};
 
-/// The events of one request shape.
+/// The events of one row key without a response class.
 #[derive(Debug, Default)]
 pub struct EventsBeforeEnd {
-    /// All events.
     events: u64,
-    /// Events at RequestReceived.
     received: u64,
-    /// A request of the shape ended, and its RequestReceived event was next to it or the shape has a row.
+    /// A request with this key ended. Either its RequestReceived event was adjacent, or the key has a row.
     has_ended: bool,
-    /// Evidence, which is needed only if no request of the shape ended. `None` once one did.
+    /// Evidence for a key without ended requests. `None` once one ended.
     row: Option<Box<Row>>,
 }
 
 impl EventsBeforeEnd {
-    /// Counts the RequestReceived event of a request whose end is counted too.
+    /// Counts a RequestReceived event whose request also ended.
     pub(super) fn add_of_ended(&mut self) {
         self.events += 1;
         self.received += 1;
         self.end();
     }
 
-    /// Takes note that a row of the shape holds evidence.
+    /// Records that a request with this key ended.
     pub(super) fn end(&mut self) {
         self.has_ended = true;
         self.row = None;
     }
 
-    /// Counts an event whose request may never end.
+    /// Counts an event of a request that may never end.
     pub(super) fn add(&mut self, request: &Request<'_>) {
         self.events += 1;
         self.received += u64::from(request.stage == Stage::RequestReceived);
@@ -47,39 +45,37 @@ impl EventsBeforeEnd {
         }
     }
 
-    /// Takes note of another copy of an event that was counted.
+    /// Records a duplicate of a counted event as evidence only.
     pub(super) fn show(&mut self, request: &Request<'_>) {
         if !self.has_ended {
             self.row.get_or_insert_default().show(request);
         }
     }
 
-    /// Whether it holds evidence of its own.
     #[cfg(test)]
     pub(super) fn has_evidence(&self) -> bool {
         self.row.is_some()
     }
 
-    /// Events at RequestReceived.
     pub(super) fn received(&self) -> u64 {
         self.received
     }
 
-    /// The row of a shape without an ended request.
+    /// The row for a key without ended requests.
     fn into_row(self) -> Box<Row> {
         let mut row = self.row.unwrap_or_default();
         (row.events, row.received) = (self.events, self.received);
         row
     }
 
-    /// Adds the events to a row. Evidence stays behind: how much there is depends on where blocks end.
+    /// Adds the event counts to a row. The evidence is dropped: its amount depends on block boundaries.
     fn give_to(self, row: &mut Row) {
         row.events += self.events;
         row.received += self.received;
     }
 
-    /// Adds the events to the rows of the same shape. Each request has one RequestReceived event; the first row gets
-    /// what is left.
+    /// Spreads the events over the rows with the same key. Each request gets one RequestReceived event. The first row
+    /// gets the remainder.
     fn give(self, rows: &mut [(RowKey, Box<Row>)], of_shape: &[usize]) {
         let mut left = self.received;
         for at in of_shape {
@@ -110,18 +106,18 @@ impl Merge for EventsBeforeEnd {
     }
 }
 
-/// The rows of a product, with the events of [`EventsBeforeEnd`].
+/// The rows of a product, with [`EventsBeforeEnd`] added.
 #[derive(Debug, Default)]
 pub struct ProductRows {
-    /// The rows that are kept apart. Those with the most requests come first.
+    /// The rows with most requests come first.
     pub rows: Vec<(RowKey, Box<Row>)>,
-    /// What all other rows are folded into.
+    /// The sum of all evicted rows.
     pub overflow: Option<Box<Row>>,
 }
 
 impl ProductRows {
-    /// Adds the events to the rows of their shapes. A shape without a row gets one: its requests did not end in the log,
-    /// or they ended as another user. With `received_only`, no request did, and these are the rows.
+    /// Adds the events to their rows. A key without a row gets a new one: its requests did not end in the log, or they
+    /// ended as another user. With `received_only`, no request ended, and all rows are new.
     #[must_use]
     pub fn of(product: Product, received_only: bool) -> Self {
         let Product { rows, begun, .. } = product;
@@ -147,7 +143,7 @@ impl ProductRows {
             let folded = || by_shape.get(&begun_hash(&shape.without_names()));
             match (by_shape.get(&hash).or_else(folded), &mut overflow) {
                 (Some(of_shape), _) => begun.give(&mut rows[..known], of_shape),
-                // The requests of the shape may be among those that are folded.
+                // The requests with this key may be in the overflow row.
                 (None, Some(overflow)) => begun.give_to(overflow),
                 (None, None) => rows.push((shape, begun.into_row())),
             }
@@ -165,7 +161,7 @@ impl ProductRows {
     }
 }
 
-/// The hash of a shape by which its events before the end are counted: that without a status.
+/// The hash of the key without its response class.
 fn begun_hash(shape: &RowKey) -> u64 {
     RowKey { answer: Answer::Served, ..shape.clone() }.stable_hash()
 }

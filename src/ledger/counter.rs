@@ -1,36 +1,35 @@
-//! One worker's way to the rows that all workers count into. Most requests belong to rows that it counted into a short
-//! while ago: these it remembers, and comes to them without the tables of clients, products and shapes.
+//! A worker's cache of shared rows. Most requests belong to rows that the worker counted into recently. The cache skips
+//! the tables of clients, products and rows.
 //!
-//! The naive twin is going through the tables each time.
+//! The naive twin looks up all tables for each request.
 
 use super::client::namespace_of;
 use super::{EventsBeforeEnd, Namespaces, RowHash, SharedLedger, SharedRow};
 use crate::requests::{Request, stable_hash};
 
-/// How many rows, askers and namespaces are remembered.
+/// Cache sizes, in entries. Each is a power of two.
 const ROWS: usize = 1 << 14;
 const ASKERS: usize = 1 << 13;
 const NAMESPACES: usize = 1 << 11;
 
-/// Counts requests.
+/// Counts requests into the shared ledger.
 #[derive(Debug)]
 pub struct Counter<'c> {
     shared: &'c SharedLedger,
-    /// The rows that it counted into last, by their names: hashes, which to choose so that two of one's own names share
-    /// them takes 2^32 tries, and a stranger's takes 2^64.
+    /// The rows of the last requests, by row hash. A client that wants two of its own rows to collide needs 2^32 tries.
+    /// A collision with another client's row needs 2^64.
     rows: Vec<Option<(RowHash, SharedRow)>>,
-    /// The same of the events before the end of a request.
+    /// As `rows`, for events before a request's end.
     begun: Vec<Option<(RowHash, SharedRow<EventsBeforeEnd>)>>,
-    /// Askers that their clients know of, by what they are known by.
+    /// Clients whose node, pod and user agent are recorded already, by their key.
     askers: Vec<u64>,
-    /// Namespaces that are noted, by their hashes with their clients'.
+    /// Recorded namespaces: hashes of the client and the namespace.
     namespaces: Vec<(u64, u64)>,
-    /// How many different objects of each namespace requests name.
+    /// Number of distinct objects that requests name, by namespace.
     objects: Namespaces,
 }
 
 impl<'c> Counter<'c> {
-    /// A worker's.
     #[must_use]
     pub fn new(shared: &'c SharedLedger) -> Self {
         Self {
@@ -43,7 +42,7 @@ impl<'c> Counter<'c> {
         }
     }
 
-    /// Counts one event of a request. Returns the name of its row.
+    /// Returns the hash of the request's row.
     pub fn observe(&mut self, request: &Request<'_>) -> RowHash {
         if request.is_before_end() {
             self.begin(request, |begun| begun.add(request));
@@ -70,7 +69,7 @@ impl<'c> Counter<'c> {
         name
     }
 
-    /// Counts the RequestReceived event of a request, and another event of the request that is next to it.
+    /// Counts a RequestReceived event and a later event of the same request.
     pub fn observe_with(&mut self, arrival: &Request<'_>, request: &Request<'_>) -> RowHash {
         self.begin(arrival, EventsBeforeEnd::add_of_ended);
         self.observe(request)
@@ -92,7 +91,7 @@ impl<'c> Counter<'c> {
         self.note_asker(request);
     }
 
-    /// Whether the client of a request knows its asker.
+    /// Whether the client's node, pod and user agent are recorded already.
     fn is_noted(&self, request: &Request<'_>) -> bool {
         let asker = request.client_key();
         self.askers.get(place_of(asker, ASKERS)) == Some(&asker)
@@ -104,18 +103,17 @@ impl<'c> Counter<'c> {
         self.askers[place_of(asker, ASKERS)] = asker;
     }
 
-    /// The namespaces of the requests that it counted.
     #[must_use]
     pub fn into_namespaces(self) -> Namespaces {
         self.objects
     }
 
-    /// Takes note of another copy of an event that was counted.
+    /// Records a duplicate of a counted event as evidence only.
     pub fn observe_copy(&self, request: &Request<'_>) {
         self.shared.clients.observe_copy(request);
     }
 
-    /// Keeps of a request of a row what patterns over time are rebuilt from.
+    /// Records the request in its instance's history.
     pub fn follow(&self, request: &Request<'_>, row: RowHash) {
         self.shared.histories.note(row, request);
     }
@@ -132,7 +130,7 @@ impl<'c> Counter<'c> {
     }
 }
 
-/// The place that a hash chooses of so many, a power of two.
+/// The cache slot of a hash. `places` is a power of two.
 fn place_of(hash: u64, places: usize) -> usize {
     (hash >> 32) as usize & (places - 1)
 }

@@ -1,4 +1,4 @@
-//! Sets of texts with a bound, and a few of the texts as examples.
+//! Bounded sets of strings, with a few of them as examples.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,11 @@ use super::Merge;
 use crate::k8s::text::prefix;
 use crate::requests::stable_hash;
 
-/// How many texts of a set are kept as they are, and how much of each, in bytes.
+/// Maximum number of examples, and length limit of each in bytes.
 const KEPT_TEXTS: usize = 3;
 const MAX_TEXT: usize = 253;
 
-/// A set of texts, of which at most so many are told apart, and the first few in the order of bytes are kept.
+/// Counts at most `bound` distinct strings, by hash. Keeps the first few in byte order as examples.
 #[derive(Debug, Clone)]
 pub struct DistinctSet {
     hashes: HashTable<u64>,
@@ -22,18 +22,17 @@ pub struct DistinctSet {
 }
 
 impl DistinctSet {
-    /// An empty set that tells at most `bound` texts apart.
     #[must_use]
     pub fn new(bound: usize) -> Self {
         Self { hashes: HashTable::new(), bound, full: false, examples: BTreeSet::new() }
     }
 
-    /// Adds a text. Tells whether it is not known to have been there.
+    /// Whether the string is new. Always true for a string that did not fit.
     pub fn insert(&mut self, text: &str) -> bool {
         self.insert_of(stable_hash(text), text)
     }
 
-    /// As [`DistinctSet::insert`], of a text whose hash is known.
+    /// As [`DistinctSet::insert`], with the string's [`stable_hash`].
     pub fn insert_of(&mut self, hash: u64, text: &str) -> bool {
         let is_new = self.insert_hash(hash);
         if is_new {
@@ -42,7 +41,7 @@ impl DistinctSet {
         is_new
     }
 
-    /// Adds a text by its hash, and keeps no example.
+    /// As [`DistinctSet::insert`], without keeping an example.
     pub fn insert_hash(&mut self, hash: u64) -> bool {
         if self.hashes.find(hash, |own| *own == hash).is_some() {
             return false;
@@ -63,12 +62,12 @@ impl DistinctSet {
         }
     }
 
-    /// The first few texts in the order of bytes.
+    /// The first few strings in byte order.
     pub fn examples(&self) -> impl Iterator<Item = &str> {
         self.examples.iter().map(|text| &**text)
     }
 
-    /// How many different texts there were, and whether there were more than could be told apart.
+    /// Number of distinct strings, and whether more existed than `bound`.
     #[must_use]
     pub fn count(&self) -> (u64, bool) {
         (self.hashes.len() as u64, self.full)

@@ -1,20 +1,19 @@
-//! The versions that etcd states in its start lines.
+//! etcd versions from start lines.
 
 use std::collections::BTreeSet;
 
 use super::Merge;
 use crate::k8s::EtcdVersion;
 
-/// How many versions are kept, each by source.
+/// Maximum number of pairs of version and source.
 const MAX_VERSIONS: usize = 1_024;
 
-/// The versions of etcd that logs state, and the sources that show them. The oldest are kept: they decide what the
+/// etcd versions and the sources that show them. Above the limit, the oldest versions are kept: they limit what the
 /// apiserver may do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EtcdVersions(BTreeSet<(EtcdVersion, u32)>);
 
 impl EtcdVersions {
-    /// Notes a version that a source states.
     pub fn note(&mut self, version: EtcdVersion, source: u32) {
         self.0.insert((version, source));
         if self.0.len() > MAX_VERSIONS {
@@ -22,7 +21,7 @@ impl EtcdVersions {
         }
     }
 
-    /// The versions and their sources, the oldest first.
+    /// Oldest first.
     pub fn iter(&self) -> impl Iterator<Item = (EtcdVersion, u32)> {
         self.0.iter().copied()
     }

@@ -1,4 +1,4 @@
-//! Mergeable numbers per client and shape. Integers only; every part merges in any order to the same result.
+//! Mergeable counts per client and request shape. Integers only, so every merge order gives the same result.
 
 pub mod activity;
 pub mod apf;
@@ -73,37 +73,32 @@ use crate::decode::klog::TraceFragment;
 use crate::input::SourcePosition;
 use crate::requests::{Request, stable_hash};
 
-/// A commutative and associative sum.
+/// A sum that does not depend on order or grouping.
 pub trait Merge {
-    /// Adds the other's numbers to this one's.
     fn merge(&mut self, other: Self);
 }
 
-/// Everything that a run has counted.
+/// All counts of a run.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    /// What was read.
     pub input: InputCounts,
-    /// What the log says of the server's version.
+    /// Evidence of the server's version.
     pub versions: VersionEvidence,
-    /// The clients.
     pub clients: Clients,
-    /// The server's traces of slow requests.
+    /// The apiserver's traces of slow requests.
     pub traces: Traces,
-    /// What each instance read and watched.
+    /// The requests of each client instance, for patterns over time.
     pub histories: HistoriesByKind,
-    /// How many different objects of each namespace requests name.
+    /// Number of distinct objects that requests name, by namespace.
     pub namespaces: Namespaces,
 }
 
 impl Ledger {
-    /// A hash of the row that a request belongs to.
     #[must_use]
     pub fn row_hash(request: &Request<'_>) -> u64 {
         stable_hash(&RowHash::new(request))
     }
 
-    /// Counts one line of a trace.
     pub fn observe_trace(&mut self, place: SourcePosition, fragment: &TraceFragment<'_>) {
         self.traces.observe(place, fragment);
     }

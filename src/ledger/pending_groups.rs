@@ -1,4 +1,4 @@
-//! What waits for others of its group, which may come to other workers, and in any order.
+//! Items that wait for the other items of their group. These may reach other workers, in any order.
 
 use std::collections::VecDeque;
 
@@ -7,10 +7,10 @@ use rustc_hash::FxBuildHasher;
 
 use super::sharded::{SHARDS, Sharded};
 
-/// Items by group. Shared by workers.
+/// Items by group, shared by workers.
 #[derive(Debug)]
 pub struct PendingGroups<T> {
-    /// How many bytes a shard holds before it lets the group go that has waited longest.
+    /// Byte limit of a shard. Above it, the oldest group leaves.
     room: usize,
     shards: Sharded<PendingShard<T>>,
 }
@@ -18,24 +18,23 @@ pub struct PendingGroups<T> {
 #[derive(Debug)]
 struct PendingShard<T> {
     groups: HashMap<u64, Group<T>, FxBuildHasher>,
-    /// The groups in the order in which they were begun.
+    /// Groups in the order of their first item.
     order: VecDeque<u64>,
     bytes: usize,
 }
 
-/// Items, and how many bytes they take.
+/// Items and their size in bytes.
 type Group<T> = (Vec<T>, usize);
 
 impl<T> PendingGroups<T> {
-    /// Nothing waits yet; later at most so many bytes do.
+    /// `room` is the byte limit over all shards.
     #[must_use]
     pub fn new(room: usize) -> Self {
         let shard = || PendingShard { groups: HashMap::default(), order: VecDeque::new(), bytes: 0 };
         Self { room: room / SHARDS, shards: Sharded::new(shard) }
     }
 
-    /// Adds an item that takes so many bytes. The group that has waited longest where there is no more room, with its
-    /// hash.
+    /// Adds an item of `size` bytes. Above the limit, returns the oldest group of the shard with its hash.
     pub fn add(&self, group: u64, item: T, size: usize) -> Option<(u64, Vec<T>)> {
         let mut shard = self.shards.lock_for(group);
         let PendingShard { groups, order, bytes } = &mut *shard;
@@ -55,7 +54,7 @@ impl<T> PendingGroups<T> {
         Some((oldest, gone))
     }
 
-    /// All groups, which wait no longer.
+    /// Takes all groups.
     pub fn take(&self) -> impl Iterator<Item = (u64, Vec<T>)> {
         self.shards.lock_each().flat_map(|mut shard| {
             shard.order.clear();
@@ -74,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_stays_together_and_nothing_is_lost() {
+    fn groups_stay_together_and_no_item_is_lost() {
         let waiting = PendingGroups::new(1 << 10);
         let mut gone: Vec<(u64, Vec<u64>)> = Vec::new();
         for n in 0..10_000_u64 {
@@ -90,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn one_group_alone_is_bounded_too() {
+    fn a_single_large_group_is_bounded() {
         let waiting = PendingGroups::new(1 << 10);
         let largest = (0..1_000)
             .filter_map(|n| waiting.add(7, n, 1))

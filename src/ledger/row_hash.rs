@@ -1,8 +1,8 @@
-//! What a row is known by, beside its place in the ledger.
+//! The identity of a row as three hashes.
 
 use crate::requests::{Answer, Request, RowKeyRef};
 
-/// The hashes that name a row.
+/// The hashes of a row's client, product and row key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RowHash {
     pub(super) client: u64,
@@ -11,7 +11,6 @@ pub struct RowHash {
 }
 
 impl RowHash {
-    /// The name of a request's row.
     #[must_use]
     pub fn new(request: &Request<'_>) -> Self {
         Self {
@@ -21,13 +20,13 @@ impl RowHash {
         }
     }
 
-    /// The name of what counts the events of a request before its end: that of a row without a status.
+    /// The row hash for events before the request's end. The response class is not known yet, so the key has none.
     pub(super) fn before_end(request: &Request<'_>) -> Self {
         let key = RowKeyRef { answer: Answer::Served, ..RowKeyRef::from_request(request) };
         Self { row_key: key.stable_hash(), ..Self::new(request) }
     }
 
-    /// A hash that spreads rows.
+    /// For cache slots. It does not identify a row.
     pub(super) fn hash(self) -> u64 {
         self.client ^ self.product.rotate_left(21) ^ self.row_key.rotate_left(42)
     }

@@ -1,11 +1,11 @@
-//! What all workers count together.
+//! The counts that all workers share.
 
 use std::sync::Arc;
 
 use super::{Ledger, Merge, SharedClients, SharedHistoriesByKind};
 use crate::apiserver::ConfiguredNames;
 
-/// Clients, and what patterns over time are rebuilt from.
+/// Clients and instance histories.
 #[derive(Debug, Default)]
 pub struct SharedLedger {
     pub(super) clients: SharedClients,
@@ -13,13 +13,13 @@ pub struct SharedLedger {
 }
 
 impl SharedLedger {
-    /// Of a server with this configuration.
+    /// `names` are the names in the server's configuration.
     #[must_use]
     pub fn new(names: &Arc<ConfiguredNames>) -> Self {
         Self { clients: SharedClients::default().with_names(Arc::clone(names)), ..Self::default() }
     }
 
-    /// Adds all of it to a ledger, and has nothing any more.
+    /// Moves the counts to a ledger.
     pub fn give(&self, ledger: &mut Ledger) {
         ledger.clients.merge(self.clients.take());
         ledger.histories.merge(self.histories.take());

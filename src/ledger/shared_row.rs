@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Merge, Row};
 
-/// A row behind a lock of its own, which workers remember beside the table that it stands in. What they remember is empty
-/// once the row was folded into another, or stands where those of several clients are counted together.
+/// A row with its own mutex. Workers cache handles to it. A cached handle yields `None` after the row was merged into
+/// another row.
 #[derive(Debug)]
 pub struct SharedRow<T = Row>(Arc<Mutex<Option<T>>>);
 
@@ -20,27 +20,26 @@ impl<T> SharedRow<T> {
         Self(Arc::new(Mutex::new(Some(row))))
     }
 
-    /// The same row, to be remembered.
+    /// A handle for a worker's cache.
     pub(super) fn remembered(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 
-    /// Lets go of those who remember it.
+    /// Empties all cached handles of the row.
     pub(super) fn leave(&mut self) {
         *self = Self::of(self.taken());
     }
 
-    /// Counts into a row that is remembered; `None` if it is empty.
+    /// Counts through a cached handle. `None` if the row was merged into another one.
     pub(super) fn count<R>(&self, count: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.lock().as_mut().map(count)
     }
 
-    /// Counts into a row of a table.
+    /// Counts through the handle in the table, which is never empty.
     pub(super) fn count_at_home<R>(&self, count: impl FnOnce(&mut T) -> R) -> R {
         self.count(count).expect("only what is remembered is empty")
     }
 
-    /// The row without its lock.
     #[must_use]
     pub fn into_inner(self) -> T {
         self.taken()
@@ -57,7 +56,7 @@ impl<T> SharedRow<T> {
 
 impl<T: Merge> Merge for SharedRow<T> {
     fn merge(&mut self, other: Self) {
-        // Never both locks at once.
+        // Holds one lock at a time: two workers that merge crosswise would deadlock.
         let other = other.into_inner();
         self.count_at_home(|row| row.merge(other));
     }

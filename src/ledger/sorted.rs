@@ -1,14 +1,13 @@
-//! Sorted lists of counts: how they grow, and adding one to another in one walk through both.
+//! Sorted lists of counts: growth in small steps, and merging in one pass.
 
-/// Makes room for another item, and where there are many, for no more than a quarter of them beside it: rows have such
-/// lists by the ten thousand.
+/// Reserves room for one more item. A large list grows by a quarter: there are tens of thousands of these lists.
 pub(super) fn make_room<T>(list: &mut Vec<T>) {
     if list.len() == list.capacity() {
         list.reserve_exact(list.len().clamp(4, 32).max(list.len() / 4));
     }
 }
 
-/// Adds items to others. Both ascend by a key that each item of a list has alone; what has the same key is added.
+/// Merges `other` into `own`. Both ascend by a unique key. `add` merges two items with the same key.
 pub(super) fn add_sorted<T: Copy, K: Ord>(
     own: &mut Vec<T>,
     other: &[T],
@@ -26,7 +25,7 @@ pub(super) fn add_sorted<T: Copy, K: Ord>(
             _ => missing += 1,
         }
     }
-    // From the end on, each item moves to where it belongs: no list is made beside this one.
+    // Items move from the end on, so no second list is needed.
     let (mut from, mut to) = (own.len(), own.len() + missing);
     own.reserve_exact(missing);
     own.extend_from_slice(&other[other.len() - missing..]);
