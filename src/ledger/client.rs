@@ -1,4 +1,4 @@
-//! A client: whose requests are counted together, and the rows of its requests.
+//! A client, its products and its rows.
 
 use hashbrown::Equivalent;
 
@@ -11,29 +11,29 @@ use crate::k8s::user_agent::AgentForm;
 use crate::k8s::{self, AddressClass, Kind, Verb};
 use crate::requests::{ClientRef, Request, RowKey, stable_hash};
 
-/// Products of one identity that are counted apart. A product is the client's to choose.
+/// Maximum number of products of a client. A client chooses the product in its user agent.
 pub const MAX_PRODUCTS: usize = 16;
-/// Shapes of one product of one identity that are counted apart. A resource's name is the client's to choose.
+/// Maximum number of rows of a product. A client chooses the resource names in its requests.
 pub const MAX_SHAPES: usize = 1_024;
-/// Nodes, pods, workloads or namespaces of one identity that are told apart.
+/// Maximum number of distinct nodes, pods, workloads or namespaces of a client.
 pub const MAX_DISTINCT: usize = 16_384;
-/// The longest user agent that is kept as an example, in bytes.
+/// Length limit of an example user agent, in bytes.
 const MAX_AGENT: usize = 160;
 
-/// Whose requests are counted together.
+/// Identifies a client.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientKey {
-    /// What kind of client.
     pub kind: Kind,
-    /// The identity that the requests act as.
+    /// The user that the requests act as.
     pub identity: Box<str>,
-    /// Who asked, where the request impersonates.
+    /// The user that authenticated, if the request impersonates another one.
     pub impersonator: Option<Box<str>>,
-    /// Where the requests come from, where there is no user.
+    /// The class of the source address, if there is no user.
     pub address: Option<AddressClass>,
 }
 
-/// Products of user agents, which anyone may make up, never take the place of a user whom the server knows.
+/// The rank of a client's key. Anyone can invent a user agent. So clients without a user never evict a user that the
+/// server authenticated.
 pub(super) fn rank(client: &ClientRef<'_>) -> u8 {
     match client.kind {
         Kind::UserAgent if k8s::AgentProduct::from_user_agent(client.identity).form == AgentForm::Known => 1,
@@ -53,7 +53,7 @@ impl Equivalent<ClientKey> for ClientRef<'_> {
 
 impl BoundedKey for ClientKey {}
 
-/// Beyond the number of shapes, requests are told apart by what their verdict depends on.
+/// Evicted rows are merged by the part of the row key that determines the verdict.
 impl BoundedKey for RowKey {
     fn overflow_key(&self) -> Option<(u64, Self)> {
         let folded = self.without_names();
@@ -61,25 +61,25 @@ impl BoundedKey for RowKey {
     }
 }
 
-/// One identity.
 #[derive(Debug)]
 pub struct Client {
-    /// Its requests by the product of its user agent.
+    /// Products of its user agents.
     pub products: BoundedMap<Box<str>, Product>,
-    /// The nodes it was seen on: of its tokens, or for kubelets its own.
+    /// Nodes from its tokens; for a kubelet, its own node.
     pub nodes: DistinctSet,
-    /// The pods its tokens were bound to.
+    /// Pods from its tokens.
     pub pods: DistinctSet,
-    /// The workloads of these pods, as their names tell.
+    /// Workloads of these pods, inferred from their names.
     pub workloads: DistinctSet,
-    /// The namespaces that its requests name, other than for its own upkeep: see `namespace_of`.
+    /// Namespaces in its requests, without its own upkeep: see `namespace_of`.
     pub namespaces: DistinctSet,
-    /// Its products and shapes. Their number, unlike that of its rows, is the same in every order of the input.
+    /// Hashes of product and row key. Unlike the number of kept rows, their number does not depend on the order of the
+    /// input.
     pub(super) row_names: DistinctSet,
 }
 
-/// The namespace that a request names, if that tells where its client works: not that of a Lease, whatever it is; and of a
-/// `ServiceAccount`'s own namespace not what it looks up there, its configuration, certificates, events and elections.
+/// The namespace of a request, if it shows where the client works. Leases never do. For a ServiceAccount's own
+/// namespace, neither do reads of single objects, nor requests for configuration, events and leader election.
 pub(super) fn namespace_of<'r>(request: &Request<'r>) -> Option<&'r str> {
     let namespace = request.spec.namespace;
     (!namespace.is_empty() && !is_upkeep(request, namespace)).then_some(namespace)
@@ -110,8 +110,8 @@ impl Default for Client {
 
 impl Merge for Client {
     fn merge(&mut self, mut other: Self) {
-        // This may stand for all clients that are not kept apart: who remembers a row of one must not count into it as
-        // if it were still that.
+        // This may be the overflow of all clients. Workers must not count into it through cached handles of one
+        // client's rows.
         other.products.values_mut().for_each(Product::leave);
         self.products.merge(other.products);
         self.nodes.merge(other.nodes);
@@ -122,16 +122,14 @@ impl Merge for Client {
     }
 }
 
-/// One product of an identity.
 #[derive(Debug)]
 pub struct Product {
-    /// A user agent of it: the least in the order of bytes.
+    /// An example user agent: the first in byte order.
     pub example: Box<str>,
-    /// Hash of the user agent that was seen last; most are the same again.
+    /// Hash of the last user agent. Most requests repeat it.
     last_agent: u64,
-    /// Its requests by shape.
     pub rows: BoundedMap<RowKey, SharedRow>,
-    /// The events of its requests before their end, by shape without a status.
+    /// Keyed without a response class.
     pub begun: BoundedMap<RowKey, SharedRow<EventsBeforeEnd>>,
 }
 
@@ -147,7 +145,7 @@ impl Default for Product {
 }
 
 impl Product {
-    /// Lets go of those who remember rows of it.
+    /// Empties all cached handles of its rows.
     fn leave(&mut self) {
         self.rows.values_mut().for_each(SharedRow::leave);
         self.begun.values_mut().for_each(SharedRow::leave);

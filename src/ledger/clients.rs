@@ -1,4 +1,4 @@
-//! Clients and the rows of their requests.
+//! Clients and their rows.
 
 use std::sync::Arc;
 
@@ -13,29 +13,27 @@ use crate::k8s::pod_name;
 use crate::k8s::user_agent::AgentForm;
 use crate::requests::{Answer, Request, RowKey, RowKeyRef, stable_hash};
 
-/// Identities that are counted apart. Authenticated names are given out by the cluster's operators, so there are
-/// as many as the cluster has users.
+/// Maximum number of clients. The cluster's operators create the authenticated names, so their number is that of the
+/// cluster's users.
 pub const MAX_CLIENTS: usize = 20_000;
 
-/// Rows of all clients together, and shapes of events before the end that have no row. Each takes up to 3 KB.
+/// Maximum number of rows of all clients, including keys of [`EventsBeforeEnd`] without a row. Each takes up to 3 KB.
 pub const MAX_ROWS: usize = 80_000;
 
-/// All clients.
 #[derive(Debug)]
 pub struct Clients {
     pub(super) by_key: BoundedMap<ClientKey, Client>,
-    /// Rows that were added since they were counted last.
+    /// Rows that were added since [`SharedClients`](super::shared_clients::SharedClients) last read this number.
     pub(super) added: usize,
     max_rows: usize,
-    /// The names in the server's configuration.
     names: Arc<ConfiguredNames>,
 }
 
-/// The bar above which clients are folded, so that those below it have at most `max_rows` rows together. The first client
-/// stays even if it alone has more. `None` if all stay.
+/// The cutoff that leaves clients with at most `max_rows` rows together. The first client stays even if it alone has
+/// more. `None` if all clients stay.
 ///
-/// The bar is right below the first client that does not fit. At the last client that fits, it would fold a later client
-/// that fits too.
+/// The cutoff is directly below the first client that does not fit. A cutoff at the last client that fits would also
+/// evict later clients that fit.
 pub(super) fn row_cutoff(mut clients: Vec<(Weight, usize)>, max_rows: usize) -> Option<Weight> {
     clients.sort_unstable();
     let mut all = 0;
@@ -58,33 +56,32 @@ impl Default for Clients {
 }
 
 impl Clients {
-    /// No clients, of which so many will be kept apart.
+    /// `bound` is the maximum number of clients.
     #[must_use]
     pub fn new(bound: usize) -> Self {
         Self { by_key: BoundedMap::new(bound), added: 0, max_rows: MAX_ROWS, names: Arc::default() }
     }
 
-    /// With another bound for all rows.
     #[must_use]
     pub fn with_max_rows(self, max_rows: usize) -> Self {
         Self { max_rows, ..self }
     }
 
-    /// Of a server with this configuration.
+    /// `names` are the names in the server's configuration.
     #[must_use]
     pub fn with_names(self, names: Arc<ConfiguredNames>) -> Self {
         Self { names, ..self }
     }
 
-    /// How many rows each client has, and what decides whether it is kept.
+    /// The weight and number of rows of each client.
     pub(super) fn rows(&self) -> impl Iterator<Item = (Weight, usize)> {
         let rows = |client: &Client| usize::try_from(client.row_names.count().0).unwrap_or(usize::MAX);
         self.by_key.iter_with_weight().map(move |(weight, client)| (weight, rows(client)))
     }
 
-    /// Folds the clients whose rows are beyond the bound.
+    /// Evicts the clients above the limit of rows.
     fn evict_rows(&mut self) {
-        // Clients beyond their own bound take no part.
+        // Evicts the clients above the limit of clients first.
         drop(self.by_key.kept());
         if let Some(cutoff) = row_cutoff(self.rows().collect(), self.max_rows) {
             self.by_key.evict_above(cutoff);
@@ -100,12 +97,11 @@ impl Clients {
         }
     }
 
-    /// Counts one event of a request. Returns the row, if it is that of one client, product and shape, and not of all that
-    /// are folded.
+    /// Counts one event of a request. Returns its row, or `None` if an overflow row counts it.
     pub(super) fn observe_in(&mut self, request: &Request<'_>, name: RowHash) -> Option<SharedRow> {
         let (row, namespaces, is_mixed) = self.row(request, name);
         let is_new_target = row.count_at_home(|row| row.observe(request));
-        // Where requests of all kinds are counted together, of one target some may be upkeep and some not.
+        // An overflow row mixes requests: some requests for a target may be upkeep and some not.
         if is_new_target.is_some_and(|is_new| is_new || is_mixed)
             && let Some(namespace) = namespace_of(request)
         {
@@ -114,7 +110,7 @@ impl Clients {
         (!is_mixed).then(|| row.remembered())
     }
 
-    /// Counts an event before a request's end: see [`EventsBeforeEnd`]. Returns what counts such events, as for a row.
+    /// Counts an event in [`EventsBeforeEnd`]. Returns the counter, or `None` if it is an overflow counter.
     pub(super) fn begin(
         &mut self,
         request: &Request<'_>,
@@ -142,8 +138,8 @@ impl Clients {
         (client_slot.is_some() && product_slot.is_some() && slot.is_some()).then(|| own.remembered())
     }
 
-    /// Takes note of another copy of an event that was counted: the evidence that is shown must not depend on which
-    /// of them came first.
+    /// Records a duplicate of a counted event as evidence only. The evidence must not depend on which duplicate came
+    /// first.
     pub fn observe_copy(&mut self, request: &Request<'_>) {
         if request.is_before_end() {
             self.begin(request, RowHash::before_end(request), |begun| begun.show(request));
@@ -153,14 +149,13 @@ impl Clients {
         row.count_at_home(|row| row.show(request));
     }
 
-    /// Takes note of a namespace that a request's client names.
+    /// Records a namespace that a request's client names.
     pub(super) fn note_namespace(&mut self, request: &Request<'_>, namespace: &str) {
         let (client, _) = self.enter(request, RowHash::new(request));
         self.by_key.value_at(client).namespaces.insert(namespace);
     }
 
-    /// The row of a request, the namespaces that its client names, and whether the row stands for requests that are not
-    /// told apart by client, product and shape.
+    /// The row of a request, the namespaces of its client, and whether the row is an overflow row.
     fn row(&mut self, request: &Request<'_>, name: RowHash) -> (&mut SharedRow, &mut DistinctSet, bool) {
         let (client_slot, product_slot) = self.enter(request, name);
         let client = self.by_key.value_at(client_slot);
@@ -171,7 +166,7 @@ impl Clients {
         let owned = || shape.to_owned(names);
         let slot = rows.find_or_insert(name.row_key, &shape, || 0, owned);
         if slot.is_none() || rows.len() != before {
-            // Its events before the end need no evidence of their own: the two together are one row.
+            // The row and its events before the end count as one row, so those events need no evidence.
             if let Some(begun) = begun.get_mut(name.row_key, &shape) {
                 begun.count_at_home(EventsBeforeEnd::end);
             }
@@ -182,7 +177,7 @@ impl Clients {
         (rows.value_at_or_overflow(slot, owned), &mut client.namespaces, is_mixed)
     }
 
-    /// Enters a request's client and its product.
+    /// Inserts a request's client and product.
     fn enter(&mut self, request: &Request<'_>, name: RowHash) -> (Option<SlotIndex>, Option<SlotIndex>) {
         let asker = request.client;
         let key = asker.client_ref();
@@ -216,7 +211,7 @@ impl Clients {
         (client_slot, product_slot)
     }
 
-    /// Adds to rows what another log tells of their requests.
+    /// Adds facts from another log to rows.
     pub fn add(&mut self, mut additions: Additions) {
         if additions.is_empty() {
             return;
@@ -233,13 +228,13 @@ impl Clients {
         }
     }
 
-    /// All clients, that of all that are not kept apart too.
+    /// All clients, the overflow included.
     fn each_client(&mut self) -> impl Iterator<Item = &mut Client> {
         self.evict_rows();
         self.by_key.values_mut()
     }
 
-    /// Shows each row that has a shape, in no order.
+    /// Calls `show` for each row with a row key, in no order.
     pub fn each_row(&mut self, mut show: impl FnMut(&RowKey, &Row)) {
         for client in self.each_client() {
             for product in client.products.values_mut() {
@@ -250,7 +245,7 @@ impl Clients {
         }
     }
 
-    /// Shows each shape, and its RequestReceived events, in no order.
+    /// Calls `show` for each row key and its number of RequestReceived events, in no order.
     pub fn each_received(&mut self, mut show: impl FnMut(&RowKey, u64)) {
         for client in self.each_client() {
             for product in client.products.values_mut() {
@@ -261,19 +256,19 @@ impl Clients {
         }
     }
 
-    /// Whether a request is one of a client that is not kept apart.
+    /// Whether a request's client is evicted.
     pub(super) fn is_evicted(&self, request: &Request<'_>) -> bool {
         self.by_key.is_evicted(request.client.client_hash, || rank(&request.client.client_ref()))
     }
 
-    /// The clients that are kept apart, in no order, and what all others are folded into.
+    /// The kept clients in no order, and the overflow.
     #[must_use]
     pub fn into_parts(mut self) -> (Vec<(ClientKey, Client)>, Option<Client>) {
         self.evict_rows();
         self.by_key.into_parts()
     }
 
-    /// The clients that are kept apart, in no order.
+    /// The kept clients, in no order.
     pub fn kept(&mut self) -> impl Iterator<Item = (&ClientKey, &Client)> {
         self.evict_rows();
         self.by_key.kept()

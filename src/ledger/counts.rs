@@ -1,15 +1,15 @@
-//! Small sums of a row: answers by status, the server's own measurements, objects in answers, deprecated APIs.
+//! Small sums of a row: response statuses, the server's measurements, objects in responses, deprecated APIs.
 
 use smallvec::SmallVec;
 
 use super::{Exemplars, Merge};
 use crate::requests::Measured;
 
-/// Answers by HTTP status.
+/// Responses by HTTP status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Statuses {
-    /// Statuses that were seen, ascending: the status in the upper 16 bits, 0 for none, its count in the lower 48.
-    /// Most rows see one or two, which are at hand in the row.
+    /// One entry for each status, ascending: the status in the upper 16 bits (0 for none), its count in the lower 48.
+    /// Most rows have one or two statuses, which need no allocation.
     packed: SmallVec<[u64; 2]>,
 }
 
@@ -17,7 +17,7 @@ const STATUS_SHIFT: u32 = 48;
 const STATUS_COUNT: u64 = (1 << STATUS_SHIFT) - 1;
 
 impl Statuses {
-    /// Counts an answer.
+    /// Counts a response.
     pub fn record(&mut self, status: Option<u16>) {
         self.add(status.unwrap_or(0), 1);
     }
@@ -33,13 +33,13 @@ impl Statuses {
         }
     }
 
-    /// The answers whose status a condition holds for.
+    /// Number of responses whose status is wanted.
     #[must_use]
     pub fn count(&self, is_wanted: impl Fn(u16) -> bool) -> u64 {
         self.iter().filter(|(status, _)| is_wanted(*status)).map(|(_, count)| count).sum()
     }
 
-    /// The statuses, 0 for none, ascending, and how many answers have each.
+    /// Each status (0 for none) and its number of responses, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (u16, u64)> {
         self.packed.iter().map(|packed| ((packed >> STATUS_SHIFT) as u16, packed & STATUS_COUNT))
     }
@@ -53,14 +53,13 @@ impl Merge for Statuses {
     }
 }
 
-/// Requests for an API that a later release of Kubernetes removes, as the server says in an annotation.
+/// Requests for an API that a later Kubernetes release removes. The server says so in an annotation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Deprecated {
-    /// Requests.
     pub requests: u64,
-    /// The least release that removes such an API, as major and minor.
+    /// The earliest release that removes such an API, as major and minor.
     pub removed_in: Option<(u8, u8)>,
-    /// One of the requests.
+    /// The costliest of these requests.
     pub exemplars: Exemplars,
 }
 
@@ -72,29 +71,28 @@ impl Merge for Deprecated {
     }
 }
 
-/// What the server measured of its slow requests (`apiserver.latency.k8s.io/*`, above 500 ms only).
+/// The server's measurements of slow requests (`apiserver.latency.k8s.io/*`, only above 500 ms).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Observed {
-    /// Requests with a measurement that name no call to etcd.
+    /// Measured requests without a call to etcd.
     pub without_etcd: u64,
-    /// Requests with a call to etcd, and no object decoded for a list.
+    /// Measured requests with a call to etcd that decoded no object for a LIST.
     pub etcd_only: u64,
-    /// Requests for which objects were decoded that etcd returned to a list.
+    /// Measured requests that decoded objects from etcd for a LIST.
     pub decoded: u64,
-    /// Time spent in calls to etcd, in microseconds.
+    /// Sum of time in calls to etcd, in microseconds.
     pub etcd_micros: u64,
-    /// Whole time of the measured requests, in microseconds.
+    /// Sum of durations of measured requests, in microseconds.
     pub total_micros: u64,
-    /// Time spent in admission webhooks, in microseconds.
+    /// Sum of time in admission webhooks, in microseconds.
     pub webhook_micros: u64,
-    /// Requests with a measurement that spent half of their time or more in admission webhooks.
+    /// Measured requests that spent at least half of their time in admission webhooks.
     pub mostly_webhooks: u64,
-    /// Time that they waited in queues of API Priority and Fairness, in microseconds.
+    /// Sum of time in queues of API Priority and Fairness, in microseconds.
     pub queued_micros: u64,
 }
 
 impl Observed {
-    /// Adds a measurement.
     pub fn record(&mut self, measured: Measured) {
         match (measured.decoded, measured.etcd) {
             (true, _) => self.decoded += 1,
@@ -108,7 +106,7 @@ impl Observed {
         self.queued_micros = self.queued_micros.saturating_add(measured.queued);
     }
 
-    /// Requests with a measurement.
+    /// Number of measured requests.
     #[must_use]
     pub fn measured(&self) -> u64 {
         self.without_etcd + self.etcd_only + self.decoded
@@ -128,19 +126,19 @@ impl Merge for Observed {
     }
 }
 
-/// Objects in the answers to lists, as far as traces of slow requests count them.
+/// Objects in responses to LIST requests, if traces of slow requests count them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Items {
-    /// Requests whose answer's objects are counted.
+    /// Requests with a known number of objects.
     pub requests: u64,
-    /// Objects in all of these answers.
+    /// Sum over these requests.
     pub sum: u64,
-    /// The most in one answer.
+    /// The largest number in one response.
     pub max: u64,
 }
 
 impl Items {
-    /// Adds an answer of so many objects.
+    /// Adds a response with `count` objects.
     pub fn record(&mut self, count: u64) {
         self.merge(Self { requests: 1, sum: count, max: count });
     }

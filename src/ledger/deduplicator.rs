@@ -1,9 +1,9 @@
-//! Which events were read already: rotated copies, overlapping exports, several sinks, deliveries at least once.
+//! Detects events that were read before: rotated copies, overlapping exports, several sinks, at-least-once deliveries.
 //!
-//! Workers share it, as the two copies of an event may come to different ones. Events are known by when they were received
-//! and by 48 bits of a keyed hash of all that tells them apart: of a billion different events that come a thousand a
-//! second, two are taken for one with odds of 1 in 560, and of as many that come faster, so many times that. Where it is not
-//! known when they were received, 10 more bits tell.
+//! Workers share it, because the duplicates of an event may reach different workers. An event is identified by its
+//! receive time and 48 bits of a keyed hash. Take 10^9 distinct events at 1,000 a second. The odds that two of them
+//! count as duplicates are 1 in 560, and grow in proportion to the rate. Without a receive time, 10 more bits of the
+//! hash count.
 
 use std::collections::VecDeque;
 use std::sync::MutexGuard;
@@ -14,39 +14,39 @@ use rustc_hash::FxBuildHasher;
 
 use super::sharded::{SHARDS, Sharded};
 
-/// How duplicates are looked for.
+/// How duplicates are detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dedup {
-    /// Among the last events, up to [`Deduplicator::WINDOW`] of them.
+    /// Compares with the last events, up to [`Deduplicator::WINDOW`].
     #[default]
     Auto,
-    /// Not at all, but for the second line that some servers before 1.36 write for a request into their access log, and the
-    /// second event that some since 1.30 write where a long-running request begins.
+    /// Off, with two exceptions. Some servers before 1.36 write a second access log line for a request. Some servers
+    /// since 1.30 write a second event when a long-running request begins.
     Off,
-    /// Among all events, in memory that grows with them: 6 to 8 bytes each, twice that where a long-running request begins,
-    /// and up to 20 of those that come late.
+    /// Compares with all events. Memory grows with the log: 6 to 8 bytes for an event, up to 20 for a late one. A
+    /// long-running request takes twice that when it begins.
     Exact,
 }
 
-/// How many events a shard remembers before it forgets the time slots that it has known longest.
+/// Maximum number of events in a shard. Above it, the oldest time slots are dropped.
 const PER_SHARD: usize = 1 << 15;
-/// How many time slots a shard remembers.
+/// Maximum number of time slots in a shard.
 const SLOTS_PER_SHARD: usize = 1 << 10;
-/// The width of a time slot, in microseconds. Events come nearly in the order of their time, so that those of a slot
-/// stay in the processor's cache while it is filled.
+/// Width of a time slot, in microseconds. Events are nearly in time order. So the current slot's table stays in the
+/// processor's cache.
 const SLOT: i64 = 8_000_000;
-/// The most room that a table has at first, if others need as much: few are open at a time.
+/// Limit of a new table's capacity. A new table gets the mean size of the others, up to this limit.
 const AT_FIRST: usize = 1 << 12;
-/// How many tables of a shard are open: workers are some slots apart, and the ends of long requests come late.
+/// Number of open tables in a shard. Workers may be some slots apart, and the ends of long requests come late.
 const STILL_OPEN: usize = 2;
-/// After so many late ones a closed table is open again.
+/// A closed table opens again after this many late events.
 const MOST_LATE: usize = 64;
-/// Into how many tables a slot is split, so that workers that read the same seconds do not wait for each other.
+/// Number of tables for each time slot, so that workers on the same seconds rarely wait for each other.
 const TABLES: u64 = 8;
-/// How many tables there are for what was received no one knows when.
+/// Number of tables for events without a receive time.
 const UNDATED: u64 = 1 << 10;
 
-/// The events that were read.
+/// See the module's description.
 #[derive(Debug)]
 pub struct Deduplicator {
     bounded: bool,
@@ -56,12 +56,12 @@ pub struct Deduplicator {
 #[derive(Debug, Default)]
 struct DedupShard {
     tables: HashMap<i64, SlotTable, FxBuildHasher>,
-    /// The tables in the order in which they were begun.
+    /// Table numbers, oldest table first.
     order: VecDeque<i64>,
     events: usize,
 }
 
-/// What an event is known by among those of its time: 48 bits of its hash, highest first.
+/// 48 bits of an event's hash, highest bits first. It identifies an event within its table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct ShortHash([u16; 3]);
 
@@ -71,19 +71,19 @@ impl ShortHash {
         Self([0, 2, 4].map(|at| u16::from_be_bytes([bytes[at], bytes[at + 1]])))
     }
 
-    /// A hash for tables, which look at the lowest and the highest bits.
+    /// Spreads the bits for a hash table, which uses the lowest and the highest bits.
     fn spread(self) -> u64 {
         let [high, middle, low] = self.0.map(u64::from);
         (high << 32 | middle << 16 | low).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 }
 
-/// The events of a shard of a time slot.
+/// The events of one part of a time slot.
 #[derive(Debug)]
 enum SlotTable {
-    /// They are coming in.
+    /// Most events of this slot arrive while it is open.
     Open(HashTable<ShortHash>),
-    /// Later slots were begun, so that few will come: ascending, in half the memory; and how many came since.
+    /// Later slots exist, so few events will follow. Sorted, in half of the memory. The number counts late events.
     Closed(Vec<ShortHash>, usize),
 }
 
@@ -102,7 +102,7 @@ impl SlotTable {
         }
     }
 
-    /// Adds an event; false if it was there already.
+    /// False if the event was there already.
     fn insert(&mut self, event: ShortHash) -> bool {
         match self {
             Self::Open(table) => match table.entry(event.spread(), |own| *own == event, |own| own.spread()) {
@@ -129,7 +129,7 @@ impl SlotTable {
         }
     }
 
-    /// More come than were expected: each would move half of the list.
+    /// An insertion into the sorted list moves half of it, so many late events need a hash table.
     fn open(&mut self) {
         if let Self::Closed(sorted, _) = self {
             let mut table = HashTable::with_capacity(sorted.len());
@@ -147,7 +147,7 @@ impl SlotTable {
     }
 }
 
-/// Events in the order of their hashes. As these are spread evenly, those with the same first byte are few.
+/// Sorts by the first byte, then within each byte. Hashes are spread evenly, so few share a first byte.
 fn ascending(events: HashTable<ShortHash>) -> Vec<ShortHash> {
     let first_byte = |event: ShortHash| usize::from(event.0[0] >> 8);
     let mut ends = [0_usize; 1 << 8];
@@ -158,7 +158,7 @@ fn ascending(events: HashTable<ShortHash>) -> Vec<ShortHash> {
         *count = end;
     }
     let mut sorted = vec![ShortHash::default(); events.len()];
-    // From its end each part fills up towards the end of the one before.
+    // Fills each part from its end towards the part before.
     for event in events {
         let next = &mut ends[first_byte(event)];
         *next -= 1;
@@ -168,26 +168,25 @@ fn ascending(events: HashTable<ShortHash>) -> Vec<ShortHash> {
     sorted
 }
 
-/// What an event is known by: its hash, and when it was received, in microseconds since 1970; 0 if that is not known.
+/// An event's hash and its receive time in microseconds since 1970; 0 if unknown.
 pub type EventKey = (u64, i64);
 
 impl Deduplicator {
-    /// How many events are remembered at most, if their number is bounded.
+    /// Number of events that are compared, if it is bounded.
     pub const WINDOW: usize = SHARDS * PER_SHARD;
 
-    /// Nothing seen yet.
     #[must_use]
     pub fn new(dedup: Dedup) -> Self {
         Self { bounded: dedup != Dedup::Exact, shards: Sharded::new(DedupShard::default) }
     }
 
-    /// Notes an event; false if it was noted already.
+    /// Records an event. False for a duplicate.
     pub fn insert(&self, (hash, at): EventKey) -> bool {
         let [is_new] = self.insert_each([hash], at);
         is_new
     }
 
-    /// Notes events that were received at the same time, in their order.
+    /// Records events with the same receive time. False for each duplicate.
     pub fn insert_each<const N: usize>(&self, hashes: [u64; N], at: i64) -> [bool; N] {
         if at == 0 {
             return hashes.map(|hash| self.insert_into(undated(hash), [hash])).map(|[is_new]| is_new);
@@ -199,13 +198,13 @@ impl Deduplicator {
         self.shard(table).insert(hashes, table, self.bounded)
     }
 
-    /// Notes an entry by the first of what it may be known by; false, and not noted, if one of these was noted already.
+    /// Records an event that may have one of several keys. False if any of them is recorded already. Otherwise records
+    /// the first key.
     pub fn insert_one_of(&self, known: [EventKey; 3]) -> bool {
         let [own, others @ ..] = known;
         !others.iter().any(|other| self.contains(*other)) && self.insert(own)
     }
 
-    /// Forgets all events.
     pub fn forget(&self) {
         self.shards.lock_each().for_each(|mut shard| *shard = DedupShard::default());
     }
@@ -226,7 +225,7 @@ impl DedupShard {
         let Self { tables, order, events } = self;
         let begun = order.len();
         let own = tables.entry(table).or_insert_with(|| {
-            // Times that stand by themselves must not take much memory.
+            // A lone timestamp must not allocate a large table.
             let others = *events / begun.max(1);
             order.push_back(table);
             SlotTable::Open(HashTable::with_capacity(others.min(AT_FIRST)))
@@ -239,7 +238,7 @@ impl DedupShard {
                 late.close();
             }
         }
-        // What was begun last is kept, however large it is.
+        // The newest table stays, however large it is.
         while bounded && order.len() > 1 && (*events > PER_SHARD || order.len() > SLOTS_PER_SHARD) {
             let oldest = order.pop_front().and_then(|oldest| tables.remove(&oldest));
             *events -= oldest.map_or(0, |table| table.len());
@@ -248,12 +247,12 @@ impl DedupShard {
     }
 }
 
-/// The table of what was received no one knows when. The lowest bits, which choose it, are not kept there.
+/// The table for an event without a receive time. The lowest bits choose it, and [`ShortHash`] does not hold them.
 fn undated(hash: u64) -> i64 {
     i64::MIN + i64::try_from(hash % UNDATED).expect("smaller than their number")
 }
 
-/// The table of what was received at a time: all events of a request have theirs together.
+/// The table for a receive time. All events of a request share one.
 fn table_of(at: i64) -> i64 {
     let spread = at.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     let of_time = i64::try_from(spread % TABLES).expect("smaller than their number");
@@ -302,7 +301,7 @@ mod tests {
     #[test]
     fn what_comes_late_is_told_from_a_copy() {
         let dedup = Deduplicator::new(Dedup::Auto);
-        // Of each second every other event comes much later, and then all come again.
+        // Every other event of each second comes much later. Then all events come again.
         let known = |n: u64| (spread(n), 100_000 * n.cast_signed());
         assert!((0..40_000).step_by(2).all(|n| dedup.insert(known(n))));
         assert!((0..40_000).skip(1).step_by(2).all(|n| dedup.insert(known(n))));
@@ -318,7 +317,7 @@ mod tests {
         let dedup = Deduplicator::new(Dedup::Exact);
         let known = |n: u64| (spread(n), 1 + 10 * SLOT * (n.cast_signed() % 100));
         assert!((0..5_000).all(|n| dedup.insert(known(n))));
-        // All of them in the first slot, which is closed.
+        // All of them belong to the first slot, which is closed.
         let late = |n: u64| (spread(n), 1);
         assert!((5_000..20_000).all(|n| dedup.insert(late(n))));
         assert!(
@@ -330,7 +329,6 @@ mod tests {
     fn the_last_ones_are_remembered_however_many_there_are() {
         let (bounded, exact) = (Deduplicator::new(Dedup::Auto), Deduplicator::new(Dedup::Exact));
         let many = 3 * Deduplicator::WINDOW as u64;
-        // A thousand a second.
         let known = |n: u64| (spread(n), 1_000 * n.cast_signed());
         for n in 0..many {
             assert!(bounded.insert(known(n)) && exact.insert(known(n)));

@@ -1,5 +1,5 @@
-//! The costliest requests of a row, as evidence: picked by a total order, never by arrival. Of what costs the same the
-//! oldest is picked, and places come last, so that it does not matter how a log is cut into files.
+//! The costliest requests of a row, as evidence. A total order chooses them: cost, then receive time, then texts.
+//! Positions come last, so the choice does not depend on how a log is cut into files.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -9,31 +9,32 @@ use crate::k8s::secrets::masked_target;
 use crate::k8s::text::prefix;
 use crate::requests::Request;
 
-/// How many requests are kept per row.
+/// Maximum number of exemplars for each row.
 const MAX_EXEMPLARS: usize = 2;
-/// The longest URI that is kept and shown, in bytes.
+/// Length limit of a URI, in bytes.
 const MAX_URI: usize = 400;
-/// How much of a URI is looked at for secrets, in bytes. More than is shown: a secret must not hide behind a cut.
+/// How many bytes of a URI are searched for secrets. Longer than [`MAX_URI`]: the cut must not hide the start of a
+/// secret.
 const MAX_MASKED: usize = 16 * MAX_URI;
-/// The longest audit ID that is kept, in bytes; the apiserver's own are 36.
+/// Length limit of an audit ID, in bytes; the apiserver's own have 36.
 const MAX_AUDIT_ID: usize = 64;
 
-/// One request.
+/// One request as evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exemplar {
-    /// How long it took, in microseconds; `None` for one that has no end, or whose length is no cost (a watch).
+    /// Duration in microseconds. `None` without an end, and for long-running requests, whose duration is not a cost.
     pub micros: Option<u64>,
     /// Where its event stands.
     pub place: SourcePosition,
     texts: Texts,
-    /// When it was received, in microseconds since 1970.
+    /// Receive time, in microseconds since 1970.
     pub received: Option<i64>,
-    /// The answer's status.
+    /// Response status.
     pub status: Option<u16>,
 }
 
 impl Exemplar {
-    /// An event of a request. A long-running one's duration is no cost.
+    /// A long-running request's duration is not a cost.
     #[must_use]
     pub fn of(request: &Request<'_>) -> Self {
         let micros = if request.spec.long_running { None } else { request.micros };
@@ -41,19 +42,19 @@ impl Exemplar {
         Self { micros, place, texts: Texts::of(request.audit_id, request.uri), received, status }
     }
 
-    /// Its audit ID, cut to a bound.
+    /// The audit ID, cut to [`MAX_AUDIT_ID`].
     #[must_use]
     pub fn audit_id(&self) -> &str {
         self.texts.audit_id()
     }
 
-    /// Its target: as recorded, perhaps with a continue token, or as it is shown if it is too long.
+    /// The URI as recorded, maybe with a continue token. A URI that is too long is masked and cut.
     #[must_use]
     pub fn uri(&self) -> &str {
         self.texts.uri()
     }
 
-    /// Its target as it is shown: see [`shown_uri`].
+    /// The URI without secrets: see [`shown_uri`].
     #[must_use]
     pub fn shown_uri(&self) -> Box<str> {
         if self.texts.is_shown { self.uri().into() } else { shown_uri(self.uri()) }
@@ -63,7 +64,7 @@ impl Exemplar {
         rank(self.micros, self.received)
     }
 
-    /// The whole order. Copies of a request differ in what follows its target only.
+    /// The total order. Duplicates of a request differ only after the URI.
     fn order(&self) -> (Rank, &str, &str, Option<u16>, SourcePosition) {
         (self.rank(), self.audit_id(), self.uri(), self.status, self.place)
     }
@@ -73,23 +74,23 @@ impl Exemplar {
     }
 }
 
-/// What decides first: the cost, and then the time.
+/// Cost, then receive time.
 type Rank = (Reverse<Option<u64>>, i64);
 
 fn rank(micros: Option<u64>, received: Option<i64>) -> Rank {
     (Reverse(micros), received.unwrap_or(i64::MAX))
 }
 
-/// The few costliest requests of a row, costliest first.
+/// The costliest requests of a row, costliest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exemplars {
     kept: Vec<Exemplar>,
-    /// The rank of the last one, once no more fit: at hand where the texts are not.
+    /// Rank of the last exemplar once the list is full. It is here so that most requests touch no text.
     cutoff: Option<Rank>,
 }
 
 impl Exemplars {
-    /// Whether a request of this cost, time and ID may be kept. Asked first, as texts are copied only then.
+    /// Whether a request may be kept. A cheap test before texts are copied.
     #[must_use]
     pub fn wants(&self, micros: Option<u64>, received: Option<i64>, audit_id: &str) -> bool {
         let Some(cutoff) = self.cutoff else { return true };
@@ -102,7 +103,7 @@ impl Exemplars {
         }
     }
 
-    /// Keeps a request if it belongs to the costliest. A long-running one's duration is no cost.
+    /// Keeps a request if it is one of the costliest.
     pub fn show(&mut self, request: &Request<'_>) {
         let micros = if request.spec.long_running { None } else { request.micros };
         if self.wants(micros, request.received, request.audit_id) {
@@ -110,7 +111,7 @@ impl Exemplars {
         }
     }
 
-    /// Keeps a request if it belongs to the costliest; of several copies of one, the first in order.
+    /// Keeps an exemplar if it is one of the costliest. Of duplicates, the first in order stays.
     pub fn offer(&mut self, exemplar: Exemplar) {
         if let Some(at) = self.kept.iter().position(|own| own.is_copy(&exemplar)) {
             if self.kept[at].order() <= exemplar.order() {
@@ -127,7 +128,7 @@ impl Exemplars {
         }
     }
 
-    /// The requests, costliest first.
+    /// Costliest first.
     #[must_use]
     pub fn as_slice(&self) -> &[Exemplar] {
         &self.kept
@@ -142,14 +143,14 @@ impl Merge for Exemplars {
     }
 }
 
-/// An audit ID and a target as they are kept. Most give way to others: what is to be left out of a target is looked for
-/// where it is shown, but in a long one, of which a cut might hide it.
+/// An audit ID and a URI. Most exemplars are replaced later, so secrets are masked when the URI is shown. A long URI is
+/// masked at once, because a cut could hide the start of a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Texts {
-    /// Behind each other.
+    /// The audit ID, then the URI.
     both: Box<str>,
     uri_at: u8,
-    /// The target is kept as it is shown.
+    /// The URI is already masked.
     is_shown: bool,
 }
 
@@ -174,7 +175,7 @@ impl Texts {
     }
 }
 
-/// A request target as it is shown: cut to a bound, and without secrets.
+/// Masks secrets in a URI and cuts it to [`MAX_URI`].
 #[must_use]
 pub fn shown_uri(uri: &str) -> Box<str> {
     let shown = masked_target(prefix(uri, MAX_MASKED));

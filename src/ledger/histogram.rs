@@ -1,5 +1,5 @@
-//! A histogram of durations with fixed buckets: eight to each doubling, so that a quantile is off by 12.5 % at
-//! most, and merging is adding. Only buckets that were hit take memory.
+//! A histogram of durations with fixed buckets, eight for each doubling. A quantile is at most 12.5 % too large. Only
+//! buckets with counts take memory.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,12 +7,12 @@ use std::fmt;
 use super::Merge;
 use super::packed::Packed;
 
-/// Durations in microseconds. Count, sum, least and greatest are exact.
+/// Durations in microseconds. Count, sum, minimum and maximum are exact.
 #[derive(Clone, Default)]
 pub struct Histogram {
-    /// Buckets that were hit.
     buckets: Packed,
-    /// Buckets that were hit and are not among `buckets` yet: at hand where these are not, as every event comes by here.
+    /// Buckets of the last durations, not yet in `buckets`. They are in the row itself, so most events avoid a memory
+    /// access.
     latest: [u16; LATEST],
     held: u16,
     count: u64,
@@ -24,7 +24,6 @@ pub struct Histogram {
 const LATEST: usize = 7;
 
 impl Histogram {
-    /// Adds a duration in microseconds.
     pub fn record(&mut self, micros: u64) {
         self.latest[usize::from(self.held)] = bucket_of(micros);
         self.held += 1;
@@ -37,7 +36,7 @@ impl Histogram {
         self.sum = self.sum.saturating_add(micros);
     }
 
-    /// Moves what was hit last to the other buckets.
+    /// Moves `latest` into `buckets`.
     pub(super) fn settle(&mut self) {
         for held in 0..usize::from(std::mem::take(&mut self.held)) {
             self.buckets.add(self.latest[held].into(), 1);
@@ -53,7 +52,6 @@ impl Histogram {
         Cow::Owned(settled)
     }
 
-    /// The buckets alone.
     #[must_use]
     pub fn into_buckets(mut self) -> Buckets {
         self.settle();
@@ -61,31 +59,30 @@ impl Histogram {
         Buckets(self.buckets)
     }
 
-    /// How many durations there were.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their sum in microseconds.
+    /// In microseconds.
     #[must_use]
     pub fn sum(&self) -> u64 {
         self.sum
     }
 
-    /// The least, or `None` if there were none.
+    /// `None` if the histogram is empty.
     #[must_use]
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)
     }
 
-    /// The greatest, or `None` if there were none.
+    /// `None` if the histogram is empty.
     #[must_use]
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// The duration that `percent` of all do not exceed: its bucket's upper end, and never more than the greatest.
+    /// The upper end of the bucket with this percentile, at most the maximum.
     #[must_use]
     pub fn percentile(&self, percent: u64) -> Option<u64> {
         let rank = (self.count * percent).div_ceil(100).max(1);
@@ -106,19 +103,19 @@ impl Merge for Histogram {
     }
 }
 
-/// Which durations there were how often.
+/// The counts of a histogram.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Buckets(Packed);
 
 impl Buckets {
-    /// The greatest duration of each bucket that was hit, and its count, ascending.
+    /// The largest duration of each bucket and its count, ascending.
     pub fn upper_ends(&self) -> impl Iterator<Item = (u64, u64)> {
         self.0.counts().into_iter().map(|(bucket, count)| (upper_end(bucket), count))
     }
 }
 
 impl Histogram {
-    /// As [`Merge::merge`], of one that is kept.
+    /// As [`Merge::merge`], by reference.
     pub fn merge_from(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -150,7 +147,7 @@ impl PartialEq for Histogram {
 
 impl Eq for Histogram {}
 
-/// Below 8 each value is a bucket; above, the three bits behind the leading one choose it.
+/// Below 8, each value has its own bucket. Above, the leading bit and the next three bits choose it.
 #[allow(clippy::cast_possible_truncation, reason = "there are 496 buckets")]
 fn bucket_of(micros: u64) -> u16 {
     if micros < 8 {
@@ -165,7 +162,7 @@ fn upper_end(bucket: u32) -> u64 {
         return bucket.into();
     }
     let shift = bucket / 8 - 1;
-    // The last bucket ends with the last number.
+    // The last bucket ends at `u64::MAX`.
     ((u128::from(8 + bucket % 8 + 1) << shift) - 1).try_into().unwrap_or(u64::MAX)
 }
 

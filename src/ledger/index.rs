@@ -1,5 +1,4 @@
-//! Which row a request was counted in, by its audit ID: where several logs of the same servers are read, what one tells
-//! of a request is added to the row that another made of it.
+//! Maps a request's audit ID to its row. Facts from other logs of the same servers are added to that row.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashSet};
@@ -12,33 +11,33 @@ use super::{Flows, Items, Merge, Row};
 use crate::decode::klog::Apf;
 use crate::requests::Request;
 
-/// How many requests are remembered at most: 18 to 36 bytes each.
+/// Maximum number of requests; each takes 18 to 36 bytes.
 const MAX_REQUESTS: usize = 1 << 24;
 
-/// How many rows are remembered of one audit ID and path. Clients may send an ID again and again.
+/// Maximum number of rows for one audit ID and path. Clients may reuse an ID.
 const MAX_ROWS: usize = 16;
-/// How many IDs of more than one row are remembered, of each shard.
+/// Maximum number of reused IDs, for each shard.
 const MAX_REPEATED: usize = MAX_REQUESTS / SHARDS / MAX_ROWS;
 
-/// Requests by the hash of their audit ID and path.
+/// Rows by the hash of audit ID and path.
 #[derive(Debug)]
 pub struct Index {
-    /// All requests of the audit log are remembered, not just those that are asked for.
+    /// Index all requests of the audit log, not only `wanted`.
     all: bool,
-    /// Requests that traces tell something of.
+    /// Requests for which traces have facts.
     wanted: HashSet<u64, FxBuildHasher>,
     shards: Sharded<IndexShard>,
 }
 
 #[derive(Debug, Default)]
 struct IndexShard {
-    /// Of each request one row, the least.
+    /// The smallest row of each request.
     requests: HashMap<u64, Place, FxBuildHasher>,
-    /// The other rows, where several requests have one ID.
+    /// The other rows of reused IDs.
     repeated: HashMap<u64, BTreeSet<Place>, FxBuildHasher>,
 }
 
-/// Where a request was counted. The audit log's rows come first.
+/// Where a request was counted. Rows of the audit log sort first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     is_access: bool,
@@ -46,36 +45,35 @@ struct Place {
     row: u64,
 }
 
-/// What both logs say of a request, to tell apart those that have one ID.
+/// Facts that both logs have. They distinguish requests with the same ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestResult {
     status: u16,
-    /// Some bits of the user agent's hash.
+    /// 16 bits of the user agent's hash.
     agent: u16,
 }
 
 impl RequestResult {
-    /// That of a request.
     #[must_use]
     pub fn of(request: &Request<'_>) -> Self {
         let [high, low, ..] = request.client.agent_hash.to_be_bytes();
         Self { status: request.status.unwrap_or(0), agent: u16::from_be_bytes([high, low]) }
     }
 
-    /// In how much two results agree: the status decides before the user agent.
+    /// How well two results agree. The status counts more than the user agent.
     fn agreement(self, other: Self) -> (bool, bool) {
         (self.status == other.status, self.agent == other.agent)
     }
 }
 
 impl Index {
-    /// An index of the audit log's requests if `all`, and of those that are wanted in either log.
+    /// Indexes the requests of the audit log if `all`, and the wanted requests of both logs.
     #[must_use]
     pub fn new(all: bool, wanted: impl Iterator<Item = u64>) -> Self {
         Self { all, wanted: wanted.collect(), shards: Sharded::new(IndexShard::default) }
     }
 
-    /// Notes the row of a request.
+    /// Records the row of a request.
     pub fn note(&self, request: u64, row: u64, result: RequestResult, is_access: bool) {
         let is_asked = (self.all && !is_access) || self.wanted.contains(&request);
         if !is_asked {
@@ -107,7 +105,7 @@ impl Index {
         }
     }
 
-    /// The row in which the audit log's request was counted: of several with one ID, that whose result agrees best.
+    /// The audit log's row for a request. For a reused ID, the row whose result agrees best.
     pub fn audited(&self, request: u64, result: RequestResult) -> Option<u64> {
         let shard = self.shards.lock_for(request);
         let least = shard.requests.get(&request)?;
@@ -117,41 +115,40 @@ impl Index {
         Some(best.row)
     }
 
-    /// The row in which a request was counted, in whichever log.
+    /// The row of a request in any log.
     pub fn row(&self, request: u64) -> Option<u64> {
         self.shards.lock_for(request).requests.get(&request).map(|place| place.row)
     }
 
-    /// Whether there may be requests that found no room.
+    /// Whether requests may be missing because the index is full.
     pub fn is_full(&self) -> bool {
         self.shards.lock_each().any(|shard| shard.requests.len() >= MAX_REQUESTS / SHARDS)
     }
 }
 
-/// What other logs tell of the requests of rows.
+/// Facts from other logs for the requests of rows.
 #[derive(Debug, Default)]
 pub struct Additions {
     rows: HashMap<u64, (Flows, Items), FxBuildHasher>,
 }
 
 impl Additions {
-    /// What API Priority and Fairness did with a request of a row.
+    /// Adds a request's API Priority and Fairness facts to a row.
     pub fn apf(&mut self, row: u64, apf: &Apf<'_>) {
         self.rows.entry(row).or_default().0.record(apf);
     }
 
-    /// How many objects the answer to a request of a row held.
+    /// Adds the number of objects in a response to a row.
     pub fn items(&mut self, row: u64, count: u64) {
         self.rows.entry(row).or_default().1.record(count);
     }
 
-    /// Whether there is nothing to add.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Adds to a row what there is for it.
+    /// Moves the facts for a row to it.
     pub fn give(&mut self, hash: u64, row: &mut Row) {
         if let Some((flows, items)) = self.rows.remove(&hash) {
             row.add_told(flows, items);
@@ -203,7 +200,7 @@ mod tests {
             for (row, result) in (0..).zip(results) {
                 assert_eq!(index.audited(1, result), Some(row));
             }
-            // What the audit log says of the status decides before the user agent.
+            // The status counts more than the user agent.
             assert_eq!(index.audited(1, RequestResult { status: 403, agent: 9 }), Some(2));
             assert_eq!(index.audited(1, RequestResult { status: 500, agent: 2 }), Some(1));
         }

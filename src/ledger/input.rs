@@ -1,4 +1,4 @@
-//! What was read: records, events by stage, and what is no event, by kind, reason and place.
+//! Counts of the input: records, events by stage, and foreign or skipped entries by kind, reason and position.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,129 +7,120 @@ use crate::decode::{Foreign, Layers, SkipReason};
 use crate::input::block::Damage;
 use crate::k8s::Stage;
 
-/// How many places are kept per reason.
+/// Maximum number of positions for each reason.
 pub const KEPT_PLACES: usize = 5;
 
-/// A record that was skipped.
+/// The position of a skipped record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SkipAt {
-    /// Index of the source.
     pub source: u32,
-    /// Number of its first line, from 1.
+    /// Its first line, from 1.
     pub line: u64,
 }
 
-/// Bytes in a row that could not be read.
+/// A run of unreadable bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnreadAt {
-    /// Index of the source.
     pub source: u32,
-    /// Offset of the first in the decompressed stream.
+    /// Offset of the first byte in the decompressed stream.
     pub offset: u64,
-    /// Number of the line on which its record begins, from 1.
+    /// Line on which the record begins, from 1.
     pub line: u64,
-    /// How many.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
-/// The sums of what was read. Each entry of each record is an event, foreign or skipped.
+/// Counts over all sources. Each entry of a record is an event, foreign or skipped.
 #[derive(Debug, Clone, Default)]
 pub struct InputCounts {
     /// Bytes after decompression.
     pub bytes: u64,
-    /// Bytes that could not be read, and the first places of such.
+    /// Unreadable bytes, and the first positions with such bytes.
     pub unread: (u64, BTreeSet<UnreadAt>),
-    /// Lines.
     pub lines: u64,
-    /// Events, by stage: RequestReceived, ResponseStarted, ResponseComplete, Panic. Requests of an access log are
-    /// among them.
+    /// Events by stage: RequestReceived, ResponseStarted, ResponseComplete, Panic. Access log requests are included.
     pub events: [u64; 4],
-    /// Of the events, requests of an access log.
+    /// Access log requests among the events.
     pub access_lines: u64,
-    /// Of these, ones with an audit ID.
+    /// Access log requests with an audit ID.
     pub access_ids: u64,
-    /// Of the access log's requests, those that were neither filtered nor read before.
+    /// Access log requests that were neither filtered out nor duplicates.
     pub access_counted: u64,
-    /// Received of the first and last request of an access log, in microseconds since 1970.
+    /// Receive times of the first and last access log request, in microseconds since 1970.
     pub access_span: Option<(i64, i64)>,
-    /// Requests of an access log of which the time is not known: their lines have no year.
+    /// Access log requests without a known time: their lines have no year.
     pub undated: u64,
-    /// Of the events, those that the server cut, as they were larger than its log takes.
+    /// Events that the server truncated because they exceeded its size limit.
     pub truncated: u64,
-    /// Of the events, those that a filter left out.
+    /// Events that a filter excluded.
     pub filtered: u64,
-    /// Of the events, those that were read already.
+    /// Duplicate events.
     pub duplicates: u64,
-    /// Of these, lines of an access log: some servers write two for a request.
+    /// Duplicate access log lines: some servers write two for each request.
     pub access_duplicates: u64,
-    /// Requests of an access log that are in the audit log too, and are counted there.
+    /// Access log requests that the audit log has too. The audit log's events count them.
     pub joined: u64,
-    /// Requests of an access log that are left out, as they can't be told from those of the audit log: on a pipe.
+    /// Access log requests from a pipe that are not counted, because they cannot be matched with the audit log's.
     pub not_joined: u64,
-    /// There were more requests to join than can be remembered.
+    /// The index for matching both logs was full.
     pub index_full: bool,
-    /// Records that were read with bytes replaced that are no UTF-8.
+    /// Records in which invalid UTF-8 was replaced.
     pub replaced_utf8: u64,
-    /// Entries that are of another log, by kind.
+    /// Entries of other logs, by kind.
     pub foreign: BTreeMap<Foreign, u64>,
-    /// Skipped entries by reason, and the first places of each.
+    /// Skipped entries by reason, with the first positions of each.
     pub skipped: BTreeMap<SkipReason, (u64, BTreeSet<SkipAt>)>,
-    /// Streams that end in damage, and the line at which they do.
+    /// Damaged sources: the damage and the line at which it is.
     pub damaged: BTreeMap<u32, (Damage, u64)>,
-    /// What each source held.
+    /// Counts by source.
     pub sources: BTreeMap<u32, SourceCounts>,
-    /// Received of the first and last event, in microseconds since 1970.
+    /// Receive times of the first and last event, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
-    /// The minutes with events.
     pub activity: Activity,
 }
 
-/// What one source held.
+/// Counts of one source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceCounts {
     /// Bytes after decompression.
     pub bytes: u64,
-    /// Bytes that could not be read.
+    /// Unreadable bytes.
     pub unread: u64,
-    /// Lines.
     pub lines: u64,
-    /// Events; requests of an access log are among them.
+    /// Events; access log requests are included.
     pub events: u64,
-    /// Of the events, requests of an access log.
+    /// Access log requests among the events.
     pub access_lines: u64,
-    /// Entries that are of another log, by kind.
+    /// Entries of other logs, by kind.
     pub foreign: BTreeMap<Foreign, u64>,
-    /// Skipped entries by reason.
     pub skipped: BTreeMap<SkipReason, u64>,
-    /// Events by the envelopes that they came in.
+    /// Events by their envelopes.
     pub forms: BTreeMap<Layers, u64>,
-    /// How the source falls into records.
+    /// How the source is split into records.
     pub framing: &'static str,
-    /// Events of Azure's category without reads.
+    /// Events of Azure's log category without read requests.
     pub without_reads: u64,
 }
 
 impl SourceCounts {
-    /// Counts an event in its envelopes.
     pub fn event(&mut self, stage: Stage, layers: Layers, totals: &mut InputCounts) {
         self.events += 1;
         totals.events[stage as usize] += 1;
         *self.forms.entry(layers.shortened()).or_default() += 1;
     }
 
-    /// Counts an entry of another log.
     pub fn foreign(&mut self, kind: Foreign, totals: &mut InputCounts) {
         self.foreign_times(kind, 1, totals);
     }
 
-    /// Counts so many entries of another log.
+    /// Counts `times` entries of another log.
     pub fn foreign_times(&mut self, kind: Foreign, times: u64, totals: &mut InputCounts) {
         *self.foreign.entry(kind).or_default() += times;
         *totals.foreign.entry(kind).or_default() += times;
     }
 
-    /// Counts so many entries that are lost, and their bytes, behind [`KEPT_PLACES`] others that were lost for the same
-    /// reason.
+    /// Counts `times` skipped entries and their bytes without positions. Only for entries after [`KEPT_PLACES`] others
+    /// with this reason.
     pub fn skip_times(&mut self, reason: SkipReason, times: u64, unread: u64, totals: &mut InputCounts) {
         if times > 0 {
             *self.skipped.entry(reason).or_default() += times;
@@ -139,7 +130,7 @@ impl SourceCounts {
         }
     }
 
-    /// Counts an entry that is lost.
+    /// Counts a skipped entry.
     pub fn skip(&mut self, reason: SkipReason, at: SkipAt, totals: &mut InputCounts) {
         *self.skipped.entry(reason).or_default() += 1;
         let (count, places) = totals.skipped.entry(reason).or_default();
@@ -147,21 +138,20 @@ impl SourceCounts {
         keep(places, at);
     }
 
-    /// Counts bytes that could not be read.
     pub fn unread(&mut self, at: UnreadAt, totals: &mut InputCounts) {
         self.unread += at.bytes;
         totals.unread.0 += at.bytes;
         keep(&mut totals.unread.1, at);
     }
 
-    /// Whether it holds events, or lines of the server that tell something.
+    /// Whether the source has events, or lines of the server that are evidence.
     #[must_use]
     pub fn holds_any(&self) -> bool {
         let of_server = [Foreign::Trace, Foreign::Start, Foreign::EtcdStart];
         self.events > 0 || of_server.iter().any(|kind| self.foreign.contains_key(kind))
     }
 
-    /// Entries of all records: events, foreign and skipped ones.
+    /// Number of entries: events, foreign and skipped ones.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.events + self.foreign.values().sum::<u64>() + self.skipped.values().sum::<u64>()
@@ -190,20 +180,20 @@ impl Merge for SourceCounts {
 }
 
 impl InputCounts {
-    /// Takes note of an event: when its request was received, and how long that took if it ended. What was written
-    /// when tells of gaps: a watch may have begun hours before the log.
+    /// Records the receive time of an event, and its end for gap detection: `took` is its duration in microseconds. The
+    /// log was written at the end; a WATCH may have begun hours before.
     pub fn received_at(&mut self, received: i64, took: Option<u64>) {
         self.span = widened(self.span, received);
         self.activity.note(received.saturating_add_unsigned(took.unwrap_or(0)));
     }
 
-    /// All events, filtered ones too.
+    /// Number of events, filtered ones included.
     #[must_use]
     pub fn all_events(&self) -> u64 {
         self.events.iter().sum()
     }
 
-    /// Entries of all records: events, foreign and skipped ones.
+    /// Number of entries: events, foreign and skipped ones.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.all_events()
@@ -211,7 +201,7 @@ impl InputCounts {
             + self.skipped.values().map(|(count, _)| count).sum::<u64>()
     }
 
-    /// Whether the log holds arrivals only: its policy omits the stages at which a request is answered.
+    /// Whether all events are RequestReceived events. The audit policy omits the other stages.
     #[must_use]
     pub fn received_only(&self) -> bool {
         self.events[Stage::RequestReceived as usize] > 0
@@ -219,7 +209,7 @@ impl InputCounts {
     }
 }
 
-/// A span with one more instant in it.
+/// Widens a time span to include `micros`.
 #[must_use]
 pub fn widened(span: Option<(i64, i64)>, micros: i64) -> Option<(i64, i64)> {
     Some(span.map_or((micros, micros), |(first, last)| (first.min(micros), last.max(micros))))

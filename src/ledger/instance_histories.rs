@@ -1,10 +1,9 @@
-//! What each instance of a client read and watched, one by one: what patterns over time are rebuilt from.
+//! The requests of each client instance. Patterns over time are computed from them.
 //!
-//! Bounded, in a way that does not depend on the order in which events arrive: there is a ladder of steps, each of
-//! which keeps less than the one before, and what is kept is what the first step keeps that fits. The upper steps keep
-//! the earliest requests of each instance, so many for all and half as many with each step; the lower ones follow half
-//! of the instances with each step, those whose hash begins with so many zeros. Adding a request never makes a step fit
-//! that did not.
+//! Memory is bounded, and the result does not depend on the order of events. There is a ladder of steps. Each step
+//! keeps less than the step before. The first step that fits decides what is kept. The upper steps keep the earliest
+//! requests of each instance, and each halves their number. Each lower step halves the number of instances. It keeps
+//! those whose hash begins with enough zeros. Another request never makes a step fit that did not fit before.
 
 mod history_entry;
 #[cfg(test)]
@@ -27,18 +26,18 @@ use crate::requests::{Instance, Request};
 
 pub use history_entry::{HistoryEntry, RequestKind, ResponseClass, shape_hash_of};
 
-/// How much is kept; a request takes 24 bytes.
+/// The limits of one kind of requests. A request takes 24 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bounds {
-    /// Instances that are followed.
+    /// Number of instances that are kept.
     histories: usize,
-    /// Requests that are kept of every instance that is followed.
+    /// Requests that every kept instance has room for, even on the last step.
     free: usize,
-    /// Requests that are kept beyond these, of all instances together.
+    /// Requests above `free`, summed over all instances.
     budget: usize,
-    /// Requests that are kept of all instances together.
+    /// Requests of all instances together.
     entries: usize,
-    /// How often the number of requests that are kept of one instance can be halved before no more than `free` are.
+    /// Number of steps that halve the requests of an instance. The last of them leaves `free`.
     halvings: u32,
 }
 
@@ -51,7 +50,7 @@ impl Bounds {
         size.followed <= self.histories && size.excess <= self.budget && size.entries <= self.entries
     }
 
-    /// Whether it is time to step down: that looks at everything, so that it waits for a quarter more than may be kept.
+    /// Whether to step down now. Stepping down visits every entry, so it waits until a limit is exceeded by a quarter.
     pub fn are_exceeded(&self, size: Size) -> bool {
         let more = |bound: usize| bound + bound / 4;
         size.followed > more(self.histories)
@@ -59,25 +58,24 @@ impl Bounds {
             || size.entries > more(self.entries)
     }
 
-    /// The earliest so many requests of each instance are kept.
+    /// How many of an instance's earliest requests a step keeps.
     fn each(&self, step: u32) -> usize {
         self.free << (self.halvings - step.min(self.halvings))
     }
 
-    /// Instances are followed whose hash begins with so many zeros.
+    /// A step keeps the instances whose hash begins with this many zeros.
     fn zeros(&self, step: u32) -> u32 {
         step.saturating_sub(self.halvings)
     }
 }
 
-/// How much is held.
+/// Current usage of [`Bounds`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Size {
-    /// Instances that are followed.
+    /// Number of instances that are kept.
     pub followed: usize,
-    /// Requests beyond those that are kept of every instance.
+    /// Requests above `free`, summed over all instances.
     pub excess: usize,
-    /// Requests.
     pub entries: usize,
 }
 
@@ -92,32 +90,32 @@ impl std::iter::Sum for Size {
     }
 }
 
-/// The longest name of an instance that is kept, in bytes: a pod's has at most 253.
+/// Length limit of an instance's name, in bytes: a pod's name has at most 253.
 const MAX_NAME: usize = 253;
 
-/// One instance of one product of a client.
+/// The history of one instance of one product of a client.
 #[derive(Debug, Clone)]
 pub struct InstanceHistory {
-    /// The hash of the client's key.
+    /// Hash of the client's key.
     pub client: u64,
-    /// The hash of the product's name.
+    /// Hash of the product's name.
     pub product: u64,
-    /// Which instance.
     pub instance: Instance<CompactString>,
-    /// What is kept of its requests, in no order.
+    /// The kept requests, in no order.
     pub entries: Vec<HistoryEntry>,
-    /// How many there were; of watches, those that ended.
+    /// Number of all requests. For a WATCH, only its end counts.
     pub seen: u64,
 }
 
 impl InstanceHistory {
-    /// A WATCH that began and ended has two records, or three: one is kept, of copies that differ the least.
+    /// A WATCH has one entry for its start and one for its end, or more with duplicates. Keeps one of them: the end if
+    /// there is one.
     fn pair(&mut self) {
         self.entries.sort_unstable_by_key(|entry| (entry.at(), entry.link, Reverse(entry.kind()), *entry));
         self.entries.dedup_by_key(|entry| (entry.at(), entry.link));
     }
 
-    /// When the last request was received that is kept, if not all are.
+    /// When the last kept request was received. `None` if all requests are kept.
     #[must_use]
     pub fn until(&self) -> Option<i64> {
         (self.seen > self.ended())
@@ -144,30 +142,28 @@ impl InstanceHistory {
     }
 }
 
-/// The instances of all clients.
+/// The histories of all instances for one kind of requests.
 #[derive(Debug)]
 pub struct InstanceHistories {
     followed: HashMap<u64, InstanceHistory, FxBuildHasher>,
     bounds: Bounds,
-    /// The requests are watches, of which each may have several records.
+    /// The requests are WATCH requests. Each may have several entries.
     paired: bool,
-    /// How far down the ladder.
+    /// The current step of the ladder.
     step: u32,
-    /// See [`Size`].
+    /// As in [`Size`].
     excess: usize,
     entries: usize,
-    /// Requests of instances that are not followed.
+    /// Number of requests of instances that are not kept.
     left_out: u64,
 }
 
-/// What all instances did. LISTs, watches and GETs are kept apart, so that many of one kind take no room from another.
+/// Instance histories by kind of request. Each kind has its own limits, so many requests of one kind evict none of
+/// another.
 #[derive(Debug)]
 pub struct HistoriesByKind {
-    /// LISTs.
     pub lists: InstanceHistories,
-    /// Watches.
     pub watches: InstanceHistories,
-    /// GETs of single objects.
     pub objects: InstanceHistories,
 }
 
@@ -179,7 +175,7 @@ impl Default for HistoriesByKind {
 }
 
 impl HistoriesByKind {
-    /// Which of lists, watches and objects keep a request, and what is kept of it, if anything is.
+    /// Chooses the histories that keep a request, and makes its entry. `None` if no pattern uses the request.
     pub(super) fn choose<L>(kinds: [L; 3], request: &Request<'_>) -> Option<(L, HistoryEntry)> {
         let [lists, watches, objects] = kinds;
         let asked = &request.spec.asked;
@@ -203,18 +199,18 @@ impl Merge for HistoriesByKind {
     }
 }
 
-/// How much of what there was is followed.
+/// How many instances and requests were kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Followed {
-    /// Instances that are followed.
+    /// Number of instances that are kept.
     pub instances: u64,
-    /// Of so many instances one is followed, by the hash of its name.
+    /// One of this many instances is kept, chosen by the hash of its name.
     pub one_of: u64,
-    /// Requests that were followed.
+    /// Number of requests that were kept.
     pub requests: u64,
-    /// Requests that were not: of instances that were left out, and those that came after the first so many of one.
+    /// Number of requests that were not kept: of instances that were not kept, or later than the first `of_each`.
     pub left_out: u64,
-    /// The most that was kept of one instance, its earliest requests, where more were left out.
+    /// How many of its earliest requests an instance keeps, if any instance has more.
     pub of_each: Option<u64>,
 }
 
@@ -223,13 +219,13 @@ impl InstanceHistories {
         Self { followed: HashMap::default(), bounds, paired, step: 0, excess: 0, entries: 0, left_out: 0 }
     }
 
-    /// Whether an instance is among those that are followed, if it did anything.
+    /// Whether an instance is kept if it sends requests.
     #[must_use]
     pub fn may_follow(&self, history: &InstanceHistory) -> bool {
         self.follows(stable_hash(&(history.client, history.product, history.instance.as_ref())))
     }
 
-    /// None yet, within the same bounds.
+    /// Empty histories with the same limits.
     pub(super) fn none_alike(&self) -> Self {
         Self::within(self.bounds, self.paired)
     }
@@ -242,8 +238,8 @@ impl InstanceHistories {
         Size { followed: self.followed.len(), excess: self.excess, entries: self.entries }
     }
 
-    /// Adds what one request was; who does it goes down the ladder in time. `key` is the hash of the row's client and
-    /// product with the instance.
+    /// Adds the entry of one request. The caller steps down in time. `key` is the hash of the row's client and product
+    /// with the instance.
     pub(super) fn add<'i>(
         &mut self,
         row: RowHash,
@@ -281,7 +277,7 @@ impl InstanceHistories {
         key.leading_zeros() >= self.bounds.zeros(self.step)
     }
 
-    /// Lets go of what a step does not keep. Returns how much is left.
+    /// Drops what a step does not keep, and returns the remaining size.
     fn keep_to(&mut self, step: u32) -> Size {
         self.step = step;
         let (zeros, each) = (self.bounds.zeros(step), self.bounds.each(step));
@@ -297,7 +293,7 @@ impl InstanceHistories {
         self.size()
     }
 
-    /// What was followed, the requests of each instance in no order, and how much that is.
+    /// The kept histories, each with its entries in no order, and how much was kept.
     #[must_use]
     pub fn settled(&mut self) -> (Vec<InstanceHistory>, Followed) {
         step_down(&mut [self]);
@@ -359,7 +355,7 @@ impl Merge for InstanceHistories {
     }
 }
 
-/// Goes down the ladder until what all of these together hold fits. Returns how much that is.
+/// Steps down until all of these histories fit together. Returns their size.
 pub(super) fn step_down(all: &mut [&mut InstanceHistories]) -> Size {
     let mut step = all.iter().map(|histories| histories.step).max().unwrap_or(0);
     loop {

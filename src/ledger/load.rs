@@ -1,5 +1,5 @@
-//! Requests a minute of several timelines together, whatever the widths of their windows: of one that is wider than a
-//! minute, each of its minutes has the mean.
+//! Requests a minute, summed over timelines with windows of any width. A wide window contributes its mean to each of
+//! its minutes.
 
 use std::borrow::Borrow;
 
@@ -9,47 +9,45 @@ use rustc_hash::FxBuildHasher;
 use super::Merge;
 use super::timeline::{Rate, Timeline, Windows};
 
-/// One request in one minute. Windows are powers of two wide, so that means are exact.
+/// One request in one minute. Window widths are powers of two, so means are exact.
 const ONE: i128 = 1 << 32;
 const MINUTE: i64 = 60_000_000;
 
-/// Requests a minute, as they change.
+/// Requests a minute, stored as changes.
 #[derive(Debug, Clone, Default)]
 pub struct Load {
-    /// By how much the requests a minute of windows of this width (its binary logarithm) change at this minute since
-    /// 1970, in parts of [`ONE`].
+    /// Key: a minute since 1970, and the binary logarithm of a window's width. Value: the change of the requests a
+    /// minute there, in units of 1 / [`ONE`].
     changes: HashMap<(u64, u32), i128, FxBuildHasher>,
 }
 
-/// The minute with the most requests, the first of several.
+/// The minute with most requests; the first of several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Busiest {
     /// In minutes since 1970.
     pub minute: u64,
-    /// The most requests in so many minutes as the widest window has.
+    /// Requests in a window as wide as `window_minutes`, at the rate of this minute.
     pub requests: u64,
-    /// The width of the widest window that holds some of them, in minutes: 1 if each minute is known.
+    /// Width of the widest window that contributes to this minute, in minutes. 1 if the number is exact.
     pub window_minutes: u64,
 }
 
-/// From one minute on, requests a minute are so many.
+/// The request rate from a minute on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     /// In minutes since 1970.
     pub minute: u64,
-    /// Requests a minute, rounded up.
     pub requests: u64,
 }
 
 impl Load {
-    /// Adds requests of a window: a power of two minutes wide, and at a multiple of it since 1970.
+    /// Adds a window's requests. Its width is a power of two minutes, and its start a multiple of that since 1970.
     pub fn add(&mut self, minute: u64, width: u64, requests: u64) {
         let (shift, mean) = (width.trailing_zeros(), i128::from(requests) * ONE / i128::from(width.max(1)));
         *self.changes.entry((minute, shift)).or_default() += mean;
         *self.changes.entry((minute.saturating_add(width), shift)).or_default() -= mean;
     }
 
-    /// Adds those of a timeline.
     pub fn add_all(&mut self, timeline: &Timeline) {
         let Windows { minutes, counts } = timeline.windows();
         for (start, count) in counts {
@@ -57,8 +55,8 @@ impl Load {
         }
     }
 
-    /// Each minute since 1970 at which something changes, ascending; the requests from there on; and the logarithm of
-    /// the widest window that holds some of them.
+    /// Each minute since 1970 at which the rate changes, ascending. With it: the rate from there on, and the logarithm
+    /// of the widest window that contributes.
     fn levels(&self) -> Vec<(u64, i128, u32)> {
         let mut changes: Vec<(u64, u32, i128)> =
             self.changes.iter().map(|(&(minute, shift), &change)| (minute, shift, change)).collect();
@@ -74,7 +72,7 @@ impl Load {
         levels.collect()
     }
 
-    /// How many requests a minute there are from when on, ascending; zero from the last one.
+    /// The steps of the rate, ascending. The last step is zero.
     #[must_use]
     pub fn steps(&self) -> Vec<Step> {
         let levels = self.levels().into_iter();
@@ -82,7 +80,6 @@ impl Load {
         levels.map(|(minute, level, _)| Step { minute, requests: requests(level) }).collect()
     }
 
-    /// The minute with the most requests.
     #[must_use]
     pub fn busiest(&self) -> Option<Busiest> {
         let levels = self.levels();
@@ -91,14 +88,14 @@ impl Load {
         Some(Busiest { minute, requests, window_minutes: 1 << shift }).filter(|busiest| busiest.requests > 0)
     }
 
-    /// The rate of these timelines, of which `all` is the sum. `all` is as wide as the widest of them, and its peak
-    /// would be flattened by one that is active for days.
+    /// The rate of these timelines. `all` is their sum. Its windows are as wide as the widest of them, so a client that
+    /// is active for days would flatten its peak.
     #[must_use]
     pub fn rate(&self, all: &Timeline) -> Option<Rate> {
         Self::rate_of(all, || self)
     }
 
-    /// As [`Load::rate`] of a load that is made only if it decides: where no window is wider than a minute, `all` tells.
+    /// As [`Load::rate`]. `load` is computed only if a window is wider than a minute.
     pub fn rate_of<L: Borrow<Self>>(all: &Timeline, load: impl FnOnce() -> L) -> Option<Rate> {
         let rate = all.rate()?;
         if rate.window_minutes == 1 {

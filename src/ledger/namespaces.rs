@@ -1,7 +1,7 @@
-//! How many different objects of each namespace the log names, by resource. An inventory counts objects of the whole
-//! cluster only, so this is what tells a large namespace from a small one.
+//! The number of distinct objects that requests name, by namespace and resource. An inventory counts objects of the
+//! whole cluster only. These numbers distinguish large namespaces from small ones.
 //!
-//! Everything here is a set: neither the order of requests nor their split over workers matters.
+//! All data are sets, so neither the order nor the split of requests matters.
 
 use std::collections::HashMap;
 
@@ -13,23 +13,22 @@ use crate::apiserver::{RequestShape, Target};
 use crate::k8s::{Scope, Stage, Verb};
 use crate::requests::{Request, stable_hash};
 
-/// Pairs of a resource and a namespace that are counted apart.
+/// Maximum number of pairs of resource and namespace.
 const MAX_PAIRS: usize = 16_384;
-/// Collections in a namespace whose namespace is known.
+/// Maximum number of collections with a known namespace.
 const MAX_COLLECTIONS: usize = 65_536;
-/// Names that are kept of each pair: of more, a sample.
+/// Maximum number of names for each pair. Above it, a sample is kept.
 const MAX_NAMES: usize = 64;
-/// Renewals of locks and of nodes say nothing of a namespace's size.
+/// Leases are locks and node heartbeats. Their number says nothing about a namespace's size.
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 
-/// A resource and a namespace, each by its hash.
+/// The hashes of a resource and a namespace.
 type Pair = (u64, u32);
 
-/// The namespaces that requests name.
 #[derive(Debug)]
 pub struct Namespaces {
     objects: BoundedMap<Pair, Names>,
-    /// The namespace of each collection that is listed or watched, by a part of its target's hash ([`Targets`]).
+    /// The namespace of each collection that is listed or watched. The key is part of the target's hash ([`Targets`]).
     collections: BoundedMap<u32, Namespace>,
 }
 
@@ -40,7 +39,7 @@ impl Default for Namespaces {
 }
 
 impl Namespaces {
-    /// Notes a request that names a namespace: once it ended, or a long-running one when it began.
+    /// Records a request with a namespace: when it ends, or for a long-running request when it begins.
     pub fn note(&mut self, request: &Request<'_>) {
         let (spec, asked) = (&request.spec, request.asked());
         let Target::Resource { group, resource, scope, .. } = asked.target else { return };
@@ -62,7 +61,6 @@ impl Namespaces {
         }
     }
 
-    /// What is known, ready for questions.
     #[must_use]
     pub fn into_weights(self) -> NamespaceWeights {
         let mut weights = NamespaceWeights::default();
@@ -90,7 +88,7 @@ fn of_resource(group: &str, resource: &str) -> u64 {
     stable_hash(&(group, resource))
 }
 
-/// A namespace's hash; of two for one target, which only a collision makes, the lower one.
+/// A namespace's hash. Two namespaces for one target need a hash collision; then the smaller hash counts.
 #[derive(Debug, Clone, Copy)]
 struct Namespace(u32);
 
@@ -106,7 +104,7 @@ impl Merge for Namespace {
     }
 }
 
-/// Different names, as hashes. Of more than fit, those whose hash begins with enough zeros (adaptive sampling, as in
+/// Distinct names, as hashes. Above the limit, the names whose hash begins with enough zeros (adaptive sampling, as in
 /// [`Targets`]).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Names {
@@ -142,11 +140,11 @@ impl Merge for Names {
     }
 }
 
-/// How many different objects the log names, by resource and namespace.
+/// The number of distinct objects that the log names, by resource and namespace.
 #[derive(Debug, Default)]
 pub struct NamespaceWeights {
     by_resource: HashMap<u64, Weights, FxBuildHasher>,
-    /// Over all resources but Leases.
+    /// Over all resources except Leases.
     of_all: Weights,
     collections: HashMap<u32, u32, FxBuildHasher>,
 }
@@ -164,23 +162,22 @@ impl Weights {
     }
 }
 
-/// The part of a resource's objects that is in the namespaces of some requests, as far as the log shows it.
+/// The share of a resource's objects in the namespaces of some requests, as the log shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamespacePart {
-    /// Objects that the log names in the namespace of each request, added.
+    /// For each request, the objects that the log names in its namespace; summed.
     named: u64,
-    /// The requests.
     requests: u64,
     /// Objects that the log names in all namespaces.
     all: u64,
-    /// Namespaces in which it names any.
+    /// Number of namespaces in which the log names objects.
     namespaces: u64,
 }
 
 impl NamespacePart {
-    /// The objects in one of the namespaces, of so many in all. Each namespace counts for one object more than the log
-    /// names in it: what the log does not show is not taken for nothing, and where it shows little, namespaces are
-    /// nearly even. `namespaces` is the cluster's number, if it is known.
+    /// Estimates the objects in one of the namespaces, given `objects` in all. Each namespace counts for one object
+    /// more than the log names in it. So a namespace without named objects is not empty, and with few named objects the
+    /// namespaces are nearly even. `namespaces` is the cluster's number of namespaces, if known.
     #[must_use]
     pub fn of(self, objects: u64, namespaces: Option<u64>) -> u64 {
         let namespaces = namespaces.unwrap_or(0).max(self.namespaces);
@@ -192,7 +189,8 @@ impl NamespacePart {
 }
 
 impl NamespaceWeights {
-    /// The part that requests of a row read; `None` where the log names no objects, or not the requests' namespaces.
+    /// The share that a row's requests read. `None` if the log names no objects, or if the requests' namespaces are
+    /// unknown.
     #[must_use]
     pub fn part<S: AsRef<str>>(&self, asked: &RequestShape<S>, targets: &Targets) -> Option<NamespacePart> {
         let Target::Resource { group, resource, .. } = &asked.target else { return None };

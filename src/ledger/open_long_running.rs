@@ -1,5 +1,5 @@
-//! Long-running requests (watches, logs, connections), which write an event when they begin to answer and another
-//! when they end, and of which each must count once, whether its end was seen or not.
+//! Long-running requests, such as WATCH, logs and exec. They write a ResponseStarted and a ResponseComplete event. Each
+//! request counts once, whether or not the log has its end.
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
@@ -8,50 +8,50 @@ use rustc_hash::FxBuildHasher;
 use super::{Merge, Timeline};
 use crate::requests::{Request, stable_hash};
 
-/// A minute in microseconds.
 const MINUTE: i64 = 60_000_000;
-/// How many requests of a row are followed one by one that began and did not end yet. Of more, a sample by the hash of their
-/// ID is followed, and the number of those without an end is estimated from it.
+/// Maximum number of open requests that a row tracks. Above it, a sample by the hash of their ID is tracked. The number
+/// of open requests is then an estimate.
 const MAX_OPEN: usize = 1 << 16;
-/// How many that ended and were not seen to begin: all, where a log leaves out starts, and none of those is open.
+/// Maximum number of ends without a start. A log without starts has only ends, and none of those requests is open.
 const MAX_ENDED: usize = 1 << 13;
 
-/// A hash of a request's ID and, as clients may send an ID again and again, of when it was received, if the record says so.
+/// Hash of a request's audit ID and receive time. A client may reuse an ID, so the time is part of it if the record has
+/// one.
 type Id = u64;
 
 fn id_of(request: &Request<'_>) -> Id {
     stable_hash(&(request.audit_id, request.received.filter(|_| request.says_received)))
 }
 
-/// The long-running requests of one row. Of one that was seen to begin and to end nothing is kept, so that what is held does
-/// not grow with the log.
+/// The long-running requests of one row. A request with both start and end takes no memory, so memory does not grow
+/// with the log.
 ///
-/// What is open does not hang on the order in which events come, as long as never more are held than are followed: 65,536 of
-/// one row that are open at a time, or 8,192 ends that come before their starts.
+/// The number of open requests does not depend on the order of events, within two limits: 65,536 open requests of a
+/// row, and 8,192 ends that come before their starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpenLongRunning {
-    /// By ID, those that did not both begin and end.
+    /// Requests by ID that have a start or an end, but not both.
     unpaired: HashMap<Id, Unpaired, FxBuildHasher>,
-    /// How many of these ended.
+    /// How many of these have only an end.
     ended: usize,
-    /// Only IDs with so many leading zeros are followed.
+    /// Only IDs with this many leading zeros are tracked.
     sampled: u32,
-    /// How many were seen to begin: no more are open, whatever IDs clients choose.
+    /// Number of starts. It limits the estimate, whatever IDs clients choose.
     begun: u64,
 }
 
-/// Requests with one ID.
+/// The requests with one ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Unpaired {
-    /// Starts above ends; never 0.
+    /// Starts minus ends; never 0.
     starts: i32,
-    /// Of the one that was received first, since last as many had ended as begun: minutes since 1970. Where a record does not
-    /// say when that was and a client gives an ID again, which one that is hangs on the order.
+    /// When the first open request was received, in minutes since 1970. If records lack a receive time and a client
+    /// reuses an ID, it depends on the order of events.
     minute: u32,
 }
 
 impl OpenLongRunning {
-    /// A request began to answer, for the first time: see [`Request::begins_again`].
+    /// Records the first ResponseStarted event of a request: see [`Request::begins_again`].
     pub fn start(&mut self, request: &Request<'_>) {
         self.begun += 1;
         let minute = request.received.map_or(0, |received| received.div_euclid(MINUTE));
@@ -59,7 +59,7 @@ impl OpenLongRunning {
         self.note(id_of(request), Unpaired { starts: 1, minute });
     }
 
-    /// A request ended.
+    /// Records the end of a request.
     pub fn end(&mut self, request: &Request<'_>) {
         self.note(id_of(request), Unpaired { starts: -1, minute: u32::MAX });
     }
@@ -103,17 +103,18 @@ impl OpenLongRunning {
         }
     }
 
-    /// The number of requests that began and were not seen to end.
+    /// Number of requests with a start and no end.
     #[must_use]
     pub fn open(&self) -> u64 {
         let followed: u64 = self.open_ones().map(|(_, requests)| requests).sum();
         followed.saturating_mul(1 << self.sampled.min(63)).min(self.begun)
     }
 
-    /// Adds the requests without an end to a timeline.
+    /// Adds the open requests to a timeline.
     pub fn add_open_to(&self, timeline: &mut Timeline) {
         let mut open: Vec<(u32, u64)> = self.open_ones().collect();
-        // Each stands for as many, and the earliest for one more where that is no whole number.
+        // Each tracked request represents the same number of requests. The earliest ones get the remainder of the
+        // division.
         open.sort_unstable();
         let (all, followed) = (self.open(), open.iter().map(|(_, requests)| requests).sum::<u64>());
         let mut before = 0;
@@ -124,7 +125,7 @@ impl OpenLongRunning {
         }
     }
 
-    /// The minutes since 1970 in which requests without an end were received, and how many with one ID.
+    /// Minutes since 1970 in which open requests were received, and their number for each ID.
     fn open_ones(&self) -> impl Iterator<Item = (u32, u64)> {
         let open = |own: &Unpaired| Some((own.minute, u64::try_from(own.starts).ok()?));
         self.unpaired.values().filter_map(open)
@@ -148,7 +149,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// Starts (even) and ends (odd) of requests, each of whose IDs is given to several.
+    /// Even numbers are starts and odd numbers are ends. IDs are reused.
     fn of(events: &[u32]) -> OpenLongRunning {
         let mut live = OpenLongRunning::default();
         for event in events {
@@ -190,7 +191,7 @@ mod tests {
 
     #[test]
     fn what_ended_takes_no_memory_and_is_exact_however_many_there_are() {
-        // Each begins a thousand others before it ends.
+        // Each request ends after 1,000 others have begun.
         let starts = (0..200_000_u32).map(|n| (n, 2 * n));
         let ends = (0..200_000_u32).map(|n| (n + 1_000, 2 * n + 1));
         let mut events: Vec<(u32, u32)> = starts.chain(ends).collect();

@@ -1,41 +1,39 @@
-//! When something was seen: bounded, and independent of the order in which it was noted.
+//! When something was seen, in fixed memory and independent of the order of notes.
 
-/// Slots of time of one [`Presence`]; a bit of a `u64` each.
+/// Number of time slots of a [`Presence`], one bit of a `u64` each.
 const SLOTS: u64 = 64;
 
-/// The times at which something was seen: the first, the last, and the slots of time between them that hold any. A slot
-/// is `2^shift` microseconds wide. The width is the smallest that covers the time from the first to the last, so that
-/// neither the order of notes nor a second note of the same time changes anything.
+/// The first time, the last time, and the time slots between them. A slot is `2^shift` microseconds wide. The width is
+/// the smallest that covers all times. So neither the order nor a repeated time changes anything.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Presence {
     first: i64,
     last: i64,
     shift: u8,
-    /// Empty if no time is known.
+    /// 0 if no time is known.
     slots: u64,
 }
 
 impl Presence {
-    /// One time, in microseconds since 1970.
+    /// A single time, in microseconds since 1970.
     #[must_use]
     pub fn at(time: i64) -> Self {
         Self { first: time, last: time, shift: 0, slots: 1 }
     }
 
-    /// The first and the last time, if any time is known.
+    /// `None` if no time is known.
     #[must_use]
     pub fn span(&self) -> Option<(i64, i64)> {
         (self.slots != 0).then_some((self.first, self.last))
     }
 
-    /// Adds a time.
     pub fn add(&mut self, time: i64) {
         if self.slots == 0 {
             *self = Self::at(time);
             return;
         }
         let slot = |presence: &Self| (time >> presence.shift).abs_diff(presence.first >> presence.shift);
-        // Records are mostly in the order of time. Then the slots keep their width and their numbers.
+        // Records are mostly in time order, so the slots rarely change.
         if time < self.first || slot(self) >= SLOTS {
             self.widen(self.first.min(time), self.last.max(time));
         } else {
@@ -44,7 +42,6 @@ impl Presence {
         self.slots |= 1 << slot(self);
     }
 
-    /// Adds all times of another.
     pub fn merge(&mut self, other: &Self) {
         let Some((first, last)) = other.span() else { return };
         if self.slots == 0 {
@@ -60,14 +57,14 @@ impl Presence {
 
     fn widen(&mut self, first: i64, last: i64) {
         let covers = |shift: &u8| (last >> shift).abs_diff(first >> shift) < SLOTS;
-        // The last shift leaves two values at most.
+        // A shift of 63 leaves at most two values.
         let shift = (self.shift..=63).find(covers).unwrap_or(63);
         let start = first >> shift;
         let slots = self.numbers(shift).fold(0, |slots, number| slots | 1 << number.abs_diff(start));
         *self = Self { first, last, shift, slots };
     }
 
-    /// The numbers of its slots, ascending, as if a slot were `2^shift` wide; some may be there twice.
+    /// The slot numbers at a width of `2^shift`, ascending. Some may repeat.
     fn numbers(&self, shift: u8) -> impl Iterator<Item = i64> + use<> {
         let Self { first, slots, shift: own, .. } = *self;
         let start = first >> own;
@@ -75,8 +72,8 @@ impl Presence {
         numbers.map(move |at| (start + i64::from(at)) >> (shift - own))
     }
 
-    /// When the later one takes over, if this begins and ends before it and both are seen together only for a short part
-    /// of the time. An upgrade of several servers takes a while.
+    /// When `later` replaces this one. This one must begin and end first, and both may overlap only for a short part of
+    /// the time. An upgrade of several servers takes a while.
     #[must_use]
     pub fn precedes(&self, later: &Self) -> Option<Change> {
         let (own, other) = (self.span()?, later.span()?);
@@ -88,11 +85,11 @@ impl Presence {
             let is_change = own.0 < other.0 && own.1 < other.1 && both <= most;
             is_change.then(|| Change { from: other.0, until: own.1.saturating_add(1) })
         };
-        // A single record can make a long overlap.
+        // A single late record can cause a long overlap.
         gradual(whole / 4).or_else(|| self.cut(later)).or_else(|| gradual(whole / 2))
     }
 
-    /// The time from which the later one holds, if nearly all of this is before nearly all of it. Up to one slot in 16
+    /// The time from which `later` holds, if almost all of this one is before almost all of it. At most one slot in 16
     /// may be on the wrong side.
     fn cut(&self, later: &Self) -> Option<Change> {
         let first = later.span()?.0;
@@ -117,20 +114,20 @@ impl Presence {
     }
 }
 
-/// When one takes over from another: before `from` the old one is seen alone, from `until` on the new one.
+/// When one version replaces another. Before `from`, only the old one is seen; after `until`, only the new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Change {
-    /// The first time of the new one, in microseconds since 1970.
+    /// First time of the new one, in microseconds since 1970.
     pub from: i64,
-    /// The end of the time in which both are seen; `from` if they are never seen together.
+    /// End of the overlap; equal to `from` without an overlap.
     pub until: i64,
 }
 
 impl Change {
-    /// What holds from the beginning.
+    /// The start of the first version.
     pub const BEGINNING: Self = Self { from: i64::MIN, until: i64::MIN };
 
-    /// Whether both are seen for some time.
+    /// Whether both overlap.
     #[must_use]
     pub fn is_gradual(self) -> bool {
         self.from < self.until

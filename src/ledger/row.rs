@@ -1,4 +1,4 @@
-//! The numbers of one client's requests of one shape.
+//! The counts of one row: the requests of one client and product with one row key.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,64 +12,59 @@ use crate::k8s::Stage;
 use crate::requests::Request;
 use crate::requests::request_spec::KEPT_KEYS;
 
-/// In microseconds; see [`Row::over_59s`].
 const ALMOST_A_MINUTE: u64 = 59_000_000;
 
-/// Sums over events.
 #[derive(Debug, Clone, Default)]
 pub struct Row {
-    /// All events.
     pub events: u64,
-    /// Events at RequestReceived.
     pub received: u64,
-    /// Events at ResponseComplete or Panic: requests that ended.
+    /// Events at ResponseComplete or Panic, one for each ended request.
     pub ended: u64,
-    /// Of these, at Panic.
+    /// How many of the ended requests ended at Panic.
     pub panics: u64,
-    /// Long-running requests, followed from their start to their end.
+    /// Long-running requests from start to end.
     pub open_long_running: Option<Box<OpenLongRunning>>,
-    /// Answers of the requests that ended.
+    /// Response statuses of the ended requests.
     pub statuses: Statuses,
-    /// Durations of the requests that ended; for long-running ones their lifetimes.
+    /// Durations of the ended requests; lifetimes for long-running ones.
     pub latency: Histogram,
-    /// When the requests that ended were received.
+    /// Receive times of the ended requests.
     pub timeline: Timeline,
-    /// When the requests that were answered with 4xx and with 5xx were received: they cost less than others.
+    /// Receive times of requests with status 4xx, and with 5xx. They cost less than others.
     failed_at: Option<Box<[Timeline; 2]>>,
-    /// When the requests arrived, as long as none was seen to end: all that a log of arrivals tells.
+    /// Receive times of RequestReceived events, until the row has an ended request. A log may have no other events.
     arrivals: Option<Box<Timeline>>,
-    /// Received of the first and last event, in microseconds since 1970.
+    /// Receive times of the first and last event, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
-    /// The costliest requests.
     pub exemplars: Exemplars,
-    /// The costliest requests that were answered with 400 or above.
+    /// The costliest requests with status 400 or above.
     pub failed: Option<Box<Exemplars>>,
-    /// What the requests that ended, and the long-running ones that began, are for.
+    /// Targets of ended requests, and of long-running requests that began.
     pub targets: Targets,
-    /// Of the requests that ended and are not long-running, those that took 59 s or more: the server gives up at 60.
+    /// Requests that took 59 s or more, without long-running ones. The server gives up after 60 s.
     pub over_59s: u64,
     rare: Option<Box<Rare>>,
 }
 
-/// What few rows of an audit log have.
+/// Counts that few rows of an audit log have.
 #[derive(Debug, Clone, Default)]
 pub struct Rare {
-    /// The server's own measurements.
+    /// The server's measurements of slow requests.
     pub observed: Observed,
-    /// Keys that the server ignored: the least in the order of bytes.
+    /// Query parameters that the server ignored. Keeps the first ones in byte order.
     pub unknown_keys: BTreeSet<Box<str>>,
-    /// What API Priority and Fairness did with the requests, where the log says so.
+    /// Facts of API Priority and Fairness, if the log has them.
     pub flows: Option<Box<Flows>>,
-    /// Objects in the answers.
+    /// Objects in responses.
     pub items: Items,
-    /// Requests of deprecated APIs.
+    /// Requests for deprecated APIs.
     pub deprecated: Option<Box<Deprecated>>,
-    /// Requests that authorization allowed and admission refused with 403.
+    /// Requests that authorization allowed and admission rejected with 403.
     pub refused_by_admission: u64,
 }
 
 impl Row {
-    /// What few rows of an audit log have.
+    /// Counts that few rows of an audit log have.
     #[must_use]
     pub fn rare(&self) -> &Rare {
         static NONE: LazyLock<Rare> = LazyLock::new(Rare::default);
@@ -80,8 +75,7 @@ impl Row {
         self.rare.get_or_insert_default()
     }
 
-    /// Counts one event. Where that counts its target, tells whether it is one that the row is not known to have counted
-    /// before.
+    /// Counts one event. If the event counts its target, returns whether the target may be new to the row.
     pub fn observe(&mut self, request: &Request<'_>) -> Option<bool> {
         self.events += 1;
         let mut is_new_target = None;
@@ -92,7 +86,7 @@ impl Row {
         match request.stage {
             Stage::RequestReceived => self.arrive(request),
             Stage::ResponseStarted if request.is_unauthenticated() => is_new_target = Some(self.end(request)),
-            // Its end is written too.
+            // The request's ResponseComplete event counts it.
             Stage::ResponseStarted if !request.spec.long_running => {}
             Stage::ResponseStarted => {
                 if !request.begins_again {
@@ -112,7 +106,7 @@ impl Row {
         is_new_target
     }
 
-    /// Keeps the request as an example if it is one of the costliest.
+    /// Keeps the request as an exemplar if it is one of the costliest.
     pub fn show(&mut self, request: &Request<'_>) {
         self.exemplars.show(request);
         if request.status.is_some_and(|status| status >= 400) {
@@ -125,7 +119,7 @@ impl Row {
         }
     }
 
-    /// Adds what access logs and traces tell of the requests.
+    /// Adds facts from access logs and traces.
     pub fn add_told(&mut self, flows: Flows, items: Items) {
         let rare = self.rare_mut();
         rare.flows.get_or_insert_default().merge(flows);
@@ -169,7 +163,7 @@ impl Row {
         self.targets.record(request.target_hash(), 1)
     }
 
-    /// Ends counting.
+    /// Moves buffered counts into place. Call it after the last event.
     pub fn settle(&mut self) {
         self.timeline.settle();
         self.latency.settle();
@@ -178,8 +172,9 @@ impl Row {
         }
     }
 
-    /// How long the server worked on the requests that ended, in microseconds: their time without that in queues of API
-    /// Priority and Fairness, where the log knows it. An audit log with an access log beside it may know it twice.
+    /// Sum of the durations of ended requests without queue time, in microseconds. The queue time is that of API
+    /// Priority and Fairness, if the log has it. An audit log and an access log may both have it, so the larger one
+    /// counts.
     #[must_use]
     pub fn served_micros(&self) -> u64 {
         let Rare { observed, flows, .. } = self.rare();
@@ -187,19 +182,19 @@ impl Row {
         self.latency.sum().saturating_sub(queued)
     }
 
-    /// Requests: those that ended, and long-running ones that were not seen to end. With `received_only`, arrivals.
+    /// Number of ended requests and open long-running requests. With `received_only`, number of RequestReceived events.
     #[must_use]
     pub fn requests(&self, received_only: bool) -> u64 {
         if received_only { self.received } else { self.ended + self.open() }
     }
 
-    /// Long-running requests that were not seen to end.
+    /// Number of long-running requests without an end.
     #[must_use]
     pub fn open(&self) -> u64 {
         self.open_long_running.as_ref().map_or(0, |live| live.open())
     }
 
-    /// When the requests that [`Row::requests`] counts were received.
+    /// Receive times of the requests that [`Row::requests`] counts.
     #[must_use]
     pub fn times(&self, received_only: bool) -> Cow<'_, Timeline> {
         if received_only {
@@ -211,7 +206,7 @@ impl Row {
         }
     }
 
-    /// As [`Row::times`], for which the row keeps none.
+    /// As [`Row::times`], and removes them from the row.
     #[must_use]
     pub fn take_times(&mut self, received_only: bool) -> Timeline {
         if received_only {
@@ -224,8 +219,7 @@ impl Row {
         timeline
     }
 
-    /// When the requests were received that [`Row::times`] tells of and that were answered with neither 4xx nor 5xx, and
-    /// when those that were answered with 5xx.
+    /// Receive times of the requests in [`Row::times`]: those with neither 4xx nor 5xx, then those with 5xx.
     #[must_use]
     pub fn served_and_failed_times(&self, received_only: bool) -> (Windows, Windows) {
         let mut served = self.times(received_only).windows();
@@ -236,7 +230,7 @@ impl Row {
         (served, failed)
     }
 
-    /// The timeline of all requests, open ones too.
+    /// Receive times of all requests, open ones included.
     #[must_use]
     pub fn whole_timeline(&self) -> Timeline {
         let mut timeline = self.timeline.clone();

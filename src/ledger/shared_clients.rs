@@ -1,6 +1,6 @@
-//! The clients that all workers count: of each row there is one, whoever reads its requests.
+//! The clients that all workers count into. Each row exists once, whichever worker counts.
 //!
-//! The naive twin is [`Clients`], with all that is counted at one place.
+//! The naive twin is [`Clients`], which holds all clients in one table.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard};
@@ -12,15 +12,15 @@ use super::{Clients, EventsBeforeEnd, MAX_CLIENTS, Merge, RowHash, SharedRow};
 use crate::apiserver::ConfiguredNames;
 use crate::requests::Request;
 
-/// All clients, spread over shards by their hashes; the first also has what is left of those that are not kept apart.
+/// All clients, in shards chosen by their hash. The first shard also has the overflow of all shards.
 #[derive(Debug)]
 pub struct SharedClients {
     shards: Sharded<Clients>,
-    /// How many are held apart.
+    /// Number of clients in all shards now.
     held: AtomicUsize,
-    /// How many are kept apart.
+    /// Maximum number of clients.
     bound: usize,
-    /// How many rows they have, as far as they are held apart.
+    /// Number of rows of these clients.
     rows: AtomicUsize,
     max_rows: usize,
     names: Arc<ConfiguredNames>,
@@ -33,7 +33,7 @@ impl Default for SharedClients {
 }
 
 impl SharedClients {
-    /// No clients, of which so many will be kept apart.
+    /// `bound` is the maximum number of clients.
     #[must_use]
     pub fn new(bound: usize) -> Self {
         Self {
@@ -46,25 +46,24 @@ impl SharedClients {
         }
     }
 
-    /// Of a server with this configuration.
+    /// `names` are the names in the server's configuration.
     #[must_use]
     pub fn with_names(self, names: Arc<ConfiguredNames>) -> Self {
         let shards = Sharded::new(|| Clients::new(self.bound).with_names(Arc::clone(&names)));
         Self { shards, names, ..self }
     }
 
-    /// With another bound for all rows.
     #[cfg(test)]
     pub fn with_max_rows(self, max_rows: usize) -> Self {
         Self { max_rows, ..self }
     }
 
-    /// As [`Clients::observe_in`].
+    /// See [`Clients::observe_in`].
     pub(super) fn observe_in(&self, request: &Request<'_>, name: RowHash) -> Option<SharedRow> {
         self.with_shard(request, |clients| clients.observe_in(request, name))
     }
 
-    /// As [`Clients::begin`].
+    /// See [`Clients::begin`].
     pub(super) fn begin(
         &self,
         request: &Request<'_>,
@@ -74,17 +73,17 @@ impl SharedClients {
         self.with_shard(request, |clients| clients.begin(request, name, count))
     }
 
-    /// As [`Clients::note_namespace`].
+    /// See [`Clients::note_namespace`].
     pub(super) fn note_namespace(&self, request: &Request<'_>, namespace: &str) {
         self.with_shard(request, |clients| clients.note_namespace(request, namespace));
     }
 
-    /// As [`Clients::observe_copy`].
+    /// See [`Clients::observe_copy`].
     pub fn observe_copy(&self, request: &Request<'_>) {
         self.with_shard(request, |clients| clients.observe_copy(request));
     }
 
-    /// All clients, which are not here any more.
+    /// Takes all clients.
     #[must_use]
     pub fn take(&self) -> Clients {
         let mut all = Clients::new(self.bound).with_max_rows(self.max_rows);
@@ -105,7 +104,7 @@ impl SharedClients {
         }
         let before = shard.by_key.len();
         let counted = count(&mut shard);
-        // Fewer where the shard folded its own.
+        // The number shrinks if the shard evicted clients: the difference wraps on purpose.
         let change = shard.by_key.len().wrapping_sub(before);
         let added = std::mem::take(&mut shard.added);
         let limit = self.max_rows + self.max_rows / 4;
@@ -126,14 +125,14 @@ impl SharedClients {
         counted
     }
 
-    /// Folds the clients whose rows are beyond the bound.
+    /// Evicts the clients above the limit of rows.
     fn evict_rows(&self, limit: usize) {
         let mut shards = self.shards.lock_all();
         let count = |shards: &[MutexGuard<'_, Clients>]| -> Vec<(Weight, usize)> {
             shards.iter().flat_map(|shard| shard.rows()).collect()
         };
         let mut rows = count(&shards);
-        // Unless another worker did.
+        // Another worker may have evicted clients meanwhile.
         if rows.iter().map(|(_, rows)| rows).sum::<usize>() >= limit
             && let Some(cutoff) = row_cutoff(rows.clone(), self.max_rows)
         {
@@ -144,7 +143,7 @@ impl SharedClients {
         self.held.store(shards.iter().map(|shard| shard.by_key.len()).sum(), Ordering::Relaxed);
     }
 
-    /// Folds the clients above a bar.
+    /// Evicts the clients above a cutoff.
     fn evict_above(shards: &mut [MutexGuard<'_, Clients>], cutoff: Weight) {
         let [first, others @ ..] = shards else { return };
         first.by_key.evict_above(cutoff);
@@ -154,11 +153,11 @@ impl SharedClients {
         }
     }
 
-    /// Folds the clients above the bound: those that would be if all were at one place.
+    /// Evicts the clients above the bound, as one table of all clients would.
     fn evict(&self) {
         let mut shards = self.shards.lock_all();
         let weights: Vec<_> = shards.iter().flat_map(|shard| shard.by_key.weights()).collect();
-        // Unless another worker did.
+        // Another worker may have evicted clients meanwhile.
         if weights.len() >= 2 * self.bound {
             let cutoff = cutoff_for(weights, self.bound);
             Self::evict_above(&mut shards, cutoff);
@@ -177,7 +176,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// Counts an event of a ServiceAccount's request for what is in a namespace, its own or another's, at `by`.
+    /// Passes `by` a ServiceAccount's request for a `ConfigMap`, in its own or another namespace.
     fn request(
         classifier: &mut Classifier,
         (user, of, stage): (u8, u8, Stage),
@@ -201,7 +200,7 @@ mod tests {
         prop::sample::select(vec![Stage::Panic, Stage::RequestReceived])
     }
 
-    /// Rows and events before the end that hold evidence, of all clients that are kept apart.
+    /// Number of rows and of events before the end that hold evidence, over all kept clients.
     fn evidence(clients: Clients) -> usize {
         let products =
             clients.into_parts().0.into_iter().flat_map(|(_, client)| client.products.into_parts().0);
@@ -238,10 +237,10 @@ mod tests {
         }
     }
 
-    /// By name, and without one of all that are not kept apart.
+    /// By name; `None` for the overflow.
     type Named<T> = BTreeMap<Option<Box<str>>, T>;
 
-    /// The ended requests and RequestReceived events of each client's products, and how many namespaces and pods it names.
+    /// Ended requests and RequestReceived events of each client's products, and the number of its namespaces and pods.
     fn requests(clients: Clients) -> Named<(Named<[u64; 2]>, [u64; 2])> {
         let of = |client: Client| {
             let named = [&client.namespaces, &client.pods].map(|names| names.count().0);
@@ -273,7 +272,7 @@ mod tests {
             rows in prop_oneof![Just(MAX_ROWS), 1_usize..100],
             cut in 0_usize..300,
         ) {
-            // Askers are known by the same in all threads.
+            // All threads must use the same hashes.
             let prints = Fingerprints::default();
             let mut alone = Clients::new(bound).with_max_rows(rows);
             let mut classifier = Classifier::new(prints.clone());

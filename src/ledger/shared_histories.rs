@@ -1,6 +1,6 @@
-//! What patterns over time are rebuilt from, which all workers keep together.
+//! Instance histories that all workers share.
 //!
-//! The naive twin is [`InstanceHistories`], with all instances at one place.
+//! The naive twin is [`InstanceHistories`], which holds all instances in one table.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,7 +9,7 @@ use super::sharded::Sharded;
 use super::{HistoriesByKind, Merge, RowHash};
 use crate::requests::{Instance, Request};
 
-/// What all instances did, each kind of requests by itself as in [`HistoriesByKind`].
+/// The shared form of [`HistoriesByKind`].
 #[derive(Debug)]
 pub struct SharedHistoriesByKind {
     lists: SharedInstanceHistories,
@@ -27,7 +27,7 @@ impl Default for SharedHistoriesByKind {
 }
 
 impl SharedHistoriesByKind {
-    /// Keeps what is known of a request of a row.
+    /// Adds a request to its instance's history.
     pub fn note(&self, row: RowHash, request: &Request<'_>) {
         let Self { lists, watches, objects } = self;
         if let Some((histories, entry)) = HistoriesByKind::choose([lists, watches, objects], request) {
@@ -35,7 +35,7 @@ impl SharedHistoriesByKind {
         }
     }
 
-    /// All that is kept, which is not here any more.
+    /// Takes all histories.
     #[must_use]
     pub fn take(&self) -> HistoriesByKind {
         let Self { lists, watches, objects } = self;
@@ -43,26 +43,26 @@ impl SharedHistoriesByKind {
     }
 }
 
-/// Instances, spread over shards by their hashes. All shards are at the same step of the ladder.
+/// Histories in shards, chosen by the instance's hash. All shards are on the same step.
 #[derive(Debug)]
 pub(super) struct SharedInstanceHistories {
     shards: Sharded<InstanceHistories>,
     bounds: Bounds,
-    /// See [`Size`].
+    /// As in [`Size`], summed over all shards.
     followed: AtomicUsize,
     excess: AtomicUsize,
     entries: AtomicUsize,
 }
 
 impl SharedInstanceHistories {
-    /// None yet, within the same bounds as these.
+    /// Empty histories with the same limits as `histories`.
     pub fn like(histories: &InstanceHistories) -> Self {
         let shards = Sharded::new(|| histories.none_alike());
         let [followed, excess, entries] = std::array::from_fn(|_| AtomicUsize::new(0));
         Self { shards, bounds: histories.bounds(), followed, excess, entries }
     }
 
-    /// Adds what one request was; see [`InstanceHistories::add`].
+    /// See [`InstanceHistories::add`].
     pub fn add<'i>(
         &self,
         row: RowHash,
@@ -77,7 +77,7 @@ impl SharedInstanceHistories {
         if before == after {
             return;
         }
-        // What is held of one instance may also become less.
+        // The size may also shrink: the sum wraps on purpose.
         let add = |all: &AtomicUsize, before: usize, after: usize| {
             let change = after.wrapping_sub(before);
             all.fetch_add(change, Ordering::Relaxed).wrapping_add(change)
@@ -94,7 +94,7 @@ impl SharedInstanceHistories {
     fn step_down(&self) {
         let mut shards = self.shards.lock_all();
         let mut size = shards.iter().map(|shard| shard.size()).sum();
-        // Unless another worker did.
+        // Another worker may have stepped down meanwhile.
         if self.bounds.are_exceeded(size) {
             let mut all: Vec<&mut InstanceHistories> = shards.iter_mut().map(|shard| &mut **shard).collect();
             size = step_down(&mut all);
@@ -102,14 +102,14 @@ impl SharedInstanceHistories {
         self.set_size(size);
     }
 
-    /// While all shards are locked.
+    /// Requires that all shards are locked.
     fn set_size(&self, size: Size) {
         self.followed.store(size.followed, Ordering::Relaxed);
         self.excess.store(size.excess, Ordering::Relaxed);
         self.entries.store(size.entries, Ordering::Relaxed);
     }
 
-    /// Whether what is added up is what all shards hold.
+    /// Whether the sums equal the sizes of all shards.
     #[cfg(test)]
     pub fn knows_its_size(&self) -> bool {
         let held = [&self.followed, &self.excess, &self.entries].map(|sum| sum.load(Ordering::Relaxed));
@@ -117,7 +117,7 @@ impl SharedInstanceHistories {
         held == [size.followed, size.excess, size.entries]
     }
 
-    /// All of them, which are not here any more.
+    /// Takes all histories.
     pub fn take(&self) -> InstanceHistories {
         let mut shards = self.shards.lock_all();
         let none = shards[0].none_alike();

@@ -1,49 +1,48 @@
-//! What the requests of a row are for: how many different targets (paths with their field selector), and how often
-//! the one that is asked most. A row holds no object's name, so targets are known by a hash.
+//! The number of distinct targets of a row (paths with their field selector), and the requests for the busiest one. A
+//! row stores no object names, so a target is identified by a hash.
 //!
-//! Up to 64 targets are counted exactly. Of more, those whose hash begins with enough zeros are counted, as many as
-//! fit (adaptive sampling: M. Wegman; P. Flajolet, "On adaptive sampling", 1990), and all are summed in two tables of
-//! cells, in which one target that is asked far more often than others stands out (as in G. Cormode, S.
-//! Muthukrishnan, "An improved data stream summary: the count-min sketch", 2005). Which ones are counted depends on
-//! the set of targets alone, and cells are sums, so neither order nor split matters.
+//! Up to 64 targets are counted exactly. Above that, the row counts a sample: targets whose hash begins with enough
+//! zeros (adaptive sampling: M. Wegman; P. Flajolet, "On adaptive sampling", 1990). All targets are also summed in two
+//! tables of cells. A target with far more requests than others stands out there (as in G. Cormode, S. Muthukrishnan,
+//! "An improved data stream summary: the count-min sketch", 2005). The sample depends only on the set of targets, and
+//! cells are sums. So neither order nor split matters.
 
 use smallvec::SmallVec;
 
 use super::Merge;
 
-/// How many targets of a row are counted one by one.
+/// Maximum number of targets that a row counts individually.
 const MAX_COUNTED: usize = 64;
-/// Cells of a table, a power of two.
+/// Number of cells in a table; a power of two.
 const CELLS: usize = 128;
 
 type Table = [u32; CELLS];
 
-/// The targets of one row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Targets {
-    /// Hash and count, ascending. Most rows have few, which are at hand in the row.
+    /// Hash and count, ascending. Most rows have few targets, which need no allocation.
     counted: SmallVec<[(u32, u32); 4]>,
-    /// Only hashes with so many leading zeros are counted.
+    /// Only hashes with this many leading zeros are counted.
     sampled: u32,
-    /// How often one was recorded: there are no more of them, whatever targets clients choose.
+    /// Number of calls to [`Targets::record`]. It limits the estimate, whatever targets clients choose.
     records: u64,
-    /// Where not all are counted: the requests for all of them, by two parts of their hashes.
+    /// Requests for all targets, by two parts of their hash. `None` while all targets are counted individually.
     cells: Option<Box<[Table; 2]>>,
 }
 
 impl Targets {
-    /// Counts requests for a target. Tells whether it was not among the counted ones.
+    /// Counts requests for a target. Returns whether the target was not among the counted ones.
     pub fn record(&mut self, hash: u64, requests: u32) -> bool {
         self.records += 1;
         self.add(Self::key(hash), requests)
     }
 
-    /// The part of a target's hash that is kept. The upper half is the better mixed one.
+    /// The stored part of a target's hash. The upper half is mixed better.
     pub(super) fn key(hash: u64) -> u32 {
         (hash >> 32) as u32
     }
 
-    /// The targets that are counted one by one, and their requests.
+    /// The individually counted targets, as hash and requests.
     pub(super) fn counted(&self) -> impl Iterator<Item = (u32, u32)> {
         self.counted.iter().copied()
     }
@@ -67,7 +66,7 @@ impl Targets {
         true
     }
 
-    /// Counts a target that was not counted before, if its hash begins with enough zeros to be among those that fit.
+    /// Counts a new target if its hash has enough leading zeros for the sample.
     fn count_another(&mut self, hash: u32, requests: u32) {
         if self.counted.len() == MAX_COUNTED && self.cells.is_none() {
             fill(self.sum_up(), hash, requests);
@@ -85,7 +84,7 @@ impl Targets {
         }
     }
 
-    /// Begins the tables, while all targets are still counted one by one.
+    /// Creates the tables while all targets are still counted individually.
     fn sum_up(&mut self) -> &mut [Table; 2] {
         let counted = &self.counted;
         self.cells.get_or_insert_with(|| {
@@ -102,13 +101,13 @@ impl Targets {
         self.counted.retain(|(hash, _)| hash.leading_zeros() >= sampled);
     }
 
-    /// How many different targets there were.
+    /// Number of distinct targets; an estimate above 64.
     #[must_use]
     pub fn distinct(&self) -> u64 {
         ((self.counted.len() as u64) << self.sampled).min(self.records)
     }
 
-    /// Targets that both have, and how often the other has them; estimates where one of the two is.
+    /// The number of targets that both have, and the other's requests for them. Estimates if either is one.
     #[must_use]
     pub fn shared_with(&self, other: &Self) -> (u64, u64) {
         let sampled = self.sampled.max(other.sampled);
@@ -122,7 +121,7 @@ impl Targets {
         (targets << sampled, requests << sampled)
     }
 
-    /// The requests for a target, by its hash; where not all targets are counted, an upper bound.
+    /// The requests for a target. An upper bound if not all targets are counted individually.
     #[must_use]
     pub fn requests_for(&self, hash: u64) -> u64 {
         let hash = Self::key(hash);
@@ -135,14 +134,13 @@ impl Targets {
         }))
     }
 
-    /// Whether [`Targets::distinct`] and [`Targets::busiest`] are estimates.
     #[must_use]
     pub fn is_estimate(&self) -> bool {
         self.sampled > 0
     }
 
-    /// The requests for the target that was asked most: at least as many as for the most asked of those that are
-    /// counted, and where one stands out among all, what it has more than others.
+    /// The requests for the busiest target. At least those for the busiest counted one. If one target stands out in the
+    /// tables, its requests above the others' mean.
     #[must_use]
     pub fn busiest(&self) -> u64 {
         let counted = self.counted.iter().map(|(_, requests)| *requests).max().unwrap_or(0);
@@ -159,13 +157,13 @@ fn fill(cells: &mut [Table; 2], hash: u32, requests: u32) {
     }
 }
 
-/// A target's cell in each table. The highest bits of its hash choose the sample, and lower ones the cells.
+/// A target's cell in each table. The sample uses the highest bits of the hash, the cells lower ones.
 fn places(hash: u32) -> impl Iterator<Item = usize> {
     [hash, hash.wrapping_mul(0x9e37_79b1) >> 16].into_iter().map(|bits| bits as usize % CELLS)
 }
 
-/// What the fullest cell holds above what others put there, if that is more than chance does: of so many targets with
-/// equal requests, the fullest cell gets fewer than four standard deviations and four targets above the mean.
+/// The fullest cell's requests above the mean of the others, if chance does not explain them. By chance, with equal
+/// requests for each target, the fullest cell stays below the mean plus four standard deviations and four targets.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -185,7 +183,7 @@ impl Merge for Targets {
     fn merge(&mut self, other: Self) {
         self.records += other.records;
         match other.cells {
-            // Its cells hold what it counts one by one too.
+            // The other's cells include its individually counted targets.
             Some(cells) => {
                 let own = self.sum_up();
                 for (own, other) in own.iter_mut().flatten().zip(cells.iter().flatten()) {

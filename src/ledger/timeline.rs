@@ -1,56 +1,55 @@
 //! Requests a minute, in bounded memory.
 //!
-//! A row's active minutes are counted one by one. A row that is active in more of them than fit gets windows of
-//! two minutes, then of four, and so on: the smallest width at which its active windows fit. That width is a
-//! function of the set of minutes alone, so neither order nor split matters.
+//! A row's active minutes are counted individually. If there are too many, windows are two minutes wide, then four, and
+//! so on. The width is the smallest at which the active windows fit. It depends only on the set of minutes, so neither
+//! order nor split matters.
 
 use std::collections::BTreeMap;
 
 use super::Merge;
 use super::packed::Packed;
 
-/// Windows that are kept per row: the minutes of a day and some more, so that a day's log has exact minutes. Of a row that is
-/// active in most of them each takes a byte, two if one has more than 255 requests; otherwise those with requests take 4
-/// bytes (in a log of more than 40 days those further on some 26). So 100,000 rows that are all active in each minute of a
-/// day, which takes 144 million requests, hold 0.2 GB.
+/// Maximum number of windows for each row. A day has 1,440 minutes, so a day's log has exact minutes. If most minutes
+/// are active, each takes one byte, or two above 255 requests. Otherwise each active minute takes 4 bytes. In a log of
+/// more than 40 days, later ones take about 26. 100,000 rows that are active in every minute of a day take 0.2 GB; that
+/// needs 144 million requests.
 pub const MAX_WINDOWS: usize = 1_536;
 
-/// How many requests began in which window.
+/// The number of requests in each window.
 #[derive(Debug, Clone, Default)]
 pub struct Timeline {
-    /// By window number: minutes since 1970 over the width.
+    /// Key: minutes since 1970, divided by the width.
     windows: Packed,
-    /// The window that was counted last and what is not in `windows` yet: most events belong to it, and it is at
-    /// hand where the windows are not.
+    /// The last window and its requests that are not in `windows` yet. Most requests repeat it, and it saves a memory
+    /// access.
     current: (u32, u32),
-    /// A window is `1 << shift` minutes.
+    /// A window is `1 << shift` minutes wide.
     shift: u8,
 }
 
-/// The rate of a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rate {
-    /// The most requests in one window.
+    /// Requests in the busiest window.
     pub peak: u64,
-    /// When that window began, in microseconds since 1970; the first of several.
+    /// Start of that window, in microseconds since 1970; the first of several.
     pub peak_at: i64,
-    /// Minutes in windows with at least one request.
+    /// Minutes in windows with requests.
     pub active_minutes: u64,
-    /// The width of the window with the peak, in minutes.
+    /// Width of the busiest window, in minutes.
     pub window_minutes: u64,
 }
 
-/// The windows of a row in which requests began.
+/// A timeline's windows with requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Windows {
-    /// The width of each, in minutes: a power of two.
+    /// Width of each window, in minutes: a power of two.
     pub minutes: u64,
-    /// When each began, in microseconds since 1970 and at a multiple of the width, and its requests; ascending.
+    /// Start in microseconds since 1970 and number of requests, ascending. A start is a multiple of the width.
     pub counts: Vec<(i64, u64)>,
 }
 
 impl Windows {
-    /// How many requests of both share a window: in each window of the wider ones the lesser of the two counts.
+    /// Sum over windows of the smaller of the two counts. Uses the wider windows.
     #[must_use]
     pub fn shared(&self, other: &Self) -> u64 {
         let width = self.minutes.max(other.minutes);
@@ -59,7 +58,7 @@ impl Windows {
         shared.sum()
     }
 
-    /// The counts by the start of wider windows.
+    /// Counts by the start of a wider window.
     fn by(&self, minutes: u64) -> BTreeMap<i64, u64> {
         let width = i64::try_from(minutes).unwrap_or(1).saturating_mul(60_000_000).max(1);
         let mut wider = BTreeMap::new();
@@ -69,7 +68,7 @@ impl Windows {
         wider
     }
 
-    /// Takes out requests that are among these. Of a part the windows are no wider than those of the whole.
+    /// Subtracts the requests in `part`. Its windows must not be wider than these.
     pub fn subtract(&mut self, part: &Self) {
         let width = i64::try_from(self.minutes).unwrap_or(1).saturating_mul(60_000_000);
         for (at, count) in &part.counts {
@@ -83,12 +82,12 @@ impl Windows {
 }
 
 impl Timeline {
-    /// Counts a request that began at an instant (microseconds since 1970).
+    /// Counts a request. `micros` is in microseconds since 1970.
     pub fn record(&mut self, micros: i64) {
         self.record_all(micros, 1);
     }
 
-    /// Counts so many that began at an instant.
+    /// Counts `count` requests. `micros` is in microseconds since 1970.
     pub fn record_all(&mut self, micros: i64, count: u64) {
         let minute = u32::try_from(micros.div_euclid(60_000_000)).unwrap_or(0);
         let window = minute >> self.shift;
@@ -99,7 +98,7 @@ impl Timeline {
         self.current.1 = self.current.1.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
     }
 
-    /// Moves what was counted last to the other windows: it is for those who record, and costs others time.
+    /// Moves the last window into `windows`. Readers need not call it, but it saves them a copy.
     pub fn settle(&mut self) {
         let (window, count) = std::mem::take(&mut self.current);
         if count > 0 {
@@ -112,7 +111,7 @@ impl Timeline {
         self.fold();
     }
 
-    /// Makes windows as wide as it takes for them to fit.
+    /// Widens the windows until they fit.
     fn fold(&mut self) {
         while self.windows.len() > MAX_WINDOWS {
             self.widen();
@@ -125,13 +124,11 @@ impl Timeline {
             self.windows.counts().into_iter().map(|(window, count)| (window >> 1, count)).collect();
     }
 
-    /// All requests.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.windows.counts().into_iter().map(|(_, count)| count).sum::<u64>() + u64::from(self.current.1)
     }
 
-    /// The windows with at least one request.
     #[must_use]
     pub fn windows(&self) -> Windows {
         let mut settled = self.clone();
@@ -142,7 +139,7 @@ impl Timeline {
         Windows { minutes: 1 << shift, counts: counts.collect() }
     }
 
-    /// The peak and the active time, or `None` if nothing was counted.
+    /// `None` without requests.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         if self.current.1 == 0 {
@@ -153,26 +150,25 @@ impl Timeline {
         settled.settled_rate()
     }
 
-    /// Whether nothing was counted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.windows.is_empty() && self.current.1 == 0
     }
 
-    /// Whether each minute is known.
+    /// Whether windows are one minute wide.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.shift == 0
     }
 
-    /// Whether each minute of both together is known, whatever minutes they are.
+    /// Whether a merge of both keeps exact minutes in any case.
     #[must_use]
     pub fn fits(&self, other: &Self) -> bool {
-        // Of each, one window may not be among the others yet.
+        // The last window of each may be missing in `windows`.
         self.is_exact() && other.is_exact() && self.windows.len() + other.windows.len() + 2 <= MAX_WINDOWS
     }
 
-    /// As [`Merge::merge`], of one that is kept.
+    /// As [`Merge::merge`], by reference.
     pub fn merge_from(&mut self, other: &Self) {
         if !self.fits(other) {
             return self.merge(other.clone());

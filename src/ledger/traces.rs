@@ -1,5 +1,5 @@
-//! The server's traces of slow requests, put together from their lines. A trace's lines may be read by different
-//! workers, and in any order.
+//! The apiserver's traces of slow requests, assembled from their lines. Workers may read the lines of a trace in any
+//! order.
 
 use compact_str::CompactString;
 
@@ -13,14 +13,13 @@ use crate::k8s::request_info::Method;
 use crate::k8s::text::prefix;
 use crate::requests::request_hash;
 
-/// Traces that are kept; of more, those with the least hash of source and number.
+/// Maximum number of traces. Above it, those with the smallest hash of source and number stay.
 pub const MAX_TRACES: usize = 1 << 15;
-/// The longest operation and the longest audit ID that are kept, in bytes.
+/// Length limit of an operation and of an audit ID, in bytes.
 const MAX_TEXT: usize = 64;
-/// Traces before 1.7 have no number: the place of their only line stands for it.
+/// Traces before Kubernetes 1.7 have no number. The position of their only line replaces it.
 const NO_NUMBER: u64 = 1 << 63;
 
-/// All traces.
 #[derive(Debug)]
 pub struct Traces(BoundedMap<(u32, u64), Trace>);
 
@@ -30,14 +29,14 @@ impl Default for Traces {
     }
 }
 
-/// One trace, as far as its lines were seen.
+/// One trace, as far as its lines were read.
 #[derive(Debug, Default, Clone)]
 struct Trace {
-    /// The least by place, should two traces of a source share their number.
+    /// The header with the smallest position, if two traces of a source have the same number.
     header: Option<Box<Header>>,
     headers: u64,
     items: Option<u64>,
-    /// The whole time by the trace's end, in microseconds.
+    /// Total time from the trace's end line, in microseconds.
     end_micros: Option<u64>,
 }
 
@@ -46,36 +45,34 @@ struct Header {
     offset: u64,
     about: About,
     request: Option<u64>,
-    /// The whole time by the header, in microseconds, to the millisecond.
+    /// Total time from the header, in microseconds; precise to the millisecond.
     total_micros: Option<u64>,
 }
 
-/// What a trace is about: the same for all traces that the report shows as one.
+/// The key by which the report groups traces.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct About {
-    /// What was traced: `List`, `SerializeObject`.
+    /// The traced operation, such as `List` or `SerializeObject`.
     pub operation: CompactString,
-    /// What the request was for, without an object's name; `None` where the trace does not say.
+    /// The request's target without an object name. `None` if the trace does not have it.
     pub target: Option<Target<CompactString>>,
-    /// The product of the client's user agent.
+    /// Product of the user agent.
     pub product: CompactString,
 }
 
-/// A trace whose header was seen.
+/// A trace with a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Whole<'a> {
-    /// What it is about.
     pub about: &'a About,
-    /// The hash by which the request is found in other logs, if the trace has its ID.
+    /// The request's hash in other logs, if the trace has an audit ID.
     pub request: Option<u64>,
-    /// Objects in the answer.
+    /// Number of objects in the response.
     pub items: Option<u64>,
-    /// The whole time, in microseconds.
+    /// Total time, in microseconds.
     pub micros: Option<u64>,
 }
 
 impl Traces {
-    /// Adds one line of a trace.
     pub fn observe(&mut self, place: SourcePosition, fragment: &TraceFragment<'_>) {
         let header = fragment.part == TracePart::Header;
         let tells = header || fragment.part == TracePart::End || fragment.items.is_some();
@@ -92,7 +89,7 @@ impl Traces {
         });
     }
 
-    /// The traces whose header was seen, in no order.
+    /// All traces with a header, in no order.
     pub fn whole(&mut self) -> impl Iterator<Item = Whole<'_>> {
         self.0.kept().filter_map(|(_, trace)| {
             let header = trace.header.as_deref()?;
@@ -105,13 +102,12 @@ impl Traces {
         })
     }
 
-    /// The traces that can be joined with a request, in no order. Several may be of one request: `SerializeObject`
-    /// beside `List`.
+    /// The traces with an audit ID, in no order. A request may have several, such as `List` and `SerializeObject`.
     pub fn by_audit_id(&mut self) -> impl Iterator<Item = Whole<'_>> {
         self.whole().filter(|trace| trace.request.is_some())
     }
 
-    /// Traces that are not among [`Traces::whole`], as more were seen than are kept.
+    /// Number of traces that are missing in [`Traces::whole`] because of the limit.
     #[must_use]
     pub fn left_out(self) -> u64 {
         let (kept, overflow) = self.0.into_parts();
@@ -136,7 +132,7 @@ impl Header {
     }
 }
 
-/// What a trace's request was for: by its path, or by the resource that the server names.
+/// The target of a trace's request, from its path or from the resource that the server names.
 fn target(fragment: &TraceFragment<'_>) -> Option<Target<CompactString>> {
     if let Some(parsed) = ParsedTarget::parse(&fragment.path).filter(|_| !fragment.path.is_empty()) {
         return Some(RequestShape::new(Method::Get, &parsed.path, &parsed.options).to_owned().target);

@@ -1,5 +1,4 @@
-//! What a log shows of the server's version: versions that user agents and start lines state, and signs such as an API
-//! that only some releases serve. What they say together is another module's part.
+//! All evidence of the server's version.
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
@@ -12,31 +11,32 @@ use crate::apiserver::ConfiguredNames;
 use crate::k8s::{EtcdVersion, KubeVersion, Mark};
 use crate::requests::{ClaimSource, VersionClaim};
 
-/// How many different statements are kept. Honest logs hold a few.
+/// Maximum number of distinct claims. Honest logs have a few.
 const MAX_STATEMENTS: usize = 4_096;
-/// How many signs are kept: there are some hundred of each source.
+/// Maximum number of signs. Each source has at most some hundred.
 const MAX_SIGNS: usize = 1 << 16;
-/// How many instances are kept: the nodes of a large cluster, twice as many while they are counted.
+/// Maximum number of instances: the nodes of a large cluster. While counting, twice as many.
 const MAX_INSTANCES: usize = 8_192;
 
-/// What a record shows of the server's version without stating one.
+/// Evidence that a record gives without a version number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Sign {
-    /// A built-in API was served: an index into `releases::BUILT_IN`.
+    /// A built-in API was served. The value is an index into `releases::BUILT_IN`.
     ApiServed(u8),
-    /// It was answered with 404.
+    /// A built-in API got status 404. The value is an index into `releases::BUILT_IN`.
     ApiAbsent(u8),
-    /// A request of an API that this minor removes was served.
+    /// A request was served for an API that this minor version removes.
     RemovedIn(u8),
-    /// A record has what only some releases write.
+    /// A record has a field or value that only some releases write.
     Mark(Mark),
-    /// A WATCH with sendInitialEvents was answered with 422.
+    /// A WATCH with sendInitialEvents got status 422.
     InitialEventsRefused,
-    /// One was served.
+    /// A WATCH with sendInitialEvents was served.
     InitialEventsServed,
-    /// One was served without resourceVersionMatch, which a server that knows sendInitialEvents requires.
+    /// A WATCH with sendInitialEvents was served without resourceVersionMatch. A server that knows sendInitialEvents
+    /// rejects such a request.
     InitialEventsIgnored,
-    /// The source is an apiserver's own log, by a start line that only an apiserver writes.
+    /// The source is an apiserver's own log: it has a start line that only an apiserver writes.
     ServersOwnLog,
 }
 
@@ -60,10 +60,10 @@ impl Claim {
     }
 }
 
-/// An instance that states a version: its hash, its source, what it is and the version.
+/// Hash of the instance, source, claim source and version.
 type InstanceKey = (u64, u32, ClaimSource, KubeVersion);
 
-/// An instance that stated a version at least once.
+/// A claim of an instance. Only its key matters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Stated;
 
@@ -71,17 +71,17 @@ impl Merge for Stated {
     fn merge(&mut self, _: Self) {}
 }
 
-/// What records show, and when they show it.
+/// A key of the evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Shown {
     Version(ClaimSource, u32, KubeVersion),
     Sign(Sign, u32),
 }
 
-/// What a log shows of the server's version.
+/// All evidence of the server's version.
 #[derive(Debug, Clone)]
 pub struct VersionEvidence {
-    /// By witness, source and version: when it was stated.
+    /// Times of claims, by claim source, source and version.
     stated: BTreeMap<(ClaimSource, u32, KubeVersion), Presence>,
     instances: BoundedMap<InstanceKey, Stated>,
     signs: BTreeMap<(Sign, u32), Presence>,
@@ -103,14 +103,14 @@ impl Default for VersionEvidence {
     }
 }
 
-/// What was noted last and when, so that what a log repeats costs one comparison.
+/// The last entries with their times, so that a repeated entry costs one comparison.
 #[derive(Debug, Clone)]
 struct Recent([Option<(Shown, Presence)>; Self::SLOTS]);
 
 impl Recent {
     const SLOTS: usize = 64;
 
-    /// Notes a time. Returns what has to leave for it.
+    /// Records a time. Returns the entry that leaves the cache.
     #[allow(clippy::cast_possible_truncation, reason = "the upper bits choose a slot")]
     fn note(&mut self, shown: Shown, at: Option<i64>) -> Option<(Shown, Presence)> {
         let slot = &mut self.0[(FxBuildHasher.hash_one(shown) >> 58) as usize];
@@ -126,14 +126,14 @@ impl Recent {
     }
 }
 
-/// Hashes of the instances that were noted last.
+/// Hashes of the last instances.
 #[derive(Debug, Clone)]
 struct RecentInstances([u64; Self::SLOTS]);
 
 impl RecentInstances {
     const SLOTS: usize = 256;
 
-    /// Whether this was noted before; notes it.
+    /// Whether the instance is among the last ones. Records it.
     #[allow(clippy::cast_possible_truncation, reason = "the upper bits choose a slot")]
     fn was_noted(&mut self, what: impl std::hash::Hash) -> bool {
         let hash = FxBuildHasher.hash_one(what) | 1;
@@ -143,7 +143,7 @@ impl RecentInstances {
 }
 
 impl VersionEvidence {
-    /// Notes what a request's user agent states.
+    /// Records the version claim of a request's user agent.
     pub fn note_claim(&mut self, claim: VersionClaim, source: u32, received: Option<i64>) {
         let VersionClaim { by, version, instance, .. } = claim;
         self.note(by, version, source, received);
@@ -170,31 +170,29 @@ impl VersionEvidence {
         }
     }
 
-    /// Notes a version that was stated at a time.
+    /// Records a version claim at a time.
     pub fn note(&mut self, by: ClaimSource, version: KubeVersion, source: u32, at: Option<i64>) {
         if let Some((shown, presence)) = self.recent.note(Shown::Version(by, source, version), at) {
             self.add(shown, &presence);
         }
     }
 
-    /// Notes a sign.
     pub fn show(&mut self, sign: Sign, source: u32, at: Option<i64>) {
         if let Some((shown, presence)) = self.recent.note(Shown::Sign(sign, source), at) {
             self.add(shown, &presence);
         }
     }
 
-    /// Notes a version that etcd states.
     pub fn note_etcd(&mut self, version: EtcdVersion, source: u32) {
         self.etcd.note(version, source);
     }
 
-    /// The versions that etcd states, and the sources that show them.
+    /// The versions in etcd's start lines, and their sources.
     pub fn etcd(&self) -> impl Iterator<Item = (EtcdVersion, u32)> {
         self.etcd.iter()
     }
 
-    /// What has to go for what is added depends on the keys alone. Statements of the least trusted witness go first.
+    /// Adds an entry. Eviction depends on the keys alone. Claims of the least trusted claim source leave first.
     fn add(&mut self, shown: Shown, presence: &Presence) {
         match shown {
             Shown::Version(by, source, version) => {
@@ -212,7 +210,7 @@ impl VersionEvidence {
         }
     }
 
-    /// Takes what was noted last into the rest.
+    /// Moves the cached entries into the maps.
     fn settle(&mut self) {
         for at in 0..Recent::SLOTS {
             if let Some((shown, presence)) = self.recent.0[at].take() {
@@ -221,8 +219,8 @@ impl VersionEvidence {
         }
     }
 
-    /// Takes away the start lines of sources that are not an apiserver's log: kubelets and kube-proxies of 1.20 and
-    /// before write the same line. `has_requests` says of a source whether it holds requests or traces of a server.
+    /// Removes start lines of sources that are not an apiserver's log. Kubelets and kube-proxies up to 1.20 write the
+    /// same line. `has_requests` says whether a source has requests or traces of a server.
     pub fn drop_start_lines_of_others(&mut self, has_requests: impl Fn(u32) -> bool) {
         self.settle();
         let signs = &self.signs;
@@ -230,25 +228,25 @@ impl VersionEvidence {
         self.stated.retain(|(by, source, _), _| *by != ClaimSource::StartLine || is_servers(*source));
     }
 
-    /// All versions that were stated, by witness and source, and when.
+    /// All version claims by claim source and source, with their times.
     pub fn stated(&mut self) -> impl Iterator<Item = (ClaimSource, u32, KubeVersion, Presence)> {
         self.settle();
         self.stated.iter().map(|((by, source, version), presence)| (*by, *source, *version, *presence))
     }
 
-    /// All signs, by source, and when they were seen.
+    /// All signs by source, with their times.
     pub fn signs(&mut self) -> impl Iterator<Item = (Sign, u32, Presence)> {
         self.settle();
         self.signs.iter().map(|((sign, source), presence)| (*sign, *source, *presence))
     }
 
-    /// The kubelets, kube-proxies and unconfirmed clients that stated a version, each with its hash, its source, and the
-    /// version; one that stated several is there several times. Of very many, a sample.
+    /// The claims of kubelets, kube-proxies and unconfirmed clients: claim source, hash of the instance, source and
+    /// version. An instance with several versions has several entries. Above the limit, this is a sample.
     pub fn instances(&mut self) -> impl Iterator<Item = (ClaimSource, u64, u32, KubeVersion)> {
         self.instances.kept().map(|((instance, source, by, version), _)| (*by, *instance, *source, *version))
     }
 
-    /// Everything that it holds, in an order of its own.
+    /// All evidence in a fixed order, for comparisons.
     pub fn in_order(&mut self) -> impl PartialEq + std::fmt::Debug + use<> {
         self.settle();
         let mut instances: Vec<_> = self.instances().collect();

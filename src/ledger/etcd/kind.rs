@@ -1,32 +1,32 @@
-//! What a slow request in etcd's log did.
+//! The kinds of slow requests in etcd's log.
 
 use crate::decode::etcd::{EtcdOperation, EtcdRequest};
 
-/// What a slow request is to the apiserver.
+/// What a slow etcd request is for the apiserver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EtcdKind {
-    /// A read of a range of keys: a LIST, of a page or of all, or the filling of the watch cache.
+    /// A read of a key range: a LIST, one page of it, or filling the watch cache.
     List,
     /// A read of one key.
     Get,
-    /// The number of keys, which the apiserver asks for its own metrics.
+    /// Counts keys. The apiserver sends it for its own metrics.
     Count,
-    /// The keys without what they hold, by which the apiserver estimates how much its objects take.
+    /// Reads keys without values. The apiserver estimates the size of its objects by it.
     ///
     /// Source: k8s.io/apiserver `pkg/storage/etcd3/store.go:getKeys`.
     Keys,
-    /// A read of a resource's bare prefix, by which the apiserver learns the newest revision.
+    /// A read of a resource's bare prefix. The apiserver learns the current revision from it.
     RevisionCheck,
     /// A transaction that only reads.
     ReadTransaction,
     /// Anything that writes.
     Write,
-    /// Leases, compactions and what could not be understood.
+    /// Leases, compactions and unparsed requests.
     Other,
 }
 
 impl EtcdKind {
-    /// Whether the apiserver asks it for itself, and for no client.
+    /// Whether the apiserver sends it for itself, not for a client.
     #[must_use]
     pub fn is_servers_own(self) -> bool {
         matches!(self, Self::Count | Self::Keys | Self::RevisionCheck)
@@ -48,7 +48,7 @@ impl EtcdKind {
     }
 }
 
-/// `rest` is what follows the resource in the key.
+/// `rest` is the part of the key after the resource.
 pub(super) fn kind(asked: &EtcdRequest<'_>, rest: Option<&str>) -> EtcdKind {
     match asked.operation {
         EtcdOperation::Range => match asked.range {

@@ -1,5 +1,5 @@
-//! What etcd's own log says: its slow requests by resource and kind, and the reads of collections among them one by
-//! one, to be matched with the requests that made them.
+//! Counts of etcd's own log: slow requests by resource and kind. Reads of collections are kept individually, to match
+//! them with the API requests that caused them.
 
 mod kind;
 mod ranges;
@@ -23,47 +23,43 @@ use crate::k8s::EtcdVersion;
 use crate::k8s::text::prefix;
 use crate::requests::namespace_hash;
 
-/// Resources and kinds that are told apart. A cluster has some hundred resources.
+/// Maximum number of pairs of resource and kind. A cluster has a few hundred resources.
 pub const MAX_RESOURCES: usize = 1_024;
-/// The longest name of a resource that is kept, in bytes: a plural and a group of the greatest lengths.
+/// Length limit of a resource name, in bytes: the longest plural and group.
 const MAX_NAME: usize = 320;
-/// The longest key that is kept of a request as the worst one, in bytes.
+/// Length limit of the key of [`WorstRequest`], in bytes.
 const MAX_KEY: usize = 400;
-/// Texts of errors that are told apart, and how much of each is kept, in bytes.
+/// Maximum number of error texts, and length limit of each in bytes.
 const MAX_ERRORS: usize = 16;
 const MAX_ERROR: usize = 120;
 
-/// All that was read of etcd's log.
+/// Counts of etcd's log.
 #[derive(Debug)]
 pub struct EtcdLog {
-    /// Lines, bytes, what is of other programs and what is lost.
+    /// Lines, bytes, foreign and skipped entries.
     pub input: InputCounts,
-    /// What its lines hold.
     pub lines: EtcdLines,
 }
 
-/// The lines of etcd's log.
 #[derive(Debug)]
 pub struct EtcdLines {
-    /// Lines of slow requests, those read before too.
+    /// Lines of slow requests, duplicates included.
     pub slow: u64,
-    /// Other lines of etcd.
     pub other: u64,
-    /// Of the slow requests, those that were read already.
+    /// Duplicate slow requests.
     pub duplicates: u64,
-    /// Of the slow requests, those of which the time is not known.
+    /// Slow requests without a known time.
     pub undated: u64,
-    /// Lines of slow requests whose clock names no zone.
+    /// Lines of slow requests whose timestamp has no time zone.
     pub zoneless: u64,
-    /// Lines of etcd by source.
+    /// By source: lines of slow requests, and other lines.
     pub by_source: BTreeMap<u32, (u64, u64)>,
-    /// When the first and the last line was written, in microseconds since 1970.
+    /// Timestamps of the first and last line, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
-    /// The slow requests by resource and kind.
     pub requests: BoundedMap<SlowKey, Slow>,
-    /// The reads of collections.
+    /// Slow reads of collections.
     pub ranges: Ranges,
-    /// Versions that start lines state, and the sources that show them.
+    /// Versions in start lines, and their sources.
     pub versions: EtcdVersions,
 }
 
@@ -84,7 +80,7 @@ impl Default for EtcdLines {
     }
 }
 
-/// Which slow requests are counted together. No name of an object or of a namespace is in it.
+/// The key of a count. It holds no object or namespace name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SlowKey {
     /// The resource as reports name it; see [`storage_key::StorageKey::parse`].
@@ -95,24 +91,22 @@ pub struct SlowKey {
 
 impl BoundedKey for SlowKey {}
 
-/// Sums over slow requests.
 #[derive(Debug, Clone)]
 pub struct Slow {
-    /// How long they took, in microseconds.
+    /// Durations in microseconds.
     pub took: Histogram,
-    /// Keys in the answers.
+    /// Keys in responses.
     pub items: Amount,
-    /// Bytes of the answers.
+    /// Sizes of responses in bytes.
     pub bytes: Amount,
-    /// Requests with a limit.
     pub limited: u64,
-    /// Requests at a revision.
+    /// Requests with a revision.
     pub at_revision: u64,
-    /// Errors, by their text with numbers left out.
+    /// Errors by text, with digits masked.
     pub errors: BoundedMap<Box<str>, Count>,
-    /// When the first and the last ended, in microseconds since 1970.
+    /// End times of the first and last request, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
-    /// The greatest one.
+    /// The request with the largest response.
     pub worst: Option<Box<WorstRequest>>,
 }
 
@@ -131,12 +125,10 @@ impl Default for Slow {
     }
 }
 
-/// A sum, and its greatest part.
+/// A sum and its largest term.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Amount {
-    /// The sum.
     pub sum: u64,
-    /// The greatest.
     pub max: u64,
 }
 
@@ -153,7 +145,6 @@ impl Merge for Amount {
     }
 }
 
-/// A count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count(pub u64);
 
@@ -163,44 +154,42 @@ impl Merge for Count {
     }
 }
 
-/// One slow request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorstRequest {
-    /// Bytes of the answer; 0 for none.
+    /// Response size in bytes; 0 if unknown.
     pub bytes: u64,
-    /// How long it took, in microseconds.
+    /// Duration in microseconds.
     pub took_micros: u64,
     /// Where it stands.
     pub place: SourcePosition,
-    /// When it ended, in microseconds since 1970.
+    /// End time, in microseconds since 1970.
     pub ended: Option<i64>,
-    /// Keys in the answer.
+    /// Keys in the response.
     pub items: Option<u64>,
-    /// The key, or the first of a range.
+    /// The key, or the start of the key range.
     pub key: Box<str>,
-    /// The limit; 0 for none.
+    /// 0 for no limit.
     pub limit: u64,
-    /// The revision; 0 for the newest.
+    /// 0 for the newest revision.
     pub revision: u64,
-    /// Why it failed.
     pub error: Option<Box<str>>,
 }
 
 impl WorstRequest {
-    /// Whether it is this read of a collection. An envelope may hold several requests at one place.
+    /// Whether both are the same request. An envelope may hold several requests at one position.
     #[must_use]
     pub fn is(&self, range: &SlowRange) -> bool {
         (self.place, self.bytes, self.took_micros) == (range.place, range.bytes, range.took_micros)
     }
 
-    /// The greatest answer, then the longest time, then the first place.
+    /// The largest response, then the longest duration, then the first position.
     fn rank(&self) -> (Reverse<u64>, Reverse<u64>, SourcePosition, Option<i64>) {
         (Reverse(self.bytes), Reverse(self.took_micros), self.place, self.ended)
     }
 }
 
 impl EtcdLines {
-    /// Counts a line that is no slow request, and notes the version that it states.
+    /// Counts a line that reports no slow request, with the version in it.
     pub fn observe_other(
         &mut self,
         version: Option<EtcdVersion>,
@@ -215,8 +204,8 @@ impl EtcdLines {
         self.note(written);
     }
 
-    /// Counts a slow request, which ended when its line was written. One that was read already (`is_new` is false) only
-    /// decides which place is shown.
+    /// Counts a slow request. It ended when its line was written. A duplicate (`is_new` is false) only affects which
+    /// position is shown.
     pub fn observe(
         &mut self,
         slow: &SlowRequest<'_>,
@@ -229,7 +218,7 @@ impl EtcdLines {
         self.duplicates += u64::from(!is_new);
         self.note(written);
         let asked = slow.parsed_request();
-        // Of a range, its end tells which keys they are: a page begins behind an object's name.
+        // The range's end identifies the collection: the start of a page contains an object's name.
         let whole =
             asked.range.and_then(|range| range.prefix()).map(|(start, last)| format!("{start}{last}"));
         let scanned = whole.as_deref().filter(|whole| asked.key.starts_with(whole));
@@ -317,7 +306,7 @@ impl WorstRequest {
     }
 }
 
-/// An error's text without its numbers, which would make each its own.
+/// Masks digits in an error's text, so that errors that differ only in numbers count together.
 fn error_class(text: &str) -> String {
     let mut class = String::new();
     for c in prefix(text, MAX_ERROR).chars() {

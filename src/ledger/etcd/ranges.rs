@@ -1,4 +1,4 @@
-//! Slow reads of collections one by one: the costliest of them, picked by a total order and never by arrival.
+//! The costliest slow reads of collections. A total order chooses them, not the order of arrival.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
@@ -8,25 +8,25 @@ use compact_str::CompactString;
 use super::Merge;
 use crate::input::SourcePosition;
 
-/// Ranges that are kept.
+/// Maximum number of kept reads.
 pub const MAX_RANGES: usize = 4_096;
 
-/// A slow read of a collection, or of a page of it.
+/// A slow read of a collection or of one page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlowRange {
-    /// Bytes of the answer.
+    /// Response size in bytes.
     pub bytes: u64,
-    /// How long it took, in microseconds.
+    /// Duration in microseconds.
     pub took_micros: u64,
     /// Where it stands.
     pub place: SourcePosition,
-    /// When it ended, in microseconds since 1970.
+    /// End time, in microseconds since 1970.
     pub ended: i64,
-    /// Keys in the answer.
+    /// Keys in the response.
     pub items: u64,
-    /// The limit; 0 for none.
+    /// 0 for no limit.
     pub limit: u64,
-    /// The keys are those of one namespace.
+    /// The keys belong to one namespace.
     pub in_namespace: bool,
     /// A hash of the namespace ([`namespace_hash`](crate::requests::namespace_hash)); 0 for none.
     pub namespace: u32,
@@ -35,13 +35,13 @@ pub struct SlowRange {
 }
 
 impl SlowRange {
-    /// When it began, in microseconds since 1970.
+    /// Start time, in microseconds since 1970.
     #[must_use]
     pub fn began(&self) -> i64 {
         self.ended.saturating_sub_unsigned(self.took_micros)
     }
 
-    /// The costliest first; of copies, which are equal but for the place, that in the first place.
+    /// The costliest first. Duplicates differ only in their position.
     fn rank(&self) -> impl Ord + '_ {
         (
             Reverse(self.bytes),
@@ -72,16 +72,15 @@ impl PartialOrd for SlowRange {
     }
 }
 
-/// The costliest slow reads of collections.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ranges {
     kept: BTreeSet<SlowRange>,
-    /// All that were counted.
+    /// Number of all reads, kept or not.
     all: u64,
 }
 
 impl Ranges {
-    /// Takes a range, or another copy of one.
+    /// Offers a read. `is_new` is false for a duplicate.
     pub(super) fn offer(&mut self, range: SlowRange, is_new: bool) {
         self.all += u64::from(is_new);
         self.keep(range);
@@ -91,7 +90,7 @@ impl Ranges {
         if self.kept.len() == MAX_RANGES && self.kept.last().is_some_and(|last| range > *last) {
             return;
         }
-        // Copies stand beside each other, and their order is that of their places.
+        // Duplicates are neighbors, sorted by position.
         if let Some(before) = self.kept.range(..&range).next_back()
             && before.is_copy_of(&range)
         {
@@ -107,12 +106,12 @@ impl Ranges {
         }
     }
 
-    /// The ranges, costliest first.
+    /// Costliest first.
     pub fn iter(&self) -> impl Iterator<Item = &SlowRange> {
         self.kept.iter()
     }
 
-    /// When one of them was under way, or less than `slack` microseconds away.
+    /// The times during which a kept read ran, widened by `slack` microseconds on both sides.
     #[must_use]
     pub fn spans(&self, slack: i64) -> Spans {
         let span =
@@ -129,19 +128,19 @@ impl Ranges {
         Spans(spans)
     }
 
-    /// Ranges that are not kept, as they were less costly.
+    /// Number of reads that were not kept because they cost less.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.all.saturating_sub(self.kept.len() as u64)
     }
 }
 
-/// Spans of time, none of which meets another, in their order; in microseconds since 1970.
+/// Disjoint time spans, ascending, in microseconds since 1970.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spans(Vec<(i64, i64)>);
 
 impl Spans {
-    /// Whether something that lasted from one instant to another overlaps one of them.
+    /// Whether the time from `from` to `to` overlaps a span.
     #[must_use]
     pub fn overlap(&self, from: i64, to: i64) -> bool {
         let first = self.0.partition_point(|span| span.1 < from);

@@ -8,20 +8,20 @@ use crate::k8s::{Stage, Verb};
 use crate::requests::Request;
 use crate::requests::stable_hash;
 
-/// What was done.
+/// The kind of a request in an instance's history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RequestKind {
     /// A GET of one object.
     Get,
     /// A LIST's first or only page.
     List,
-    /// A further page, at a revision.
+    /// A further page at the revision of its continue token.
     NextPage,
-    /// A further page, at the newest revision, as the one before it had expired.
+    /// A further page at the newest revision: the token of the page before had expired.
     InconsistentPage,
-    /// A WATCH began to answer.
+    /// A WATCH's ResponseStarted event.
     WatchBegan,
-    /// A WATCH ended.
+    /// A WATCH's ResponseComplete event.
     WatchEnded,
 }
 
@@ -30,16 +30,16 @@ impl RequestKind {
         [Self::Get, Self::List, Self::NextPage, Self::InconsistentPage, Self::WatchBegan, Self::WatchEnded];
 }
 
-/// What came of it.
+/// The class of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ResponseClass {
-    /// It was served, as far as the log says.
+    /// No error status is known.
     Served,
-    /// 410: the revision has expired.
+    /// 410: the requested revision is too old.
     Expired,
-    /// Any other status from 400 on.
+    /// Any other status of 400 or above.
     Refused,
-    /// 400 or 422: what was asked is not known or not allowed here.
+    /// 400 or 422: the server does not support the request.
     Invalid,
 }
 
@@ -56,36 +56,37 @@ impl ResponseClass {
     }
 }
 
-/// One request of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HistoryEntry {
-    /// Received, in microseconds since 1970, and in the lower 8 bits what was done and what came of it.
+    /// Receive time in microseconds since 1970, shifted left by 8 bits. The lowest 8 bits hold the kind, the response
+    /// class and two flags.
     when: i64,
-    /// A hash of its path and selectors.
+    /// Hash of its path and selectors.
     pub target: u32,
-    /// A hash of what is asked: of its row's shape without the answer. See [`ask_of`].
+    /// Hash of the request shape, from [`shape_hash_of`].
     pub ask: u32,
-    /// Of a WATCH, a hash of its ID; of a further page, one of its revision; of a LIST's first page, one of the
-    /// namespace that it asks for, or 0.
+    /// For a WATCH: hash of its audit ID. For a further page: hash of its revision. For a LIST's first page: hash of
+    /// its namespace, or 0.
     pub link: u32,
-    /// How long it took or lived, in milliseconds.
+    /// Duration in milliseconds; for a WATCH, its lifetime.
     pub millis: u32,
 }
 
 const WHAT_BITS: u32 = 8;
-/// 2^54 microseconds since 1970, in the year 2540: a clock that says so tells nothing of an order.
+/// 2^54 microseconds since 1970, in the year 2540. A later timestamp comes from a wrong clock, and its entry is
+/// dropped.
 const LATEST: i64 = 1 << 54;
 
 impl HistoryEntry {
-    /// The order of an instance's records by target, and of those of one target by time.
+    /// Sorts by target, then by time.
     #[must_use]
     pub fn by_target(&self) -> impl Ord + use<> {
-        // One comparison decides nearly always.
+        // One comparison almost always decides.
         let first = u128::from(self.target) << 64 | u128::from(self.when.cast_unsigned() ^ 1 << 63);
         (first, self.ask, self.link, self.millis)
     }
 
-    /// The record of a request; `None` for what no pattern is made of.
+    /// `None` for a request that no pattern uses.
     pub(super) fn of(request: &Request<'_>) -> Option<Self> {
         let received = request.received.filter(|received| *received < LATEST)?;
         let kind = match (request.spec.asked.verb, request.stage) {
@@ -118,7 +119,7 @@ impl HistoryEntry {
         })
     }
 
-    /// A record for tests: of a target and a shape.
+    /// An entry for tests: `(target, ask)`, then link and duration.
     #[cfg(test)]
     pub(crate) fn made_up(
         at: i64,
@@ -131,25 +132,25 @@ impl HistoryEntry {
         Self { when: at << WHAT_BITS | kind as i64 | (response as i64) << 3, target, ask, link, millis }
     }
 
-    /// The same as a WATCH that asks for the present objects first.
+    /// Adds `sendInitialEvents=true`.
     #[cfg(test)]
     pub(crate) fn asking_initial_events(self) -> Self {
         Self { when: self.when | 1 << 5, ..self }
     }
 
-    /// The same as a LIST that asks for a page.
+    /// Adds a `limit`.
     #[cfg(test)]
     pub(crate) fn asking_page(self) -> Self {
         Self { when: self.when | 1 << 6, ..self }
     }
 
-    /// When it was received, in microseconds since 1970.
+    /// Receive time, in microseconds since 1970.
     #[must_use]
     pub fn at(&self) -> i64 {
         self.when >> WHAT_BITS
     }
 
-    /// When it ended, in microseconds since 1970. Of a WATCH that began, the same as [`HistoryEntry::at`].
+    /// End time, in microseconds since 1970. For [`RequestKind::WatchBegan`], equal to [`HistoryEntry::at`].
     #[must_use]
     pub fn end(&self) -> i64 {
         self.at() + i64::from(self.millis) * 1_000
@@ -159,37 +160,37 @@ impl HistoryEntry {
         usize::from(self.when.to_le_bytes()[0] >> from) & mask
     }
 
-    /// What was done.
+    /// The kind of a request in an instance's history.
     #[must_use]
     pub fn kind(&self) -> RequestKind {
         RequestKind::ALL[self.bits(0, 7)]
     }
 
-    /// What came of it.
+    /// The class of a response.
     #[must_use]
     pub fn response(&self) -> ResponseClass {
         ResponseClass::ALL[self.bits(3, 3)]
     }
 
-    /// It is a WATCH that asks for the present objects first (`sendInitialEvents=true`).
+    /// A WATCH with `sendInitialEvents=true`.
     #[must_use]
     pub fn asks_initial_events(&self) -> bool {
         self.bits(5, 1) == 1
     }
 
-    /// It asks for a page (`limit`).
+    /// It has a `limit`.
     #[must_use]
     pub fn asks_page(&self) -> bool {
         self.bits(6, 1) == 1
     }
 }
 
-/// The upper half of a hash, which is the better one.
+/// The upper half of a hash. Its bits are mixed better.
 fn half(hash: u64) -> u32 {
     (hash >> 32) as u32
 }
 
-/// What records call a question: a shape without its answer.
+/// The hash of a request shape in [`HistoryEntry::ask`].
 #[must_use]
 pub fn shape_hash_of(asked: &RequestShape<CompactString>) -> u32 {
     half(stable_hash(&asked.as_borrowed()))

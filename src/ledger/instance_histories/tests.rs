@@ -1,4 +1,4 @@
-//! What is kept hangs on no order.
+//! Which requests are kept does not depend on their order.
 
 use super::super::shared_histories::SharedInstanceHistories;
 use super::*;
@@ -59,7 +59,7 @@ fn told(mut histories: InstanceHistories) -> Told {
     (histories.into_iter().map(one).collect(), followed)
 }
 
-/// The same by looking at all at once.
+/// The naive twin: chooses the step from all requests at once.
 fn naive(events: &[(u8, i64)]) -> Told {
     let mut all: BTreeMap<String, Vec<HistoryEntry>> = BTreeMap::new();
     for (instance, at) in events {
@@ -126,7 +126,7 @@ proptest! {
         events in prop::collection::vec((0_u8..8, 0_i64..60), 0..400),
         cut in 0_usize..400,
     ) {
-        // Several records of a WATCH become one: less is held than was added.
+        // Several entries of a WATCH become one, so the size may shrink.
         let watches = || InstanceHistories::within(SMALL, true);
         let (left, right) = events.split_at(cut.min(events.len()));
         let shared = kept_by_workers(&watches(), [left, right]);

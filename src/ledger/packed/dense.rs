@@ -1,28 +1,27 @@
-//! Counts of numbers of which few are missing, in one byte for each from the first to the last, or in two where a count is
-//! above 255.
+//! Counts of numbers without large gaps. Each number from the first to the last takes one byte, or two if a count
+//! exceeds 255.
 
 use std::cmp::Reverse;
 
 use crate::ledger::sorted::make_room;
 
-/// Numbers with counts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Dense {
-    /// By distance from `base`; 0 for a number that is not there.
+    /// Counts by distance from `base`; 0 for a missing number.
     cells: Vec<u8>,
     base: u32,
-    /// Counts above 0.
+    /// Number of counts above 0.
     held: u32,
     is_wide: bool,
 }
 
 impl Dense {
-    /// None, from a number on.
+    /// Without numbers; the first one is expected at `base`.
     pub fn from(base: u32) -> Self {
         Self { base, ..Self::default() }
     }
 
-    /// Adds to the count of a number that is there, if it still fits.
+    /// Adds to an existing count. False if the number is missing or the sum does not fit.
     pub fn add_to_own(&mut self, number: u32, count: u64) -> bool {
         let at = number.wrapping_sub(self.base) as usize;
         if at >= self.numbers() || self.cell(at) == 0 {
@@ -35,7 +34,7 @@ impl Dense {
         true
     }
 
-    /// Adds to the count of a number. Returns the whole count, if it is too large.
+    /// Adds to a count. If the sum is too large, removes the number and returns the sum.
     pub fn add(&mut self, number: u32, count: u64) -> Option<u64> {
         if number < self.base {
             self.begin_at(number.saturating_sub(self.held / 4));
@@ -54,17 +53,16 @@ impl Dense {
         too_large
     }
 
-    /// How many bytes it takes with another count.
+    /// Size in bytes after adding a count.
     pub fn bytes_with(&self, number: u32, count: u64) -> usize {
         let end = (self.base as usize + self.numbers()).max(number as usize + 1);
         let at = number.wrapping_sub(self.base) as usize;
         let own = if at < self.numbers() { self.cell(at) } else { 0 };
-        // A count that two bytes do not hold is not here.
+        // A count above two bytes is stored elsewhere.
         let kept = u16::try_from(own.saturating_add(count)).map_or(0, u64::from);
         bytes(end - self.base.min(number) as usize, if self.is_wide { u64::MAX } else { kept })
     }
 
-    /// Keeps no room for others.
     pub fn shrink(&mut self) {
         self.cells.shrink_to_fit();
     }
@@ -104,22 +102,22 @@ impl Dense {
         }
     }
 
-    /// All that there are cells for, numbers that are not there too.
+    /// Number of cells, those of missing numbers included.
     fn numbers(&self) -> usize {
         self.cells.len() / width(self.is_wide)
     }
 
-    /// How many there are.
+    /// Number of counts above 0.
     pub fn len(&self) -> usize {
         self.held as usize
     }
 
-    /// The number with the largest count, and that: of several, the first.
+    /// The number with the largest count, and that count; the first of several.
     pub fn largest(&self) -> Option<(u32, u64)> {
         self.iter().max_by_key(|(number, count)| (*count, Reverse(*number)))
     }
 
-    /// The numbers with their counts, ascending.
+    /// Ascending, without missing numbers.
     #[allow(
         clippy::cast_possible_truncation,
         reason = "how far numbers are apart is no larger than they are"
@@ -130,7 +128,7 @@ impl Dense {
     }
 }
 
-/// How many bytes hold counts of so many numbers, from the first to the last.
+/// Size in bytes for `numbers` numbers, from the first to the last.
 pub(super) fn bytes(numbers: usize, largest: u64) -> usize {
     numbers * width(largest > u64::from(u8::MAX))
 }

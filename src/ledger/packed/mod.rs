@@ -1,5 +1,5 @@
-//! Counts by number, ascending, in few bytes: most numbers of a row lie close together, and most counts are small. They are
-//! held in whichever of two forms takes less, and what fits neither, beside them.
+//! Counts by number in few bytes. Most numbers of a row are close together, and most counts are small. The smaller of
+//! two encodings holds them. Numbers that fit neither are in a map.
 
 mod dense;
 mod pairs;
@@ -10,16 +10,16 @@ use std::collections::BTreeMap;
 use dense::Dense;
 use pairs::Pairs;
 
-/// How many bytes a count may take in the dense form for it to be chosen, and to be left: a pair takes four, and counts must
-/// not go back and forth.
+/// Limits of the dense encoding in bytes for each count: to switch to it, and to leave it. A pair takes four. The gap
+/// between the limits avoids switching back and forth.
 const DENSE_FROM: usize = 3;
 const DENSE_TO: usize = 6;
 
-/// Numbers, each with a count above 0.
+/// Numbers with counts above 0.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Packed {
     near: Near,
-    /// Numbers too far from the others, or with too large a count.
+    /// Numbers that are too far from the others, or whose count is too large.
     #[expect(clippy::box_collection, reason = "most have none, and each row has several that have none")]
     others: Option<Box<BTreeMap<u32, u64>>>,
 }
@@ -37,7 +37,7 @@ impl Default for Near {
 }
 
 impl Near {
-    /// Adds to the count of a number. Returns what does not fit.
+    /// Adds to a count. Returns what does not fit.
     fn add(&mut self, number: u32, count: u64) -> Option<u64> {
         match self {
             Self::Pairs(pairs) => pairs.add(number, count),
@@ -70,7 +70,6 @@ impl Near {
 }
 
 impl Packed {
-    /// Adds to the count of a number.
     pub fn add(&mut self, number: u32, count: u64) {
         let is_added = match &mut self.near {
             Near::Pairs(pairs) => pairs.add_to_own(number, count),
@@ -90,7 +89,7 @@ impl Packed {
             && dense.bytes_with(number, count) > DENSE_TO * (dense.len() + 1)
         {
             self.become_other(Near::default());
-            // Among others it may be now.
+            // The switch may have moved the number to `others`.
             return self.add(number, count);
         }
         let before = self.near.len();
@@ -118,7 +117,6 @@ impl Packed {
         }
     }
 
-    /// Adds the counts of others.
     pub fn add_all(&mut self, other: &Self) {
         if self.is_empty() {
             return self.clone_from(other);
@@ -142,7 +140,7 @@ impl Packed {
         }
     }
 
-    /// Keeps no room for others: nothing will be added.
+    /// Frees spare capacity. Call it after the last addition.
     pub fn shrink(&mut self) {
         match &mut self.near {
             Near::Pairs(pairs) => pairs.shrink(),
@@ -150,24 +148,22 @@ impl Packed {
         }
     }
 
-    /// The number with the largest count, and that: of several, the first.
+    /// The number with the largest count, and that count; the first of several.
     pub fn largest(&self) -> Option<(u32, u64)> {
         let others = self.others.iter().flat_map(|others| others.iter());
         let others = others.map(|(number, count)| (*number, *count));
         self.near.largest().into_iter().chain(others).max_by_key(|(number, count)| (*count, Reverse(*number)))
     }
 
-    /// How many numbers there are.
     pub fn len(&self) -> usize {
         self.near.len() + self.others.as_ref().map_or(0, |others| others.len())
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The numbers with their counts, ascending.
+    /// Ascending.
     pub fn counts(&self) -> Vec<(u32, u64)> {
         let mut counts = self.near.counts();
         if let Some(others) = &self.others {
@@ -234,7 +230,7 @@ mod tests {
         }
     }
 
-    /// Few of a number each, close together.
+    /// Small counts, close together.
     fn near() -> impl Strategy<Value = Vec<(u32, u64)>> {
         let begin = prop_oneof![Just(29_000_000_u32), 29_000_000_u32..29_030_000];
         let counts = |begin| prop::collection::btree_map(begin..begin + 30, 1_u64..40_000, 0..30);

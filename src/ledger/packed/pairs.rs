@@ -1,16 +1,15 @@
-//! Counts of numbers that lie apart, in four bytes each: two tell how far a number is from where they begin, and two its
-//! count.
+//! Counts of numbers with gaps, four bytes each: two for the distance from a base, two for the count.
 
 use crate::ledger::sorted::{add_sorted, make_room};
 
-/// How far below the first number that comes others may lie at least: those of a log come nearly in their order.
+/// How far the base is below the first number, at least. A log's numbers are nearly in order, so few come below it.
 const BELOW: u32 = 1 << 13;
-/// They begin at a multiple of this: those of two rows mostly at the same.
+/// The base is a multiple of this, so two rows mostly have the same base.
 const ALIGNED: u32 = 1 << 12;
-/// Where in a pair its count is.
+/// Mask of the count in a pair.
 const COUNT: u32 = (1 << 16) - 1;
 
-/// Numbers with counts, ascending.
+/// Ascending.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pairs {
     /// Distance from `base` in the upper 16 bits, count in the lower.
@@ -19,7 +18,7 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    /// Adds to the count of a number that is there, if it still fits.
+    /// Adds to an existing count. False if the number is missing or the sum does not fit.
     pub fn add_to_own(&mut self, number: u32, count: u64) -> bool {
         let place = number.checked_sub(self.base).and_then(|distance| self.place(distance).ok());
         let Some(pair) = place.map(|at| &mut self.pairs[at]) else { return false };
@@ -28,7 +27,7 @@ impl Pairs {
         true
     }
 
-    /// Where a distance is, or belongs.
+    /// The index of a distance, or where to insert it.
     fn place(&self, distance: u32) -> Result<usize, usize> {
         match self.pairs.last() {
             Some(last) if last >> 16 == distance => Ok(self.pairs.len() - 1),
@@ -39,8 +38,8 @@ impl Pairs {
         }
     }
 
-    /// Adds to the count of a number. Returns what does not fit: the whole count, if it is too large, or what was to be
-    /// added, if the number is too far from others.
+    /// Adds to a count. Returns what does not fit: the sum if it is too large, or `count` if the number is too far
+    /// away.
     pub fn add(&mut self, number: u32, count: u64) -> Option<u64> {
         if self.pairs.is_empty() {
             self.base = number.saturating_sub(BELOW) / ALIGNED * ALIGNED;
@@ -67,7 +66,7 @@ impl Pairs {
         None
     }
 
-    /// Begins further down, if all still lie near: workers may be days apart.
+    /// Lowers the base if all numbers still fit. Workers may be days apart.
     fn begin_at(&mut self, base: u32) {
         let down = self.base - base;
         let furthest = self.pairs.last().map_or(0, |pair| pair >> 16);
@@ -79,7 +78,7 @@ impl Pairs {
         }
     }
 
-    /// Adds others that begin at the same number. Returns those whose count is too large, with what was to be added.
+    /// Adds counts with the same base. Returns the counts that were not added because the sum is too large.
     pub fn add_all(&mut self, others: &Self) -> Vec<(u32, u64)> {
         let mut too_large = Vec::new();
         let add = |own: &mut u32, other: &u32| {
@@ -93,22 +92,20 @@ impl Pairs {
         too_large.into_iter().map(|pair| (self.base + (pair >> 16), u64::from(pair & COUNT))).collect()
     }
 
-    /// Keeps no room for others.
     pub fn shrink(&mut self) {
         self.pairs.shrink_to_fit();
     }
 
-    /// Whether others begin at the same number.
+    /// Whether both have the same base.
     pub fn begin_alike(&self, others: &Self) -> bool {
         self.base == others.base
     }
 
-    /// Whether another takes more memory.
+    /// Whether another number needs an allocation.
     pub fn are_full(&self) -> bool {
         self.pairs.len() == self.pairs.capacity()
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.pairs.len()
     }
@@ -119,13 +116,13 @@ impl Pairs {
         Some((number(self.pairs.first()?), number(self.pairs.last()?)))
     }
 
-    /// The number with the largest count, and that: of several, the first.
+    /// The number with the largest count, and that count; the first of several.
     pub fn largest(&self) -> Option<(u32, u64)> {
         let pair = self.pairs.iter().rev().max_by_key(|pair| *pair & COUNT)?;
         Some(self.both(*pair))
     }
 
-    /// The numbers with their counts, ascending.
+    /// Ascending.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> {
         self.pairs.iter().map(|pair| self.both(*pair))
     }
