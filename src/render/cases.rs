@@ -7,10 +7,11 @@ use super::clients::share;
 use super::display::{cut, cut_middle, left, right, width as columns_of};
 use super::names::shortened;
 use super::plain::{count, counted, escaped, short_count, tenths};
+use super::prose;
 use super::style::{self, BOLD, DIM, FIX};
 use super::table::{NARROW, limited};
 use super::text::{name as client_name, rounded};
-use super::{cost, prose};
+use crate::report::rest::{Rest, RestRow, rest, shown_cases, without_finding};
 use crate::report::v1::{Case, Client, Load, Report};
 
 /// From this width on, the rules have a column.
@@ -37,6 +38,11 @@ const TAGS: usize = 3;
 const COSTLIEST: usize = 5;
 /// Clients without a finding that are named.
 const NAMED: usize = 3;
+/// Columns of the names of clients without a finding, in a format without a width.
+const REST_TEXT: usize = 200;
+/// What the page says of clients without a finding, and of the other requests of clients with one.
+const NO_FINDING: &str = ": no finding";
+const OTHER_REQUESTS: &str = "other requests of clients with a finding";
 /// What the page calls the clients of the control plane.
 pub(super) const CONTROL_PLANE: &str = "control plane";
 /// The most tenths of a per cent by which rounding may change the line of the rest: with hundreds of rows, the line
@@ -124,7 +130,8 @@ pub(super) fn table(report: &Report, top: usize, width: usize, room: usize) -> V
     if rows.is_empty() {
         return Vec::new();
     }
-    let loads = shares(&rows);
+    let loads: Vec<Option<Load>> = rows.iter().map(|row| row.load).collect();
+    let loads = shares(&loads, |at| rows[at].client.is_empty());
     let columns = Columns::of(&rows, &loads, width);
     let names: Vec<String> = rows.iter().map(|row| row.client.clone()).collect();
     for (row, name) in rows.iter_mut().zip(shortened(&names, columns.client)) {
@@ -151,44 +158,17 @@ fn least(rows: &[Row<'_>]) -> usize {
     if rows.is_empty() { 0 } else { lines + 1 }
 }
 
-/// How many of the first cases have a row.
-fn shown(report: &Report, top: usize) -> usize {
-    let urgent = report.cases.iter().filter(|case| case.severity != "info").count();
-    if urgent == 0 { report.cases.len().min(top) } else { urgent.min(top) }
-}
-
 fn rows(report: &Report, top: usize) -> Vec<Row<'_>> {
-    let shown = shown(report, top);
+    let shown = shown_cases(report, top);
     let mut rows: Vec<Row<'_>> = report.cases[..shown].iter().map(of_case).collect();
-    let rest = &report.cases[shown..];
-    let urgent = rest.iter().filter(|case| case.severity != "info").count();
-    let is_only_info = report.cases.iter().all(|case| case.severity == "info");
-    let (urgent, info) = rest.split_at(if is_only_info { rest.len() } else { urgent });
-    rows.extend(more(urgent));
-    rows.extend(folded(info));
-    let (mut with, mut without) = (0, Vec::new());
-    for client in &report.clients {
-        if client.cases.is_empty() {
-            without.push(client);
-        } else {
-            with += client.load.amount;
-        }
-    }
-    // Requests of clients with a finding that no finding is on.
-    let in_cases: u64 = report.cases.iter().map(|case| case.load.amount).fold(0, u64::saturating_add);
-    if report.cases.iter().all(|case| case.members.count == 0) {
-        let costliest = without.len().min(COSTLIEST);
-        rows.extend(without.drain(..costliest).map(of_client));
-    }
-    rows.extend(without_finding(&without));
-    if with > in_cases {
-        rows.push(Row {
-            rank: "–".to_owned(),
-            what: "other requests of clients with a finding".to_owned(),
-            load: Some(part(with - in_cases, report.totals.load)),
-            ..Row::default()
-        });
-    }
+    let is_on_clients = report.cases.iter().any(|case| case.members.count > 0);
+    let costliest = if is_on_clients { 0 } else { COSTLIEST };
+    let cases = rest(report, shown, costliest).into_iter();
+    let (of_cases, others): (Vec<_>, Vec<_>) =
+        cases.partition(|row| matches!(row.what, Rest::Cases(_) | Rest::Info(_)));
+    rows.extend(of_cases.into_iter().map(of_rest));
+    rows.extend(without_finding(report).take(costliest).map(of_client));
+    rows.extend(others.into_iter().map(of_rest));
     rows
 }
 
@@ -240,32 +220,53 @@ fn work(client: &Client) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Cases with an error or a warning that have no row, in one line.
-fn more(cases: &[Case]) -> Option<Row<'static>> {
-    let (first, last) = (cases.first()?, cases.last()?);
-    let noun = if cases.len() == 1 { "case" } else { "cases" };
-    Some(Row {
-        rank: "+".to_owned(),
-        severity: first.severity,
-        what: format!("{} more {noun} ({}): --top {}", count(cases.len() as u64), ranks(cases), last.rank),
-        load: load_of(cases),
-        ..Row::default()
-    })
+/// A line for many cases or clients.
+fn of_rest(rest: RestRow<'_>) -> Row<'_> {
+    let row = Row { rank: "–".to_owned(), load: rest.load, ..Row::default() };
+    let names =
+        |names: Vec<(String, usize)>, named: usize, end: &'static str| Some(Many { names, named, end });
+    match rest.what {
+        Rest::Cases(cases) => {
+            let severity = cases.first().map_or("", |case| case.severity);
+            let top = cases.last().map_or(0, |case| case.rank);
+            let what = format!("{}: --top {top}", more_cases(cases));
+            Row { rank: "+".to_owned(), severity, what, ..row }
+        }
+        Rest::Info(cases) => {
+            let what = format!("{} ({}): ", counted(cases.len() as u64, "case"), ranks(cases));
+            let clients = clients_of(cases);
+            let many =
+                names(clients.iter().map(|name| (name.clone(), 1)).collect(), clients.len(), ": --details");
+            Row { rank: String::new(), severity: "info", what, many, ..row }
+        }
+        Rest::Clients(clients) => Row { many: names(clients_in_short(&clients), NAMED, NO_FINDING), ..row },
+        Rest::Requests => Row { what: OTHER_REQUESTS.to_owned(), ..row },
+    }
 }
 
-/// Cases for information, in one line.
-fn folded(cases: &[Case]) -> Option<Row<'static>> {
-    cases.first()?;
+/// What a row stands for, for a format without a width.
+pub(super) fn rest_text(rest: &Rest<'_>) -> String {
+    match rest {
+        Rest::Cases(cases) => more_cases(cases),
+        Rest::Info(cases) => format!("{} for information", more_cases(cases)),
+        Rest::Clients(clients) => {
+            let names = clients_in_short(clients);
+            let many = Many { named: NAMED, names, end: NO_FINDING };
+            line_of_many(&Row { many: Some(many), ..Row::default() }, REST_TEXT)
+        }
+        Rest::Requests => OTHER_REQUESTS.to_owned(),
+    }
+}
+
+fn more_cases(cases: &[Case]) -> String {
+    let noun = if cases.len() == 1 { "case" } else { "cases" };
+    format!("{} more {noun} ({})", count(cases.len() as u64), ranks(cases))
+}
+
+/// The clients or programs of cases, each once.
+fn clients_of(cases: &[Case]) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    let names = cases.iter().map(name).filter(|name| seen.insert(name.clone()));
-    let names: Vec<(String, usize)> = names.map(|name| (name, 1)).collect();
-    Some(Row {
-        severity: "info",
-        what: format!("{} ({}): ", counted(cases.len() as u64, "case"), ranks(cases)),
-        many: Some(Many { named: names.len(), names, end: ": --details" }),
-        load: load_of(cases),
-        ..Row::default()
-    })
+    cases.iter().map(name).filter(|name| seen.insert(name.clone())).collect()
 }
 
 /// `8–12`.
@@ -283,9 +284,8 @@ pub(super) fn is_control_plane(client: &Client) -> bool {
     client.kind == "control-plane" || (client.kind == "service-account" && of_manager())
 }
 
-/// The clients without a finding, in one line.
-fn without_finding(clients: &[&Client]) -> Option<Row<'static>> {
-    clients.first()?;
+/// Names of clients, the most load first, each with how many clients it stands for.
+fn clients_in_short(clients: &[&Client]) -> Vec<(String, usize)> {
     let mut names: Vec<(u64, usize, String)> = Vec::new();
     let (control_plane, others): (Vec<&Client>, Vec<&Client>) =
         clients.iter().partition(|client| is_control_plane(client));
@@ -295,58 +295,25 @@ fn without_finding(clients: &[&Client]) -> Option<Row<'static>> {
     }
     names.extend(others.iter().map(|client| (client.load.amount, 1, client_name(client))));
     names.sort_by_key(|(load, ..)| Reverse(*load));
-    Some(Row {
-        rank: "–".to_owned(),
-        many: Some(Many {
-            names: names.into_iter().map(|(_, clients, name)| (name, clients)).collect(),
-            named: NAMED,
-            end: ": no finding",
-        }),
-        load: Some(sum(clients.iter().map(|client| &client.load))),
-        ..Row::default()
-    })
+    names.into_iter().map(|(_, clients, name)| (name, clients)).collect()
 }
 
-/// The load of cases; `None` if all of them are on the log itself.
-fn load_of(cases: &[Case]) -> Option<Load> {
-    let loads = cases.iter().filter(|case| case.members.count > 0).map(|case| &case.load);
-    (loads.clone().count() > 0).then(|| sum(loads))
-}
-
-fn sum<'l>(loads: impl Iterator<Item = &'l Load>) -> Load {
-    let add = |sum: Load, load: &Load| Load {
-        amount: sum.amount.saturating_add(load.amount),
-        share: sum.share.into_iter().chain(load.share).reduce(|a, b| a + b),
-        bound: if cost::is_estimate(sum.bound) { sum.bound } else { load.bound },
-        unit: load.unit,
-    };
-    loads.fold(Load::default(), add)
-}
-
-/// So much of a load.
-#[allow(clippy::cast_precision_loss, reason = "one decimal is shown")]
-fn part(amount: u64, all: Load) -> Load {
-    Load { amount, share: (all.amount > 0).then(|| amount as f64 / all.amount as f64), ..all }
-}
-
-/// The share of each row, rounded as in every other format. The largest line of the rest takes what rounding leaves, so
-/// that the shares add up.
-fn shares(rows: &[Row<'_>]) -> Vec<String> {
-    let parts = |row: &Row<'_>| row.load.as_ref().and_then(|load| load.share);
-    let sum: f64 = rows.iter().filter_map(parts).sum();
-    let rounded: i64 = rows.iter().filter_map(parts).map(tenths).sum();
-    let left = tenths(sum) - rounded;
-    let rest = rows.iter().enumerate().filter(|(_, row)| row.client.is_empty());
-    let largest = rest.max_by_key(|(at, row)| (row.load.map(|load| load.amount), Reverse(*at)));
+/// The load of each row of a table, rounded as in every other format. The largest row of the rest takes what rounding
+/// leaves, so that the shares add up.
+pub(super) fn shares(loads: &[Option<Load>], is_rest: impl Fn(usize) -> bool) -> Vec<String> {
+    let parts = loads.iter().filter_map(|load| load.as_ref()?.share);
+    let left = tenths(parts.clone().sum()) - parts.map(tenths).sum::<i64>();
+    let rest = loads.iter().enumerate().filter(|(at, _)| is_rest(*at));
+    let largest = rest.max_by_key(|(at, load)| (load.map(|load| load.amount), Reverse(*at)));
     let largest = largest.map(|(at, _)| at).filter(|_| left.abs() <= MOST_ROUNDING);
-    let share = |(at, row): (usize, &Row<'_>)| match row.load {
+    let share = |(at, load): (usize, &Option<Load>)| match load {
         Some(load) if largest == Some(at) => {
-            share(&Load { share: load.share.map(|part| moved(part, left)), ..load })
+            share(&Load { share: load.share.map(|part| moved(part, left)), ..*load })
         }
-        Some(load) => share(&load),
+        Some(load) => share(load),
         None => "–".to_owned(),
     };
-    rows.iter().enumerate().map(share).collect()
+    loads.iter().enumerate().map(share).collect()
 }
 
 /// A share moved by so many tenths of a per cent. What is not nothing does not become nothing.

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::plain::{bytes, count, counted, short_count};
 use super::prose::Line;
+pub(super) use crate::report::v1::is_estimate;
 use crate::report::v1::{Amount, Client, Cost, Finding, Inventory, Report, Work};
 
 /// Resources that an inventory lacks of which the names are told.
@@ -69,11 +70,6 @@ pub(super) fn short(amount: Option<&Amount>, wants_objects: bool) -> String {
         (Some(number), None) => format!("{}{} obj.", lead(amount.unknown_requests, number), count(number)),
         (None, None) => "?".to_owned(),
     }
-}
-
-/// Whether a number is meant as an estimate.
-pub(super) fn is_estimate(bound: &str) -> bool {
-    matches!(bound, "mean" | "estimate")
 }
 
 fn is_unknown(amount: &Amount) -> bool {

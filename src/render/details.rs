@@ -1,6 +1,6 @@
 //! Details for a person at a terminal: a block for each case that was asked for, and what the page has no room for.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::str::FromStr;
 
 use regex::Regex;
@@ -18,6 +18,8 @@ use crate::requests::filter::pattern;
 const INDENT: &str = "                ";
 /// Clients without a case that are shown of one name.
 const CLIENTS: usize = 10;
+/// Facts that each client of a case has.
+const OF_CLIENT: [&str; 3] = ["Logged at", "How much", "Over time"];
 /// Near names that an error suggests.
 const NEAR: usize = 3;
 
@@ -229,7 +231,17 @@ pub(super) fn render(report: &Report, chosen: &Chosen<'_>, width: usize) -> Stri
     page
 }
 
-/// A case: who it is, and the findings on one of its clients, by their rules.
+/// What a block has printed already. Findings of one case have much in common.
+#[derive(Default)]
+struct Printed(HashSet<(&'static str, String)>);
+
+impl Printed {
+    fn is_new(&mut self, title: &'static str, text: &str) -> bool {
+        self.0.insert((title, text.to_owned()))
+    }
+}
+
+/// A case: who it is, and by rule the findings on the client that was asked for, or on its worst members.
 fn block(
     case: &Case,
     findings: &[&Finding],
@@ -240,24 +252,29 @@ fn block(
     let style = style::severity(case.severity);
     let mut page =
         format!("\n{BOLD}{}. {}{BOLD:#}  {style}{}{style:#}\n", case.rank, cases::name(case), case.severity);
-    let of = |client: Option<&str>| -> Vec<&Finding> {
-        let own = findings.iter().filter(|finding| finding.client.as_deref() == client);
-        own.copied().collect()
+    let is_on_program = |finding: &Finding| finding.who.as_ref().is_some_and(|who| who.program.is_some());
+    let of = |clients: &[&str], with_program: bool| -> Vec<&Finding> {
+        let is_of = |finding: &Finding| finding.client.as_deref().is_none_or(|own| clients.contains(&own));
+        let own = findings.iter().copied();
+        own.filter(|finding| if is_on_program(finding) { with_program } else { is_of(finding) }).collect()
     };
-    let mut shown = client.map(|client| of(Some(client))).unwrap_or_default();
-    if let Some(first) = findings.first().filter(|_| shown.is_empty()) {
-        shown = of(first.client.as_deref());
-    }
+    let own = client.map(|client| of(&[client], false)).filter(|own| !own.is_empty());
+    let is_of_one = own.is_some() || case.members.count < 2;
+    let worst: Vec<&str> = case.members.worst.iter().map(|member| &*member.client).collect();
+    let shown = own.unwrap_or_else(|| of(&worst, true));
     let Some(first) = shown.first() else {
         page.push_str(&titled("", "its findings are beyond those that the report holds", width));
         return page;
     };
-    page.push_str(&who(first, over_time, width));
+    if is_of_one {
+        page.push_str(&who(first, over_time, width));
+    } else {
+        page.push_str(&titled("Members", &members(case), width));
+        let agents = facts::who(first).into_iter().filter(|(title, _)| *title == "User agents");
+        agents.for_each(|(title, line)| page.push_str(&titled(title, &line.plain(), width)));
+    }
     if let Some(size) = case::size(case).filter(|_| findings.len() > 1) {
         page.push_str(&titled("In all", &size, width));
-    }
-    if case.members.count > 1 {
-        page.push_str(&titled("Worst", &worst(case), width));
     }
     let mut by_rule: Vec<(&str, Vec<&Finding>)> = Vec::new();
     for finding in shown {
@@ -266,15 +283,25 @@ fn block(
             None => by_rule.push((&finding.rule.id, vec![finding])),
         }
     }
+    let mut printed = Printed::default();
     for (_, findings) in by_rule {
         page.push('\n');
-        page.push_str(&rule(&findings, width));
+        page.push_str(&rule(&findings, &mut printed, width));
+    }
+    let more = if is_of_one { 0 } else { members_more(case) };
+    if more > 0 {
+        let members =
+            crate::report::cases::counted(case.members.kind, usize::try_from(more).unwrap_or(usize::MAX));
+        let text =
+            format!("Not shown: the findings on {members}; --details=CLIENT shows those on one of them");
+        page.push('\n');
+        page.push_str(&wrapped("  ", "  ", &text, width));
     }
     page
 }
 
-/// The findings of one rule. What is the same for all of them is written once, below.
-fn rule(findings: &[&Finding], width: usize) -> String {
+/// The findings of one rule. What the block has already is left out, and what is the same for all of them is below.
+fn rule(findings: &[&Finding], printed: &mut Printed, width: usize) -> String {
     let mut page = String::new();
     let Some(first) = findings.first() else { return page };
     let has_one_fix = findings.iter().all(|finding| finding.fix == first.fix);
@@ -285,26 +312,38 @@ fn rule(findings: &[&Finding], width: usize) -> String {
         }
         page.push_str(&line(finding, width));
         for (title, line) in facts::what_and_why(finding) {
-            page.push_str(&titled(title, &line.plain(), width));
+            let text = line.plain();
+            // Numbers of two clients may be the same, and each client has its own.
+            let client = finding.client.as_deref().filter(|_| OF_CLIENT.contains(&title));
+            if printed.is_new(title, &format!("{} {text}", client.unwrap_or_default())) {
+                page.push_str(&titled(title, &text, width));
+            }
         }
-        let commands = finding.verify.lines().flat_map(|command| command_lines(&escaped(command), room));
-        for (index, part) in commands.enumerate() {
-            page.push_str(&copied(if index == 0 { "Verify" } else { "" }, &part));
+        // The commands for one member show what to write for the others.
+        let commands = finding.verify.lines().filter(|_| finding.client == first.client);
+        let commands = commands.filter(|command| printed.is_new("Verify", command));
+        let commands: Vec<String> =
+            commands.flat_map(|command| command_lines(&escaped(command), room)).collect();
+        for (index, part) in commands.iter().enumerate() {
+            page.push_str(&copied(if index == 0 { "Verify" } else { "" }, part));
         }
-        if !has_one_fix {
+        if !has_one_fix && printed.is_new("Fix", &finding.fix) {
             page.push_str(&fix(finding, width));
         }
     }
     // The rule's page has the rest of it.
-    let why = |finding: &&Finding| finding.why.split("\n\n").next().unwrap_or_default().to_owned();
-    page.push_str(&once("Why", findings.iter().map(why), width));
-    if has_one_fix {
+    let why = first.why.split("\n\n").next().unwrap_or_default();
+    page.push_str(&prose_of("Why", why, width));
+    if has_one_fix && printed.is_new("Fix", &first.fix) {
         page.push_str(&fix(first, width));
     }
-    let tradeoffs = findings.iter().filter_map(|finding| finding.tradeoff.as_deref().map(str::to_owned));
-    page.push_str(&once("Tradeoff", tradeoffs, width));
-    let look_for = findings.iter().filter_map(|finding| finding.look_for.clone());
-    page.push_str(&once("Look for", look_for, width));
+    let mut others = |title: &'static str, text: Option<&str>| {
+        if let Some(text) = text.filter(|text| printed.is_new(title, text)) {
+            page.push_str(&prose_of(title, text, width));
+        }
+    };
+    others("Tradeoff", first.tradeoff.as_deref());
+    others("Look for", first.look_for.as_deref());
     page.push_str(&titled("More", &format!("kubetoll rules explain {}", first.rule.id), width));
     page
 }
@@ -320,28 +359,25 @@ fn fix(finding: &Finding, width: usize) -> String {
     page
 }
 
-/// Texts in prose, each one once.
-fn once(title: &str, texts: impl Iterator<Item = String>, width: usize) -> String {
-    let mut written: Vec<String> = Vec::new();
-    for text in texts.filter(|text| !text.trim().is_empty()) {
-        if !written.contains(&text) {
-            written.push(text);
-        }
-    }
-    let mut page = String::new();
-    for text in written {
-        let lines = prose::plain(&text);
-        for (index, line) in lines.lines().filter(|line| !line.is_empty()).enumerate() {
-            page.push_str(&titled(if index == 0 { title } else { "" }, line, width));
-        }
-    }
-    page
+/// A text in prose behind its title.
+fn prose_of(title: &str, text: &str, width: usize) -> String {
+    let text = prose::plain(text);
+    let lines = text.lines().filter(|line| !line.is_empty()).enumerate();
+    lines.map(|(index, line)| titled(if index == 0 { title } else { "" }, line, width)).collect()
 }
 
-/// The worst members of a case, with their requests.
-fn worst(case: &Case) -> String {
-    let all = format!("all {}: {}", count(case.members.count), counted(case.requests, "request"));
-    case::members(case).map_or_else(|| all.clone(), |named| format!("{named}; {all}"))
+/// The worst members of a case with their requests, and how many more there are.
+fn members(case: &Case) -> String {
+    let named = case::members(case).unwrap_or_default();
+    match members_more(case) {
+        0 => named,
+        more => format!("{named} and {} more", count(more)),
+    }
+}
+
+/// Members of a case that are not named.
+fn members_more(case: &Case) -> u64 {
+    case.members.count.saturating_sub(case.members.worst.len() as u64)
 }
 
 /// A line that is copied as it stands, however long it is.

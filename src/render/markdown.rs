@@ -13,7 +13,8 @@ use super::over_time::{self, OverTime};
 use super::plain::{count, counted, cut, escaped};
 use super::prose::Line;
 use super::text::rounded;
-use super::{etcd_log, facts};
+use super::{cases, etcd_log, facts};
+use crate::report::rest::{Rest, RestRow, rest};
 use crate::report::v1::{Case, Finding, Load, Report, Suppressed};
 
 /// Characters of a page. A comment on GitHub holds 65,536.
@@ -25,7 +26,7 @@ const LIST_CHARS: usize = 3_000;
 /// Characters of the part on etcd.
 const ETCD_CHARS: usize = 8_000;
 /// Characters of the rows and lines that say what is left out, and of the page's end.
-const REST_CHARS: usize = 800;
+const REST_CHARS: usize = 2_000;
 /// Characters that the details of a case have at least.
 const LEAST_DETAILS: usize = 500;
 /// Characters of a text that clients may have chosen, before it is escaped for Markdown.
@@ -52,7 +53,14 @@ pub fn render(report: &Report) -> String {
     let mut of_table = Room(room.0.min(TABLE_CHARS));
     let rows: Vec<String> = of_table.fill(report.cases.iter().map(row)).collect();
     room.0 = room.0.saturating_sub(rows.iter().map(|row| chars(row)).sum());
-    let rest = rest(report, rows.len());
+    let rest = rest(report, rows.len(), 0);
+    let shown = report.cases[..rows.len()].iter();
+    let loads: Vec<Option<Load>> = shown
+        .map(|case| (case.members.count > 0).then_some(case.load))
+        .chain(rest.iter().map(|row| row.load))
+        .collect();
+    let loads = cases::shares(&loads, |at| at >= rows.len());
+    let rest = rest_rows(&rest, &loads[rows.len()..]);
     let unit = match report.totals.load.unit {
         "objects" => "Load: share of the objects that the apiserver handled, and of writes.",
         _ => "Load: share of request time, without watches.",
@@ -135,20 +143,13 @@ fn row(case: &Case) -> String {
     without_commands(&row).into_owned()
 }
 
-/// Rows for what the rows of cases leave out, so that the loads add up: other cases, and requests without a finding.
-fn rest(report: &Report, shown: usize) -> String {
-    let all = report.totals.load;
-    let sum = |cases: &[Case]| cases.iter().fold(0_u64, |sum, case| sum.saturating_add(case.load.amount));
-    #[allow(clippy::cast_precision_loss, reason = "one decimal is shown")]
-    let row = |rank: &str, what: &str, amount: u64| {
-        let part = (all.amount > 0).then(|| amount as f64 / all.amount as f64);
-        format!("| {rank} |  |  | {what} |  |  | {} |  |\n", share(&Load { amount, share: part, ..all }))
+/// Rows for what the rows of cases leave out, so that the loads add up.
+fn rest_rows(rows: &[RestRow<'_>], loads: &[String]) -> String {
+    let row = |(row, load): (&RestRow<'_>, &String)| {
+        let rank = if matches!(row.what, Rest::Cases(_) | Rest::Info(_)) { "+" } else { "–" };
+        format!("| {rank} |  |  | {} |  |  | {load} |  |\n", in_cell(&cases::rest_text(&row.what)))
     };
-    let more = &report.cases[shown..];
-    let more = (!more.is_empty()).then(|| row("+", &counted(more.len() as u64, "more case"), sum(more)));
-    let others = all.amount.saturating_sub(sum(&report.cases));
-    let others = (others > 0).then(|| row("–", "requests without a finding", others));
-    more.into_iter().chain(others).collect()
+    rows.iter().zip(loads).map(row).collect()
 }
 
 fn in_cell(text: &str) -> String {

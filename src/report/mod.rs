@@ -16,6 +16,7 @@ mod minutes;
 mod patterns;
 mod ranked;
 mod ranking;
+pub mod rest;
 mod server_log;
 mod sums;
 mod text_cache;

@@ -35,7 +35,7 @@ pub use finding::{
 pub use input::{
     Copy, Damaged, Input, NotRead, NotReadFile, SkippedAt, SourceInput, UnknownFiles, UnreadAt, WithoutEvents,
 };
-pub use load::Load;
+pub use load::{Load, is_estimate};
 pub use pattern::{
     AllFollowed, Chains, Followed, Herd, Herds, Informers, Instance, Pattern, Poller, Polling, Relists,
     Watches,

@@ -17,3 +17,9 @@ pub struct Load {
     /// What is meant by the amount, as in `cost`: `exact`, `at-most`, `mean` or `estimate`.
     pub bound: &'static str,
 }
+
+/// Whether a number is meant as an estimate.
+#[must_use]
+pub fn is_estimate(bound: &str) -> bool {
+    matches!(bound, "mean" | "estimate")
+}

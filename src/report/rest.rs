@@ -1,0 +1,91 @@
+//! What a table of cases leaves out: a row each for other cases and other clients, so that the loads add up to all.
+
+use std::cmp::Reverse;
+
+use super::v1::{Case, Client, Load, Report, is_estimate};
+
+/// What a row stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Rest<'r> {
+    /// Cases with an error or a warning; of a report without these, all cases.
+    Cases(&'r [Case]),
+    /// Cases for information, below others.
+    Info(&'r [Case]),
+    /// Clients without a finding, the most load first.
+    Clients(Vec<&'r Client>),
+    /// Requests that no finding is on, of clients that have one.
+    Requests,
+}
+
+/// A row that stands for many.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RestRow<'r> {
+    /// What it stands for.
+    pub what: Rest<'r>,
+    /// `None` for what has no requests.
+    pub load: Option<Load>,
+}
+
+/// How many of the first cases a table of at most `top` shows. Beside errors and warnings it shows none for information.
+#[must_use]
+pub fn shown_cases(report: &Report, top: usize) -> usize {
+    let urgent = report.cases.iter().filter(|case| case.severity != "info").count();
+    if urgent == 0 { report.cases.len().min(top) } else { urgent.min(top) }
+}
+
+/// Clients without a finding, in the order of the report.
+pub fn without_finding(report: &Report) -> impl Iterator<Item = &Client> {
+    report.clients.iter().filter(|client| client.cases.is_empty())
+}
+
+/// The rows below the first `cases` cases, and below the first `clients` clients without a finding.
+#[must_use]
+pub fn rest(report: &Report, cases: usize, clients: usize) -> Vec<RestRow<'_>> {
+    let left = &report.cases[cases.min(report.cases.len())..];
+    let is_only_info = report.cases.iter().all(|case| case.severity == "info");
+    let urgent = left.iter().filter(|case| case.severity != "info").count();
+    let (urgent, info) = left.split_at(if is_only_info { left.len() } else { urgent });
+    let mut rows = Vec::new();
+    if !urgent.is_empty() {
+        rows.push(RestRow { what: Rest::Cases(urgent), load: load_of(urgent) });
+    }
+    if !info.is_empty() {
+        rows.push(RestRow { what: Rest::Info(info), load: load_of(info) });
+    }
+    let mut others: Vec<&Client> = without_finding(report).skip(clients).collect();
+    if !others.is_empty() {
+        others.sort_by_key(|client| Reverse(client.load.amount));
+        let load = sum(others.iter().map(|client| &client.load));
+        rows.push(RestRow { what: Rest::Clients(others), load: Some(load) });
+    }
+    let in_cases: u64 = report.cases.iter().map(|case| case.load.amount).fold(0, u64::saturating_add);
+    let with = report.clients.iter().filter(|client| !client.cases.is_empty());
+    let with: u64 = with.map(|client| client.load.amount).fold(0, u64::saturating_add);
+    if with > in_cases {
+        let load = part(with - in_cases, report.totals.load);
+        rows.push(RestRow { what: Rest::Requests, load: Some(load) });
+    }
+    rows
+}
+
+/// The load of cases; `None` if all of them are on the log itself.
+fn load_of(cases: &[Case]) -> Option<Load> {
+    let loads = cases.iter().filter(|case| case.members.count > 0).map(|case| &case.load);
+    (loads.clone().count() > 0).then(|| sum(loads))
+}
+
+fn sum<'l>(loads: impl Iterator<Item = &'l Load>) -> Load {
+    let add = |sum: Load, load: &Load| Load {
+        amount: sum.amount.saturating_add(load.amount),
+        share: sum.share.into_iter().chain(load.share).reduce(|a, b| a + b),
+        bound: if is_estimate(sum.bound) { sum.bound } else { load.bound },
+        unit: load.unit,
+    };
+    loads.fold(Load::default(), add)
+}
+
+/// So much of a load.
+#[allow(clippy::cast_precision_loss, reason = "one decimal is shown")]
+fn part(amount: u64, all: Load) -> Load {
+    Load { amount, share: (all.amount > 0).then(|| amount as f64 / all.amount as f64), ..all }
+}
