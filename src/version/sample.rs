@@ -74,9 +74,9 @@ impl Claims {
 
 /// When requests were received, by source and version index.
 #[derive(Debug, Clone, Default)]
-pub struct Spans(BTreeMap<(u32, u8), (i64, i64)>);
+pub struct ClaimSpans(BTreeMap<(u32, u8), (i64, i64)>);
 
-impl Spans {
+impl ClaimSpans {
     /// Notes a request.
     pub fn note(&mut self, source: u32, version_index: u8, at: i64) {
         self.widen((source, version_index), (at, at));
@@ -131,7 +131,7 @@ pub fn sample(
     server: &Server,
     all: &Claims,
     chosen: &Claims,
-    spans: &Spans,
+    spans: &ClaimSpans,
 ) -> Option<BTreeSet<Sighting>> {
     if found.source == VersionSource::Flag {
         return None;

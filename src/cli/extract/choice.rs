@@ -17,7 +17,7 @@ use crate::pipeline;
 use crate::render::plain::counted;
 use crate::report::{CaseCache, CaseFilter};
 use crate::requests::{Classifier, Request, request_hash};
-use crate::version::{Claims, Inferred, Relation, Sighting, Spans, sample};
+use crate::version::{ClaimSpans, Claims, Inferred, Relation, Sighting, sample};
 
 /// How many requests are found again by their audit IDs: they take 16 bytes each.
 const MAX_REQUESTS: usize = 8 << 20;
@@ -62,18 +62,18 @@ pub(super) enum ShownVersion {
 struct Finder {
     classifier: Classifier,
     cache: CaseCache,
-    found: Found,
+    found: FoundEvents,
 }
 
 #[derive(Default)]
-struct Found {
+struct FoundEvents {
     has_ended: bool,
     has_received: bool,
     has_chosen: bool,
     requests: Vec<u64>,
     claims: Claims,
     chosen: Claims,
-    spans: Spans,
+    spans: ClaimSpans,
 }
 
 impl<'a> Choice<'a> {
@@ -110,8 +110,8 @@ impl<'a> Choice<'a> {
         Ok(choice)
     }
 
-    fn find(&mut self) -> anyhow::Result<Found> {
-        let (mut all, mut requests) = (Found::default(), std::mem::take(&mut self.requests));
+    fn find(&mut self) -> anyhow::Result<FoundEvents> {
+        let (mut all, mut requests) = (FoundEvents::default(), std::mem::take(&mut self.requests));
         let mut finders: Vec<Finder> = (0..self.run.settings.threads).map(|_| Finder::default()).collect();
         let progress = Progress::new(self.run.sources.bytes_on_disk, !self.run.args.no_progress);
         let read = |finder: &mut Finder, outcome: Outcome<'_>, place: SourcePosition| {
@@ -174,8 +174,8 @@ impl<'a> Choice<'a> {
         });
     }
 
-    fn add_version_events(&mut self, version: &Inferred, found: &Found) {
-        let Found { claims, chosen, spans, .. } = found;
+    fn add_version_events(&mut self, version: &Inferred, found: &FoundEvents) {
+        let FoundEvents { claims, chosen, spans, .. } = found;
         self.version = match sample(version, &self.run.server, claims, chosen, spans) {
             Some(events) => {
                 self.version_events = events.iter().map(|seen| seen.event).collect();

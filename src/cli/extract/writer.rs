@@ -92,7 +92,7 @@ pub(super) struct Writer<'a> {
 
 /// What one worker writes of a block.
 #[derive(Default)]
-struct Page {
+struct WorkerOutput {
     classifier: Classifier,
     cache: CaseCache,
     text: Vec<u8>,
@@ -103,11 +103,13 @@ struct Page {
 impl Writer<'_> {
     /// Writes the events of all sources, in their order.
     pub(super) fn write(&mut self, run: &Run<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let mut pages: Vec<Page> = (0..run.settings.threads).map(|_| Page::default()).collect();
+        let mut pages: Vec<WorkerOutput> =
+            (0..run.settings.threads).map(|_| WorkerOutput::default()).collect();
         let progress = Progress::new(run.sources.bytes_on_disk, !run.args.no_progress);
         let (mut counts, mut claims) = (Counts::default(), Claims::default());
-        let read =
-            |page: &mut Page, outcome: Outcome<'_>, place: SourcePosition| self.take(page, outcome, place);
+        let read = |page: &mut WorkerOutput, outcome: Outcome<'_>, place: SourcePosition| {
+            self.take(page, outcome, place);
+        };
         let damaged = pipeline::each(
             &run.sources.list,
             &run.settings,
@@ -130,8 +132,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn take(&self, page: &mut Page, outcome: Outcome<'_>, place: SourcePosition) {
-        let Page { classifier, cache, text: out, counts, claims } = page;
+    fn take(&self, page: &mut WorkerOutput, outcome: Outcome<'_>, place: SourcePosition) {
+        let WorkerOutput { classifier, cache, text: out, counts, claims } = page;
         if let Outcome::Skip(reason, _) = outcome
             && reason.is_unread()
         {
