@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_come_in_their_order() {
+    fn ascending_sorts_hashes() {
         for n in [0, 1, 2, 300, 5_000] {
             for hash_of in [spread, |n| n << 16] {
                 let mut events: Vec<ShortHash> = (0..n).map(hash_of).map(ShortHash::of).collect();
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_time_more_of_the_hash_tells() {
+    fn events_without_a_time_use_more_bits_of_the_hash() {
         let dedup = Deduplicator::new(Dedup::Exact);
         let undated = |n: u64| ((spread(n / 100) << 10) | (n % 100), 0);
         assert!((0..50_000).all(|n| dedup.insert(undated(n))));
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_late_is_told_from_a_copy() {
+    fn late_events_are_distinguished_from_duplicates() {
         let dedup = Deduplicator::new(Dedup::Auto);
         // Every other event of each second comes much later. Then all events come again.
         let known = |n: u64| (spread(n), 100_000 * n.cast_signed());
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn many_may_come_late() {
+    fn many_late_events_are_recorded() {
         let dedup = Deduplicator::new(Dedup::Exact);
         let known = |n: u64| (spread(n), 1 + 10 * SLOT * (n.cast_signed() % 100));
         assert!((0..5_000).all(|n| dedup.insert(known(n))));
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_ones_are_remembered_however_many_there_are() {
+    fn last_events_stay_in_the_window() {
         let (bounded, exact) = (Deduplicator::new(Dedup::Auto), Deduplicator::new(Dedup::Exact));
         let many = 3 * Deduplicator::WINDOW as u64;
         let known = |n: u64| (spread(n), 1_000 * n.cast_signed());
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_are_all_different_do_not_grow_it() {
+    fn distinct_timestamps_do_not_exceed_the_slot_limit() {
         let dedup = Deduplicator::new(Dedup::Auto);
         for n in 0..300_000 {
             assert!(dedup.insert((spread(n), SLOT * n.cast_signed())));
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_several_is_enough() {
+    fn one_known_key_of_several_marks_a_duplicate() {
         let dedup = Deduplicator::new(Dedup::Auto);
         let known = |n: u64, at| (spread(n), at);
         assert!(dedup.insert_one_of([known(1, 10), known(2, 20), known(3, 30)]));

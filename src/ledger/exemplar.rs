@@ -24,7 +24,7 @@ const MAX_AUDIT_ID: usize = 64;
 pub struct Exemplar {
     /// Duration in microseconds. `None` without an end, and for long-running requests, whose duration is not a cost.
     pub micros: Option<u64>,
-    /// Where its event stands.
+    /// The position of its event.
     pub place: SourcePosition,
     texts: Texts,
     /// Receive time, in microseconds since 1970.
@@ -189,7 +189,7 @@ mod tests {
 
     type Asked = (Option<u64>, Option<i64>, u8);
 
-    /// A request, and where it stands.
+    /// An exemplar of a request at a position.
     fn exemplar((micros, received, id): Asked, (source, offset): (u32, u64)) -> Exemplar {
         let place = SourcePosition { source, offset, line: offset };
         Exemplar { micros, place, texts: Texts::of(&id.to_string(), "/"), received, status: None }
@@ -205,7 +205,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_costliest_and_of_these_the_oldest_are_kept_wherever_they_stand(
+        fn costliest_then_oldest_requests_are_kept(
             mut requests in prop::collection::btree_map(asked(), place(), 0..30)
                 .prop_map(|map| map.into_iter().collect::<Vec<_>>())
                 .prop_shuffle(),
@@ -227,7 +227,7 @@ mod tests {
         }
 
         #[test]
-        fn a_long_target_is_kept_as_it_is_shown(
+        fn long_uri_is_stored_masked_and_cut(
             pairs in prop::collection::vec(
                 (
                     prop_oneof![
@@ -250,7 +250,7 @@ mod tests {
         }
 
         #[test]
-        fn of_copies_the_first_is_kept_in_any_order(
+        fn first_of_duplicates_is_kept_in_any_order(
             requests in prop::collection::vec((asked(), place()), 1..30),
             rotate in 0_usize..30,
         ) {

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_hit_last_is_there() {
+    fn last_durations_are_counted() {
         for hits in 1..40_u64 {
             let histogram = of(&(0..hits).collect::<Vec<_>>());
             assert_eq!(histogram.percentile(100), Some(hits - 1));

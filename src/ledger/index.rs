@@ -151,7 +151,7 @@ impl Additions {
     /// Moves the facts for a row to it.
     pub fn give(&mut self, hash: u64, row: &mut Row) {
         if let Some((flows, items)) = self.rows.remove(&hash) {
-            row.add_told(flows, items);
+            row.add_facts(flows, items);
         }
     }
 }
@@ -173,7 +173,7 @@ mod tests {
     const OK: RequestResult = RequestResult { status: 200, agent: 1 };
 
     #[test]
-    fn the_audit_logs_row_wins_in_any_order() {
+    fn row_of_the_audit_log_wins_in_any_order() {
         for order in [[(7, false), (8, true)], [(8, true), (7, false)]] {
             let index = Index::new(true, [1].into_iter());
             for (row, is_access) in order {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_of_one_id_are_told_apart_by_status_and_user_agent_in_any_order() {
+    fn status_and_user_agent_distinguish_requests_with_the_same_id() {
         let results =
             [(200, 1), (200, 2), (403, 1), (404, 3)].map(|(status, agent)| RequestResult { status, agent });
         for order in [[0_u8, 1, 2, 3], [3, 1, 0, 2]] {

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exact_minute_stands_out_of_wide_windows() {
+    fn exact_minute_exceeds_wide_windows() {
         let load = of(&[(8, 4, 6), (12, 4, 6), (13, 1, 600), (40, 1, 600)]);
         // 601.5 a minute.
         assert_eq!(load.busiest(), Some(Busiest { minute: 13, requests: 2_406, window_minutes: 4 }));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn minutes_that_are_known_are_told_as_such() {
+    fn busiest_exact_minute_has_a_window_of_one() {
         let busiest = Busiest { minute: 40, requests: 3, window_minutes: 1 };
         assert_eq!(of(&[(8, 4, 6), (40, 1, 1), (40, 1, 2), (50, 1, 3)]).busiest(), Some(busiest));
         assert_eq!(of(&[]).busiest(), None);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_keeps_the_burst_beside_what_runs_for_days() {
+    fn rate_keeps_a_burst_beside_steady_load() {
         let at = |minutes: &mut dyn Iterator<Item = i64>| {
             let mut timeline = Timeline::default();
             minutes.for_each(|minute| timeline.record(minute * MINUTE));

@@ -163,7 +163,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn open_are_those_that_began_and_did_not_end_in_any_order(
+        fn open_requests_have_a_start_and_no_end_in_any_order(
             events in prop::collection::vec(0_u32..120, 0..200),
             cut in 0_usize..200,
         ) {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ended_takes_no_memory_and_is_exact_however_many_there_are() {
+    fn ended_requests_take_no_memory_and_leave_the_count_exact() {
         // Each request ends after 1,000 others have begun.
         let starts = (0..200_000_u32).map(|n| (n, 2 * n));
         let ends = (0..200_000_u32).map(|n| (n + 1_000, 2 * n + 1));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn where_starts_are_left_out_none_is_open() {
+    fn ends_without_starts_leave_no_request_open() {
         let ends: Vec<u32> = (0..100_000).map(|n| 2 * n + 1).collect();
         let live = of(&ends);
         assert_eq!(live.open(), 0);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_are_open_than_were_seen_to_begin() {
+    fn open_requests_never_exceed_starts() {
         let one = |minute| (u64::from(minute), Unpaired { starts: 1, minute });
         let unpaired = [one(7), one(8)].into_iter().collect();
         let live = OpenLongRunning { sampled: 20, begun: 3, unpaired, ended: 0 };
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_fit_are_estimated_whatever_the_order() {
+    fn open_requests_above_the_limit_are_estimated_in_any_order() {
         let all = u32::try_from(3 * MAX_OPEN).expect("some thousands");
         let starts: Vec<u32> = (0..all).map(|n| 2 * n).collect();
         let forwards = of(&starts);

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn one_after_the_other_is_a_change_at_the_first_time_of_the_later() {
+    fn versions_in_sequence_change_at_the_first_time_of_the_later() {
         let (old, new) = (of([10, 20, 30]), of([31, 50]));
         assert_eq!(old.precedes(&new), Some(Change { from: 31, until: 31 }));
         assert_eq!(new.precedes(&old), None);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overlap_that_is_the_whole_of_one_is_no_change() {
+    fn overlap_of_a_whole_presence_is_not_a_change() {
         let (old, new) = (of(0..6_400), of(6_300..6_400));
         assert_eq!(old.precedes(&new), None);
         assert_eq!(of((0..100).map(|at| at * 2)).precedes(&of((0..100).map(|at| at * 2 + 1))), None);

@@ -120,7 +120,7 @@ impl Row {
     }
 
     /// Adds facts from access logs and traces.
-    pub fn add_told(&mut self, flows: Flows, items: Items) {
+    pub fn add_facts(&mut self, flows: Flows, items: Items) {
         let rare = self.rare_mut();
         rare.flows.get_or_insert_default().merge(flows);
         rare.items.merge(items);

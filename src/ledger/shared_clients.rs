@@ -263,7 +263,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn workers_count_what_one_counts(
+        fn shared_clients_match_the_naive_twin(
             asked in prop_oneof![
                 prop::collection::vec((0_u8..6, 0_u8..6, stage()), 0..30),
                 prop::collection::vec((0_u8..60, 0_u8..60, stage()), 0..300),

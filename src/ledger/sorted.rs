@@ -53,7 +53,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_the_sum_of_both(
+        fn add_sorted_matches_a_map(
             own in prop::collection::btree_map(0_u8..40, 1_u64..9, 0..20),
             other in prop::collection::btree_map(0_u8..40, 1_u64..9, 0..20),
         ) {

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_asked_far_more_often_than_others_stands_out() {
+    fn busiest_target_among_many_is_found() {
         for others in [100, 300, 1_000, 5_000_u16] {
             let mut names: Vec<u16> = (0..others).collect();
             names.extend(std::iter::repeat_n(7, 9_000));
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equals_none_stands_out() {
+    fn equal_targets_have_no_outlier() {
         for others in [70, 100, 200, 500, 1_000, 3_000_u16] {
             let names: Vec<u16> = (0..others).flat_map(|name| std::iter::repeat_n(name, 100)).collect();
             assert_eq!(of(&names).busiest(), 100, "{others}");

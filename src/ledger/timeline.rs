@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_hold_what_was_counted_last_too() {
+    fn windows_include_the_last_requests() {
         let mut timeline = of(&[3, 3, 5]);
         timeline.record(4 * 60_000_000 + 1);
         let minute = 60_000_000;

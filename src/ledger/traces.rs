@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_counted_whatever_the_order() {
+    fn traces_above_the_limit_are_counted_in_any_order() {
         let header =
             |number: usize| (number, format!(r#"Trace[{number}]: "Get{number}" (x) (total time: 600ms):"#));
         let mut all: Vec<_> = (0..3 * MAX_TRACES).map(header).collect();

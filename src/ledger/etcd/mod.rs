@@ -160,7 +160,7 @@ pub struct WorstRequest {
     pub bytes: u64,
     /// Duration in microseconds.
     pub took_micros: u64,
-    /// Where it stands.
+    /// Its position in the log.
     pub place: SourcePosition,
     /// End time, in microseconds since 1970.
     pub ended: Option<i64>,

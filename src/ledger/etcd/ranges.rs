@@ -18,7 +18,7 @@ pub struct SlowRange {
     pub bytes: u64,
     /// Duration in microseconds.
     pub took_micros: u64,
-    /// Where it stands.
+    /// Its position in the log.
     pub place: SourcePosition,
     /// End time, in microseconds since 1970.
     pub ended: i64,

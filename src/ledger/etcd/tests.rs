@@ -1,4 +1,4 @@
-//! Tests of what is kept of etcd's log.
+//! Tests of the counts of etcd's log.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -34,8 +34,8 @@ fn observe(lines: &mut EtcdLines, text: &str, number: u64) {
     lines.observe(&found.slow.expect("slow"), place, written, true);
 }
 
-/// All that a report tells.
-fn told(lines: EtcdLines) -> String {
+/// Everything that a report shows, as text.
+fn report_text(lines: EtcdLines) -> String {
     let ranges: Vec<_> = lines.ranges.iter().cloned().collect();
     let left_out = lines.ranges.left_out();
     let (requests, overflow) = lines.requests.into_parts();
@@ -74,7 +74,7 @@ fn kinds(lines: EtcdLines) -> Vec<(String, EtcdKind)> {
 }
 
 #[test]
-fn requests_are_told_apart() {
+fn requests_are_classified_by_kind() {
     let mut lines = EtcdLines::default();
     for (text, number) in KEYS.iter().zip(1..) {
         observe(&mut lines, &line(text, 5, 100 * number, 200, number), number);
@@ -128,7 +128,7 @@ fn errors_are_counted_by_their_text_without_numbers() {
 }
 
 #[test]
-fn more_than_is_kept_is_counted_and_the_costliest_stay() {
+fn ranges_above_the_limit_are_counted_and_the_costliest_stay() {
     let more = MAX_RANGES as u64 + 50;
     let fill = |numbers: &mut dyn Iterator<Item = u64>| {
         let mut lines = EtcdLines::default();
@@ -169,7 +169,7 @@ fn spans_cover_all_ranges() {
 }
 
 #[test]
-fn of_a_copy_only_the_place_counts() {
+fn duplicates_only_affect_the_shown_position() {
     let text = line(KEYS[0], 1, 9, 200, 1);
     let places = |order: [u64; 2]| {
         let mut lines = EtcdLines::default();
@@ -179,7 +179,7 @@ fn of_a_copy_only_the_place_counts() {
             lines.observe(&found.slow.expect("slow"), place, Some(7), is_new);
         }
         assert_eq!((lines.slow, lines.duplicates, lines.ranges.left_out()), (2, 1, 0));
-        told(lines)
+        report_text(lines)
     };
     assert_eq!(places([3, 8]), places([8, 3]));
 }
@@ -208,6 +208,6 @@ proptest! {
         let (left, right) = turned.split_at(cut.index(all.len()));
         let mut merged = count(right);
         merged.merge(count(left));
-        prop_assert_eq!(told(count(&all)), told(merged));
+        prop_assert_eq!(report_text(count(&all)), report_text(merged));
     }
 }

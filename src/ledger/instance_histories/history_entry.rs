@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_says_what_it_was_made_of() {
+    fn entry_returns_its_packed_fields() {
         let when = 1_700_000_000_123_456_i64 << WHAT_BITS | RequestKind::WatchEnded as i64 | 1 << 3 | 1 << 5;
         let entry = HistoryEntry { when, target: 0, ask: 0, link: 0, millis: 2_000 };
         assert_eq!((entry.at(), entry.end()), (1_700_000_000_123_456, 1_700_000_002_123_456));

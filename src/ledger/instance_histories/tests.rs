@@ -48,9 +48,9 @@ fn kept_by_workers(histories: &InstanceHistories, events: [&[(u8, i64)]; 2]) -> 
     shared
 }
 
-type Told = (BTreeMap<String, (Vec<HistoryEntry>, u64)>, Followed);
+type Settled = (BTreeMap<String, (Vec<HistoryEntry>, u64)>, Followed);
 
-fn told(mut histories: InstanceHistories) -> Told {
+fn settled(mut histories: InstanceHistories) -> Settled {
     let (histories, followed) = histories.settled();
     let one = |mut history: InstanceHistory| {
         history.entries.sort_unstable();
@@ -60,7 +60,7 @@ fn told(mut histories: InstanceHistories) -> Told {
 }
 
 /// The naive twin: chooses the step from all requests at once.
-fn naive(events: &[(u8, i64)]) -> Told {
+fn naive(events: &[(u8, i64)]) -> Settled {
     let mut all: BTreeMap<String, Vec<HistoryEntry>> = BTreeMap::new();
     for (instance, at) in events {
         all.entry(instance.to_string()).or_default().push(entry(*at));
@@ -100,29 +100,29 @@ fn naive(events: &[(u8, i64)]) -> Told {
 
 proptest! {
     #[test]
-    fn what_is_kept_hangs_on_no_order_and_no_split(
+    fn kept_entries_are_independent_of_order_and_split(
         events in prop::collection::vec((0_u8..30, 0_i64..1_000), 0..400),
         heavy in prop::collection::vec((0_u8..3, 0_i64..1_000), 0..200),
         cut in 0_usize..600,
     ) {
         let mut events = [events, heavy].concat();
         let whole = naive(&events);
-        prop_assert_eq!(&told(kept(&events)), &whole);
+        prop_assert_eq!(&settled(kept(&events)), &whole);
         let (left, right) = events.split_at(cut.min(events.len()));
         let mut merged = kept(right);
         merged.merge(kept(left));
-        prop_assert_eq!(&told(merged), &whole);
+        prop_assert_eq!(&settled(merged), &whole);
         let shared = kept_by_workers(&InstanceHistories::within(SMALL, false), [left, right]);
-        prop_assert_eq!(&told(shared.take()), &whole);
-        prop_assert_eq!(told(shared.take()), naive(&[]));
+        prop_assert_eq!(&settled(shared.take()), &whole);
+        prop_assert_eq!(settled(shared.take()), naive(&[]));
         events.sort_by_key(|(instance, at)| (*at, *instance));
-        prop_assert_eq!(&told(kept(&events)), &whole);
+        prop_assert_eq!(&settled(kept(&events)), &whole);
         let (_, followed) = whole;
         prop_assert_eq!(followed.requests + followed.left_out, events.len() as u64, "nothing is lost");
     }
 
     #[test]
-    fn workers_keep_of_watches_what_one_keeps(
+    fn shared_watch_histories_match_the_naive_twin(
         events in prop::collection::vec((0_u8..8, 0_i64..60), 0..400),
         cut in 0_usize..400,
     ) {
@@ -131,6 +131,6 @@ proptest! {
         let (left, right) = events.split_at(cut.min(events.len()));
         let shared = kept_by_workers(&watches(), [left, right]);
         prop_assert!(shared.knows_its_size());
-        prop_assert_eq!(told(shared.take()), told(kept_within(watches(), &events)));
+        prop_assert_eq!(settled(shared.take()), settled(kept_within(watches(), &events)));
     }
 }

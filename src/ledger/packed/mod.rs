@@ -239,7 +239,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn those_that_lie_close_together_are_added(one in near(), two in near()) {
+        fn close_numbers_are_merged(one in near(), two in near()) {
             let (mut packed, other): (Packed, Packed) =
                 (one.iter().copied().collect(), two.iter().copied().collect());
             prop_assert!(packed.others.is_none());
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_less_is_chosen() {
+    fn smaller_encoding_is_chosen() {
         let of = |far: u32, count: u64| (0..1_000).map(|n| (29_500_000 - far * n, count)).collect::<Packed>();
         assert_eq!(form(&of(1, 60_000)), ("dense", 1_000, true));
         assert_eq!(form(&of(2, 200)), ("dense", 1_000, true));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_to_the_others_as_the_form_changes_is_added_to_there() {
+    fn counts_stay_exact_when_the_encoding_changes() {
         let steps = [(30_000, 3), (4_000, 6), (3_000, 12)];
         let steps = steps.into_iter().flat_map(|(numbers, step)| std::iter::repeat_n(step, numbers));
         let numbers = steps.scan(0_u32, |number, step| {
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_far_away_takes_no_more_than_others() {
+    fn a_distant_number_does_not_grow_the_encoding() {
         let mut packed: Packed = (0..1_000).map(|n| (29_500_000 + n, 1)).collect();
         packed.add(29_540_000, 1);
         assert_eq!(form(&packed), ("pairs", 1_001, true));
