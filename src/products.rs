@@ -1,5 +1,5 @@
-//! Products that many clusters run, and the setting of each that changes what a rule finds. Data: `rules/products/`.
-//! A user agent is the client's to choose, so a product is a hint for advice and no proof.
+//! Common products, and their settings that fix a finding. The data is in `rules/products/`.
+//! A product is only a hint, because a client chooses its user agent.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,80 +11,81 @@ use serde::{Deserialize, Serialize};
 use crate::files::read_up_to;
 use crate::files::yaml::LONGEST;
 
-/// The embedded files: name and text.
+/// The embedded product files: name and text.
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/products.in"));
 
 static PRODUCTS: LazyLock<Vec<Product>> = LazyLock::new(|| {
     let read = |(file, text): &(&str, &str)| {
-        Product::read(text)
-            .unwrap_or_else(|error| panic!("a test reads the embedded products: {file}: {error}"))
+        Product::read(text).unwrap_or_else(|error| {
+            panic!("embedded products are valid, because a test parses them: {file}: {error}")
+        })
     };
     EMBEDDED.iter().map(read).collect()
 });
 
-/// A product.
+/// A product that many clusters run.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Product {
     /// The name, in lower case with hyphens.
     pub name: String,
-    /// The name for people.
+    /// The name in texts for people.
     pub title: String,
-    /// What it is.
+    /// The kind of program.
     pub kind: Kind,
-    /// The library that it is built on, as rules name it.
+    /// The client library that it uses, as named in rules.
     #[serde(default)]
     pub library: Option<String>,
-    /// Patterns of its user agents; `*` stands for any text.
+    /// Patterns of its user agents; `*` matches any text.
     #[serde(default)]
     pub user_agents: Vec<String>,
-    /// Patterns of its ServiceAccounts by default, `namespace/name`; for products whose user agent names none.
+    /// Patterns of its default ServiceAccounts, `namespace/name`. For products whose user agent does not identify them.
     #[serde(default)]
     pub service_accounts: Vec<String>,
-    /// A user agent that it sends. Needed where `userAgents` has patterns.
+    /// An example of its user agent. Required if `userAgents` is not empty.
     #[serde(default)]
     pub example: Option<String>,
-    /// Where the user agent, or the name of the ServiceAccount, can be checked: the source code that sets it, the file
-    /// that names the program (client-go sends its name by default), or an issue as `owner/repository#number`.
+    /// Where to check the user agent or the ServiceAccount. It is the source code that sets it, the file that names the
+    /// program (client-go sends the program's name by default), or an issue as `owner/repository#number`.
     #[serde(default)]
     pub seen_in: Option<String>,
-    /// Its own settings, by what rules find.
+    /// Its settings that fix findings.
     #[serde(default)]
     pub fixes: Vec<Fix>,
 }
 
-/// A setting of a product.
+/// A setting of a product that fixes findings.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fix {
-    /// Names of the rules whose findings it changes.
+    /// The names of the rules whose findings it fixes.
     pub causes: Vec<String>,
-    /// What to set.
+    /// The instruction for the user.
     pub text: String,
-    /// Where that is documented: a page, or `owner/repository#number`.
+    /// The documentation of the setting: a URL, or `owner/repository#number`.
     pub source: String,
 }
 
-/// What a product is.
+/// The kind of a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// It runs all the time.
+    /// It runs permanently.
     Controller,
     /// It runs on each node.
     NodeAgent,
-    /// It copies objects away, now and then.
+    /// It backs up objects from time to time.
     Backup,
     /// It runs and ends.
     Job,
-    /// It shows a cluster to many people.
+    /// It shows the cluster to many people.
     Dashboard,
-    /// A person works with it.
+    /// A person uses it interactively.
     Tool,
 }
 
 impl Kind {
-    /// The name.
+    /// The value in the product files.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -97,24 +98,24 @@ impl Kind {
         }
     }
 
-    /// Whether it runs and ends, so that a WATCH is no use to it.
+    /// Whether it runs and ends. Then a WATCH does not help it.
     #[must_use]
     pub fn is_job(self) -> bool {
         matches!(self, Self::Backup | Self::Job)
     }
 }
 
-/// What a client was recognized by.
+/// How a product was recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecognizedBy {
-    /// Its user agent.
+    /// By the user agent.
     UserAgent,
-    /// The name of its ServiceAccount.
+    /// By the name of the ServiceAccount.
     ServiceAccount,
 }
 
 impl RecognizedBy {
-    /// The name.
+    /// The value in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -125,41 +126,41 @@ impl RecognizedBy {
 }
 
 impl Product {
-    /// Reads a file.
+    /// Parses a product file.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first error in the file.
     pub fn read(text: &str) -> Result<Self, String> {
         serde_saphyr::from_str(text).map_err(|error| error.to_string())
     }
 
-    /// Whether a user agent is one of its.
+    /// Whether the product sends this user agent.
     #[must_use]
     pub fn sends(&self, user_agent: &str) -> bool {
         self.user_agents.iter().any(|pattern| matches(pattern, user_agent))
     }
 
-    /// Its setting for what a rule finds.
+    /// Returns its setting for the findings of a rule.
     #[must_use]
     pub fn fix(&self, rule: &str) -> Option<&Fix> {
         self.fixes.iter().find(|fix| fix.causes.iter().any(|cause| cause == rule))
     }
 }
 
-/// The embedded products with those of a user, if there are any.
+/// The user's products and the embedded ones. Set only if the user has products.
 static WITH_OWN: OnceLock<Vec<Product>> = OnceLock::new();
 
-/// All products: a user's own first, then the embedded ones by name.
+/// All products: the user's first, then the embedded ones by name.
 #[must_use]
 pub fn all() -> &'static [Product] {
     WITH_OWN.get().unwrap_or(&PRODUCTS)
 }
 
-/// Adds the products of `products/` in a user's rule directories. One of the same name replaces; one of a later
-/// directory goes first. To be called before the first product is asked for.
+/// Adds the products in `products/` of the user's rule directories. Later directories override earlier ones, and all
+/// override embedded products of the same name. Call it before [`all`].
 ///
 /// # Errors
-/// A file that can't be read, or that is no product.
+/// A file cannot be read, or is not a valid product.
 pub fn add(directories: &[PathBuf]) -> Result<(), String> {
     let mut own: Vec<Product> = Vec::new();
     for directory in directories.iter().map(|directory| directory.join("products")) {
@@ -187,18 +188,18 @@ pub fn add(directories: &[PathBuf]) -> Result<(), String> {
     let kept = PRODUCTS.iter().filter(|known| own.iter().all(|product| product.name != known.name));
     let kept: Vec<Product> = kept.cloned().collect();
     own.extend(kept);
-    // A run reads its rules once.
+    // set() fails only on a second call, and each run adds products once.
     let _ = WITH_OWN.set(own);
     Ok(())
 }
 
-/// The product of that name.
+/// Finds a product by its name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Product> {
     all().iter().find(|product| product.name == name)
 }
 
-/// The product that a client is, as its user agent or its ServiceAccount (namespace and name) shows.
+/// Recognizes the product of a client from its user agent, or else from its ServiceAccount (namespace and name).
 #[must_use]
 pub fn recognize(
     user_agent: &str,
@@ -213,7 +214,7 @@ pub fn recognize(
     all().iter().find(is_own).map(|known| (known, RecognizedBy::ServiceAccount))
 }
 
-/// Whether a text fits a pattern in which `*` stands for any text.
+/// Whether a text matches a pattern. In the pattern, `*` matches any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(start) else { return false };
@@ -232,7 +233,7 @@ mod tests {
     use crate::rules::RuleSet;
 
     #[test]
-    fn patterns_stand_for_any_text_where_a_star_is() {
+    fn a_star_in_a_pattern_matches_any_text() {
         for (pattern, text, fits) in [
             ("velero/*", "velero/v1.16.0 (linux/amd64)", true),
             ("velero/*", "velero-plugin/v1", false),
@@ -246,7 +247,7 @@ mod tests {
         }
     }
 
-    /// Whether it is a page or an issue.
+    /// Whether the text is a URL or an issue.
     fn is_source(text: &str) -> bool {
         let is_issue = text.rsplit_once('#').is_some_and(|(repository, number)| {
             repository.split('/').count() == 2 && number.bytes().all(|byte| byte.is_ascii_digit())
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn each_product_is_recognized_and_names_rules_and_sources_that_exist() {
+    fn each_product_is_recognized_and_has_valid_rules_and_sources() {
         let rules = RuleSet::embedded();
         assert!(all().len() >= 40, "{}", all().len());
         for (product, (file, _)) in all().iter().zip(EMBEDDED) {
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_is_refused() {
+    fn an_unknown_key_in_a_product_is_an_error() {
         let product = |more: &str| format!("name: a\ntitle: A\nkind: tool\nexample: a\n{more}");
         assert!(Product::read(&product("")).is_ok());
         assert!(Product::read(&product("userAgent: [a]\n")).is_err());

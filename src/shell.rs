@@ -1,8 +1,8 @@
-//! Words of a POSIX shell, for commands that a person copies.
+//! Quotes words for POSIX shells, in commands that a person copies.
 
 use std::fmt::Write as _;
 
-/// A text as one word of a shell. It stays on its line, also where a client chose it.
+/// Quotes a text as one shell word without a line break, even if a hostile client chose the text.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let is_plain = |c: u8| {
@@ -12,12 +12,12 @@ pub fn quoted(text: &str) -> String {
         return text.to_owned();
     }
     if text.contains(char::is_control) {
-        // Octal bytes, and no quote inside: a shell that does not know this form still reads one word.
+        // Octal escapes, and no quote inside. So a shell without $'…' still reads one word.
         let mut word = String::from("$'");
         for c in text.chars() {
             if matches!(c, '\'' | '\\') || c.is_control() {
                 for byte in c.encode_utf8(&mut [0; 4]).bytes() {
-                    write!(word, "\\{byte:03o}").expect("a String takes all");
+                    write!(word, "\\{byte:03o}").expect("writing to a String never fails");
                 }
             } else {
                 word.push(c);
@@ -29,14 +29,14 @@ pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// An option of a command with its value, which may begin with a hyphen.
+/// Formats a command-line option with its value. The value can begin with a hyphen.
 #[must_use]
 pub fn option(name: &str, value: &str) -> String {
     let separator = if value.starts_with('-') { '=' } else { ' ' };
     format!("--{name}{separator}{}", quoted(value))
 }
 
-/// The name of a file that a command reads: no name is taken for an option.
+/// Formats a file name as a command-line argument, so that no name looks like an option.
 #[must_use]
 pub fn operand(file: &str) -> String {
     if file.starts_with('-') && file != "-" { quoted(&format!("./{file}")) } else { quoted(file) }
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_that_a_client_chose_stays_one_word() {
+    fn a_hostile_text_stays_one_word() {
         assert_eq!(quoted("/api/v1/pods"), "/api/v1/pods");
         assert_eq!(quoted("/api/v1/pods?limit=5&a=b"), "'/api/v1/pods?limit=5&a=b'");
         assert_eq!(quoted("a'; rm -rf / #"), r"'a'\''; rm -rf / #'");

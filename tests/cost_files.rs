@@ -65,14 +65,14 @@ fn one_inventory_in_many_forms() {
 }
 
 #[test]
-fn a_file_without_any_number_is_a_mistake() {
+fn metrics_without_any_number_are_an_error() {
     let files: [(&str, &[u8]); 1] =
         [("m.txt", b"# x\napiserver_storage_objects{resource=\"pods\"} => 22 @[1592829361.218]\n")];
     let mut args = vec!["scan"];
     args.extend(with_inventories(&files));
     let (status, out, err) = dir(&["/api/v1/pods"], &files).run_with(&args, b"");
     assert_eq!((status, out.as_str()), (Some(2), ""), "{err}");
-    assert!(err.contains("m.txt:2:1: can't be read; the form is"), "{err}");
+    assert!(err.contains("m.txt:2:1: not a valid sample; write it as"), "{err}");
 }
 
 #[test]

@@ -121,9 +121,9 @@ mod tests {
             ("single", &[]),
         ] {
             let other = anonymizer.pod(pod);
-            assert_eq!(pod_name::runs_on(&other), pod_name::runs_on(pod), "{pod} {other}");
-            assert_eq!(pod_name::is_of_cron_job(&other), pod_name::is_of_cron_job(pod), "{pod} {other}");
-            assert_eq!(pod_name::may_be_of_job(&other), pod_name::may_be_of_job(pod), "{pod} {other}");
+            assert_eq!(pod_name::is_replaced(&other), pod_name::is_replaced(pod), "{pod} {other}");
+            assert_eq!(pod_name::is_cron_job_pod(&other), pod_name::is_cron_job_pod(pod), "{pod} {other}");
+            assert_eq!(pod_name::may_be_job_pod(&other), pod_name::may_be_job_pod(pod), "{pod} {other}");
             assert_eq!(pod_name::workload(&other), anonymizer.name(pod_name::workload(pod)), "{pod} {other}");
             for name in others {
                 assert!(!other.contains(name), "{pod} {other}");

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::Anonymizer;
-use crate::k8s::list_options::{is_known_key, meant_key};
+use crate::k8s::list_options::{is_known_key, similar_list_option};
 use crate::k8s::{ContinueToken, go_duration, go_url};
 
 /// Keys of other requests than reads. Their names are the API's own.
@@ -74,7 +74,8 @@ impl Anonymizer {
                 key => self.value(key, &value),
             };
             // A misspelled key is worth a finding.
-            let is_kept = is_known_key(&key) || OTHER_KEYS.contains(&&*key) || meant_key(&key).is_some();
+            let is_kept =
+                is_known_key(&key) || OTHER_KEYS.contains(&&*key) || similar_list_option(&key).is_some();
             let key = if is_kept { key.into_owned() } else { self.word(&key) };
             format!("{}={}", encoded(&key), encoded(&value))
         };
@@ -83,7 +84,7 @@ impl Anonymizer {
 
     /// A word of the API is kept, and the number or the duration of a key that has one.
     fn value(&self, key: &str, value: &str) -> String {
-        let meant = meant_key(key).unwrap_or(key);
+        let meant = similar_list_option(key).unwrap_or(key);
         let is_number = NUMERIC.contains(&meant)
             && value.len() <= 20
             && value.strip_prefix(['-', '+']).unwrap_or(value).bytes().all(|byte| byte.is_ascii_digit());

@@ -42,9 +42,9 @@ impl ConfiguredNames {
 
     /// Returns the configuration of a request's resource.
     #[must_use]
-    pub fn config_of(&self, asked: &RequestShape<CompactString>) -> Configured {
+    pub fn config_of(&self, shape: &RequestShape<CompactString>) -> Configured {
         let (Target::Resource { group, resource, .. } | Target::Unknown { group, resource, .. }) =
-            &asked.target
+            &shape.target
         else {
             return Configured::Nothing;
         };

@@ -13,12 +13,12 @@ use crate::k8s::{KubeVersion, Verb};
 
 /// Returns the verdict on a request. `status` is the HTTP status in the record, if any. It overrides the model.
 #[must_use]
-pub fn judge(server: &Server, asked: &RequestShape<&str>, status: Option<u16>) -> Verdict {
-    let refusal = reject(server, asked);
+pub fn judge(server: &Server, shape: &RequestShape<&str>, status: Option<u16>) -> Verdict {
+    let refusal = reject(server, shape);
     let Some(status) = status else {
         return match refusal {
             Some((status, reason)) => Verdict::refused(status, reason),
-            None => route(server, asked),
+            None => route(server, shape),
         };
     };
     if let Some((expected, reason)) = refusal
@@ -26,8 +26,8 @@ pub fn judge(server: &Server, asked: &RequestShape<&str>, status: Option<u16>) -
     {
         return Verdict::refused(status, reason);
     }
-    let routed = route(server, asked);
-    match answered(asked, routed, status) {
+    let routed = route(server, shape);
+    match refusal_from_status(shape, routed, status) {
         Some(reason) => Verdict::refused(status, reason),
         // Only etcd reports a compacted revision. So the snapshot was gone and the server read from etcd.
         None if status == 410 && routed.served_from == ServedFrom::Depends => {
@@ -39,14 +39,14 @@ pub fn judge(server: &Server, asked: &RequestShape<&str>, status: Option<u16>) -
 
 /// Whether the server served a request that the model refuses. Then the assumed version or a feature gate is wrong.
 #[must_use]
-pub fn served_against_model(server: &Server, asked: &RequestShape<&str>, status: Option<u16>) -> bool {
+pub fn served_against_model(server: &Server, shape: &RequestShape<&str>, status: Option<u16>) -> bool {
     status.is_some_and(|status| (200..300).contains(&status))
-        && asked.options.unsupported_field != UnsupportedField::UnlessDeclared
-        && reject(server, asked).is_some()
+        && shape.options.unsupported_field != UnsupportedField::UnlessDeclared
+        && reject(server, shape).is_some()
 }
 
 /// The reason, if the status shows that the server refused the request before it read anything.
-fn answered(asked: &RequestShape<&str>, routed: Verdict, status: u16) -> Option<Reason> {
+fn refusal_from_status(shape: &RequestShape<&str>, routed: Verdict, status: u16) -> Option<Reason> {
     if status == 401 {
         return Some(Reason::AnsweredUnauthorized);
     }
@@ -54,13 +54,13 @@ fn answered(asked: &RequestShape<&str>, routed: Verdict, status: u16) -> Option<
         return Some(Reason::AnsweredForbidden);
     }
     // An eviction also gets 429 if a PodDisruptionBudget does not allow it.
-    let eviction = matches!(asked.target, Target::Resource { subresource: "eviction", .. });
+    let eviction = matches!(shape.target, Target::Resource { subresource: "eviction", .. });
     match status {
         429 if !eviction => Some(Reason::AnsweredTooManyRequests),
         400 | 405 | 406 | 413 | 415 | 422 if routed.served_from != ServedFrom::Aggregated => {
             Some(Reason::AnsweredRejected)
         }
-        404 if matches!(asked.verb, Verb::List | Verb::Watch | Verb::DeleteCollection)
+        404 if matches!(shape.verb, Verb::List | Verb::Watch | Verb::DeleteCollection)
             && routed.served_from != ServedFrom::Aggregated =>
         {
             Some(Reason::AnsweredNoSuchResource)
@@ -70,14 +70,14 @@ fn answered(asked: &RequestShape<&str>, routed: Verdict, status: u16) -> Option<
 }
 
 /// The verdict on a request that the server does not refuse.
-fn route(server: &Server, asked: &RequestShape<&str>) -> Verdict {
-    let options = &asked.options;
-    let (group, resource, subresource) = match asked.target {
+fn route(server: &Server, shape: &RequestShape<&str>) -> Verdict {
+    let options = &shape.options;
+    let (group, resource, subresource) = match shape.target {
         Target::NonResource(_) | Target::Unresolvable => {
             return Verdict::plain(ServedFrom::NoStorage, Reason::NonResource);
         }
         Target::Unknown { group, resource, unreadable } => {
-            return route_unknown(server, asked.verb, group, resource, unreadable);
+            return route_unknown(server, shape.verb, group, resource, unreadable);
         }
         Target::Resource { group, resource, subresource, .. } => (group, resource, subresource),
     };
@@ -91,7 +91,7 @@ fn route(server: &Server, asked: &RequestShape<&str>) -> Verdict {
         return Verdict::plain(ServedFrom::Etcd, Reason::ConnectReadsObject);
     }
     let cached = server.has_watch_cache(group, resource);
-    match asked.verb {
+    match shape.verb {
         Verb::Get if cached => get::cached(options),
         Verb::Get => get::uncached(options),
         Verb::List if cached => list::cached(server, options),
@@ -153,8 +153,8 @@ fn delete_collection(server: &Server, cached: bool, options: &Options) -> Verdic
 
 /// What a verdict depends on, over all releases in the model.
 #[must_use]
-pub fn certainty(server: &Server, asked: &RequestShape<&str>, status: Option<u16>) -> Certainty {
-    certainty_within(&Releases::modeled(), server, asked, status)
+pub fn certainty(server: &Server, shape: &RequestShape<&str>, status: Option<u16>) -> Certainty {
+    certainty_within(&Releases::modeled(), server, shape, status)
 }
 
 /// What a verdict depends on, over the releases in `set`.
@@ -162,11 +162,11 @@ pub fn certainty(server: &Server, asked: &RequestShape<&str>, status: Option<u16
 pub fn certainty_within(
     set: &Releases,
     server: &Server,
-    asked: &RequestShape<&str>,
+    shape: &RequestShape<&str>,
     status: Option<u16>,
 ) -> Certainty {
-    let verdict = judge(server, asked, status);
-    let by_default = |version| judge(&Server::with_defaults(version), asked, status);
+    let verdict = judge(server, shape, status);
+    let by_default = |version| judge(&Server::with_defaults(version), shape, status);
     if !by_default(server.version).agrees_with(&verdict) {
         Certainty::ByConfig
     } else if epochs(set).all(|(_, last)| by_default(last).agrees_with(&verdict)) {
@@ -222,7 +222,7 @@ pub fn epochs(set: &Releases) -> impl Iterator<Item = (KubeVersion, KubeVersion)
 
 /// Whether two releases give the same verdict on every request.
 #[must_use]
-pub fn judge_alike(a: KubeVersion, b: KubeVersion) -> bool {
+pub fn have_equal_verdicts(a: KubeVersion, b: KubeVersion) -> bool {
     let epoch =
         |version: KubeVersion| EPOCHS.partition_point(|epoch| epoch.last < version).min(EPOCHS.len() - 1);
     epoch(a) == epoch(b)
@@ -252,21 +252,21 @@ impl std::fmt::Display for VersionRange {
 
 /// Returns the verdicts on a request over all releases in the model, oldest first. `server` gives the configuration.
 #[must_use]
-pub fn across_versions(server: &Server, asked: &RequestShape<&str>) -> Vec<VersionRange> {
-    across_versions_with(server, asked, |_, _| ()).into_iter().map(|(range, ())| range).collect()
+pub fn across_versions(server: &Server, shape: &RequestShape<&str>) -> Vec<VersionRange> {
+    across_versions_with(server, shape, |_, _| ()).into_iter().map(|(range, ())| range).collect()
 }
 
 /// As [`across_versions`], with a detail for each range. Releases with different details are in different ranges.
 #[must_use]
 pub fn across_versions_with<T: PartialEq>(
     server: &Server,
-    asked: &RequestShape<&str>,
+    shape: &RequestShape<&str>,
     detail: impl Fn(&Server, &Verdict) -> T,
 ) -> Vec<(VersionRange, T)> {
     let mut ranges: Vec<(VersionRange, T)> = Vec::new();
     for epoch in &EPOCHS {
         let server = Server { version: epoch.first, ..server.clone() };
-        let verdict = judge(&server, asked, None);
+        let verdict = judge(&server, shape, None);
         let own = detail(&server, &verdict);
         match ranges.last_mut() {
             Some((range, last)) if range.verdict.agrees_with(&verdict) && *last == own => {

@@ -21,8 +21,8 @@ mod watch;
 pub use configured::{Configured, ConfiguredNames};
 pub use features::{FeatureGates, Gate};
 pub use judge::{
-    VersionRange, across_versions, across_versions_with, certainty, certainty_within, epochs, judge,
-    judge_alike,
+    VersionRange, across_versions, across_versions_with, certainty, certainty_within, epochs,
+    have_equal_verdicts, judge,
 };
 pub use reason::Reason;
 pub use releases::Releases;

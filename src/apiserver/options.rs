@@ -1,7 +1,7 @@
 //! The options of a query as classes. Values with the same effect are in one class.
 
 use super::resources::{self, FieldLabel};
-use crate::k8s::list_options::{self, ListOptions, meant_key};
+use crate::k8s::list_options::{self, ListOptions, similar_list_option};
 use crate::k8s::selector::{field_terms, label_selector_is_valid};
 use crate::k8s::{ContinueToken, RequestInfo, Verb, go_duration};
 
@@ -234,7 +234,7 @@ impl Options {
         };
         if path.subresource.is_empty() {
             for key in &options.unknown_keys {
-                match meant_key(key) {
+                match similar_list_option(key) {
                     Some(meant) => classes.misspelled |= misspelled_bit(meant),
                     None => classes.other_unknown_keys = true,
                 }

@@ -16,15 +16,15 @@ use crate::k8s::{Scope, Verb};
 ///
 /// Source: k8s.io/apiserver `pkg/endpoints/handlers/get.go:ListResource` and `GetResource`,
 /// `pkg/endpoints/filters/request_deadline.go`. For the checks of storage, see [`storage`].
-pub(super) fn reject(server: &Server, asked: &RequestShape<&str>) -> Option<(u16, Reason)> {
-    let options = &asked.options;
+pub(super) fn reject(server: &Server, shape: &RequestShape<&str>) -> Option<(u16, Reason)> {
+    let options = &shape.options;
     if options.double_slash {
         return Some((404, Reason::NoSuchPath));
     }
-    if options.timeout_invalid && !is_long_running(asked) && server.version.at_least(21, 0) {
+    if options.timeout_invalid && !is_long_running(shape) && server.version.at_least(21, 0) {
         return Some((400, Reason::InvalidTimeout));
     }
-    let (group, resource, subresource, scope) = match asked.target {
+    let (group, resource, subresource, scope) = match shape.target {
         Target::Unresolvable => return Some((500, Reason::UnresolvablePath)),
         Target::NonResource(NonResource::Misspelled) => return Some((404, Reason::NoSuchPath)),
         Target::NonResource(_) | Target::Unknown { .. } => return None,
@@ -34,7 +34,7 @@ pub(super) fn reject(server: &Server, asked: &RequestShape<&str>) -> Option<(u16
         return None;
     }
     let names_object = scope == Scope::Object;
-    match asked.verb {
+    match shape.verb {
         Verb::Other => return Some((405, Reason::MethodNotAllowed)),
         Verb::Proxy => return Some((404, Reason::NoSuchPath)),
         // POST needs a collection; PUT and PATCH need an object.
@@ -53,11 +53,11 @@ pub(super) fn reject(server: &Server, asked: &RequestShape<&str>) -> Option<(u16
         return None;
     }
     let cached = server.has_watch_cache(group, resource);
-    match asked.verb {
+    match shape.verb {
         Verb::List | Verb::Watch | Verb::DeleteCollection => undecodable(options)
             .or_else(|| invalid(server, options))
-            .or_else(|| unselectable(server, asked.verb, options))
-            .or_else(|| storage(server, asked.verb, cached, options)),
+            .or_else(|| unselectable(server, shape.verb, options))
+            .or_else(|| storage(server, shape.verb, cached, options)),
         Verb::Get if options.resource_version == ResourceVersion::Garbage => {
             Some((if cached { 500 } else { 400 }, Reason::InvalidResourceVersion))
         }

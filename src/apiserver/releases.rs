@@ -1,4 +1,4 @@
-//! Sets of Kubernetes releases, and what facts in a log imply for the release of the server.
+//! Sets of Kubernetes releases. Facts in a log show in which set the release of the server is.
 //!
 //! Sources: <https://kubernetes.io/releases/version-skew-policy/>,
 //! <https://kubernetes.io/docs/reference/using-api/deprecation-guide/>, the release notes of 1.19 to 1.36, and
@@ -180,7 +180,7 @@ impl fmt::Display for Releases {
 /// The possible releases of the server, given the version of a kubelet or kube-proxy. These are never newer than the
 /// server, and at most three minor versions older (two for versions before 1.25).
 #[must_use]
-pub fn of_node_component(stated: KubeVersion) -> Releases {
+pub fn for_node_component(stated: KubeVersion) -> Releases {
     let most = if stated.minor < 25 { 2 } else { 3 };
     Releases::minors(stated.minor, stated.minor.saturating_add(most))
 }
@@ -188,21 +188,21 @@ pub fn of_node_component(stated: KubeVersion) -> Releases {
 /// The possible releases of the server, given the version of kube-controller-manager or kube-scheduler. These have
 /// the same minor version as the server, or are one older.
 #[must_use]
-pub fn of_control_plane(stated: KubeVersion) -> Releases {
+pub fn for_control_plane(stated: KubeVersion) -> Releases {
     Releases::minors(stated.minor, stated.minor.saturating_add(1))
 }
 
 /// The possible releases of the server, given the version of another apiserver of the cluster. They differ by at most
 /// one minor version.
 #[must_use]
-pub fn of_other_server(stated: KubeVersion) -> Releases {
+pub fn for_other_server(stated: KubeVersion) -> Releases {
     Releases::minors(stated.minor.saturating_sub(1), stated.minor.saturating_add(1))
 }
 
 /// The releases that write latency annotations for requests that are not long-running: 1.24 and later. Some patches
 /// have a broken audit filter and write none (kubernetes/kubernetes#135684).
 #[must_use]
-pub fn that_measure() -> Releases {
+pub fn with_latency_annotations() -> Releases {
     let broken =
         |minor, last| Releases::between(KubeVersion::new(minor, 0), KubeVersion::new(minor, last)).others();
     Releases::since(24).and(&broken(34, 6)).and(&broken(35, 3))
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn sets_format_as_people_write_them() {
-        let holes = Releases::since(24).and(&that_measure()).and(&Releases::modeled());
+        let holes = Releases::since(24).and(&with_latency_annotations()).and(&Releases::modeled());
         for (releases, text) in [
             (Releases::minors(30, 33), "1.30 to 1.33"),
             (Releases::minors(31, 31), "1.31"),
@@ -363,10 +363,10 @@ mod tests {
 
     #[test]
     fn possible_releases_follow_the_version_skew_policy() {
-        assert_eq!(of_node_component(v(30, 14)), Releases::minors(30, 33));
-        assert_eq!(of_node_component(v(24, 1)), Releases::minors(24, 26));
-        assert_eq!(of_control_plane(v(30, 14)), Releases::minors(30, 31));
-        assert_eq!(of_other_server(v(30, 14)), Releases::minors(29, 31));
+        assert_eq!(for_node_component(v(30, 14)), Releases::minors(30, 33));
+        assert_eq!(for_node_component(v(24, 1)), Releases::minors(24, 26));
+        assert_eq!(for_control_plane(v(30, 14)), Releases::minors(30, 31));
+        assert_eq!(for_other_server(v(30, 14)), Releases::minors(29, 31));
     }
 
     #[test]

@@ -127,9 +127,9 @@ impl<'a> RequestShape<&'a str> {
                 let target = match info.resource {
                     None => Target::NonResource(NonResource::of(path)),
                     Some(path) => Target::Resource {
-                        group: kept(path.group),
-                        resource: kept(path.resource),
-                        subresource: kept(path.subresource),
+                        group: bounded_name(path.group),
+                        resource: bounded_name(path.resource),
+                        subresource: bounded_name(path.subresource),
                         scope,
                         watch_prefix: path.watch_prefix,
                     },
@@ -180,8 +180,8 @@ impl RequestShape<CompactString> {
             let resource = if is_uncached { resources::OTHER_UNCACHED } else { resources::OTHER };
             (CompactString::const_new(group), CompactString::const_new(resource))
         };
-        let mut asked = self.clone();
-        match &mut asked.target {
+        let mut shape = self.clone();
+        match &mut shape.target {
             Target::Resource { group, resource, subresource, .. }
                 if !is_kept(group, resource, subresource) =>
             {
@@ -197,8 +197,8 @@ impl RequestShape<CompactString> {
             }
             _ => {}
         }
-        (asked.options.misspelled, asked.options.other_unknown_keys) = (0, false);
-        asked
+        (shape.options.misspelled, shape.options.other_unknown_keys) = (0, false);
+        shape
     }
 
     /// Borrows the shape's strings.
@@ -233,9 +233,9 @@ impl<S> RequestShape<S> {
 /// Source: kubernetes `cmd/kube-apiserver` `BasicLongRunningRequestCheck(watch, proxy; attach, exec, proxy, log,
 /// portforward)`.
 #[must_use]
-pub fn is_long_running(asked: &RequestShape<&str>) -> bool {
-    matches!(asked.verb, Verb::Watch | Verb::Proxy)
-        || match asked.target {
+pub fn is_long_running(shape: &RequestShape<&str>) -> bool {
+    matches!(shape.verb, Verb::Watch | Verb::Proxy)
+        || match shape.target {
             Target::Resource { subresource, .. } => {
                 matches!(subresource, "attach" | "exec" | "proxy" | "log" | "portforward")
             }
@@ -246,7 +246,7 @@ pub fn is_long_running(asked: &RequestShape<&str>) -> bool {
 
 /// Replaces a name in a path that is too long for the API, or that is a misplaced continue token. A client can put
 /// any text into a path.
-fn kept(name: &str) -> &str {
+fn bounded_name(name: &str) -> &str {
     const LONGEST: usize = 253;
     const SHORTEST_TOKEN: usize = 40;
     if name.len() < SHORTEST_TOKEN {
@@ -321,7 +321,7 @@ mod tests {
         let mut renamed = 0;
         for method in [Method::Get, Method::Head, Method::Post, Method::Delete] {
             for (path, query) in paths.iter().flat_map(|path| queries.map(|query| (path, query))) {
-                let asked = RequestShape::new(method, path, &ListOptions::parse(query)).to_owned();
+                let shape = RequestShape::new(method, path, &ListOptions::parse(query)).to_owned();
                 for (minor, is_configured) in (19..38).flat_map(|minor| [(minor, false), (minor, true)]) {
                     let mut server = Server::with_defaults(KubeVersion::new(minor, 0));
                     if is_configured {
@@ -330,13 +330,13 @@ mod tests {
                             .map(str::to_owned)
                             .to_vec();
                     }
-                    let configured = ConfiguredNames::new(&server).config_of(&asked);
-                    let folded = asked.without_names(configured);
-                    renamed += u32::from(folded.target != asked.target);
+                    let configured = ConfiguredNames::new(&server).config_of(&shape);
+                    let folded = shape.without_names(configured);
+                    renamed += u32::from(folded.target != shape.target);
                     assert_eq!(folded.without_names(configured), folded);
                     for status in [None, Some(200), Some(403), Some(404), Some(410), Some(429)] {
                         assert_eq!(
-                            judge(&server, &asked.as_borrowed(), status),
+                            judge(&server, &shape.as_borrowed(), status),
                             judge(&server, &folded.as_borrowed(), status),
                             "{path}?{query} on 1.{minor}, status {status:?}"
                         );

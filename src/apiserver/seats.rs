@@ -18,11 +18,11 @@ use crate::k8s::{KubeVersion, Verb};
 
 /// Objects for each seat, up to 1.33.
 const OBJECTS_PER_SEAT: u64 = 100;
-/// The maximum of seats, up to 1.33.
+/// The maximum number of seats, up to 1.33.
 const MAX_SEATS_BY_COUNT: u64 = 10;
 /// Bytes for each seat, since 1.34.
 const BYTES_PER_SEAT: u64 = 100_000;
-/// The maximum of seats, since 1.34 (kubernetes/kubernetes#133034).
+/// The maximum number of seats, since 1.34 (kubernetes/kubernetes#133034).
 const MAX_SEATS_BY_SIZE: u64 = 100;
 /// The maximum memory that the server assumes for a response from the watch cache, in bytes, since 1.34
 /// (kubernetes/kubernetes#133061).
@@ -44,24 +44,24 @@ pub struct StoredObjects {
 /// Returns `None` if the seats depend on an unknown value. Logs, connections and servers before 1.20 have no seats,
 /// so the result is `None`, too.
 #[must_use]
-pub fn seats(server: &Server, asked: &RequestShape<&str>, stored: Option<StoredObjects>) -> Option<u64> {
+pub fn seats(server: &Server, shape: &RequestShape<&str>, stored: Option<StoredObjects>) -> Option<u64> {
     let version = server.version;
-    if !version.at_least(20, 0) || (is_long_running(asked) && asked.verb != Verb::Watch) {
+    if !version.at_least(20, 0) || (is_long_running(shape) && shape.verb != Verb::Watch) {
         return None;
     }
-    let options = &asked.options;
-    let is_estimated = match asked.verb {
+    let options = &shape.options;
+    let is_estimated = match shape.verb {
         Verb::List => version.at_least(23, 0),
         Verb::Watch => begins_with_objects(server, options),
         _ => false,
     };
-    if !is_estimated || !matches!(asked.target, Target::Resource { .. }) {
+    if !is_estimated || !matches!(shape.target, Target::Resource { .. }) {
         return Some(1);
     }
     if options.selects_name && !version.at_least(34, 0) && a_name_is_one_seat(version) {
         return Some(1);
     }
-    let is_from_cache = asked.verb == Verb::Watch || is_estimated_as_cached(server, options);
+    let is_from_cache = shape.verb == Verb::Watch || is_estimated_as_cached(server, options);
     if server.enabled(Gate::SizeBasedListCostEstimate) {
         Some(by_size(options, stored?, is_from_cache)?.clamp(1, MAX_SEATS_BY_SIZE))
     } else {
@@ -147,9 +147,9 @@ mod tests {
     fn of(version: &str, uri: &str, objects: u64, bytes: u64) -> Option<u64> {
         let server = Server::with_defaults(version.parse().expect("a version"));
         let target = ParsedTarget::parse(uri).expect("a target");
-        let asked = RequestShape::new(Method::Get, &target.path, &target.options);
+        let shape = RequestShape::new(Method::Get, &target.path, &target.options);
         let stored = StoredObjects { objects, bytes_per_object: Some(bytes / objects.max(1)) };
-        seats(&server, &asked, Some(stored))
+        seats(&server, &shape, Some(stored))
     }
 
     const FROM_ETCD: &str = "/api/v1/pods?resourceVersion=7&resourceVersionMatch=Exact";
@@ -215,10 +215,10 @@ mod tests {
     fn seats_are_none_if_they_depend_on_an_unknown_size() {
         let server = Server::with_defaults(KubeVersion::new(34, 0));
         let target = ParsedTarget::parse("/api/v1/pods").expect("a target");
-        let asked = RequestShape::new(Method::Get, &target.path, &target.options);
-        assert_eq!(seats(&server, &asked, None), None);
+        let shape = RequestShape::new(Method::Get, &target.path, &target.options);
+        assert_eq!(seats(&server, &shape, None), None);
         let stored = |objects, bytes_per_object| {
-            seats(&server, &asked, Some(StoredObjects { objects, bytes_per_object }))
+            seats(&server, &shape, Some(StoredObjects { objects, bytes_per_object }))
         };
         assert_eq!(stored(5, None), None);
         assert_eq!(stored(0, None), Some(1));

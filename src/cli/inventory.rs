@@ -29,8 +29,10 @@ pub(super) fn load(paths: &[PathBuf]) -> anyhow::Result<Option<Inventory>> {
 
 fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     let name = || format!("{}: can't be read as an inventory", path.display());
-    match read_whole(path, cost::LONGEST).with_context(name)? {
+    match read_whole(path, cost::MAX_INVENTORY_BYTES).with_context(name)? {
         Some(bytes) => Ok(bytes),
-        None => bail!("{}: an inventory is at most {} MiB long", path.display(), cost::LONGEST >> 20),
+        None => {
+            bail!("{}: an inventory is at most {} MiB long", path.display(), cost::MAX_INVENTORY_BYTES >> 20)
+        }
     }
 }

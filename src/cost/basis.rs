@@ -1,56 +1,55 @@
-//! What the cost of requests is known by, without ever mixing two ways of knowing it.
+//! The basis of a cost: inventory, traces, limits or latency. A cost has exactly one basis.
 
 use super::sum::Cost;
 use super::work::Work;
 use crate::ledger::{Items, Merge};
 
-/// What some requests cost, as far as it is known.
+/// The cost of some requests, and its basis.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum CostBasis {
-    /// By the inventory.
+    /// Computed from the inventory.
     Inventory {
-        /// One request: the costliest.
+        /// The most expensive request.
         one: Box<Work>,
-        /// All of them.
+        /// All requests.
         all: Box<Cost>,
     },
-    /// By the server's traces of slow requests, which count the objects of their answers.
+    /// From the server's traces of slow requests, which count the objects of a response.
     TraceCounts {
-        /// The answers that were counted.
+        /// The counted responses.
         items: Items,
-        /// All requests.
+        /// All requests, with and without a trace.
         requests: u64,
     },
-    /// By the limit that was asked for and honored: at most so many objects.
+    /// From limits that the server honored: an upper bound for the objects.
     PageLimits {
-        /// In one answer.
+        /// Objects in one response.
         one: u64,
-        /// In all answers.
+        /// Objects in all responses.
         all: u64,
     },
-    /// By nothing but the time that they took.
+    /// Only the latency is known.
     #[default]
     Latency,
 }
 
-/// Some requests of one shape.
+/// The requests of one shape, with what is known about their cost.
 #[derive(Debug, Clone, Copy)]
 pub struct ShapeCost<'a> {
-    /// Requests.
     pub requests: u64,
-    /// What one costs by the inventory.
+    /// The cost of one request, from the inventory.
     pub work: Option<&'a Work>,
-    /// What all cost by the inventory.
+    /// The cost of all requests, from the inventory.
     pub cost: Option<&'a Cost>,
-    /// Objects in answers, as traces count them.
+    /// Objects in responses, from traces.
     pub items: Items,
-    /// The limit that is honored; see [`super::page_limit`].
+    /// The honored limit; see [`super::page_limit`].
     pub page_limit: Option<u64>,
 }
 
 impl CostBasis {
-    /// By what the cost of all parts together is known. The inventory goes before traces, and limits must be known
-    /// of all parts: otherwise they bound nothing.
+    /// Finds the best basis for the sum of all shapes. The inventory overrides traces. Limits count only if all shapes
+    /// have one; otherwise the sum has no upper bound.
     #[must_use]
     pub fn new<'a>(parts: impl Iterator<Item = ShapeCost<'a>> + Clone) -> Self {
         let one = parts.clone().filter_map(|part| part.work).max();
@@ -88,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn one_basis_holds_for_all_parts() {
+    fn the_sum_of_shapes_has_one_basis() {
         let known = |parts: &[ShapeCost<'static>]| CostBasis::new(parts.iter().copied());
         let pages = [part(3, 0, Some(500)), part(2, 0, Some(10))];
         assert_eq!(known(&pages), CostBasis::PageLimits { one: 500, all: 1_520 });

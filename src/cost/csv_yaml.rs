@@ -1,4 +1,4 @@
-//! An inventory that a person wrote: CSV with the columns `resource,objects,bytesPerObject`, or YAML by resource.
+//! Parses a hand-written inventory: CSV with the columns `resource,objects,bytesPerObject`, or YAML by resource.
 
 use std::collections::BTreeMap;
 
@@ -6,24 +6,24 @@ use super::inventory::InventoryEntry;
 use crate::files::yaml::{self, YamlNode, YamlValue};
 use crate::files::{FileErrors, FilePosition, expected};
 
-/// More objects than any cluster holds of one resource: etcd ends at some hundred million keys.
-const MOST_OBJECTS: u64 = 1_000_000_000;
-/// Larger than any object: etcd takes 1.5 MB in one request unless it is told otherwise.
-const LARGEST_OBJECT: u64 = 100_000_000;
+/// The maximum number of objects of a resource. No cluster has more: etcd's limit is some hundred million keys.
+const MAX_OBJECTS: u64 = 1_000_000_000;
+/// The maximum size of an object, in bytes. etcd accepts 1.5 MB by default.
+const MAX_OBJECT_BYTES: u64 = 100_000_000;
 
-/// The longest inventory as YAML, in bytes: a hundred thousand resources.
-const LONGEST_YAML: usize = 16 << 20;
+/// The maximum size of a YAML inventory, in bytes: enough for a hundred thousand resources.
+const MAX_YAML_BYTES: usize = 16 << 20;
 
-/// The columns, and the keys.
+/// The columns of the CSV, and the keys of the YAML.
 const RESOURCE: &str = "resource";
 const OBJECTS: &str = "objects";
 const BYTES: &str = "bytesPerObject";
 
-/// What is known by resource, while it is being read.
+/// Collects the entries and the errors of one file.
 struct InventoryReader<'a> {
     file: &'a str,
     errors: FileErrors,
-    /// With the line that each stands on.
+    /// Each entry with its line number.
     entries: BTreeMap<String, (InventoryEntry, u64)>,
 }
 
@@ -32,15 +32,15 @@ impl<'a> InventoryReader<'a> {
         Self { file, errors: FileErrors::default(), entries: BTreeMap::new() }
     }
 
-    fn say(&mut self, at: FilePosition, message: impl Into<String>) {
+    fn error(&mut self, at: FilePosition, message: impl Into<String>) {
         self.errors.add(self.file, at, message);
     }
 
-    fn end(mut self) -> Result<BTreeMap<String, InventoryEntry>, FileErrors> {
+    fn finish(mut self) -> Result<BTreeMap<String, InventoryEntry>, FileErrors> {
         if self.entries.is_empty() && self.errors.0.is_empty() {
-            self.say(
+            self.error(
                 FilePosition::START,
-                format!("there is no resource in it; write {RESOURCE},{OBJECTS},{BYTES}"),
+                format!("the inventory has no resource; write {RESOURCE},{OBJECTS},{BYTES}"),
             );
         }
         if !self.errors.0.is_empty() {
@@ -53,35 +53,35 @@ impl<'a> InventoryReader<'a> {
     fn resource(&mut self, at: FilePosition, name: &str, entry: InventoryEntry) {
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
         if name.is_empty() || !name.chars().all(is_plain) {
-            self.say(
+            self.error(
                 at,
                 format!(
-                    "'{name}' is no name of a resource; write it as the report does: pods, deployments.apps"
+                    "'{name}' is not a resource name; write it as in reports, such as pods or deployments.apps"
                 ),
             );
         } else if let Some((_, line)) = self.entries.get(name) {
             let line = *line;
-            self.say(at, format!("'{name}' is there twice, first on line {line}"));
+            self.error(at, format!("'{name}' is a duplicate of line {line}; remove one"));
         } else {
             if entry.objects.is_none() && entry.bytes_per_object.is_none() {
-                self.say(at, format!("'{name}' has neither {OBJECTS} nor {BYTES}"));
+                self.error(at, format!("'{name}' has neither {OBJECTS} nor {BYTES}; add one"));
             }
             self.entries.insert(name.to_owned(), (entry, at.line));
         }
     }
 
     fn number(&mut self, at: FilePosition, what: &str, value: Result<u64, String>) -> Option<u64> {
-        let (least, most) = if what == BYTES { (1, LARGEST_OBJECT) } else { (0, MOST_OBJECTS) };
+        let (least, most) = if what == BYTES { (1, MAX_OBJECT_BYTES) } else { (0, MAX_OBJECTS) };
         match value {
             Ok(value) if (least..=most).contains(&value) => Some(value),
             Ok(value) => {
-                self.say(at, format!("{what} is {value}, and must be between {least} and {most}"));
+                self.error(at, format!("{what} is {value}, but must be between {least} and {most}"));
                 None
             }
             Err(text) => {
-                self.say(
+                self.error(
                     at,
-                    format!("{what} is '{text}', and must be a whole number between {least} and {most}"),
+                    format!("{what} is '{text}', but must be a whole number between {least} and {most}"),
                 );
                 None
             }
@@ -89,25 +89,25 @@ impl<'a> InventoryReader<'a> {
     }
 }
 
-/// What separates the columns if a text is CSV: its first line that is no comment has commas, or semicolons or tabs as
-/// spreadsheets write them, and no mark of YAML.
+/// Returns the column separator, if the text is CSV: the first line without a comment has a comma, a semicolon or a
+/// tab, and does not look like YAML. Spreadsheets write semicolons or tabs.
 pub(super) fn separator(text: &str) -> Option<char> {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))?;
     let is_yaml = first.contains(": ") || first.starts_with(['{', '[', '-']);
     [',', ';', '\t'].into_iter().find(|separator| !is_yaml && first.contains(*separator))
 }
 
-/// Reads CSV.
+/// Parses CSV.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All errors in the file.
 pub(super) fn csv(
     file: &str,
     text: &str,
     separator: char,
 ) -> Result<BTreeMap<String, InventoryEntry>, FileErrors> {
-    let mut reading = InventoryReader::new(file);
-    let mut reader = csv::ReaderBuilder::new()
+    let mut reader = InventoryReader::new(file);
+    let mut csv_reader = csv::ReaderBuilder::new()
         .delimiter(u8::try_from(separator).unwrap_or(b','))
         .comment(Some(b'#'))
         .flexible(true)
@@ -115,51 +115,53 @@ pub(super) fn csv(
         .has_headers(false)
         .from_reader(text.as_bytes());
     let mut columns: Option<[Option<usize>; 3]> = None;
-    for record in reader.records() {
+    for record in csv_reader.records() {
         let record = match record {
             Ok(record) => record,
             Err(error) => {
                 let line = error.position().map_or(1, csv::Position::line);
-                reading.say(FilePosition { line, column: 1 }, format!("no CSV: {error}"));
+                reader.error(FilePosition { line, column: 1 }, format!("not valid CSV: {error}"));
                 break;
             }
         };
         let line = record.position().map_or(1, csv::Position::line);
         match columns {
-            None => match header(&mut reading, line, &record) {
+            None => match header(&mut reader, line, &record) {
                 Some(found) => columns = Some(found),
                 None => break,
             },
-            Some(columns) => row(&mut reading, text, line, &record, (columns, separator)),
+            Some(columns) => row(&mut reader, text, line, &record, (columns, separator)),
         }
     }
-    reading.end()
+    reader.finish()
 }
 
-/// Where the columns are.
+/// Finds the index of each column.
 fn header(
-    reading: &mut InventoryReader<'_>,
+    reader: &mut InventoryReader<'_>,
     line: u64,
     record: &csv::StringRecord,
 ) -> Option<[Option<usize>; 3]> {
     let find = |name: &str| record.iter().position(|field| field.eq_ignore_ascii_case(name));
     let columns = [RESOURCE, OBJECTS, BYTES].map(find);
     let at = FilePosition { line, column: 1 };
-    let before = reading.errors.0.len();
+    let before = reader.errors.0.len();
     for field in record {
         if ![RESOURCE, OBJECTS, BYTES].iter().any(|known| known.eq_ignore_ascii_case(field)) {
-            reading
-                .say(at, format!("no such column '{field}'{}", expected(field, [RESOURCE, OBJECTS, BYTES])));
+            reader.error(
+                at,
+                format!("no such column '{field}'{}", expected(field, [RESOURCE, OBJECTS, BYTES])),
+            );
         }
     }
     if columns[0].is_none() || (columns[1].is_none() && columns[2].is_none()) {
-        reading.say(at, format!("the first line must name the columns: {RESOURCE},{OBJECTS},{BYTES}"));
+        reader.error(at, format!("the first line must name the columns: {RESOURCE},{OBJECTS},{BYTES}"));
     }
-    (reading.errors.0.len() == before).then_some(columns)
+    (reader.errors.0.len() == before).then_some(columns)
 }
 
 fn row(
-    reading: &mut InventoryReader<'_>,
+    reader: &mut InventoryReader<'_>,
     text: &str,
     line: u64,
     record: &csv::StringRecord,
@@ -168,11 +170,11 @@ fn row(
     let start = FilePosition { line, column: 1 };
     let most = columns.into_iter().flatten().max().unwrap_or(0) + 1;
     if record.len() > most {
-        reading.say(start, format!("has {} fields, and there are {most} columns", record.len()));
+        reader.error(start, format!("the line has {} fields, but the file has {most} columns", record.len()));
         return;
     }
     let column_of = |index: usize| {
-        // The byte at which a field begins, where no field is quoted; else the line's first.
+        // The column where the field begins, or 1 if the line has quotes.
         let source =
             usize::try_from(line).ok().and_then(|line| text.lines().nth(line - 1)).unwrap_or_default();
         let before: usize = source.split(separator).take(index).map(|field| field.chars().count() + 1).sum();
@@ -186,68 +188,68 @@ fn row(
     let mut number = |column: Option<usize>, what: &str| {
         let (at, value) = field(column)?;
         let parsed = value.parse::<u64>().map_err(|_| value);
-        // What is wrong with it was said; that it is missing is not.
-        reading.number(at, what, parsed).or(Some(0))
+        // An invalid number was reported already. The 0 avoids a second error about a missing number.
+        reader.number(at, what, parsed).or(Some(0))
     };
     let objects = number(columns[1], OBJECTS);
     let bytes_per_object = number(columns[2], BYTES);
     let name = record.get(columns[0].unwrap_or(0)).unwrap_or_default().to_owned();
-    reading.resource(start, &name, InventoryEntry { objects, bytes_per_object, ..InventoryEntry::default() });
+    reader.resource(start, &name, InventoryEntry { objects, bytes_per_object, ..InventoryEntry::default() });
 }
 
-/// Reads YAML: a map by resource, or a list with `resource` in each entry; either may stand below `resources`.
+/// Parses YAML: a map by resource, or a list with `resource` in each entry. Either can be below the key `resources`.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All errors in the file.
 pub(super) fn yaml(file: &str, text: &str) -> Result<BTreeMap<String, InventoryEntry>, FileErrors> {
-    let mut reading = InventoryReader::new(file);
-    if let Some(node) = yaml::read(file, text, LONGEST_YAML, &mut reading.errors) {
+    let mut reader = InventoryReader::new(file);
+    if let Some(node) = yaml::read(file, text, MAX_YAML_BYTES, &mut reader.errors) {
         let node = match node.content {
             YamlValue::Map(mut map) if map.len() == 1 && map[0].0 == "resources" => map.remove(0).2,
             content => YamlNode { at: node.at, content },
         };
-        entries(&mut reading, node);
+        entries(&mut reader, node);
     }
-    reading.end()
+    reader.finish()
 }
 
-fn entries(reading: &mut InventoryReader<'_>, node: YamlNode) {
+fn entries(reader: &mut InventoryReader<'_>, node: YamlNode) {
     match node.content {
         YamlValue::Map(map) => {
             for (name, at, node) in map {
-                let (entry, _) = entry(reading, node);
-                reading.resource(at, &name, entry);
+                let (entry, _) = entry(reader, node);
+                reader.resource(at, &name, entry);
             }
         }
         YamlValue::List(list) => {
             for node in list {
                 let at = node.at;
-                match entry(reading, node) {
-                    (entry, Some(name)) => reading.resource(at, &name, entry),
-                    (_, None) => reading.say(at, format!("an entry of the list needs '{RESOURCE}'")),
+                match entry(reader, node) {
+                    (entry, Some(name)) => reader.resource(at, &name, entry),
+                    (_, None) => reader.error(at, format!("a list entry needs '{RESOURCE}'")),
                 }
             }
         }
-        other => reading.say(
+        other => reader.error(
             node.at,
             format!(
-                "an inventory is a map by resource (pods: {{{OBJECTS}: 100, {BYTES}: 2000}}), and this is {}",
+                "an inventory is a map by resource (pods: {{{OBJECTS}: 100, {BYTES}: 2000}}), but this is {}",
                 other.kind()
             ),
         ),
     }
 }
 
-/// What is said of a resource, and its name if that is among it.
-fn entry(reading: &mut InventoryReader<'_>, node: YamlNode) -> (InventoryEntry, Option<String>) {
+/// Parses the entry of a resource. Returns its name, too, if the entry has the key `resource`.
+fn entry(reader: &mut InventoryReader<'_>, node: YamlNode) -> (InventoryEntry, Option<String>) {
     let (mut entry, mut name) = (InventoryEntry::default(), None);
     let map = match node.content {
         YamlValue::Map(map) => map,
         other => {
             let message =
-                format!("a resource is a map with {OBJECTS} and {BYTES}, and this is {}", other.kind());
-            reading.say(node.at, message);
-            // Said once is enough.
+                format!("a resource is a map with {OBJECTS} and {BYTES}, but this is {}", other.kind());
+            reader.error(node.at, message);
+            // The 0 avoids a second error about a missing number.
             return (InventoryEntry { objects: Some(0), ..entry }, name);
         }
     };
@@ -259,16 +261,18 @@ fn entry(reading: &mut InventoryReader<'_>, node: YamlNode) -> (InventoryEntry, 
             other => Err(other.kind().to_owned()),
         };
         match key.as_str() {
-            OBJECTS => entry.objects = reading.number(node.at, OBJECTS, value).or(Some(0)),
-            BYTES => entry.bytes_per_object = reading.number(node.at, BYTES, value).or(Some(0)),
+            OBJECTS => entry.objects = reader.number(node.at, OBJECTS, value).or(Some(0)),
+            BYTES => entry.bytes_per_object = reader.number(node.at, BYTES, value).or(Some(0)),
             RESOURCE => match node.content {
                 YamlValue::Text(text) => name = Some(text),
                 other => {
-                    reading.say(node.at, format!("{RESOURCE} must be a text, and this is {}", other.kind()));
+                    reader
+                        .error(node.at, format!("{RESOURCE} must be a string, but this is {}", other.kind()));
                 }
             },
             _ => {
-                reading.say(at, format!("no such key '{key}'{}", expected(&key, [OBJECTS, BYTES, RESOURCE])));
+                reader
+                    .error(at, format!("no such key '{key}'{}", expected(&key, [OBJECTS, BYTES, RESOURCE])));
             }
         }
     }
@@ -291,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_say_the_same() {
+    fn csv_and_yaml_give_the_same_entries() {
         for text in [
             "resource,objects,bytesPerObject\npods,100000,20000\ndeployments.apps,5,\n",
             "# mine\n\nbytesPerObject, objects, resource\r\n20000, 100000, pods\r\n,5,deployments.apps\r\n",
@@ -317,39 +321,42 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_of_a_table_is_told_with_its_place() {
+    fn every_error_in_csv_has_its_position() {
         let text = "resource,objects,bytesPerObject\npods,-1,20000\nPods,1,1\nnodes,5,99999999999\nnodes,5.5,0\nsecrets,,\na,1,2,3\n";
         assert_eq!(
             rows(csv("i.csv", text, ',')).expect_err("errors"),
-            "i.csv:2:6: objects is '-1', and must be a whole number between 0 and 1000000000\n\
-             i.csv:3:1: 'Pods' is no name of a resource; write it as the report does: pods, deployments.apps\n\
-             i.csv:4:9: bytesPerObject is 99999999999, and must be between 1 and 100000000\n\
-             i.csv:5:1: 'nodes' is there twice, first on line 4\n\
-             i.csv:5:7: objects is '5.5', and must be a whole number between 0 and 1000000000\n\
-             i.csv:5:11: bytesPerObject is 0, and must be between 1 and 100000000\n\
-             i.csv:6:1: 'secrets' has neither objects nor bytesPerObject\n\
-             i.csv:7:1: has 4 fields, and there are 3 columns"
+            "i.csv:2:6: objects is '-1', but must be a whole number between 0 and 1000000000\n\
+             i.csv:3:1: 'Pods' is not a resource name; write it as in reports, such as pods or deployments.apps\n\
+             i.csv:4:9: bytesPerObject is 99999999999, but must be between 1 and 100000000\n\
+             i.csv:5:1: 'nodes' is a duplicate of line 4; remove one\n\
+             i.csv:5:7: objects is '5.5', but must be a whole number between 0 and 1000000000\n\
+             i.csv:5:11: bytesPerObject is 0, but must be between 1 and 100000000\n\
+             i.csv:6:1: 'secrets' has neither objects nor bytesPerObject; add one\n\
+             i.csv:7:1: the line has 4 fields, but the file has 3 columns"
         );
         assert_eq!(
             rows(csv("i.csv", "pods,1,2\n", ',')).expect_err("no header").lines().last(),
             Some("i.csv:1:1: the first line must name the columns: resource,objects,bytesPerObject")
         );
         assert_eq!(
-            rows(csv("i.csv", "resource,object\npods,1\n", ',')).expect_err("a slip").lines().next(),
+            rows(csv("i.csv", "resource,object\npods,1\n", ','))
+                .expect_err("a misspelled column")
+                .lines()
+                .next(),
             Some("i.csv:1:1: no such column 'object'; did you mean 'objects'?")
         );
     }
 
     #[test]
-    fn every_mistake_of_a_map_is_told_with_its_place() {
+    fn every_error_in_yaml_has_its_position() {
         let text = "pods: {objects: -1, bytes: 5}\nnodes: 7\nsecrets: {objects: many}\nevents: {}\n";
         assert_eq!(
             rows(yaml("i.yaml", text)).expect_err("errors"),
-            "i.yaml:1:17: objects is '-1', and must be a whole number between 0 and 1000000000\n\
+            "i.yaml:1:17: objects is '-1', but must be a whole number between 0 and 1000000000\n\
              i.yaml:1:21: no such key 'bytes'; known: objects, bytesPerObject, resource\n\
-             i.yaml:2:8: a resource is a map with objects and bytesPerObject, and this is a number\n\
-             i.yaml:3:20: objects is 'many', and must be a whole number between 0 and 1000000000\n\
-             i.yaml:4:1: 'events' has neither objects nor bytesPerObject"
+             i.yaml:2:8: a resource is a map with objects and bytesPerObject, but this is a number\n\
+             i.yaml:3:20: objects is 'many', but must be a whole number between 0 and 1000000000\n\
+             i.yaml:4:1: 'events' has neither objects nor bytesPerObject; add one"
         );
         assert!(rows(yaml("i.yaml", "- objects: 5\n")).expect_err("no name").contains("needs 'resource'"));
         assert!(rows(yaml("i.yaml", "pods")).expect_err("a text").contains("a map by resource"));

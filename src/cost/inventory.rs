@@ -1,56 +1,54 @@
-//! How many objects a cluster holds of each resource, and how large they are.
+//! The inventory of a cluster: the number and size of the objects of each resource.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::apiserver::seats::{LARGEST_OBJECT, StoredObjects};
 use crate::apiserver::storage_key::stored_name;
 
-/// A name that differs in no more letters from another is likely meant to be it.
-const FEW_SLIPS: usize = 2;
+/// A misspelled resource name has at most this many typos.
+const MAX_TYPOS: usize = 2;
 
-/// What is known of one resource.
+/// Number and size of the objects of one resource.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InventoryEntry {
-    /// Objects, of all namespaces.
+    /// Objects in all namespaces.
     pub objects: Option<u64>,
-    /// Their mean size as they are stored, in bytes.
+    /// Their mean size in etcd, in bytes.
     pub bytes_per_object: Option<u64>,
-    /// The server itself has no size of it (-1 in its metrics), and estimates with the largest there is.
+    /// The server does not know the size (-1 in its metrics), so it estimates seats with [`LARGEST_OBJECT`].
     pub is_size_unknown_to_server: bool,
 }
 
-/// The objects of a cluster.
+/// The inventory of a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inventory {
-    /// By resource, as the report names it: `pods`, `deployments.apps`.
+    /// By the resource's name in reports: `pods`, `deployments.apps`.
     entries: BTreeMap<String, InventoryEntry>,
-    /// The resources that a person wrote of.
-    written: BTreeSet<String>,
-    /// The files that it was read from, and what each of them is.
+    /// The resource names that a person wrote, so that they may be misspelled.
+    hand_written: BTreeSet<String>,
+    /// The files of the inventory.
     pub files: Vec<InventoryFile>,
 }
 
-/// A file of an inventory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InventoryFile {
-    /// Its name, as it was given.
+    /// The path as the user gave it.
     pub name: String,
-    /// What it is.
     pub format: InventoryFormat,
-    /// Resources with a number of objects or a size.
+    /// The number of resources in the file.
     pub resources: u64,
-    /// What is to be said of it: metrics with an error value, lines that can't be read.
+    /// Notes for the user: metrics with an error value, invalid lines.
     pub notes: Vec<String>,
 }
 
-/// What an inventory is written in.
+/// The format of an inventory file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InventoryFormat {
     /// The apiserver's `/metrics`.
     Metrics,
     /// `resource,objects,bytesPerObject`.
     Csv,
-    /// The same by resource.
+    /// A YAML map by resource, with the keys of the CSV.
     Yaml,
 }
 
@@ -67,23 +65,23 @@ impl InventoryFormat {
 }
 
 impl Inventory {
-    /// An inventory of these entries, from nowhere.
+    /// Creates an inventory without files.
     #[must_use]
     pub fn from_entries(entries: impl IntoIterator<Item = (String, InventoryEntry)>) -> Self {
         Self { entries: entries.into_iter().collect(), ..Self::default() }
     }
 
-    /// Adds a file's: what it knows goes before what files before it know.
+    /// Adds the entries of a file. Later files override earlier ones.
     pub fn add(&mut self, file: InventoryFile, entries: BTreeMap<String, InventoryEntry>) {
         let is_metrics = file.format == InventoryFormat::Metrics;
         self.files.push(file);
         for (resource, new) in entries {
             if !is_metrics {
-                self.written.insert(resource.clone());
+                self.hand_written.insert(resource.clone());
             }
             let own = self.entries.entry(resource).or_default();
             own.objects = new.objects.or(own.objects);
-            // A size that a person knows the server does not.
+            // A size in a hand-written file says nothing about what the server knows.
             if is_metrics && (new.bytes_per_object.is_some() || new.is_size_unknown_to_server) {
                 own.is_size_unknown_to_server = new.is_size_unknown_to_server;
             }
@@ -91,24 +89,24 @@ impl Inventory {
         }
     }
 
-    /// What is known of a resource. Some are stored once, whichever of their groups they are asked of.
+    /// Returns the entry of a resource. A resource of several groups has one entry, because etcd stores it once.
     #[must_use]
     pub fn entry(&self, resource: &str) -> InventoryEntry {
         let named = self.entries.get(resource);
         named.or_else(|| self.entries.get(&*stored_name(resource))).copied().unwrap_or_default()
     }
 
-    /// A name that a person wrote and that is likely meant to be this resource's.
+    /// Finds a hand-written name that is probably this resource, misspelled or without its group.
     #[must_use]
     pub fn near(&self, resource: &str) -> Option<&str> {
         let plural = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
         let is_near = |name: &&String| {
-            plural(name) == plural(resource) || strsim::osa_distance(name, resource) <= FEW_SLIPS
+            plural(name) == plural(resource) || strsim::osa_distance(name, resource) <= MAX_TYPOS
         };
-        self.written.iter().find(is_near).map(String::as_str)
+        self.hand_written.iter().find(is_near).map(String::as_str)
     }
 
-    /// What the server would estimate with.
+    /// Returns the numbers that the server estimates seats with.
     #[must_use]
     pub fn stored(&self, resource: &str) -> Option<StoredObjects> {
         let entry = self.entry(resource);
@@ -116,19 +114,18 @@ impl Inventory {
         Some(StoredObjects { objects: entry.objects?, bytes_per_object: estimate.or(entry.bytes_per_object) })
     }
 
-    /// Resources of which something is known.
+    /// The number of resources.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether nothing is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Whether the size of any resource is known.
+    /// Whether any resource has a size.
     #[must_use]
     pub fn has_sizes(&self) -> bool {
         self.entries.values().any(|entry| entry.bytes_per_object.is_some())
@@ -144,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_file_adds_and_corrects() {
+    fn later_files_override_earlier_ones() {
         let metrics = |name| InventoryFile { format: InventoryFormat::Metrics, ..file(name) };
         let mut inventory = Inventory::default();
         let counted =

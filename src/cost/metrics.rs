@@ -1,36 +1,36 @@
-//! The apiserver's `/metrics` in Prometheus' text form, as far as it counts objects.
+//! Parses the metrics that count objects from the apiserver's `/metrics` (Prometheus text format).
 //!
-//! No crate: those for the text form (November 2026) are not kept any more or drop what they can't read without a
-//! word, and none says on which line; of some 20,000 lines four metrics with at most two labels of interest are
-//! read here. Lines of other metrics, histograms with their NaN among them, are passed over unread.
+//! Only four metrics with at most two labels of some 20,000 lines matter; all other lines are skipped. No crate fits
+//! (November 2026): those for this format are unmaintained or silently drop invalid lines, and none reports the line.
 
 use std::collections::BTreeMap;
 
 use super::inventory::InventoryEntry;
 
-/// Lines that can't be read of which the place is told, and resources that are named in one note.
-const TOLD: usize = 3;
-const NAMED: usize = 6;
-/// The name of the metric that the server has the sizes in: bytes of all objects of a resource (1.34 and later).
+/// How many invalid lines a message lists.
+const MAX_LINES: usize = 3;
+/// How many resources a note names.
+const MAX_NAMES: usize = 6;
+/// The metric with the size of all objects of a resource, in bytes (1.34 and later).
 const SIZE: &str = "apiserver_resource_size_estimate_bytes";
-/// The names of the metric that counts objects, the newest first: since 1.34, 1.21 to now, up to 1.22.
+/// The names of the metric that counts objects, newest first: since 1.34, since 1.21, and up to 1.22.
 const COUNTS: [&str; 3] = ["apiserver_resource_objects", "apiserver_storage_objects", "etcd_object_counts"];
 
-/// What a dump says.
+/// The parsed metrics.
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
     pub(super) entries: BTreeMap<String, InventoryEntry>,
     pub(super) notes: Vec<String>,
 }
 
-/// A value of a metric: -1 stands for an error of the server.
+/// The value of a sample. -1 means that the server failed to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Sample {
     Failed,
     Value(u64),
 }
 
-/// Whether a text is a dump of metrics: a comment of the form, or a line of one of the metrics.
+/// Whether a text is in the metrics format: it has a `# HELP` or `# TYPE` line, or one of the metrics.
 pub(super) fn is_metrics(text: &str) -> bool {
     text.lines().map(str::trim_start).any(|line| {
         line.starts_with("# HELP ")
@@ -43,10 +43,10 @@ fn is_ours(name: &str) -> bool {
     name == SIZE || COUNTS.contains(&name)
 }
 
-/// Reads a dump. Where a resource has several values, of several servers in one federated dump, the greatest is taken.
+/// Parses metrics. A federated dump has one value for each server; the largest one counts.
 ///
 /// # Errors
-/// None of the metrics is in it, or no number of any can be read; with the lines, from 1.
+/// The text has none of the metrics, or no valid number. Each error has a line number, counted from 1.
 pub(super) fn read(text: &str) -> Result<Metrics, Vec<(u64, String)>> {
     let mut counts: [BTreeMap<String, Sample>; 3] = Default::default();
     let mut sizes: BTreeMap<String, Sample> = BTreeMap::new();
@@ -69,12 +69,11 @@ pub(super) fn read(text: &str) -> Result<Metrics, Vec<(u64, String)>> {
         }
     }
     if unread.is_empty() && sizes.is_empty() && counts.iter().all(BTreeMap::is_empty) {
-        let told = format!(
-            "holds none of the metrics that count objects ({}); it must be kube-apiserver's /metrics \
-             (kubectl get --raw /metrics)",
+        let message = format!(
+            "no metric that counts objects ({}); use kube-apiserver's /metrics (kubectl get --raw /metrics)",
             COUNTS.join(", ")
         );
-        return Err(vec![(1, told)]);
+        return Err(vec![(1, message)]);
     }
     let has_value = |series: &BTreeMap<String, Sample>| series.values().any(|value| *value != Sample::Failed);
     if !counts.iter().chain([&sizes]).any(has_value) {
@@ -108,7 +107,7 @@ pub(super) fn read(text: &str) -> Result<Metrics, Vec<(u64, String)>> {
         .map(|(resource, _)| resource.as_str())
         .collect();
     if !unsized_.is_empty() {
-        metrics.notes.push(format!("the server has no size of: {}", some_of(&unsized_)));
+        metrics.notes.push(format!("the server has no size for: {}", some_of(&unsized_)));
     }
     Ok(metrics)
 }
@@ -121,7 +120,7 @@ fn entry(objects: Option<u64>, size: Option<Sample>) -> InventoryEntry {
     InventoryEntry {
         objects,
         bytes_per_object,
-        // Up to 1.33 there is no such metric, and the server does not estimate by sizes.
+        // Servers up to 1.33 do not have this metric, and do not estimate seats from sizes.
         is_size_unknown_to_server: size.is_some() && bytes_per_object.is_none(),
     }
 }
@@ -130,38 +129,38 @@ fn unread_lines(lines: &[u64]) -> Vec<String> {
     if lines.is_empty() {
         return Vec::new();
     }
-    let first: Vec<String> = lines.iter().take(TOLD).map(ToString::to_string).collect();
-    let more = if lines.len() > TOLD { ", …" } else { "" };
-    vec![format!("{} of these metrics can't be read (line {}{more})", lines.len(), first.join(", "))]
+    let first: Vec<String> = lines.iter().take(MAX_LINES).map(ToString::to_string).collect();
+    let more = if lines.len() > MAX_LINES { ", …" } else { "" };
+    vec![format!("invalid samples: {} (line {}{more})", lines.len(), first.join(", "))]
 }
 
-/// The first names, and how many more there are.
+/// Lists the first names and counts the rest.
 fn some_of(names: &[impl AsRef<str>]) -> String {
-    let first: Vec<&str> = names.iter().take(NAMED).map(AsRef::as_ref).collect();
-    let more = match names.len().saturating_sub(NAMED) {
+    let first: Vec<&str> = names.iter().take(MAX_NAMES).map(AsRef::as_ref).collect();
+    let more = match names.len().saturating_sub(MAX_NAMES) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
     format!("{}{more}", first.join(", "))
 }
 
-/// What is wrong with a dump of which no number can be read: its first lines.
+/// The errors of metrics without a valid number, for the first lines.
 fn without_number(unread: &[u64], without: &[u64]) -> Vec<(u64, String)> {
-    let form = "can't be read; the form is apiserver_storage_objects{resource=\"pods\"} 100";
-    let none =
-        "has no number of objects (-1 and NaN stand for an error of the server), and so has no other line";
-    let told = unread.iter().map(|line| (*line, form.to_owned()));
-    told.chain(without.iter().map(|line| (*line, none.to_owned()))).take(TOLD).collect()
+    let invalid = "not a valid sample; write it as apiserver_storage_objects{resource=\"pods\"} 100";
+    let failed =
+        "no number of objects here or in any other line (-1 and NaN mean that the server failed to count)";
+    let errors = unread.iter().map(|line| (*line, invalid.to_owned()));
+    errors.chain(without.iter().map(|line| (*line, failed.to_owned()))).take(MAX_LINES).collect()
 }
 
-/// The metric's name, and what follows it. Blanks may stand wherever the text form has room for them.
+/// Splits a line after the metric's name. The text format allows spaces and tabs around tokens.
 fn named(line: &str) -> Option<(&str, &str)> {
     let line = line.trim_start();
     let end = line.find(['{', ' ', '\t'])?;
     Some((&line[..end], line[end..].trim_start()))
 }
 
-/// Labels, a value and perhaps a timestamp.
+/// Parses labels and value. A timestamp after them is ignored.
 fn sample(rest: &str) -> Option<(String, Sample)> {
     let mut rest = rest.strip_prefix('{')?;
     let (mut group, mut resource) = (None, None);
@@ -186,11 +185,11 @@ fn sample(rest: &str) -> Option<(String, Sample)> {
         None => resource,
     };
     let value: f64 = rest.split_whitespace().next()?.parse().ok()?;
-    // Every negative value and NaN mean that there is none; above 2^53 no count is exact, and none is so large.
+    // Negative values and NaN mean that the server failed to count. No real count is above 2^53, where f64 is inexact.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "it is a whole number of at most 2^53"
+        reason = "the value is a whole number of at most 2^53"
     )]
     let sample = match value {
         value if (0.0..9.0e15).contains(&value) => Sample::Value(value.round() as u64),
@@ -200,7 +199,7 @@ fn sample(rest: &str) -> Option<(String, Sample)> {
     Some((name, sample))
 }
 
-/// A label's value with its escapes, and what follows its closing quote.
+/// Unescapes the value of a label up to its closing quote, and returns the rest after the quote.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut chars = text.char_indices();
@@ -234,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn each_generation_of_the_metric_and_the_newest_wins() {
+    fn the_newest_name_of_a_metric_wins() {
         let (entries, notes) = of(concat!(
             "# HELP apiserver_storage_objects x\n",
             "etcd_object_counts{resource=\"pods\"} 5\n",
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn minus_one_is_no_number() {
+    fn minus_one_means_unknown() {
         let (entries, notes) = of(concat!(
             "apiserver_resource_objects{group=\"\",resource=\"events\"} 2655\n",
             "apiserver_resource_size_estimate_bytes{group=\"\",resource=\"events\"} -1\n",
@@ -265,7 +264,7 @@ mod tests {
             "apiserver_storage_objects{resource=\"secrets\"} -1\n",
         ));
         assert_eq!(entries, [row("events", Some(2_655), None), row("secrets", None, None)]);
-        assert_eq!(notes, ["the server could not count (-1): secrets", "the server has no size of: events"]);
+        assert_eq!(notes, ["the server could not count (-1): secrets", "the server has no size for: events"]);
     }
 
     #[test]
@@ -277,11 +276,11 @@ mod tests {
             "apiserver_storage_objects{resource=\"nodes\"\n",
         ));
         assert_eq!(entries, [row("pods", Some(9), None)]);
-        assert_eq!(notes, ["1 of these metrics can't be read (line 4)"]);
+        assert_eq!(notes, ["invalid samples: 1 (line 4)"]);
     }
 
     #[test]
-    fn metrics_of_another_server_are_a_mistake() {
+    fn metrics_of_another_server_are_an_error() {
         let etcd = "# TYPE etcd_server_has_leader gauge\netcd_server_has_leader 1\n";
         assert!(is_metrics(etcd));
         let wrong = read(etcd).expect_err("etcd's");
@@ -289,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_are_allowed_and_lines_without_any_number_are_a_mistake() {
+    fn spaces_are_allowed_and_metrics_without_a_number_are_an_error() {
         let (entries, notes) = of(concat!(
             "  # TYPE apiserver_storage_objects gauge\n",
             "\tapiserver_storage_objects {resource=\"pods\"} 100\n",
@@ -307,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_names_six_at_most() {
+    fn a_note_names_at_most_six_resources() {
         let of_one = |n: u32| {
             format!(
                 "apiserver_resource_objects{{group=\"\",resource=\"r{n}\"}} 5\n\
@@ -315,6 +314,6 @@ mod tests {
             )
         };
         let text = (0..9).map(of_one).collect::<Vec<_>>().concat();
-        assert_eq!(of(&text).1, ["the server has no size of: r0, r1, r2, r3, r4, r5 and 3 more"]);
+        assert_eq!(of(&text).1, ["the server has no size for: r0, r1, r2, r3, r4, r5 and 3 more"]);
     }
 }

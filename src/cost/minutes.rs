@@ -1,4 +1,4 @@
-//! What requests cost by the minute.
+//! The cost of requests by minute.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use super::work::Work;
 use crate::ledger::Merge;
 use crate::ledger::timeline::Windows;
 
-/// What the requests that began in one window cost.
+/// The cost of the requests that began in one window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Minute {
     /// Bytes that etcd reads.
     pub etcd_bytes: u64,
     /// Objects that etcd reads.
     pub etcd_objects: u64,
-    /// Objects that the apiserver goes through.
+    /// Objects that the apiserver scans.
     pub filtered_objects: u64,
-    /// Bytes that clients can have received at most.
+    /// Bytes that clients received at most.
     pub received_bytes: u64,
 }
 
@@ -29,20 +29,19 @@ impl Merge for Minute {
     }
 }
 
-/// Costs by minute; wider windows where a timeline has them.
+/// Costs by minute, or by wider windows if a timeline has them.
 #[derive(Debug, Clone, Default)]
 pub struct Minutes {
-    /// By the number of the window: minutes since 1970 over the width.
+    /// By window number: minutes since 1970, divided by the width.
     windows: BTreeMap<i64, Minute>,
-    /// A window is `1 << shift` minutes.
+    /// A window is `1 << shift` minutes wide.
     shift: u32,
-    /// Requests for which etcd read something, and of which it is not known when.
+    /// Requests that read from etcd at an unknown time.
     pub without_time: u64,
 }
 
 impl Minutes {
-    /// Adds requests that began in these windows, each of which costs `work`; `requests` is how many they are, with those
-    /// of which it is not known when.
+    /// Adds requests that cost `work` each. `windows` counts those with a known time; `requests` counts all.
     pub fn add(&mut self, windows: &Windows, requests: u64, work: &Work) {
         let costs = |count: u64| {
             let of = |number: Option<u64>| number.unwrap_or(0).saturating_mul(count);
@@ -58,7 +57,7 @@ impl Minutes {
         }
         let mut own = Self { shift: windows.minutes.max(1).trailing_zeros(), ..Self::default() };
         let mut timed = 0;
-        // What has no time stands in 1970.
+        // Requests without a time are at the start of 1970.
         for (start, count) in windows.counts.iter().filter(|(start, _)| *start > 0) {
             timed += count;
             own.windows.insert(start.div_euclid(60_000_000) >> own.shift, costs(*count));
@@ -69,29 +68,28 @@ impl Minutes {
         self.merge(own);
     }
 
-    /// Whether there is nothing in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.windows.is_empty() && self.without_time == 0
     }
 
-    /// The width of a window in minutes.
+    /// The width of a window, in minutes.
     #[must_use]
     pub fn width(&self) -> u64 {
         1 << self.shift
     }
 
-    /// The windows in which etcd read anything, ascending: when each began, in microseconds since 1970, and its costs.
+    /// The windows with reads from etcd, in time order: start in microseconds since 1970, and cost.
     pub fn with_reads(&self) -> impl Iterator<Item = (i64, &Minute)> {
         let start = |window: i64| (window << self.shift) * 60_000_000;
         let reads = self.windows.iter().filter(|(_, minute)| minute.etcd_objects > 0);
         reads.map(move |(window, minute)| (start(*window), minute))
     }
 
-    /// The window in which etcd read the most in this unit, the first of several.
+    /// The window in which etcd read the most, measured in `unit`. Of equal windows, the first one.
     #[must_use]
     pub fn peak(&self, unit: Unit) -> Option<(i64, &Minute)> {
-        // Of equal ones the last is the greatest; the first of them is wanted.
+        // max_by_key returns the last of equal elements, so the order is reversed.
         let all: Vec<(i64, &Minute)> = self.with_reads().collect();
         all.into_iter().rev().max_by_key(|(_, minute)| match unit {
             Unit::Bytes => (minute.etcd_bytes, minute.etcd_objects),
@@ -151,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_of_several_shapes_meet_in_a_minute() {
+    fn reads_of_several_shapes_add_up_in_a_minute() {
         let mut minutes = Minutes::default();
         minutes.add(&at([5, 5, 6]), 3, &reads(10));
         minutes.add(&at([6]), 1, &reads(15));
@@ -164,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_time_is_in_no_minute() {
+    fn requests_without_a_time_are_counted_apart() {
         let mut minutes = Minutes::default();
         minutes.add(&at([0, 0, 7]), 5, &reads(10));
         minutes.add(&at([]), 5, &reads(0));
@@ -172,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn wider_windows_take_in_the_narrow_ones_whatever_came_first() {
+    fn windows_merge_to_the_wider_width_in_any_order() {
         let wide = at(0..1_600);
         let (mut one, mut other) = (Minutes::default(), Minutes::default());
         one.add(&wide, 1_600, &reads(1));

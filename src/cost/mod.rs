@@ -1,5 +1,5 @@
-//! What requests cost: an inventory of the cluster, and the objects and bytes that a request makes etcd read, the
-//! apiserver decode and go through, and the client receive at most.
+//! The cost of requests, from an inventory of the cluster: objects and bytes that etcd reads, that the apiserver
+//! decodes and scans, and that clients receive at most.
 
 mod basis;
 mod csv_yaml;
@@ -17,26 +17,26 @@ pub use minutes::{Minute, Minutes};
 pub use outline::{RANGE_READS_NOTE, needs_note, outline};
 pub use sum::{Cost, Sum};
 pub use unit::Unit;
-pub use work::{Amount, Bound, NodeCount, Prices, Work, page_limit, reads_on};
+pub use work::{Amount, Bound, NodeCount, Prices, Work, page_limit, reads_several_pages};
 
 use std::borrow::Cow;
 
 use crate::files::{FileErrors, FilePosition};
 
-/// The longest inventory that is read, in bytes: a hundred times a large cluster's metrics.
-pub const LONGEST: u64 = 256 << 20;
+/// The maximum size of an inventory file, in bytes: a hundred times the metrics of a large cluster.
+pub const MAX_INVENTORY_BYTES: u64 = 256 << 20;
 
-/// Adds a file to an inventory. What it is is told by its content.
+/// Adds a file to an inventory. The content of the file shows its format.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All errors in the file.
 pub fn read(inventory: &mut Inventory, file: &str, bytes: &[u8]) -> Result<(), FileErrors> {
     let error = |message: String| {
         let mut errors = FileErrors::default();
         errors.add(file, FilePosition::START, message);
         errors
     };
-    let text = text(bytes).ok_or_else(|| error("is no text in UTF-8 or UTF-16".to_owned()))?;
+    let text = text(bytes).ok_or_else(|| error("not a text file; write it in UTF-8 or UTF-16".to_owned()))?;
     let text = &*text;
     let (format, entries, notes) = if metrics::is_metrics(text) {
         let metrics = metrics::read(text).map_err(|wrong| {
@@ -50,13 +50,13 @@ pub fn read(inventory: &mut Inventory, file: &str, bytes: &[u8]) -> Result<(), F
     } else if let Some(separator) = csv_yaml::separator(text) {
         (InventoryFormat::Csv, csv_yaml::csv(file, text, separator)?, Vec::new())
     } else {
-        let told = csv_yaml::yaml(file, text).map_err(|mut errors| {
-            for error in errors.0.iter_mut().filter(|error| error.message.starts_with("no YAML")) {
+        let entries = csv_yaml::yaml(file, text).map_err(|mut errors| {
+            for error in errors.0.iter_mut().filter(|error| error.message.starts_with("not valid YAML")) {
                 error.message.push_str("; an inventory is kube-apiserver's /metrics, CSV or YAML");
             }
             errors
         });
-        (InventoryFormat::Yaml, told?, Vec::new())
+        (InventoryFormat::Yaml, entries?, Vec::new())
     };
     let name = file.to_owned();
     let resources = entries.len() as u64;
@@ -64,7 +64,7 @@ pub fn read(inventory: &mut Inventory, file: &str, bytes: &[u8]) -> Result<(), F
     Ok(())
 }
 
-/// The text of a file: UTF-8, or UTF-16 with its mark, which PowerShell's `>` writes.
+/// Decodes UTF-8, or UTF-16 with a byte order mark. PowerShell's `>` writes UTF-16.
 fn text(bytes: &[u8]) -> Option<Cow<'_, str>> {
     let from_bytes: fn([u8; 2]) -> u16 = match bytes {
         [0xff, 0xfe, ..] => u16::from_le_bytes,

@@ -1,6 +1,6 @@
-//! What one request costs, in a few words and without an inventory.
+//! Describes the cost of one request in a few words, without an inventory.
 //!
-//! It follows `work.rs`: both read the same verdict by the same facts.
+//! Keep it consistent with `work.rs`, which computes the same cost in numbers.
 
 use super::work::{is_in_namespace, is_single, is_snapshot};
 use crate::apiserver::options::{Limit, Narrows, Options, Page, PageSize};
@@ -8,23 +8,23 @@ use crate::apiserver::resources::is_connection;
 use crate::apiserver::{LimitVerdict, Reason, RequestShape, ServedFrom, Server, Target, Verdict};
 use crate::k8s::{Scope, Verb};
 
-/// What etcd does for a page of what a selector matches. [`RANGE_READS_NOTE`] explains it.
+/// The reads of etcd for a page with a selector. [`RANGE_READS_NOTE`] explains it.
 const RANGE_READS: &str = "n range reads";
 /// The explanation of "n range reads".
 pub const RANGE_READS_NOTE: &str = "n range reads: etcd knows no selectors. The server reads page after page until \
                                     the limit is full of objects that match. Since 1.24 each page is twice the size \
                                     of the one before.";
 
-/// What a request costs on a server that gives it this verdict, such as `everything, 1 range read`.
+/// Describes the cost of a request with this verdict, such as `everything, 1 range read`.
 #[must_use]
-pub fn outline(server: &Server, asked: &RequestShape<&str>, verdict: &Verdict) -> String {
+pub fn outline(server: &Server, shape: &RequestShape<&str>, verdict: &Verdict) -> String {
     let from = verdict.likely_served_from();
     let text = match from {
         ServedFrom::Rejected => "nothing",
         ServedFrom::Aggregated => "the other server's own cost",
         ServedFrom::NotObservable => "not known",
         ServedFrom::NoStorage => "no object",
-        _ => return stored(server, asked, *verdict, from),
+        _ => return stored(server, shape, *verdict, from),
     };
     text.to_owned()
 }
@@ -35,13 +35,13 @@ pub fn needs_note(outline: &str) -> bool {
     outline.contains(RANGE_READS)
 }
 
-fn stored(server: &Server, asked: &RequestShape<&str>, verdict: Verdict, from: ServedFrom) -> String {
-    let Target::Resource { group, resource, subresource, scope, .. } = asked.target else {
+fn stored(server: &Server, shape: &RequestShape<&str>, verdict: Verdict, from: ServedFrom) -> String {
+    let Target::Resource { group, resource, subresource, scope, .. } = shape.target else {
         return "no object".to_owned();
     };
-    let options = &asked.options;
-    let read = Read { server, options, verdict, scope };
-    match asked.verb {
+    let options = &shape.options;
+    let read = Outline { server, options, verdict, scope };
+    match shape.verb {
         _ if is_connection(group, resource, subresource) => "one object".to_owned(),
         Verb::Get => "one object".to_owned(),
         Verb::List => read.list(from),
@@ -55,15 +55,15 @@ fn stored(server: &Server, asked: &RequestShape<&str>, verdict: Verdict, from: S
     }
 }
 
-struct Read<'a> {
+struct Outline<'a> {
     server: &'a Server,
     options: &'a Options,
     verdict: Verdict,
     scope: Scope,
 }
 
-impl Read<'_> {
-    /// What the path and the selector's namespace name.
+impl Outline<'_> {
+    /// The objects in the namespace or cluster, minus earlier pages.
     fn whole(&self) -> String {
         let is_namespace = is_in_namespace(self.server, self.options, self.scope);
         let whole = if is_namespace { "the namespace" } else { "everything" };
@@ -80,7 +80,7 @@ impl Read<'_> {
         }
         let cost = if from == ServedFrom::Etcd { self.ranges() } else { self.through_cache() };
         match self.options.single {
-            // The path of a custom resource does not show whether it has namespaces.
+            // The path of a custom resource does not show whether it is cluster-scoped.
             crate::apiserver::options::Single::KeyIfClusterScoped => format!("one object or {cost}"),
             _ => cost,
         }
@@ -103,7 +103,7 @@ impl Read<'_> {
         }
     }
 
-    /// A limit does not shorten what the watch cache goes through.
+    /// The scan of the watch cache. A limit does not shorten it.
     fn through_cache(&self) -> String {
         let has_index = self.options.narrows == Narrows::ToNode && !is_snapshot(self.verdict);
         if has_index {
@@ -121,7 +121,7 @@ impl Read<'_> {
         }
         let options = Options { limit: Limit::Absent, ..*self.options };
         let verdict = Verdict { limit: LimitVerdict::Absent, ..self.verdict };
-        let list = Read { options: &options, verdict, ..*self }.list(from);
+        let list = Outline { options: &options, verdict, ..*self }.list(from);
         format!("{list}, then events")
     }
 
@@ -151,13 +151,13 @@ mod tests {
         let (method, uri) = request.split_once(' ').expect("a method");
         let server = Server::with_defaults(version.parse().expect("a version"));
         let target = ParsedTarget::parse(uri).expect("a target");
-        let asked =
+        let shape =
             RequestShape::new(Method::parse(method).expect("a known method"), &target.path, &target.options);
-        outline(&server, &asked, &judge(&server, &asked, None))
+        outline(&server, &shape, &judge(&server, &shape, None))
     }
 
     #[test]
-    fn each_kind_of_request_has_its_cost() {
+    fn each_kind_of_request_has_an_outline() {
         for (version, request, expected) in [
             ("1.30.0", "GET /api/v1/pods", "everything, 1 range read"),
             ("1.30.0", "GET /api/v1/namespaces/n/pods", "the namespace, 1 range read"),

@@ -1,20 +1,20 @@
-//! What many requests cost: sums, with what is not known of them.
+//! Sums of costs over requests. They also count the requests with an unknown cost.
 
 use super::work::{Amount, Bound, Work};
 use crate::ledger::Merge;
 
-/// A sum of objects and bytes over requests.
+/// The sum of objects and bytes over requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sum {
-    /// Objects, of the requests of which that is known.
+    /// Total objects, over requests whose object count is known.
     pub objects: u64,
-    /// Bytes, of the requests of which that is known.
+    /// Total bytes, over requests whose bytes are known.
     pub bytes: u64,
-    /// The weakest of what is meant by the numbers.
+    /// The least precise bound of all requests.
     pub bound: Bound,
-    /// Requests of which the objects are not known.
+    /// Requests whose object count is unknown.
     pub without_objects: u64,
-    /// Requests of which the bytes are not known.
+    /// Requests whose bytes are unknown.
     pub without_bytes: u64,
 }
 
@@ -32,7 +32,7 @@ impl Sum {
 }
 
 impl Sum {
-    /// It is more than a number can hold.
+    /// Whether a sum reached the maximum of `u64`.
     fn is_saturated(&self) -> bool {
         self.objects == u64::MAX || self.bytes == u64::MAX
     }
@@ -48,25 +48,25 @@ impl Merge for Sum {
     }
 }
 
-/// What requests cost.
+/// The cost of many requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// What etcd reads.
+    /// Read from etcd.
     pub etcd: Sum,
-    /// What the apiserver decodes.
+    /// Decoded by the apiserver.
     pub decoded: Sum,
-    /// What the apiserver goes through.
+    /// Scanned by the apiserver.
     pub filtered: Sum,
-    /// What clients can have received at most.
+    /// Received by clients, at most.
     pub received: Sum,
-    /// Seats, added over the requests of which they are known.
+    /// Total seats, over requests whose seats are known.
     pub seats: u64,
-    /// The most seats of one request; 0 if none is known.
+    /// The maximum number of seats of one request; 0 if unknown.
     pub max_seats: u64,
 }
 
 impl Cost {
-    /// What so many requests cost, each of which costs `work`.
+    /// The cost of `requests` requests that cost `work` each.
     #[must_use]
     pub fn new(work: &Work, requests: u64) -> Self {
         let seats = work.seats.filter(|_| requests > 0).unwrap_or(0);
@@ -80,10 +80,10 @@ impl Cost {
         }
     }
 
-    /// Whether requests are left out of a sum: the numbers are lower bounds then. Without any size there are no sums
-    /// of bytes that could be.
+    /// Whether the sums omit some requests, so that they are lower bounds. Unknown bytes matter only if the inventory has
+    /// any size.
     #[must_use]
-    pub fn lacks_any(&self, has_sizes: bool) -> bool {
+    pub fn is_lower_bound(&self, has_sizes: bool) -> bool {
         let lacks =
             |sum: &Sum| sum.is_saturated() || sum.without_objects > 0 || (has_sizes && sum.without_bytes > 0);
         [self.etcd, self.filtered, self.received].iter().any(lacks)

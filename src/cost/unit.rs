@@ -1,19 +1,18 @@
-//! The one unit that costs are compared in.
+//! The unit in which a report compares costs.
 
 use super::sum::{Cost, Sum};
 
-/// What costs are compared by: all of a report by the same.
+/// The unit of a comparison. A report uses one unit for all costs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Unit {
-    /// Bytes.
     #[default]
     Bytes,
-    /// Objects, where of some that were read the sizes are not known.
+    /// Objects. Used if some objects have no known size.
     Objects,
 }
 
 impl Unit {
-    /// The unit in which all costs are known. Requests of which not even the objects are known are in neither.
+    /// Chooses the unit that all costs have. Requests with an unknown object count do not matter: they have neither.
     #[must_use]
     pub fn for_costs<'a>(mut costs: impl Iterator<Item = &'a Cost>, has_sizes: bool) -> Self {
         let lacks_sizes = |sum: Sum| sum.without_bytes > sum.without_objects;
@@ -39,7 +38,7 @@ impl Unit {
 }
 
 impl Cost {
-    /// What the control plane handles: what etcd reads, what the apiserver goes through, and what it sends at most.
+    /// The load on the control plane: read from etcd, plus scanned by the apiserver, plus sent at most.
     #[must_use]
     pub fn handled(&self, unit: Unit) -> u64 {
         [self.etcd, self.filtered, self.received]
@@ -58,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn one_read_without_a_size_makes_all_count_in_objects() {
+    fn one_cost_without_a_size_makes_the_unit_objects() {
         let (sized, unsized_) = (cost(10, 5_000, 0), cost(1_000_000, 0, 1));
         let unknown =
             Cost { etcd: Sum { without_objects: 1, without_bytes: 1, ..Sum::default() }, ..Cost::default() };

@@ -1,9 +1,9 @@
-//! What one request makes etcd and the apiserver do, and what its client can have received.
+//! The cost of one request: the work of etcd and the apiserver, and the objects that the client can receive.
 //!
-//! Source: the verdict for where it is answered from; k8s.io/apiserver `pkg/storage/etcd3/store.go:GetList` (one
-//! range of the whole prefix without a limit, pages of which the size doubles with one) and
-//! `pkg/storage/cacher/cacher.go:GetList`. Measured on 1.25 to 1.36 by the server's own counters of fetched objects
-//! (`tests/cost.rs` holds this file to them).
+//! The verdict shows where a request is served from. Source for the rest: k8s.io/apiserver
+//! `pkg/storage/etcd3/store.go:GetList` (without a limit one range of the whole prefix, with a limit and a selector
+//! pages of doubling size) and `pkg/storage/cacher/cacher.go:GetList`. Measured on 1.25 to 1.36 with the server's
+//! counters of fetched objects; `tests/cost_measured.rs` compares this file with them.
 
 use super::inventory::Inventory;
 use crate::apiserver::options::{Limit, Narrows, Options, Page, PageSize, ResourceVersion, Single};
@@ -12,19 +12,19 @@ use crate::apiserver::seats::{StoredObjects, page, seats};
 use crate::apiserver::{LimitVerdict, Reason, RequestShape, ServedFrom, Server, Target, Verdict};
 use crate::k8s::{Scope, Verb};
 use crate::ledger::NamespacePart;
-use crate::patterns::Asks;
+use crate::patterns::ListCost;
 
-/// How a number of objects is meant.
+/// The precision of a number of objects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bound {
-    /// It is this many.
+    /// The exact number.
     #[default]
     Exact,
-    /// It is this many or fewer.
+    /// An upper bound.
     AtMost,
-    /// It is this many where all namespaces, or all nodes, have as many objects as each other.
+    /// A mean, assuming an even spread over namespaces or nodes.
     Mean,
-    /// It is about this many, by how many objects of each namespace the log names.
+    /// An estimate from the number of object names in the log for each namespace.
     Estimate,
 }
 
@@ -41,14 +41,14 @@ impl Bound {
     }
 }
 
-/// Objects and their bytes.
+/// A number of objects and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Amount {
-    /// Objects; `None` where the inventory lacks the resource.
+    /// The number of objects; `None` if the inventory lacks the resource.
     pub objects: Option<u64>,
-    /// Their bytes as they are stored; `None` where the inventory lacks the resource or its size.
+    /// Their bytes in etcd; `None` if the inventory lacks the resource or its size.
     pub bytes: Option<u64>,
-    /// How the number is meant.
+    /// The precision of both numbers.
     pub bound: Bound,
 }
 
@@ -56,7 +56,7 @@ impl Amount {
     const NONE: Self = Self { objects: Some(0), bytes: Some(0), bound: Bound::Exact };
     const UNKNOWN: Self = Self { objects: None, bytes: None, bound: Bound::Exact };
 
-    /// No more than the other.
+    /// Limits the amount to `other`.
     fn within(self, other: Self) -> Self {
         if self.objects > other.objects && other.objects.is_some() {
             Self { bound: self.bound.max(other.bound), ..other }
@@ -66,16 +66,16 @@ impl Amount {
     }
 }
 
-/// What one request costs. The greater is the costlier.
+/// The cost of one request. The derived order puts cheaper requests first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Work {
-    /// What etcd reads.
+    /// Read from etcd.
     pub etcd: Amount,
-    /// What the apiserver decodes: what comes from etcd.
+    /// Decoded by the apiserver: the objects from etcd.
     pub decoded: Amount,
-    /// What the apiserver goes through to find the answer.
+    /// Scanned by the apiserver to find the objects of the response.
     pub filtered: Amount,
-    /// What the client can have received at most.
+    /// Received by the client, at most.
     pub received: Amount,
     /// Seats of API Priority and Fairness.
     pub seats: Option<u64>,
@@ -84,10 +84,10 @@ pub struct Work {
 impl Work {
     const NONE: Self = Self::all(Amount::NONE);
 
-    /// What a LIST of a herd asks for.
+    /// The cost of one LIST of a herd.
     #[must_use]
-    pub fn asks(&self) -> Asks {
-        Asks {
+    pub fn list_cost(&self) -> ListCost {
+        ListCost {
             etcd_objects: self.etcd.objects,
             etcd_bytes: self.etcd.bytes,
             received_objects: self.received.objects,
@@ -96,13 +96,13 @@ impl Work {
         }
     }
 
-    /// What it costs as one of the pages of so many walks through a collection by a selector: each page may read all
-    /// that is left, but all pages of a walk read the collection about once.
+    /// The mean cost of one page, if `lists` paginated LISTs with a selector have `pages` pages. One page can read the
+    /// whole rest of the collection, but all pages of a LIST together read it about once.
     #[must_use]
-    pub fn as_page(&self, walks: u64, pages: u64) -> Self {
+    pub fn as_page(&self, lists: u64, pages: u64) -> Self {
         let share = |amount: Amount| {
             let part = |number: u64| {
-                let part = (u128::from(number) * u128::from(walks)).div_ceil(u128::from(pages.max(1)));
+                let part = (u128::from(number) * u128::from(lists)).div_ceil(u128::from(pages.max(1)));
                 u64::try_from(part).unwrap_or(u64::MAX).min(number)
             };
             Amount {
@@ -116,7 +116,7 @@ impl Work {
         Self { etcd, decoded: etcd, filtered: etcd, received, seats: self.seats }
     }
 
-    /// What it costs if the server fails it (5xx): etcd may have read it all, and nothing is sent.
+    /// The cost if the server fails with 5xx: etcd may have read everything, and the client receives nothing.
     #[must_use]
     pub fn failed(&self) -> Self {
         let at_most = |amount: Amount| Amount { bound: amount.bound.max(Bound::AtMost), ..amount };
@@ -127,7 +127,7 @@ impl Work {
         Self { etcd, decoded: etcd, filtered: etcd, received: Amount::NONE, seats: self.seats }
     }
 
-    /// Nothing is known of it.
+    /// The cost is unknown.
     pub const UNKNOWN: Self = Self::all(Amount::UNKNOWN);
 
     const fn all(amount: Amount) -> Self {
@@ -135,26 +135,24 @@ impl Work {
     }
 }
 
-/// What requests are priced by.
+/// The data that costs are computed from.
 #[derive(Debug, Clone, Copy)]
 pub struct Prices<'a> {
-    /// The inventory.
     pub inventory: &'a Inventory,
-    /// Nodes that the log shows, where the inventory has none.
+    /// The number of nodes in the log. Used if the inventory has no nodes.
     pub nodes_in_log: u64,
 }
 
-/// A number, and whether it is the inventory's; else it is the log's.
+/// The number of nodes and its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeCount {
-    /// The number.
     pub count: u64,
-    /// The inventory holds it.
+    /// The number is from the inventory; else it is from the log.
     pub is_in_inventory: bool,
 }
 
 impl Prices<'_> {
-    /// The cluster's nodes.
+    /// The number of nodes in the cluster.
     #[must_use]
     pub fn nodes(&self) -> Option<NodeCount> {
         let counted = self.inventory.entry("nodes").objects.filter(|count| *count > 0);
@@ -163,30 +161,30 @@ impl Prices<'_> {
         in_inventory.or(in_log.map(|count| NodeCount { count, is_in_inventory: false }))
     }
 
-    /// The cluster's namespaces.
+    /// The number of namespaces in the cluster.
     #[must_use]
     pub fn namespaces(&self) -> Option<u64> {
         self.inventory.entry("namespaces").objects.filter(|count| *count > 0)
     }
 
-    /// What a request costs, if it is served. `resource` is what the report names it.
+    /// The cost of a request that the server serves. `resource` is the resource's name in reports.
     #[must_use]
     pub fn work(
         &self,
         server: &Server,
-        asked: &RequestShape<&str>,
+        shape: &RequestShape<&str>,
         verdict: &Verdict,
         resource: &str,
     ) -> Work {
-        self.work_in(server, asked, verdict, resource, None)
+        self.work_in(server, shape, verdict, resource, None)
     }
 
-    /// As [`Prices::work`]. `part` is what the log shows of the namespaces that are asked for.
+    /// As [`Prices::work`]. `part` is the share of the requested namespaces in the resource's objects, from the log.
     #[must_use]
     pub fn work_in(
         &self,
         server: &Server,
-        asked: &RequestShape<&str>,
+        shape: &RequestShape<&str>,
         verdict: &Verdict,
         resource: &str,
         part: Option<NamespacePart>,
@@ -195,7 +193,7 @@ impl Prices<'_> {
             prices: self,
             server,
             verdict,
-            options: &asked.options,
+            options: &shape.options,
             entry: self.inventory.stored(resource),
             bytes_per_object: self.inventory.entry(resource).bytes_per_object,
             part,
@@ -206,12 +204,12 @@ impl Prices<'_> {
             ServedFrom::NotObservable => return Work::UNKNOWN,
             _ => {}
         }
-        let seats = seats(server, asked, pricing.entry);
-        let Target::Resource { group, resource, subresource, scope, .. } = asked.target else {
+        let seats = seats(server, shape, pricing.entry);
+        let Target::Resource { group, resource, subresource, scope, .. } = shape.target else {
             return Work { seats, ..Work::NONE };
         };
         let from_etcd = from == ServedFrom::Etcd;
-        let work = match asked.verb {
+        let work = match shape.verb {
             _ if is_connection(group, resource, subresource) => {
                 Work { received: Amount::NONE, ..pricing.one(true, Bound::Exact) }
             }
@@ -258,14 +256,14 @@ impl Pricing<'_> {
         Amount { objects, bytes, bound }
     }
 
-    /// One object.
+    /// The cost of a read of one object.
     fn one(&self, from_etcd: bool, bound: Bound) -> Work {
         let one = self.amount(Some(1), bound);
         let etcd = if from_etcd { one } else { Amount::NONE };
         Work { etcd, decoded: etcd, filtered: one, received: one, seats: None }
     }
 
-    /// Everything that the path names: the collection, or that of a namespace.
+    /// All objects in the path's scope: the cluster or one namespace.
     fn whole(&self, scope: Scope) -> Amount {
         let objects = self.entry.map(|stored| stored.objects);
         let in_namespace = is_in_namespace(self.server, self.options, scope);
@@ -281,14 +279,14 @@ impl Pricing<'_> {
     }
 
     /// The pods of one node.
-    fn of_node(&self) -> Option<Amount> {
+    fn node_pods(&self) -> Option<Amount> {
         let nodes = self.prices.nodes().filter(|_| self.options.narrows == Narrows::ToNode)?;
         let objects = self.entry.map(|stored| stored.objects.div_ceil(nodes.count));
-        // One that the log does not show may be missing: then a node has less.
+        // The log may not show all nodes. Then a node has fewer pods than this.
         Some(self.amount(objects, if nodes.is_in_inventory { Bound::Mean } else { Bound::AtMost }))
     }
 
-    /// At most a page of it, if the server honors the limit.
+    /// Limits the amount to a page, if the server honors the limit.
     fn paged(&self, amount: Amount) -> Amount {
         if self.verdict.limit != LimitVerdict::Honored {
             return amount;
@@ -300,7 +298,7 @@ impl Pricing<'_> {
         let is_exactly = matches!(self.options.limit, Limit::Page(PageSize::Exactly(_)));
         let (objects, bound) = match amount.objects {
             Some(objects) if objects <= size => (objects, amount.bound),
-            // Of a collection that is larger than a page, a page is what is read.
+            // The collection is larger than a page, so the server returns a full page.
             Some(_) if is_exactly && amount.bound == Bound::Exact => (size, Bound::Exact),
             _ => (size, Bound::AtMost),
         };
@@ -315,13 +313,13 @@ impl Pricing<'_> {
         if self.options.single == Single::KeyIfClusterScoped {
             whole.bound = whole.bound.max(Bound::AtMost);
         }
-        // A page goes on behind the ones before it.
+        // A further page reads only the rest of the collection, so the whole is an upper bound.
         let is_further = self.options.page != Page::First;
         let rest =
             Amount { bound: if is_further { whole.bound.max(Bound::AtMost) } else { whole.bound }, ..whole };
         let selects = self.options.selects();
         let (etcd, filtered) = if from_etcd {
-            // With a selector, page after page is read until enough objects match.
+            // With a selector, the server reads page after page until enough objects match.
             let may_read_on = Amount { bound: rest.bound.max(Bound::AtMost), ..rest };
             let is_page = self.verdict.limit == LimitVerdict::Honored;
             let read = if selects && is_page { may_read_on } else { self.paged(rest) };
@@ -329,8 +327,8 @@ impl Pricing<'_> {
         } else {
             (Amount::NONE, self.through_cache(rest))
         };
-        let found = match self.of_node() {
-            Some(of_node) if scope != Scope::Namespace => of_node,
+        let found = match self.node_pods() {
+            Some(node_pods) if scope != Scope::Namespace => node_pods,
             _ if selects => Amount { bound: rest.bound.max(Bound::AtMost), ..rest },
             _ => rest,
         };
@@ -338,11 +336,11 @@ impl Pricing<'_> {
         Work { etcd, decoded: etcd, filtered, received, seats: None }
     }
 
-    /// What the watch cache goes through: an index's objects, since 1.31 those of a namespace, else all. A limit does
-    /// not shorten it.
+    /// The objects that the watch cache scans: those of an index, since 1.31 those of a namespace, else all. A limit does
+    /// not shorten the scan.
     fn through_cache(&self, rest: Amount) -> Amount {
-        if let Some(of_node) = self.of_node().filter(|_| !is_snapshot(*self.verdict)) {
-            return of_node;
+        if let Some(node_pods) = self.node_pods().filter(|_| !is_snapshot(*self.verdict)) {
+            return node_pods;
         }
         if self.server.version.at_least(31, 0) {
             return rest;
@@ -350,7 +348,7 @@ impl Pricing<'_> {
         self.amount(self.entry.map(|stored| stored.objects), Bound::Exact)
     }
 
-    /// What a watch begins with. What it is sent later is not known.
+    /// The cost of the initial objects of a watch. The cost of its later events is unknown.
     fn watch(&self, scope: Scope, from_etcd: bool) -> Work {
         if !begins_with_objects(self.options) {
             return Work::NONE;
@@ -376,7 +374,7 @@ pub(super) fn is_in_namespace(server: &Server, options: &Options, scope: Scope) 
     scope == Scope::Namespace || (options.narrows == Narrows::ToNamespace && since_1_27)
 }
 
-/// Whether the watch cache answers with a snapshot, which has no indexes.
+/// Whether a snapshot of the watch cache serves the request. Snapshots have no indexes.
 pub(super) fn is_snapshot(verdict: Verdict) -> bool {
     matches!(
         verdict.reason,
@@ -387,7 +385,7 @@ pub(super) fn is_snapshot(verdict: Verdict) -> bool {
     )
 }
 
-/// Whether a WATCH begins with the objects that exist.
+/// Whether a WATCH begins with the existing objects.
 pub(super) fn begins_with_objects(options: &Options) -> bool {
     let from_now = !matches!(
         options.resource_version,
@@ -397,14 +395,14 @@ pub(super) fn begins_with_objects(options: &Options) -> bool {
     !((from_now && !asks) || options.send_initial_events == Some(false))
 }
 
-/// Whether a request reads page after page from etcd until enough objects match its selector.
+/// Whether the server reads several pages from etcd, until enough objects match the selector.
 #[must_use]
-pub fn reads_on(options: &Options, verdict: &Verdict) -> bool {
+pub fn reads_several_pages(options: &Options, verdict: &Verdict) -> bool {
     let is_page = verdict.limit == LimitVerdict::Honored && options.limit.is_page();
     is_page && options.selects() && verdict.likely_served_from() == ServedFrom::Etcd
 }
 
-/// The most objects that a request can be answered with by its limit alone; `None` without one that is honored.
+/// The maximum number of objects in a response, from the limit only. `None` if the request has no honored limit.
 #[must_use]
 pub fn page_limit(options: &Options, verdict: &Verdict) -> Option<u64> {
     let is_page = verdict.limit == LimitVerdict::Honored && options.limit.is_page();

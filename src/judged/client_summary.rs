@@ -8,7 +8,7 @@ use compact_str::CompactString;
 use super::{ShapeKey, ShapeSummary};
 use crate::k8s::Library;
 use crate::k8s::identity::service_account;
-use crate::k8s::pod_name::is_of_cron_job;
+use crate::k8s::pod_name::is_cron_job_pod;
 use crate::ledger::{ClientKey, DistinctSet};
 use crate::patterns::Running;
 use crate::products::{self, Product, RecognizedBy};
@@ -111,7 +111,7 @@ impl ClientSummary {
         let library = Library::from_product(name, example);
         let known = products::recognize(example, self.service_account());
         let mut pods = self.pods.examples().peekable();
-        let is_cron_job = pods.peek().is_some() && pods.all(is_of_cron_job);
+        let is_cron_job = pods.peek().is_some() && pods.all(is_cron_job_pod);
         let job = match (known, running) {
             _ if library.is_command() || is_cron_job => Job::Yes,
             (Some((known, _)), _) if known.kind.is_job() => Job::Yes,

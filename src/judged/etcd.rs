@@ -10,7 +10,7 @@ use crate::apiserver::{ParsedTarget, ServedFrom};
 use crate::k8s::{Scope, Verb};
 use crate::ledger::etcd::SlowRange;
 use crate::ledger::{Exemplar, Row};
-use crate::patterns::Listed;
+use crate::patterns::ListInterval;
 use crate::requests::namespace::{self, namespace_hash};
 
 impl JudgedClients {
@@ -73,10 +73,10 @@ pub(super) fn reads_collections(key: &ShapeKey, entry: &ShapeSummary) -> bool {
         && !one_key
 }
 
-fn listed(exemplar: &Exemplar) -> Option<Listed> {
+fn listed(exemplar: &Exemplar) -> Option<ListInterval> {
     let from = exemplar.received?;
     let target = ParsedTarget::parse(exemplar.uri());
-    Some(Listed {
+    Some(ListInterval {
         from,
         to: from.saturating_add_unsigned(exemplar.micros?),
         namespace: target.map_or(0, |target| {

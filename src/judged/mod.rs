@@ -28,11 +28,11 @@ pub use shape_summary::{ProductRow, ShapeSummary};
 use crate::apiserver::judge::served_against_model;
 use crate::apiserver::request_shape::is_long_running;
 use crate::apiserver::{Certainty, RequestShape, Server, Verdict, certainty_within, judge};
-use crate::cost::{Cost, Inventory, Minutes, Prices, Work, reads_on};
+use crate::cost::{Cost, Inventory, Minutes, Prices, Work, reads_several_pages};
 use crate::k8s::Scope;
 use crate::ledger::instance_histories::shape_hash_of;
 use crate::ledger::{Client, ClientKey, Clients, Merge, NamespaceWeights, Product, ProductRows, Row};
-use crate::patterns::{AllFollowed, Listed, OfClient, Patterns, Running};
+use crate::patterns::{AllFollowed, ClientPatterns, ListInterval, Patterns, Running};
 use crate::requests::{RowKey, stable_hash};
 use crate::version::Doubt;
 
@@ -164,8 +164,8 @@ impl JudgedClients {
             let shown = patterns.take(stable_hash(&key));
             (Some(key), client, shown)
         });
-        let overflow = overflow.map(|client| (None, client, OfClient::default()));
-        let all: Vec<(Option<ClientKey>, Client, OfClient)> = separate.chain(overflow).collect();
+        let overflow = overflow.map(|client| (None, client, ClientPatterns::default()));
+        let all: Vec<(Option<ClientKey>, Client, ClientPatterns)> = separate.chain(overflow).collect();
         let summaries = all.into_par_iter().map(|(key, client, mut shown)| {
             let hash = key.as_ref().map(stable_hash);
             let lists = |product, ask| hash.map(|client| patterns.lists_of((client, product, ask)).collect());
@@ -221,8 +221,8 @@ impl JudgedClients {
         &self,
         key: Option<ClientKey>,
         client: Client,
-        shown: &mut OfClient,
-        lists_of: &dyn Fn(u64, u32) -> Option<Vec<Listed>>,
+        shown: &mut ClientPatterns,
+        lists_of: &dyn Fn(u64, u32) -> Option<Vec<ListInterval>>,
         running: &dyn Fn(u64) -> Running,
         measures: &Measures<'_>,
     ) -> ClientSummary {
@@ -312,7 +312,7 @@ impl JudgedClients {
         }
         let work = entry.work.clone();
         if let (Some(pattern), Some(work)) = (&mut one.pattern, &work) {
-            pattern.herds.price(work.asks());
+            pattern.herds.set_cost(work.list_cost());
         }
         if let Some(work) = &work {
             self.price(&mut one, work);
@@ -369,7 +369,7 @@ impl JudgedClients {
             let resource = key.resource.as_deref().unwrap_or_default();
             let part = measures.namespaces.part(&shape.asked, &row.targets);
             let work = prices.work_in(server, &asked, &verdict, resource, part);
-            let pages = pagination.pages_of(&shape).filter(|_| reads_on(&asked.options, &verdict));
+            let pages = pagination.pages_of(&shape).filter(|_| reads_several_pages(&asked.options, &verdict));
             Box::new(pages.map_or(work, |(lists, pages)| work.as_page(lists, pages)))
         });
         let entry = ShapeSummary {

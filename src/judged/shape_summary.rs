@@ -9,7 +9,7 @@ use crate::apiserver::{Certainty, RequestShape, Verdict};
 use crate::cost::{Cost, Minutes, Work, page_limit};
 use crate::k8s::Verb;
 use crate::ledger::{Merge, Row};
-use crate::patterns::{Listed, Pattern};
+use crate::patterns::{ListInterval, Pattern};
 
 /// The requests of a client in one shape.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub struct ProductRow {
     /// The pattern of the requests over time.
     pub pattern: Option<Box<Pattern>>,
     /// The LISTs of followed instances; empty without etcd's log.
-    pub lists: Vec<Listed>,
+    pub lists: Vec<ListInterval>,
     /// The slow reads in etcd's log that overlap these LISTs.
     pub slow_reads: Box<[etcd::SlowRead]>,
     /// The cost of the requests; `None` without an inventory.

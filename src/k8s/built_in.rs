@@ -51,9 +51,9 @@ const RESOURCE: &str = "resource.k8s.io";
 const STORAGE: &str = "storage.k8s.io";
 
 /// Plural, singular, short names, group, version. If two groups share a name, kubectl takes the first row.
-type Row = (&'static str, &'static str, &'static [&'static str], &'static str, &'static str);
+type ResourceRow = (&'static str, &'static str, &'static [&'static str], &'static str, &'static str);
 
-const ROWS: [Row; 60] = [
+const ROWS: [ResourceRow; 60] = [
     ("pods", "pod", &["po"], "", "v1"),
     ("services", "service", &["svc"], "", "v1"),
     ("nodes", "node", &["no"], "", "v1"),

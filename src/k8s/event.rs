@@ -67,7 +67,7 @@ pub struct Event<'a> {
 /// The JSON fields of an event.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Written<'a> {
+struct EventFields<'a> {
     #[serde(borrow)]
     kind: Text<'a>,
     #[serde(borrow)]
@@ -106,7 +106,7 @@ struct Written<'a> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Event<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let own = Written::deserialize(deserializer)?;
+        let own = EventFields::deserialize(deserializer)?;
         let code = own.response_status.as_ref().and_then(|status| status.code);
         let mut annotations = own.annotations;
         if let Some(own) = annotations.as_mut().filter(|_| code != Some(FORBIDDEN)) {

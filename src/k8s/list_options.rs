@@ -170,7 +170,7 @@ pub fn is_known_key(key: &str) -> bool {
 /// The key may differ in case, by one typo (`limits`), or in words of 8 letters and more by two typos
 /// (`filedSelector`, `resourceversoin`).
 #[must_use]
-pub fn meant_key(unknown: &str) -> Option<&'static str> {
+pub fn similar_list_option(unknown: &str) -> Option<&'static str> {
     LIST_OPTION_KEYS.into_iter().find(|known| unknown.eq_ignore_ascii_case(known)).or_else(|| {
         LIST_OPTION_KEYS.into_iter().find(|known| {
             // Two typos make a short word into another word.
@@ -218,7 +218,7 @@ mod tests {
             ("limit=", LimitParameter::Invalid),
             ("limit=5.0", LimitParameter::Invalid),
             ("limit=99999999999999999999", LimitParameter::Invalid),
-            ("LimitParameter=5", LimitParameter::Absent),
+            ("Limit=5", LimitParameter::Absent),
         ] {
             assert_eq!(ListOptions::parse(query).limit, limit, "{query}");
         }
@@ -236,14 +236,14 @@ mod tests {
     fn a_misspelled_key_resembles_its_list_option() {
         let options = ListOptions::parse("filedSelector=a&labelselector=b&pretty=true&_=1&limit=5");
         assert_eq!(options.unknown_keys, ["filedSelector", "labelselector", "_"]);
-        assert_eq!(meant_key("filedSelector"), Some("fieldSelector"));
-        assert_eq!(meant_key("labelselector"), Some("labelSelector"));
-        assert_eq!(meant_key("resourceversion"), Some("resourceVersion"));
-        assert_eq!(meant_key("labelSelectors"), Some("labelSelector"));
-        assert_eq!(meant_key("LimitParameter"), Some("limit"));
-        assert_eq!(meant_key("_"), None);
-        assert_eq!(meant_key("limits"), Some("limit"));
-        assert_eq!(meant_key("wacth"), Some("watch"));
-        assert_eq!(meant_key("lists"), None);
+        assert_eq!(similar_list_option("filedSelector"), Some("fieldSelector"));
+        assert_eq!(similar_list_option("labelselector"), Some("labelSelector"));
+        assert_eq!(similar_list_option("resourceversion"), Some("resourceVersion"));
+        assert_eq!(similar_list_option("labelSelectors"), Some("labelSelector"));
+        assert_eq!(similar_list_option("Limit"), Some("limit"));
+        assert_eq!(similar_list_option("_"), None);
+        assert_eq!(similar_list_option("limits"), Some("limit"));
+        assert_eq!(similar_list_option("wacth"), Some("watch"));
+        assert_eq!(similar_list_option("lists"), None);
     }
 }

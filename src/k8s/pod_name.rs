@@ -60,21 +60,21 @@ fn is_scheduled_time(text: &str) -> bool {
 
 /// Whether the pod's name looks like that of a `CronJob`: it ends with a scheduled time and a generated suffix.
 #[must_use]
-pub fn is_of_cron_job(pod: &str) -> bool {
+pub fn is_cron_job_pod(pod: &str) -> bool {
     let Some((job, last)) = pod.rsplit_once('-') else { return false };
     is_random(last) && job.rsplit_once('-').is_some_and(|(_, time)| is_scheduled_time(time))
 }
 
 /// Whether the pod's name looks like that of a Deployment or `StatefulSet`, which replace pods that end.
 #[must_use]
-pub fn runs_on(pod: &str) -> bool {
+pub fn is_replaced(pod: &str) -> bool {
     replica_set(pod).is_some() || pod.rsplit_once('-').is_some_and(|(_, last)| is_ordinal(last))
 }
 
 /// Whether the pod can belong to a Job. The names of `DaemonSet` pods look the same.
 #[must_use]
-pub fn may_be_of_job(pod: &str) -> bool {
-    !runs_on(pod) && pod.rsplit_once('-').is_some_and(|(_, last)| is_random(last))
+pub fn may_be_job_pod(pod: &str) -> bool {
+    !is_replaced(pod) && pod.rsplit_once('-').is_some_and(|(_, last)| is_random(last))
 }
 
 #[cfg(test)]
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn pod_names_show_jobs_and_replaced_pods() {
-        for (pod, is_cron, runs_on, may_be_job) in [
+        for (pod, is_cron, is_replaced, may_be_job) in [
             ("nightly-28412345-b8xqz", true, false, true),
             ("nightly-1704740700-b8xqz", true, false, true),
             ("nightly-2841234-b8xqz", false, false, true),
@@ -132,8 +132,8 @@ mod tests {
             ("single", false, false, false),
             ("", false, false, false),
         ] {
-            let found = (is_of_cron_job(pod), super::runs_on(pod), may_be_of_job(pod));
-            assert_eq!(found, (is_cron, runs_on, may_be_job), "{pod}");
+            let found = (is_cron_job_pod(pod), super::is_replaced(pod), may_be_job_pod(pod));
+            assert_eq!(found, (is_cron, is_replaced, may_be_job), "{pod}");
         }
     }
 }

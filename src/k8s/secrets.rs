@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use percent::{decoded, is_encoded};
 
 use super::continue_token::TOKEN_START;
-use super::list_options::{is_known_key, meant_key};
+use super::list_options::{is_known_key, similar_list_option};
 use super::text::prefix;
 
 mod percent;
@@ -41,7 +41,7 @@ pub const KEYS: [&str; 15] = [
 
 /// The key of the public hash in `/openapi/v3/…` paths. Its value is not a secret.
 const HASH: &str = "hash";
-/// Texts that the report writes in place of a token. They are not masked.
+/// Texts that the report writes instead of a token. They are not masked.
 const CLASSES: [&str; 2] = ["(expired)", "(invalid)"];
 /// The start of base64 of a JSON object, such as a JWT.
 const JSON_START: &str = "eyJ";
@@ -209,7 +209,7 @@ fn is_secret_key(key: &str) -> bool {
     plain.starts_with("continue")
         || KEYS.contains(&&*plain)
         || PARTS_OF_KEYS.iter().any(|part| plain.contains(part))
-        || ((6..=10).contains(&key.len()) && meant_key(key) == Some("continue"))
+        || ((6..=10).contains(&key.len()) && similar_list_option(key) == Some("continue"))
 }
 
 /// Whether a value looks like a secret or contains one.
@@ -223,7 +223,7 @@ fn is_secret(value: &str, nested: usize) -> bool {
 }
 
 /// Whether a text has a long run of base64 or hexadecimal digits. Object names do not match, because they have no
-/// upper-case letters. UUIDs do not match, because hyphens split them.
+/// upper-case letters. UUIDs do not match, because a hyphen is not a hexadecimal digit.
 fn is_base64(text: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '/' | '-' | '_')).any(|run| {
         let has = |is: fn(&u8) -> bool| run.bytes().any(|byte| is(&byte));

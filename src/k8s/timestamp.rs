@@ -42,14 +42,14 @@ pub fn with_micros<T>(micros: i64, show: impl FnOnce(&str) -> T) -> T {
         let at = DateTime::from_timestamp_micros(micros);
         at.map_or_else(|| "?".to_owned(), |at| at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true))
     };
-    match &written(micros) {
+    match &micro_time_text(micros) {
         Some(text) => show(str::from_utf8(text).unwrap_or("?")),
         None => show(&by_chrono()),
     }
 }
 
 /// Formats a timestamp as `metav1.MicroTime` without chrono. Returns `None` unless the year has four digits.
-fn written(micros: i64) -> Option<[u8; LENGTH]> {
+fn micro_time_text(micros: i64) -> Option<[u8; LENGTH]> {
     let (days, of_day) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
     let (year, month, day) = civil_from_days(days);
     if !(0..=9_999).contains(&year) {
@@ -103,7 +103,7 @@ pub fn with_minute<T>(micros: i64, show: impl FnOnce(&str) -> T) -> T {
         let at = DateTime::from_timestamp(start, 0);
         at.map_or_else(|| "?".to_owned(), |at| at.to_rfc3339_opts(chrono::SecondsFormat::Secs, true))
     };
-    match written(micros) {
+    match micro_time_text(micros) {
         Some([text @ .., _, _, _, _, _, _, _, _, _, _]) => {
             let mut minute = *b"0000-00-00T00:00:00Z";
             minute[..MINUTE_LENGTH].copy_from_slice(&text);
@@ -264,7 +264,7 @@ mod tests {
             prop_assert_eq!(parse_micros(&format_micros(micros)), Some(micros));
             let by_chrono = DateTime::from_timestamp_micros(micros).expect("a timestamp");
             let by_chrono = by_chrono.to_rfc3339_opts(chrono::SecondsFormat::Micros, true);
-            prop_assert_eq!(written(micros).map(Vec::from), Some(by_chrono.into_bytes()));
+            prop_assert_eq!(micro_time_text(micros).map(Vec::from), Some(by_chrono.into_bytes()));
             let by_chrono = DateTime::from_timestamp(micros.div_euclid(60_000_000) * 60, 0).expect("a timestamp");
             let by_chrono = by_chrono.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
             prop_assert_eq!(format_minute(micros), by_chrono);

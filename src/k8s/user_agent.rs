@@ -25,7 +25,7 @@ pub struct AgentProduct<'a> {
     pub form: AgentForm,
 }
 
-/// Common products that need no further check.
+/// Common products. Their name alone makes the user agent [`AgentForm::Known`].
 const KNOWN: [&str; 14] = [
     "kubectl",
     "kubelet",
@@ -77,7 +77,7 @@ impl<'a> AgentProduct<'a> {
 
 /// Whether a product is the default name of a library or build tool. Such a name does not identify the client.
 #[must_use]
-pub fn names_no_client(product: &str) -> bool {
+pub fn is_default_name(product: &str) -> bool {
     const DEFAULTS: [&str; 17] = [
         AgentProduct::ABSENT,
         AgentProduct::UNNAMED,
@@ -100,7 +100,7 @@ pub fn names_no_client(product: &str) -> bool {
     DEFAULTS.contains(&product) || product.starts_with("__debug_bin")
 }
 
-/// Whether a user agent has client-go's default form, which ends with `) kubernetes/<commit>`.
+/// Whether a user agent has client-go's default format, which ends with `) kubernetes/<commit>`.
 fn names_kubernetes(user_agent: &str) -> bool {
     memchr::memchr_iter(b')', user_agent.as_bytes()).any(|at| user_agent[at..].starts_with(") kubernetes/"))
 }

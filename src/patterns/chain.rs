@@ -1,47 +1,47 @@
-//! Pages that belong together: a LIST with a limit and the continuations that name its revision.
+//! Paginated LISTs: a LIST with a limit, and the further pages with the same revision in their token.
 
-use super::{Rows, SECOND};
+use super::{SECOND, ShapePatterns};
 use crate::ledger::Merge;
 use crate::ledger::instance_histories::{HistoryEntry, RequestKind, ResponseClass};
 
-/// How many unfinished chains of one collection are looked through for the one that a page goes on with.
-const OPEN: usize = 16;
-/// A page that is asked for later than this after the one before it, in microseconds, is of another chain: a server
-/// keeps a revision for five minutes or a little more.
-const TOGETHER: i64 = 600 * SECOND;
-/// A chain that expired is begun again if the next LIST comes within this time, in microseconds.
+/// How many of the last reads of a collection are searched for the one that a page continues.
+const SEARCHED: usize = 16;
+/// The maximum time between two pages of a LIST, in microseconds. A server keeps a revision for little more than five
+/// minutes.
+const MAX_PAGE_PAUSE: i64 = 600 * SECOND;
+/// A LIST within this time after an expired one is a restart of it, in microseconds.
 const RESTART: i64 = 60 * SECOND;
 
 /// One read: a GET, or a LIST with all its pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "they are independent facts")]
 pub struct Read {
-    /// Its first request was received, in microseconds since 1970.
+    /// When the server received its first request, in microseconds since 1970.
     pub at: i64,
-    /// Its last page ended.
+    /// When its last page ended.
     pub end: i64,
     /// The shape of its first request.
     pub ask: u32,
-    /// What came of its last page.
+    /// The response to its last page.
     pub response: ResponseClass,
-    /// How many pages were asked for; 1 for a LIST without pages.
+    /// The number of its pages; 1 without pagination.
     pub pages: u64,
     /// The shape of its second page.
     pub next_ask: Option<u32>,
-    /// A page was answered 410: its revision had expired.
+    /// A page got status 410: its revision had expired.
     pub expired: bool,
-    /// Pages that were read at the newest revision, as the chain's own had expired.
+    /// Pages at the newest revision, because the LIST's own revision had expired.
     pub inconsistent: u64,
     /// Its first page is not in the log.
     pub is_headless: bool,
-    /// It is of a collection, not of one object.
+    /// It reads a collection, not one object.
     pub is_list: bool,
-    /// It asks for a page.
+    /// Its first request has a limit.
     pub asks_page: bool,
     pub(super) revision: u32,
 }
 
-/// The reads of one target, whose records stand in the order of time.
+/// Groups the entries of one target into reads. The entries must be in time order.
 #[must_use]
 pub fn reads(entries: &[HistoryEntry]) -> Vec<Read> {
     let is_read =
@@ -53,7 +53,7 @@ pub fn reads(entries: &[HistoryEntry]) -> Vec<Read> {
             RequestKind::NextPage | RequestKind::InconsistentPage => false,
             RequestKind::WatchBegan | RequestKind::WatchEnded => continue,
         };
-        let open = if is_first { None } else { goes_on(&mut reads, entry) };
+        let open = if is_first { None } else { continued_read(&mut reads, entry) };
         if let Some(read) = open {
             read.pages += 1;
             read.end = read.end.max(entry.end());
@@ -61,7 +61,7 @@ pub fn reads(entries: &[HistoryEntry]) -> Vec<Read> {
             read.expired |= entry.response() == ResponseClass::Expired;
             read.next_ask = read.next_ask.or(Some(entry.ask));
             read.inconsistent += u64::from(entry.kind() == RequestKind::InconsistentPage);
-            // The page after an inconsistent one names a revision that no page before it did.
+            // The page after an inconsistent one has a new revision.
             read.revision = if entry.kind() == RequestKind::NextPage { entry.link } else { 0 };
         } else {
             reads.push(Read {
@@ -83,11 +83,12 @@ pub fn reads(entries: &[HistoryEntry]) -> Vec<Read> {
     reads
 }
 
-/// The read that a page goes on with: the newest of its revision, or the newest of which no revision is known yet.
-fn goes_on<'r>(reads: &'r mut [Read], page: &HistoryEntry) -> Option<&'r mut Read> {
-    let newest = reads.len().saturating_sub(OPEN);
+/// Finds the read that a page continues: the newest one with its revision, or else the newest one with an unknown
+/// revision.
+fn continued_read<'r>(reads: &'r mut [Read], page: &HistoryEntry) -> Option<&'r mut Read> {
+    let newest = reads.len().saturating_sub(SEARCHED);
     let recent = &reads[newest..];
-    let may = |read: &Read| read.asks_page && page.at() - read.end <= TOGETHER;
+    let may = |read: &Read| read.asks_page && page.at() - read.end <= MAX_PAGE_PAUSE;
     let is_same = |read: &Read| match page.kind() {
         RequestKind::InconsistentPage => read.next_ask.is_some(),
         _ => read.revision == page.link,
@@ -102,24 +103,24 @@ fn goes_on<'r>(reads: &'r mut [Read], page: &HistoryEntry) -> Option<&'r mut Rea
     reads.get_mut(newest + at)
 }
 
-/// Chains of pages.
+/// Counts of paginated LISTs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Chains {
-    /// LISTs of which a second page was asked for.
+    /// LISTs with a second page.
     pub count: u64,
-    /// Their pages, first ones too.
+    /// Their pages, including the first ones.
     pub pages: u64,
-    /// Pages of the longest.
+    /// The maximum number of pages of a LIST.
     pub longest: u64,
-    /// The longest time from the first page's arrival to the last one's end, in microseconds.
+    /// The maximum time from the first page's receipt to the last page's end, in microseconds.
     pub longest_micros: u64,
-    /// Chains of which a page was answered 410, as the revision had expired.
+    /// LISTs with a page that got status 410, because the revision had expired.
     pub expired: u64,
-    /// Of these, those that were begun again within a minute.
+    /// Expired LISTs that the client restarted within a minute.
     pub restarted: u64,
-    /// Pages that were read at the newest revision, as the chain's own had expired.
+    /// Pages at the newest revision, because the LIST's own revision had expired.
     pub inconsistent: u64,
-    /// Chains of which the first page is not in the log.
+    /// LISTs whose first page is not in the log.
     pub headless: u64,
 }
 
@@ -136,14 +137,14 @@ impl Merge for Chains {
     }
 }
 
-/// Tells of the chains among reads of one target. They are told of with the row of their second page, which is the one
-/// that needs a snapshot or etcd.
-pub(super) fn tell(reads: &[Read], rows: &mut Rows) {
+/// Adds the paginated LISTs of one target. They belong to the row of the second page, because that page needs a
+/// snapshot or etcd.
+pub(super) fn add(reads: &[Read], rows: &mut ShapePatterns) {
     for (index, read) in reads.iter().enumerate() {
         let Some(shape) = read.next_ask else { continue };
         let restarted = read.response == ResponseClass::Expired
             && reads.get(index + 1).is_some_and(|next| next.at - read.end <= RESTART);
-        rows.of(shape).chains.merge(Chains {
+        rows.pattern(shape).chains.merge(Chains {
             count: 1,
             pages: read.pages,
             longest: read.pages,

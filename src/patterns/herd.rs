@@ -1,63 +1,62 @@
-//! Many instances of one client that make the same LIST within seconds: after a rollout, after the apiserver or the
-//! network came back, or as their timers run in step.
+//! Herds: many instances of one client that send the same LIST within seconds. Causes are a rollout, a restart of the
+//! apiserver or network, or synchronized timers.
 
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::{Rows, SECOND};
+use super::{SECOND, ShapePatterns};
 use crate::ledger::Merge;
 use crate::ledger::instance_histories::{HistoryEntry, RequestKind, ResponseClass};
 
-/// The least number of instances in a herd.
-const FEWEST: u64 = 10;
-/// A second belongs to a herd if it has so many times the LISTs of an ordinary one, and two at least; and a herd has so many
-/// times the LISTs that its surroundings would have had in that time.
+/// The minimum number of instances in a herd.
+const MIN_INSTANCES: u64 = 10;
+/// A second of a herd has more than this many times the LISTs of an ordinary second, and at least two. The whole herd
+/// has at least this many times the LISTs of an equally long time around it.
 const TIMES_ORDINARY: u64 = 4;
-/// What is ordinary is told by so many seconds before and after: three of four of them have no more. So a herd that lasts
-/// a minute or longer is ordinary itself.
+/// The seconds before and after that define an ordinary second: it is their third quartile. So LISTs that last a
+/// minute or longer are ordinary, not a herd.
 const AROUND: i64 = 120;
-/// Seconds that are so far apart are of one herd.
-const GAP: i64 = 2;
-/// An instance takes part in a herd with a few LISTs of one collection; what makes more of them is polling.
-const MOST_EACH: u64 = 3;
-/// A LIST that comes so soon after one that failed, in microseconds, is the same one again.
-const AGAIN: i64 = 10 * SECOND;
-/// Herds that are told of one by one, of each row.
-const TOLD: usize = 32;
+/// The maximum distance of two seconds of a herd.
+const MAX_GAP: i64 = 2;
+/// The maximum mean number of LISTs of one collection by each instance of a herd. More is polling.
+const MAX_LISTS_EACH: u64 = 3;
+/// A LIST within this time after a failed one is a retry, in microseconds.
+const RETRY: i64 = 10 * SECOND;
+/// How many herds of a row are kept in detail.
+const MAX_HERDS: usize = 32;
 
-/// Many instances at once.
+/// Many instances that send the same LIST at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Herd {
-    /// How many.
     pub instances: u64,
-    /// Their LISTs.
+    /// The LISTs of all instances.
     pub requests: u64,
-    /// The first was received, in microseconds since 1970.
+    /// When the server received the first LIST, in microseconds since 1970.
     pub from: i64,
-    /// The last was received.
+    /// When the server received the last LIST, in microseconds since 1970.
     pub to: i64,
-    /// What they ask for together, as far as that is known.
-    pub asks: Asks,
+    /// The cost of all LISTs, as far as it is known.
+    pub cost: ListCost,
 }
 
-/// What LISTs ask for, as far as it is known: where the sizes of objects are not, their number may be.
+/// The cost of LISTs. The number of objects can be known without their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Asks {
-    /// Objects that etcd reads for them.
+pub struct ListCost {
+    /// Objects read from etcd.
     pub etcd_objects: Option<u64>,
-    /// The bytes of these.
+    /// Bytes read from etcd.
     pub etcd_bytes: Option<u64>,
-    /// Objects that the clients can have received at most.
+    /// Objects that the clients received at most.
     pub received_objects: Option<u64>,
-    /// The bytes of these.
+    /// Bytes that the clients received at most.
     pub received_bytes: Option<u64>,
-    /// They are a mean.
+    /// The received objects and bytes are a mean or an estimate.
     pub received_is_mean: bool,
 }
 
-impl Asks {
+impl ListCost {
     fn times(self, requests: u64) -> Self {
         let times = |number: Option<u64>| number.map(|number| number.saturating_mul(requests));
         Self {
@@ -73,19 +72,19 @@ impl Asks {
 /// The herds of a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Herds {
-    /// How many there were.
+    /// The number of herds.
     pub count: u64,
-    /// LISTs of all herds.
+    /// The LISTs of all herds.
     pub requests: u64,
-    /// The greatest, the one with the most instances first.
+    /// The largest herds, by number of instances, largest first.
     pub greatest: Vec<Herd>,
 }
 
 impl Herds {
-    /// Tells what the herds ask for, of which each LIST asks for so much.
-    pub fn price(&mut self, each: Asks) {
+    /// Sets the cost of each herd from the cost of one LIST.
+    pub fn set_cost(&mut self, each: ListCost) {
         for herd in &mut self.greatest {
-            herd.asks = each.times(herd.requests);
+            herd.cost = each.times(herd.requests);
         }
     }
 
@@ -98,7 +97,7 @@ impl Herds {
     fn keep(&mut self, herd: Herd) {
         self.greatest.push(herd);
         self.greatest.sort_unstable_by(|a, b| b.cmp(a));
-        self.greatest.truncate(TOLD);
+        self.greatest.truncate(MAX_HERDS);
     }
 }
 
@@ -109,7 +108,7 @@ impl Merge for Herds {
 }
 
 impl Herds {
-    /// As [`Merge::merge`], of those that are kept.
+    /// As [`Merge::merge`], by reference.
     pub fn merge_from(&mut self, other: &Self) {
         self.count += other.count;
         self.requests += other.requests;
@@ -117,20 +116,20 @@ impl Herds {
     }
 }
 
-/// One LIST: when it was received, in microseconds, the number of the instance, what it is of.
-type Read = (i64, u32, u32);
+/// One LIST: receive time in microseconds since 1970, index of the instance, hash of the target.
+type ListAt = (i64, u32, u32);
 
-/// When which instance made a LIST, by question.
+/// The LISTs of a client's product, by request shape.
 #[derive(Debug, Default)]
-pub(super) struct Reads(HashMap<u32, Vec<Read>, FxBuildHasher>);
+pub(super) struct ListsByShape(HashMap<u32, Vec<ListAt>, FxBuildHasher>);
 
-impl Reads {
-    /// LISTs of one instance. What fails is tried again: it counts as one with what follows at once.
+impl ListsByShape {
+    /// Adds the LISTs of one instance. A failed LIST and its retries count once.
     pub(super) fn add(&mut self, instance: u32, entries: &[HistoryEntry]) {
         let mut failed: HashMap<(u32, u32), i64, FxBuildHasher> = HashMap::default();
         for entry in entries.iter().filter(|entry| entry.kind() == RequestKind::List) {
             let (at, of) = (entry.at(), (entry.ask, entry.target));
-            let is_again = failed.get(&of).is_some_and(|before| at - before <= AGAIN);
+            let is_again = failed.get(&of).is_some_and(|before| at - before <= RETRY);
             if entry.response() == ResponseClass::Served {
                 failed.remove(&of);
             } else {
@@ -142,36 +141,36 @@ impl Reads {
         }
     }
 
-    pub(super) fn tell(self, rows: &mut Rows) {
+    pub(super) fn add_herds(self, rows: &mut ShapePatterns) {
         for (ask, mut reads) in self.0 {
             for herd in herds(&mut reads) {
-                rows.of(ask).herds.add(herd);
+                rows.pattern(ask).herds.add(herd);
             }
         }
     }
 }
 
-fn second(read: &Read) -> i64 {
+fn second(read: &ListAt) -> i64 {
     read.0.div_euclid(SECOND)
 }
 
-/// The herds among LISTs of one question.
-fn herds(reads: &mut [Read]) -> Vec<Herd> {
-    if (reads.len() as u64) < FEWEST {
+/// Finds the herds in LISTs of one request shape.
+fn herds(reads: &mut [ListAt]) -> Vec<Herd> {
+    if (reads.len() as u64) < MIN_INSTANCES {
         return Vec::new();
     }
     reads.sort_unstable();
-    let seconds: Vec<&[Read]> = reads.chunk_by(|a, b| second(a) == second(b)).collect();
+    let seconds: Vec<&[ListAt]> = reads.chunk_by(|a, b| second(a) == second(b)).collect();
     let counts: Vec<(i64, u64)> =
         seconds.iter().map(|reads| (second(&reads[0]), reads.len() as u64)).collect();
     let ordinary = ordinary(&counts);
     let dense: Vec<usize> =
         (0..seconds.len()).filter(|at| counts[*at].1 > (TIMES_ORDINARY * ordinary[*at]).max(1)).collect();
     dense
-        .chunk_by(|a, b| counts[*b].0 - counts[*a].0 <= GAP)
+        .chunk_by(|a, b| counts[*b].0 - counts[*a].0 <= MAX_GAP)
         .filter_map(|dense| {
             let (first, last) = (dense[0], dense[dense.len() - 1]);
-            let reads: Vec<Read> = dense.iter().flat_map(|at| seconds[*at].iter().copied()).collect();
+            let reads: Vec<ListAt> = dense.iter().flat_map(|at| seconds[*at].iter().copied()).collect();
             let herd = herd(&reads)?;
             let length = counts[last].0 - counts[first].0 + 1;
             stands_out(&counts, first, last, length, herd.requests).then_some(herd)
@@ -179,8 +178,8 @@ fn herds(reads: &mut [Read]) -> Vec<Herd> {
         .collect()
 }
 
-/// LISTs as a herd, if enough instances made them, and each only a few of one collection.
-fn herd(reads: &[Read]) -> Option<Herd> {
+/// Makes LISTs into a herd, if there are enough instances and each sent only a few LISTs of one collection.
+fn herd(reads: &[ListAt]) -> Option<Herd> {
     let distinct = |mut of: Vec<(u32, u32)>| {
         of.sort_unstable();
         of.dedup();
@@ -190,16 +189,16 @@ fn herd(reads: &[Read]) -> Option<Herd> {
     let lists = distinct(reads.iter().map(|(_, instance, target)| (*instance, *target)).collect());
     let requests = reads.len() as u64;
     let (from, to) = (reads[0].0, reads[reads.len() - 1].0);
-    (instances >= FEWEST && requests <= MOST_EACH * lists).then_some(Herd {
+    (instances >= MIN_INSTANCES && requests <= MAX_LISTS_EACH * lists).then_some(Herd {
         instances,
         requests,
         from,
         to,
-        asks: Asks::default(),
+        cost: ListCost::default(),
     })
 }
 
-/// Whether seconds from one to another have far more LISTs than those around them.
+/// Whether the seconds from `first` to `last` have far more LISTs than those around them.
 fn stands_out(counts: &[(i64, u64)], first: usize, last: usize, length: i64, requests: u64) -> bool {
     let (from, to) = (counts[first].0, counts[last].0);
     let sum = |counts: &[(i64, u64)]| counts.iter().map(|(_, count)| count).sum::<u64>();
@@ -210,10 +209,10 @@ fn stands_out(counts: &[(i64, u64)], first: usize, last: usize, length: i64, req
     requests * 2 * u64::try_from(AROUND).unwrap_or(1) >= TIMES_ORDINARY * around * length
 }
 
-/// For each second with LISTs, how many an ordinary one around it has: three of four have no more.
+/// For each second with LISTs, the number of LISTs in an ordinary second around it (third quartile).
 fn ordinary(counts: &[(i64, u64)]) -> Vec<u64> {
     let all = usize::try_from(2 * AROUND + 1).unwrap_or(1);
-    let mut around = Sliding::default();
+    let mut around = SlidingCounts::default();
     let (mut from, mut to) = (0, 0);
     counts
         .iter()
@@ -231,11 +230,11 @@ fn ordinary(counts: &[(i64, u64)]) -> Vec<u64> {
         .collect()
 }
 
-/// Counts that come and go, by size.
+/// The counts in a sliding window, as a map from count to frequency.
 #[derive(Debug, Default)]
-struct Sliding(BTreeMap<u64, usize>);
+struct SlidingCounts(BTreeMap<u64, usize>);
 
-impl Sliding {
+impl SlidingCounts {
     fn add(&mut self, count: u64) {
         *self.0.entry(count).or_default() += 1;
     }
@@ -249,7 +248,7 @@ impl Sliding {
         }
     }
 
-    /// The count of that rank, the least first, where so many more are zero.
+    /// The count at a rank in ascending order. The window has `zeros` more counts of 0.
     fn at_rank(&self, rank: usize, zeros: usize) -> u64 {
         let mut seen = zeros;
         for (count, times) in &self.0 {
@@ -269,13 +268,13 @@ impl Sliding {
 mod tests {
     use super::*;
 
-    /// LISTs of so many instances, one each, `step` microseconds after one another.
-    fn start(instances: u32, step: i64) -> Vec<Read> {
+    /// One LIST by each instance, `step` microseconds apart.
+    fn start(instances: u32, step: i64) -> Vec<ListAt> {
         (0..instances).map(|instance| (i64::from(instance) * step, instance, 0)).collect()
     }
 
     #[test]
-    fn a_start_that_is_all_that_a_log_holds_is_a_herd() {
+    fn a_start_of_many_instances_is_a_herd() {
         for step in [0, 10_000, 100_000] {
             let found = herds(&mut start(200, step));
             assert_eq!(found.iter().map(|herd| herd.instances).collect::<Vec<u64>>(), [200], "{step}");
@@ -284,17 +283,17 @@ mod tests {
     }
 
     #[test]
-    fn an_even_rate_and_few_instances_are_none() {
+    fn an_even_rate_or_few_instances_are_no_herd() {
         assert_eq!(herds(&mut start(1_000, 500_000)), []);
         assert_eq!(herds(&mut start(1_000, 100_000)), [], "over 100 seconds");
         assert_eq!(herds(&mut start(9, 1_000)), []);
     }
 
     #[test]
-    fn what_is_ordinary_is_what_is_around() {
-        // An even fleet, an hour later the same, and an event of another year.
+    fn an_ordinary_rate_depends_on_the_seconds_around() {
+        // LISTs at an even rate, the same LISTs an hour later, and one LIST years later.
         let mut reads = start(1_200, 300_000);
-        let later: Vec<Read> = reads.iter().map(|(at, who, of)| (at + 3_600 * SECOND, *who, *of)).collect();
+        let later: Vec<ListAt> = reads.iter().map(|(at, who, of)| (at + 3_600 * SECOND, *who, *of)).collect();
         reads.extend(later);
         reads.push((400_000_000 * SECOND, 1, 0));
         assert_eq!(herds(&mut reads.clone()), []);
@@ -303,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn several_namespaces_and_tries_again_are_one_start() {
+    fn several_namespaces_and_retries_are_one_herd() {
         let mut reads = Vec::new();
         for target in 0..5 {
             reads.extend((0..200).map(|who| (i64::from(who) * 5_000 + i64::from(target), who, target)));
@@ -317,7 +316,7 @@ mod tests {
             .map(|at| entry(at, ResponseClass::Refused))
             .chain([entry(5, ResponseClass::Served)])
             .collect();
-        let mut reads = Reads::default();
+        let mut reads = ListsByShape::default();
         reads.add(0, &tries);
         assert_eq!(reads.0[&1].len(), 1);
     }

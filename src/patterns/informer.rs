@@ -1,4 +1,4 @@
-//! An informer's life: LIST, WATCH, WATCH again when it ended, and LIST again only when the revision is lost.
+//! Informers: a LIST, a WATCH, a new WATCH after each end, and a new LIST (relist) only if the revision is lost.
 //!
 //! Source: k8s.io/client-go `tools/cache/reflector.go:ListAndWatch`. Other libraries do the same.
 
@@ -6,59 +6,61 @@ use compact_str::CompactString;
 
 use super::chain::Read;
 use super::watching::{SOON, Watch};
-use super::{Rows, SECOND, most_in_an_hour};
+use super::{SECOND, ShapePatterns, most_in_an_hour};
 use crate::ledger::Merge;
 use crate::ledger::instance_histories::ResponseClass;
 use crate::requests::Instance;
 
-/// A watch that ended sooner, in microseconds, with a LIST after it, most likely ended with an error in its stream, of
-/// which the audit log says nothing: a revision that was too old is answered with 200 and an event of type ERROR.
+/// A watch that ended sooner than this, with a LIST after it, probably had an expired revision, in microseconds. The
+/// server then returns 200 and an event of type ERROR, which the audit log does not show.
 const AT_ONCE: i64 = SECOND;
-/// LISTs of one instance within this time are of one start, in microseconds.
+/// LISTs of one instance within this time belong to one start, in microseconds.
 pub const START: i64 = 60 * SECOND;
 
-/// LISTs of one instance that are so close are of one start, in microseconds: two libraries that begin together.
-const TOGETHER: i64 = 10 * SECOND;
-/// How far clocks of several servers may be apart, in microseconds.
+/// Two LISTs of one instance within this time are a double start, such as by two libraries, in microseconds.
+const DOUBLE_START: i64 = 10 * SECOND;
+/// The maximum difference of the clocks of several servers, in microseconds.
 const SKEW: i64 = SECOND;
-/// A watch that begins so soon after another ended goes on with it, in microseconds.
+/// A watch within this time after the end of another one continues it, in microseconds.
 const RENEWED: i64 = 2 * SECOND;
-/// Reads that are looked at for the one that a watch takes up.
-const LOOKED_AT: usize = 64;
+/// How many reads are searched for the one that a watch follows.
+const SEARCHED: usize = 64;
 
-/// What became of a read.
+/// The role of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadRole {
-    /// No WATCH followed.
+    /// No WATCH follows.
     Standalone,
-    /// An informer began with it.
+    /// An informer starts with it.
     InformerStart,
-    /// An informer began anew with it, and why.
+    /// An informer lists again with it, for this cause.
     Relist(Cause),
-    /// Whether a WATCH followed is not known, as the instance's watches were not followed so far.
+    /// The history of the instance's watches ends before this read.
     Unknown,
 }
 
-/// Why an informer began anew.
+/// Why an informer listed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// Its watch was answered 410, or ended at once.
+    /// Its watch got status 410, or ended at once.
     Expired,
-    /// Its watch was refused with another status.
+    /// The server refused its watch with another status.
     Refused,
-    /// Its watch ended after a while, and was not begun again.
+    /// Its watch ended normally, and no new watch continued it.
     Ended,
 }
 
-/// What became of each read of one target. A watch, refused or not, takes up the earliest read before it that none has
-/// taken up; where there is none, or a watch ended just before and no read came since, it goes on with the one that ended.
-/// `known_until` is when the last watch began that was followed, if not all were.
+/// Finds the role of each read of one target.
+///
+/// A watch, refused or not, follows the earliest read before it that no other watch follows. It continues an ended
+/// watch instead, if it finds none, or if that watch ended just before and no read came since.
+/// `known_until` is the start of the last watch in the history, if the history omits later ones.
 #[must_use]
 pub fn roles(reads: &[Read], watches: &[Watch], known_until: Option<i64>) -> Vec<ReadRole> {
     let mut roles = vec![ReadRole::Standalone; reads.len()];
-    // Watches that ended and that nothing went on with, in the order of their ends.
+    // Ended watches that no other watch continued, ordered by end.
     let mut loose: Vec<(i64, Cause)> = Vec::new();
-    // What was refused to a client that tried to do without a LIST had not begun.
+    // A refused watch with sendInitialEvents does not count as begun: the client has no LIST yet.
     let begun =
         watches.iter().filter(|watch| watch.response == ResponseClass::Served || !watch.asks_initial_events);
     let mut ends: Vec<(i64, Cause)> = begun.filter_map(|watch| Some((watch.end?, cause(watch)))).collect();
@@ -69,7 +71,7 @@ pub fn roles(reads: &[Read], watches: &[Watch], known_until: Option<i64>) -> Vec
             loose.push(ends[ended]);
             ended += 1;
         }
-        // A read that no watch took up soon after it never is taken up.
+        // A read that no watch follows soon stays standalone.
         while from < reads.len() && (reads[from].end + SOON < watch.at || roles[from] != ReadRole::Standalone)
         {
             from += 1;
@@ -83,13 +85,13 @@ pub fn roles(reads: &[Read], watches: &[Watch], known_until: Option<i64>) -> Vec
                     && read.response == ResponseClass::Served
                     && read.end <= latest
             };
-            let candidates = (from.max(since)..reads.len()).take(LOOKED_AT);
+            let candidates = (from.max(since)..reads.len()).take(SEARCHED);
             candidates.take_while(|index| reads[*index].at <= latest).find(is_free)
         };
-        // A server whose clock is behind writes a WATCH before its LIST.
+        // If one server's clock is late, a WATCH can have an earlier time than its LIST.
         let taken = until(watch.at).or_else(|| if renewed.is_none() { until(watch.at + SKEW) } else { None });
         match taken {
-            // Where a client that tries to do without a LIST is refused, a LIST is yet to come.
+            // The server refused sendInitialEvents, so the client will send a LIST later.
             Some(_) if watch.response != ResponseClass::Served && watch.asks_initial_events => {}
             Some(index) => {
                 let before = loose.partition_point(|(end, _)| *end <= reads[index].at + SKEW);
@@ -119,30 +121,30 @@ fn cause(watch: &Watch) -> Cause {
     }
 }
 
-/// Informers of a row of LISTs.
+/// The informers in a row of LISTs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Informers {
-    /// LISTs with which an informer began.
+    /// LISTs that started an informer.
     pub starts: u64,
-    /// LISTs with which one began anew, as the revision had expired.
+    /// Relists because the revision had expired.
     pub relists_expired: u64,
-    /// The same, as its watch was refused.
+    /// Relists because the server refused the watch.
     pub relists_refused: u64,
-    /// The same, as its watch had ended.
+    /// Relists because the watch had ended.
     pub relists_ended: u64,
-    /// The most times that one informer began anew.
+    /// The maximum number of relists of one informer.
     pub most_relists: u64,
-    /// The most times within an hour that one informer of a pod or node began anew, as its revision had expired or its
-    /// watch was refused.
+    /// The maximum number of relists of one informer within an hour, because its revision had expired or its watch was
+    /// refused. Counts only informers of pods and nodes.
     pub most_in_an_hour: u64,
-    /// Pages after the first of LISTs with which informers began, or began anew.
+    /// Pages after the first one, of LISTs that started an informer and of relists.
     pub further_pages: u64,
-    /// LISTs that an instance made twice within a minute at its start, both whole.
+    /// Double starts: two complete LISTs by an instance at its start.
     pub twice: u64,
 }
 
 impl Informers {
-    /// LISTs with which an informer began anew.
+    /// All relists.
     #[must_use]
     pub fn relists(&self) -> u64 {
         self.relists_expired + self.relists_refused + self.relists_ended
@@ -162,13 +164,13 @@ impl Merge for Informers {
     }
 }
 
-/// Tells of the informers of one target.
-pub(super) fn tell(
+/// Adds the informers of one target.
+pub(super) fn add(
     instance: &Instance<CompactString>,
     reads: &[Read],
     watches: &[Watch],
     roles: &[ReadRole],
-    rows: &mut Rows,
+    rows: &mut ShapePatterns,
 ) {
     let mut relists = 0;
     let mut lost: Vec<&Read> = Vec::new();
@@ -177,9 +179,9 @@ pub(super) fn tell(
             continue;
         }
         if let Some(next) = read.next_ask.filter(|_| read.pages > 1) {
-            rows.of(next).informers.further_pages += read.pages - 1;
+            rows.pattern(next).informers.further_pages += read.pages - 1;
         }
-        let own = &mut rows.of(read.ask).informers;
+        let own = &mut rows.pattern(read.ask).informers;
         match role {
             ReadRole::Standalone | ReadRole::Unknown => {}
             ReadRole::InformerStart => own.starts += 1,
@@ -197,10 +199,10 @@ pub(super) fn tell(
     }
     if let Some(last) = lost.last().filter(|_| instance.is_one_process()) {
         let most = most_in_an_hour(lost.iter().map(|read| read.at));
-        rows.of(last.ask).informers.merge(Informers { most_in_an_hour: most, ..Informers::default() });
+        rows.pattern(last.ask).informers.merge(Informers { most_in_an_hour: most, ..Informers::default() });
     }
     for second in seconds_of_starts(reads, roles) {
-        rows.of(second.ask).informers.twice += 1;
+        rows.pattern(second.ask).informers.twice += 1;
     }
     for watch in
         watches.iter().filter(|watch| watch.asks_initial_events && watch.response == ResponseClass::Invalid)
@@ -208,13 +210,13 @@ pub(super) fn tell(
         let at = reads.partition_point(|read| read.at < watch.at);
         let is_after = |read: &Read| read.at <= watch.at + START && read.response == ResponseClass::Served;
         if reads.get(at).is_some_and(is_after) {
-            rows.of(watch.ask).watching.fallbacks += 1;
+            rows.pattern(watch.ask).watching.fallbacks += 1;
         }
     }
 }
 
-/// The second of each two whole LISTs that an instance made close together at a start, where a WATCH took up one of them
-/// and no third came soon: more are polling.
+/// Returns the second LIST of each double start: two complete LISTs close together, and a WATCH that follows one of
+/// them. A third LIST soon after is polling, not a double start.
 fn seconds_of_starts<'r>(reads: &'r [Read], roles: &[ReadRole]) -> impl Iterator<Item = &'r Read> {
     let whole = |read: &Read| {
         read.is_list && read.response == ResponseClass::Served && read.next_ask.is_none() && !read.is_headless
@@ -226,7 +228,7 @@ fn seconds_of_starts<'r>(reads: &'r [Read], roles: &[ReadRole]) -> impl Iterator
         let both = [roles[first], roles[first + 1]];
         whole(one)
             && whole(two)
-            && two.at - one.at < TOGETHER
+            && two.at - one.at < DOUBLE_START
             && both.into_iter().any(begins)
             && both.into_iter().all(|role| begins(role) || role == ReadRole::Standalone)
             && far(reads.get(first + 2))
@@ -263,12 +265,12 @@ mod tests {
     }
 
     #[test]
-    fn a_list_before_a_watch_that_is_refused_was_no_poll() {
+    fn a_list_before_a_refused_watch_is_not_a_poll() {
         let lists = [list(0), list(30), list(60)];
         let watches = [
             watch(0, 0, ResponseClass::Expired),
             watch(30, 0, ResponseClass::Refused),
-            // Tried again without a LIST.
+            // A retry without a LIST.
             watch(35, 20, ResponseClass::Served),
             watch(60, 20, ResponseClass::Served),
         ];
@@ -278,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_streaming_list_that_is_refused_takes_up_no_list() {
+    fn a_refused_streaming_list_follows_no_list() {
         let refused = Watch { asks_initial_events: true, ..watch(0, 0, ResponseClass::Refused) };
         let found = roles(&[list(0), list(1)], &[refused, watch(1, 20, ResponseClass::Served)], None);
         assert_eq!(found, [ReadRole::InformerStart, ReadRole::Standalone]);

@@ -1,7 +1,7 @@
-//! What no single request shows, rebuilt from what each instance of a client read and watched: informers and how they
-//! begin anew, polling, herds, pages, watches beside each other.
+//! Patterns over many requests: informers and relists, polling, herds, pagination, parallel watches. They are computed
+//! from the history of each instance of a client.
 //!
-//! Everything here is told per row of the ledger, so that rules may ask for it as for any other number.
+//! Each pattern is attributed to a row of the ledger, so that rules can use it like any other number.
 
 pub mod chain;
 pub mod herd;
@@ -20,11 +20,11 @@ use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
 pub use chain::Chains;
-pub use herd::{Asks, Herds};
+pub use herd::{Herds, ListCost};
 pub use informer::Informers;
 pub use polling::Polling;
 pub use restarts::Restarts;
-use restarts::{Process, Ran};
+use restarts::{PodRun, Process};
 pub use running::Running;
 pub use watching::Watching;
 
@@ -32,28 +32,29 @@ use crate::ledger::instance_histories::HistoryEntry;
 use crate::ledger::instance_histories::InstanceHistories;
 use crate::ledger::{Followed, HistoriesByKind, InstanceHistory, Merge};
 
-/// A second in microseconds.
+/// One second in microseconds.
 pub(crate) const SECOND: i64 = 1_000_000;
 
-/// What a row asks: hashes of its client, its product, its shape without the answer ([`crate::ledger::instance_histories::shape_hash_of`]).
+/// Identifies the row of a pattern: the hashes of its client, its product and its request shape
+/// ([`crate::ledger::instance_histories::shape_hash_of`]).
 pub type PatternKey = (u64, u64, u32);
 
-/// What a row's requests show when they are put in order.
+/// The patterns in the requests of one row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pattern {
     /// Instances that made the requests.
     pub instances: u64,
-    /// Informers: LISTs that a WATCH follows.
+    /// LISTs that a WATCH follows.
     pub informers: Informers,
-    /// The same read again and again.
+    /// Repeated reads without a WATCH.
     pub polling: Polling,
-    /// Many instances at once.
+    /// The same LIST by many instances at once.
     pub herds: Herds,
-    /// Pages that belong together.
+    /// Paginated LISTs.
     pub chains: Chains,
-    /// Lives of watches.
+    /// Durations and overlaps of watches.
     pub watching: Watching,
-    /// Starts of a process, and the watches that it holds open.
+    /// Starts of processes, and their open watches.
     pub restarts: Restarts,
 }
 
@@ -64,9 +65,9 @@ impl Merge for Pattern {
 }
 
 impl Pattern {
-    /// As [`Merge::merge`], of one that is kept.
+    /// As [`Merge::merge`], by reference.
     pub fn merge_from(&mut self, other: &Self) {
-        // An instance that makes requests of several shapes is one of each; how many they are together is not known.
+        // The two rows may share instances, so the sum would be too high.
         self.instances = self.instances.max(other.instances);
         self.informers.merge(other.informers);
         self.polling.merge_from(&other.polling);
@@ -79,60 +80,58 @@ impl Pattern {
 
 /// One LIST of a collection, or one page of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Listed {
-    /// Received, in microseconds since 1970.
+pub struct ListInterval {
+    /// When the server received it, in microseconds since 1970.
     pub from: i64,
-    /// Ended.
+    /// When it ended, in microseconds since 1970.
     pub to: i64,
     /// A hash of the namespace that it asks for ([`namespace_hash`](crate::requests::namespace_hash)); 0 for none, or
     /// where it is not known.
     pub namespace: u32,
 }
 
-/// All patterns.
+/// The patterns of all clients.
 #[derive(Debug, Default)]
 pub struct Patterns {
-    clients: HashMap<u64, OfClient, FxBuildHasher>,
-    /// How much was followed, by what it is.
+    clients: HashMap<u64, ClientPatterns, FxBuildHasher>,
+    /// How many requests the histories hold, by kind.
     pub followed: AllFollowed,
-    /// The LISTs, if they were asked for, those of a row together.
-    lists: Vec<(PatternKey, Listed)>,
-    /// How long instances run, by client and product.
+    /// When each LIST ran, sorted by row. Empty unless the caller asked for it.
+    lists: Vec<(PatternKey, ListInterval)>,
+    /// Whether instances run forever or end, by client and product.
     running: HashMap<(u64, u64), Running, FxBuildHasher>,
     nodes: running::Nodes,
 }
 
-/// The patterns of one client, by product and question.
+/// The patterns of one client, by product and request shape.
 #[derive(Debug, Default)]
-pub struct OfClient(HashMap<(u64, u32), Box<Pattern>, FxBuildHasher>);
+pub struct ClientPatterns(HashMap<(u64, u32), Box<Pattern>, FxBuildHasher>);
 
-impl OfClient {
-    /// The pattern of a row.
+impl ClientPatterns {
+    /// Removes and returns the pattern of a row.
     pub fn take(&mut self, product: u64, ask: u32) -> Option<Box<Pattern>> {
         self.0.remove(&(product, ask))
     }
 }
 
-/// How much was followed.
+/// How many requests the histories hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AllFollowed {
-    /// Of LISTs.
     pub lists: Followed,
-    /// Of watches.
     pub watches: Followed,
-    /// Of GETs of single objects.
+    /// GETs of single objects.
     pub objects: Followed,
 }
 
 impl Patterns {
-    /// Rebuilds the patterns. `keep_lists` keeps when each LIST was under way.
+    /// Computes the patterns of all clients. `keep_lists` also keeps the time of each LIST.
     #[must_use]
     pub fn new(kept: HistoriesByKind, keep_lists: bool) -> Self {
         Self::with_lists(kept, &|_| true, keep_lists.then_some(&|_, _| true))
     }
 
-    /// Rebuilds the patterns of some clients, by their hashes, and keeps when LISTs were under way that are wanted, if any
-    /// are, by when they were received and ended.
+    /// Computes the patterns of the clients for whose hash `is_known` is true. `wanted` selects the LISTs whose time is
+    /// kept, by when they were received and when they ended.
     #[must_use]
     pub fn with_lists(
         mut kept: HistoriesByKind,
@@ -146,21 +145,21 @@ impl Patterns {
         let log_end =
             lists.iter().chain(&watches).flat_map(|history| &history.entries).map(HistoryEntry::end).max();
         let log_end = log_end.unwrap_or(0);
-        // Clients that are counted together have no patterns, however many they are.
+        // Clients in the overflow row have no patterns.
         for histories in [&mut lists, &mut watches, &mut objects] {
             histories.retain(|history| is_known(history.client));
         }
         let (running, nodes) = running::of_clients([&lists, &watches, &objects]);
-        let mut under_way = wanted.map_or_else(Vec::new, |wanted| under_way(&mut lists, wanted));
-        under_way.sort_unstable();
-        let mut collections = Instances::joined(lists, watches, &kept.watches);
-        let mut objects: Vec<Instances> = objects.into_iter().map(Instances::new).collect();
-        // Instances of one product of a client stand together.
+        let mut intervals = wanted.map_or_else(Vec::new, |wanted| list_intervals(&mut lists, wanted));
+        intervals.sort_unstable();
+        let mut collections = InstanceRecords::joined(lists, watches, &kept.watches);
+        let mut objects: Vec<InstanceRecords> = objects.into_iter().map(InstanceRecords::new).collect();
+        // The instances of one product of a client are adjacent.
         let of_clients = collections.chunk_by_mut(same_client).chain(objects.chunk_by_mut(same_client));
-        let of_clients: Vec<&mut [Instances]> = of_clients.collect();
-        let parts: Vec<((u64, u64), Rows)> =
-            of_clients.into_par_iter().map(|instances| of_one_client(instances, log_end)).collect();
-        let mut clients: HashMap<u64, OfClient, FxBuildHasher> = HashMap::default();
+        let of_clients: Vec<&mut [InstanceRecords]> = of_clients.collect();
+        let parts: Vec<((u64, u64), ShapePatterns)> =
+            of_clients.into_par_iter().map(|instances| client_patterns(instances, log_end)).collect();
+        let mut clients: HashMap<u64, ClientPatterns, FxBuildHasher> = HashMap::default();
         for ((client, product), rows) in parts {
             let own = clients.entry(client).or_default();
             for (ask, pattern) in rows.0 {
@@ -170,42 +169,42 @@ impl Patterns {
                 }
             }
         }
-        Self { clients, followed, lists: under_way, running, nodes }
+        Self { clients, followed, lists: intervals, running, nodes }
     }
 
-    /// The patterns of a client.
-    pub fn take(&mut self, client: u64) -> OfClient {
+    /// Removes and returns the patterns of a client.
+    pub fn take(&mut self, client: u64) -> ClientPatterns {
         self.clients.remove(&client).unwrap_or_default()
     }
 
-    /// How long the instances of a product of a client run.
+    /// Whether the instances of a client's product run forever or end.
     #[must_use]
     pub fn running(&self, client: u64, product: u64) -> Running {
         self.running.get(&(client, product)).copied().unwrap_or_default()
     }
 
-    /// The nodes that a client's requests come from, if each has an identity of its own: those that are followed.
+    /// The names of a client's instances that are nodes, as far as the histories hold them.
     #[must_use]
     pub fn nodes(&self, client: u64) -> &[CompactString] {
         self.nodes.get(&client).map_or(&[], Vec::as_slice)
     }
 
-    /// The LISTs of a row; none unless they were asked for.
-    pub fn lists_of(&self, row: PatternKey) -> impl Iterator<Item = Listed> {
+    /// When the LISTs of a row ran. Empty unless the caller asked for LISTs.
+    pub fn lists_of(&self, row: PatternKey) -> impl Iterator<Item = ListInterval> {
         let first = self.lists.partition_point(|(of, _)| *of < row);
         let of_row = self.lists[first..].iter().take_while(move |(of, _)| *of == row);
         of_row.map(|(_, list)| *list)
     }
 }
 
-fn under_way(
+fn list_intervals(
     histories: &mut [InstanceHistory],
     wanted: &dyn Fn(i64, i64) -> bool,
-) -> Vec<(PatternKey, Listed)> {
+) -> Vec<(PatternKey, ListInterval)> {
     use crate::ledger::instance_histories::RequestKind::{InconsistentPage, List, NextPage};
     let mut lists = Vec::new();
     for history in histories {
-        // A further page is of the namespace that the first one of its target is of.
+        // A further page has the namespace of the first page of its target.
         let mut namespaces: HashMap<u32, u32, FxBuildHasher> = HashMap::default();
         history.entries.sort_unstable();
         for entry in &history.entries {
@@ -219,24 +218,27 @@ fn under_way(
             };
             let (from, to) = (entry.at(), entry.end());
             if wanted(from, to) {
-                lists.push(((history.client, history.product, entry.ask), Listed { from, to, namespace }));
+                lists.push((
+                    (history.client, history.product, entry.ask),
+                    ListInterval { from, to, namespace },
+                ));
             }
         }
     }
     lists
 }
 
-/// One instance with all that it did.
+/// The history of one instance.
 #[derive(Debug)]
-struct Instances {
+struct InstanceRecords {
     history: InstanceHistory,
-    /// When the last of its watches began that was followed, if not all were.
+    /// The start of the last watch in the history, if the history omits later watches.
     watched_until: Option<i64>,
-    /// When it ran, as far as its informers show.
-    ran: Option<Ran>,
+    /// When it ran, according to its informers.
+    ran: Option<PodRun>,
 }
 
-impl Instances {
+impl InstanceRecords {
     fn new(history: InstanceHistory) -> Self {
         Self { history, watched_until: None, ran: None }
     }
@@ -245,7 +247,7 @@ impl Instances {
         (self.history.client, self.history.product)
     }
 
-    /// Instances with their LISTs and their watches.
+    /// Joins the LISTs and the watches of each instance.
     fn joined(
         lists: Vec<InstanceHistory>,
         watches: Vec<InstanceHistory>,
@@ -275,27 +277,27 @@ impl Instances {
     }
 }
 
-/// The most instants within an hour. They stand in their order.
+/// The maximum number of timestamps within an hour. The timestamps must be sorted.
 pub(crate) fn most_in_an_hour(instants: impl Iterator<Item = i64>) -> u64 {
     let instants: Vec<i64> = instants.collect();
     let until = |from: &i64| instants.partition_point(|at| *at < from + 3_600 * SECOND);
     instants.iter().enumerate().map(|(first, from)| (until(from) - first) as u64).max().unwrap_or(0)
 }
 
-fn same_client(a: &Instances, b: &Instances) -> bool {
+fn same_client(a: &InstanceRecords, b: &InstanceRecords) -> bool {
     a.client() == b.client()
 }
 
-/// Rows of one product of a client, while they are being told of.
+/// The patterns of one product of a client, by request shape.
 #[derive(Debug, Default)]
-pub(crate) struct Rows(HashMap<u32, Box<Pattern>, FxBuildHasher>);
+pub(crate) struct ShapePatterns(HashMap<u32, Box<Pattern>, FxBuildHasher>);
 
-impl Rows {
-    pub(crate) fn of(&mut self, ask: u32) -> &mut Pattern {
+impl ShapePatterns {
+    pub(crate) fn pattern(&mut self, ask: u32) -> &mut Pattern {
         self.0.entry(ask).or_default()
     }
 
-    /// With those of other instances of the same product of the same client.
+    /// Adds the patterns of other instances of the same product of the same client.
     fn add(mut self, other: Self) -> Self {
         for (ask, pattern) in other.0 {
             match self.0.entry(ask) {
@@ -313,68 +315,68 @@ impl Rows {
     }
 }
 
-/// So many instances of one client are told of by one thread at least.
-const TOGETHER: usize = 64;
+/// The minimum number of instances for each parallel task.
+const MIN_CHUNK: usize = 64;
 
-fn of_one_client(instances: &mut [Instances], log_end: i64) -> ((u64, u64), Rows) {
+fn client_patterns(instances: &mut [InstanceRecords], log_end: i64) -> ((u64, u64), ShapePatterns) {
     let name = instances[0].client();
     let mut rows = instances
-        .par_chunks_mut(TOGETHER)
+        .par_chunks_mut(MIN_CHUNK)
         .map(|instances| {
-            let mut rows = Rows::default();
+            let mut rows = ShapePatterns::default();
             for one in instances {
-                of_one_instance(one, log_end, &mut rows);
+                add_instance(one, log_end, &mut rows);
             }
             rows
         })
-        .reduce(Rows::default, Rows::add);
-    let mut reads = herd::Reads::default();
+        .reduce(ShapePatterns::default, ShapePatterns::add);
+    let mut reads = herd::ListsByShape::default();
     for (index, one) in instances.iter().enumerate() {
         reads.add(u32::try_from(index).unwrap_or(u32::MAX), &one.history.entries);
     }
-    reads.tell(&mut rows);
+    reads.add_herds(&mut rows);
     let ran = instances.iter().filter_map(|one| Some((&one.history.instance, one.ran?)));
-    restarts::tell_replaced(ran, &mut rows);
+    restarts::add_replaced_pods(ran, &mut rows);
     (name, rows)
 }
 
-/// Leaves the instance's records by target, and those of one target in the order of time.
-fn of_one_instance(one: &mut Instances, log_end: i64, rows: &mut Rows) {
+/// Sorts the instance's entries by target and time, and adds their patterns to `rows`.
+fn add_instance(one: &mut InstanceRecords, log_end: i64, rows: &mut ShapePatterns) {
     one.history.entries.sort_unstable_by_key(HistoryEntry::by_target);
     let mut asks: Vec<u32> = one.history.entries.iter().map(|entry| entry.ask).collect();
-    // Those of one target mostly ask alike.
+    // Records of one target mostly have the same shape, so this shortens the list before the sort.
     asks.dedup();
     asks.sort_unstable();
     asks.dedup();
     for ask in asks {
-        rows.of(ask).instances += 1;
+        rows.pattern(ask).instances += 1;
     }
     let mut process = Process::default();
     let mut polled: Vec<u32> = Vec::new();
     for of_target in one.history.entries.chunk_by(|a, b| a.target == b.target) {
-        polled.extend(of_one_target(one, of_target, log_end, rows, &mut process));
+        polled.extend(add_target(one, of_target, log_end, rows, &mut process));
     }
-    polling::tell_instance(polled, rows);
-    one.ran = process.tell(&one.history.instance, rows);
+    polling::add_instance(polled, rows);
+    one.ran = process.add_to(&one.history.instance, rows);
 }
 
-/// Returns the shape in which the instance polls the target, if it does.
-fn of_one_target(
-    one: &Instances,
+/// Adds the patterns of one target. Returns the shape with which the instance polls the target, if it does.
+fn add_target(
+    one: &InstanceRecords,
     entries: &[HistoryEntry],
     log_end: i64,
-    rows: &mut Rows,
+    rows: &mut ShapePatterns,
     process: &mut Process,
 ) -> Option<u32> {
     let instance = &one.history.instance;
     let reads = chain::reads(entries);
     let watches = watching::watches(entries);
-    // What was not watched before is not known to have been watched later.
+    // The history has no watch of this target, so an omitted later watch is unlikely.
     let known_until = one.watched_until.filter(|until| *until == i64::MIN || !watches.is_empty());
     let roles = informer::roles(&reads, &watches, known_until);
-    chain::tell(&reads, rows);
-    watching::tell(instance, &watches, log_end, rows);
-    informer::tell(instance, &reads, &watches, &roles, rows);
+    chain::add(&reads, rows);
+    watching::add(instance, &watches, log_end, rows);
+    informer::add(instance, &reads, &watches, &roles, rows);
     process.add(&reads, &roles, &watches, log_end);
-    polling::tell(instance, &reads, &roles, rows)
+    polling::add(instance, &reads, &roles, rows)
 }

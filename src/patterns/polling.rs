@@ -1,81 +1,80 @@
-//! The same read again and again by one instance, with no watch: at which intervals, and how regularly.
+//! Polling: one instance repeats the same read without a watch. Finds the interval and its regularity.
 
 use std::cmp::Reverse;
 
 use compact_str::CompactString;
 
-use super::Rows;
+use super::ShapePatterns;
 use super::chain::Read;
 use super::informer::ReadRole;
 use crate::ledger::instance_histories::ResponseClass;
 use crate::ledger::{Histogram, Merge};
 use crate::requests::Instance;
 
-/// Fewer reads of one collection or object by one instance are no polling.
-const FEWEST: usize = 3;
-/// Of fewer reads the median interval may be chance.
-const FEWEST_FAST: usize = 5;
-/// Instances that are named.
-const NAMED: usize = 5;
-/// In per cent of the median. More tells no more: reads at one instant have a median of nothing.
-const WIDEST_SPREAD: u64 = 1_000;
+/// The minimum number of reads of one collection or object by one instance.
+const MIN_READS: usize = 3;
+/// The minimum number of reads for a meaningful median interval.
+const MIN_READS_FOR_MEDIAN: usize = 5;
+/// How many instances are named.
+const MAX_NAMED: usize = 5;
+/// The maximum spread that is recorded, in percent of the median. The median can be 0, so the ratio needs a bound.
+const MAX_SPREAD_PERCENT: u64 = 1_000;
 
-/// One instance that reads the same again and again.
+/// One instance that polls a collection or object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Poller {
-    /// How often it read it.
+    /// The number of its reads.
     pub reads: u64,
-    /// Half of the intervals between reads are no longer, in microseconds.
+    /// The median interval between reads, in microseconds.
     pub median: u64,
-    /// From the interval that a quarter of all do not exceed to the one that three quarters do not, in microseconds.
+    /// The interquartile range of the intervals, in microseconds.
     pub spread: u64,
-    /// Which one.
     pub instance: Instance<CompactString>,
 }
 
-/// Reads that are the same again by the same instance.
+/// The polling in one row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Polling {
-    /// Reads of all that poll.
+    /// The reads of all pollers.
     pub reads: u64,
-    /// Instances, each for each collection or object that it polls.
+    /// Pairs of an instance and a collection or object that it polls.
     pub pollers: u64,
-    /// Instances that poll, the most of one shape.
+    /// Instances that poll. After a merge of rows it is the largest number of one row, because rows can share instances.
     pub instances: u64,
-    /// The most collections or objects that one instance polls.
+    /// The maximum number of collections or objects that one instance polls.
     pub most_targets: u64,
-    /// The shortest median interval of a poller with some reads.
+    /// The shortest median interval of a poller with at least 5 reads, in microseconds.
     pub fastest: Option<u64>,
-    /// All that no WATCH followed and that were served, polled or not.
+    /// Served reads that no WATCH follows, polled or not.
     pub alone: u64,
-    /// Intervals between successive reads of one poller.
+    /// The intervals between successive reads of each poller.
     pub intervals: Histogram,
-    /// Each poller's median interval.
+    /// The median interval of each poller.
     pub medians: Histogram,
-    /// Each poller's spread, in per cent of its median.
+    /// The spread of each poller, in percent of its median.
     pub spreads: Histogram,
-    /// Those with the most reads.
+    /// The pollers with the most reads.
     pub busiest: Vec<Poller>,
 }
 
 impl Polling {
-    /// Names a poller if it is one of the busiest.
+    /// Adds a poller to the busiest ones, if it has enough reads.
     fn name(&mut self, reads: u64, median: u64, spread: u64, instance: &Instance<CompactString>) {
         let order = (Reverse(reads), median, spread, instance);
         let before = |own: &Poller| (Reverse(own.reads), own.median, own.spread, &own.instance) < order;
         let at = self.busiest.partition_point(before);
-        if at < NAMED {
-            self.busiest.truncate(NAMED - 1);
+        if at < MAX_NAMED {
+            self.busiest.truncate(MAX_NAMED - 1);
             self.busiest.insert(at, Poller { reads, median, spread, instance: instance.clone() });
         }
     }
 
-    /// As [`Merge::merge`], of one that is kept.
+    /// As [`Merge::merge`], by reference.
     pub fn merge_from(&mut self, other: &Self) {
         self.reads += other.reads;
         self.pollers += other.pollers;
         self.alone += other.alone;
-        // An instance that polls in several shapes is one of each.
+        // The two rows may share instances, so the sum would be too high.
         self.instances = self.instances.max(other.instances);
         self.most_targets = self.most_targets.max(other.most_targets);
         self.fastest = [self.fastest, other.fastest].into_iter().flatten().min();
@@ -94,12 +93,12 @@ impl Merge for Polling {
     }
 }
 
-/// Adds an instance's reads of one target that no watch followed. Returns the shape of those that poll.
-pub(super) fn tell(
+/// Adds an instance's standalone reads of one target. Returns the request shape of the polling, if there is any.
+pub(super) fn add(
     instance: &Instance<CompactString>,
     reads: &[Read],
     roles: &[ReadRole],
-    rows: &mut Rows,
+    rows: &mut ShapePatterns,
 ) -> Option<u32> {
     let alone: Vec<&Read> = reads
         .iter()
@@ -111,9 +110,9 @@ pub(super) fn tell(
         .collect();
     let asks = || alone.chunk_by(|a, b| a.ask == b.ask).map(|same| (same[0].ask, same.len() as u64));
     for (ask, reads) in asks() {
-        rows.of(ask).polling.alone += reads;
+        rows.pattern(ask).polling.alone += reads;
     }
-    if alone.len() < FEWEST {
+    if alone.len() < MIN_READS {
         return None;
     }
     let mut intervals: Vec<u64> =
@@ -122,35 +121,34 @@ pub(super) fn tell(
     let quantile = |quarters: usize| intervals[(intervals.len() - 1) * quarters / 4];
     let (median, spread) = (quantile(2), quantile(3) - quantile(1));
     let usual = usual_ask(&alone);
-    let polling = &mut rows.of(usual).polling;
+    let polling = &mut rows.pattern(usual).polling;
     polling.pollers += 1;
-    if alone.len() >= FEWEST_FAST {
+    if alone.len() >= MIN_READS_FOR_MEDIAN {
         polling.fastest = Some(polling.fastest.map_or(median, |fastest| fastest.min(median)));
     }
     polling.medians.record(median);
-    polling.spreads.record((spread.saturating_mul(100) / median.max(1)).min(WIDEST_SPREAD));
+    polling.spreads.record((spread.saturating_mul(100) / median.max(1)).min(MAX_SPREAD_PERCENT));
     for interval in &intervals {
         polling.intervals.record(*interval);
     }
     polling.name(alone.len() as u64, median, spread, instance);
     for (ask, reads) in asks() {
-        rows.of(ask).polling.reads += reads;
+        rows.pattern(ask).polling.reads += reads;
     }
     Some(usual)
 }
 
-/// Counts an instance once for each shape that it polls in, however many targets that has. `polled` are the shapes of its
-/// targets.
-pub(super) fn tell_instance(mut polled: Vec<u32>, rows: &mut Rows) {
+/// Counts an instance once for each request shape of its polling. `polled` has one shape for each polled target.
+pub(super) fn add_instance(mut polled: Vec<u32>, rows: &mut ShapePatterns) {
     polled.sort_unstable();
     for same in polled.chunk_by(|a, b| a == b) {
-        let polling = &mut rows.of(same[0]).polling;
+        let polling = &mut rows.pattern(same[0]).polling;
         polling.instances += 1;
         polling.most_targets = polling.most_targets.max(same.len() as u64);
     }
 }
 
-/// The shape that most reads have; of several the least.
+/// The most frequent request shape; among equals the smallest hash, so that the result is deterministic.
 fn usual_ask(reads: &[&Read]) -> u32 {
     if reads.iter().all(|read| read.ask == reads[0].ask) {
         return reads[0].ask;

@@ -1,5 +1,4 @@
-//! Processes that start again and again, and how many watches one process holds open: what one instance does over all
-//! collections.
+//! Restart loops and open watches: patterns of one process over all its collections.
 
 use compact_str::CompactString;
 use hashbrown::HashMap;
@@ -8,48 +7,49 @@ use rustc_hash::FxBuildHasher;
 use super::chain::Read;
 use super::informer::{Cause, ReadRole};
 use super::watching::Watch;
-use super::{Rows, SECOND, most_in_an_hour};
+use super::{SECOND, ShapePatterns, most_in_an_hour};
 use crate::k8s::pod_name;
 use crate::ledger::Merge;
 use crate::ledger::instance_histories::ResponseClass;
 use crate::requests::{By, Instance};
 
-/// Informers of one process that begin within this time, in microseconds, are of one start.
+/// Informers of one process that begin within this time belong to one start, in microseconds.
 const START: i64 = 60 * SECOND;
-/// An informer that begins so soon after another of the same collection, in microseconds, is of the same start.
+/// Two informers of one collection within this time belong to the same start, in microseconds.
 const TWICE: i64 = 5 * SECOND;
-/// For so long, in microseconds, a process of several informers held no watch before it started again. Clients that list
-/// after each watch do so at once.
+/// A process with several informers has no open watch for at least this time before a restart, in microseconds. A
+/// client that only relists has a shorter pause.
 const DOWN: i64 = 3 * SECOND;
-/// The same for a process with one informer, or whose watches had ended at once: it may be a client that lists again.
-/// Kubelets wait 10 s before the second restart of a container.
+/// As [`DOWN`], for a process with one informer, or whose watches ended at once. It may be a client that relists.
+/// Kubelets wait 10 s before the second restart of a container, so this stays below 10 s.
 const DOWN_IN_DOUBT: i64 = 8 * SECOND;
-/// A start begins at least this percent of the informers that the fullest start of the process has.
+/// A start has at least this percentage of the informers in the largest start of the process.
 const FULL_PERCENT: usize = 60;
-/// What a process has started less often than this is no restart loop, in starts.
+/// The minimum number of starts within an hour that counts the instance in [`Restarts::instances`].
 const OFTEN: u64 = 3;
-/// A watch counts as open from so long after its begin, in microseconds: a client often opens a new one before the server
-/// has noticed that the old connection is gone.
+/// A watch counts as open from this time after its start, in microseconds. A client often opens a new watch before
+/// the server notices that the old connection is gone.
 const SETTLED: i64 = 15 * SECOND;
-/// Pods that a `ReplicaSet` must have had, in all and for each that ran at the same time, for new ones to replace failed ones.
-/// Drains of nodes move a pod two or three times.
+/// The minimum number of pods of a `ReplicaSet` within an hour, to conclude that new pods replace failed ones. Node
+/// drains move a pod only two or three times.
 const REPLACED: u64 = 8;
+/// The minimum number of pods of a `ReplicaSet` within an hour, for each pod that ran at the same time.
 const REPLACED_EACH: u64 = 5;
 
-/// What one process does over all collections.
+/// Restarts and open watches of processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Restarts {
-    /// The most starts of one instance within an hour.
+    /// The maximum number of starts of one instance within an hour.
     pub most_starts: u64,
-    /// The informers that the fullest start of that instance has.
+    /// The number of informers in the largest start of that instance.
     pub informers: u64,
-    /// The most starts of one instance within an hour, if watches whose ends are not in the log ended before the next start.
+    /// As `most_starts`, assuming that watches without an end in the log ended before the next start.
     pub most_unended_starts: u64,
-    /// Instances that started three times or more within an hour.
+    /// Instances with three or more starts within an hour.
     pub instances: u64,
-    /// The most pods of one `ReplicaSet` that replaced each other, each with a start of its own.
+    /// The maximum number of pods of one `ReplicaSet` that replaced each other.
     pub replaced_pods: u64,
-    /// The most watches that one instance held open at the same time.
+    /// The maximum number of watches that one instance had open at the same time.
     pub most_open: u64,
 }
 
@@ -64,47 +64,47 @@ impl Merge for Restarts {
     }
 }
 
-/// An informer began.
+/// The start of an informer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Begin {
+struct InformerBegin {
     at: i64,
     target: usize,
     ask: u32,
-    /// The watch before it had ended at once.
+    /// The watch before it ended at once.
     lost: bool,
 }
 
 /// Informers that began together.
 #[derive(Debug)]
-struct Together {
+struct StartGroup {
     from: i64,
     /// When each began, by target.
     targets: HashMap<usize, i64, FxBuildHasher>,
     lost: usize,
 }
 
-/// What an instance did, gathered target by target.
+/// The informers and watches of one instance, collected over its targets.
 #[derive(Debug, Default)]
 pub(super) struct Process {
     targets: usize,
-    begins: Vec<Begin>,
-    /// Watches that were served.
-    watches: Vec<Open>,
+    begins: Vec<InformerBegin>,
+    /// The served watches.
+    watches: Vec<OpenWatch>,
 }
 
-/// A watch that was served.
+/// A served watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Open {
+struct OpenWatch {
     from: i64,
-    /// When it ended, as far as is known: else the end of the log, or when the next one of its target began.
+    /// Its end. If the log has none: the start of the next watch of its target, or the end of the log.
     to: i64,
     has_end: bool,
     ask: u32,
 }
 
-/// When a pod ran, as far as its informers show, and the shape of one of its first requests.
+/// When a pod ran according to its informers, and the request shape of its first LIST or WATCH.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ran {
+pub(super) struct PodRun {
     from: i64,
     to: i64,
     ask: u32,
@@ -118,7 +118,7 @@ impl Process {
         let mut ends: Vec<(i64, ResponseClass)> =
             watches.iter().filter_map(|watch| Some((watch.end?, watch.response))).collect();
         ends.sort_unstable();
-        // A client whose watch was refused lists again: it has not ended.
+        // A client lists again after a refused watch. That is not a restart.
         let was_refused = |at: i64| {
             let before = ends.partition_point(|(end, _)| *end <= at);
             before.checked_sub(1).is_some_and(|last| ends[last].1 != ResponseClass::Served)
@@ -126,14 +126,15 @@ impl Process {
         for (read, role) in reads.iter().zip(roles) {
             let lost = matches!(role, ReadRole::Relist(Cause::Expired));
             if matches!(role, ReadRole::InformerStart | ReadRole::Relist(_)) && !was_refused(read.at) {
-                self.begins.push(Begin { at: read.at, target, ask: read.ask, lost });
+                self.begins.push(InformerBegin { at: read.at, target, ask: read.ask, lost });
             }
         }
         let served = || watches.iter().filter(|watch| watch.response == ResponseClass::Served);
         let streamed = served().filter(|watch| watch.asks_initial_events);
-        let begins = streamed.map(|watch| Begin { at: watch.at, target, ask: watch.ask, lost: false });
+        let begins =
+            streamed.map(|watch| InformerBegin { at: watch.at, target, ask: watch.ask, lost: false });
         self.begins.extend(begins);
-        self.watches.extend(served().map(|watch| Open {
+        self.watches.extend(served().map(|watch| OpenWatch {
             from: watch.at,
             to: watch.gone.unwrap_or(log_end),
             has_end: watch.end.is_some(),
@@ -141,26 +142,30 @@ impl Process {
         }));
     }
 
-    /// Tells of the starts and of the watches. Returns when the process ran, if it has informers.
-    pub(super) fn tell(mut self, instance: &Instance<CompactString>, rows: &mut Rows) -> Option<Ran> {
+    /// Adds the restarts and open watches to `rows`. Returns when the process ran, if it has informers.
+    pub(super) fn add_to(
+        mut self,
+        instance: &Instance<CompactString>,
+        rows: &mut ShapePatterns,
+    ) -> Option<PodRun> {
         self.begins.sort_unstable();
         self.watches.sort_unstable();
         let most_open = self.most_open();
         for ask in distinct(self.watches.iter().map(|watch| watch.ask)) {
-            rows.of(ask).restarts.merge(Restarts { most_open, ..Restarts::default() });
+            rows.pattern(ask).restarts.merge(Restarts { most_open, ..Restarts::default() });
         }
         let first = *self.begins.first()?;
         let Starts { known, unended, informers } = self.starts();
         let most_starts = most_in_an_hour(known.into_iter());
-        // Behind one address, several processes may have begun one after another.
+        // An address can have several processes that started one after another.
         let unended = if instance.is_one_process() { unended } else { Vec::new() };
         let most_unended_starts = most_starts.max(most_in_an_hour(unended.into_iter()));
         let asks = distinct(self.begins.iter().map(|begin| begin.ask));
         if most_starts >= OFTEN {
-            rows.of(asks[0]).restarts.instances += 1;
+            rows.pattern(asks[0]).restarts.instances += 1;
         }
         for ask in asks {
-            rows.of(ask).restarts.merge(Restarts {
+            rows.pattern(ask).restarts.merge(Restarts {
                 most_starts,
                 informers,
                 most_unended_starts,
@@ -168,7 +173,7 @@ impl Process {
             });
         }
         let ends = self.watches.iter().map(|watch| watch.to);
-        Some(Ran { from: first.at, to: ends.max().unwrap_or(first.at), ask: first.ask })
+        Some(PodRun { from: first.at, to: ends.max().unwrap_or(first.at), ask: first.ask })
     }
 
     fn most_open(&self) -> u64 {
@@ -176,14 +181,14 @@ impl Process {
     }
 
     fn starts(&self) -> Starts {
-        let mut groups: Vec<Together> = Vec::new();
+        let mut groups: Vec<StartGroup> = Vec::new();
         for begin in &self.begins {
             match groups.last_mut().filter(|group| begin.at - group.from <= START) {
                 Some(group) if group.targets.get(&begin.target).is_none_or(|at| begin.at - at <= TWICE) => {
                     group.targets.insert(begin.target, begin.at);
                     group.lost += usize::from(begin.lost);
                 }
-                _ => groups.push(Together {
+                _ => groups.push(StartGroup {
                     from: begin.at,
                     targets: HashMap::from_iter([(begin.target, begin.at)]),
                     lost: usize::from(begin.lost),
@@ -203,11 +208,12 @@ impl Process {
         }
     }
 
-    /// Those timestamps, ascending, at which no watch was open, nor had been for so long.
+    /// Filters (timestamp, pause) pairs, ascending by timestamp: keeps those without an open watch during the pause
+    /// before the timestamp.
     fn after_silence(
         &self,
         timestamps: impl Iterator<Item = (i64, i64)>,
-        end: impl Fn(&Open) -> i64,
+        end: impl Fn(&OpenWatch) -> i64,
     ) -> Vec<i64> {
         let mut watches = self.watches.iter().peekable();
         let mut last_end = i64::MIN;
@@ -226,11 +232,11 @@ impl Process {
 /// When a process started.
 #[derive(Debug)]
 struct Starts {
-    /// All its watches had ended.
+    /// Starts after the end of all watches.
     known: Vec<i64>,
-    /// All its watches had ended, or their ends are not in the log.
+    /// Starts after the end of all watches whose end is in the log.
     unended: Vec<i64>,
-    /// The informers that its fullest start has.
+    /// The number of informers in the largest start.
     informers: u64,
 }
 
@@ -241,9 +247,9 @@ fn distinct(asks: impl Iterator<Item = u32>) -> Vec<u32> {
     asks
 }
 
-/// The most intervals that hold one timestamp.
+/// The maximum number of intervals that overlap.
 fn most_at_once(intervals: impl Iterator<Item = (i64, i64)>) -> u64 {
-    // Of two edges at one timestamp an end comes first.
+    // Of two edges at the same time, the end sorts first.
     let edges = intervals.filter(|(from, to)| from < to).flat_map(|(from, to)| [(from, true), (to, false)]);
     let mut edges: Vec<(i64, bool)> = edges.collect();
     edges.sort_unstable();
@@ -255,12 +261,12 @@ fn most_at_once(intervals: impl Iterator<Item = (i64, i64)>) -> u64 {
     most
 }
 
-/// Tells of pods that replaced each other, of all instances of one product of a client.
-pub(super) fn tell_replaced<'i>(
-    ran: impl Iterator<Item = (&'i Instance<CompactString>, Ran)>,
-    rows: &mut Rows,
+/// Adds pods that replaced each other, over all instances of one product of a client.
+pub(super) fn add_replaced_pods<'i>(
+    ran: impl Iterator<Item = (&'i Instance<CompactString>, PodRun)>,
+    rows: &mut ShapePatterns,
 ) {
-    let mut sets: HashMap<&str, Vec<Ran>, FxBuildHasher> = HashMap::default();
+    let mut sets: HashMap<&str, Vec<PodRun>, FxBuildHasher> = HashMap::default();
     for (instance, ran) in ran.filter(|(instance, _)| instance.by == By::Pod) {
         if let Some(set) = pod_name::replica_set(&instance.name) {
             sets.entry(set).or_default().push(ran);
@@ -273,7 +279,7 @@ pub(super) fn tell_replaced<'i>(
         let at_once = most_at_once(pods.iter().map(|pod| (pod.from, pod.to)));
         if replaced_pods >= REPLACED.max(REPLACED_EACH * at_once) {
             let ask = pods.iter().map(|pod| pod.ask).min().unwrap_or(0);
-            rows.of(ask).restarts.merge(Restarts { replaced_pods, ..Restarts::default() });
+            rows.pattern(ask).restarts.merge(Restarts { replaced_pods, ..Restarts::default() });
         }
     }
 }
@@ -282,7 +288,7 @@ pub(super) fn tell_replaced<'i>(
 mod tests {
     use super::*;
 
-    /// A process that begins three informers at each of these seconds; their watches live for so many seconds.
+    /// A process that begins three informers at each of these seconds. Their watches last `lived` seconds.
     fn process(starts: &[i64], lived: i64) -> Process {
         let mut process = Process::default();
         for target in 0..3_i64 {
@@ -293,7 +299,7 @@ mod tests {
                     Watch::made_up(at(second), Some(at(second) + lived * SECOND), ResponseClass::Served)
                 })
                 .collect();
-            let begins = starts.iter().map(|second| Begin {
+            let begins = starts.iter().map(|second| InformerBegin {
                 at: at(second) - SECOND / 20,
                 target: usize::try_from(target).expect("small"),
                 ask: 1,
@@ -313,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn watches_without_an_end_leave_starts_in_doubt() {
+    fn watches_without_an_end_make_starts_uncertain() {
         let mut process = process(&[0, 70, 140, 210], 70);
         process.watches.iter_mut().for_each(|watch| watch.has_end = false);
         let Starts { known, unended, .. } = process.starts();
@@ -321,16 +327,16 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_comes_back_after_silence_started_again() {
+    fn a_process_that_lists_after_a_pause_restarted() {
         assert_eq!(starts(&process(&[0, 40, 90, 160], 20)), (4, 3));
         assert_eq!(starts(&process(&[0, 20, 40, 60], 20)), (1, 3), "it lists again at once");
         assert_eq!(starts(&process(&[0, 40, 90, 160], 300)), (1, 3), "its watches are still open");
     }
 
     #[test]
-    fn one_informer_of_many_that_begins_again_is_no_start() {
+    fn a_relist_of_one_informer_is_no_restart() {
         let mut process = process(&[0], 20);
-        process.begins.extend([60, 120, 180].map(|at| Begin {
+        process.begins.extend([60, 120, 180].map(|at| InformerBegin {
             at: at * SECOND,
             target: 1,
             ask: 1,
@@ -340,10 +346,10 @@ mod tests {
     }
 
     #[test]
-    fn open_watches_of_all_targets_count() {
+    fn open_watches_are_counted_over_all_targets() {
         let mut process = process(&[0], 20);
         assert_eq!(process.most_open(), 3);
-        process.watches.push(Open { from: 100 * SECOND, to: 110 * SECOND, has_end: true, ask: 1 });
+        process.watches.push(OpenWatch { from: 100 * SECOND, to: 110 * SECOND, has_end: true, ask: 1 });
         assert_eq!(process.most_open(), 3, "too short to count");
     }
 
@@ -354,14 +360,14 @@ mod tests {
             Instance { by: By::Pod, name: format!("web-6d4cf56db6-xwz{tail}").into() }
         };
         let names: Vec<Instance<CompactString>> = (0..spans.len()).map(name).collect();
-        let spans = spans.iter().map(|(from, to)| Ran { from: *from, to: *to, ask: 1 });
-        let mut rows = Rows::default();
-        tell_replaced(names.iter().zip(spans), &mut rows);
-        rows.of(1).restarts.replaced_pods
+        let spans = spans.iter().map(|(from, to)| PodRun { from: *from, to: *to, ask: 1 });
+        let mut rows = ShapePatterns::default();
+        add_replaced_pods(names.iter().zip(spans), &mut rows);
+        rows.pattern(1).restarts.replaced_pods
     }
 
     #[test]
-    fn pods_that_follow_each_other_replace_each_other() {
+    fn pods_one_after_another_replace_each_other() {
         let one_by_one: Vec<(i64, i64)> = (0..10).map(|pod| (pod * 10, pod * 10 + 9)).collect();
         assert_eq!(pods(&one_by_one), 10);
         assert_eq!(pods(&one_by_one[..7]), 0, "a few drains");

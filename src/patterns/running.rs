@@ -1,4 +1,4 @@
-//! How long the instances of a client run: on and on, or for a bounded time, as a one-shot job does.
+//! Whether the instances of a client run forever, or end like a one-shot job.
 
 use compact_str::CompactString;
 use hashbrown::{HashMap, HashSet};
@@ -10,56 +10,58 @@ use crate::ledger::InstanceHistory;
 use crate::ledger::instance_histories::RequestKind;
 use crate::requests::{By, Instance};
 
-/// An instance that is silent for less than this may be between two reads, in microseconds.
+/// An instance without requests for less than this time may be between two reads, in microseconds.
 const SILENCE: i64 = 60 * SECOND;
-/// An instance has ended if it is silent for 3 times its longest pause.
+/// An instance has ended if it sends no requests for this many times its longest pause.
 const PAUSES: i64 = 3;
-/// So many instances that end show that all do.
+/// The minimum number of ended instances, to conclude that all end.
 const MANY: usize = 3;
-/// At most this many pods may be one-shot jobs.
+/// Up to this many pods can be one-shot jobs by their names alone.
 const FEW: usize = 2;
-/// A job that is not seen to end may take so long, in microseconds.
+/// The maximum duration of a job whose end is not in the log, in microseconds.
 const LONGEST: i64 = 3_600 * SECOND;
 
-/// How long the instances of one product of a client run.
+/// Whether the instances of a client's product run forever or end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Running {
-    /// They run on, as far as the log shows.
+    /// The log does not show that they end.
     #[default]
     On,
-    /// They ended within the log, or only read at their start.
+    /// They may have ended within the log, or read only at their start.
     MayEnd,
-    /// They start, work for a bounded time and end.
+    /// They start, run for a short time and end.
     LikelyEnds,
-    /// A `CronJob` made all their pods.
+    /// All are pods of a `CronJob`.
     Ends,
 }
 
-/// One instance, and when it made requests.
-struct Seen<'l> {
+/// One instance, with the time of its first and last request.
+struct ObservedInstance<'l> {
     client: (u64, u64),
     instance: &'l Instance<CompactString>,
     from: i64,
     to: i64,
-    /// Its requests, by kind.
+    /// Its history for each kind: LIST, WATCH, GET.
     histories: [Option<&'l InstanceHistory>; 3],
 }
 
 /// The names of instances that are nodes, by client.
 pub(super) type Nodes = HashMap<u64, Vec<CompactString>, FxBuildHasher>;
 
-/// How long the instances of each product of a client run, and which are nodes. `kinds` are LIST, WATCH and GET.
+/// Finds whether the instances of each client and product run forever or end, and which are nodes. `kinds` are LIST,
+/// WATCH and GET.
 pub(super) fn of_clients(
     kinds: [&[InstanceHistory]; 3],
 ) -> (HashMap<(u64, u64), Running, FxBuildHasher>, Nodes) {
-    let mut seen: Vec<Seen<'_>> = Vec::with_capacity(kinds.iter().map(|histories| histories.len()).sum());
+    let mut seen: Vec<ObservedInstance<'_>> =
+        Vec::with_capacity(kinds.iter().map(|histories| histories.len()).sum());
     for (kind, histories) in kinds.into_iter().enumerate() {
         for history in histories.iter().filter(|history| !history.entries.is_empty()) {
             let at = history.entries.iter().map(|entry| (entry.at(), entry.end()));
             let (from, to) = at.fold((i64::MAX, i64::MIN), |all, one| (all.0.min(one.0), all.1.max(one.1)));
             let mut own = [None; 3];
             own[kind] = Some(history);
-            seen.push(Seen {
+            seen.push(ObservedInstance {
                 client: (history.client, history.product),
                 instance: &history.instance,
                 from,
@@ -87,36 +89,37 @@ pub(super) fn of_clients(
     (of_client.map(|all| (all[0].client, running(all, (from, to)))).collect(), nodes)
 }
 
-fn running(all: &[Seen<'_>], log: (i64, i64)) -> Running {
-    let is_pod = |one: &Seen<'_>| one.instance.by == By::Pod;
+fn running(all: &[ObservedInstance<'_>], log: (i64, i64)) -> Running {
+    let is_pod = |one: &ObservedInstance<'_>| one.instance.by == By::Pod;
     let pods = || all.iter().filter(|one| is_pod(one)).map(|one| one.instance.name.as_str());
-    if all.iter().all(is_pod) && pods().all(pod_name::is_of_cron_job) {
+    if all.iter().all(is_pod) && pods().all(pod_name::is_cron_job_pod) {
         return Running::Ends;
     }
-    if all.iter().any(|one| one.instance.by == By::Node) || pods().any(pod_name::runs_on) {
+    if all.iter().any(|one| one.instance.by == By::Node) || pods().any(pod_name::is_replaced) {
         return Running::On;
     }
-    let ended: Vec<&Seen<'_>> = all.iter().filter(|one| one.has_ended(log.1)).collect();
-    // Of those that ran when the log began, some may have run for long.
+    let ended: Vec<&ObservedInstance<'_>> = all.iter().filter(|one| one.has_ended(log.1)).collect();
+    // Instances that ran at the start of the log may have run for a long time before.
     let started = ended.iter().filter(|one| one.has_started(log.0)).count();
     let first_end = ended.iter().map(|one| one.to).min();
     let last_start = ended.iter().map(|one| one.from).max();
-    // What starts together reads once: a fleet that runs on.
+    // Instances that start together and read once are a fleet that keeps running.
     let is_one_by_one = first_end.zip(last_start).is_some_and(|(end, start)| start - end >= SILENCE);
     let most_ended = started * 2 >= all.len() && ended.len() * 3 >= all.len() * 2;
     if started >= MANY && most_ended && is_one_by_one {
         return Running::LikelyEnds;
     }
-    let are_few_pods = all.len() <= FEW && all.iter().all(is_pod) && pods().all(pod_name::may_be_of_job);
+    let are_few_pods = all.len() <= FEW && all.iter().all(is_pod) && pods().all(pod_name::may_be_job_pod);
     if started == all.len() {
         return if are_few_pods { Running::LikelyEnds } else { Running::MayEnd };
     }
-    let is_short = |one: &Seen<'_>| one.to - one.from < LONGEST && !one.histories().any(has_open_watch);
+    let is_short =
+        |one: &ObservedInstance<'_>| one.to - one.from < LONGEST && !one.histories().any(has_open_watch);
     if are_few_pods && all.iter().all(is_short) { Running::MayEnd } else { Running::On }
 }
 
-impl Seen<'_> {
-    /// Whether it ended before the log does: it is silent for longer than between its requests.
+impl ObservedInstance<'_> {
+    /// Whether it ended before the log does: the time since its last request is much longer than its pauses.
     fn has_ended(&self, log_end: i64) -> bool {
         let silence = log_end - self.to;
         silence >= SILENCE
@@ -124,7 +127,7 @@ impl Seen<'_> {
             && silence >= self.longest_pause().saturating_mul(PAUSES)
     }
 
-    /// Whether it started after the log did.
+    /// Whether it started after the log began.
     fn has_started(&self, log_start: i64) -> bool {
         let silence = self.from - log_start;
         silence >= SILENCE && silence >= self.longest_pause().saturating_mul(PAUSES)
@@ -150,7 +153,7 @@ impl Seen<'_> {
     }
 }
 
-/// Whether a WATCH began that was not seen to end.
+/// Whether the history has a WATCH without an end.
 fn has_open_watch(history: &InstanceHistory) -> bool {
     let links = |kind: RequestKind| history.entries.iter().filter(move |entry| entry.kind() == kind);
     let ended: HashSet<u32, FxBuildHasher> = links(RequestKind::WatchEnded).map(|entry| entry.link).collect();
@@ -164,7 +167,7 @@ mod tests {
 
     const LOG: i64 = 1_800;
 
-    /// An instance that reads at each of these seconds.
+    /// An instance with a LIST at each of these seconds.
     fn history(by: By, name: &str, seconds: &[i64]) -> InstanceHistory {
         let entry = |second: &i64| {
             HistoryEntry::made_up(second * SECOND, RequestKind::List, ResponseClass::Served, (1, 1), 0, 10)
@@ -175,14 +178,14 @@ mod tests {
     }
 
     fn running_of(histories: Vec<InstanceHistory>) -> Running {
-        // Another client shows how long the log is.
+        // The requests of another client define the log's start and end.
         let mut all = histories;
         all.push(InstanceHistory { client: 2, ..history(By::Node, "n", &[0, LOG]) });
         of_clients([&all, &[], &[]]).0[&(1, 1)]
     }
 
     #[test]
-    fn instances_that_end_while_others_start_are_jobs() {
+    fn instances_that_run_one_after_another_are_jobs() {
         let jobs = ["backup-x7k2p", "backup-b8xqz", "backup-z9c4d"].iter().zip([200, 700, 1_200]);
         let jobs = jobs.map(|(name, at)| history(By::Pod, name, &[at, at + 5, at + 30])).collect();
         assert_eq!(running_of(jobs), Running::LikelyEnds);
@@ -192,18 +195,18 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_of_a_cron_job_ends_whenever_it_is_seen() {
+    fn a_cron_job_pod_always_ends() {
         assert_eq!(running_of(vec![history(By::Pod, "nightly-28412345-b8xqz", &[0, LOG])]), Running::Ends);
     }
 
     #[test]
-    fn one_pod_of_a_job_that_ends_is_a_job() {
+    fn one_job_pod_that_ends_is_a_job() {
         assert_eq!(running_of(vec![history(By::Pod, "backup-x7k2p", &[500, 510, 520])]), Running::LikelyEnds);
         assert_eq!(running_of(vec![history(By::Address, "10.0.0.1", &[500, 510])]), Running::MayEnd);
     }
 
     #[test]
-    fn what_reads_until_the_log_ends_or_is_replaced_runs_on() {
+    fn instances_that_read_until_the_log_ends_or_are_replaced_run_on() {
         let until_the_end: Vec<i64> = (0..=LOG).step_by(30).collect();
         assert_eq!(running_of(vec![history(By::Address, "10.0.0.1", &until_the_end)]), Running::On);
         assert_eq!(running_of(vec![history(By::Address, "10.0.0.1", &[400, 800, 1_200])]), Running::On);
@@ -212,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_at_the_ends_of_the_log_are_jobs_too() {
+    fn jobs_at_the_start_and_end_of_the_log_are_jobs() {
         let names = ["walk-x7k2p", "walk-b8xqz", "walk-z9c4d", "walk-f5g6h", "walk-k2m4n"];
         let walks = names.iter().zip([0, 400, 800, 1_200, 1_700]);
         let walks = walks.map(|(name, at)| history(By::Pod, name, &[at, at + 40, at + 80])).collect();
@@ -220,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_daemon_set_that_is_rolled_out_twice_runs_on() {
+    fn a_daemon_set_with_two_rollouts_runs_on() {
         let spans = [(0, 500), (505, 1_000), (1_005, LOG)];
         let names = ["x7k2p", "b8xqz", "z9c4d", "f5g6h", "k2m4n", "p4q5r", "s6t7v", "w8x9z", "c4d5f"];
         let pod = |(index, name): (usize, &&str)| {
@@ -232,20 +235,20 @@ mod tests {
     }
 
     #[test]
-    fn one_pod_with_the_name_of_a_job_may_end() {
+    fn one_pod_with_a_job_name_may_end() {
         let until_the_end: Vec<i64> = (0..=LOG).step_by(30).collect();
         assert_eq!(running_of(vec![history(By::Pod, "backup-x7k2p", &until_the_end)]), Running::MayEnd);
     }
 
     #[test]
-    fn pods_of_a_daemon_set_that_read_at_their_start_may_end() {
+    fn daemon_set_pods_that_read_only_at_start_may_end() {
         let names = ["agent-x7k2p", "agent-b8xqz", "agent-z9c4d", "agent-f5g6h"];
         let agents = names.map(|name| history(By::Pod, name, &[500, 505])).to_vec();
         assert_eq!(running_of(agents), Running::MayEnd);
     }
 
     #[test]
-    fn an_open_watch_runs_on() {
+    fn an_instance_with_an_open_watch_runs_on() {
         let mut watching = history(By::Pod, "backup-x7k2p", &[500]);
         watching.entries.push(HistoryEntry::made_up(
             501 * SECOND,

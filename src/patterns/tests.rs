@@ -1,36 +1,36 @@
-//! Small logs told by hand.
+//! Tests with small hand-written histories.
 
 use super::*;
 use crate::ledger::instance_histories::{RequestKind, ResponseClass};
 use crate::requests::{By, Instance};
 
-/// One request: when it was received, what it was, what came of it, how long it took; times in milliseconds.
+/// One request: when it was received, what it was, what response of it, how long it took; times in milliseconds.
 #[derive(Clone, Copy)]
-struct Did(i64, RequestKind, ResponseClass, u32, u32);
+struct TestRequest(i64, RequestKind, ResponseClass, u32, u32);
 
 const LIST: u32 = 1;
 const WATCH: u32 = 2;
 const PAGE: u32 = 3;
 
-fn list(at: i64) -> Did {
-    Did(at, RequestKind::List, ResponseClass::Served, 100, 0)
+fn list(at: i64) -> TestRequest {
+    TestRequest(at, RequestKind::List, ResponseClass::Served, 100, 0)
 }
 
-fn watch(at: i64, lived: u32) -> Did {
-    Did(at, RequestKind::WatchEnded, ResponseClass::Served, lived, 0)
+fn watch(at: i64, lived: u32) -> TestRequest {
+    TestRequest(at, RequestKind::WatchEnded, ResponseClass::Served, lived, 0)
 }
 
-fn open_watch(at: i64) -> Did {
-    Did(at, RequestKind::WatchBegan, ResponseClass::Served, 0, 0)
+fn open_watch(at: i64) -> TestRequest {
+    TestRequest(at, RequestKind::WatchBegan, ResponseClass::Served, 0, 0)
 }
 
-fn page(at: i64, revision: u32) -> Did {
-    Did(at, RequestKind::NextPage, ResponseClass::Served, 100, revision)
+fn page(at: i64, revision: u32) -> TestRequest {
+    TestRequest(at, RequestKind::NextPage, ResponseClass::Served, 100, revision)
 }
 
-fn entries(done: &[Did]) -> Vec<HistoryEntry> {
-    let entry = |(index, did): (usize, &Did)| {
-        let Did(at, kind, response, millis, revision) = *did;
+fn entries(done: &[TestRequest]) -> Vec<HistoryEntry> {
+    let entry = |(index, did): (usize, &TestRequest)| {
+        let TestRequest(at, kind, response, millis, revision) = *did;
         let ask = match kind {
             RequestKind::List | RequestKind::Get => LIST,
             RequestKind::NextPage | RequestKind::InconsistentPage => PAGE,
@@ -44,7 +44,7 @@ fn entries(done: &[Did]) -> Vec<HistoryEntry> {
     entries
 }
 
-fn history(name: &str, done: &[Did]) -> InstanceHistory {
+fn history(name: &str, done: &[TestRequest]) -> InstanceHistory {
     let entries = entries(done);
     let seen = entries.len() as u64;
     InstanceHistory {
@@ -57,20 +57,20 @@ fn history(name: &str, done: &[Did]) -> InstanceHistory {
 }
 
 fn patterns(histories: &[InstanceHistory]) -> HashMap<u32, Pattern> {
-    told(histories.iter().cloned().map(Instances::new).collect())
+    patterns_of(histories.iter().cloned().map(InstanceRecords::new).collect())
 }
 
-fn told(mut instances: Vec<Instances>) -> HashMap<u32, Pattern> {
-    let (_, rows) = of_one_client(&mut instances, 3_600 * SECOND);
+fn patterns_of(mut instances: Vec<InstanceRecords>) -> HashMap<u32, Pattern> {
+    let (_, rows) = client_patterns(&mut instances, 3_600 * SECOND);
     rows.0.into_iter().map(|(ask, pattern)| (ask, *pattern)).collect()
 }
 
-fn of(done: &[Did], ask: u32) -> Pattern {
+fn of(done: &[TestRequest], ask: u32) -> Pattern {
     patterns(&[history("a", done)]).remove(&ask).unwrap_or_default()
 }
 
 #[test]
-fn a_list_with_a_watch_is_an_informers_start() {
+fn a_list_with_a_watch_is_an_informer_start() {
     let done = [list(0), watch(200, 400_000), watch(400_300, 500_000), open_watch(900_400)];
     let informers = of(&done, LIST).informers;
     assert_eq!(informers, Informers { starts: 1, ..Informers::default() });
@@ -80,9 +80,9 @@ fn a_list_with_a_watch_is_an_informers_start() {
 }
 
 #[test]
-fn why_an_informer_begins_anew() {
-    let expired = Did(400_300, RequestKind::WatchEnded, ResponseClass::Expired, 1, 0);
-    let refused = Did(600_000, RequestKind::WatchEnded, ResponseClass::Refused, 1, 0);
+fn relists_have_a_cause() {
+    let expired = TestRequest(400_300, RequestKind::WatchEnded, ResponseClass::Expired, 1, 0);
+    let refused = TestRequest(600_000, RequestKind::WatchEnded, ResponseClass::Refused, 1, 0);
     let done = [
         list(0),
         watch(200, 400_000),
@@ -98,7 +98,7 @@ fn why_an_informer_begins_anew() {
         open_watch(703_200),
     ];
     let informers = of(&done, LIST).informers;
-    let told = Informers {
+    let expected = Informers {
         starts: 1,
         relists_expired: 2,
         relists_refused: 1,
@@ -108,25 +108,25 @@ fn why_an_informer_begins_anew() {
         further_pages: 0,
         twice: 0,
     };
-    assert_eq!(informers, told, "a watch that ends at once has an expired revision too");
+    assert_eq!(informers, expected, "a watch that ends at once has an expired revision too");
 }
 
 #[test]
 fn lists_without_a_watch_are_polling() {
-    let done: Vec<Did> = (0..20).map(|n| list(n * 30_000 + n % 3)).collect();
+    let done: Vec<TestRequest> = (0..20).map(|n| list(n * 30_000 + n % 3)).collect();
     let polling = of(&done, LIST).polling;
     assert_eq!((polling.reads, polling.pollers, polling.alone), (20, 1, 20));
     let busiest = &polling.busiest[0];
     assert!(busiest.median.abs_diff(30_000_000) < 3_000 && busiest.spread < 4_000, "{busiest:?}");
-    let refused: Vec<Did> =
-        (0..20).map(|n| Did(n * 1_000, RequestKind::List, ResponseClass::Refused, 1, 0)).collect();
-    assert_eq!(of(&refused, LIST).polling, Polling::default(), "kind is refused is no poll");
+    let refused: Vec<TestRequest> =
+        (0..20).map(|n| TestRequest(n * 1_000, RequestKind::List, ResponseClass::Refused, 1, 0)).collect();
+    assert_eq!(of(&refused, LIST).polling, Polling::default(), "refused reads do not poll");
     assert_eq!(of(&done[..2], LIST).polling.reads, 0);
 }
 
 #[test]
-fn pages_belong_together_by_their_revision() {
-    let expired = Did(9_000, RequestKind::NextPage, ResponseClass::Expired, 10, 6);
+fn pages_are_joined_by_their_revision() {
+    let expired = TestRequest(9_000, RequestKind::NextPage, ResponseClass::Expired, 10, 6);
     let done = [
         list(0),
         page(1_000, 5),
@@ -136,10 +136,10 @@ fn pages_belong_together_by_their_revision() {
         expired,
         list(10_000),
         page(11_000, 9),
-        Did(12_000, RequestKind::InconsistentPage, ResponseClass::Served, 100, 0),
+        TestRequest(12_000, RequestKind::InconsistentPage, ResponseClass::Served, 100, 0),
     ];
     let chains = of(&done, PAGE).chains;
-    let told = Chains {
+    let expected = Chains {
         count: 3,
         pages: 9,
         longest: 3,
@@ -149,12 +149,12 @@ fn pages_belong_together_by_their_revision() {
         inconsistent: 1,
         headless: 0,
     };
-    assert_eq!(chains, told);
+    assert_eq!(chains, expected);
     assert_eq!(of(&[page(1_000, 5), page(2_000, 5)], PAGE).chains.headless, 1);
 }
 
 #[test]
-fn two_informers_of_one_pod_run_beside_each_other() {
+fn two_informers_of_one_pod_have_parallel_watches() {
     let done = [
         list(0),
         list(300),
@@ -167,7 +167,7 @@ fn two_informers_of_one_pod_run_beside_each_other() {
     assert_eq!((watching.beside, watching.most_at_once, watching.doubled_instances), (4, 2, 1));
     assert_eq!(of(&done, LIST).informers.twice, 1);
     assert_eq!(of(&done, LIST).informers.starts, 2);
-    // A new connection before the server has seen the old one's end is no second informer.
+    // A new watch before the server notices the end of the old connection does not count as a second informer.
     let late = [list(0), watch(1_000, 300_000), watch(290_000, 300_000)];
     assert_eq!(of(&late, WATCH).watching.most_at_once, 0);
 }
@@ -187,7 +187,7 @@ fn a_refused_watch_list_falls_back() {
 }
 
 #[test]
-fn a_fleet_at_once_is_a_herd_and_a_fleet_at_rest_is_none() {
+fn simultaneous_lists_are_a_herd_and_spread_lists_are_none() {
     let at = |name: i64, at: &[i64]| {
         history(&name.to_string(), &at.iter().map(|at| list(*at)).collect::<Vec<_>>())
     };
@@ -197,17 +197,17 @@ fn a_fleet_at_once_is_a_herd_and_a_fleet_at_rest_is_none() {
     assert_eq!((herds.count, herds.requests), (2, 80));
     let greatest = herds.greatest[0];
     assert_eq!((greatest.instances, greatest.from, greatest.to), (40, 600 * SECOND, 600_975_000));
-    // Each once in ten minutes, and at all times the same number.
+    // Each instance lists once in ten minutes, at an even total rate.
     let rest: Vec<InstanceHistory> = (0..600).map(|n| at(n, &[n * 1_000, 600_000 + n * 1_000])).collect();
     let rest = &patterns(&rest)[&LIST];
     assert_eq!((rest.herds.count, rest.instances), (0, 600));
-    // One that lists in a hurry is no herd.
+    // One instance alone is never a herd.
     let hurry: Vec<i64> = (0..100).map(|n| n * 10).collect();
     assert_eq!(patterns(&[at(0, &hurry)])[&LIST].herds.count, 0);
 }
 
 #[test]
-fn pages_of_another_walk_and_those_after_an_inconsistent_one() {
+fn orphan_pages_and_pages_after_an_inconsistent_one_are_joined() {
     let whole = HistoryEntry::made_up(0, RequestKind::List, ResponseClass::Served, (7, LIST), 0, 100);
     let mut orphans = entries(&[page(390_000, 5), page(391_000, 5)]);
     orphans.insert(0, whole);
@@ -217,7 +217,7 @@ fn pages_of_another_walk_and_those_after_an_inconsistent_one() {
         (2, 1),
         "a LIST without a limit has none"
     );
-    let inconsistent = Did(3_000, RequestKind::InconsistentPage, ResponseClass::Served, 100, 0);
+    let inconsistent = TestRequest(3_000, RequestKind::InconsistentPage, ResponseClass::Served, 100, 0);
     let done = [list(0), page(1_000, 5), inconsistent, page(4_000, 9), page(5_000, 9)];
     let chains = of(&done, PAGE).chains;
     assert_eq!((chains.count, chains.pages, chains.headless), (1, 5, 0));
@@ -229,7 +229,7 @@ fn pages_of_another_walk_and_those_after_an_inconsistent_one() {
 }
 
 #[test]
-fn a_killed_server_makes_no_second_informer() {
+fn a_watch_without_an_end_makes_no_second_informer() {
     let done = [list(0), open_watch(200), list(300_000), open_watch(300_200)];
     assert_eq!(of(&done, WATCH).watching.most_at_once, 0);
     let two = [list(0), open_watch(200), list(400), open_watch(600)];
@@ -237,22 +237,22 @@ fn a_killed_server_makes_no_second_informer() {
 }
 
 #[test]
-fn polls_beside_an_informer_are_not_taken_up_when_its_watch_goes_on() {
+fn polls_beside_an_informer_are_not_relists() {
     let polls = (0..60).map(|n| list(10_000 + n * 10_000));
     let watches = (0..10).map(|n| watch(200 + n * 60_000, 59_900));
-    let done: Vec<Did> = [list(0)].into_iter().chain(polls).chain(watches).collect();
+    let done: Vec<TestRequest> = [list(0)].into_iter().chain(polls).chain(watches).collect();
     let pattern = of(&done, LIST);
     assert_eq!((pattern.informers.starts, pattern.informers.relists()), (1, 0));
     assert_eq!(pattern.polling.reads, 60);
 }
 
 #[test]
-fn clocks_of_two_servers_may_be_apart() {
-    let done: Vec<Did> = (0..5)
+fn relists_are_found_if_server_clocks_differ() {
+    let done: Vec<TestRequest> = (0..5)
         .flat_map(|n| {
             let at = n * 60_000;
-            // The WATCH's server is behind.
-            [list(at), Did(at + 20, RequestKind::WatchEnded, ResponseClass::Expired, 1, 0)]
+            // The clock of the WATCH's server is late.
+            [list(at), TestRequest(at + 20, RequestKind::WatchEnded, ResponseClass::Expired, 1, 0)]
         })
         .collect();
     let informers = of(&done, LIST).informers;
@@ -260,30 +260,30 @@ fn clocks_of_two_servers_may_be_apart() {
 }
 
 #[test]
-fn a_start_twice_has_a_watch_and_no_third_list() {
-    let twice = |done: &[Did]| of(done, LIST).informers.twice;
+fn a_double_start_has_a_watch_and_no_third_list() {
+    let twice = |done: &[TestRequest]| of(done, LIST).informers.twice;
     assert_eq!(twice(&[list(0), list(40_000)]), 0, "a job at its begin and its end");
     assert_eq!(twice(&[list(0), list(2_000), watch(2_200, 100_000)]), 1);
     let later = [list(0), watch(200, 300_000), list(301_000), list(303_000), watch(303_200, 100_000)];
-    assert_eq!(twice(&later), 1, "a process that began anew in its pod");
+    assert_eq!(twice(&later), 1, "a process that restarted in its pod");
     assert_eq!(twice(&[list(0), list(1_000), list(2_000), watch(2_200, 100_000)]), 0);
 }
 
 #[test]
-fn what_comes_after_the_watches_that_were_followed_is_not_told() {
-    let done: Vec<Did> =
+fn reads_after_the_recorded_watches_are_not_standalone() {
+    let done: Vec<TestRequest> =
         [list(0), watch(200, 300_000)].into_iter().chain((1..9).map(|n| list(n * 600_000))).collect();
     let alone = |watched_until| {
-        let one = Instances { history: history("a", &done), watched_until, ran: None };
-        told(vec![one])[&LIST].polling.alone
+        let one = InstanceRecords { history: history("a", &done), watched_until, ran: None };
+        patterns_of(vec![one])[&LIST].polling.alone
     };
     assert_eq!((alone(None), alone(Some(200_000)), alone(Some(i64::MIN))), (8, 0, 0));
 }
 
 #[test]
-fn much_at_once_takes_no_square_of_time() {
+fn many_simultaneous_requests_take_linear_time() {
     let lists = (0..30_000).map(list);
     let watches = (0..30_000).map(|n| open_watch(30_000 + n));
-    let done: Vec<Did> = lists.chain(watches).collect();
+    let done: Vec<TestRequest> = lists.chain(watches).collect();
     assert_eq!(of(&done, WATCH).watching.watches, 30_000);
 }

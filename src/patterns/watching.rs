@@ -1,56 +1,57 @@
-//! Lives of watches: how long they lived, whether they were begun again at once, and which ran beside each other.
+//! Watches: how long they last, and which run in parallel.
 
 use compact_str::CompactString;
 
 use super::informer::START;
-use super::{Rows, SECOND, most_in_an_hour};
+use super::{SECOND, ShapePatterns, most_in_an_hour};
 use crate::ledger::Merge;
 use crate::ledger::instance_histories::{HistoryEntry, RequestKind, ResponseClass};
 use crate::requests::Instance;
 
-/// A watch that ended sooner is short, in microseconds: client-go asks for five to ten minutes, and the server closes a
-/// watch without a timeout after half an hour to an hour. A minute, and a little more: load balancers and clients that
-/// cut after a minute do it at a minute.
+/// A watch that ends sooner than this is short, in microseconds. client-go requests five to ten minutes, and the
+/// server closes a watch without a timeout after 30 to 60 minutes. Many load balancers and clients close a watch
+/// after one minute, so the bound is a little longer.
 pub const SHORT: i64 = 65 * SECOND;
-/// A watch that begins so soon after another's end takes its place, in microseconds.
+/// A watch within this time after a LIST follows it, in microseconds.
 pub const SOON: i64 = 30 * SECOND;
-/// What two watches must have run beside each other on either side to count as two, in microseconds: a new connection
-/// often begins before the server has noticed that the old one is gone.
+/// Cut from both ends of a watch before overlaps are counted, in microseconds. A new connection often begins before
+/// the server notices that the old one is gone.
 const OVERLAP: i64 = 15 * SECOND;
 
 /// One WATCH.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Watch {
-    /// It was received, in microseconds since 1970.
+    /// When the server received it, in microseconds since 1970.
     pub at: i64,
-    /// It ended; `None` if that is not in the log.
+    /// When it ended; `None` if the log has no end.
     pub end: Option<i64>,
-    /// It was gone by then, as far as is known.
+    /// The end, or if the log has none, the start of a later watch; see [`watches`].
     pub gone: Option<i64>,
-    /// Its shape.
+    /// The hash of its request shape.
     pub ask: u32,
-    /// What came of it.
+    /// The class of its response.
     pub response: ResponseClass,
-    /// It asked for the present objects first.
+    /// It has `sendInitialEvents=true`.
     pub asks_initial_events: bool,
 }
 
 impl Watch {
-    /// A watch for tests.
     #[cfg(test)]
     pub(super) fn made_up(at: i64, end: Option<i64>, response: ResponseClass) -> Self {
         Self { at, end, gone: end, ask: 2, response, asks_initial_events: false }
     }
 
-    /// It ended within [`SHORT`], and was served.
+    /// Whether it was served and ended within [`SHORT`].
     #[must_use]
     pub fn is_short(&self) -> bool {
         self.response == ResponseClass::Served && self.end.is_some_and(|end| end - self.at < SHORT)
     }
 }
 
-/// The watches of one target, whose records stand in the order of time. A watch of which no end is in the log lived, as far
-/// as is known, until the next one began, unless both are of one start: a server that is killed writes no ends.
+/// Collects the watches of one target. The entries must be in time order.
+///
+/// A killed server writes no end. So a watch without an end is assumed to end when a later watch begins. A later watch
+/// within [`START`] does not count, because it belongs to the same start.
 #[must_use]
 pub fn watches(entries: &[HistoryEntry]) -> Vec<Watch> {
     let mut watches: Vec<Watch> = entries
@@ -74,26 +75,25 @@ pub fn watches(entries: &[HistoryEntry]) -> Vec<Watch> {
     watches
 }
 
-/// Lives of watches.
+/// Counts of watches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Watching {
-    /// Watches.
     pub watches: u64,
-    /// Of these, those that ended.
+    /// Watches with an end in the log.
     pub ended: u64,
-    /// Of these, those that were served and ended within [`SHORT`].
+    /// Watches that were served and ended within [`SHORT`].
     pub short: u64,
-    /// The most such watches of one collection by one instance.
+    /// The maximum number of short watches of one collection by one instance.
     pub most_short: u64,
-    /// The most of them within an hour.
+    /// The maximum number of short watches of one collection by one instance within an hour.
     pub most_short_in_an_hour: u64,
-    /// Watches that ran beside another of the same collection by the same instance.
+    /// Watches parallel to another one of the same collection by the same instance.
     pub beside: u64,
-    /// The most of them at once.
+    /// The maximum number of parallel watches.
     pub most_at_once: u64,
-    /// Instances that had more than one at once.
+    /// Instances with parallel watches.
     pub doubled_instances: u64,
-    /// Watches with `sendInitialEvents` that were refused, with a LIST after them.
+    /// Refused watches with `sendInitialEvents`, with a LIST after them.
     pub fallbacks: u64,
 }
 
@@ -111,11 +111,16 @@ impl Merge for Watching {
     }
 }
 
-/// Tells of the watches of one target.
-pub(super) fn tell(instance: &Instance<CompactString>, watches: &[Watch], log_end: i64, rows: &mut Rows) {
+/// Adds the watches of one target.
+pub(super) fn add(
+    instance: &Instance<CompactString>,
+    watches: &[Watch],
+    log_end: i64,
+    rows: &mut ShapePatterns,
+) {
     let Some(first) = watches.first() else { return };
     for watch in watches {
-        rows.of(watch.ask).watching.merge(Watching {
+        rows.pattern(watch.ask).watching.merge(Watching {
             watches: 1,
             ended: u64::from(watch.end.is_some()),
             short: u64::from(watch.is_short()),
@@ -124,7 +129,7 @@ pub(super) fn tell(instance: &Instance<CompactString>, watches: &[Watch], log_en
     }
     let short: Vec<&Watch> = watches.iter().filter(|watch| watch.is_short()).collect();
     if let Some(last) = short.last() {
-        rows.of(last.ask).watching.merge(Watching {
+        rows.pattern(last.ask).watching.merge(Watching {
             most_short: short.len() as u64,
             most_short_in_an_hour: most_in_an_hour(short.iter().map(|watch| watch.at)),
             ..Watching::default()
@@ -133,7 +138,7 @@ pub(super) fn tell(instance: &Instance<CompactString>, watches: &[Watch], log_en
     if instance.is_one_process() {
         let (beside, most) = beside(watches, log_end);
         if most > 1 {
-            rows.of(first.ask).watching.merge(Watching {
+            rows.pattern(first.ask).watching.merge(Watching {
                 beside,
                 most_at_once: most,
                 doubled_instances: 1,
@@ -143,7 +148,7 @@ pub(super) fn tell(instance: &Instance<CompactString>, watches: &[Watch], log_en
     }
 }
 
-/// How many watches ran beside another, and the most at once.
+/// The number of watches that overlap another one, and the maximum that overlap at the same time.
 fn beside(watches: &[Watch], log_end: i64) -> (u64, u64) {
     let mut edges: Vec<(i64, bool, usize)> = Vec::new();
     for (index, watch) in
@@ -154,10 +159,10 @@ fn beside(watches: &[Watch], log_end: i64) -> (u64, u64) {
             edges.extend([(from, true, index), (to, false, index)]);
         }
     }
-    // Of two edges at one instant an end comes first.
+    // Of two edges at the same time, the end sorts first.
     edges.sort_unstable();
     let (mut running, mut doubled, mut most) = (0_u64, vec![false; watches.len()], 0);
-    // The exclusive or of those that run: where one runs alone, that one.
+    // The XOR of the indexes of all open watches. With one open watch, it is the index of that watch.
     let mut which = 0;
     for (_, begins, index) in edges {
         if begins {

@@ -6,7 +6,7 @@ use super::table::{table, wrapped};
 use crate::apiserver::{Reason, Server, Verdict, VersionRange, across_versions_with, judge};
 use crate::cost::{RANGE_READS_NOTE, needs_note, outline};
 use crate::k8s::KubeVersion;
-use crate::k8s::list_options::meant_key;
+use crate::k8s::list_options::similar_list_option;
 use crate::k8s::secrets::masked_target;
 use crate::requests::contract::Readable;
 
@@ -28,7 +28,8 @@ pub fn render(request: &Readable<'_>, server: &Server, width: usize) -> String {
     line("certainty", certainty(judged.certainty));
     line("why", judged.explanation);
     for key in request.unknown_keys() {
-        let hint = meant_key(&key).map_or(String::new(), |meant| format!("; did you mean {meant}?"));
+        let hint =
+            similar_list_option(&key).map_or(String::new(), |meant| format!("; did you mean {meant}?"));
         line("ignored", &format!("'{}' is no parameter that the server reads{hint}", escaped(&key)));
     }
     page.push('\n');

@@ -75,7 +75,7 @@ impl<'a> Priced<'a> {
 fn by_inventory(one: Option<&cost::Work>, all: &cost::Cost, priced: Priced<'_>) -> v1::Cost {
     v1::Cost {
         basis: "inventory",
-        lower_bound: all.lacks_any(priced.inventory.is_some_and(Inventory::has_sizes)),
+        lower_bound: all.is_lower_bound(priced.inventory.is_some_and(Inventory::has_sizes)),
         handled: Some(all.handled(priced.unit)),
         per_request: one.map(|one| Box::new(work(one))),
         total: Some(Box::new(v1::Work {

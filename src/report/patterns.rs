@@ -63,11 +63,11 @@ fn herds(herds: &Herds) -> Option<v1::Herds> {
         to: timestamp::format_micros(herd.to),
         instances: herd.instances,
         requests: herd.requests,
-        etcd_objects: herd.asks.etcd_objects,
-        etcd_bytes: herd.asks.etcd_bytes,
-        received_objects: herd.asks.received_objects,
-        received_bytes: herd.asks.received_bytes,
-        received_is_mean: herd.asks.received_is_mean,
+        etcd_objects: herd.cost.etcd_objects,
+        etcd_bytes: herd.cost.etcd_bytes,
+        received_objects: herd.cost.received_objects,
+        received_bytes: herd.cost.received_bytes,
+        received_is_mean: herd.cost.received_is_mean,
     });
     (herds.count > 0).then(|| v1::Herds {
         count: herds.count,

@@ -14,7 +14,7 @@ use crate::apiserver::{RequestShape, Server, Target, resources};
 use crate::cost::Cost;
 use crate::judged::etcd::SlowRead;
 use crate::judged::{Agreement, ClientSummary, Job, JudgedClients, ProductRow, ShapeKey, ShapeSummary};
-use crate::k8s::user_agent::names_no_client;
+use crate::k8s::user_agent::is_default_name;
 use crate::k8s::{Library, Scope, Verb};
 use crate::ledger::Row;
 use crate::patterns::Pattern;
@@ -189,7 +189,7 @@ pub const CLIENT: &[Name<Get>] = &[
         kind: Bool,
         doc: "The user agent is absent, or what a library calls every client that does not name itself: \
               `Go-http-client`, `okhttp`, `manager`, `python-requests` …",
-        get: |row| Value::Bool(names_no_client(row.product)),
+        get: |row| Value::Bool(is_default_name(row.product)),
     },
     Name {
         name: "products",

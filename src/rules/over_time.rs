@@ -8,7 +8,7 @@ use super::value::{Name, Value};
 use crate::k8s::timestamp;
 use crate::ledger::Histogram;
 use crate::patterns::Pattern;
-use crate::patterns::herd::{Asks, Herd};
+use crate::patterns::herd::{Herd, ListCost};
 use crate::patterns::polling::{Poller, Polling};
 
 /// The greatest herd.
@@ -17,8 +17,8 @@ fn greatest(group: &Group<'_>) -> Option<Herd> {
 }
 
 /// What the greatest herd asks for.
-fn asks(pattern: &Pattern) -> Asks {
-    pattern.herds.greatest.first().map(|herd| herd.asks).unwrap_or_default()
+fn asks(pattern: &Pattern) -> ListCost {
+    pattern.herds.greatest.first().map(|herd| herd.cost).unwrap_or_default()
 }
 
 fn busiest<'g>(group: &'g Group<'_>) -> Option<&'g Poller> {

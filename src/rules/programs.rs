@@ -19,7 +19,7 @@ use super::figures::count;
 use super::rows::Place;
 use crate::judged::{ClientSummary, JudgedClients};
 use crate::k8s::Library;
-use crate::k8s::user_agent::names_no_client;
+use crate::k8s::user_agent::is_default_name;
 use crate::ledger::Merge;
 
 /// What clients of one program have in common.
@@ -76,7 +76,7 @@ const DEFAULT: &str = "default";
 fn is_library_default(product: &str) -> bool {
     const DEFAULTS: [&str; 6] =
         ["OpenAPI-Generator", "Swagger-Codegen", "kubernetes-client", "kube-rs", "client-go", "curl"];
-    names_no_client(product) || DEFAULTS.contains(&product)
+    is_default_name(product) || DEFAULTS.contains(&product)
 }
 
 /// Whether a product names a library or a kind of program, and not which one.

@@ -267,13 +267,13 @@ fn claim_fact(by: ClaimSource, version: KubeVersion, sources: Vec<u32>, presence
             ("a start line of the server states", Releases::exactly(version), Trust::Stated)
         }
         ClaimSource::ApiServer => {
-            ("an apiserver states", releases::of_other_server(version), Trust::ControlPlane)
+            ("an apiserver states", releases::for_other_server(version), Trust::ControlPlane)
         }
         ClaimSource::ControllerManager => {
-            ("kube-controller-manager states", releases::of_control_plane(version), Trust::ControlPlane)
+            ("kube-controller-manager states", releases::for_control_plane(version), Trust::ControlPlane)
         }
         ClaimSource::Scheduler => {
-            ("kube-scheduler states", releases::of_control_plane(version), Trust::ControlPlane)
+            ("kube-scheduler states", releases::for_control_plane(version), Trust::ControlPlane)
         }
         ClaimSource::Kubelet | ClaimSource::KubeProxy | ClaimSource::Unconfirmed => return None,
     };
@@ -310,7 +310,7 @@ fn node_facts(by: ClaimSource, evidence: &Evidence) -> Vec<Fact> {
         Some(Fact {
             text,
             sources: sources.into_iter().collect(),
-            allows: releases::of_node_component(newest),
+            allows: releases::for_node_component(newest),
             trust: Trust::Nodes,
             is_rare: is_rare(minor),
             presence: evidence.presence(by, minor),
@@ -378,9 +378,10 @@ fn watch_list(is_on: bool) -> Releases {
 /// The text of a mark, and the releases that write it.
 fn mark_releases(mark: Mark) -> (&'static str, Releases) {
     match mark {
-        Mark::LatencyAnnotation => {
-            ("slow requests have the annotation apiserver.latency.k8s.io/total", releases::that_measure())
-        }
+        Mark::LatencyAnnotation => (
+            "slow requests have the annotation apiserver.latency.k8s.io/total",
+            releases::with_latency_annotations(),
+        ),
         Mark::DecodeAnnotation => (
             "requests have the annotation apiserver.latency.k8s.io/decode-response-object",
             Releases::since(30),

@@ -17,7 +17,7 @@ pub use totals::{VersionTotals, totals};
 use facts::{Evidence, Facts};
 use several::SeveralVersions;
 
-use crate::apiserver::{Releases, Server, epochs, judge_alike};
+use crate::apiserver::{Releases, Server, epochs, have_equal_verdicts};
 use crate::k8s::KubeVersion;
 use crate::ledger::{Ledger, ServerTimeline, VersionEvidence};
 
@@ -224,7 +224,8 @@ impl Inferred {
 
     /// Judges all requests by the best estimate if all versions give the same verdicts. Returns whether they do.
     pub fn judge_as_one_if_alike(&mut self) -> bool {
-        let are_alike = self.timeline.kube_versions().all(|version| judge_alike(version, self.version));
+        let are_alike =
+            self.timeline.kube_versions().all(|version| have_equal_verdicts(version, self.version));
         if are_alike {
             self.judge_as_one();
         }

@@ -72,7 +72,7 @@ impl PartialEq for CallerRef<'_> {
 }
 
 /// The ID of a cached caller. Equal IDs mean equal bytes of `user`, `impersonatedUser`, `sourceIPs` and `userAgent`.
-/// Equal bytes can have different IDs, because each thread has its own cache and entries are evicted.
+/// Equal bytes can have different IDs, because each decoder has its own cache, which evicts entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallerId(NonZeroU64);
 
