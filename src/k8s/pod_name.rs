@@ -1,6 +1,6 @@
 //! Guesses the workload of a pod from the pod's name.
 
-/// Whether all characters are from the alphabet of generated names: no vowels and no similar names.
+/// Whether all characters are from the alphabet of generated names: no vowels, and no characters that look alike.
 ///
 /// Source: k8s.io/apimachinery `pkg/util/rand/rand.go:alphanums`.
 fn is_generated(text: &str) -> bool {
