@@ -15,7 +15,7 @@ use kubetoll::k8s::request_info::Method;
 use kubetoll::k8s::{Event, KubeVersion, Stage};
 use kubetoll::ledger::ServerTimeline;
 use kubetoll::pipeline::{self, Settings};
-use kubetoll::requests::{Answer, Classifier};
+use kubetoll::requests::{Classifier, StatusClass};
 use kubetoll::version::Inferred;
 use serde::Deserialize;
 
@@ -203,7 +203,7 @@ fn a_recorded_audit_log_gets_the_same_verdicts_by_the_way_of_scan() {
             let mut classifier = Classifier::default();
             let request = classifier.event(&event, stage, SourcePosition { source: 0, offset: 0, line: 1 });
             assert_eq!(request.asked().verb.as_str(), &*event.verb, "{}", probe.request_uri);
-            let answer = Answer::from_status(&request.asked(), request.status);
+            let answer = StatusClass::from_status(&request.asked(), request.status);
             let verdict = judge(&probe.server(), &request.asked(), answer.status());
             wrong.extend(probe.disagrees(verdict));
             joined += 1;

@@ -16,7 +16,7 @@ use crate::ledger::{Dedup, Ledger, ServerTimeline};
 use crate::pipeline::{self, Settings};
 use crate::render::input::{long_window, unknown};
 use crate::report;
-use crate::requests::filter::{Filter, Names, StatusSet, parse_timestamp};
+use crate::requests::filter::{Filter, NameFilter, StatusSet, parse_timestamp};
 use crate::version::Inferred;
 
 /// How many files that are compressed with a long window are named where no event was read.
@@ -66,11 +66,11 @@ pub(super) fn sources(args: &JudgeArgs) -> anyhow::Result<Sources> {
 
 fn filter(args: &FilterArgs) -> anyhow::Result<Filter> {
     let filter = Filter {
-        users: Names::of_users(&args.user).context("--user")?,
-        verbs: Names::of_verbs(&args.verb).context("--verb")?,
-        resources: Names::of_resources(&args.resource).context("--resource")?,
-        namespaces: Names::of_all(&args.namespace).context("--namespace")?,
-        clients: Names::of_clients(&args.client).context("--client")?,
+        users: NameFilter::for_users(&args.user).context("--user")?,
+        verbs: NameFilter::for_verbs(&args.verb).context("--verb")?,
+        resources: NameFilter::for_resources(&args.resource).context("--resource")?,
+        namespaces: NameFilter::for_required(&args.namespace).context("--namespace")?,
+        clients: NameFilter::for_clients(&args.client).context("--client")?,
         after: args.after.as_deref().map(parse_timestamp).transpose().context("--after")?,
         before: args.before.as_deref().map(parse_timestamp).transpose().context("--before")?,
         statuses: StatusSet::new(&args.http_status_code).context("--http-status-code")?,

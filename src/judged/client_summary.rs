@@ -49,7 +49,7 @@ pub struct ClientSummary {
     pub key: Option<ClientKey>,
     /// The nodes on which it ran.
     pub nodes: DistinctSet,
-    /// The names of its nodes, if the client is kubelets. Limited to followed instances.
+    /// For kubelets: the names of their nodes. Includes only instances with a history.
     pub kubelets: Vec<CompactString>,
     /// The pods to which its tokens are bound.
     pub pods: DistinctSet,

@@ -1,7 +1,7 @@
 //! Moves RequestReceived events of impersonated requests to the right client.
 //!
-//! The server writes a RequestReceived event before it reads the impersonation headers. So that event names only the
-//! authenticated user, and later events of the request name both users.
+//! The server writes a RequestReceived event before it reads the impersonation headers. Therefore this event names only the
+//! authenticated user. Later events of the request name both users.
 //!
 //! Source: k8s.io/apiserver `pkg/server/config.go:DefaultBuildHandlerChain`, where audit precedes impersonation.
 

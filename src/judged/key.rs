@@ -7,7 +7,7 @@ use compact_str::CompactString;
 use super::shape_text;
 use crate::apiserver::{LimitVerdict, RequestShape, ServedFrom, Server, Verdict, judge};
 use crate::k8s::{KubeVersion, Scope, Verb};
-use crate::requests::Answer;
+use crate::requests::StatusClass;
 
 /// The text of a request shape in the report, with its verdict. Rows with equal keys are one shape in the report.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,10 +60,10 @@ impl ShapeKey {
     pub fn of_request(
         server: &Server,
         asked: &RequestShape<CompactString>,
-        answer: Answer,
+        status_class: StatusClass,
         received_only: bool,
     ) -> Self {
-        let status = answer.status().filter(|_| !received_only);
+        let status = status_class.status().filter(|_| !received_only);
         Self::new(asked, judge(server, &asked.as_borrowed(), status), server.version)
     }
 

@@ -54,7 +54,7 @@ pub struct JudgedClients {
     pub namespaced: BTreeSet<String>,
     /// Slow reads in etcd's log, matched to the clients' LISTs. Empty without such a log.
     pub slow_reads: etcd::Matched,
-    /// How much of the log the patterns cover.
+    /// How much of the request history the patterns cover.
     pub followed: AllFollowed,
     /// Nodes in the log: the largest number of nodes of one client.
     pub nodes: u64,
@@ -359,7 +359,7 @@ impl JudgedClients {
         let server = &measures.servers[usize::from(shape.version_index)];
         let asked = shape.asked.as_borrowed();
         // RequestReceived events have no response.
-        let status = shape.answer.status().filter(|_| !self.received_only);
+        let status = shape.status_class.status().filter(|_| !self.received_only);
         let Judgment { key, verdict, certainty, against_model } = measures.judgment(&shape, status);
         let mut agreement = compare(asked.verb, &verdict, server.version, &row.rare().observed);
         if against_model {

@@ -17,8 +17,8 @@ pub struct ShapeSummary {
     /// The request shape of one of the rows. Differences between the rows affect neither the text nor the verdict.
     pub asked: Option<Arc<RequestShape<CompactString>>>,
     pub verdict: Option<Verdict>,
-    /// Whether a row has requests, and the lowest certainty. Rows with requests take precedence. The maximum of this pair does
-    /// not depend on the order of rows.
+    /// The lowest certainty of the rows that have requests, or else of all rows. The first field says whether a row has
+    /// requests. Rows are merged by the maximum of this pair, so their order does not matter.
     pub(super) certainty: (bool, Certainty),
     /// The durations are lifetimes.
     pub long_running: bool,

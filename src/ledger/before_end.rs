@@ -9,7 +9,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::{Merge, Product, Row};
 use crate::k8s::Stage;
-use crate::requests::{Answer, Request, RowKey};
+use crate::requests::{Request, RowKey, StatusClass};
 
 /// The events of one row key without a response class.
 #[derive(Debug, Default)]
@@ -163,5 +163,5 @@ impl ProductRows {
 
 /// The hash of the key without its response class.
 fn begun_hash(shape: &RowKey) -> u64 {
-    RowKey { answer: Answer::Served, ..shape.clone() }.stable_hash()
+    RowKey { status_class: StatusClass::Served, ..shape.clone() }.stable_hash()
 }

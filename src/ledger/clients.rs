@@ -11,7 +11,7 @@ use super::{
 use crate::apiserver::ConfiguredNames;
 use crate::k8s::pod_name;
 use crate::k8s::user_agent::AgentForm;
-use crate::requests::{Answer, Request, RowKey, RowKeyRef, stable_hash};
+use crate::requests::{Request, RowKey, RowKeyRef, StatusClass, stable_hash};
 
 /// Maximum number of clients. The cluster's operators create the authenticated names, so their number is that of the
 /// cluster's users.
@@ -121,7 +121,7 @@ impl Clients {
         let client = self.by_key.value_at(client_slot);
         let Product { rows, begun, .. } = client.products.value_at(product_slot);
         let before = begun.len();
-        let shape = RowKeyRef { answer: Answer::Served, ..RowKeyRef::from_request(request) };
+        let shape = RowKeyRef { status_class: StatusClass::Served, ..RowKeyRef::from_request(request) };
         let names = &self.names;
         let owned = || shape.to_owned(names);
         let slot = begun.find_or_insert(name.row_key, &shape, || 0, owned);

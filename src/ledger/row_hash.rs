@@ -1,6 +1,6 @@
 //! The identity of a row as three hashes.
 
-use crate::requests::{Answer, Request, RowKeyRef};
+use crate::requests::{Request, RowKeyRef, StatusClass};
 
 /// The hashes of a row's client, product and row key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,7 +22,7 @@ impl RowHash {
 
     /// The row hash for events before the request's end. The response class is not known yet, so the key has none.
     pub(super) fn before_end(request: &Request<'_>) -> Self {
-        let key = RowKeyRef { answer: Answer::Served, ..RowKeyRef::from_request(request) };
+        let key = RowKeyRef { status_class: StatusClass::Served, ..RowKeyRef::from_request(request) };
         Self { row_key: key.stable_hash(), ..Self::new(request) }
     }
 

@@ -11,7 +11,7 @@ use super::{SECOND, ShapePatterns, most_in_an_hour};
 use crate::k8s::pod_name;
 use crate::ledger::Merge;
 use crate::ledger::instance_histories::ResponseClass;
-use crate::requests::{By, Instance};
+use crate::requests::{Instance, InstanceKind};
 
 /// Informers of one process that begin within this time belong to one start, in microseconds.
 const START: i64 = 60 * SECOND;
@@ -267,7 +267,7 @@ pub(super) fn add_replaced_pods<'i>(
     rows: &mut ShapePatterns,
 ) {
     let mut sets: HashMap<&str, Vec<PodRun>, FxBuildHasher> = HashMap::default();
-    for (instance, ran) in ran.filter(|(instance, _)| instance.by == By::Pod) {
+    for (instance, ran) in ran.filter(|(instance, _)| instance.by == InstanceKind::Pod) {
         if let Some(set) = pod_name::replica_set(&instance.name) {
             sets.entry(set).or_default().push(ran);
         }
@@ -357,7 +357,7 @@ mod tests {
         let name = |pod: usize| {
             let letters = b"bcdfghjklm";
             let tail: String = [pod / 10, pod % 10].map(|digit| char::from(letters[digit])).iter().collect();
-            Instance { by: By::Pod, name: format!("web-6d4cf56db6-xwz{tail}").into() }
+            Instance { by: InstanceKind::Pod, name: format!("web-6d4cf56db6-xwz{tail}").into() }
         };
         let names: Vec<Instance<CompactString>> = (0..spans.len()).map(name).collect();
         let spans = spans.iter().map(|(from, to)| PodRun { from: *from, to: *to, ask: 1 });

@@ -8,7 +8,7 @@ use super::SECOND;
 use crate::k8s::pod_name;
 use crate::ledger::InstanceHistory;
 use crate::ledger::instance_histories::RequestKind;
-use crate::requests::{By, Instance};
+use crate::requests::{Instance, InstanceKind};
 
 /// An instance without requests for less than this time may be between two reads, in microseconds.
 const SILENCE: i64 = 60 * SECOND;
@@ -82,7 +82,7 @@ pub(super) fn of_clients(
         is_same
     });
     let mut nodes = Nodes::default();
-    for one in seen.iter().filter(|one| one.instance.by == By::Node) {
+    for one in seen.iter().filter(|one| one.instance.by == InstanceKind::Node) {
         nodes.entry(one.client.0).or_default().push(one.instance.name.clone());
     }
     let of_client = seen.chunk_by(|a, b| a.client == b.client);
@@ -90,12 +90,12 @@ pub(super) fn of_clients(
 }
 
 fn running(all: &[ObservedInstance<'_>], log: (i64, i64)) -> Running {
-    let is_pod = |one: &ObservedInstance<'_>| one.instance.by == By::Pod;
+    let is_pod = |one: &ObservedInstance<'_>| one.instance.by == InstanceKind::Pod;
     let pods = || all.iter().filter(|one| is_pod(one)).map(|one| one.instance.name.as_str());
     if all.iter().all(is_pod) && pods().all(pod_name::is_cron_job_pod) {
         return Running::Ends;
     }
-    if all.iter().any(|one| one.instance.by == By::Node) || pods().any(pod_name::is_replaced) {
+    if all.iter().any(|one| one.instance.by == InstanceKind::Node) || pods().any(pod_name::is_replaced) {
         return Running::On;
     }
     let ended: Vec<&ObservedInstance<'_>> = all.iter().filter(|one| one.has_ended(log.1)).collect();
@@ -168,7 +168,7 @@ mod tests {
     const LOG: i64 = 1_800;
 
     /// An instance with a LIST at each of these seconds.
-    fn history(by: By, name: &str, seconds: &[i64]) -> InstanceHistory {
+    fn history(by: InstanceKind, name: &str, seconds: &[i64]) -> InstanceHistory {
         let entry = |second: &i64| {
             HistoryEntry::made_up(second * SECOND, RequestKind::List, ResponseClass::Served, (1, 1), 0, 10)
         };
@@ -180,45 +180,61 @@ mod tests {
     fn running_of(histories: Vec<InstanceHistory>) -> Running {
         // The requests of another client define the log's start and end.
         let mut all = histories;
-        all.push(InstanceHistory { client: 2, ..history(By::Node, "n", &[0, LOG]) });
+        all.push(InstanceHistory { client: 2, ..history(InstanceKind::Node, "n", &[0, LOG]) });
         of_clients([&all, &[], &[]]).0[&(1, 1)]
     }
 
     #[test]
     fn instances_that_run_one_after_another_are_jobs() {
         let jobs = ["backup-x7k2p", "backup-b8xqz", "backup-z9c4d"].iter().zip([200, 700, 1_200]);
-        let jobs = jobs.map(|(name, at)| history(By::Pod, name, &[at, at + 5, at + 30])).collect();
+        let jobs = jobs.map(|(name, at)| history(InstanceKind::Pod, name, &[at, at + 5, at + 30])).collect();
         assert_eq!(running_of(jobs), Running::LikelyEnds);
         let jobs = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].iter().zip([200, 700, 1_200]);
-        let jobs = jobs.map(|(name, at)| history(By::Address, name, &[at, at + 5])).collect();
+        let jobs = jobs.map(|(name, at)| history(InstanceKind::Address, name, &[at, at + 5])).collect();
         assert_eq!(running_of(jobs), Running::LikelyEnds);
     }
 
     #[test]
     fn a_cron_job_pod_always_ends() {
-        assert_eq!(running_of(vec![history(By::Pod, "nightly-28412345-b8xqz", &[0, LOG])]), Running::Ends);
+        assert_eq!(
+            running_of(vec![history(InstanceKind::Pod, "nightly-28412345-b8xqz", &[0, LOG])]),
+            Running::Ends
+        );
     }
 
     #[test]
     fn one_job_pod_that_ends_is_a_job() {
-        assert_eq!(running_of(vec![history(By::Pod, "backup-x7k2p", &[500, 510, 520])]), Running::LikelyEnds);
-        assert_eq!(running_of(vec![history(By::Address, "10.0.0.1", &[500, 510])]), Running::MayEnd);
+        assert_eq!(
+            running_of(vec![history(InstanceKind::Pod, "backup-x7k2p", &[500, 510, 520])]),
+            Running::LikelyEnds
+        );
+        assert_eq!(
+            running_of(vec![history(InstanceKind::Address, "10.0.0.1", &[500, 510])]),
+            Running::MayEnd
+        );
     }
 
     #[test]
     fn instances_that_read_until_the_log_ends_or_are_replaced_run_on() {
         let until_the_end: Vec<i64> = (0..=LOG).step_by(30).collect();
-        assert_eq!(running_of(vec![history(By::Address, "10.0.0.1", &until_the_end)]), Running::On);
-        assert_eq!(running_of(vec![history(By::Address, "10.0.0.1", &[400, 800, 1_200])]), Running::On);
-        assert_eq!(running_of(vec![history(By::Pod, "web-6d4cf56db6-x2x8q", &[500, 510])]), Running::On);
-        assert_eq!(running_of(vec![history(By::Pod, "db-0", &[500, 510])]), Running::On);
+        assert_eq!(running_of(vec![history(InstanceKind::Address, "10.0.0.1", &until_the_end)]), Running::On);
+        assert_eq!(
+            running_of(vec![history(InstanceKind::Address, "10.0.0.1", &[400, 800, 1_200])]),
+            Running::On
+        );
+        assert_eq!(
+            running_of(vec![history(InstanceKind::Pod, "web-6d4cf56db6-x2x8q", &[500, 510])]),
+            Running::On
+        );
+        assert_eq!(running_of(vec![history(InstanceKind::Pod, "db-0", &[500, 510])]), Running::On);
     }
 
     #[test]
     fn jobs_at_the_start_and_end_of_the_log_are_jobs() {
         let names = ["walk-x7k2p", "walk-b8xqz", "walk-z9c4d", "walk-f5g6h", "walk-k2m4n"];
         let walks = names.iter().zip([0, 400, 800, 1_200, 1_700]);
-        let walks = walks.map(|(name, at)| history(By::Pod, name, &[at, at + 40, at + 80])).collect();
+        let walks =
+            walks.map(|(name, at)| history(InstanceKind::Pod, name, &[at, at + 40, at + 80])).collect();
         assert_eq!(running_of(walks), Running::LikelyEnds);
     }
 
@@ -229,7 +245,7 @@ mod tests {
         let pod = |(index, name): (usize, &&str)| {
             let (from, to) = spans[index / 3];
             let reads: Vec<i64> = (from..=to).step_by(20).collect();
-            history(By::Pod, &format!("agent-{name}"), &reads)
+            history(InstanceKind::Pod, &format!("agent-{name}"), &reads)
         };
         assert_eq!(running_of(names.iter().enumerate().map(pod).collect()), Running::On);
     }
@@ -237,19 +253,22 @@ mod tests {
     #[test]
     fn one_pod_with_a_job_name_may_end() {
         let until_the_end: Vec<i64> = (0..=LOG).step_by(30).collect();
-        assert_eq!(running_of(vec![history(By::Pod, "backup-x7k2p", &until_the_end)]), Running::MayEnd);
+        assert_eq!(
+            running_of(vec![history(InstanceKind::Pod, "backup-x7k2p", &until_the_end)]),
+            Running::MayEnd
+        );
     }
 
     #[test]
     fn daemon_set_pods_that_read_only_at_start_may_end() {
         let names = ["agent-x7k2p", "agent-b8xqz", "agent-z9c4d", "agent-f5g6h"];
-        let agents = names.map(|name| history(By::Pod, name, &[500, 505])).to_vec();
+        let agents = names.map(|name| history(InstanceKind::Pod, name, &[500, 505])).to_vec();
         assert_eq!(running_of(agents), Running::MayEnd);
     }
 
     #[test]
     fn an_instance_with_an_open_watch_runs_on() {
-        let mut watching = history(By::Pod, "backup-x7k2p", &[500]);
+        let mut watching = history(InstanceKind::Pod, "backup-x7k2p", &[500]);
         watching.entries.push(HistoryEntry::made_up(
             501 * SECOND,
             RequestKind::WatchBegan,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ledger::instance_histories::{RequestKind, ResponseClass};
-use crate::requests::{By, Instance};
+use crate::requests::{Instance, InstanceKind};
 
 /// One request: when it was received, what it was, what response of it, how long it took; times in milliseconds.
 #[derive(Clone, Copy)]
@@ -50,7 +50,7 @@ fn history(name: &str, done: &[TestRequest]) -> InstanceHistory {
     InstanceHistory {
         client: 1,
         product: 2,
-        instance: Instance { by: By::Pod, name: name.into() },
+        instance: Instance { by: InstanceKind::Pod, name: name.into() },
         entries,
         seen,
     }

@@ -447,7 +447,7 @@ impl Uncounted {
     }
 }
 
-/// What the lines of other programs are that stand in etcd's log.
+/// The outcome of another program's line in etcd's log.
 fn beside_etcd(outcome: Outcome<'_>) -> Outcome<'_> {
     match outcome {
         Outcome::Event(..) | Outcome::Skip(SkipReason::NotAnEvent, _) => Outcome::Foreign(Foreign::Json),

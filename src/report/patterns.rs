@@ -4,7 +4,7 @@ use super::v1;
 use crate::k8s::timestamp;
 use crate::ledger;
 use crate::patterns::{AllFollowed, Chains, Herds, Informers, Pattern, Polling, Watching};
-use crate::requests::By;
+use crate::requests::InstanceKind;
 
 /// The pattern, if there is more to tell than a number of instances.
 pub(super) fn pattern(pattern: &Pattern) -> Option<Box<v1::Pattern>> {
@@ -37,9 +37,9 @@ fn polling(polling: &Polling) -> Option<v1::Polling> {
     let busiest = polling.busiest.iter().map(|poller| v1::Poller {
         instance: v1::Instance {
             by: match poller.instance.by {
-                By::Pod => "pod",
-                By::Node => "node",
-                By::Address => "address",
+                InstanceKind::Pod => "pod",
+                InstanceKind::Node => "node",
+                InstanceKind::Address => "address",
             }
             .to_owned(),
             name: poller.instance.name.to_string(),

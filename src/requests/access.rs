@@ -10,7 +10,7 @@ use super::client_identity::ClientIdentity;
 use super::event::Request;
 use super::fingerprint::Keys;
 use super::request_spec::RequestSpec;
-use super::row_key::Answer;
+use super::row_key::StatusClass;
 use crate::apiserver::ParsedTarget;
 use crate::decode::klog::AccessLine;
 use crate::input::SourcePosition;
@@ -42,7 +42,11 @@ pub(super) fn request<'e>(
         client,
         spec,
         keys,
-        answer: if served { Answer::Served } else { Answer::from_status(spec.asked, line.status) },
+        status_class: if served {
+            StatusClass::Served
+        } else {
+            StatusClass::from_status(spec.asked, line.status)
+        },
         version_index: 0,
         stage: if begun { Stage::ResponseStarted } else { Stage::ResponseComplete },
         status: line.status,
@@ -168,19 +172,22 @@ mod tests {
         ] {
             with(&line, |request| {
                 assert_eq!((request.stage, request.micros, request.status), (stage, micros, None));
-                assert_eq!(request.answer, Answer::Served);
+                assert_eq!(request.status_class, StatusClass::Served);
             });
         }
         let list = AccessLine { status: None, has_status_zero: true, ..line("LIST", "/api/v1/pods") };
         with(&list, |request| {
-            assert_eq!((request.stage, request.answer), (Stage::ResponseComplete, Answer::Unknown));
+            assert_eq!(
+                (request.stage, request.status_class),
+                (Stage::ResponseComplete, StatusClass::Unknown)
+            );
         });
         let exec = AccessLine {
             status: None,
             is_hijacked: true,
             ..line("CONNECT", "/api/v1/namespaces/n/pods/p/exec")
         };
-        with(&exec, |request| assert_eq!(request.answer, Answer::Served));
+        with(&exec, |request| assert_eq!(request.status_class, StatusClass::Served));
     }
 
     #[test]

@@ -11,7 +11,7 @@ const MAX_TEXT: usize = 2 << 10;
 /// A cache. The hash of a key selects a pair of slots.
 #[derive(Debug)]
 pub(super) struct Cache<V> {
-    pairs: Vec<Pair>,
+    pairs: Vec<SlotPair>,
     /// Two values for each pair.
     values: Vec<V>,
     /// Insertions since the cache last grew.
@@ -22,7 +22,7 @@ pub(super) struct Cache<V> {
 
 /// The keys of two slots; 0 marks an empty slot.
 #[derive(Debug, Default, Clone, Copy)]
-struct Pair {
+struct SlotPair {
     keys: [u64; 2],
     /// The slot that was used last; the other one is replaced next.
     last: usize,
@@ -88,7 +88,7 @@ impl<V: Default> Cache<V> {
         self.filled += 1;
         if 2 * self.filled > self.values.len() && self.values.len() < SLOTS {
             let slots = (2 * self.values.len()).max(FIRST_SLOTS);
-            self.pairs = vec![Pair::default(); slots / 2];
+            self.pairs = vec![SlotPair::default(); slots / 2];
             self.values.resize_with(slots, V::default);
             self.filled = 1;
         }

@@ -1,7 +1,7 @@
 //! The client of a request, as its record describes it. Few clients make most requests, so
 //! [`Classifier`](super::Classifier) caches their identities.
 
-use super::instance::{By, Instance};
+use super::instance::{Instance, InstanceKind};
 use super::stable::stable_hash;
 use super::version_claim::VersionClaim;
 use crate::decode::klog::AccessLine;
@@ -242,9 +242,9 @@ impl ClientIdentity {
     #[must_use]
     pub fn instance(&self) -> Instance<&str> {
         match (self.pod(), self.node()) {
-            (Some(pod), _) => Instance { by: By::Pod, name: pod },
-            (None, Some(node)) => Instance { by: By::Node, name: node },
-            (None, None) => Instance { by: By::Address, name: host(self.text(self.source)) },
+            (Some(pod), _) => Instance { by: InstanceKind::Pod, name: pod },
+            (None, Some(node)) => Instance { by: InstanceKind::Node, name: node },
+            (None, None) => Instance { by: InstanceKind::Address, name: host(self.text(self.source)) },
         }
     }
 }

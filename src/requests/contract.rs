@@ -165,7 +165,7 @@ pub fn supported(version: crate::k8s::KubeVersion) -> Result<crate::k8s::KubeVer
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Answer {
+enum OutputLine {
     Judged(Box<Output>),
     Unreadable { error: String },
 }
@@ -185,8 +185,8 @@ pub fn answer(base: &Server, line: &[u8]) -> String {
         Ok(Readable::new(&input.method, &input.uri)?.judge(&server))
     };
     let answer = match judged() {
-        Ok(output) => Answer::Judged(Box::new(output)),
-        Err(error) => Answer::Unreadable { error: masked(&error.to_string()).into_owned() },
+        Ok(output) => OutputLine::Judged(Box::new(output)),
+        Err(error) => OutputLine::Unreadable { error: masked(&error.to_string()).into_owned() },
     };
     serde_json::to_string(&answer).expect("the output has only string keys")
 }

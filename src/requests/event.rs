@@ -7,7 +7,7 @@ use compact_str::CompactString;
 use super::client_identity::ClientIdentity;
 use super::fingerprint::Keys;
 use super::request_spec::RequestSpec;
-use super::row_key::Answer;
+use super::row_key::StatusClass;
 use super::stable::stable_hash;
 use crate::apiserver::{RequestShape, Target};
 use crate::decode::klog::Apf;
@@ -50,7 +50,7 @@ pub struct Request<'e> {
     /// Cache keys of the client and the target.
     pub(super) keys: Keys,
     /// What the response status says. RequestReceived events have no status and count as served, since most requests are.
-    pub answer: Answer,
+    pub status_class: StatusClass,
     /// Index into the server's version timeline.
     pub version_index: u8,
     pub stage: Stage,
@@ -153,7 +153,7 @@ impl<'e> Request<'e> {
     #[must_use]
     pub fn request_received(&self, place: SourcePosition) -> Self {
         Self {
-            answer: Answer::Served,
+            status_class: StatusClass::Served,
             stage: Stage::RequestReceived,
             begins_again: false,
             status: None,
@@ -223,7 +223,11 @@ pub(super) fn request<'e>(
         client,
         spec,
         keys,
-        answer: if arrived || broke_off { Answer::Served } else { Answer::from_status(spec.asked, status) },
+        status_class: if arrived || broke_off {
+            StatusClass::Served
+        } else {
+            StatusClass::from_status(spec.asked, status)
+        },
         version_index: 0,
         stage,
         status,

@@ -44,7 +44,7 @@ pub enum BadFilter {
 
 /// Name patterns to include, and name patterns to exclude (`-name`). `*` matches any text.
 #[derive(Debug, Default)]
-pub struct Names {
+pub struct NameFilter {
     wanted: RegexSet,
     unwanted: RegexSet,
     /// The patterns of `wanted` as the user wrote them.
@@ -82,7 +82,7 @@ impl Matches {
     }
 }
 
-impl Names {
+impl NameFilter {
     /// Parses name patterns. A text may hold several, separated by commas.
     ///
     /// # Errors
@@ -125,8 +125,8 @@ impl Names {
     /// Parses names of a property that every request has.
     ///
     /// # Errors
-    /// As [`Names::new`], and if the patterns exclude every name.
-    pub fn of_all(texts: &[String]) -> Result<Self, BadFilter> {
+    /// As [`NameFilter::new`], and if the patterns exclude every name.
+    pub fn for_required(texts: &[String]) -> Result<Self, BadFilter> {
         Self::new(texts)?.some_wanted(texts)
     }
 
@@ -141,8 +141,8 @@ impl Names {
     /// Parses user names. As in reports, `namespace/name` also matches a ServiceAccount, and `user bob` the user bob.
     ///
     /// # Errors
-    /// As [`Names::new`].
-    pub fn of_users(texts: &[String]) -> Result<Self, BadFilter> {
+    /// As [`NameFilter::new`].
+    pub fn for_users(texts: &[String]) -> Result<Self, BadFilter> {
         Self::with(texts, |name| {
             let user = name.strip_prefix("user ").map(pattern);
             let account = name.split_once('/').filter(|(_, name)| !name.contains('/'));
@@ -155,8 +155,8 @@ impl Names {
     /// Parses client names. As in reports, `40 nodes` matches all nodes, and `…` stands for the cut part of a long name.
     ///
     /// # Errors
-    /// As [`Names::of_all`].
-    pub fn of_clients(texts: &[String]) -> Result<Self, BadFilter> {
+    /// As [`NameFilter::for_required`].
+    pub fn for_clients(texts: &[String]) -> Result<Self, BadFilter> {
         let names = Self::with(texts, |name| match name.split_once(' ') {
             Some((count, "node" | "nodes")) if count.bytes().all(|byte| byte.is_ascii_digit()) => {
                 pattern(Kind::Node.as_str())
@@ -169,8 +169,8 @@ impl Names {
     /// Parses resource names. Case does not matter. As in kubectl, `po`, `Pod` and `Pods` mean `pods`.
     ///
     /// # Errors
-    /// As [`Names::new`].
-    pub fn of_resources(texts: &[String]) -> Result<Self, BadFilter> {
+    /// As [`NameFilter::new`].
+    pub fn for_resources(texts: &[String]) -> Result<Self, BadFilter> {
         Self::with(texts, |name| {
             let (base, subresource) =
                 name.split_once('/').map_or((name, None), |(base, sub)| (base, Some(sub)));
@@ -188,10 +188,10 @@ impl Names {
     /// Parses verbs. Case does not matter.
     ///
     /// # Errors
-    /// As [`Names::of_all`], and for an included pattern that matches no verb.
-    pub fn of_verbs(texts: &[String]) -> Result<Self, BadFilter> {
+    /// As [`NameFilter::for_required`], and for an included pattern that matches no verb.
+    pub fn for_verbs(texts: &[String]) -> Result<Self, BadFilter> {
         let texts: &[String] = &texts.iter().map(|text| text.to_ascii_lowercase()).collect::<Vec<_>>();
-        let names = Self::of_all(texts)?;
+        let names = Self::for_required(texts)?;
         let has_verb = |name: &str| {
             RegexSet::new([pattern(name)])
                 .is_ok_and(|set| Verb::ALL.iter().any(|verb| set.is_match(verb.as_str())))
@@ -277,14 +277,14 @@ pub fn parse_timestamp(text: &str) -> Result<i64, BadFilter> {
 #[derive(Debug, Default)]
 pub struct Filter {
     /// User names: the impersonated user or the authenticated user.
-    pub users: Names,
-    pub verbs: Names,
+    pub users: NameFilter,
+    pub verbs: NameFilter,
     /// Resources, such as `pods`, `deployments.apps` or `pods/status`.
-    pub resources: Names,
+    pub resources: NameFilter,
     /// Namespaces in the path.
-    pub namespaces: Names,
+    pub namespaces: NameFilter,
     /// Clients: user agent products, identities, or kinds of clients.
-    pub clients: Names,
+    pub clients: NameFilter,
     /// Received at this time or later, in microseconds since 1970.
     pub after: Option<i64>,
     /// Received before this time, in microseconds since 1970.
@@ -301,7 +301,7 @@ impl Filter {
     pub fn is_empty(&self) -> bool {
         [&self.users, &self.verbs, &self.resources, &self.namespaces, &self.clients]
             .into_iter()
-            .all(Names::is_empty)
+            .all(NameFilter::is_empty)
             && self.after.is_none()
             && self.before.is_none()
             && self.statuses.0.is_empty()
@@ -450,8 +450,8 @@ mod tests {
     use crate::input::SourcePosition;
     use crate::requests::Classifier;
 
-    fn names(texts: &[&str]) -> Names {
-        Names::new(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>()).expect("names")
+    fn names(texts: &[&str]) -> NameFilter {
+        NameFilter::new(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>()).expect("names")
     }
 
     #[test]
@@ -468,23 +468,26 @@ mod tests {
     fn names_that_no_request_can_match_are_errors() {
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         for bad in [[""].as_slice(), &["a,"], &["-"], &[" "], &["a", "-a"], &["a,ab*,-a*"], &["-*", "b"]] {
-            assert!(Names::new(&texts(bad)).is_err(), "{bad:?}");
+            assert!(NameFilter::new(&texts(bad)).is_err(), "{bad:?}");
         }
         for good in [[].as_slice(), &["a*,-ab*"], &["*,-a"], &["-*"], &["a,b,-a"]] {
-            assert!(Names::new(&texts(good)).is_ok(), "{good:?}");
+            assert!(NameFilter::new(&texts(good)).is_ok(), "{good:?}");
         }
-        assert!(Names::of_all(&texts(&["-*"])).is_err() && Names::of_all(&texts(&["-a*"])).is_ok());
+        assert!(
+            NameFilter::for_required(&texts(&["-*"])).is_err()
+                && NameFilter::for_required(&texts(&["-a*"])).is_ok()
+        );
         for bad in ["gett", "get,-g*", "get*,-get", "-*"] {
-            assert!(Names::of_verbs(&texts(&[bad])).is_err(), "{bad}");
+            assert!(NameFilter::for_verbs(&texts(&[bad])).is_err(), "{bad}");
         }
         for good in ["get*", "LIST", "*,-list", "-watch", "delete*,-delete"] {
-            assert!(Names::of_verbs(&texts(&[good])).is_ok(), "{good}");
+            assert!(NameFilter::for_verbs(&texts(&[good])).is_ok(), "{good}");
         }
     }
 
     #[test]
     fn resources_match_by_kubectl_names() {
-        let resources = |text: &str| Names::of_resources(&[text.to_owned()]).expect("names");
+        let resources = |text: &str| NameFilter::for_resources(&[text.to_owned()]).expect("names");
         for (text, name) in [
             ("Pods", "pods"),
             ("po", "pods"),
@@ -499,8 +502,8 @@ mod tests {
             assert!(!resources(&format!("-{text}")).pass(&[name]), "-{text}");
         }
         assert!(!resources("po").pass(&["podtemplates"]) && !resources("po/log").pass(&["pods"]));
-        assert!(Names::of_resources(&["po,-Po*".to_owned()]).is_err());
-        let verbs = Names::of_verbs(&["LIST,-WATCH".to_owned()]).expect("names");
+        assert!(NameFilter::for_resources(&["po,-Po*".to_owned()]).is_err());
+        let verbs = NameFilter::for_verbs(&["LIST,-WATCH".to_owned()]).expect("names");
         assert!(verbs.pass(&["list"]) && !verbs.pass(&["watch"]));
     }
 
@@ -521,15 +524,15 @@ mod tests {
     #[test]
     fn names_that_reports_print_match() {
         let texts = |text: &str| vec![text.to_owned()];
-        let user = |text: &str| Names::of_users(&texts(text)).expect("names");
+        let user = |text: &str| NameFilter::for_users(&texts(text)).expect("names");
         assert!(user("monitoring/poller").pass(&["system:serviceaccount:monitoring:poller"]));
         assert!(!user("monitoring/poller").pass(&["system:serviceaccount:monitoring:poller2"]));
         assert!(user("user bob").pass(&["bob"]) && !user("user bob").pass(&["bobby"]));
         assert!(!user("user").pass(&["bob"]) && !user("-user bob").pass(&["bob"]));
-        let client = |text: &str| Names::of_clients(&texts(text)).expect("names");
+        let client = |text: &str| NameFilter::for_clients(&texts(text)).expect("names");
         assert!(client("40 nodes").pass(&["kubelet", "node"]) && !client("40 nodes").pass(&["user"]));
         assert!(client("kube-system/gene…ollector").pass(&["kube-system/generic-garbage-collector"]));
-        assert!(Names::of_clients(&texts("-*")).is_err());
+        assert!(NameFilter::for_clients(&texts("-*")).is_err());
     }
 
     #[test]

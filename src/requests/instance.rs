@@ -2,7 +2,7 @@
 
 /// What identifies an instance of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum By {
+pub enum InstanceKind {
     /// The pod that the token is bound to.
     Pod,
     /// The node: that of the kubelet, or the node in the token.
@@ -14,7 +14,7 @@ pub enum By {
 /// One instance of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Instance<S> {
-    pub by: By,
+    pub by: InstanceKind,
     /// The name; empty if the record has none.
     pub name: S,
 }
@@ -35,6 +35,6 @@ impl<S> Instance<S> {
     /// Whether the instance is surely one process, or a few processes in one pod.
     #[must_use]
     pub fn is_one_process(&self) -> bool {
-        self.by != By::Address
+        self.by != InstanceKind::Address
     }
 }

@@ -18,7 +18,7 @@ pub struct RowKey {
     /// The request shape.
     pub asked: Arc<RequestShape<CompactString>>,
     /// The class of the response.
-    pub answer: Answer,
+    pub status_class: StatusClass,
     /// The server's version, as an index into the version timeline.
     pub version_index: u8,
     /// The server's configuration of the resource.
@@ -35,18 +35,18 @@ impl RowKey {
     /// A hash that is the same in every run.
     #[must_use]
     pub fn stable_hash(&self) -> u64 {
-        row_key_hash(stable_hash(&self.asked.as_borrowed()), self.answer, self.version_index)
+        row_key_hash(stable_hash(&self.asked.as_borrowed()), self.status_class, self.version_index)
     }
 }
 
 /// Mixes response class and version into the hash of the request shape, which is already well distributed.
-fn row_key_hash(asked: u64, answer: Answer, version_index: u8) -> u64 {
-    let answer = match answer {
-        Answer::Unknown => 0,
-        Answer::Served => 1,
-        Answer::Status(status) => u64::from(status),
+fn row_key_hash(asked: u64, status_class: StatusClass, version_index: u8) -> u64 {
+    let status_class = match status_class {
+        StatusClass::Unknown => 0,
+        StatusClass::Served => 1,
+        StatusClass::Status(status) => u64::from(status),
     };
-    let few = answer << 8 | u64::from(version_index);
+    let few = status_class << 8 | u64::from(version_index);
     (asked ^ few.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29)
 }
 
@@ -56,7 +56,7 @@ pub struct RowKeyRef<'a> {
     /// The request shape.
     pub spec: RequestSpec<'a>,
     /// The class of the response.
-    pub answer: Answer,
+    pub status_class: StatusClass,
     /// The server's version, as an index into the version timeline.
     pub version_index: u8,
 }
@@ -65,7 +65,7 @@ impl<'a> RowKeyRef<'a> {
     /// The key of a request's row.
     #[must_use]
     pub fn from_request(request: &Request<'a>) -> Self {
-        Self { spec: request.spec, answer: request.answer, version_index: request.version_index }
+        Self { spec: request.spec, status_class: request.status_class, version_index: request.version_index }
     }
 
     /// The owned key, on a server with this configuration.
@@ -73,13 +73,18 @@ impl<'a> RowKeyRef<'a> {
     pub fn to_owned(&self, names: &ConfiguredNames) -> RowKey {
         let asked = self.spec.asked;
         let configured = names.config_of(asked);
-        RowKey { asked: asked.clone(), answer: self.answer, version_index: self.version_index, configured }
+        RowKey {
+            asked: asked.clone(),
+            status_class: self.status_class,
+            version_index: self.version_index,
+            configured,
+        }
     }
 
     /// The hash of the owned key.
     #[must_use]
     pub fn stable_hash(&self) -> u64 {
-        row_key_hash(self.spec.asked_hash, self.answer, self.version_index)
+        row_key_hash(self.spec.asked_hash, self.status_class, self.version_index)
     }
 }
 
@@ -87,14 +92,14 @@ impl Equivalent<RowKey> for RowKeyRef<'_> {
     fn equivalent(&self, shape: &RowKey) -> bool {
         let (asked, own) = (self.spec.asked, &shape.asked);
         self.version_index == shape.version_index
-            && self.answer == shape.answer
+            && self.status_class == shape.status_class
             && (Arc::ptr_eq(asked, own) || asked == own)
     }
 }
 
 /// What the status of a response says about where the request was served from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Answer {
+pub enum StatusClass {
     /// There is no response yet, or it has no status.
     Unknown,
     /// The server accepted the request. Statuses that do not change a verdict are folded into this.
@@ -103,7 +108,7 @@ pub enum Answer {
     Status(u16),
 }
 
-impl Answer {
+impl StatusClass {
     /// Classifies a status.
     #[must_use]
     pub fn from_status<S>(asked: &RequestShape<S>, status: Option<u16>) -> Self {

@@ -10,7 +10,7 @@ use crate::k8s::{KubeVersion, Mark};
 use crate::ledger::{Presence, Sign, VersionEvidence};
 use crate::requests::ClaimSource;
 
-/// How reliable a fact is, the most reliable first. A fact that contradicts more reliable ones is reported but not used.
+/// How far a fact is trusted, the most trusted first. A fact that contradicts more trusted ones is reported but not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Trust {
     /// The server states its version.
@@ -116,7 +116,7 @@ fn sum<'a>(presences: impl Iterator<Item = &'a Presence>) -> Presence {
 
 /// All facts of a log.
 #[derive(Debug)]
-pub(super) struct Facts {
+pub(super) struct VersionFacts {
     /// The most trusted first.
     pub all: Vec<Fact>,
     stated: BTreeMap<ClaimSource, BTreeSet<KubeVersion>>,
@@ -124,7 +124,7 @@ pub(super) struct Facts {
     unconfirmed: InstanceVersions,
 }
 
-impl Facts {
+impl VersionFacts {
     /// Derives facts from the evidence. A gate that the user sets proves nothing.
     pub fn new(evidence: &Evidence, server: &Server) -> Self {
         let mut stated: BTreeMap<ClaimSource, BTreeSet<KubeVersion>> = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! Splits contradicting facts into groups, one for each server, and checks whether the servers follow each other in time.
 
-use super::facts::{Fact, Facts, Trust};
+use super::facts::{Fact, Trust, VersionFacts};
 use crate::apiserver::Releases;
 use crate::ledger::{Change, Presence};
 
@@ -9,12 +9,12 @@ const MAX_SERVERS: usize = 8;
 
 /// Facts that fit one server, and the releases that fit them all.
 #[derive(Debug, Clone)]
-pub(super) struct Group<'a> {
+pub(super) struct FactGroup<'a> {
     pub set: Releases,
     facts: Vec<&'a Fact>,
 }
 
-impl<'a> Group<'a> {
+impl<'a> FactGroup<'a> {
     /// Moves the facts that fit together with `seed` out of `rest`. Earlier facts take precedence.
     fn take(rest: &mut Vec<&'a Fact>, seed: &'a Fact) -> Self {
         let mut group = Self { set: seed.allows.clone(), facts: vec![seed] };
@@ -44,41 +44,41 @@ impl<'a> Group<'a> {
 
 /// Facts, grouped by server.
 #[derive(Debug)]
-pub(super) struct Groups<'a> {
+pub(super) struct FactGroups<'a> {
     /// At least one group. No two groups share a release.
-    pub servers: Vec<Group<'a>>,
-    /// Facts that contradict more reliable ones because of a setting or an unsupported node.
+    pub servers: Vec<FactGroup<'a>>,
+    /// Facts that contradict more trusted ones because of a setting or an unsupported node.
     contradictions: Vec<&'a Fact>,
 }
 
-impl Facts {
-    /// Groups the facts by server. A fact that contradicts more reliable ones belongs to another server, unless a setting or an
+impl VersionFacts {
+    /// Groups the facts by server. A fact that contradicts more trusted ones belongs to another server, unless a setting or an
     /// unsupported node may be its cause.
-    pub fn groups(&self) -> Groups<'_> {
+    pub fn groups(&self) -> FactGroups<'_> {
         let mut rest: Vec<&Fact> = self.all.iter().collect();
         let Some(seed) = rest.first().copied() else {
-            let all = Group { set: Releases::modeled(), facts: Vec::new() };
-            return Groups { servers: vec![all], contradictions: Vec::new() };
+            let all = FactGroup { set: Releases::modeled(), facts: Vec::new() };
+            return FactGroups { servers: vec![all], contradictions: Vec::new() };
         };
-        let mut servers = vec![Group::take(&mut rest, seed)];
+        let mut servers = vec![FactGroup::take(&mut rest, seed)];
         while servers.len() < MAX_SERVERS
             && let Some(seed) = rest.iter().copied().find(|fact| self.is_of_another(fact, &servers[0]))
         {
-            servers.push(Group::take(&mut rest, seed));
+            servers.push(FactGroup::take(&mut rest, seed));
         }
-        Groups { servers, contradictions: rest }
+        FactGroups { servers, contradictions: rest }
     }
 
     /// Whether the fact proves a second server. A server's own statement does. An unsupported node or a setting may cause other
     /// facts.
-    fn is_of_another(&self, fact: &Fact, first: &Group<'_>) -> bool {
+    fn is_of_another(&self, fact: &Fact, first: &FactGroup<'_>) -> bool {
         match fact.trust {
             Trust::Stated => true,
             _ if first.is_stated() => false,
             Trust::Shown | Trust::ControlPlane => true,
             // A few nodes may have an unsupported version.
             Trust::Nodes => !fact.is_rare,
-            // Servers answered the same request in both ways.
+            // The log shows both responses to the same request.
             Trust::Settings => self.all.iter().any(|other| other.allows == fact.allows.others()),
             Trust::Measured => false,
         }
@@ -95,7 +95,7 @@ impl Facts {
 
     /// The servers in the order of time, each with its change from the server before. `None` if their evidence overlaps too
     /// much.
-    pub fn in_time(&self, servers: &[Group<'_>]) -> Option<Vec<(Change, usize)>> {
+    pub fn in_time(&self, servers: &[FactGroup<'_>]) -> Option<Vec<(Change, usize)>> {
         let presence = |one: usize, other: usize| self.presence_of(&servers[one].set, &servers[other].set);
         let others = |one: usize| (0..servers.len()).filter(move |other| *other != one);
         let first = |one: usize| others(one).filter_map(|other| presence(one, other).span()).min();
@@ -112,7 +112,7 @@ impl Facts {
         Some(changes)
     }
 
-    /// The facts that fit `set` and exclude one of `others`, the most reliable first.
+    /// The facts that fit `set` and exclude one of `others`, the most trusted first.
     pub fn that_show<'f>(
         &'f self,
         set: &'f Releases,
@@ -123,8 +123,8 @@ impl Facts {
     }
 }
 
-impl Groups<'_> {
-    /// Notes on facts that contradict more reliable ones.
+impl FactGroups<'_> {
+    /// Notes on facts that contradict more trusted ones.
     pub fn notes(&self) -> Vec<String> {
         let used = || self.servers.iter().flat_map(|server| &server.facts);
         let note = |fact: &&Fact| {

@@ -14,7 +14,7 @@ pub use facts::Fact;
 pub use sample::{ClaimSpans, Claims, Sighting, sample};
 pub use totals::{VersionTotals, totals};
 
-use facts::{Evidence, Facts};
+use facts::{Evidence, VersionFacts};
 use several::SeveralVersions;
 
 use crate::apiserver::{Releases, Server, epochs, have_equal_verdicts};
@@ -197,7 +197,7 @@ impl Inferred {
         let read = input.sources.iter().filter(|(_, counts)| counts.events > 0);
         let read: BTreeSet<u32> = read.map(|(source, _)| *source).collect();
         let evidence = Evidence::new(&mut ledger.versions);
-        let mut facts = Facts::new(&evidence, server);
+        let mut facts = VersionFacts::new(&evidence, server);
         let rows = measured::rows(&mut ledger.clients);
         let groups = facts.groups();
         let possible = union(groups.servers.iter().map(|group| &group.set));
@@ -218,7 +218,7 @@ impl Inferred {
     #[must_use]
     pub fn from_evidence(evidence: &mut VersionEvidence, server: &Server) -> Self {
         let evidence = Evidence::new(evidence);
-        let facts = Facts::new(&evidence, server);
+        let facts = VersionFacts::new(&evidence, server);
         from_log(&facts, &evidence, server, &BTreeSet::new(), &|_| String::new())
     }
 
@@ -284,7 +284,7 @@ impl Doubt {
 }
 
 /// The release that the user names, with notes on facts that exclude it.
-fn against(facts: &Facts, version: KubeVersion) -> Inferred {
+fn against(facts: &VersionFacts, version: KubeVersion) -> Inferred {
     let given = Releases::exactly(version);
     let excluding = facts.all.iter().filter(|fact| fact.allows.and(&given).is_empty());
     let notes = excluding.take(3).map(|fact| {
@@ -300,7 +300,7 @@ fn union<'a>(sets: impl Iterator<Item = &'a Releases>) -> Releases {
 
 /// Infers one or several releases from the facts of a log.
 fn from_log(
-    facts: &Facts,
+    facts: &VersionFacts,
     evidence: &Evidence,
     server: &Server,
     read: &BTreeSet<u32>,

@@ -1,5 +1,4 @@
-//! The fewest events of a log that show the same version of its server as the whole log, so that a part of the log can
-//! be handed on with them.
+//! Finds a small set of events that show the same server version as the whole log. An extract of the log includes them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,31 +11,32 @@ use crate::apiserver::{Releases, Server};
 use crate::k8s::KubeVersion;
 use crate::ledger::{Claim, TimelineVersion, VersionEvidence};
 
-/// How many claims of one kind are kept: each node states a version. Then the sample may be incomplete, which is noticed.
+/// At most this many claims are kept, since each node may claim a version. Beyond it, the sample may be incomplete; the final
+/// check detects that.
 const MAX_CLAIMS: usize = 1 << 15;
 
-/// An event that makes a claim.
+/// An event with version evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sighting {
-    /// When its request was received, in microseconds since 1970.
+    /// Receive time of its request, in microseconds since 1970.
     pub at: Option<i64>,
-    /// A hash that no other event of the log has.
+    /// A hash that is unique among the events of the log.
     pub event: u64,
     /// A hash that the events of one request share.
     pub request: u64,
 }
 
-/// What events claim of the server's version, by source, each claim with the first and the last event that makes it.
+/// Claims about the server's version, by source, each with its first and its last event.
 #[derive(Debug, Clone, Default)]
 pub struct Claims(HashMap<(u32, Claim), (Sighting, Sighting), FxBuildHasher>);
 
 impl Claims {
-    /// Notes a claim. Which events are kept does not depend on the order of notes.
+    /// Adds a claim. The order of calls does not affect which events are kept.
     pub fn note(&mut self, claim: Claim, source: u32, seen: Sighting) {
         self.add((source, claim), (seen, seen));
     }
 
-    /// Adds all claims of another.
+    /// Moves all claims of `other` into this.
     pub fn merge(&mut self, other: &mut Self) {
         for (key, seen) in other.0.drain() {
             self.add(key, seen);
@@ -51,7 +51,7 @@ impl Claims {
         }
     }
 
-    /// What these claims show, each source by itself or all as one.
+    /// The version evidence of these claims. `source` maps each source to the source that it counts for.
     fn evidence(&self, source: impl Fn(u32) -> u32) -> VersionEvidence {
         let mut evidence = VersionEvidence::default();
         for ((own, claim), (first, last)) in &self.0 {
@@ -62,7 +62,7 @@ impl Claims {
         evidence
     }
 
-    /// The versions that the sources show, if their events in one log would be judged by other versions: each in words.
+    /// The versions of the sources, if merging the sources into one log would change the version that judges them.
     #[must_use]
     pub fn versions_apart(&self, server: &Server) -> Option<Vec<KubeVersion>> {
         let found = inferred(&mut self.evidence(|source| source), server);
@@ -72,17 +72,17 @@ impl Claims {
     }
 }
 
-/// When requests were received, by source and version index.
+/// First and last receive time of requests, by source and version index.
 #[derive(Debug, Clone, Default)]
 pub struct ClaimSpans(BTreeMap<(u32, u8), (i64, i64)>);
 
 impl ClaimSpans {
-    /// Notes a request.
+    /// Adds a request.
     pub fn note(&mut self, source: u32, version_index: u8, at: i64) {
         self.widen((source, version_index), (at, at));
     }
 
-    /// Adds all of another.
+    /// Moves all periods of `other` into this.
     pub fn merge(&mut self, other: &mut Self) {
         for (key, span) in std::mem::take(&mut other.0) {
             self.widen(key, span);
@@ -101,7 +101,7 @@ impl ClaimSpans {
         judges.map(|judge| judge.version).collect()
     }
 
-    /// Whether another log, of one source, judges these requests by the same versions, with the same releases possible.
+    /// Whether `other`, the result for a log of one source, judges these requests by the same versions and possible releases.
     fn are_judged_alike(&self, found: &Inferred, other: &Inferred) -> bool {
         let of = |found: &Inferred, index: u8| -> Option<(TimelineVersion, Releases)> {
             let index = usize::from(index);
@@ -114,17 +114,19 @@ impl ClaimSpans {
     }
 }
 
-/// What evidence shows, as a scan finds it.
+/// The result that a scan would compute from this evidence.
 fn inferred(evidence: &mut VersionEvidence, server: &Server) -> Inferred {
     let mut found = Inferred::from_evidence(evidence, server);
     found.judge_as_one_if_alike();
     found
 }
 
-/// Events of the log that show the versions which judge the chosen requests, beside what these show themselves: if one
-/// is left out, another version is found. `None` if no events show them: versions that are given, that start lines state
-/// or that measurements show. `found` is what the whole log shows, `all` and `chosen` are the claims of all events and of
-/// the chosen ones, and `spans` says when the chosen requests were received.
+/// Finds events that must be added to the chosen requests, so that the versions that judge them stay the same. Without any
+/// one of these events, the result would change.
+///
+/// Returns `None` if no events show the versions: the user names the version, a start line states it, or measurements show it.
+/// `found` is the result for the whole log. `all` and `chosen` are the claims of all events and of the chosen requests.
+/// `spans` holds the receive times of the chosen requests.
 #[must_use]
 pub fn sample(
     found: &Inferred,
@@ -149,12 +151,12 @@ pub fn sample(
     let few = candidates(all, &sources, has_several, true);
     let mut events: Vec<&Candidate> = few.iter().collect();
     if !is_shown_by(&events) {
-        // How many nodes state a version may matter.
+        // The number of nodes with a version may matter, so try all instances.
         let many = candidates(all, &sources, has_several, false);
         let events: Vec<&Candidate> = many.iter().collect();
         return is_shown_by(&events).then(|| many.iter().map(|event| event.seen).collect());
     }
-    // The least trusted first.
+    // Try to drop the least trusted events first.
     events.sort_by_key(|event| (Reverse(event.claims.iter().map(|(claim, _)| *claim).min()), event.seen));
     let mut at = 0;
     while at < events.len() {
@@ -167,15 +169,15 @@ pub fn sample(
     Some(events.iter().map(|event| event.seen).collect())
 }
 
-/// An event that may be added, and what it claims.
+/// An event that may be added, with its claims.
 #[derive(Debug)]
 struct Candidate {
     seen: Sighting,
     claims: Vec<(Claim, Option<i64>)>,
 }
 
-/// The first event of each claim in these sources, and the last where versions change over time. Of instances that state
-/// the same version one is enough, or all are wanted.
+/// The first event of each claim in these sources, and the last event too if `with_last`. With `one_instance`, one instance
+/// of each version is enough.
 fn candidates(all: &Claims, sources: &BTreeSet<u32>, with_last: bool, one_instance: bool) -> Vec<Candidate> {
     let mut kinds: BTreeMap<(u32, Claim), (Sighting, Sighting)> = BTreeMap::new();
     for ((source, claim), (first, last)) in &all.0 {

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::facts::{Evidence, Fact, Facts};
-use super::groups::Group;
+use super::facts::{Evidence, Fact, VersionFacts};
+use super::groups::FactGroup;
 use super::{Inferred, MAX_OWN_FACTS, Relation, ServerVersion, VersionSource, union};
 use crate::apiserver::{Releases, Server};
 use crate::k8s::KubeVersion;
@@ -38,8 +38,8 @@ impl SourceVersions {
 /// Versions in the order of time, each with its change from the version before.
 type Changes = Vec<(Change, KubeVersion)>;
 
-/// The version that judges requests from each time on. During a gradual change, the new version judges, and the old one is
-/// possible too.
+/// Start times, each with the version that judges requests from then on. During a gradual change, the new version judges
+/// requests, and the old version stays possible.
 fn starts(changes: &[(Change, KubeVersion)]) -> VersionStarts {
     let mut starts = VersionStarts::new();
     let mut before: Option<KubeVersion> = None;
@@ -59,7 +59,7 @@ fn starts(changes: &[(Change, KubeVersion)]) -> VersionStarts {
 /// The versions of each source, if a log shows more than one version.
 #[derive(Debug)]
 pub(super) struct SeveralVersions<'a> {
-    facts: &'a Facts,
+    facts: &'a VersionFacts,
     sources: BTreeMap<u32, SourceVersions>,
     /// The changes of the whole log, if its version changes over time.
     whole: Option<Changes>,
@@ -67,14 +67,14 @@ pub(super) struct SeveralVersions<'a> {
 
 impl<'a> SeveralVersions<'a> {
     /// Finds the versions of each source; `None` if all have one version.
-    pub fn new(facts: &'a Facts, evidence: &Evidence, server: &Server) -> Option<Self> {
+    pub fn new(facts: &'a VersionFacts, evidence: &Evidence, server: &Server) -> Option<Self> {
         let all = facts.groups();
         let sets: Vec<Releases> = all.servers.iter().map(|group| group.set.clone()).collect();
         let mut sources = BTreeMap::new();
         for (source, evidence) in evidence.by_source() {
-            let own = Facts::new(&evidence, server);
+            let own = VersionFacts::new(&evidence, server);
             let groups = own.groups().servers;
-            let of = |group: &Group<'_>| version(&own, facts, &group.set, &sets, source);
+            let of = |group: &FactGroup<'_>| version(&own, facts, &group.set, &sets, source);
             let is_unknown = matches!(&*groups, [only] if only.set == Releases::modeled());
             if is_unknown {
                 continue;
@@ -301,7 +301,13 @@ impl<'a> SeveralVersions<'a> {
 
 /// The version of a source within `set`. `own` are the facts of the source, `all` those of all sources, and `sets` the
 /// releases of each server in the log.
-fn version(own: &Facts, all: &Facts, set: &Releases, sets: &[Releases], source: u32) -> ServerVersion {
+fn version(
+    own: &VersionFacts,
+    all: &VersionFacts,
+    set: &Releases,
+    sets: &[Releases],
+    source: u32,
+) -> ServerVersion {
     let (mut version, mut from, mut words) = own.estimate(set);
     let is_guess = matches!(
         from,

@@ -64,7 +64,7 @@ pub fn totals(
     if received_only {
         clients.each_received(|shape, requests| add(shape, None, requests));
     } else {
-        clients.each_row(|shape, row| add(shape, shape.answer.status(), row.requests(false)));
+        clients.each_row(|shape, row| add(shape, shape.status_class.status(), row.requests(false)));
     }
     let counts = |version: KubeVersion, is_of: &dyn Fn(u8) -> bool| {
         let server = Server { version, ..server.clone() };

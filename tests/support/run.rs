@@ -13,7 +13,7 @@ use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::{Ledger, ServerTimeline};
 use kubetoll::pipeline::{self, Pass, Settings, Shared, Worker};
 use kubetoll::report::{Context, Detail, Report, build};
-use kubetoll::requests::filter::{Filter, Names};
+use kubetoll::requests::filter::{Filter, NameFilter};
 use kubetoll::rules::{Policy, RuleSet};
 use kubetoll::version::Inferred;
 
@@ -37,7 +37,7 @@ static INVENTORY: LazyLock<Inventory> = LazyLock::new(|| {
 /// Settings that count requests of these verbs; of all verbs if there are none.
 pub fn settings(threads: usize, verbs: &[&str]) -> Settings {
     let verbs: Vec<String> = verbs.iter().map(|verb| (*verb).to_owned()).collect();
-    let filter = Filter { verbs: Names::new(&verbs).expect("short names"), ..Filter::default() };
+    let filter = Filter { verbs: NameFilter::new(&verbs).expect("short names"), ..Filter::default() };
     Settings { threads, max_record: MAX_LINE, filter, ..Settings::default() }
 }
 

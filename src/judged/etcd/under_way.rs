@@ -145,11 +145,11 @@ pub fn under_way<'a, 'r>(
 ) -> (Matched, BTreeMap<usize, Vec<SlowRead>>) {
     let mut sorted: Vec<SlowRange> = ranges.cloned().collect();
     sorted.sort_unstable();
-    let mut by_resource: HashMap<&str, Ranges<'_>> = HashMap::new();
+    let mut by_resource: HashMap<&str, ResourceReads<'_>> = HashMap::new();
     for (index, range) in sorted.iter().enumerate() {
         by_resource.entry(&range.resource).or_default().all.push((index, range, BTreeMap::new()));
     }
-    by_resource.values_mut().for_each(Ranges::sort);
+    by_resource.values_mut().for_each(ResourceReads::sort);
     for list in lists {
         if let Some(ranges) = by_resource.get_mut(&*storage_key::stored_name(list.resource)) {
             ranges.meet(&list);
@@ -204,18 +204,18 @@ impl Nearness {
 }
 
 /// By client, resource name and row: the match of the best matching LIST.
-type Near<'a> = BTreeMap<(usize, &'a str, usize), Nearness>;
+type NearClients<'a> = BTreeMap<(usize, &'a str, usize), Nearness>;
 
 /// The slow reads of one resource.
 #[derive(Debug, Default)]
-struct Ranges<'a> {
+struct ResourceReads<'a> {
     /// The reads, sorted by end time.
-    all: Vec<(usize, &'a SlowRange, Near<'a>)>,
+    all: Vec<(usize, &'a SlowRange, NearClients<'a>)>,
     /// The duration of the longest read, in microseconds.
     longest: u64,
 }
 
-impl<'a> Ranges<'a> {
+impl<'a> ResourceReads<'a> {
     fn sort(&mut self) {
         self.all.sort_by_key(|(_, range, _)| range.ended);
         self.longest = self.all.iter().map(|(_, range, _)| range.took_micros).max().unwrap_or(0);

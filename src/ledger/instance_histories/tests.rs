@@ -2,7 +2,7 @@
 
 use super::super::shared_histories::SharedInstanceHistories;
 use super::*;
-use crate::requests::By;
+use crate::requests::InstanceKind;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ fn entry(at: i64) -> HistoryEntry {
 fn each(events: &[(u8, i64)], mut add: impl FnMut(RowHash, u64, Instance<&str>, HistoryEntry)) {
     for (instance, at) in events {
         let name = instance.to_string();
-        let instance = Instance { by: By::Pod, name: &*name };
+        let instance = Instance { by: InstanceKind::Pod, name: &*name };
         let row = RowHash { client: 1, product: 2, row_key: 3 };
         add(row, stable_hash(&(row.client, row.product, instance)), instance, entry(*at));
     }
@@ -65,7 +65,8 @@ fn naive(events: &[(u8, i64)]) -> Settled {
     for (instance, at) in events {
         all.entry(instance.to_string()).or_default().push(entry(*at));
     }
-    let zeros = |name: &str| stable_hash(&(1_u64, 2_u64, Instance { by: By::Pod, name })).leading_zeros();
+    let zeros =
+        |name: &str| stable_hash(&(1_u64, 2_u64, Instance { by: InstanceKind::Pod, name })).leading_zeros();
     let fits = |step: &u32| {
         let followed =
             || all.iter().filter(|(name, _)| zeros(name) >= SMALL.zeros(*step)).map(|(_, own)| own);

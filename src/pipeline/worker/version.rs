@@ -25,7 +25,7 @@ pub(super) fn note(request: &Request<'_>, evidence: &mut VersionEvidence) {
     claims(request, |claim| evidence.claim(claim, request.place.source, request.received));
 }
 
-/// Hands over what a request shows.
+/// Calls `claim` with each claim in a request.
 pub fn claims(request: &Request<'_>, mut claim: impl FnMut(Claim)) {
     if let Some(version_claim) = request.client.version_claim {
         let VersionClaim { by, version, instance, .. } = version_claim.confirmed_by(request);
