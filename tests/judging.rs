@@ -11,9 +11,9 @@ use kubetoll::k8s::KubeVersion;
 use kubetoll::ledger::{InputCounts, ServerTimeline};
 use kubetoll::patterns::Patterns;
 use kubetoll::pipeline::{Pass, Settings, Shared, Worker};
-use kubetoll::rules::facts::{CLIENT, Facts, REQUEST, SERVER};
-use kubetoll::rules::group::{Group, Whole};
-use kubetoll::rules::names::{NameRef, Root};
+use kubetoll::rules::facts::{CLIENT, REQUEST, RowFacts, SERVER};
+use kubetoll::rules::group::{ClientTotals, Group};
+use kubetoll::rules::names::{Root, VariableRef};
 use kubetoll::rules::stats::STATS;
 use kubetoll::rules::value::Value;
 use kubetoll::rules::{FileErrors, Rule, RuleSet, judge};
@@ -77,7 +77,7 @@ fn events(requests: &[Request<'_>]) -> String {
     log
 }
 
-fn fact(name: NameRef, row: &Facts<'_>) -> Value<'static> {
+fn fact(name: VariableRef, row: &RowFacts<'_>) -> Value<'static> {
     let names = match name.root {
         Root::Client => CLIENT,
         Root::Request => REQUEST,
@@ -86,7 +86,7 @@ fn fact(name: NameRef, row: &Facts<'_>) -> Value<'static> {
     (names[name.index].get)(row).into_owned()
 }
 
-fn word(name: NameRef, rule: &Rule) -> String {
+fn word(name: VariableRef, rule: &Rule) -> String {
     match name.root {
         Root::Threshold => rule.thresholds[name.index].0.clone(),
         root => root.names()[name.index].0.to_owned(),
@@ -102,18 +102,18 @@ fn threshold(value: f64) -> Value<'static> {
 type Found = BTreeSet<(String, String, usize, Vec<String>, String)>;
 
 /// Each condition on each row, each level on each group; nothing is remembered.
-fn naively(accounts: &JudgedClients, rules: &[Rule]) -> Found {
-    let whole = Whole::of(accounts);
-    let mut all: Vec<(usize, Facts<'_>)> = Vec::new();
-    for (index, account) in accounts.clients.iter().enumerate() {
+fn naively(judged: &JudgedClients, rules: &[Rule]) -> Found {
+    let whole = ClientTotals::new(judged);
+    let mut all: Vec<(usize, RowFacts<'_>)> = Vec::new();
+    for (index, account) in judged.clients.iter().enumerate() {
         for (key, entry) in &account.entries {
             let rows = entry.rows.iter();
-            all.extend(rows.map(|one| (index, Facts::of(accounts, account, (key, entry), one))));
+            all.extend(rows.map(|one| (index, RowFacts::new(judged, account, (key, entry), one))));
         }
     }
     let mut found = Found::new();
     for rule in rules.iter().filter(|rule| !rule.group_by.input) {
-        let mut groups: BTreeMap<(usize, Vec<String>), Vec<&Facts<'_>>> = BTreeMap::new();
+        let mut groups: BTreeMap<(usize, Vec<String>), Vec<&RowFacts<'_>>> = BTreeMap::new();
         for (index, facts) in &all {
             let holds = rule.matches.as_ref().is_none_or(|condition| {
                 let values: Vec<Value<'_>> = condition.names.iter().map(|name| fact(*name, facts)).collect();
@@ -135,7 +135,7 @@ fn naively(accounts: &JudgedClients, rules: &[Rule]) -> Found {
                 continue;
             }
             let held = rule.levels.iter().find(|(_, condition)| {
-                let value = |name: &NameRef| match name.root {
+                let value = |name: &VariableRef| match name.root {
                     Root::Stats => (STATS[name.index].get)(&group).into_owned(),
                     Root::Threshold => threshold(rule.thresholds[name.index].1),
                     _ => fact(*name, group.leading()),
@@ -178,11 +178,11 @@ fn remembered_answers_are_those_of_asking_each_time() {
             all.push_str(&fs::read_to_string(fires).expect("a log"));
         }
     }
-    let (accounts, input) = accounts(&all);
+    let (judged, input) = accounts(&all);
     let rules = RuleSet::embedded().rules;
-    let judged = judge(&accounts, &input, &rules, &[]);
-    assert_eq!(judged.failures, Vec::<String>::new());
-    let quick: Found = judged
+    let results = judge(&judged, &input, &rules, &[]);
+    assert_eq!(results.failures, Vec::<String>::new());
+    let quick: Found = results
         .findings
         .iter()
         // Those on the clients of a program together are not on one client.
@@ -192,14 +192,14 @@ fn remembered_answers_are_those_of_asking_each_time() {
             Some((
                 finding.rule.clone(),
                 finding.severity.to_string(),
-                finding.account?,
+                finding.client?,
                 finding.key.clone(),
                 requests.1.to_json().to_string(),
             ))
         })
         .collect();
     assert!(quick.len() > 40, "{}", quick.len());
-    assert_eq!(quick, naively(&accounts, &rules));
+    assert_eq!(quick, naively(&judged, &rules));
 }
 
 fn rule(text: &str) -> Rule {
@@ -226,9 +226,9 @@ fn cel_is_asked_once_for_each_combination_of_facts() {
             requests.push(Request { at: 0, user, agent: "a/1", verb, uri, code: 200, millis: 1 });
         }
     }
-    let (accounts, input) = accounts(&events(&requests));
+    let (judged, input) = accounts(&events(&requests));
     let runs = |matches: &str, level: &str| {
-        let judged = judge(&accounts, &input, &[everything("[client, resource]", matches, level)], &[]);
+        let judged = judge(&judged, &input, &[everything("[client, resource]", matches, level)], &[]);
         (judged.runs, judged.findings.len())
     };
     // Two verbs; then one number of requests a group: 1 for secrets, 2 for pods.
@@ -290,9 +290,9 @@ fn statistics_are_those_of_the_log() {
         code: 200,
         millis: 1,
     });
-    let (accounts, input) = accounts(&events(&requests));
+    let (judged, input) = accounts(&events(&requests));
     let stats = |matches: &str| -> HashMap<String, serde_json::Value> {
-        let judged = judge(&accounts, &input, &[everything("[client, resource]", matches, "true")], &[]);
+        let judged = judge(&judged, &input, &[everything("[client, resource]", matches, "true")], &[]);
         assert_eq!(judged.findings.len(), 1, "{matches}");
         judged.findings[0].stats.iter().map(|(name, value)| ((*name).to_owned(), value.to_json())).collect()
     };
@@ -368,9 +368,9 @@ fn deprecated_apis_are_counted_with_their_release() {
         event(3, json!({})),
     ]
     .join("\n");
-    let (accounts, input) = accounts(&log);
+    let (judged, input) = accounts(&log);
     let rule = everything("[client]", "true", "stats.deprecated > 0");
-    let judged = judge(&accounts, &input, &[rule], &[]);
+    let judged = judge(&judged, &input, &[rule], &[]);
     let stats = &judged.findings[0].stats;
     let of = |name: &str| stats.iter().find(|(own, _)| *own == name).map(|(_, value)| value.to_json());
     assert_eq!((of("deprecated"), of("removedRelease")), (Some(json!(2)), Some(json!("1.25"))));
@@ -383,8 +383,8 @@ fn deprecated_apis_are_counted_with_their_release() {
 fn what_cel_cannot_tell_of_a_value_is_reported_and_not_a_finding() {
     let requests =
         [Request { at: 0, user: "u", agent: "a/1", verb: "list", uri: "/api/v1/pods", code: 200, millis: 1 }];
-    let (accounts, input) = accounts(&events(&requests));
-    let judged = judge(&accounts, &input, &[everything("[client]", "true", "10 / stats.writes > 1")], &[]);
+    let (judged, input) = accounts(&events(&requests));
+    let judged = judge(&judged, &input, &[everything("[client]", "true", "10 / stats.writes > 1")], &[]);
     assert!(judged.findings.is_empty());
     assert_eq!(judged.failures.len(), 1, "{:?}", judged.failures);
     assert!(judged.failures[0].starts_with("TEST001: '10 / stats.writes > 1'"), "{:?}", judged.failures);

@@ -87,7 +87,7 @@ fn the_list_as_json_has_all_keys() {
     let list = list.as_array().expect("an array");
     assert_eq!(list.len(), RuleSet::embedded().rules.len());
     for rule in list {
-        for key in &kubetoll::rules::written::KEYS {
+        for key in &kubetoll::rules::rule_file::KEYS {
             assert!(rule.get(key.name).is_some(), "{}: {}", rule["id"], key.name);
         }
     }

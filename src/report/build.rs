@@ -109,7 +109,7 @@ pub fn build_with_cases(
     };
     let mut judged = judge_some(&accounts, &ledger.input, rules, &context.policy.suppressions, choose);
     let contradicted: HashSet<String> = identities(&accounts, &judged.contradicted);
-    let worst = worst_severities(&judged.on_accounts, places.len());
+    let worst = worst_severities(&judged.on_clients, places.len());
     let ranks = ranks(&cases, places.len());
     let gates = std::mem::take(&mut judged.gates);
     let judged_failures = std::mem::take(&mut judged.failures);
@@ -219,7 +219,7 @@ fn ranks(cases: &[Case], accounts: usize) -> Vec<Vec<u64>> {
 fn worst_severities(on_accounts: &[FindingsOnClient], accounts: usize) -> Vec<Option<&'static str>> {
     let mut worst = vec![None; accounts];
     for on in on_accounts {
-        worst[on.account] = Some(on.worst.as_str());
+        worst[on.client] = Some(on.worst.as_str());
     }
     worst
 }

@@ -11,7 +11,7 @@ use crate::apiserver::{ConfiguredNames, RequestShape, Server};
 use crate::judged::ShapeKey;
 use crate::ledger::RowHash;
 use crate::requests::{Request, stable_hash};
-use crate::rules::facts::Facts;
+use crate::rules::facts::RowFacts;
 use crate::rules::hits::HitRef;
 
 /// Rows whose match is remembered; then it begins anew.
@@ -35,8 +35,8 @@ impl CaseRequests {
         requests
     }
 
-    fn add(&mut self, facts: &Facts<'_>) {
-        let Some(client) = &facts.account.key else {
+    fn add(&mut self, facts: &RowFacts<'_>) {
+        let Some(client) = &facts.client.key else {
             self.is_folded = true;
             return;
         };

@@ -24,7 +24,7 @@ use self::causes::{Cause, cause, causes, is_on_log};
 use crate::apiserver::ServedFrom;
 use crate::judged::{ClientSummary, JudgedClients, Load};
 use crate::k8s::{Scope, Verb};
-use crate::rules::facts::Facts;
+use crate::rules::facts::RowFacts;
 use crate::rules::group::Group;
 use crate::rules::hits::HitRef;
 use crate::rules::programs::{self, ProgramName};
@@ -107,16 +107,16 @@ pub(super) fn cases(
     let mut by_account: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let mut on_log: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     let mut on_sums: Vec<usize> = Vec::new();
-    let mut cases: Vec<(Case, Vec<&Facts<'_>>)> = Vec::new();
+    let mut cases: Vec<(Case, Vec<&RowFacts<'_>>)> = Vec::new();
     for (at, hit) in hits.iter().enumerate() {
         match hit.group {
             Some(group) if group.program.is_some() => on_sums.push(at),
             Some(_) if is_on_log(hit) => on_log.entry(hit.rule.id.as_str()).or_default().push(at),
-            Some(group) => by_account.entry(group.account).or_default().push(at),
+            Some(group) => by_account.entry(group.client).or_default().push(at),
             None => cases.push((on_input(at, hit), Vec::new())),
         }
     }
-    let alone = |at: &usize| hits[*at].group.map(|group| cause(&[0], &[*at], hits, group.account));
+    let alone = |at: &usize| hits[*at].group.map(|group| cause(&[0], &[*at], hits, group.client));
     let mut alone: Vec<Vec<Cause<'_, '_>>> =
         on_log.values().map(|hits| hits.iter().filter_map(alone).collect()).collect();
     let mut programs: BTreeMap<ProgramActivity, Vec<Cause<'_, '_>>> = BTreeMap::new();
@@ -132,7 +132,7 @@ pub(super) fn cases(
     for causes in alone.into_iter().chain(programs.into_values()) {
         cases.push(case(causes, hits, accounts, sources));
     }
-    let sort = |cases: &mut Vec<(Case, Vec<&Facts<'_>>)>| {
+    let sort = |cases: &mut Vec<(Case, Vec<&RowFacts<'_>>)>| {
         cases.sort_by(|(a, _), (b, _)| order(a, hits).cmp(&order(b, hits)));
     };
     sort(&mut cases);
@@ -154,8 +154,8 @@ fn order<'c>(case: &'c Case, hits: &[HitRef<'_, '_>]) -> impl Ord + use<'c> {
 }
 
 /// Requests that two cases have count for the first: the loads of all cases add up to no more than that of all clients.
-fn share_out(cases: &mut [(Case, Vec<&Facts<'_>>)], accounts: &JudgedClients) {
-    let mut taken: HashSet<*const Facts<'_>> = HashSet::new();
+fn share_out(cases: &mut [(Case, Vec<&RowFacts<'_>>)], accounts: &JudgedClients) {
+    let mut taken: HashSet<*const RowFacts<'_>> = HashSet::new();
     for (case, rows) in cases {
         case.load = Load::default();
         for facts in rows.iter() {
@@ -166,7 +166,7 @@ fn share_out(cases: &mut [(Case, Vec<&Facts<'_>>)], accounts: &JudgedClients) {
     }
 }
 
-fn load_of(facts: &Facts<'_>, accounts: &JudgedClients) -> Load {
+fn load_of(facts: &RowFacts<'_>, accounts: &JudgedClients) -> Load {
     accounts.measure.load(facts.key, facts.entry, facts.row, facts.cost)
 }
 
@@ -198,7 +198,7 @@ fn join_sums<'h, 'r>(
     accounts: &JudgedClients,
     programs: &mut BTreeMap<ProgramActivity, Vec<Cause<'h, 'r>>>,
 ) {
-    let mut by_row: HashMap<*const Facts<'r>, &ProgramActivity> = HashMap::new();
+    let mut by_row: HashMap<*const RowFacts<'r>, &ProgramActivity> = HashMap::new();
     for (program, causes) in programs.iter() {
         for facts in causes.iter().flat_map(|cause| &cause.group.rows) {
             by_row.entry(std::ptr::from_ref(*facts)).or_insert(program);
@@ -212,7 +212,7 @@ fn join_sums<'h, 'r>(
             continue;
         };
         let sum =
-            Cause { members: members.clone(), is_on_sum: true, ..cause(&[0], &[*at], hits, group.account) };
+            Cause { members: members.clone(), is_on_sum: true, ..cause(&[0], &[*at], hits, group.client) };
         let mut shared: BTreeMap<&ProgramActivity, u64> = BTreeMap::new();
         for facts in &group.rows {
             if let Some(program) = by_row.get(&std::ptr::from_ref(*facts)) {
@@ -220,7 +220,7 @@ fn join_sums<'h, 'r>(
             }
         }
         let most = shared.into_iter().max_by_key(|(_, requests)| *requests);
-        let account = &accounts.clients[group.account];
+        let account = &accounts.clients[group.client];
         let known = most.filter(|(_, requests)| requests * 2 > group.requests() && !sum.is_of_whole_client);
         let key = known.map(|(known, _)| known.clone());
         let key = key.or_else(|| self::program(account, &sum, hits));
@@ -239,7 +239,7 @@ fn program(
     hits: &[HitRef<'_, '_>],
 ) -> Option<ProgramActivity> {
     let lead = cause.group.leading();
-    let name = ProgramName::of(account, lead.product)?;
+    let name = ProgramName::new(account, lead.product)?;
     let does = if cause.is_of_whole_client {
         Does::Whole(hits[cause.hits[0]].rule.id.clone())
     } else if cause.is_run {
@@ -262,7 +262,7 @@ fn case<'r>(
     hits: &[HitRef<'_, '_>],
     accounts: &JudgedClients,
     sources: &[ClientSource],
-) -> (Case, Vec<&'r Facts<'r>>) {
+) -> (Case, Vec<&'r RowFacts<'r>>) {
     causes.sort_by_cached_key(|cause| {
         let account = &accounts.clients[cause.account];
         let name = (account.identity(), account.impersonated_by().map(str::to_owned));
@@ -293,7 +293,7 @@ fn case<'r>(
     let mut rules: Vec<(&str, Severity)> = rules.into_iter().collect();
     rules.sort_by_key(|(_, severity)| Reverse(*severity));
     let rules = rules.into_iter().map(|(rule, _)| rule.to_owned()).collect();
-    let whole = first.group.whole;
+    let whole = first.group.totals;
     let mut seen = HashSet::new();
     let rows = causes.into_iter().flat_map(|cause| cause.group.rows);
     let rows = rows.filter(|facts| seen.insert(std::ptr::from_ref(*facts)));
@@ -346,7 +346,7 @@ fn named(
     }
     let all = || members.iter().map(|index| &accounts.clients[*index]);
     let noun = programs::noun(all());
-    let name = ProgramName::of(account, product);
+    let name = ProgramName::new(account, product);
     (name.as_ref().map_or(product, |name| name.short(all())).to_owned(), noun)
 }
 
@@ -357,10 +357,10 @@ fn worst(causes: &[Cause<'_, '_>], accounts: &JudgedClients) -> Vec<Member> {
         let index: HashMap<*const ClientSummary, usize> =
             cause.members.iter().map(|at| (std::ptr::from_ref(&accounts.clients[*at]), *at)).collect();
         for facts in &cause.group.rows {
-            let Some(account) = index.get(&std::ptr::from_ref(facts.account)) else { continue };
+            let Some(account) = index.get(&std::ptr::from_ref(facts.client)) else { continue };
             let member = by_account.entry(*account).or_insert_with(|| Member {
-                client: facts.account.identity(),
-                name: client_name(facts.account),
+                client: facts.client.identity(),
+                name: client_name(facts.client),
                 severity: cause.severity,
                 requests: 0,
                 load: Load::default(),

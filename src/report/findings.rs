@@ -10,10 +10,10 @@ use super::{Etcd, case_texts, cost, patterns, v1};
 use crate::judged::{ClientSummary, JudgedClients};
 use crate::k8s::timestamp;
 use crate::ledger::DistinctSet;
-use crate::rules::permission::{On, Permission};
+use crate::rules::permission::{Permission, PermissionTarget};
 use crate::rules::programs::ProgramName;
 use crate::rules::rivals::Rival;
-use crate::rules::{self, Judged, OnProgram, Policy, Rule, Severity};
+use crate::rules::{self, OnProgram, Policy, Rule, RuleResults, Severity};
 use crate::shell::{operand, option, quoted};
 
 /// What findings are made with.
@@ -64,13 +64,13 @@ pub(super) struct Told {
 fn sorted(findings: Vec<rules::Finding>, places: &[usize]) -> Vec<rules::Finding> {
     let mut worst: Vec<Option<Severity>> = vec![None; places.len()];
     for finding in &findings {
-        if let Some(account) = finding.account {
+        if let Some(account) = finding.client {
             worst[account] = worst[account].max(Some(finding.severity));
         }
     }
     let key = |index: &usize| {
         let finding = &findings[*index];
-        let client = finding.account.map(|account| (Reverse(worst[account]), places[account]));
+        let client = finding.client.map(|account| (Reverse(worst[account]), places[account]));
         (client, Reverse(finding.severity), &finding.rule, &finding.key, &finding.shape)
     };
     let mut order: Vec<usize> = (0..findings.len()).collect();
@@ -80,7 +80,7 @@ fn sorted(findings: Vec<rules::Finding>, places: &[usize]) -> Vec<rules::Finding
 }
 
 impl Findings<'_> {
-    pub(super) fn tell(&self, judged: Judged, places: &[usize], cases: &[Case]) -> Told {
+    pub(super) fn tell(&self, judged: RuleResults, places: &[usize], cases: &[Case]) -> Told {
         let policy = self.policy(&judged);
         let count = |severity| judged.counts.get(&severity).copied().unwrap_or(0);
         let counts = v1::FindingCounts {
@@ -100,7 +100,7 @@ impl Findings<'_> {
     }
 
     fn account(&self, finding: &rules::Finding) -> Option<&ClientSummary> {
-        finding.account.map(|index| &self.accounts.clients[index])
+        finding.client.map(|index| &self.accounts.clients[index])
     }
 
     fn finding(&self, finding: rules::Finding) -> v1::Finding {
@@ -139,7 +139,7 @@ impl Findings<'_> {
 
     fn rival(&self, rival: &Rival) -> v1::Rival {
         v1::Rival {
-            client: self.accounts.clients[rival.account].identity(),
+            client: self.accounts.clients[rival.client].identity(),
             name: rival.name.clone(),
             objects: rival.objects,
             writes: rival.writes,
@@ -151,7 +151,7 @@ impl Findings<'_> {
         Some(self.etcd?.slow(finding.resource.as_deref()?, finding.slow_reads.as_ref()?))
     }
 
-    fn policy(&self, judged: &Judged) -> v1::Policy {
+    fn policy(&self, judged: &RuleResults) -> v1::Policy {
         // Of a part of the log it can't be said what holds nothing back.
         let is_unmatched = |index: &usize, one: &rules::Suppression| {
             !one.is_expired && !judged.used.contains(index) && !self.is_filtered
@@ -239,8 +239,8 @@ fn who(account: &ClientSummary, finding: &rules::Finding, rule: &str) -> v1::Who
 
 fn permission(missing: &Permission) -> v1::Permission {
     let (api_group, resource, subresource, path, namespaces) = match &missing.on {
-        On::Path(path) => (None, None, None, Some(path.clone()), Vec::new()),
-        On::Resource { group, resource, namespaces, .. } => {
+        PermissionTarget::Path(path) => (None, None, None, Some(path.clone()), Vec::new()),
+        PermissionTarget::Resource { group, resource, namespaces, .. } => {
             let (resource, subresource) = resource
                 .split_once('/')
                 .map_or((&**resource, None), |(name, sub)| (name, Some(sub.to_owned())));
@@ -266,7 +266,7 @@ fn named(set: &DistinctSet) -> v1::Named {
     v1::Named { count, more, examples: set.examples().map(str::to_owned).collect() }
 }
 
-fn path(path: &rules::Path) -> v1::Path {
+fn path(path: &rules::FindingVerdict) -> v1::Path {
     v1::Path {
         served_from: path.served_from,
         likely: path.likely,

@@ -4,12 +4,12 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::condition::{Condition, Wrong};
+use super::condition::{CheckError, Condition};
 use super::error::{FileErrors, FilePosition, expected};
-use super::names::{Root, Scope};
+use super::names::{Root, VariableScope};
 use super::rule::{Audience, Fix, GroupBy, ID, NAME, Rule, Severity};
+use super::rule_file::{FixCase, Positioned, RuleFile};
 use super::text::Text;
-use super::written::{Case, Placed, Written};
 use super::yaml;
 
 /// Checks one file.
@@ -17,25 +17,26 @@ pub(super) struct Checker<'a> {
     pub(super) file: &'a str,
     pub(super) source: &'a str,
     pub(super) errors: &'a mut FileErrors,
-    pub(super) care: Care,
+    pub(super) level: CheckLevel,
 }
 
 /// How much of a rule is looked at. A user's is checked in full; kubetoll's own are held right by a test, and no run
 /// waits for their texts, or for the parser that tells the places of mistakes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Care {
+pub(super) enum CheckLevel {
     Full,
     Embedded,
 }
 
 impl Checker<'_> {
-    pub(super) fn rule(&mut self, written: Written) -> Option<Rule> {
+    pub(super) fn rule(&mut self, written: RuleFile) -> Option<Rule> {
         let id = written.id.as_ref().and_then(|id| self.id(id));
         let name = written.name.as_ref().and_then(|name| self.name(name));
         let group_by = self.group_by(&written.group_by);
         let thresholds: Vec<(String, f64)> =
             written.thresholds.iter().map(|(name, number)| (name.value.clone(), *number)).collect();
-        let rows = Scope { roots: &[Root::Client, Root::Request, Root::Server], thresholds: &thresholds };
+        let rows =
+            VariableScope { roots: &[Root::Client, Root::Request, Root::Server], thresholds: &thresholds };
         let matches = match &written.matches {
             Some(text) if group_by.input => {
                 self.say(text.at, "'match' has no effect with groupBy: [input]; remove it");
@@ -44,7 +45,7 @@ impl Checker<'_> {
             Some(text) => self.condition(text, &rows),
             None => None,
         };
-        let groups = Scope { roots: Rule::level_roots(group_by), thresholds: &thresholds };
+        let groups = VariableScope { roots: Rule::level_roots(group_by), thresholds: &thresholds };
         let mut levels = Vec::new();
         for (level, text) in &written.levels {
             let severity: Option<Severity> = level.value.parse().ok();
@@ -58,13 +59,14 @@ impl Checker<'_> {
             .into_iter()
             .filter(|root| (*root == Root::Input) == group_by.input || *root == Root::Threshold);
         let all_roots: Vec<Root> = all_roots.collect();
-        let everything = Scope { roots: &all_roots, thresholds: &thresholds };
+        let everything = VariableScope { roots: &all_roots, thresholds: &thresholds };
         let message = written.message.as_ref().and_then(|text| self.text(text, &everything, !group_by.input));
-        let servers = Scope { roots: &[Root::Client, Root::Request, Root::Server], thresholds: &[] };
+        let servers = VariableScope { roots: &[Root::Client, Root::Request, Root::Server], thresholds: &[] };
         let fix = self.fix(&written.fix, &servers, &everything, !group_by.input);
         let verify = written.verify.as_ref().map(|text| self.text(text, &everything, !group_by.input));
         let tradeoff = written.tradeoff.as_ref().map(|text| self.text(text, &everything, !group_by.input));
-        let plain = |text: &Option<Placed<String>>| text.as_ref().map(|text| text.value.trim().to_owned());
+        let plain =
+            |text: &Option<Positioned<String>>| text.as_ref().map(|text| text.value.trim().to_owned());
         let summary = written.summary.as_ref().map(|summary| {
             if summary.value.contains('\n') {
                 self.say(summary.at, "the summary must be one line");
@@ -91,7 +93,7 @@ impl Checker<'_> {
             quiet_for: plain(&written.quiet_for),
             verify: verify.flatten(),
             references: written.references.into_iter().map(|text| text.value).collect(),
-            is_embedded: self.care == Care::Embedded,
+            is_embedded: self.level == CheckLevel::Embedded,
             file: self.file.to_owned(),
         })
     }
@@ -100,7 +102,7 @@ impl Checker<'_> {
         self.errors.add(self.file, at, message);
     }
 
-    fn id(&mut self, id: &Placed<String>) -> Option<String> {
+    fn id(&mut self, id: &Positioned<String>) -> Option<String> {
         let text = &id.value;
         let is_id = IDS.is_match(text);
         if !is_id {
@@ -114,7 +116,7 @@ impl Checker<'_> {
         is_id.then(|| text.clone())
     }
 
-    fn name(&mut self, name: &Placed<String>) -> Option<String> {
+    fn name(&mut self, name: &Positioned<String>) -> Option<String> {
         let text = &name.value;
         let is_name = NAMES.is_match(text);
         if !is_name {
@@ -128,7 +130,7 @@ impl Checker<'_> {
         is_name.then(|| text.clone())
     }
 
-    fn group_by(&mut self, words: &[Placed<String>]) -> GroupBy {
+    fn group_by(&mut self, words: &[Positioned<String>]) -> GroupBy {
         let mut group_by = GroupBy::default();
         let mut client = false;
         for word in words {
@@ -158,7 +160,7 @@ impl Checker<'_> {
         group_by
     }
 
-    fn unused_thresholds(&mut self, written: &Written, levels: &[(Severity, Condition)]) {
+    fn unused_thresholds(&mut self, written: &RuleFile, levels: &[(Severity, Condition)]) {
         if levels.len() < written.levels.len() {
             return;
         }
@@ -174,9 +176,9 @@ impl Checker<'_> {
 
     fn fix(
         &mut self,
-        written: &[(Placed<String>, Vec<Case>)],
-        servers: &Scope<'_>,
-        texts: &Scope<'_>,
+        written: &[(Positioned<String>, Vec<FixCase>)],
+        servers: &VariableScope<'_>,
+        texts: &VariableScope<'_>,
         plain: bool,
     ) -> Vec<Fix> {
         let mut fixes = Vec::new();
@@ -211,27 +213,27 @@ impl Checker<'_> {
         fixes
     }
 
-    fn condition(&mut self, text: &Placed<String>, scope: &Scope<'_>) -> Option<Condition> {
-        let condition = match self.care {
-            Care::Full => Condition::compile(&text.value, scope),
-            Care::Embedded => Condition::compile_right(&text.value, scope),
+    fn condition(&mut self, text: &Positioned<String>, scope: &VariableScope<'_>) -> Option<Condition> {
+        let condition = match self.level {
+            CheckLevel::Full => Condition::compile(&text.value, scope),
+            CheckLevel::Embedded => Condition::compile_trusted(&text.value, scope),
         };
         self.or_say(text, condition)
     }
 
-    fn text(&mut self, text: &Placed<String>, scope: &Scope<'_>, plain: bool) -> Option<Text> {
-        let compiled = match self.care {
-            Care::Full => Text::compile(&text.value, scope, plain),
-            Care::Embedded => Ok(Text::compile_right(&text.value)),
+    fn text(&mut self, text: &Positioned<String>, scope: &VariableScope<'_>, plain: bool) -> Option<Text> {
+        let compiled = match self.level {
+            CheckLevel::Full => Text::compile(&text.value, scope, plain),
+            CheckLevel::Embedded => Ok(Text::compile_trusted(&text.value)),
         };
         self.or_say(text, compiled)
     }
 
-    fn or_say<T>(&mut self, text: &Placed<String>, result: Result<T, Vec<Wrong>>) -> Option<T> {
+    fn or_say<T>(&mut self, text: &Positioned<String>, result: Result<T, Vec<CheckError>>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
             Err(wrong) => {
-                for Wrong { offset, message } in wrong {
+                for CheckError { offset, message } in wrong {
                     self.say(yaml::inside(self.source, text.at, &text.value, offset), message);
                 }
                 None

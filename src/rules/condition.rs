@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use cel::common::ast::{Expr, IdedExpr, LiteralValue, SourceInfo, operators};
 
-use super::names::{NameRef, Root, Scope};
-use super::plan::Plan;
+use super::names::{Root, VariableRef, VariableScope};
+use super::native::NativeExpr;
 use super::types::Check;
 use super::value::Value;
 
@@ -26,37 +26,37 @@ pub struct Condition {
     /// As it is written.
     pub source: String,
     /// The names that it uses, each once.
-    pub names: Vec<NameRef>,
+    pub names: Vec<VariableRef>,
     /// What must hold all together: the sides of its outermost `&&`, or the whole. Each names fewer facts than the
     /// whole, and so has fewer combinations of them to run for.
-    pub parts: Vec<Part>,
+    pub conjuncts: Vec<Conjunct>,
     whole: Runnable,
 }
 
 /// A part of a condition.
 #[derive(Debug)]
-pub struct Part {
+pub struct Conjunct {
     /// The names that it uses, each once.
-    pub names: Vec<NameRef>,
+    pub names: Vec<VariableRef>,
     expr: Runnable,
 }
 
 /// An expression in both of the forms that it may be run in.
 #[derive(Debug)]
 struct Runnable {
-    plan: Option<Plan>,
+    native: Option<NativeExpr>,
     cel: IdedExpr,
 }
 
 impl Runnable {
-    fn of(cel: &IdedExpr, scope: &Scope<'_>) -> Self {
-        Self { plan: Plan::of(cel, scope), cel: cel.clone() }
+    fn new(cel: &IdedExpr, scope: &VariableScope<'_>) -> Self {
+        Self { native: NativeExpr::new(cel, scope), cel: cel.clone() }
     }
 }
 
 /// What is wrong with a condition, and at which byte of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong {
+pub struct CheckError {
     /// Where, in bytes.
     pub offset: usize,
     /// What.
@@ -68,17 +68,17 @@ impl Condition {
     ///
     /// # Errors
     /// All that is wrong with it.
-    pub fn compile(source: &str, scope: &Scope<'_>) -> Result<Self, Vec<Wrong>> {
+    pub fn compile(source: &str, scope: &VariableScope<'_>) -> Result<Self, Vec<CheckError>> {
         if source.len() > LONGEST {
             let message = format!("the condition has {} bytes; the limit is {LONGEST}", source.len());
-            return Err(vec![Wrong { offset: 0, message }]);
+            return Err(vec![CheckError { offset: 0, message }]);
         }
         let program = cel::Program::compile(source).map_err(|errors| {
             errors
                 .errors
                 .iter()
-                .map(|error| Wrong { offset: offset_of(source, error.pos), message: plain(&error.msg) })
-                .collect::<Vec<Wrong>>()
+                .map(|error| CheckError { offset: offset_of(source, error.pos), message: plain(&error.msg) })
+                .collect::<Vec<CheckError>>()
         })?;
         Self::check(source, program.expression(), program.source_info(), scope)
     }
@@ -87,9 +87,9 @@ impl Condition {
     ///
     /// # Errors
     /// As [`Condition::compile`], without the places.
-    pub(super) fn compile_right(source: &str, scope: &Scope<'_>) -> Result<Self, Vec<Wrong>> {
+    pub(super) fn compile_trusted(source: &str, scope: &VariableScope<'_>) -> Result<Self, Vec<CheckError>> {
         let parsed = cel::parser::PrattParser::new().parse(source);
-        let expr = parsed.map_err(|errors| vec![Wrong { offset: 0, message: errors.to_string() }])?;
+        let expr = parsed.map_err(|errors| vec![CheckError { offset: 0, message: errors.to_string() }])?;
         Self::check(source, &expr, &SourceInfo::default(), scope)
     }
 
@@ -97,16 +97,16 @@ impl Condition {
         source: &str,
         whole: &IdedExpr,
         places: &SourceInfo,
-        scope: &Scope<'_>,
-    ) -> Result<Self, Vec<Wrong>> {
+        scope: &VariableScope<'_>,
+    ) -> Result<Self, Vec<CheckError>> {
         if is_too_deep(whole) {
-            return Err(vec![Wrong { offset: 0, message: TOO_DEEP.to_owned() }]);
+            return Err(vec![CheckError { offset: 0, message: TOO_DEEP.to_owned() }]);
         }
         let mut wrong = Vec::new();
         let steps = steps_of(whole, false, places, &mut wrong);
         if steps > MOST_STEPS {
             let message = format!("the condition takes up to {steps} steps; the limit is {MOST_STEPS}");
-            wrong.push(Wrong { offset: offset_in(whole, places), message });
+            wrong.push(CheckError { offset: offset_in(whole, places), message });
         }
         if !wrong.is_empty() {
             return Err(wrong);
@@ -115,48 +115,56 @@ impl Condition {
         if !wrong.is_empty() {
             return Err(wrong);
         }
-        let part = |expr: &IdedExpr| Part {
+        let conjunct = |expr: &IdedExpr| Conjunct {
             names: Check::run(expr, places, scope).0,
-            expr: Runnable::of(expr, scope),
+            expr: Runnable::new(expr, scope),
         };
-        let parts = all_of(whole).into_iter().map(part).collect();
-        Ok(Self { source: source.to_owned(), names, parts, whole: Runnable::of(whole, scope) })
+        let conjuncts = conjuncts_of(whole).into_iter().map(conjunct).collect();
+        Ok(Self { source: source.to_owned(), names, conjuncts, whole: Runnable::new(whole, scope) })
     }
 
     /// Whether it holds, if that can be told without CEL: most conditions. What it tells, CEL tells too.
-    pub fn tell<'v>(&'v self, find: impl Fn(NameRef) -> Value<'v>) -> Option<bool> {
-        self.whole.plan.as_ref()?.holds(&find)
+    pub fn holds_natively<'v>(&'v self, find: impl Fn(VariableRef) -> Value<'v>) -> Option<bool> {
+        self.whole.native.as_ref()?.holds(&find)
     }
 
     /// Whether it holds for these values, which stand in the order of [`Condition::names`].
     ///
     /// # Errors
     /// Where CEL can't tell, such as a division by zero.
-    pub fn evaluate(&self, values: &[Value<'_>], word: impl Fn(NameRef) -> String) -> Result<bool, String> {
+    pub fn evaluate(
+        &self,
+        values: &[Value<'_>],
+        word: impl Fn(VariableRef) -> String,
+    ) -> Result<bool, String> {
         evaluate(&self.whole.cel, &self.names, values, word)
     }
 }
 
-impl Part {
-    /// As [`Condition::tell`].
-    pub fn tell<'v>(&'v self, find: impl Fn(NameRef) -> Value<'v>) -> Option<bool> {
-        self.expr.plan.as_ref()?.holds(&find)
+impl Conjunct {
+    /// As [`Condition::holds_natively`].
+    pub fn holds_natively<'v>(&'v self, find: impl Fn(VariableRef) -> Value<'v>) -> Option<bool> {
+        self.expr.native.as_ref()?.holds(&find)
     }
 
-    /// As [`Condition::evaluate`], for the values of [`Part::names`].
+    /// As [`Condition::evaluate`], for the values of [`Conjunct::names`].
     ///
     /// # Errors
     /// As there. The whole holds if each part does; if one does not, it does not, whatever else fails (CEL's `&&`).
-    pub fn evaluate(&self, values: &[Value<'_>], word: impl Fn(NameRef) -> String) -> Result<bool, String> {
+    pub fn evaluate(
+        &self,
+        values: &[Value<'_>],
+        word: impl Fn(VariableRef) -> String,
+    ) -> Result<bool, String> {
         evaluate(&self.expr.cel, &self.names, values, word)
     }
 }
 
 fn evaluate(
     expr: &IdedExpr,
-    names: &[NameRef],
+    names: &[VariableRef],
     values: &[Value<'_>],
-    word: impl Fn(NameRef) -> String,
+    word: impl Fn(VariableRef) -> String,
 ) -> Result<bool, String> {
     let mut roots: Vec<(Root, HashMap<String, cel::Value>)> = Vec::new();
     for (name, value) in names.iter().zip(values) {
@@ -178,10 +186,10 @@ fn evaluate(
 }
 
 /// The sides of the outermost `&&`, from left to right.
-fn all_of(expr: &IdedExpr) -> Vec<&IdedExpr> {
+fn conjuncts_of(expr: &IdedExpr) -> Vec<&IdedExpr> {
     match &expr.expr {
         Expr::Call(call) if call.func_name == operators::LOGICAL_AND => {
-            call.args.iter().flat_map(all_of).collect()
+            call.args.iter().flat_map(conjuncts_of).collect()
         }
         _ => vec![expr],
     }
@@ -229,7 +237,7 @@ fn is_too_deep(root: &IdedExpr) -> bool {
 }
 
 /// How many steps an expression takes at most. Within a loop no texts are joined: nested loops could double a text each.
-fn steps_of(expr: &IdedExpr, in_loop: bool, places: &SourceInfo, wrong: &mut Vec<Wrong>) -> u64 {
+fn steps_of(expr: &IdedExpr, in_loop: bool, places: &SourceInfo, wrong: &mut Vec<CheckError>) -> u64 {
     let mut of = |expr: &IdedExpr, in_loop: bool| steps_of(expr, in_loop, places, wrong);
     let steps = match &expr.expr {
         Expr::Call(call) => {
@@ -260,7 +268,7 @@ fn steps_of(expr: &IdedExpr, in_loop: bool, places: &SourceInfo, wrong: &mut Vec
         && call.args.iter().all(is_joined)
     {
         let message = "exists() and all() cannot add or join values".to_owned();
-        wrong.push(Wrong { offset: offset_in(expr, places), message });
+        wrong.push(CheckError { offset: offset_in(expr, places), message });
     }
     steps.saturating_add(1)
 }

@@ -1,9 +1,9 @@
 //! The statistics of deprecated API versions.
 
 use super::group::Group;
-use super::stats::Get;
+use super::stats::GroupGetter;
 use super::value::Kind::{Int, Text};
-use super::value::{Name, Value};
+use super::value::{Value, Variable};
 use crate::ledger::Deprecated;
 
 fn of_rows<'g>(group: &'g Group<'_>) -> impl Iterator<Item = (&'g Deprecated, u16)> {
@@ -13,14 +13,14 @@ fn of_rows<'g>(group: &'g Group<'_>) -> impl Iterator<Item = (&'g Deprecated, u1
         .filter_map(|facts| Some((facts.row.rare().deprecated.as_deref()?, facts.key.kube_version.minor)))
 }
 
-pub(super) const DEPRECATIONS: &[Name<Get>] = &[
-    Name {
+pub(super) const DEPRECATIONS: &[Variable<GroupGetter>] = &[
+    Variable {
         name: "deprecated",
         kind: Int,
         doc: "Requests of an API version that the server calls deprecated.",
         get: |group| Value::count(of_rows(group).map(|(deprecated, _)| deprecated.requests).sum()),
     },
-    Name {
+    Variable {
         name: "removedRelease",
         kind: Text,
         doc: "The first release that removes such an API version, such as `1.25`; empty if the server names none.",
@@ -31,7 +31,7 @@ pub(super) const DEPRECATIONS: &[Name<Get>] = &[
             )
         },
     },
-    Name {
+    Variable {
         name: "minorsToRemoval",
         kind: Int,
         doc: "How many minor versions after the server's that release is: 1 for the next one; 0 if that release is not newer than the server's, or if the server names none.",

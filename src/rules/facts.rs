@@ -6,7 +6,7 @@ mod server;
 pub use server::SERVER;
 
 use super::value::Kind::{Bool, Int, Text, Texts};
-use super::value::{Name, Value};
+use super::value::{Value, Variable};
 use crate::apiserver::options::{
     Limit, Narrows, Page, PageSize, ResourceVersion, ResourceVersionMatch, Selector, Single,
 };
@@ -22,11 +22,11 @@ use compact_str::CompactString;
 
 /// One row: a client's requests of one shape by one product.
 #[derive(Debug, Clone, Copy)]
-pub struct Facts<'a> {
+pub struct RowFacts<'a> {
     /// All accounts.
-    pub accounts: &'a JudgedClients,
+    pub judged: &'a JudgedClients,
     /// The client.
-    pub account: &'a ClientSummary,
+    pub client: &'a ClientSummary,
     /// The shape.
     pub key: &'a ShapeKey,
     /// Its verdict.
@@ -48,29 +48,29 @@ pub struct Facts<'a> {
 }
 
 /// Finds a fact of a row.
-pub type Get = for<'r, 'a> fn(&'r Facts<'a>) -> Value<'r>;
+pub type RowGetter = for<'r, 'a> fn(&'r RowFacts<'a>) -> Value<'r>;
 
 fn text(text: &str) -> Value<'_> {
     Value::Text(text.into())
 }
 
-impl<'a> Facts<'a> {
-    /// Those of a row of an account's entry.
+impl<'a> RowFacts<'a> {
+    /// Those of a row of an client's entry.
     #[must_use]
-    pub fn of(
-        accounts: &'a JudgedClients,
-        account: &'a ClientSummary,
+    pub fn new(
+        judged: &'a JudgedClients,
+        client: &'a ClientSummary,
         (key, entry): (&'a ShapeKey, &'a ShapeSummary),
         one: &'a ProductRow,
     ) -> Self {
         Self {
-            accounts,
-            account,
+            judged,
+            client,
             key,
             entry,
             product: &one.product,
             row: &one.row,
-            requests: accounts.requests(&one.row),
+            requests: judged.requests(&one.row),
             agreement: &one.agreement,
             pattern: one.pattern.as_deref(),
             slow_reads: &one.slow_reads,
@@ -79,20 +79,20 @@ impl<'a> Facts<'a> {
     }
 }
 
-impl Facts<'_> {
-    fn asked(&self) -> Option<&RequestShape<CompactString>> {
+impl RowFacts<'_> {
+    fn request(&self) -> Option<&RequestShape<CompactString>> {
         self.entry.asked.as_deref()
     }
 
     fn server(&self) -> Server {
-        Server { version: self.key.kube_version, ..self.accounts.server.clone() }
+        Server { version: self.key.kube_version, ..self.judged.server.clone() }
     }
 
     fn component(&self) -> &'static str {
-        let library = self.account.library(self.product);
+        let library = self.client.library(self.product);
         let in_kube_system =
-            || self.account.service_account().is_some_and(|(namespace, _)| namespace == "kube-system");
-        match (self.account.kind(), library) {
+            || self.client.service_account().is_some_and(|(namespace, _)| namespace == "kube-system");
+        match (self.client.kind(), library) {
             ("control-plane", _) | ("user-agent", Library::ControlPlane) => "control-plane",
             ("node", _) | ("user-agent", Library::Kubelet) => "kubelet",
             (_, Library::ControlPlane) if in_kube_system() => "control-plane",
@@ -102,219 +102,223 @@ impl Facts<'_> {
 
     /// Whether it asks for the pods of one node.
     pub(super) fn selects_node(&self) -> bool {
-        self.asked().is_some_and(|asked| asked.options.narrows == Narrows::ToNode)
+        self.request().is_some_and(|request| request.options.narrows == Narrows::ToNode)
     }
 
     fn is_across_namespaces(&self) -> bool {
         let Some(RequestShape {
             target: Target::Resource { group, resource, scope: Scope::Cluster, .. },
             ..
-        }) = self.asked()
+        }) = self.request()
         else {
             return false;
         };
         match resources::is_cluster_scoped(group, resource) {
             Some(is_cluster_scoped) => !is_cluster_scoped,
-            None => self.key.resource.as_ref().is_some_and(|name| self.accounts.namespaced.contains(&**name)),
+            None => self.key.resource.as_ref().is_some_and(|name| self.judged.namespaced.contains(&**name)),
         }
     }
 }
 
-/// `client.*`: told by the account and the product alone, see `Place`.
-pub const CLIENT: &[Name<Get>] = &[
-    Name {
+/// `client.*`: told by the client and the product alone, see `Place`.
+pub const CLIENT: &[Variable<RowGetter>] = &[
+    Variable {
         name: "identity",
         kind: Text,
         doc: "The user name that the requests act as; `system:node:*` for all nodes.",
-        get: |row| Value::Text(row.account.identity().into()),
+        get: |row| Value::Text(row.client.identity().into()),
     },
-    Name {
+    Variable {
         name: "kind",
         kind: Text,
         doc: "`service-account`, `node`, `control-plane`, `user`, `anonymous` or `user-agent` (access lines name no user).",
-        get: |row| text(row.account.kind()),
+        get: |row| text(row.client.kind()),
     },
-    Name {
+    Variable {
         name: "component",
         kind: Text,
         doc: "`control-plane` for a component of the control plane and kube-proxy, `kubelet`, or empty. The user name \
               decides. Access lines without a user are judged by their user agent, which a client can choose.",
         get: |row| text(row.component()),
     },
-    Name {
+    Variable {
         name: "serviceAccount",
         kind: Text,
         doc: "`namespace/name`, or empty.",
         get: |row| {
-            let name = row.account.service_account();
+            let name = row.client.service_account();
             Value::Text(name.map_or(String::new(), |(namespace, name)| format!("{namespace}/{name}")).into())
         },
     },
-    Name {
+    Variable {
         name: "impersonatedBy",
         kind: Text,
-        doc: "Who asked, where the requests impersonate; else empty.",
-        get: |row| text(row.account.impersonated_by().unwrap_or_default()),
+        doc: "The user that impersonates, for requests that impersonate another user; else empty.",
+        get: |row| text(row.client.impersonated_by().unwrap_or_default()),
     },
-    Name {
+    Variable {
         name: "product",
         kind: Text,
         doc: "The product of the user agent: `kubectl`, `Go-http-client`, `(no user agent)`, `(unnamed)`.",
         get: |row| text(row.product),
     },
-    Name {
+    Variable {
         name: "library",
         kind: Text,
         doc: "What the user agent tells of the library: `client-go`, `controller-runtime`, `kubectl`, `kubelet`, \
               `control-plane`, `helm`, `argo-cd`, `flux`, `terraform`, `java`, `python`, `javascript`, `kube-rs`, \
               `dotnet`, `go-http`, `curl`, `browser` or `unknown`.",
-        get: |row| text(row.account.library(row.product).as_str()),
+        get: |row| text(row.client.library(row.product).as_str()),
     },
-    Name {
+    Variable {
         name: "job",
         kind: Bool,
         doc: "It runs and ends: `kubectl`, `helm`, `terraform`, a backup tool or another job of docs/products.md, \
               pods with the names of a CronJob, or instances that start, work for a bounded time and end while others \
               start. A WATCH is no use to it.",
-        get: |row| Value::Bool(row.account.job(row.product) >= Job::Likely),
+        get: |row| Value::Bool(row.client.job(row.product) >= Job::Likely),
     },
-    Name {
+    Variable {
         name: "viewer",
         kind: Bool,
         doc: "It shows objects to people: a dashboard, K9s, Lens, a browser. Its users cannot change its code.",
         get: |row| Value::Bool(is_viewer(row)),
     },
-    Name {
+    Variable {
         name: "anonymous",
         kind: Bool,
         doc: "The user agent is absent, or what a library calls every client that does not name itself: \
               `Go-http-client`, `okhttp`, `manager`, `python-requests` …",
         get: |row| Value::Bool(is_default_name(row.product)),
     },
-    Name {
+    Variable {
         name: "products",
         kind: Int,
         doc: "Distinct products of user agents of this identity.",
-        get: |row| Value::count(row.account.agents.len() as u64),
+        get: |row| Value::count(row.client.agents.len() as u64),
     },
-    Name {
+    Variable {
         name: "workloads",
         kind: Int,
         doc: "Distinct workloads of this identity: names of pods without their generated endings.",
-        get: |row| Value::count(row.account.workloads.count().0),
+        get: |row| Value::count(row.client.workloads.count().0),
     },
-    Name {
+    Variable {
         name: "pods",
         kind: Int,
         doc: "Distinct pods that tokens of this identity are bound to.",
-        get: |row| Value::count(row.account.pods.count().0),
+        get: |row| Value::count(row.client.pods.count().0),
     },
-    Name {
+    Variable {
         name: "nodes",
         kind: Int,
         doc: "Distinct nodes that it was seen on; for kubelets the nodes themselves.",
-        get: |row| Value::count(row.account.nodes.count().0),
+        get: |row| Value::count(row.client.nodes.count().0),
     },
-    Name {
+    Variable {
         name: "namespaces",
         kind: Int,
         doc: "Distinct namespaces that its requests name. Leases do not count, and in a ServiceAccount's own namespace \
               neither do GETs, ConfigMaps, Secrets, Events, Endpoints and EndpointSlices: these tell nothing of where it works.",
-        get: |row| Value::count(row.account.namespaces.count().0),
+        get: |row| Value::count(row.client.namespaces.count().0),
     },
 ];
 
 /// `request.*`: told by the shape alone, whoever asks, see `Place`.
-pub const REQUEST: &[Name<Get>] = &[
-    Name {
+pub const REQUEST: &[Variable<RowGetter>] = &[
+    Variable {
         name: "verb",
         kind: Text,
         doc: "`get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`, `connect`, `proxy` or `other`.",
         get: |row| text(row.key.verb.map_or("other", Verb::as_str)),
     },
-    Name {
+    Variable {
         name: "resource",
         kind: Text,
         doc: "`pods`, `deployments.apps`, or the class of another path: `(discovery)`, `(openapi)`, `(health)`, \
               `(metrics)`, `(version)`, `(profile)`, `(other path)`.",
         get: |row| text(row.key.resource.as_deref().unwrap_or_default()),
     },
-    Name {
+    Variable {
         name: "subresource",
         kind: Text,
         doc: "`status`, `scale`, `eviction`, `token`, `log` …, or empty.",
         get: |row| text(row.key.subresource.as_deref().unwrap_or_default()),
     },
-    Name {
+    Variable {
         name: "scope",
         kind: Text,
         doc: "`cluster`, `namespace` or `object`: how much the path names; empty outside the API's resources.",
         get: |row| text(row.key.scope.map_or("", Scope::as_str)),
     },
-    Name {
+    Variable {
         name: "allNamespaces",
         kind: Bool,
         doc: "A collection of a resource that has namespaces, across all of them. Of custom resources, those are \
               known of which the log holds a request in a namespace.",
         get: |row| Value::Bool(row.is_across_namespaces()),
     },
-    Name {
+    Variable {
         name: "parameters",
         kind: Text,
         doc: "The list options in classes, such as `limit=500&resourceVersion=0`.",
         get: |row| text(&row.key.parameters),
     },
-    Name {
+    Variable {
         name: "servedFrom",
         kind: Text,
         doc: "`watch-cache`, `watch-cache-after-revision-check`, `etcd`, `depends`, `write`, `no-storage`, \
               `aggregated`, `rejected` or `not-observable`.",
         get: |row| text(row.key.served_from.as_str()),
     },
-    Name {
+    Variable {
         name: "fromEtcd",
         kind: Bool,
         doc: "etcd answered; for `depends`, in most cases.",
         get: |row| Value::Bool(row.key.is_from_etcd()),
     },
-    Name {
+    Variable {
         name: "limit",
         kind: Text,
         doc: "`absent`, `honored` or `ignored`: what became of the limit.",
         get: |row| text(row.key.limit.as_str()),
     },
-    Name {
+    Variable {
         name: "pageSize",
         kind: Int,
-        doc: "The limit that was asked for; of sizes that few clients use, the next usual one above. 0 for none.",
+        doc: "The requested limit. A size that few clients use is rounded up to the next usual one. 0 for none.",
         get: |row| {
-            Value::Int(match row.asked().map(|asked| asked.options.limit) {
+            Value::Int(match row.request().map(|request| request.options.limit) {
                 Some(Limit::Page(PageSize::Exactly(size) | PageSize::UpTo(size))) => i64::from(size),
                 Some(Limit::Page(PageSize::More)) => 100_000,
                 _ => 0,
             })
         },
     },
-    Name {
+    Variable {
         name: "resourceVersion",
         kind: Text,
         doc: "`unset`, `0`, `number` or `invalid`.",
         get: |row| {
-            text(match row.asked().map_or(ResourceVersion::Unset, |asked| asked.options.resource_version) {
-                ResourceVersion::Unset => "unset",
-                ResourceVersion::Zero | ResourceVersion::ZeroAlias => "0",
-                ResourceVersion::Number => "number",
-                ResourceVersion::Garbage => "invalid",
-            })
+            text(
+                match row.request().map_or(ResourceVersion::Unset, |request| request.options.resource_version)
+                {
+                    ResourceVersion::Unset => "unset",
+                    ResourceVersion::Zero | ResourceVersion::ZeroAlias => "0",
+                    ResourceVersion::Number => "number",
+                    ResourceVersion::Garbage => "invalid",
+                },
+            )
         },
     },
-    Name {
+    Variable {
         name: "resourceVersionMatch",
         kind: Text,
         doc: "`NotOlderThan`, `Exact`, `invalid`, or empty.",
         get: |row| {
-            let wanted =
-                row.asked().map_or(ResourceVersionMatch::Unset, |asked| asked.options.resource_version_match);
+            let wanted = row
+                .request()
+                .map_or(ResourceVersionMatch::Unset, |request| request.options.resource_version_match);
             text(match wanted {
                 ResourceVersionMatch::Unset => "",
                 ResourceVersionMatch::NotOlderThan => "NotOlderThan",
@@ -323,13 +327,13 @@ pub const REQUEST: &[Name<Get>] = &[
             })
         },
     },
-    Name {
+    Variable {
         name: "page",
         kind: Text,
         doc: "`first`, `continue`, `inconsistent` (goes on at the newest revision after the first one's had \
               expired) or `invalid`: what the continue token is.",
         get: |row| {
-            text(match row.asked().map_or(Page::First, |asked| asked.options.page) {
+            text(match row.request().map_or(Page::First, |request| request.options.page) {
                 Page::First => "first",
                 Page::AtRevision => "continue",
                 Page::Inconsistent => "inconsistent",
@@ -337,20 +341,22 @@ pub const REQUEST: &[Name<Get>] = &[
             })
         },
     },
-    Name {
+    Variable {
         name: "labelSelector",
         kind: Bool,
         doc: "It has a label selector.",
         get: |row| {
-            Value::Bool(row.asked().is_some_and(|asked| asked.options.label_selector != Selector::Everything))
+            Value::Bool(
+                row.request().is_some_and(|request| request.options.label_selector != Selector::Everything),
+            )
         },
     },
-    Name {
+    Variable {
         name: "fieldSelector",
         kind: Text,
         doc: "`metadata.name` (alone or with other fields), `other`, `invalid`, or empty.",
         get: |row| {
-            let Some(options) = row.asked().map(|asked| asked.options) else { return text("") };
+            let Some(options) = row.request().map(|request| request.options) else { return text("") };
             text(match options.field_selector {
                 Selector::Everything => "",
                 Selector::Invalid => "invalid",
@@ -359,19 +365,19 @@ pub const REQUEST: &[Name<Get>] = &[
             })
         },
     },
-    Name {
+    Variable {
         name: "selectsNode",
         kind: Bool,
         doc: "It asks for the pods of one node (`spec.nodeName` in the field selector): the watch cache has an index \
               of these, etcd has none.",
         get: |row| Value::Bool(row.selects_node()),
     },
-    Name {
+    Variable {
         name: "readsOneKey",
         kind: Bool,
         doc: "The field selector narrows the read to one object's key, as the server does it within a namespace.",
         get: |row| {
-            Value::Bool(row.asked().is_some_and(|asked| match asked.options.single {
+            Value::Bool(row.request().is_some_and(|request| match request.options.single {
                 Single::No => false,
                 Single::Key => true,
                 Single::KeyIfClusterScoped => !row.is_across_namespaces(),
@@ -379,45 +385,47 @@ pub const REQUEST: &[Name<Get>] = &[
             }))
         },
     },
-    Name {
+    Variable {
         name: "sendInitialEvents",
         kind: Bool,
         doc: "It asks for `sendInitialEvents=true`.",
         get: |row| {
-            Value::Bool(row.asked().is_some_and(|asked| asked.options.send_initial_events == Some(true)))
+            Value::Bool(
+                row.request().is_some_and(|request| request.options.send_initial_events == Some(true)),
+            )
         },
     },
-    Name {
+    Variable {
         name: "dryRun",
         kind: Bool,
         doc: "A write with `dryRun=All`, which the server checks and does not store.",
-        get: |row| Value::Bool(row.asked().is_some_and(|asked| asked.options.dry_run)),
+        get: |row| Value::Bool(row.request().is_some_and(|request| request.options.dry_run)),
     },
-    Name {
+    Variable {
         name: "misspelled",
         kind: Texts,
         doc: "List options that keys were likely meant to be which the server ignores.",
         get: |row| Value::Texts(row.key.misspelled.iter().map(|key| key.as_str().into()).collect()),
     },
-    Name {
+    Variable {
         name: "rejected",
         kind: Int,
         doc: "The status with which the server refuses it by its parameters or path, or 0.",
         get: |row| Value::Int(i64::from(row.key.rejected.unwrap_or(0))),
     },
-    Name {
+    Variable {
         name: "reason",
         kind: Text,
         doc: "The verdict's code, such as `list-any-ignores-limit` (docs/classify.md).",
         get: |row| text(row.key.reason),
     },
-    Name {
+    Variable {
         name: "certainty",
         kind: Text,
         doc: "`certain`, `by-version` or `by-config`: what the verdict hangs on.",
         get: |row| text(row.entry.certainty().as_str()),
     },
-    Name {
+    Variable {
         name: "longRunning",
         kind: Bool,
         doc: "A watch, a log, or a connection: its duration is a lifetime and no cost.",
@@ -426,7 +434,7 @@ pub const REQUEST: &[Name<Get>] = &[
 ];
 
 /// Whether a client shows objects to people.
-pub(super) fn is_viewer(row: &Facts<'_>) -> bool {
+pub(super) fn is_viewer(row: &RowFacts<'_>) -> bool {
     const VIEWERS: [&str; 12] = [
         "aptakube",
         "dashboard",
@@ -442,5 +450,5 @@ pub(super) fn is_viewer(row: &Facts<'_>) -> bool {
         "openlens",
     ];
     let product = row.product.to_ascii_lowercase();
-    VIEWERS.contains(&&*product) || row.account.library(row.product) == Library::Browser
+    VIEWERS.contains(&&*product) || row.client.library(row.product) == Library::Browser
 }

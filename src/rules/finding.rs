@@ -23,7 +23,7 @@ pub struct Finding {
     /// How bad it is.
     pub severity: Severity,
     /// Index of the client among the accounts; `None` for a finding on the input.
-    pub account: Option<usize>,
+    pub client: Option<usize>,
     /// The program, where clients that run it are judged together.
     pub program: Option<OnProgram>,
     /// The product, where the rule tells products apart, or there is one.
@@ -45,7 +45,7 @@ pub struct Finding {
     /// The numbers.
     pub stats: Vec<(&'static str, Value<'static>)>,
     /// What is said of the request with the most requests.
-    pub verdict: Option<Path>,
+    pub verdict: Option<FindingVerdict>,
     /// How much of the apiserver's and etcd's work they are.
     pub load: Load,
     /// What the requests cost, as far as that is known.
@@ -87,23 +87,23 @@ pub struct OnProgram {
 
 impl OnProgram {
     /// The program of a group; `None` for a group of one client.
-    pub(super) fn of(group: &Group<'_>) -> Option<Self> {
+    pub(super) fn from_group(group: &Group<'_>) -> Option<Self> {
         let (program, members) = group.program.as_ref()?;
-        let members = members.iter().map(|index| &group.whole.accounts.clients[*index]);
+        let members = members.iter().map(|index| &group.totals.judged.clients[*index]);
         Some(Self {
             name: program.name.clone(),
             short: program.name.short(members.clone()).to_owned(),
             sentence: programs::in_a_sentence(&program.name, members.clone()),
             clients: members.count() as u64,
-            pods: program.account.pods.clone(),
-            nodes: program.account.nodes.clone(),
+            pods: program.client.pods.clone(),
+            nodes: program.client.nodes.clone(),
         })
     }
 }
 
 /// Where the requests were answered from, and why that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Path {
+pub struct FindingVerdict {
     pub verb: &'static str,
     pub served_from: &'static str,
     pub likely: Option<&'static str>,

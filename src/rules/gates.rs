@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::facts::Facts;
+use super::facts::RowFacts;
 use super::rows::Rows;
 use super::rule::{Rule, Severity};
 use crate::apiserver::LimitVerdict;
@@ -22,7 +22,7 @@ pub enum RequestGate {
 
 impl RequestGate {
     /// Whether requests of a row count.
-    fn counts(self, facts: &Facts<'_>) -> bool {
+    fn counts(self, facts: &RowFacts<'_>) -> bool {
         let verb = facts.key.verb;
         match self {
             Self::EtcdList => verb == Some(Verb::List) && facts.key.is_from_etcd(),
@@ -105,12 +105,12 @@ pub(super) fn requests(gate: RequestGate, rows: &Rows<'_>, is_accepted: &[bool])
             continue;
         }
         all.requests += others;
-        let place = &rows.places[at];
-        by_shape.entry((place.account, place.shape)).or_insert((0, at)).0 += others;
+        let ids = &rows.ids[at];
+        by_shape.entry((ids.client, ids.shape)).or_insert((0, at)).0 += others;
     }
     let named = |(requests, at): (u64, usize)| {
         let facts = &rows.facts[at];
-        Worst { client: facts.account.identity(), shape: facts.key.name(), requests }
+        Worst { client: facts.client.identity(), shape: facts.key.name(), requests }
     };
     let most = by_shape.values().map(|(requests, _)| *requests).max().filter(|most| *most > 0);
     let worst = by_shape.into_values().filter(|(requests, _)| Some(*requests) == most).map(named);
@@ -119,10 +119,10 @@ pub(super) fn requests(gate: RequestGate, rows: &Rows<'_>, is_accepted: &[bool])
 }
 
 /// By severity, requests, client and shape.
-type Order<'w> = (Reverse<Severity>, Option<(Reverse<u64>, &'w str, &'w str)>);
+type FindingOrder<'w> = (Reverse<Severity>, Option<(Reverse<u64>, &'w str, &'w str)>);
 
 /// The order of findings of a rule, the worst first.
-fn order((severity, worst): &(Severity, Option<Worst>)) -> Order<'_> {
+fn order((severity, worst): &(Severity, Option<Worst>)) -> FindingOrder<'_> {
     let worst = worst.as_ref().map(|one| (Reverse(one.requests), &*one.client, &*one.shape));
     (Reverse(*severity), worst)
 }

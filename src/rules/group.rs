@@ -1,4 +1,4 @@
-//! Rows that a rule judges together, and the whole that they are a part of.
+//! Rows that a rule judges together, and the totals that they are a part of.
 
 use std::cell::OnceCell;
 use std::cmp::Reverse;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::facts::Facts;
+use super::facts::RowFacts;
 use super::programs::Program;
 use crate::cost::{Cost, CostBasis, ShapeCost};
 use crate::judged::etcd::SlowReads;
@@ -41,9 +41,9 @@ const MOST_READS_EACH: u64 = 2;
 
 /// A client's updates or patches of one shape by one product.
 #[derive(Debug, Clone, Copy)]
-pub struct Writer<'a> {
+pub struct WriterRow<'a> {
     /// Index of the client.
-    pub account: usize,
+    pub client: usize,
     /// The shape.
     pub key: &'a ShapeKey,
     /// The product.
@@ -54,20 +54,20 @@ pub struct Writer<'a> {
 
 /// Sums over all accounts.
 #[derive(Debug)]
-pub struct Whole<'a> {
+pub struct ClientTotals<'a> {
     /// The accounts.
-    pub accounts: &'a JudgedClients,
+    pub judged: &'a JudgedClients,
     /// All requests.
     pub requests: u64,
     /// LISTs and GETs that etcd answered.
     pub etcd_reads: u64,
-    /// Requests by account.
-    by_account: Vec<u64>,
+    /// Requests by client.
+    requests_by_client: Vec<u64>,
     companions: HashMap<(usize, &'a str), Companions, FxBuildHasher>,
     /// Rows that update or patch, by resource.
-    writers: HashMap<&'a str, Vec<Writer<'a>>, FxBuildHasher>,
-    /// By account: questions of which requests were seen to arrive and not to end, and how many.
-    unfinished: Vec<HashMap<Question<'a>, u64, FxBuildHasher>>,
+    writers: HashMap<&'a str, Vec<WriterRow<'a>>, FxBuildHasher>,
+    /// By client: questions of which requests were seen to arrive and not to end, and how many.
+    unfinished: Vec<HashMap<RequestKey<'a>, u64, FxBuildHasher>>,
 }
 
 /// Whether a request changes objects.
@@ -76,29 +76,29 @@ pub fn is_write(verb: Verb) -> bool {
     matches!(verb, Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection)
 }
 
-impl<'a> Whole<'a> {
+impl<'a> ClientTotals<'a> {
     /// Sums up.
     #[must_use]
-    pub fn of(accounts: &'a JudgedClients) -> Self {
-        let mut whole = Self {
-            accounts,
+    pub fn new(judged: &'a JudgedClients) -> Self {
+        let mut totals = Self {
+            judged,
             requests: 0,
             etcd_reads: 0,
-            by_account: Vec::with_capacity(accounts.clients.len()),
+            requests_by_client: Vec::with_capacity(judged.clients.len()),
             companions: HashMap::default(),
             writers: HashMap::default(),
-            unfinished: accounts.clients.iter().map(unfinished).collect(),
+            unfinished: judged.clients.iter().map(unfinished).collect(),
         };
-        for (index, account) in accounts.clients.iter().enumerate() {
+        for (index, client) in judged.clients.iter().enumerate() {
             let mut all = 0;
-            for (key, entry) in &account.entries {
-                let requests = accounts.requests_of(entry);
+            for (key, entry) in &client.entries {
+                let requests = judged.requests_of(entry);
                 all += requests;
                 if key.reads_etcd() {
-                    whole.etcd_reads += requests;
+                    totals.etcd_reads += requests;
                 }
                 let (Some(verb), Some(resource)) = (key.verb, &key.resource) else { continue };
-                let own = whole.companions.entry((index, resource)).or_default();
+                let own = totals.companions.entry((index, resource)).or_default();
                 match verb {
                     Verb::Watch => own.watches += requests,
                     Verb::List => own.lists += requests,
@@ -107,44 +107,48 @@ impl<'a> Whole<'a> {
                 }
                 if matches!(verb, Verb::Update | Verb::Patch) && key.rejected.is_none() {
                     let rows = entry.rows.iter();
-                    let rows =
-                        rows.map(|one| Writer { account: index, key, product: &one.product, row: &one.row });
-                    whole.writers.entry(resource).or_default().extend(rows);
+                    let rows = rows.map(|one| WriterRow {
+                        client: index,
+                        key,
+                        product: &one.product,
+                        row: &one.row,
+                    });
+                    totals.writers.entry(resource).or_default().extend(rows);
                 }
             }
-            whole.requests += all;
-            whole.by_account.push(all);
+            totals.requests += all;
+            totals.requests_by_client.push(all);
         }
-        whole
+        totals
     }
 
     /// What a client does with a resource.
     #[must_use]
-    pub fn companions(&self, account: usize, resource: &str) -> Companions {
-        self.companions.get(&(account, resource)).copied().unwrap_or_default()
+    pub fn companions(&self, client: usize, resource: &str) -> Companions {
+        self.companions.get(&(client, resource)).copied().unwrap_or_default()
     }
 
     /// Requests of a client for discovery and `OpenAPI` documents.
     #[must_use]
-    pub fn discovery_of(&self, account: usize) -> u64 {
+    pub fn discovery_of(&self, client: usize) -> u64 {
         let of = |class: &str| -> u64 {
-            let entries = self.accounts.clients[account].entries.iter();
+            let entries = self.judged.clients[client].entries.iter();
             let entries = entries.filter(|(key, _)| key.resource.as_deref() == Some(class));
-            entries.map(|(_, entry)| self.accounts.requests_of(entry)).sum()
+            entries.map(|(_, entry)| self.judged.requests_of(entry)).sum()
         };
         of("(discovery)") + of("(openapi)")
     }
 
     /// All rows that update or patch objects of a resource.
     #[must_use]
-    pub fn writers(&self, resource: &str) -> &[Writer<'a>] {
+    pub fn writers(&self, resource: &str) -> &[WriterRow<'a>] {
         self.writers.get(resource).map_or(&[], Vec::as_slice)
     }
 
     /// All requests of a client.
     #[must_use]
-    pub fn requests_of(&self, account: usize) -> u64 {
-        self.by_account.get(account).copied().unwrap_or(0)
+    pub fn requests_of(&self, client: usize) -> u64 {
+        self.requests_by_client.get(client).copied().unwrap_or(0)
     }
 }
 
@@ -152,15 +156,15 @@ impl<'a> Whole<'a> {
 #[derive(Debug)]
 pub struct Group<'a> {
     /// The rows, those with the most requests first. There is one at least.
-    pub rows: Vec<&'a Facts<'a>>,
+    pub rows: Vec<&'a RowFacts<'a>>,
     /// Index of the client; of a program's clients that of the row with the most requests.
-    pub account: usize,
+    pub client: usize,
     /// The program, and which of its clients have rows here.
     pub program: Option<(&'a Program, Vec<usize>)>,
     /// The leading row, with the facts of all clients of the program.
-    merged_lead: Option<Facts<'a>>,
+    merged_lead: Option<RowFacts<'a>>,
     /// What it is a part of.
-    pub whole: &'a Whole<'a>,
+    pub totals: &'a ClientTotals<'a>,
     rate: OnceCell<Option<Rate>>,
     latency: OnceCell<Histogram>,
     targets: OnceCell<Targets>,
@@ -170,16 +174,16 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Rows as a group. They stand in the order of their account, which decides between those with equal requests.
+    /// Rows as a group. They stand in the order of their client, which decides between those with equal requests.
     #[must_use]
-    pub fn new(mut rows: Vec<&'a Facts<'a>>, account: usize, whole: &'a Whole<'a>) -> Self {
+    pub fn new(mut rows: Vec<&'a RowFacts<'a>>, client: usize, totals: &'a ClientTotals<'a>) -> Self {
         rows.sort_by_key(|facts| Reverse(facts.requests));
         Self {
             rows,
-            account,
+            client,
             program: None,
             merged_lead: None,
-            whole,
+            totals,
             rate: OnceCell::new(),
             latency: OnceCell::new(),
             targets: OnceCell::new(),
@@ -191,37 +195,41 @@ impl<'a> Group<'a> {
 
     /// Rows of clients that run a program, each with the index of its client.
     #[must_use]
-    pub fn of_program(rows: &[(&'a Facts<'a>, usize)], program: &'a Program, whole: &'a Whole<'a>) -> Self {
-        let mut members: Vec<usize> = rows.iter().map(|(_, account)| *account).collect();
+    pub fn of_program(
+        rows: &[(&'a RowFacts<'a>, usize)],
+        program: &'a Program,
+        totals: &'a ClientTotals<'a>,
+    ) -> Self {
+        let mut members: Vec<usize> = rows.iter().map(|(_, client)| *client).collect();
         members.sort_unstable();
         members.dedup();
         // JudgedClients have no order of their own.
-        let mut facts: Vec<&'a Facts<'a>> = rows.iter().map(|(facts, _)| *facts).collect();
-        facts.sort_by(|a, b| (&a.account.key, a.key, a.product).cmp(&(&b.account.key, b.key, b.product)));
-        let group = Self::new(facts, members[0], whole);
+        let mut facts: Vec<&'a RowFacts<'a>> = rows.iter().map(|(facts, _)| *facts).collect();
+        facts.sort_by(|a, b| (&a.client.key, a.key, a.product).cmp(&(&b.client.key, b.key, b.product)));
+        let group = Self::new(facts, members[0], totals);
         let leading = group.leading();
         let of_leading = rows.iter().find(|(facts, _)| std::ptr::eq(*facts, leading));
-        let account = of_leading.map_or(members[0], |(_, account)| *account);
-        let merged_lead = Some(Facts { account: &program.account, ..*leading });
-        Self { account, program: Some((program, members)), merged_lead, ..group }
+        let client = of_leading.map_or(members[0], |(_, client)| *client);
+        let merged_lead = Some(RowFacts { client: &program.client, ..*leading });
+        Self { client, program: Some((program, members)), merged_lead, ..group }
     }
 
     /// The row with the most requests.
     #[must_use]
-    pub fn leading(&self) -> &'a Facts<'a> {
+    pub fn leading(&self) -> &'a RowFacts<'a> {
         self.rows[0]
     }
 
     /// The row with the most requests, with the facts of all clients of the program.
     #[must_use]
-    pub fn representative(&self) -> &Facts<'a> {
+    pub fn representative(&self) -> &RowFacts<'a> {
         self.merged_lead.as_ref().unwrap_or(self.rows[0])
     }
 
     /// The clients, by index.
     #[must_use]
     pub fn members(&self) -> &[usize] {
-        self.program.as_ref().map_or(std::slice::from_ref(&self.account), |(_, members)| members)
+        self.program.as_ref().map_or(std::slice::from_ref(&self.client), |(_, members)| members)
     }
 
     /// A sum over the rows.
@@ -244,7 +252,7 @@ impl<'a> Group<'a> {
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         *self.rate.get_or_init(|| {
-            let times = || self.rows.iter().map(|facts| facts.row.times(self.whole.accounts.received_only));
+            let times = || self.rows.iter().map(|facts| facts.row.times(self.totals.judged.received_only));
             let all = times().reduce(|mut all, times| {
                 all.to_mut().merge_from(&times);
                 all
@@ -262,15 +270,14 @@ impl<'a> Group<'a> {
     #[must_use]
     pub fn in_step(&self) -> InStep<'a> {
         *self.in_step.get_or_init(|| {
-            let received_only = self.whole.accounts.received_only;
+            let received_only = self.totals.judged.received_only;
             let mut own = Timeline::default();
             for facts in &self.rows {
                 own.merge_from(&facts.row.times(received_only));
             }
             let (own, requests) = (own.windows(), own.total());
             let mut reads: BTreeMap<&'a str, Timeline> = BTreeMap::new();
-            let entries =
-                self.members().iter().flat_map(|index| &self.whole.accounts.clients[*index].entries);
+            let entries = self.members().iter().flat_map(|index| &self.totals.judged.clients[*index].entries);
             for (key, entry) in entries {
                 let (Some(Verb::Get), true, Some(resource)) = (key.verb, key.reads_etcd(), &key.resource)
                 else {
@@ -343,8 +350,8 @@ impl<'a> Group<'a> {
     #[must_use]
     pub fn companions(&self) -> Companions {
         let resource = self.leading().key.resource.as_deref().unwrap_or_default();
-        self.members().iter().fold(Companions::default(), |all, account| {
-            let own = self.whole.companions(*account, resource);
+        self.members().iter().fold(Companions::default(), |all, client| {
+            let own = self.totals.companions(*client, resource);
             Companions {
                 watches: all.watches + own.watches,
                 lists: all.lists + own.lists,
@@ -356,13 +363,13 @@ impl<'a> Group<'a> {
     /// The slow reads in etcd's own log during which LISTs of the group were under way.
     #[must_use]
     pub fn slow_reads(&self) -> Option<SlowReads> {
-        self.whole.accounts.slow_reads.count(self.rows.iter().flat_map(|facts| facts.slow_reads))
+        self.totals.judged.slow_reads.count(self.rows.iter().flat_map(|facts| facts.slow_reads))
     }
 
     /// How much of the apiserver's and etcd's work the requests are.
     #[must_use]
     pub fn load(&self) -> judged::Load {
-        let measure = self.whole.accounts.measure;
+        let measure = self.totals.judged.measure;
         self.rows.iter().fold(judged::Load::default(), |mut all, facts| {
             all.add(measure.load(facts.key, facts.entry, facts.row, facts.cost));
             all
@@ -396,44 +403,44 @@ impl<'a> Group<'a> {
     /// so arrivals and ends are compared over all answers.
     #[must_use]
     pub fn unfinished(&self) -> u64 {
-        let unfinished = |account: &usize| &self.whole.unfinished[*account];
-        if self.whole.accounts.received_only || self.members().iter().all(|one| unfinished(one).is_empty()) {
+        let unfinished = |client: &usize| &self.totals.unfinished[*client];
+        if self.totals.judged.received_only || self.members().iter().all(|one| unfinished(one).is_empty()) {
             return 0;
         }
-        let mut asked: Vec<Question<'_>> = self
+        let mut request: Vec<RequestKey<'_>> = self
             .rows
             .iter()
             .filter(|facts| !facts.entry.long_running)
-            .map(|facts| question(facts.key))
+            .map(|facts| request_key(facts.key))
             .collect();
-        asked.sort_unstable();
-        asked.dedup();
-        let of = |account| asked.iter().filter_map(|asked| unfinished(account).get(asked)).sum::<u64>();
+        request.sort_unstable();
+        request.dedup();
+        let of = |client| request.iter().filter_map(|request| unfinished(client).get(request)).sum::<u64>();
         self.members().iter().map(of).sum()
     }
 }
 
-/// What of a shape is asked, and no part of its answer.
-type Question<'a> = (Option<Verb>, Option<&'a str>, Option<&'a str>, Option<crate::k8s::Scope>, &'a str);
+/// What of a shape is request, and no part of its answer.
+type RequestKey<'a> = (Option<Verb>, Option<&'a str>, Option<&'a str>, Option<crate::k8s::Scope>, &'a str);
 
-fn question(key: &ShapeKey) -> Question<'_> {
+fn request_key(key: &ShapeKey) -> RequestKey<'_> {
     (key.verb, key.resource.as_deref(), key.subresource.as_deref(), key.scope, &key.parameters)
 }
 
 /// The questions of a client of which more requests were seen to arrive than to end.
-fn unfinished(account: &ClientSummary) -> HashMap<Question<'_>, u64, FxBuildHasher> {
+fn unfinished(client: &ClientSummary) -> HashMap<RequestKey<'_>, u64, FxBuildHasher> {
     let mut unfinished = HashMap::default();
-    let mut entries = account.entries.iter().peekable();
+    let mut entries = client.entries.iter().peekable();
     while let Some((key, entry)) = entries.next() {
-        let asked = question(key);
+        let request = request_key(key);
         let (mut arrived, mut ended) = entry.arrived_and_ended();
-        // Keys are ordered by what is asked first, so those that ask alike stand together.
-        while let Some((_, entry)) = entries.next_if(|(key, _)| question(key) == asked) {
+        // Keys are ordered by what is request first, so those that ask alike stand together.
+        while let Some((_, entry)) = entries.next_if(|(key, _)| request_key(key) == request) {
             let (more_arrived, more_ended) = entry.arrived_and_ended();
             (arrived, ended) = (arrived + more_arrived, ended + more_ended);
         }
         if arrived > ended {
-            unfinished.insert(asked, arrived - ended);
+            unfinished.insert(request, arrived - ended);
         }
     }
     unfinished

@@ -2,9 +2,9 @@
 
 use std::cmp::Reverse;
 
-use super::group::{Whole, is_write};
+use super::group::{ClientTotals, is_write};
 use super::value::Kind::{Bool, Double, Int, Text};
-use super::value::{Name, Value};
+use super::value::{Value, Variable};
 use super::write::client_name;
 use crate::apiserver::{ServedFrom, Target};
 use crate::decode::SkipReason;
@@ -20,7 +20,7 @@ const NAMED: usize = 3;
 const MAX_NAME: usize = 80;
 
 /// Finds a fact of the input.
-pub type Get = fn(&InputFacts) -> Value<'_>;
+pub type InputGetter = fn(&InputFacts) -> Value<'_>;
 
 /// What was read, summed up.
 #[derive(Debug, Clone, Default)]
@@ -63,31 +63,31 @@ fn is_counted(key: &ShapeKey) -> bool {
 }
 
 impl EtcdWrites {
-    fn of(accounts: &JudgedClients) -> Self {
-        let measure = accounts.measure;
+    fn new(judged: &JudgedClients) -> Self {
+        let measure = judged.measure;
         let mut times = Timeline::default();
         let mut writers: Vec<(u64, &ClientSummary)> = Vec::new();
-        for account in &accounts.clients {
+        for client in &judged.clients {
             let mut own = 0;
-            for (key, entry) in account.entries.iter().filter(|(key, _)| is_counted(key)) {
+            for (key, entry) in client.entries.iter().filter(|(key, _)| is_counted(key)) {
                 for one in &entry.rows {
                     let stored = measure.etcd_writes(key, entry, &one.row);
                     // The minutes of a row do not say which of its requests were refused.
-                    if stored * 2 >= accounts.requests(&one.row) {
+                    if stored * 2 >= judged.requests(&one.row) {
                         own += stored;
-                        times.merge_from(&one.row.times(accounts.received_only));
+                        times.merge_from(&one.row.times(judged.received_only));
                     }
                 }
             }
             if own > 0 {
-                writers.push((own, account));
+                writers.push((own, client));
             }
         }
         let Some(rate) = times.rate() else { return Self::default() };
         let all: u64 = writers.iter().map(|(writes, _)| writes).sum();
         let percent = |writes: u64| (writes * 100 + all / 2) / all.max(1);
         let mut named: Vec<(u64, String)> =
-            writers.into_iter().map(|(writes, account)| (writes, client_name(account))).collect();
+            writers.into_iter().map(|(writes, client)| (writes, client_name(client))).collect();
         named.sort_unstable_by(|a, b| (Reverse(a.0), &a.1).cmp(&(Reverse(b.0), &b.1)));
         let share = |writes: u64| match percent(writes) {
             0 => "<1 %".to_owned(),
@@ -113,12 +113,12 @@ fn mean(count: u64, over: u64) -> f64 {
 impl InputFacts {
     /// Sums up.
     #[must_use]
-    pub fn of(input: &InputCounts, whole: &Whole<'_>) -> Self {
+    pub fn new(input: &InputCounts, totals: &ClientTotals<'_>) -> Self {
         let lost = |reason: SkipReason| input.skipped.get(&reason).map_or(0, |(count, _)| *count);
         let all: u64 = input.skipped.values().map(|(count, _)| count).sum();
         let mut facts = Self {
             events: input.all_events(),
-            requests: whole.requests,
+            requests: totals.requests,
             minutes: input.activity.span_minutes(),
             received_only: input.received_only(),
             without_reads: input.sources.values().any(|source| source.without_reads > 0),
@@ -131,13 +131,13 @@ impl InputFacts {
             longest_gap: input.activity.longest_gap().map_or(0, |gap| gap.minutes),
             filtered: input.filtered,
             access_only: input.all_events() > 0 && input.access_lines == input.all_events(),
-            nodes: whole.accounts.cluster_nodes,
-            etcd_writes: EtcdWrites::of(whole.accounts),
-            version: whole.accounts.version.clone(),
+            nodes: totals.judged.cluster_nodes,
+            etcd_writes: EtcdWrites::new(totals.judged),
+            version: totals.judged.version.clone(),
             ..Self::default()
         };
-        for (key, entry) in whole.accounts.clients.iter().flat_map(|account| &account.entries) {
-            let requests = whole.accounts.requests_of(entry);
+        for (key, entry) in totals.judged.clients.iter().flat_map(|client| &client.entries) {
+            let requests = totals.judged.requests_of(entry);
             let is_unknown =
                 matches!(entry.asked.as_ref().map(|asked| &asked.target), Some(Target::Unknown { .. }));
             facts.without_uri += if is_unknown { requests } else { 0 };
@@ -156,139 +156,139 @@ impl InputFacts {
 }
 
 /// `input.*`
-pub const INPUT: &[Name<Get>] = &[
-    Name { name: "events", kind: Int, doc: "Events.", get: |input| Value::count(input.events) },
-    Name { name: "requests", kind: Int, doc: "Requests.", get: |input| Value::count(input.requests) },
-    Name {
+pub const INPUT: &[Variable<InputGetter>] = &[
+    Variable { name: "events", kind: Int, doc: "Events.", get: |input| Value::count(input.events) },
+    Variable { name: "requests", kind: Int, doc: "Requests.", get: |input| Value::count(input.requests) },
+    Variable {
         name: "minutes",
         kind: Int,
         doc: "Minutes from the first event to the last.",
         get: |input| Value::count(input.minutes),
     },
-    Name {
+    Variable {
         name: "receivedOnly",
         kind: Bool,
         doc: "All events are arrivals (RequestReceived): no answer and no duration is known.",
         get: |input| Value::Bool(input.received_only),
     },
-    Name {
+    Variable {
         name: "withoutUri",
         kind: Int,
         doc: "Requests of which no target is recorded: resourceVersion, limit and continue are unknown.",
         get: |input| Value::count(input.without_uri),
     },
-    Name {
+    Variable {
         name: "reads",
         kind: Int,
         doc: "GETs, LISTs and watches of resources.",
         get: |input| Value::count(input.reads),
     },
-    Name { name: "lists", kind: Int, doc: "LISTs.", get: |input| Value::count(input.lists) },
-    Name {
+    Variable { name: "lists", kind: Int, doc: "LISTs.", get: |input| Value::count(input.lists) },
+    Variable {
         name: "writes",
         kind: Int,
         doc: "Creates, updates, patches and deletes.",
         get: |input| Value::count(input.writes),
     },
-    Name {
+    Variable {
         name: "etcdWritesPerMinute",
         kind: Double,
         doc: "Writes to etcd over the minutes with at least one. Leases, events, dry runs, and requests that are refused are left out.",
         get: |input| Value::Double(input.etcd_writes.per_minute),
     },
-    Name {
+    Variable {
         name: "peakEtcdWritesPerMinute",
         kind: Double,
         doc: "Writes to etcd in the minute with the most, with the same left out. In a log of more than 1,536 minutes, the \
               mean of a wider window.",
         get: |input| Value::Double(input.etcd_writes.peak_per_minute),
     },
-    Name {
+    Variable {
         name: "etcdWriteMinutes",
         kind: Int,
         doc: "Minutes with at least one such write.",
         get: |input| Value::count(input.etcd_writes.minutes),
     },
-    Name {
+    Variable {
         name: "topWriterPercent",
         kind: Int,
         doc: "Percent of these writes by the client with the most.",
         get: |input| Value::count(input.etcd_writes.top_percent),
     },
-    Name {
+    Variable {
         name: "topWriters",
         kind: Text,
         doc: "The three clients with the most of these writes, each with its percent.",
         get: |input| Value::Text(input.etcd_writes.top.as_str().into()),
     },
-    Name {
+    Variable {
         name: "nodes",
         kind: Int,
         doc: "Nodes of the cluster: those of the inventory, or the most that one client was seen on.",
         get: |input| Value::count(input.nodes),
     },
-    Name {
+    Variable {
         name: "withoutReads",
         kind: Bool,
         doc: "A source is of a kind that never holds reads (Azure's kube-audit-admin).",
         get: |input| Value::Bool(input.without_reads),
     },
-    Name {
+    Variable {
         name: "cut",
         kind: Int,
         doc: "Records that were cut on their way, or are too long, and events that the server cut.",
         get: |input| Value::count(input.cut),
     },
-    Name {
+    Variable {
         name: "skipped",
         kind: Int,
         doc: "Records that could not be read, blank ones left out.",
         get: |input| Value::count(input.skipped),
     },
-    Name {
+    Variable {
         name: "damaged",
         kind: Int,
         doc: "Compressed streams that could not be read to their end.",
         get: |input| Value::count(input.damaged),
     },
-    Name {
+    Variable {
         name: "longestGapMinutes",
         kind: Int,
         doc: "The longest time without any event, in minutes.",
         get: |input| Value::count(input.longest_gap),
     },
-    Name {
+    Variable {
         name: "filtered",
         kind: Int,
         doc: "Events that a filter left out.",
         get: |input| Value::count(input.filtered),
     },
-    Name {
+    Variable {
         name: "accessOnly",
         kind: Bool,
         doc: "All events are access lines of the apiserver's own log, which name no user.",
         get: |input| Value::Bool(input.access_only),
     },
-    Name {
+    Variable {
         name: "mixedServers",
         kind: Bool,
         doc: "A file holds the requests of servers of different versions at the same time.",
         get: |input| Value::Bool(input.version.is_mixed),
     },
-    Name {
+    Variable {
         name: "possibleVersions",
         kind: Text,
         doc: "The server's versions that fit the log: `1.30 to 1.33`.",
         get: |input| Value::Text(input.version.possible.to_string().into()),
     },
-    Name {
+    Variable {
         name: "totalsByVersion",
         kind: Text,
         doc: "The totals for each range of these versions: `1.30: 1,595 LISTs from etcd; 1.31 to 1.33: 125`. \
               Empty if they are equal.",
         get: |input| Value::Text(input.version.totals.join("; ").into()),
     },
-    Name {
+    Variable {
         name: "etcdListsApart",
         kind: Int,
         doc: "LISTs from etcd: the most for one of these versions less the fewest.",

@@ -1,4 +1,4 @@
-//! From accounts to findings: what a rule matches is grouped, groups of which a level holds are found, and those that
+//! From clients to findings: what a rule matches is grouped, groups of which a level holds are found, and those that
 //! somebody reads are put into words.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,14 +7,14 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
-use super::condition::{Condition, Part};
-use super::facts::{CLIENT, Facts, REQUEST, SERVER};
+use super::condition::{Condition, Conjunct};
+use super::facts::{CLIENT, REQUEST, RowFacts, SERVER};
 use super::gates::{self, Gates, RequestGate, Worst};
 use super::group::Group;
 use super::hits::HitRef;
 use super::input::{INPUT, InputFacts};
-use super::matching::{Matching, Memo};
-use super::names::{NameRef, Root, threshold_kind};
+use super::matching::{Matcher, Memo};
+use super::names::{Root, VariableRef, threshold_kind};
 use super::programs::ProgramRow;
 use super::rows::{Rows, fact};
 use super::rule::{Rule, Severity};
@@ -28,7 +28,7 @@ use crate::ledger::InputCounts;
 
 /// What rules found.
 #[derive(Debug, Default)]
-pub struct Judged {
+pub struct RuleResults {
     /// The findings, by rule.
     pub findings: Vec<Finding>,
     /// Findings that a suppression holds back, with the suppression's index.
@@ -41,8 +41,8 @@ pub struct Judged {
     pub runs: u64,
     /// How many findings there are of each severity, those that are not put into words too.
     pub counts: BTreeMap<Severity, u64>,
-    /// The findings on each account that has any.
-    pub on_accounts: Vec<FindingsOnClient>,
+    /// The findings on each client that has any.
+    pub on_clients: Vec<FindingsOnClient>,
     /// What CI gates count.
     pub gates: Gates,
     /// Clients with a finding of [`CONTRADICTED`], suppressed ones included.
@@ -52,11 +52,11 @@ pub struct Judged {
 /// The rule that finds requests that contradict their verdicts.
 const CONTRADICTED: &str = "KT902";
 
-/// The findings on one account.
+/// The findings on one client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindingsOnClient {
-    /// The account's index.
-    pub account: usize,
+    /// The client's index.
+    pub client: usize,
     /// How bad the worst of them is.
     pub worst: Severity,
     /// How many there are.
@@ -66,28 +66,28 @@ pub struct FindingsOnClient {
 /// Judges.
 #[must_use]
 pub fn judge(
-    accounts: &JudgedClients,
+    clients: &JudgedClients,
     input: &InputCounts,
     rules: &[Rule],
     suppressions: &[Suppression],
-) -> Judged {
-    judge_some(accounts, input, rules, suppressions, |hits| vec![true; hits.len()])
+) -> RuleResults {
+    judge_some(clients, input, rules, suppressions, |hits| vec![true; hits.len()])
 }
 
 /// As [`judge`]. `choose` says of each finding whether somebody reads it: others are counted and not put into words,
 /// which takes longer than to find them. Texts of a user's own rule are tried nevertheless: they may fail on a value.
 #[must_use]
 pub fn judge_some(
-    accounts: &JudgedClients,
+    clients: &JudgedClients,
     input: &InputCounts,
     rules: &[Rule],
     suppressions: &[Suppression],
     choose: impl FnOnce(&[HitRef<'_, '_>]) -> Vec<bool>,
-) -> Judged {
-    let rows = Rows::new(accounts, rules);
-    let input = InputFacts::of(input, &rows.whole);
+) -> RuleResults {
+    let rows = Rows::new(clients, rules);
+    let input = InputFacts::new(input, &rows.totals);
     let judged = rules.par_iter().map(|rule| {
-        let mut one = OneRule { rule, rows: &rows, suppressions, found: Found::default() };
+        let mut one = RuleRun { rule, rows: &rows, suppressions, found: RuleHits::default() };
         if rule.group_by.input {
             one.judge_input(&input);
         } else {
@@ -95,12 +95,12 @@ pub fn judge_some(
         }
         one.found
     });
-    let judged: Vec<Found<'_>> = judged.collect();
-    let mut all = Judged::default();
+    let judged: Vec<RuleHits<'_>> = judged.collect();
+    let mut all = RuleResults::default();
     for hit in judged.iter().flat_map(|found| &found.hits).filter(|hit| hit.suppressed_by.is_none()) {
         *all.counts.entry(hit.severity).or_default() += 1;
     }
-    all.on_accounts = on_accounts(&judged);
+    all.on_clients = on_clients(&judged);
     let contradicted = rules.iter().zip(&judged).filter(|(rule, _)| rule.id == CONTRADICTED);
     let contradicted = contradicted.flat_map(|(_, found)| &found.hits).filter_map(|hit| hit.group.as_ref());
     all.contradicted = contradicted.flat_map(Group::members).copied().collect();
@@ -146,7 +146,7 @@ pub fn judge_some(
     all
 }
 
-fn gates_of(rules: &[Rule], rows: &Rows<'_>, judged: &[Found<'_>]) -> Gates {
+fn gates_of(rules: &[Rule], rows: &Rows<'_>, judged: &[RuleHits<'_>]) -> Gates {
     let mut is_accepted: Vec<bool> = Vec::new();
     for row in judged.iter().flat_map(|found| &found.accepted) {
         is_accepted.resize(rows.facts.len(), false);
@@ -154,7 +154,7 @@ fn gates_of(rules: &[Rule], rows: &Rows<'_>, judged: &[Found<'_>]) -> Gates {
     }
     let count = |gate| gates::requests(gate, rows, &is_accepted);
     let worst = |group: &Group<'_>| Worst {
-        client: group.rows[0].account.identity(),
+        client: group.rows[0].client.identity(),
         shape: group.rows[0].key.name(),
         requests: group.requests(),
     };
@@ -170,13 +170,13 @@ fn gates_of(rules: &[Rule], rows: &Rows<'_>, judged: &[Found<'_>]) -> Gates {
     }
 }
 
-/// The findings on each account that has any.
-fn on_accounts(judged: &[Found<'_>]) -> Vec<FindingsOnClient> {
+/// The findings on each client that has any.
+fn on_clients(judged: &[RuleHits<'_>]) -> Vec<FindingsOnClient> {
     let mut on: BTreeMap<usize, FindingsOnClient> = BTreeMap::new();
     for hit in judged.iter().flat_map(|found| &found.hits).filter(|hit| hit.suppressed_by.is_none()) {
         let worst = hit.severity;
-        for account in hit.group.iter().flat_map(Group::members).copied() {
-            let one = on.entry(account).or_insert(FindingsOnClient { account, worst, findings: 0 });
+        for client in hit.group.iter().flat_map(Group::members).copied() {
+            let one = on.entry(client).or_insert(FindingsOnClient { client, worst, findings: 0 });
             one.worst = one.worst.max(worst);
             one.findings += 1;
         }
@@ -189,7 +189,7 @@ const REPEATS: u64 = 3;
 
 /// What one rule found.
 #[derive(Default)]
-struct Found<'r> {
+struct RuleHits<'r> {
     hits: Vec<Hit<'r>>,
     used: BTreeSet<usize>,
     failures: Vec<String>,
@@ -216,7 +216,7 @@ impl Hit<'_> {
 }
 
 /// The word of a name.
-pub(super) fn word(name: NameRef, rule: &Rule) -> String {
+pub(super) fn word(name: VariableRef, rule: &Rule) -> String {
     match name.root {
         Root::Client => CLIENT[name.index].name.to_owned(),
         Root::Request => REQUEST[name.index].name.to_owned(),
@@ -233,11 +233,11 @@ pub(super) fn threshold(value: f64) -> Value<'static> {
     if threshold_kind(value) == Kind::Int { Value::Int(value as i64) } else { Value::Double(value) }
 }
 
-struct OneRule<'r, 'a> {
+struct RuleRun<'r, 'a> {
     rule: &'r Rule,
     rows: &'r Rows<'a>,
     suppressions: &'r [Suppression],
-    found: Found<'r>,
+    found: RuleHits<'r>,
 }
 
 /// CEL's answers of each level, and the values of the rule's thresholds.
@@ -246,15 +246,15 @@ struct Levels {
     thresholds: Vec<Value<'static>>,
 }
 
-impl<'r> OneRule<'r, '_> {
+impl<'r> RuleRun<'r, '_> {
     fn judge_input(&mut self, input: &InputFacts) {
-        let value = |name: NameRef| match name.root {
+        let value = |name: VariableRef| match name.root {
             Root::Threshold => threshold(self.rule.thresholds[name.index].1),
             _ => (INPUT[name.index].get)(input),
         };
         let mut held = None;
         for (severity, condition) in &self.rule.levels {
-            let holds = condition.tell(value).unwrap_or_else(|| {
+            let holds = condition.holds_natively(value).unwrap_or_else(|| {
                 let values: Vec<Value<'_>> = condition.names.iter().map(|name| value(*name)).collect();
                 self.run(condition, &values)
             });
@@ -280,9 +280,10 @@ impl<'r> OneRule<'r, '_> {
             thresholds: self.rule.threshold_values().map(|(_, value)| value).collect(),
         };
         for rows in groups(&matched) {
-            let facts: Vec<&'r Facts<'r>> = rows.iter().map(|(_, row)| &all.facts[*row as usize]).collect();
-            let account = all.places[rows[0].1 as usize].account;
-            let group = Group::new(facts, account as usize, &all.whole);
+            let facts: Vec<&'r RowFacts<'r>> =
+                rows.iter().map(|(_, row)| &all.facts[*row as usize]).collect();
+            let client = all.ids[rows[0].1 as usize].client;
+            let group = Group::new(facts, client as usize, &all.totals);
             let Some(severity) = self.level(&group, &mut levels) else { continue };
             self.found(group, severity, &mut levels);
         }
@@ -303,32 +304,32 @@ impl<'r> OneRule<'r, '_> {
             if by.shape {
                 one.shape
             } else if by.resource {
-                all.forms[all.places[one.row as usize].form as usize].1
+                all.requests[all.ids[one.row as usize].request_id as usize].1
             } else {
                 0
             }
         };
         let mut rows: Vec<(u32, u32, u32)> = rows.map(|one| (one.program, what(one), one.row)).collect();
         rows.sort_unstable();
-        let mut alone: HashMap<*const Facts<'_>, Severity, FxBuildHasher> = HashMap::default();
+        let mut alone: HashMap<*const RowFacts<'_>, Severity, FxBuildHasher> = HashMap::default();
         for hit in self.found.hits.iter().filter(|hit| hit.suppressed_by.is_none()) {
             for facts in hit.group.iter().flat_map(|group| &group.rows) {
                 alone.insert(std::ptr::from_ref(*facts), hit.severity);
             }
         }
         for of_group in rows.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            let facts = |row: u32| (&all.facts[row as usize], all.places[row as usize].account as usize);
-            let mut own: Vec<(&Facts<'_>, usize)> = of_group.iter().map(|(.., row)| facts(*row)).collect();
+            let facts = |row: u32| (&all.facts[row as usize], all.ids[row as usize].client as usize);
+            let mut own: Vec<(&RowFacts<'_>, usize)> = of_group.iter().map(|(.., row)| facts(*row)).collect();
             let mut requests: HashMap<usize, u64, FxBuildHasher> = HashMap::default();
-            for (facts, account) in &own {
-                *requests.entry(*account).or_default() += facts.requests;
+            for (facts, client) in &own {
+                *requests.entry(*client).or_default() += facts.requests;
             }
-            own.retain(|(_, account)| requests[account] >= REPEATS);
-            if own.iter().all(|(_, account)| *account == own[0].1) {
+            own.retain(|(_, client)| requests[client] >= REPEATS);
+            if own.iter().all(|(_, client)| *client == own[0].1) {
                 continue;
             }
             let program = &all.programs.all[of_group[0].0 as usize];
-            let group = Group::of_program(&own, program, &all.whole);
+            let group = Group::of_program(&own, program, &all.totals);
             let Some(severity) = self.level(&group, levels) else { continue };
             let severity = self.rule.fixed_severity.unwrap_or(severity);
             let of_members = own.iter().filter_map(|(facts, _)| alone.get(&std::ptr::from_ref(*facts))).max();
@@ -357,7 +358,7 @@ impl<'r> OneRule<'r, '_> {
         if self.suppressions.is_empty() {
             return self.keep(Some(group), severity, None);
         }
-        let of = |facts: &Facts<'_>| -> Vec<usize> {
+        let of = |facts: &RowFacts<'_>| -> Vec<usize> {
             let all = self.suppressions.iter().enumerate();
             all.filter(|(_, one)| one.covers(self.rule, facts)).map(|(index, _)| index).collect()
         };
@@ -366,15 +367,15 @@ impl<'r> OneRule<'r, '_> {
             return self.keep(Some(group), severity, None);
         };
         self.found.used.extend(covering.iter().flatten());
-        let part = |is_covered: bool| -> Vec<&'r Facts<'r>> {
+        let part = |is_covered: bool| -> Vec<&'r RowFacts<'r>> {
             let rows = group.rows.iter().zip(&covering);
             rows.filter(|(_, by)| by.is_empty() != is_covered).map(|(facts, _)| *facts).collect()
         };
-        let whole = &self.rows.whole;
-        self.keep(Some(Group::new(part(true), group.account, whole)), severity, Some(first));
+        let totals = &self.rows.totals;
+        self.keep(Some(Group::new(part(true), group.client, totals)), severity, Some(first));
         let rest = part(false);
         if !rest.is_empty() {
-            let rest = Group::new(rest, group.account, whole);
+            let rest = Group::new(rest, group.client, totals);
             if let Some(severity) = self.level(&rest, levels) {
                 self.keep(Some(rest), severity, None);
             }
@@ -390,14 +391,14 @@ impl<'r> OneRule<'r, '_> {
     fn matched(&mut self) -> Vec<bool> {
         let (rule, rows) = (self.rule, self.rows);
         // The row `(other resources)` mixes resources, so rules that group by resource skip it.
-        let is_mixed = |facts: &Facts<'_>| facts.key.resource.as_deref() == Some(OTHER);
+        let is_mixed = |facts: &RowFacts<'_>| facts.key.resource.as_deref() == Some(OTHER);
         let by_resource = rule.group_by.resource || rule.group_by.shape;
         let is_judged: Vec<bool> = rows.facts.iter().map(|facts| !(by_resource && is_mixed(facts))).collect();
         let Some(condition) = &rule.matches else { return is_judged };
-        let mut matching = Matching::new(condition, rows);
+        let mut matching = Matcher::new(condition, rows);
         let mut is_matched = vec![false; rows.facts.len()];
         for (row, is_matched) in (0..).zip(&mut is_matched) {
-            match matching.holds(row, rows, &mut |part, values| self.run_part(part, values)) {
+            match matching.holds(row, rows, &mut |part, values| self.run_conjunct(part, values)) {
                 Ok(holds) => *is_matched = holds && is_judged[row as usize],
                 Err(error) => self.fail(&condition.source, &error),
             }
@@ -405,7 +406,7 @@ impl<'r> OneRule<'r, '_> {
         is_matched
     }
 
-    fn run_part(&mut self, part: &Part, values: &[Value<'_>]) -> Result<bool, String> {
+    fn run_conjunct(&mut self, part: &Conjunct, values: &[Value<'_>]) -> Result<bool, String> {
         self.found.runs += 1;
         part.evaluate(values, |name| word(name, self.rule))
     }
@@ -435,12 +436,12 @@ impl<'r> OneRule<'r, '_> {
         let (rule, stats) = (self.rule, STATS.as_slice());
         let Levels { memos, thresholds } = levels;
         for ((severity, condition), memo) in rule.levels.iter().zip(memos) {
-            let value = |name: NameRef| match name.root {
+            let value = |name: VariableRef| match name.root {
                 Root::Stats => (stats[name.index].get)(group),
                 Root::Threshold => thresholds[name.index].as_borrowed(),
                 _ => fact(name, group.representative()),
             };
-            let holds = condition.tell(value).unwrap_or_else(|| {
+            let holds = condition.holds_natively(value).unwrap_or_else(|| {
                 let values: Vec<Value<'static>> =
                     condition.names.iter().map(|name| value(*name).into_owned()).collect();
                 memo.get(&values).copied().unwrap_or_else(|| {

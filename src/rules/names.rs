@@ -56,7 +56,7 @@ impl Root {
     /// The names below it, with type and meaning. Thresholds are each rule's own.
     #[must_use]
     pub fn names(self) -> Vec<(&'static str, Kind, &'static str)> {
-        fn all<Get>(names: &[super::value::Name<Get>]) -> Vec<(&'static str, Kind, &'static str)> {
+        fn all<Get>(names: &[super::value::Variable<Get>]) -> Vec<(&'static str, Kind, &'static str)> {
             names.iter().map(|name| (name.name, name.kind, name.doc)).collect()
         }
         match self {
@@ -72,7 +72,7 @@ impl Root {
 
 /// A name: its root and its place in the root's list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct NameRef {
+pub struct VariableRef {
     /// What stands before the point.
     pub root: Root,
     /// Which of its names.
@@ -81,32 +81,32 @@ pub struct NameRef {
 
 /// What a condition or a text may name.
 #[derive(Debug, Clone, Copy)]
-pub struct Scope<'a> {
+pub struct VariableScope<'a> {
     /// The roots.
     pub roots: &'a [Root],
     /// The rule's thresholds, and whether each is a whole number.
     pub thresholds: &'a [(String, f64)],
 }
 
-impl Scope<'_> {
+impl VariableScope<'_> {
     /// Finds a name below a root.
     #[must_use]
-    pub fn find(&self, root: Root, name: &str) -> Option<(NameRef, Kind)> {
-        fn of<Get>(names: &[super::value::Name<Get>], name: &str) -> Option<(usize, Kind)> {
+    pub fn find(&self, root: Root, name: &str) -> Option<(VariableRef, Kind)> {
+        fn position<Get>(names: &[super::value::Variable<Get>], name: &str) -> Option<(usize, Kind)> {
             names.iter().position(|own| own.name == name).map(|index| (index, names[index].kind))
         }
         let (index, kind) = match root {
-            Root::Client => of(CLIENT, name),
-            Root::Request => of(REQUEST, name),
-            Root::Server => of(SERVER, name),
-            Root::Stats => of(&STATS, name),
-            Root::Input => of(INPUT, name),
+            Root::Client => position(CLIENT, name),
+            Root::Request => position(REQUEST, name),
+            Root::Server => position(SERVER, name),
+            Root::Stats => position(&STATS, name),
+            Root::Input => position(INPUT, name),
             Root::Threshold => {
                 let index = self.thresholds.iter().position(|(own, _)| own == name)?;
                 Some((index, threshold_kind(self.thresholds[index].1)))
             }
         }?;
-        Some((NameRef { root, index }, kind))
+        Some((VariableRef { root, index }, kind))
     }
 
     /// The words below a root.

@@ -2,9 +2,9 @@
 //! were followed; the report says how many were not.
 
 use super::group::Group;
-use super::stats::Get;
+use super::stats::GroupGetter;
 use super::value::Kind::{Double, Int, Text};
-use super::value::{Name, Value};
+use super::value::{Value, Variable};
 use crate::k8s::timestamp;
 use crate::ledger::Histogram;
 use crate::patterns::Pattern;
@@ -63,7 +63,7 @@ fn node_ttl(nodes: u64) -> i64 {
 
 macro_rules! counts {
     ($($name:literal, $doc:literal, |$pattern:ident| $of:expr;)*) => {
-        &[$(Name {
+        &[$(Variable {
             name: $name,
             kind: Int,
             doc: $doc,
@@ -76,7 +76,7 @@ macro_rules! counts {
 }
 
 /// Whole numbers.
-pub(super) const COUNTS: &[Name<Get>] = counts! {
+pub(super) const COUNTS: &[Variable<GroupGetter>] = counts! {
     "instances", "Instances (pods, else nodes, else addresses) that made the requests, the most of one shape.",
         |pattern| pattern.instances;
     "starts", "LISTs with which an informer began: a WATCH of the same followed.",
@@ -162,47 +162,47 @@ pub(super) const COUNTS: &[Name<Get>] = counts! {
 };
 
 /// Times, and who.
-pub(super) const TIMES: &[Name<Get>] = &[
-    Name {
+pub(super) const TIMES: &[Variable<GroupGetter>] = &[
+    Variable {
         name: "pollSeconds",
         kind: Double,
         doc: "Half of the pollers poll at this interval or a shorter one, in seconds: the median of their own medians. \
               Of more than five it is up to 12.5 % too long.",
         get: |group| seconds(median(group, |poller| poller.median, |polling| &polling.medians)),
     },
-    Name {
+    Variable {
         name: "fastestPollSeconds",
         kind: Double,
         doc: "The median interval of the poller that polls most often, of those with five polls or more, in seconds; \
               0 if there is none.",
         get: |group| seconds(group.pattern().polling.fastest.unwrap_or(0)),
     },
-    Name {
+    Variable {
         name: "pollSpread",
         kind: Int,
         doc: "How far the middle half of a poller's intervals is spread, in per cent of its median: 0 for a clock. Half \
               of the pollers have this spread or less.",
         get: |group| Value::count(median(group, spread, |polling| &polling.spreads)),
     },
-    Name {
+    Variable {
         name: "busiestPollSeconds",
         kind: Double,
         doc: "Of the poller with the most polls, half of the intervals are no longer, in seconds.",
         get: |group| seconds(busiest(group).map_or(0, |poller| poller.median)),
     },
-    Name {
+    Variable {
         name: "busiestPollSpread",
         kind: Int,
         doc: "The spread of that poller's intervals, as `pollSpread` tells it.",
         get: |group| Value::count(busiest(group).map_or(0, spread)),
     },
-    Name {
+    Variable {
         name: "pollInstance",
         kind: Text,
         doc: "The instance with the most polls: a pod, a node or an address; empty if the log names none.",
         get: |group| Value::Text(busiest(group).map_or("", |poller| poller.instance.name.as_str()).into()),
     },
-    Name {
+    Variable {
         name: "herdSeconds",
         kind: Double,
         doc: "Of the greatest herd, the time from its first LIST to its last, in seconds.",
@@ -210,7 +210,7 @@ pub(super) const TIMES: &[Name<Get>] = &[
             seconds(greatest(group).map_or(0, |herd| u64::try_from(herd.to - herd.from).unwrap_or(0)))
         },
     },
-    Name {
+    Variable {
         name: "herdAt",
         kind: Text,
         doc: "When the greatest herd began, such as `2026-11-20T20:36:00.000000Z`; empty if there was none.",
@@ -220,18 +220,18 @@ pub(super) const TIMES: &[Name<Get>] = &[
             )
         },
     },
-    Name {
+    Variable {
         name: "longestChainSeconds",
         kind: Double,
         doc: "The longest time from the first page's arrival to the last page's end, in seconds.",
         get: |group| seconds(group.pattern().chains.longest_micros),
     },
-    Name {
+    Variable {
         name: "nodeTtlSeconds",
         kind: Int,
         doc: "How long a kubelet keeps a ConfigMap or Secret before it reads it again, as the number of nodes implies: \
               0, 15, 30, 60, 300 or 600 s for up to 100, 500, 1,000, 2,000, 10,000 or more. Nodes are those of the \
               inventory, or the most that one client was seen on.",
-        get: |group| Value::Int(node_ttl(group.whole.accounts.cluster_nodes)),
+        get: |group| Value::Int(node_ttl(group.totals.judged.cluster_nodes)),
     },
 ];

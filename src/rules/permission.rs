@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use hashbrown::HashMap;
 
-use super::facts::Facts;
+use super::facts::RowFacts;
 use super::figures::more;
 use super::group::Group;
 use crate::apiserver::{ParsedTarget, Target, resources};
@@ -23,16 +23,16 @@ pub struct Permission {
     /// The verb, as RBAC names it. Of a connection whose HTTP method the log does not show, the verb for GET.
     pub verb: &'static str,
     /// Whether the verb `create` is needed, too.
-    pub create: Create,
+    pub create: CreateVerb,
     /// What it is refused on.
-    pub on: On,
+    pub on: PermissionTarget,
     /// The command that asks the server whether the permission is there.
     pub check: String,
 }
 
 /// Whether a connection needs the verb `create` beside another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Create {
+pub enum CreateVerb {
     /// It does not.
     No,
     /// The log does not show the HTTP method: a POST needs it in place of `get`.
@@ -43,7 +43,7 @@ pub enum Create {
     ForAnyMethod,
 }
 
-impl Create {
+impl CreateVerb {
     /// What a reader should know of it.
     fn note(self) -> &'static str {
         match self {
@@ -65,19 +65,19 @@ impl Create {
 
 /// What a permission is on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum On {
+pub enum PermissionTarget {
     /// Objects of the API.
     Resource {
         /// The API group; empty for the core group.
         group: String,
         /// The resource, with its subresource behind a slash.
         resource: String,
-        /// Namespaces of requests that were kept; none for the whole cluster.
+        /// Namespaces of requests that were escape; none for the whole cluster.
         namespaces: BTreeSet<String>,
         /// Each client asks in one namespace only.
         is_one_each: bool,
         /// How many namespaces one client asks in.
-        number: Number,
+        number: NamespaceCount,
     },
     /// Another path, such as `/metrics`.
     Path(String),
@@ -85,7 +85,7 @@ pub enum On {
 
 /// How many namespaces one client asks in, as far as the log shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Number {
+pub enum NamespaceCount {
     /// So many.
     Exactly(u64),
     /// Two at least, and so many at most.
@@ -94,12 +94,12 @@ pub enum Number {
     OfSeveral,
 }
 
-impl Number {
-    fn of(facts: &Facts<'_>, asks_collections: bool) -> Self {
+impl NamespaceCount {
+    fn new(facts: &RowFacts<'_>, reads_collections: bool) -> Self {
         let targets = facts.row.targets.distinct();
-        let of_client = facts.account.namespaces.count().0;
+        let of_client = facts.client.namespaces.count().0;
         match targets.min(of_client.max(1)) {
-            _ if asks_collections => Self::Exactly(targets.max(1)),
+            _ if reads_collections => Self::Exactly(targets.max(1)),
             ..=1 => Self::Exactly(1),
             most => Self::UpTo(most),
         }
@@ -111,71 +111,77 @@ impl Number {
 }
 
 impl Permission {
-    /// The permission that the requests of a group lack, if the server answered 403 and the log names what was asked.
+    /// The permission that the requests of a group lack, if the server answered 403 and the log names what was request.
     #[must_use]
-    pub fn of(group: &Group<'_>) -> Option<Self> {
+    pub fn from_group(group: &Group<'_>) -> Option<Self> {
         let leading = group.leading();
         // Rights of system:anonymous are everybody's.
-        if leading.key.reason != "answered-forbidden" || leading.account.kind() == "anonymous" {
+        if leading.key.reason != "answered-forbidden" || leading.client.kind() == "anonymous" {
             return None;
         }
         if group.sum(|row| row.rare().refused_by_admission) * 2 > group.requests() {
             return None;
         }
-        let asked = leading.entry.asked.as_deref()?;
+        let request = leading.entry.asked.as_deref()?;
         // Access logs say CONNECT in place of the method since 1.27.
-        let hides_method = leading.account.kind() == "user-agent" && leading.key.kube_version.at_least(27, 0);
+        let hides_method = leading.client.kind() == "user-agent" && leading.key.kube_version.at_least(27, 0);
         let rows = || group.rows.iter().copied().filter(|facts| facts.key == leading.key);
         let mut own_namespace = None;
-        let ((verb, create), on) = match &asked.target {
+        let ((verb, create), on) = match &request.target {
             Target::Resource { group: api_group, resource, subresource, scope, .. } => {
                 let mut by_client: HashMap<*const ClientSummary, BTreeSet<String>> = HashMap::new();
                 if *scope != Scope::Cluster {
                     for facts in rows() {
                         let exemplars = facts.row.exemplars.as_slice().iter();
                         let namespaces = exemplars.filter_map(|one| namespace_of(one.uri()));
-                        by_client.entry(std::ptr::from_ref(facts.account)).or_default().extend(namespaces);
+                        by_client.entry(std::ptr::from_ref(facts.client)).or_default().extend(namespaces);
                     }
                 }
-                // Of many requests only a few are kept.
-                let asks_collections =
-                    *scope == Scope::Namespace && matches!(asked.verb, Verb::List | Verb::Watch);
-                let asks_in_one = |facts: &Facts<'_>| Number::of(facts, asks_collections).is_one();
+                // Of many requests only a few are escape.
+                let reads_collections =
+                    *scope == Scope::Namespace && matches!(request.verb, Verb::List | Verb::Watch);
+                let is_in_one = |facts: &RowFacts<'_>| NamespaceCount::new(facts, reads_collections).is_one();
                 let number = match by_client.len() {
-                    1 => Number::of(leading, asks_collections),
-                    _ => Number::OfSeveral,
+                    1 => NamespaceCount::new(leading, reads_collections),
+                    _ => NamespaceCount::OfSeveral,
                 };
-                let own = by_client.get(&std::ptr::from_ref(leading.account));
+                let own = by_client.get(&std::ptr::from_ref(leading.client));
                 own_namespace = own.and_then(BTreeSet::first).cloned();
                 let is_one_each = by_client.values().any(|own| !own.is_empty())
                     && by_client.values().all(|own| own.len() <= 1)
-                    && rows().all(asks_in_one);
+                    && rows().all(is_in_one);
                 let namespaces = by_client.into_values().flatten().collect();
                 let websockets_need_create =
                     api_group.is_empty() && &**resource == "pods" && leading.key.kube_version.at_least(35, 0);
-                let verbs = rbac_verbs(asked.verb, subresource, hides_method, websockets_need_create)?;
+                let verbs = rbac_verbs(request.verb, subresource, hides_method, websockets_need_create)?;
                 let mut resource = resource.to_string();
                 if !subresource.is_empty() {
                     write!(resource, "/{subresource}").expect("a String takes all");
                 }
                 (
                     verbs,
-                    On::Resource { group: api_group.to_string(), resource, namespaces, is_one_each, number },
+                    PermissionTarget::Resource {
+                        group: api_group.to_string(),
+                        resource,
+                        namespaces,
+                        is_one_each,
+                        number,
+                    },
                 )
             }
             Target::NonResource(_) => {
                 let exemplars = rows().flat_map(|facts| facts.row.exemplars.as_slice());
                 let path =
                     exemplars.map(|one| one.uri().split('?').next().unwrap_or_default().to_owned()).min()?;
-                (rbac_verbs(asked.verb, "", false, false)?, On::Path(path))
+                (rbac_verbs(request.verb, "", false, false)?, PermissionTarget::Path(path))
             }
             _ => return None,
         };
         let namespace = own_namespace.as_deref();
-        let check = |verb| check(verb, &on, namespace, leading.account, leading.key.scope);
+        let check = |verb| check(verb, &on, namespace, leading.client, leading.key.scope);
         let check = match create {
-            Create::No | Create::ForPost => check(verb),
-            Create::Too | Create::ForAnyMethod => format!("{} && {}", check(verb), check("create")),
+            CreateVerb::No | CreateVerb::ForPost => check(verb),
+            CreateVerb::Too | CreateVerb::ForAnyMethod => format!("{} && {}", check(verb), check("create")),
         };
         Some(Self { verb, create, on, check })
     }
@@ -184,7 +190,7 @@ impl Permission {
     #[must_use]
     pub fn role(&self) -> &'static str {
         match &self.on {
-            On::Resource { is_one_each: true, .. } => "Role",
+            PermissionTarget::Resource { is_one_each: true, .. } => "Role",
             _ => "ClusterRole",
         }
     }
@@ -193,87 +199,87 @@ impl Permission {
     #[must_use]
     pub fn rule(&self) -> String {
         let listed = |text: &str| format!("[{}]", serde_json::Value::from(text));
-        let create = (self.create != Create::No).then_some("create");
+        let create = (self.create != CreateVerb::No).then_some("create");
         let verbs: Vec<String> = std::iter::once(self.verb)
             .chain(create)
             .map(|verb| serde_json::Value::from(verb).to_string())
             .collect();
         let verbs = format!("[{}]", verbs.join(", "));
         match &self.on {
-            On::Resource { group, resource, .. } => format!(
+            PermissionTarget::Resource { group, resource, .. } => format!(
                 "- {{apiGroups: {}, resources: {}, verbs: {}}}",
                 listed(group),
                 listed(resource),
                 verbs
             ),
-            On::Path(path) => {
+            PermissionTarget::Path(path) => {
                 format!("- {{nonResourceURLs: {}, verbs: {verbs}}}", listed(path))
             }
         }
     }
 
     /// What to do, in prose: the step, the rule, and the check.
-    pub(super) fn prose(&self, client: &str, kept: fn(&str) -> String) -> String {
+    pub(super) fn prose(&self, client: &str, escape: fn(&str) -> String) -> String {
         let (what, place) = match &self.on {
-            On::Path(path) => (path.clone(), String::new()),
-            On::Resource { group, resource, namespaces, is_one_each, number } => {
+            PermissionTarget::Path(path) => (path.clone(), String::new()),
+            PermissionTarget::Resource { group, resource, namespaces, is_one_each, number } => {
                 let group = if group.is_empty() { String::new() } else { format!(".{group}") };
                 let (resource, subresource) =
                     resource.split_once('/').map_or((resource.as_str(), String::new()), |(resource, sub)| {
                         (resource, format!("/{sub}"))
                     });
                 let others = namespaces.len().saturating_sub(1);
-                let some = || namespaces.iter().take(NAMED).map(|name| format!("`{}`", kept(name)));
+                let some = || namespaces.iter().take(NAMED).map(|name| format!("`{}`", escape(name)));
                 let some = || some().collect::<Vec<_>>().join(", ");
                 let place = match namespaces.first() {
                     None => " for the whole cluster".to_owned(),
                     Some(_) if let Some(number) = several(*number, namespaces.len()) => {
                         format!(" in {number} namespaces, such as {}", some())
                     }
-                    Some(only) if others == 0 => format!(" in namespace `{}`", kept(only)),
+                    Some(only) if others == 0 => format!(" in namespace `{}`", escape(only)),
                     Some(first) if *is_one_each => {
                         let more = more(others, "namespace", "namespaces").unwrap_or_default();
-                        format!(" in `{}` and {more}, each client in its own", kept(first))
+                        format!(" in `{}` and {more}, each client in its own", escape(first))
                     }
-                    Some(first) => format!(" in `{}` and other namespaces", kept(first)),
+                    Some(first) => format!(" in `{}` and other namespaces", escape(first)),
                 };
                 (format!("{resource}{group}{subresource}"), place)
             }
         };
         let role = match &self.on {
-            On::Resource { is_one_each: true, namespaces, .. } if namespaces.len() > 1 => {
+            PermissionTarget::Resource { is_one_each: true, namespaces, .. } if namespaces.len() > 1 => {
                 "a Role in each of these namespaces"
             }
-            On::Resource { is_one_each: true, .. } => "a Role in that namespace",
-            On::Resource { namespaces, .. } if !namespaces.is_empty() => {
+            PermissionTarget::Resource { is_one_each: true, .. } => "a Role in that namespace",
+            PermissionTarget::Resource { namespaces, .. } if !namespaces.is_empty() => {
                 "a ClusterRole, with a RoleBinding in each of these namespaces"
             }
             _ => "a ClusterRole",
         };
         let verb = match self.create {
-            Create::No => format!("the verb `{}`", self.verb),
-            Create::ForPost => format!("the verb `{}` or `create`", self.verb),
-            Create::Too | Create::ForAnyMethod => format!("the verbs `{}` and `create`", self.verb),
+            CreateVerb::No => format!("the verb `{}`", self.verb),
+            CreateVerb::ForPost => format!("the verb `{}` or `create`", self.verb),
+            CreateVerb::Too | CreateVerb::ForAnyMethod => format!("the verbs `{}` and `create`", self.verb),
         };
         format!(
             "Grant {client} {verb} on `{}`{place}, or stop these requests.\n\n- Rule for {role}: `{}`\n\
              - Check: `{}`{}",
-            kept(&what),
-            kept(&self.rule()),
-            kept(&self.check),
+            escape(&what),
+            escape(&self.rule()),
+            escape(&self.check),
             self.create.note(),
         )
     }
 }
 
 /// The number of namespaces that one client asks in, if it is more than one. So many names are known.
-fn several(number: Number, known: usize) -> Option<String> {
+fn several(number: NamespaceCount, known: usize) -> Option<String> {
     let known = known as u64;
     match number {
-        Number::Exactly(number) if number.max(known) > 1 => Some(number.max(known).to_string()),
-        Number::UpTo(most) if most <= known => Some(known.to_string()),
-        Number::UpTo(most) => Some(format!("up to {most}")),
-        Number::Exactly(_) | Number::OfSeveral => None,
+        NamespaceCount::Exactly(number) if number.max(known) > 1 => Some(number.max(known).to_string()),
+        NamespaceCount::UpTo(most) if most <= known => Some(known.to_string()),
+        NamespaceCount::UpTo(most) => Some(format!("up to {most}")),
+        NamespaceCount::Exactly(_) | NamespaceCount::OfSeveral => None,
     }
 }
 
@@ -287,24 +293,24 @@ fn rbac_verbs(
     subresource: &str,
     hides_method: bool,
     websockets_need_create: bool,
-) -> Option<(&'static str, Create)> {
+) -> Option<(&'static str, CreateVerb)> {
     let opens_websocket = matches!(subresource, "exec" | "attach" | "portforward");
     Some(match (verb, subresource) {
         (Verb::Connect, _) if opens_websocket => ("get", connection(websockets_need_create)),
         (Verb::Get | Verb::Create, _) if opens_websocket && hides_method => {
             ("get", connection(websockets_need_create))
         }
-        (Verb::Get, _) if opens_websocket && websockets_need_create => ("get", Create::Too),
-        (Verb::Connect, "proxy") => ("get", Create::ForPost),
-        (Verb::Get, "proxy") if hides_method => ("get", Create::ForPost),
-        (Verb::Connect, _) => ("get", Create::No),
+        (Verb::Get, _) if opens_websocket && websockets_need_create => ("get", CreateVerb::Too),
+        (Verb::Connect, "proxy") => ("get", CreateVerb::ForPost),
+        (Verb::Get, "proxy") if hides_method => ("get", CreateVerb::ForPost),
+        (Verb::Connect, _) => ("get", CreateVerb::No),
         (Verb::Proxy | Verb::Other, _) => return None,
-        (verb, _) => (verb.as_str(), Create::No),
+        (verb, _) => (verb.as_str(), CreateVerb::No),
     })
 }
 
-fn connection(websockets_need_create: bool) -> Create {
-    if websockets_need_create { Create::ForAnyMethod } else { Create::ForPost }
+fn connection(websockets_need_create: bool) -> CreateVerb {
+    if websockets_need_create { CreateVerb::ForAnyMethod } else { CreateVerb::ForPost }
 }
 
 /// The namespace in the path of a request.
@@ -318,9 +324,9 @@ fn namespace_of(uri: &str) -> Option<String> {
 /// The command that asks the server. Words that a client chose are quoted, and none is taken for an option.
 fn check(
     verb: &str,
-    on: &On,
+    on: &PermissionTarget,
     namespace: Option<&str>,
-    account: &ClientSummary,
+    client: &ClientSummary,
     scope: Option<Scope>,
 ) -> String {
     let mut command = format!("kubectl auth can-i {verb}");
@@ -329,8 +335,8 @@ fn check(
         command.push_str(word);
     };
     let what = match on {
-        On::Path(path) => path.clone(),
-        On::Resource { group, resource, .. } => {
+        PermissionTarget::Path(path) => path.clone(),
+        PermissionTarget::Resource { group, resource, .. } => {
             let resource = resource.split_once('/').map_or(&**resource, |(resource, _)| resource);
             if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") }
         }
@@ -340,7 +346,7 @@ fn check(
     if !is_last {
         add(&quoted(&what));
     }
-    if let On::Resource { group, resource, .. } = on {
+    if let PermissionTarget::Resource { group, resource, .. } = on {
         let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
         if !subresource.is_empty() {
             add(&format!("--subresource={}", quoted(subresource)));
@@ -356,12 +362,12 @@ fn check(
             None => {}
         }
     }
-    match account.kind() {
+    match client.kind() {
         // An access log names no user.
         "user-agent" => add("--as=<user>"),
         "anonymous" => add("--as=system:anonymous --as-group=system:unauthenticated"),
         "node" => add("--as=system:node:<name> --as-group=system:nodes"),
-        _ => add(&format!("--as={}", quoted(&account.identity()))),
+        _ => add(&format!("--as={}", quoted(&client.identity()))),
     }
     if is_last {
         add(&format!("-- {}", quoted(&what)));
@@ -376,18 +382,18 @@ mod tests {
     #[test]
     fn the_verb_of_a_connection_is_that_of_its_method() {
         for (verb, subresource, hides_method, is_new, expected) in [
-            (Verb::Create, "proxy", false, false, Some(("create", Create::No))),
-            (Verb::Get, "proxy", false, true, Some(("get", Create::No))),
-            (Verb::Get, "proxy", true, false, Some(("get", Create::ForPost))),
-            (Verb::Create, "exec", true, false, Some(("get", Create::ForPost))),
-            (Verb::Create, "exec", false, true, Some(("create", Create::No))),
-            (Verb::Connect, "exec", false, false, Some(("get", Create::ForPost))),
-            (Verb::Create, "attach", true, true, Some(("get", Create::ForAnyMethod))),
-            (Verb::Get, "portforward", false, true, Some(("get", Create::Too))),
-            (Verb::Get, "portforward", false, false, Some(("get", Create::No))),
-            (Verb::Connect, "log", false, false, Some(("get", Create::No))),
-            (Verb::Connect, "proxy", false, false, Some(("get", Create::ForPost))),
-            (Verb::Delete, "proxy", true, false, Some(("delete", Create::No))),
+            (Verb::Create, "proxy", false, false, Some(("create", CreateVerb::No))),
+            (Verb::Get, "proxy", false, true, Some(("get", CreateVerb::No))),
+            (Verb::Get, "proxy", true, false, Some(("get", CreateVerb::ForPost))),
+            (Verb::Create, "exec", true, false, Some(("get", CreateVerb::ForPost))),
+            (Verb::Create, "exec", false, true, Some(("create", CreateVerb::No))),
+            (Verb::Connect, "exec", false, false, Some(("get", CreateVerb::ForPost))),
+            (Verb::Create, "attach", true, true, Some(("get", CreateVerb::ForAnyMethod))),
+            (Verb::Get, "portforward", false, true, Some(("get", CreateVerb::Too))),
+            (Verb::Get, "portforward", false, false, Some(("get", CreateVerb::No))),
+            (Verb::Connect, "log", false, false, Some(("get", CreateVerb::No))),
+            (Verb::Connect, "proxy", false, false, Some(("get", CreateVerb::ForPost))),
+            (Verb::Delete, "proxy", true, false, Some(("delete", CreateVerb::No))),
             (Verb::Proxy, "", false, false, None),
         ] {
             let found = rbac_verbs(verb, subresource, hides_method, is_new);

@@ -6,13 +6,13 @@ use chrono::NaiveDate;
 use regex::Regex;
 
 use super::error::{FileErrors, FilePosition, expected};
-use super::facts::Facts;
+use super::facts::RowFacts;
 use super::names::threshold_kind;
 use super::rule::{Rule, Severity};
+use super::rule_file::{FileKey, Positioned, Reader};
 use super::set::RuleSet;
 use super::sources::{self, ClientSource};
 use super::value::Kind;
-use super::written::{Key, Placed, Reader};
 use super::yaml::{self, YamlNode, YamlValue};
 use crate::apiserver::features::known_names;
 use crate::judged::ClientSummary;
@@ -22,12 +22,12 @@ use crate::requests::filter::pattern;
 /// The file's usual name, in the working directory.
 pub const FILE_NAME: &str = "kubetoll.yaml";
 
-const fn key(name: &'static str, doc: &'static str) -> Key {
-    Key { name, required: false, doc }
+const fn key(name: &'static str, doc: &'static str) -> FileKey {
+    FileKey { name, required: false, doc }
 }
 
 /// The keys of a policy file. The JSON Schema is made of this list.
-pub const KEYS: [Key; 11] = [
+pub const KEYS: [FileKey; 11] = [
     key("kubeVersion", "Version of kube-apiserver, as --kube-version."),
     key("etcdVersion", "Version of etcd, as --etcd-version."),
     key("featureGates", "Feature gates that differ from the version's defaults: name to true or false."),
@@ -52,8 +52,8 @@ pub const KEYS: [Key; 11] = [
 ];
 
 /// The keys of an entry of `suppressions`.
-pub const SUPPRESSION_KEYS: [Key; 5] = [
-    Key { name: "rule", required: true, doc: "Id, name or family." },
+pub const SUPPRESSION_KEYS: [FileKey; 5] = [
+    FileKey { name: "rule", required: true, doc: "Id, name or family." },
     key(
         "client",
         "The client's identity, or a ServiceAccount's namespace/name; * stands for anything. Without it, every client.",
@@ -62,12 +62,12 @@ pub const SUPPRESSION_KEYS: [Key; 5] = [
         "shape",
         "The shape as the report names it, such as 'list pods cluster-wide'; * stands for anything. Without it, every shape.",
     ),
-    Key { name: "reason", required: true, doc: "Why it is accepted." },
-    Key { name: "expires", required: true, doc: "The last day on which it holds: 2027-03-31." },
+    FileKey { name: "reason", required: true, doc: "Why it is accepted." },
+    FileKey { name: "expires", required: true, doc: "The last day on which it holds: 2027-03-31." },
 ];
 
 /// The keys of an entry of `rules`.
-pub const SETTING_KEYS: [Key; 2] = [
+pub const SETTING_KEYS: [FileKey; 2] = [
     key("severity", "The severity of all its findings."),
     key("thresholds", "Its thresholds, by name, in place of its own."),
 ];
@@ -110,7 +110,7 @@ pub struct Policy {
     /// As `--ignore`.
     pub ignore: Vec<String>,
     /// As `--fail-on`.
-    pub fail_on: Vec<Placed<String>>,
+    pub fail_on: Vec<Positioned<String>>,
     /// By rule: severity and thresholds.
     settings: Vec<Setting>,
     /// What is accepted, expired or not.
@@ -120,9 +120,9 @@ pub struct Policy {
 }
 
 /// Whether a client is the one of a pattern: by its identity, or as a `ServiceAccount` by `namespace/name`.
-pub(super) fn is_client(pattern: &Regex, account: &ClientSummary) -> bool {
-    let name = account.service_account().map(|(namespace, name)| format!("{namespace}/{name}"));
-    pattern.is_match(&account.identity()) || name.is_some_and(|name| pattern.is_match(&name))
+pub(super) fn is_client(pattern: &Regex, client: &ClientSummary) -> bool {
+    let name = client.service_account().map(|(namespace, name)| format!("{namespace}/{name}"));
+    pattern.is_match(&client.identity()) || name.is_some_and(|name| pattern.is_match(&name))
 }
 
 #[derive(Debug)]
@@ -156,8 +156,8 @@ pub struct Suppression {
 impl Suppression {
     /// Whether it accepts a rule's findings on a row.
     #[must_use]
-    pub fn covers(&self, rule: &Rule, facts: &Facts<'_>) -> bool {
-        let client = |pattern: &Regex| is_client(pattern, facts.account);
+    pub fn covers(&self, rule: &Rule, facts: &RowFacts<'_>) -> bool {
+        let client = |pattern: &Regex| is_client(pattern, facts.client);
         !self.is_expired
             && rule.is_meant(&self.rule)
             && self.client_pattern.as_ref().is_none_or(client)
@@ -181,7 +181,8 @@ impl Policy {
         let mut errors = FileErrors::default();
         let mut policy = Self { file: file.clone(), ..Self::default() };
         if let Some(node) = yaml::read(&file, text, yaml::LONGEST, &mut errors) {
-            let mut reading = Reading { reader: Reader { file: &file, errors: &mut errors }, rules, today };
+            let mut reading =
+                PolicyReader { reader: Reader { file: &file, errors: &mut errors }, rules, today };
             // An empty file is an empty policy.
             if node.content != YamlValue::Null {
                 reading.policy(node, &mut policy);
@@ -206,13 +207,13 @@ impl Policy {
     }
 }
 
-struct Reading<'a> {
+struct PolicyReader<'a> {
     reader: Reader<'a>,
     rules: &'a RuleSet,
     today: NaiveDate,
 }
 
-impl Reading<'_> {
+impl PolicyReader<'_> {
     fn policy(&mut self, node: YamlNode, policy: &mut Policy) {
         for (key, node) in self.reader.map("a policy", node) {
             let what = key.value.as_str();
@@ -268,7 +269,7 @@ impl Reading<'_> {
     }
 
     /// A server has more gates than those that matter here: only a likely slip is one.
-    fn gate(&mut self, gate: &Placed<String>) {
+    fn gate(&mut self, gate: &Positioned<String>) {
         let name = &gate.value;
         let near = known_names().find(|known| strsim::osa_distance(known, name) <= 3);
         if let Some(near) = near.filter(|_| known_names().all(|known| known != name)) {
@@ -308,7 +309,7 @@ impl Reading<'_> {
         words.into_iter().filter_map(|word| self.rule_word(&word).then_some(word.value)).collect()
     }
 
-    fn rule_word(&mut self, word: &Placed<String>) -> bool {
+    fn rule_word(&mut self, word: &Positioned<String>) -> bool {
         let known = self.rules.known(&word.value);
         if let Err(error) = &known {
             self.reader.say(word.at, error.clone());
@@ -316,7 +317,7 @@ impl Reading<'_> {
         known.is_ok()
     }
 
-    fn setting(&mut self, rule: &Placed<String>, node: YamlNode) -> Option<Setting> {
+    fn setting(&mut self, rule: &Positioned<String>, node: YamlNode) -> Option<Setting> {
         let is_known = self.rule_word(rule);
         let mut setting = Setting { rule: rule.value.clone(), severity: None, thresholds: Vec::new() };
         for (key, node) in self.reader.map("a rule's settings", node) {
@@ -346,7 +347,13 @@ impl Reading<'_> {
     }
 
     /// Whether a rule has that threshold, and the number is of its kind.
-    fn fits(&mut self, rule: &Placed<String>, name: &Placed<String>, number: f64, at: FilePosition) -> bool {
+    fn fits(
+        &mut self,
+        rule: &Positioned<String>,
+        name: &Positioned<String>,
+        number: f64,
+        at: FilePosition,
+    ) -> bool {
         let meant: Vec<&Rule> = self.rules.rules.iter().filter(|one| one.is_meant(&rule.value)).collect();
         let all = || meant.iter().flat_map(|rule| &rule.thresholds);
         let Some((_, default)) = all().find(|(own, _)| *own == name.value) else {
@@ -376,7 +383,7 @@ impl Reading<'_> {
     fn suppression(&mut self, node: YamlNode) -> Option<Suppression> {
         let start = node.at;
         let [mut rule, mut client, mut shape, mut reason, mut expires] =
-            [const { None::<Placed<String>> }; 5];
+            [const { None::<Positioned<String>> }; 5];
         for (key, node) in self.reader.map("a suppression", node) {
             let what = key.value.as_str();
             let slot = match what {
@@ -421,7 +428,7 @@ impl Reading<'_> {
         })
     }
 
-    fn pattern(&mut self, text: Option<&Placed<String>>) -> Option<Regex> {
+    fn pattern(&mut self, text: Option<&Positioned<String>>) -> Option<Regex> {
         let text = text?;
         let compiled = Regex::new(&pattern(&text.value));
         if compiled.is_err() {

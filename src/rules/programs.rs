@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::facts::Facts;
+use super::facts::RowFacts;
 use super::figures::count;
-use super::rows::Place;
+use super::rows::RowIds;
 use crate::judged::{ClientSummary, JudgedClients};
 use crate::k8s::Library;
 use crate::k8s::user_agent::is_default_name;
@@ -36,17 +36,17 @@ pub struct ProgramName {
 impl ProgramName {
     /// The program of a client's requests with a product. `None` for clients that are neither ServiceAccounts nor people.
     #[must_use]
-    pub fn of(account: &ClientSummary, product: &str) -> Option<Self> {
-        let library = account.library(product);
+    pub fn new(client: &ClientSummary, product: &str) -> Option<Self> {
+        let library = client.library(product);
         let named = Some(product.to_owned()).filter(|product| !product.starts_with('('));
-        match account.kind() {
+        match client.kind() {
             kind @ "service-account" => {
-                let (_, name) = account.service_account()?;
+                let (_, name) = client.service_account()?;
                 let is_named = !names_many_programs(product, library) && library != Library::ControlPlane;
                 let service_account = (!is_named || named.is_none()).then(|| name.to_owned());
                 Some(Self { kind, product: named, service_account })
             }
-            kind @ "user" if account.key.is_some() && !names_kind_or_library(product) => {
+            kind @ "user" if client.key.is_some() && !names_kind_or_library(product) => {
                 Some(Self { kind, product: Some(named?), service_account: None })
             }
             _ => None,
@@ -62,7 +62,7 @@ impl ProgramName {
     /// The program of several clients in one word: their `ServiceAccount`'s name if all have the same one, else the product.
     #[must_use]
     pub fn short<'a>(&'a self, members: impl Iterator<Item = &'a ClientSummary>) -> &'a str {
-        let mut names = members.map(|account| account.service_account().map(|(_, name)| name));
+        let mut names = members.map(|client| client.service_account().map(|(_, name)| name));
         let first = names.next().flatten().filter(|first| *first != DEFAULT);
         let same = first.filter(|first| names.all(|name| name == Some(*first)));
         same.or(self.product.as_deref()).or(self.service_account.as_deref()).unwrap_or_default()
@@ -116,8 +116,8 @@ fn names_many_programs(product: &str, library: Library) -> bool {
 #[must_use]
 pub fn noun<'a>(members: impl Iterator<Item = &'a ClientSummary>) -> &'static str {
     let mut namespaces: Vec<&str> = Vec::new();
-    for account in members {
-        match account.service_account() {
+    for client in members {
+        match client.service_account() {
             Some((namespace, _)) => namespaces.push(namespace),
             None => return "person",
         }
@@ -136,7 +136,7 @@ pub struct Program {
     /// The clients, by index.
     pub members: Vec<usize>,
     /// All of them as one client, without requests: its nodes, pods and user agents are those of all.
-    pub account: ClientSummary,
+    pub client: ClientSummary,
 }
 
 /// The programs that several clients run.
@@ -157,37 +157,37 @@ pub(super) struct ProgramRow {
 }
 
 impl Programs {
-    pub(super) fn of(
-        accounts: &JudgedClients,
-        facts: &[Facts<'_>],
-        places: &[Place],
-        askers: &[u32],
+    pub(super) fn new(
+        judged: &JudgedClients,
+        facts: &[RowFacts<'_>],
+        ids: &[RowIds],
+        client_rows: &[u32],
     ) -> Self {
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let mut named: BTreeMap<ProgramName, Vec<(usize, u32)>> = BTreeMap::new();
-        for (asker, row) in (0..).zip(askers) {
+        for (client_id, row) in (0..).zip(client_rows) {
             let one = &facts[*row as usize];
-            let name = ProgramName::of(one.account, one.product).filter(|name| !name.is_ambiguous());
+            let name = ProgramName::new(one.client, one.product).filter(|name| !name.is_ambiguous());
             if let Some(name) = name {
-                named.entry(name).or_default().push((places[*row as usize].account as usize, asker));
+                named.entry(name).or_default().push((ids[*row as usize].client as usize, client_id));
             }
         }
         let mut all = Vec::new();
-        let mut by_asker: HashMap<u32, u32, FxBuildHasher> = HashMap::default();
-        for (name, askers) in named {
-            let mut members: Vec<usize> = askers.iter().map(|(account, _)| *account).collect();
-            members.sort_by_key(|account| &accounts.clients[*account].key);
+        let mut by_client_id: HashMap<u32, u32, FxBuildHasher> = HashMap::default();
+        for (name, client_ids) in named {
+            let mut members: Vec<usize> = client_ids.iter().map(|(client, _)| *client).collect();
+            members.sort_by_key(|client| &judged.clients[*client].key);
             members.dedup();
             if members.len() > 1 {
-                by_asker.extend(askers.iter().map(|(_, asker)| (*asker, number(all.len()))));
-                let account = together(&name, &members, accounts);
-                all.push(Program { name, members, account });
+                by_client_id.extend(client_ids.iter().map(|(_, client_id)| (*client_id, number(all.len()))));
+                let client = together(&name, &members, judged);
+                all.push(Program { name, members, client });
             }
         }
         let mut shapes: BTreeMap<_, u32> = BTreeMap::new();
         let mut rows = Vec::new();
-        for ((row, place), one) in (0..).zip(places).zip(facts) {
-            if let Some(program) = by_asker.get(&place.asker) {
+        for ((row, ids), one) in (0..).zip(ids).zip(facts) {
+            if let Some(program) = by_client_id.get(&ids.client_id) {
                 let next = number(shapes.len());
                 let shape = *shapes.entry(one.key).or_insert(next);
                 rows.push(ProgramRow { program: *program, shape, row });
@@ -213,10 +213,10 @@ pub fn in_a_sentence<'a>(
 }
 
 /// Several clients as one.
-fn together(name: &ProgramName, members: &[usize], accounts: &JudgedClients) -> ClientSummary {
-    let all = || members.iter().map(|index| &accounts.clients[*index]);
-    let first = &accounts.clients[members[0]];
-    let mut account = ClientSummary {
+fn together(name: &ProgramName, members: &[usize], judged: &JudgedClients) -> ClientSummary {
+    let all = || members.iter().map(|index| &judged.clients[*index]);
+    let first = &judged.clients[members[0]];
+    let mut client = ClientSummary {
         key: first.key.clone(),
         nodes: first.nodes.clone(),
         kubelets: Vec::new(),
@@ -229,15 +229,15 @@ fn together(name: &ProgramName, members: &[usize], accounts: &JudgedClients) -> 
     for member in all() {
         for (product, agent) in &member.agents {
             if name.product.as_ref().is_none_or(|named| named == product) {
-                account.agents.entry(product.clone()).or_insert_with(|| agent.clone());
+                client.agents.entry(product.clone()).or_insert_with(|| agent.clone());
             }
         }
     }
     for member in all().skip(1) {
-        account.nodes.merge(member.nodes.clone());
-        account.pods.merge(member.pods.clone());
-        account.workloads.merge(member.workloads.clone());
-        account.namespaces.merge(member.namespaces.clone());
+        client.nodes.merge(member.nodes.clone());
+        client.pods.merge(member.pods.clone());
+        client.workloads.merge(member.workloads.clone());
+        client.namespaces.merge(member.namespaces.clone());
     }
-    account
+    client
 }

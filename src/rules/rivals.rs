@@ -12,9 +12,9 @@ const SHOWN: usize = 3;
 /// Another client, or another product of the same one, that writes the same resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rival {
-    /// Index of its account.
-    pub account: usize,
-    /// Its name, and its product where the account is the same.
+    /// Index of its client.
+    pub client: usize,
+    /// Its name, and its product where the client is the same.
     pub name: String,
     /// Objects that both write, an estimate above 64; 0 if both write other subresources.
     pub objects: u64,
@@ -27,13 +27,13 @@ pub struct Rival {
 /// The rivals of a group, those that write most of the same objects first. Those that write another subresource are
 /// told only where none writes the same objects: the log does not tell whether the objects are the same.
 #[must_use]
-pub fn of(group: &Group<'_>) -> Vec<Rival> {
+pub fn find(group: &Group<'_>) -> Vec<Rival> {
     let leading = group.leading();
     let Some(resource) = leading.key.resource.as_deref() else { return Vec::new() };
     let targets = group.targets();
     let mut rivals: Vec<Rival> = Vec::new();
-    for writer in group.whole.writers(resource) {
-        let is_own = writer.account == group.account;
+    for writer in group.totals.writers(resource) {
+        let is_own = writer.client == group.client;
         if is_own && writer.product == leading.product {
             continue;
         }
@@ -43,20 +43,20 @@ pub fn of(group: &Group<'_>) -> Vec<Rival> {
         if objects == 0 && !is_other_part {
             continue;
         }
-        let account = &group.whole.accounts.clients[writer.account];
-        let name = match client_name(account) {
+        let client = &group.totals.judged.clients[writer.client];
+        let name = match client_name(client) {
             name if is_own => format!("{name} as {}", writer.product),
             name => name,
         };
         let subresource =
             is_other_part.then(|| writer.key.subresource.as_deref().unwrap_or_default().to_owned());
-        let writes = if is_other_part { group.whole.accounts.requests(writer.row) } else { writes };
+        let writes = if is_other_part { group.totals.judged.requests(writer.row) } else { writes };
         match rivals.iter_mut().find(|own| own.name == name && own.subresource == subresource) {
             Some(own) => {
                 own.objects = own.objects.max(objects);
                 own.writes += writes;
             }
-            None => rivals.push(Rival { account: writer.account, name, objects, writes, subresource }),
+            None => rivals.push(Rival { client: writer.client, name, objects, writes, subresource }),
         }
     }
     if rivals.iter().any(|rival| rival.objects > 0) {
@@ -71,14 +71,14 @@ pub fn of(group: &Group<'_>) -> Vec<Rival> {
 }
 
 /// The rivals in words, or nothing.
-pub(super) fn prose(rivals: &[Rival], resource: &str, kept: fn(&str) -> String) -> String {
+pub(super) fn prose(rivals: &[Rival], resource: &str, escape: fn(&str) -> String) -> String {
     let one = |rival: &Rival| {
-        let (name, writes) = (kept(&rival.name), counted(rival.writes, "write"));
+        let (name, writes) = (escape(&rival.name), counted(rival.writes, "write"));
         match rival.subresource.as_deref() {
             None => format!("{name} ({writes} to {})", counted(rival.objects, "shared object")),
-            Some("") => format!("{name} ({writes} to {} itself, perhaps the same objects)", kept(resource)),
+            Some("") => format!("{name} ({writes} to {} itself, perhaps the same objects)", escape(resource)),
             Some(sub) => {
-                format!("{name} ({writes} to {}/{}, perhaps the same objects)", kept(resource), kept(sub))
+                format!("{name} ({writes} to {}/{}, perhaps the same objects)", escape(resource), escape(sub))
             }
         }
     };

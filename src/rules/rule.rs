@@ -3,15 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::checked::{Care, Checker};
+use super::checked::{CheckLevel, Checker};
 use super::condition::Condition;
 use super::error::{FileErrors, FilePosition};
-use super::facts::{Facts, is_viewer};
+use super::facts::{RowFacts, is_viewer};
 use super::judge::threshold;
 use super::names::Root;
+use super::rule_file::{Reader, read};
 use super::text::Text;
 use super::value::Value;
-use super::written::{Reader, read};
 use super::yaml;
 use crate::judged::Job;
 use crate::k8s::Library;
@@ -135,8 +135,8 @@ impl Audience {
     }
 
     /// Which fixes a row's client may take. What a command can do decides before that it is a job.
-    pub(super) fn of(row: &Facts<'_>) -> Audiences {
-        let library = row.account.library(row.product);
+    pub(super) fn for_row(row: &RowFacts<'_>) -> Audiences {
+        let library = row.client.library(row.product);
         let is_agent = row.entry.asked.as_ref().is_some_and(|asked| asked.lists_pods_of_a_node());
         let agent = is_agent.then_some(Self::NodeAgent);
         if is_viewer(row) {
@@ -144,7 +144,7 @@ impl Audience {
             return Audiences { sure, job: Job::No, jobs: Vec::new() };
         }
         let sure = agent.into_iter().chain([Self::Library(library), Self::Any]).collect();
-        match row.account.job(row.product) {
+        match row.client.job(row.product) {
             Job::Yes if library.is_command() || is_agent => {
                 let jobs = agent.into_iter().chain([Self::Library(library), Self::Job, Self::Any]);
                 Audiences { sure: jobs.collect(), job: Job::No, jobs: Vec::new() }
@@ -233,7 +233,7 @@ impl Rule {
         std::thread::scope(|scope| {
             let reading = std::thread::Builder::new()
                 .stack_size(STACK)
-                .spawn_scoped(scope, || Self::parse_here(file, source, Care::Full, errors))
+                .spawn_scoped(scope, || Self::parse_here(file, source, CheckLevel::Full, errors))
                 .expect("where kubetoll runs there are threads");
             reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
@@ -245,15 +245,15 @@ impl Rule {
     /// If it is not.
     pub(super) fn parse_embedded(file: &str, source: &str) -> Self {
         let mut errors = FileErrors::default();
-        Self::parse_here(file, source, Care::Embedded, &mut errors)
+        Self::parse_here(file, source, CheckLevel::Embedded, &mut errors)
             .unwrap_or_else(|| panic!("the embedded rules are checked by a test: {errors}"))
     }
 
-    fn parse_here(file: &str, source: &str, care: Care, errors: &mut FileErrors) -> Option<Self> {
+    fn parse_here(file: &str, source: &str, level: CheckLevel, errors: &mut FileErrors) -> Option<Self> {
         let before = errors.0.len();
         let node = yaml::read(file, source, yaml::LONGEST, errors)?;
         let written = read(node, &mut Reader { file, errors });
-        let rule = Checker { file, source, errors, care }.rule(written);
+        let rule = Checker { file, source, errors, level }.rule(written);
         rule.filter(|_| errors.0.len() == before)
     }
 

@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 use super::names::Root;
 use super::policy;
 use super::rule::{Audience, GroupBy, ID, NAME, Severity};
+use super::rule_file::{self, FileKey, LEVELS};
 use super::set::RuleSet;
 use super::sources::SOURCE_KEYS;
 use super::value::Kind;
-use super::written::{self, Key, LEVELS};
 
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
@@ -17,7 +17,7 @@ const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 pub fn rule() -> Value {
     let rows = [Root::Client, Root::Request, Root::Server];
     let groups = [Root::Stats, Root::Threshold, Root::Client, Root::Server];
-    let properties = written::KEYS.iter().map(|key| {
+    let properties = rule_file::KEYS.iter().map(|key| {
         let form = match key.name {
             "id" => json!({ "type": "string", "pattern": ID }),
             "name" => json!({ "type": "string", "pattern": NAME }),
@@ -40,7 +40,7 @@ pub fn rule() -> Value {
         };
         (key.name.to_owned(), described(form, &documented(key.doc, names)))
     });
-    let mut schema = object(properties.collect(), &written::KEYS);
+    let mut schema = object(properties.collect(), &rule_file::KEYS);
     schema["$defs"] = json!({ "fix": one_fix() });
     titled(schema, "A rule of kubetoll", "docs/rules/README.md tells how to write one.")
 }
@@ -77,7 +77,7 @@ fn one_or_more(item: &Value) -> Value {
 }
 
 /// A map of these keys and no others.
-fn object(properties: Map<String, Value>, keys: &[Key]) -> Value {
+fn object(properties: Map<String, Value>, keys: &[FileKey]) -> Value {
     let required: Vec<&str> = keys.iter().filter(|key| key.required).map(|key| key.name).collect();
     let mut form = json!({ "type": "object", "required": required, "additionalProperties": false });
     form["properties"] = properties.into();
@@ -211,7 +211,7 @@ fn source() -> Value {
 mod tests {
     use super::*;
     use crate::rules::condition::Condition;
-    use crate::rules::names::Scope;
+    use crate::rules::names::VariableScope;
 
     #[test]
     fn examples_are_conditions() {
@@ -220,7 +220,7 @@ mod tests {
         let examples = form["examples"].as_array().expect("examples");
         assert!(examples.len() > 80);
         for example in examples.iter().filter_map(Value::as_str) {
-            let compiled = Condition::compile(example, &Scope { roots: &roots, thresholds: &[] });
+            let compiled = Condition::compile(example, &VariableScope { roots: &roots, thresholds: &[] });
             assert!(compiled.is_ok(), "{example}: {:?}", compiled.err());
         }
     }

@@ -6,24 +6,24 @@ use regex::Regex;
 
 use super::error::FilePosition;
 use super::policy::is_client;
-use super::written::{Key, Placed, Reader};
+use super::rule_file::{FileKey, Positioned, Reader};
 use super::yaml::{YamlNode, YamlValue};
 use crate::judged::ClientSummary;
 use crate::requests::filter::pattern;
 
 /// The keys of an entry of `sources`.
-pub const SOURCE_KEYS: [Key; 3] = [
-    Key {
+pub const SOURCE_KEYS: [FileKey; 3] = [
+    FileKey {
         name: "client",
         required: true,
         doc: "The client's identity, or a ServiceAccount's namespace/name; * stands for anything.",
     },
-    Key {
+    FileKey {
         name: "path",
         required: true,
         doc: "A file of the repository, relative to its root, such as controllers/widget.go.",
     },
-    Key { name: "line", required: false, doc: "The line in the file, from 1. Without it, 1." },
+    FileKey { name: "line", required: false, doc: "The line in the file, from 1. Without it, 1." },
 ];
 
 /// Where the code of a client is.
@@ -43,8 +43,8 @@ pub struct ClientSource {
 impl ClientSource {
     /// Whether the entry names a client.
     #[must_use]
-    pub fn is_of(&self, account: &ClientSummary) -> bool {
-        is_client(&self.pattern, account)
+    pub fn is_of(&self, client: &ClientSummary) -> bool {
+        is_client(&self.pattern, client)
     }
 }
 
@@ -89,7 +89,7 @@ fn source(node: YamlNode, reader: &mut Reader<'_>) -> Option<ClientSource> {
 }
 
 /// A path in the form that SARIF and GitHub take.
-fn in_repository(text: &Placed<String>, reader: &mut Reader<'_>) -> Option<String> {
+fn in_repository(text: &Positioned<String>, reader: &mut Reader<'_>) -> Option<String> {
     let path = text.value.as_str();
     let parts: Option<Vec<&str>> = Path::new(path)
         .components()

@@ -3,16 +3,16 @@
 use std::sync::LazyLock;
 
 use super::deprecations::DEPRECATIONS;
-use super::facts::Facts;
+use super::facts::RowFacts;
 use super::group::{Companions, Group};
 use super::over_time::{COUNTS, TIMES};
 use super::value::Kind::{Bool, Double, Int, Text};
-use super::value::{Name, Value};
+use super::value::{Value, Variable};
 use crate::k8s::Scope;
 use crate::requests::stable_hash;
 
 /// Finds a number of a group.
-pub type Get = for<'r, 'a> fn(&'r Group<'a>) -> Value<'r>;
+pub type GroupGetter = for<'r, 'a> fn(&'r Group<'a>) -> Value<'r>;
 
 /// A minute in microseconds.
 const MINUTE: i64 = 60_000_000;
@@ -22,8 +22,8 @@ fn tenths(count: u64, over: u64) -> Value<'static> {
     Value::Double(if over == 0 { 0.0 } else { (count as f64 * 10.0 / over as f64).round() / 10.0 })
 }
 
-fn percent(part: u64, whole: u64) -> Value<'static> {
-    tenths(part.saturating_mul(100), whole)
+fn percent(part: u64, totals: u64) -> Value<'static> {
+    tenths(part.saturating_mul(100), totals)
 }
 
 fn millis(micros: Option<u64>) -> Value<'static> {
@@ -44,63 +44,63 @@ fn active_minutes(group: &Group<'_>) -> u64 {
 }
 
 /// `stats.*`
-pub static STATS: LazyLock<Vec<Name<Get>>> =
+pub static STATS: LazyLock<Vec<Variable<GroupGetter>>> =
     LazyLock::new(|| [OF_ROWS, DEPRECATIONS, COUNTS, TIMES].concat());
 
-const OF_ROWS: &[Name<Get>] = &[
-    Name { name: "requests", kind: Int, doc: "Requests.", get: |group| Value::count(group.requests()) },
-    Name {
+const OF_ROWS: &[Variable<GroupGetter>] = &[
+    Variable { name: "requests", kind: Int, doc: "Requests.", get: |group| Value::count(group.requests()) },
+    Variable {
         name: "events",
         kind: Int,
         doc: "Events.",
         get: |group| Value::count(group.sum(|row| row.events)),
     },
-    Name {
+    Variable {
         name: "shareOfRequests",
         kind: Double,
         doc: "Per cent of all requests in the log.",
-        get: |group| percent(group.requests(), group.whole.requests),
+        get: |group| percent(group.requests(), group.totals.requests),
     },
-    Name {
+    Variable {
         name: "shareOfEtcdReads",
         kind: Double,
         doc: "Per cent of all LISTs and GETs in the log that etcd answered.",
         get: |group| {
             let reads = group.rows.iter().filter(|facts| facts.key.reads_etcd());
-            percent(reads.map(|facts| group.whole.accounts.requests(facts.row)).sum(), group.whole.etcd_reads)
+            percent(reads.map(|facts| group.totals.judged.requests(facts.row)).sum(), group.totals.etcd_reads)
         },
     },
-    Name {
+    Variable {
         name: "peakPerMinute",
         kind: Double,
         doc: "Requests in the minute with the most. Of a row that was active in more than 1,536 minutes, the mean of a wider window: see `stats.peakMeanMinutes`.",
         get: |group| group.rate().map_or(Value::Double(0.0), |rate| tenths(rate.peak, rate.window_minutes)),
     },
-    Name {
+    Variable {
         name: "peakMeanMinutes",
         kind: Int,
         doc: "Of how many minutes `stats.peakPerMinute` is a mean; 0 where it is of one minute. A message that names that peak ends with it.",
         get: |group| Value::count(peak_mean_minutes(group)),
     },
-    Name {
+    Variable {
         name: "perMinute",
         kind: Double,
         doc: "Requests over the minutes with at least one.",
         get: |group| tenths(group.requests(), active_minutes(group)),
     },
-    Name {
+    Variable {
         name: "activeMinutes",
         kind: Int,
         doc: "Minutes with at least one request.",
         get: |group| Value::count(active_minutes(group)),
     },
-    Name {
+    Variable {
         name: "spanMinutes",
         kind: Int,
         doc: "Minutes from the first event to the last, rounded up.",
         get: |group| Value::Int(group.span().map_or(0, |(first, last)| (last - first + MINUTE - 1) / MINUTE)),
     },
-    Name {
+    Variable {
         name: "targets",
         kind: Int,
         doc: "Distinct paths with their field selectors: objects for gets, updates, patches, deletes and watches of \
@@ -108,141 +108,141 @@ const OF_ROWS: &[Name<Get>] = &[
               estimate.",
         get: |group| Value::count(group.targets().distinct()),
     },
-    Name {
+    Variable {
         name: "busiestTarget",
         kind: Int,
         doc: "Requests for the target that was asked most. Above 64 targets, an estimate that finds one that is asked far more often than others.",
         get: |group| Value::count(group.targets().busiest()),
     },
-    Name {
+    Variable {
         name: "busiestPerMinute",
         kind: Double,
         doc: "`busiestTarget` over `activeMinutes`.",
         get: |group| tenths(group.targets().busiest(), active_minutes(group)),
     },
-    Name {
+    Variable {
         name: "busiestNode",
         kind: Text,
         doc: "Where the targets are kubelets (Events that they write): the node of the kubelet with the most requests, if \
               the log names it; else empty.",
         get: |group| {
-            let (kubelets, targets) = (&group.leading().account.kubelets, group.targets());
+            let (kubelets, targets) = (&group.leading().client.kubelets, group.targets());
             let requests = kubelets.iter().map(|name| (targets.requests_for(stable_hash(&**name)), name));
             let most = requests.max_by_key(|(requests, name)| (*requests, std::cmp::Reverse(*name)));
             let most = most.filter(|(requests, _)| *requests > 0);
             Value::Text(most.map_or("", |(_, name)| name.as_str()).into())
         },
     },
-    Name {
+    Variable {
         name: "unauthorized",
         kind: Int,
         doc: "Answers 401.",
         get: |group| answers(group, |status| status == 401),
     },
-    Name {
+    Variable {
         name: "forbidden",
         kind: Int,
         doc: "Answers 403.",
         get: |group| answers(group, |status| status == 403),
     },
-    Name {
+    Variable {
         name: "refusedByAdmission",
         kind: Int,
         doc: "Answers 403 to requests that authorization allowed: admission refused them (a quota, Pod Security, a webhook, a \
               namespace that is being terminated).",
         get: |group| Value::count(group.sum(|row| row.rare().refused_by_admission)),
     },
-    Name {
+    Variable {
         name: "notFound",
         kind: Int,
         doc: "Answers 404.",
         get: |group| answers(group, |status| status == 404),
     },
-    Name {
+    Variable {
         name: "conflicts",
         kind: Int,
         doc: "Answers 409.",
         get: |group| answers(group, |status| status == 409),
     },
-    Name {
+    Variable {
         name: "gone",
         kind: Int,
         doc: "Answers 410.",
         get: |group| answers(group, |status| status == 410),
     },
-    Name {
+    Variable {
         name: "invalid",
         kind: Int,
         doc: "Answers 400, 405, 406, 413, 415 and 422.",
         get: |group| answers(group, |status| matches!(status, 400 | 405 | 406 | 413 | 415 | 422)),
     },
-    Name {
+    Variable {
         name: "throttled",
         kind: Int,
         doc: "Answers 429.",
         get: |group| answers(group, |status| status == 429),
     },
-    Name {
+    Variable {
         name: "timeouts",
         kind: Int,
         doc: "Answers 504.",
         get: |group| answers(group, |status| status == 504),
     },
-    Name {
+    Variable {
         name: "clientErrors",
         kind: Int,
         doc: "Answers 4xx.",
         get: |group| answers(group, |status| status / 100 == 4),
     },
-    Name {
+    Variable {
         name: "serverErrors",
         kind: Int,
         doc: "Answers 5xx.",
         get: |group| answers(group, |status| status / 100 == 5),
     },
-    Name {
+    Variable {
         name: "noStatus",
         kind: Int,
         doc: "Requests that ended, of which no status is recorded.",
         get: |group| answers(group, |status| status == 0),
     },
-    Name {
+    Variable {
         name: "unfinished",
         kind: Int,
         doc: "Requests that were seen to arrive and not to end, long-running ones left out; 0 where the log has no RequestReceived.",
         get: |group| Value::count(group.unfinished()),
     },
-    Name {
+    Variable {
         name: "open",
         kind: Int,
         doc: "Long-running requests that were not seen to end.",
         get: |group| Value::count(group.sum(crate::ledger::Row::open)),
     },
-    Name {
+    Variable {
         name: "over59s",
         kind: Int,
         doc: "Requests that took 59 s or more, long-running ones left out. The server gives up at 60.",
         get: |group| Value::count(group.sum(|row| row.over_59s)),
     },
-    Name {
+    Variable {
         name: "p50Millis",
         kind: Int,
         doc: "Half of the requests took no longer, in milliseconds; lifetimes for long-running ones.",
         get: |group| millis(group.latency().percentile(50)),
     },
-    Name {
+    Variable {
         name: "p99Millis",
         kind: Int,
         doc: "99 of 100 requests took no longer, in milliseconds.",
         get: |group| millis(group.latency().percentile(99)),
     },
-    Name {
+    Variable {
         name: "maxMillis",
         kind: Int,
         doc: "The longest request, in milliseconds.",
         get: |group| millis(group.latency().max()),
     },
-    Name {
+    Variable {
         name: "maxItems",
         kind: Int,
         doc: "The most objects in one answer, where the log counts them (traces of slow requests); else 0.",
@@ -250,37 +250,37 @@ const OF_ROWS: &[Name<Get>] = &[
             Value::count(group.rows.iter().map(|facts| facts.row.rare().items.max).max().unwrap_or(0))
         },
     },
-    Name {
+    Variable {
         name: "hasInventory",
         kind: Bool,
         doc: "`--inventory` was given: then the following six tell the cost of requests, as far as it holds their resource.",
         get: |group| Value::Bool(group.rows.iter().any(|facts| facts.cost.is_some())),
     },
-    Name {
+    Variable {
         name: "etcdObjects",
         kind: Int,
         doc: "Objects that etcd reads for all requests, by the inventory; 0 where it is not known.",
         get: |group| Value::count(group.cost().etcd.objects),
     },
-    Name {
+    Variable {
         name: "etcdBytes",
         kind: Int,
         doc: "Bytes that etcd reads for all requests, by the inventory; 0 where it is not known.",
         get: |group| Value::count(group.cost().etcd.bytes),
     },
-    Name {
+    Variable {
         name: "filteredObjects",
         kind: Int,
         doc: "Objects that the apiserver goes through for all requests, by the inventory; 0 where it is not known.",
         get: |group| Value::count(group.cost().filtered.objects),
     },
-    Name {
+    Variable {
         name: "receivedBytes",
         kind: Int,
         doc: "Bytes that the client can have received at most, as the objects are stored, by the inventory; 0 where it is not known.",
         get: |group| Value::count(group.cost().received.bytes),
     },
-    Name {
+    Variable {
         name: "objectsPerRequest",
         kind: Int,
         doc: "Objects that the costliest request makes etcd read or, if it reads none, the apiserver go through, by the inventory; 0 where it is not known.",
@@ -291,25 +291,25 @@ const OF_ROWS: &[Name<Get>] = &[
             Value::count(objects.max().unwrap_or(0))
         },
     },
-    Name {
+    Variable {
         name: "seats",
         kind: Int,
         doc: "The most seats of one request, as API Priority and Fairness of this version estimates it from the inventory; 0 where it is not known.",
         get: |group| Value::count(group.cost().max_seats),
     },
-    Name {
+    Variable {
         name: "agree",
         kind: Int,
         doc: "Slow reads of which the server's own measurement fits the verdict.",
         get: |group| Value::count(group.rows.iter().map(|facts| facts.agreement.agree).sum()),
     },
-    Name {
+    Variable {
         name: "contradict",
         kind: Int,
         doc: "Slow reads of which the server's own measurement contradicts the verdict, and requests that were served though the model refuses them.",
         get: |group| Value::count(group.rows.iter().map(|facts| facts.agreement.contradict).sum()),
     },
-    Name {
+    Variable {
         name: "etcdMillis",
         kind: Int,
         doc: "Time in etcd of the slow requests, as the server measured it, in milliseconds.",
@@ -320,37 +320,37 @@ const OF_ROWS: &[Name<Get>] = &[
             )
         },
     },
-    Name {
+    Variable {
         name: "measuredSlow",
         kind: Int,
         doc: "Requests of more than 500 ms with latency annotations.",
         get: |group| Value::count(group.sum(|row| row.rare().observed.measured())),
     },
-    Name {
+    Variable {
         name: "slowMillis",
         kind: Int,
         doc: "Time of these requests, as the server measured it, in milliseconds.",
         get: |group| Value::count(group.sum(|row| row.rare().observed.total_micros) / 1_000),
     },
-    Name {
+    Variable {
         name: "webhookMillis",
         kind: Int,
         doc: "Time of these requests in mutating and validating admission webhooks, in milliseconds.",
         get: |group| Value::count(group.sum(|row| row.rare().observed.webhook_micros) / 1_000),
     },
-    Name {
+    Variable {
         name: "mostlyWebhooks",
         kind: Int,
         doc: "Of these requests, those that spent half of their time or more in admission webhooks.",
         get: |group| Value::count(group.sum(|row| row.rare().observed.mostly_webhooks)),
     },
-    Name {
+    Variable {
         name: "etcdSlowReads",
         kind: Int,
         doc: "Slow reads in etcd's own log (`--etcd-log`) during which LISTs of the group that may have read the collection from etcd were under way; 0 without that log.",
         get: |group| Value::count(group.slow_reads().map_or(0, |reads| reads.reads)),
     },
-    Name {
+    Variable {
         name: "watches",
         kind: Int,
         doc: "Watches of the same resource by the same client, whatever the rule matched.",
@@ -359,7 +359,7 @@ const OF_ROWS: &[Name<Get>] = &[
             Value::count(watches)
         },
     },
-    Name {
+    Variable {
         name: "lists",
         kind: Int,
         doc: "LISTs of the same resource by the same client, whatever the rule matched.",
@@ -368,7 +368,7 @@ const OF_ROWS: &[Name<Get>] = &[
             Value::count(lists)
         },
     },
-    Name {
+    Variable {
         name: "writes",
         kind: Int,
         doc: "Writes of the same resource by the same client, of its subresources too.",
@@ -377,14 +377,14 @@ const OF_ROWS: &[Name<Get>] = &[
             Value::count(writes)
         },
     },
-    Name {
+    Variable {
         name: "etcdWrites",
         kind: Int,
         doc: "Requests of the group that wrote to etcd: creates, updates, patches and deletes that were neither refused (4xx), \
               nor failed (5xx), nor sent with `dryRun=All`.",
         get: |group| Value::count(group.load().etcd_writes),
     },
-    Name {
+    Variable {
         name: "readsInStep",
         kind: Int,
         doc: "GETs from etcd that the client makes in the same minutes as the requests of the group, at most one for each. \
@@ -392,40 +392,40 @@ const OF_ROWS: &[Name<Get>] = &[
               before each write has as many as writes.",
         get: |group| Value::count(group.in_step().reads),
     },
-    Name {
+    Variable {
         name: "readsInStepResource",
         kind: Text,
         doc: "The resource that `readsInStep` counts; empty if there is none.",
         get: |group| Value::Text(group.in_step().resource.into()),
     },
-    Name {
+    Variable {
         name: "discovery",
         kind: Int,
         doc: "Requests for discovery and OpenAPI documents by the same client.",
-        get: |group| Value::count(group.members().iter().map(|one| group.whole.discovery_of(*one)).sum()),
+        get: |group| Value::count(group.members().iter().map(|one| group.totals.discovery_of(*one)).sum()),
     },
-    Name {
+    Variable {
         name: "allRequests",
         kind: Int,
         doc: "All requests of the same client.",
-        get: |group| Value::count(group.members().iter().map(|one| group.whole.requests_of(*one)).sum()),
+        get: |group| Value::count(group.members().iter().map(|one| group.totals.requests_of(*one)).sum()),
     },
-    Name {
+    Variable {
         name: "inNamespace",
         kind: Int,
         doc: "Requests for the objects of one namespace (`request.scope` is `namespace`).",
         get: |group| {
-            let in_namespace = |facts: &Facts<'_>| facts.key.scope == Some(Scope::Namespace);
+            let in_namespace = |facts: &RowFacts<'_>| facts.key.scope == Some(Scope::Namespace);
             Value::count(group.rows.iter().filter(|row| in_namespace(row)).map(|row| row.requests).sum())
         },
     },
-    Name {
+    Variable {
         name: "clients",
         kind: Int,
         doc: "Clients in the group: more than one where clients of a program are judged together (`groupBy: program`).",
         get: |group| Value::count(group.members().len() as u64),
     },
-    Name {
+    Variable {
         name: "shapes",
         kind: Int,
         doc: "Distinct shapes of request in the group.",
@@ -437,7 +437,7 @@ const OF_ROWS: &[Name<Get>] = &[
             Value::count(keys.len() as u64)
         },
     },
-    Name {
+    Variable {
         name: "products",
         kind: Int,
         doc: "Distinct products of user agents in the group.",

@@ -7,10 +7,10 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 use minijinja::{Environment, UndefinedBehavior, Value};
 
-use super::condition::Wrong;
+use super::condition::CheckError;
 use super::error::expected;
 use super::figures;
-use super::names::{Root, Scope};
+use super::names::{Root, VariableScope};
 use super::value::{Kind, Value as Found};
 
 /// What a text may name beside the roots' names.
@@ -63,7 +63,7 @@ impl Text {
     ///
     /// # Errors
     /// All that is wrong with it.
-    pub fn compile(source: &str, scope: &Scope<'_>, plain: bool) -> Result<Self, Vec<Wrong>> {
+    pub fn compile(source: &str, scope: &VariableScope<'_>, plain: bool) -> Result<Self, Vec<CheckError>> {
         if let Some(wrong) = too_long(source, scope) {
             return Err(vec![wrong]);
         }
@@ -71,32 +71,33 @@ impl Text {
             let line = error.line().map_or(0, |line| line - 1);
             let offset = source.split_inclusive('\n').take(line).map(str::len).sum();
             let what = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
-            vec![Wrong { offset, message: format!("not a valid template: {what}") }]
+            vec![CheckError { offset, message: format!("not a valid template: {what}") }]
         })?;
         let mut named: Vec<String> = template.undeclared_variables(true).into_iter().collect();
         named.sort_unstable();
-        let wrong: Vec<Wrong> = named
+        let wrong: Vec<CheckError> = named
             .into_iter()
             .filter_map(|name| {
                 let message = unknown(&name, scope, plain)?;
-                Some(Wrong { offset: source.find(&name).unwrap_or(0), message })
+                Some(CheckError { offset: source.find(&name).unwrap_or(0), message })
             })
             .collect();
         if !wrong.is_empty() {
             return Err(wrong);
         }
-        let text = Self::compile_right(source);
+        let text = Self::compile_trusted(source);
         // An unknown filter, and an operation that no value of a name's type allows, fail only when they are used.
         match text.render(&samples(scope)) {
             Ok(_) => Ok(text),
-            Err(error) => {
-                Err(vec![Wrong { offset: 0, message: format!("kubetoll cannot fill in the text: {error}") }])
-            }
+            Err(error) => Err(vec![CheckError {
+                offset: 0,
+                message: format!("kubetoll cannot fill in the text: {error}"),
+            }]),
         }
     }
 
     /// A text that is known to be right.
-    pub(super) fn compile_right(source: &str) -> Self {
+    pub(super) fn compile_trusted(source: &str) -> Self {
         Self { source: source.trim_end().to_owned(), compiled: OnceLock::new() }
     }
 
@@ -146,17 +147,17 @@ impl Text {
 
 /// What is too long for minijinja, which reads by recursion and sets no limit to a chain of operators. Without braces
 /// in a placeholder its end is found without knowing what a text in quotes is.
-fn too_long(source: &str, scope: &Scope<'_>) -> Option<Wrong> {
+fn too_long(source: &str, scope: &VariableScope<'_>) -> Option<CheckError> {
     if source.len() > LONGEST {
         let message = format!("the text has {} bytes; the limit is {LONGEST}", source.len());
-        return Some(Wrong { offset: 0, message });
+        return Some(CheckError { offset: 0, message });
     }
     let mut starts: Vec<(usize, &str)> =
         source.match_indices("{{").chain(source.match_indices("{%")).collect();
     starts.sort_unstable();
     if let Some((offset, _)) = starts.get(MOST_PLACEHOLDERS) {
         let message = format!("the text has more than {MOST_PLACEHOLDERS} placeholders; remove some");
-        return Some(Wrong { offset: *offset, message });
+        return Some(CheckError { offset: *offset, message });
     }
     for (offset, start) in starts {
         let rest = &source[offset + 2..];
@@ -165,25 +166,25 @@ fn too_long(source: &str, scope: &Scope<'_>) -> Option<Wrong> {
             if start == "{{" { rest[length..].starts_with("}}") } else { rest[..length].ends_with('%') };
         if length > LONGEST_PLACEHOLDER {
             let message = format!("the placeholder is longer than {LONGEST_PLACEHOLDER} bytes; shorten it");
-            return Some(Wrong { offset, message });
+            return Some(CheckError { offset, message });
         }
         let inside = &rest[..length];
         if let Some(message) = unbounded(inside, start == "{%", scope) {
-            return Some(Wrong { offset, message });
+            return Some(CheckError { offset, message });
         }
         let quotes = ['\'', '"'].map(|quote| inside.matches(quote).count());
         let is_plain =
             quotes.iter().all(|count| count % 2 == 0) && quotes.contains(&0) && !inside.contains('\\');
         if length < rest.len() && !(close && is_plain) {
             let message = "a placeholder cannot have braces, a backslash or two kinds of quotes".to_owned();
-            return Some(Wrong { offset, message });
+            return Some(CheckError { offset, message });
         }
     }
     None
 }
 
 /// What in a placeholder could take any time or memory.
-fn unbounded(inside: &str, is_statement: bool, scope: &Scope<'_>) -> Option<String> {
+fn unbounded(inside: &str, is_statement: bool, scope: &VariableScope<'_>) -> Option<String> {
     let inside = inside.trim_matches(['-', '+', '%']).trim();
     let word = inside.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
     if is_statement && !STATEMENTS.contains(&word) {
@@ -197,7 +198,7 @@ fn unbounded(inside: &str, is_statement: bool, scope: &Scope<'_>) -> Option<Stri
 }
 
 /// Whether there is no text in what is multiplied, if anything is. A filter on the product is none of its factors.
-fn multiplies_numbers(inside: &str, scope: &Scope<'_>) -> bool {
+fn multiplies_numbers(inside: &str, scope: &VariableScope<'_>) -> bool {
     let is_text = |word: &str| {
         let (root, name) = word.split_once('.').unwrap_or((word, ""));
         let root = scope.roots.iter().copied().find(|known| known.as_str() == root);
@@ -228,7 +229,7 @@ fn in_parentheses(text: &str, at: usize) -> &str {
 }
 
 /// A value for each placeholder, of its type.
-fn samples(scope: &Scope<'_>) -> Value {
+fn samples(scope: &VariableScope<'_>) -> Value {
     let sample = |kind: Kind| match kind {
         Kind::Bool => Value::from(true),
         Kind::Int => Value::from(1),
@@ -249,7 +250,7 @@ fn samples(scope: &Scope<'_>) -> Value {
 }
 
 /// What is wrong with a placeholder, if anything is.
-fn unknown(name: &str, scope: &Scope<'_>, plain: bool) -> Option<String> {
+fn unknown(name: &str, scope: &VariableScope<'_>, plain: bool) -> Option<String> {
     if plain && PLAIN.contains(&name) {
         return None;
     }
@@ -273,7 +274,7 @@ pub type Values = Vec<(&'static str, Found<'static>)>;
 
 /// A client in a message: its name where it stands alone, its facts behind a point.
 #[derive(Debug)]
-pub struct Named {
+pub struct TemplateObject {
     /// The name.
     pub name: String,
     /// What it is.
@@ -281,10 +282,10 @@ pub struct Named {
     /// The facts that tell anything.
     pub facts: Arc<Values>,
     /// What becomes of a text in them.
-    pub kept: fn(&str) -> String,
+    pub escape: fn(&str) -> String,
 }
 
-impl Object for Named {
+impl Object for TemplateObject {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
         ObjectRepr::Map
     }
@@ -293,12 +294,12 @@ impl Object for Named {
         let key = key.as_str()?;
         let found = self.facts.iter().find(|(name, _)| *name == key).map(|(_, found)| found);
         let Some(found) = found else {
-            let (_, kind) = Scope { roots: &Root::ALL, thresholds: &[] }.find(self.root, key)?;
-            return Some(kind.nothing().to_template());
+            let (_, kind) = VariableScope { roots: &Root::ALL, thresholds: &[] }.find(self.root, key)?;
+            return Some(kind.unset().to_template());
         };
         Some(match found {
-            Found::Text(text) => (self.kept)(text).into(),
-            Found::Texts(texts) => texts.iter().map(|text| Value::from((self.kept)(text))).collect(),
+            Found::Text(text) => (self.escape)(text).into(),
+            Found::Texts(texts) => texts.iter().map(|text| Value::from((self.escape)(text))).collect(),
             other => other.to_template(),
         })
     }
@@ -319,8 +320,8 @@ mod tests {
     use crate::rules::names::Root;
     use minijinja::context;
 
-    fn compile(source: &str) -> Result<Text, Vec<Wrong>> {
-        Text::compile(source, &Scope { roots: &[Root::Client, Root::Stats], thresholds: &[] }, true)
+    fn compile(source: &str) -> Result<Text, Vec<CheckError>> {
+        Text::compile(source, &VariableScope { roots: &[Root::Client, Root::Stats], thresholds: &[] }, true)
     }
 
     #[test]
@@ -328,11 +329,11 @@ mod tests {
         let text = compile("{{ client }} ({{ client.kind }}{{ client.serviceAccount }}): {{ stats.requests }} of {{ resource }}")
             .expect("a text");
         let facts = Arc::new(vec![("kind", Found::Text("user".into()))]);
-        let client = Value::from_object(Named {
+        let client = Value::from_object(TemplateObject {
             name: "a/b".to_owned(),
             root: Root::Client,
             facts,
-            kept: str::to_owned,
+            escape: str::to_owned,
         });
         let values = context! { client => client, stats => context! { requests => 3 }, resource => "pods" };
         assert_eq!(text.render(&values).as_deref(), Ok("a/b (user): 3 of pods"));
@@ -351,7 +352,7 @@ mod tests {
             ),
         ] {
             let wrong = compile(source).expect_err(source);
-            assert_eq!(wrong, [Wrong { offset, message: message.to_owned() }], "{source}");
+            assert_eq!(wrong, [CheckError { offset, message: message.to_owned() }], "{source}");
         }
         for (source, message) in [
             (
@@ -386,7 +387,7 @@ mod tests {
             ("a".repeat(LONGEST + 1), "the text has 16385 bytes; the limit is 16384"),
         ] {
             let wrong = compile(&source).expect_err("too long");
-            assert_eq!(wrong, [Wrong { offset: 0, message: message.to_owned() }], "{source}");
+            assert_eq!(wrong, [CheckError { offset: 0, message: message.to_owned() }], "{source}");
         }
         assert!(compile("{{ (100 * stats.requests / stats.requests)|count }}").is_ok());
         for source in ["{{ client.kind|nofilter }}", "{{ client.kind - 1 }}"] {

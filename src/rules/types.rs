@@ -4,9 +4,9 @@ use cel::common::ast::{
     CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue, SelectExpr, SourceInfo, operators,
 };
 
-use super::condition::Wrong;
+use super::condition::CheckError;
 use super::error::expected;
-use super::names::{NameRef, Root, Scope};
+use super::names::{Root, VariableRef, VariableScope};
 use super::value::Kind;
 
 /// The type of a part of a condition. Of `Any` something is wrong that was said already.
@@ -39,7 +39,7 @@ const TEXT: Type = Type::Of(Kind::Text);
 const FUNCTIONS: [&str; 10] =
     ["size", "startsWith", "endsWith", "contains", "matches", "exists", "all", "exists_one", "double", "int"];
 
-fn each_once(mut names: Vec<NameRef>) -> Vec<NameRef> {
+fn each_once(mut names: Vec<VariableRef>) -> Vec<VariableRef> {
     names.sort_unstable();
     names.dedup();
     names
@@ -47,12 +47,12 @@ fn each_once(mut names: Vec<NameRef>) -> Vec<NameRef> {
 
 /// Looks through a condition.
 pub(super) struct Check<'a> {
-    scope: &'a Scope<'a>,
+    scope: &'a VariableScope<'a>,
     places: &'a SourceInfo,
     /// Variables of comprehensions.
     locals: Vec<(String, Type)>,
-    names: Vec<NameRef>,
-    wrong: Vec<Wrong>,
+    names: Vec<VariableRef>,
+    wrong: Vec<CheckError>,
 }
 
 impl<'a> Check<'a> {
@@ -60,8 +60,8 @@ impl<'a> Check<'a> {
     pub(super) fn run(
         root: &IdedExpr,
         places: &'a SourceInfo,
-        scope: &'a Scope<'a>,
-    ) -> (Vec<NameRef>, Vec<Wrong>) {
+        scope: &'a VariableScope<'a>,
+    ) -> (Vec<VariableRef>, Vec<CheckError>) {
         let mut check = Self { scope, places, locals: Vec::new(), names: Vec::new(), wrong: Vec::new() };
         let found = check.infer(root);
         if !matches!(found, BOOL | Type::Any) {
@@ -72,7 +72,7 @@ impl<'a> Check<'a> {
 
     fn say(&mut self, id: u64, message: String) {
         let offset = self.places.offset_for(id).map_or(0, |(start, _)| start as usize);
-        let wrong = Wrong { offset, message };
+        let wrong = CheckError { offset, message };
         if !self.wrong.contains(&wrong) {
             self.wrong.push(wrong);
         }

@@ -37,7 +37,7 @@ impl Kind {
 impl Kind {
     /// The value that tells nothing.
     #[must_use]
-    pub fn nothing(self) -> Value<'static> {
+    pub fn unset(self) -> Value<'static> {
         match self {
             Self::Bool => Value::Bool(false),
             Self::Int => Value::Int(0),
@@ -67,7 +67,7 @@ pub enum Value<'a> {
 impl Value<'_> {
     /// Whether it is not zero, false or empty.
     #[must_use]
-    pub fn tells(&self) -> bool {
+    pub fn is_set(&self) -> bool {
         match self {
             Self::Bool(value) => *value,
             Self::Int(value) => *value != 0,
@@ -172,7 +172,7 @@ impl Hash for Value<'_> {
 
 /// A name that rules may use, its type, what it means, and how it is found.
 #[derive(Debug, Clone, Copy)]
-pub struct Name<Get> {
+pub struct Variable<Get> {
     /// The name behind the point, such as `verb` of `request.verb`.
     pub name: &'static str,
     /// Its type.

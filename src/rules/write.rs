@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock};
 
 use minijinja::Value as Filled;
 
-use super::facts::{CLIENT, Facts, Get, REQUEST, SERVER};
-use super::finding::{Finding, OnProgram, Path};
+use super::facts::{CLIENT, REQUEST, RowFacts, RowGetter, SERVER};
+use super::finding::{Finding, FindingVerdict, OnProgram};
 use super::group::Group;
 use super::input::{INPUT, InputFacts};
 use super::job_advice::job_advice;
@@ -17,8 +17,8 @@ use super::rivals;
 use super::rows::fact;
 use super::rule::{Audience, Audiences, Fix, Rule, Severity};
 use super::stats::{self, OF_FAILURES, STATS, peak_mean_minutes};
-use super::text::{Named, Text, Values};
-use super::value::{Name, Value};
+use super::text::{TemplateObject, Text, Values};
+use super::value::{Value, Variable};
 use crate::cost::CostBasis;
 use crate::judged::{ClientSummary, Job};
 use crate::k8s::identity::short_name;
@@ -33,7 +33,7 @@ const USUAL: usize = 32;
 const SHOWN_AGENTS: usize = 3;
 
 /// [`STATS`] in the order of their names, in which they are told.
-static BY_NAME: LazyLock<Vec<Name<stats::Get>>> = LazyLock::new(|| {
+static BY_NAME: LazyLock<Vec<Variable<stats::GroupGetter>>> = LazyLock::new(|| {
     let mut names = STATS.clone();
     names.sort_unstable_by_key(|name| name.name);
     names
@@ -49,10 +49,10 @@ static DEPRECATED: LazyLock<Option<usize>> =
 
 /// A client's short name: `namespace/name` for a ServiceAccount.
 #[must_use]
-pub fn client_name(account: &ClientSummary) -> String {
-    let identity = account.identity();
-    let base = short_name(account.kind(), &identity);
-    match account.impersonated_by() {
+pub fn client_name(client: &ClientSummary) -> String {
+    let identity = client.identity();
+    let base = short_name(client.kind(), &identity);
+    match client.impersonated_by() {
         Some(real) => format!("{base} (by {real})"),
         None => base.into_owned(),
     }
@@ -67,15 +67,15 @@ fn in_prose(text: &str) -> String {
 }
 
 /// The values that tell anything: most don't.
-fn found<'v, Get>(names: &[Name<Get>], find: impl Fn(&Get) -> Value<'v>) -> Values {
+fn found<'v, Get>(names: &[Variable<Get>], find: impl Fn(&Get) -> Value<'v>) -> Values {
     let values = names.iter().map(|name| (name.name, find(&name.get)));
     let mut found = Values::with_capacity(USUAL);
-    found.extend(values.filter(|(_, value)| value.tells()).map(|(name, value)| (name, value.into_owned())));
+    found.extend(values.filter(|(_, value)| value.is_set()).map(|(name, value)| (name, value.into_owned())));
     found
 }
 
-fn map(root: Root, facts: &Arc<Values>, kept: fn(&str) -> String) -> Filled {
-    Filled::from_object(Named { name: String::new(), root, facts: facts.clone(), kept })
+fn map(root: Root, facts: &Arc<Values>, escape: fn(&str) -> String) -> Filled {
+    Filled::from_object(TemplateObject { name: String::new(), root, facts: facts.clone(), escape })
 }
 
 fn thresholds(rule: &Rule) -> Filled {
@@ -87,37 +87,38 @@ fn thresholds(rule: &Rule) -> Filled {
 /// A finding on a client. A text that fails on a value costs no finding: what stands in for it is told, and that it failed.
 pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (Finding, Vec<String>) {
     let leading = group.leading();
-    let account = leading.account;
+    let client = leading.client;
     let resource = leading.key.resource.as_deref().map(str::to_owned);
     let resource = resource.filter(|_| group.rows.iter().all(|row| row.key.resource == leading.key.resource));
     let product = group.rows.iter().all(|row| row.product == leading.product);
     let product = product.then(|| leading.product.to_owned());
     let shape = leading.key.name();
-    let program = OnProgram::of(group);
-    let name = program.as_ref().map_or_else(|| client_name(account), |program| program.sentence.clone());
+    let program = OnProgram::from_group(group);
+    let name = program.as_ref().map_or_else(|| client_name(client), |program| program.sentence.clone());
     let resource_or = resource.as_deref().or(leading.key.resource.as_deref()).unwrap_or("(other)");
     let stats = Arc::new(found(&BY_NAME, |get| get(group)));
-    let permission = Permission::of(group);
+    let permission = Permission::from_group(group);
     let found_rivals = OnceCell::new();
-    let rivals = || found_rivals.get_or_init(|| rivals::of(group)).clone();
+    let rivals = || found_rivals.get_or_init(|| rivals::find(group)).clone();
     let (clients, requests, servers) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
     // Of what a text does not name nothing is looked up: most name few of all facts.
-    let placeholders = |text: &Text, kept: fn(&str) -> String| {
+    let placeholders = |text: &Text, escape: fn(&str) -> String| {
         let named = |root: Root| text.names(root.as_str());
-        let facts = |values: &OnceCell<Arc<Values>>, root: Root, names: &[Name<Get>], name: &str| {
-            let facts =
-                values.get_or_init(|| Arc::new(found(names, |get| get(group.representative())))).clone();
-            Filled::from_object(Named { name: kept(name), root, facts, kept })
-        };
+        let facts =
+            |values: &OnceCell<Arc<Values>>, root: Root, names: &[Variable<RowGetter>], name: &str| {
+                let facts =
+                    values.get_or_init(|| Arc::new(found(names, |get| get(group.representative())))).clone();
+                Filled::from_object(TemplateObject { name: escape(name), root, facts, escape })
+            };
         let plain = [("resource", resource_or), ("product", leading.product), ("shape", &shape)];
         let plain = plain.into_iter().filter(|(name, _)| text.names(name));
-        let mut filled: Vec<(&str, Filled)> = plain.map(|(name, text)| (name, kept(text).into())).collect();
+        let mut filled: Vec<(&str, Filled)> = plain.map(|(name, text)| (name, escape(text).into())).collect();
         if text.names("permission") {
-            let prose = permission.as_ref().map_or(String::new(), |one| one.prose(&kept(&name), kept));
+            let prose = permission.as_ref().map_or(String::new(), |one| one.prose(&escape(&name), escape));
             filled.push(("permission", prose.into()));
         }
         if text.names("rivals") {
-            filled.push(("rivals", rivals::prose(&rivals(), resource_or, kept).into()));
+            filled.push(("rivals", rivals::prose(&rivals(), resource_or, escape).into()));
         }
         if named(Root::Client) {
             filled.push(("client", facts(&clients, Root::Client, CLIENT, &name)));
@@ -129,18 +130,18 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
             filled.push(("server", facts(&servers, Root::Server, SERVER, "")));
         }
         if named(Root::Stats) {
-            filled.push(("stats", map(Root::Stats, &stats, kept)));
+            filled.push(("stats", map(Root::Stats, &stats, escape)));
         }
         if named(Root::Threshold) {
             filled.push(("threshold", thresholds(rule)));
         }
         Filled::from_pairs(filled)
     };
-    let fill_by = |text: &Text, kept: fn(&str) -> String| {
+    let fill_by = |text: &Text, escape: fn(&str) -> String| {
         if text.is_plain() {
             return Ok(text.source().to_owned());
         }
-        text.render(&placeholders(text, kept)).map_err(|error| format!("{}: {error}", rule.id))
+        text.render(&placeholders(text, escape)).map_err(|error| format!("{}: {error}", rule.id))
     };
     let fill = |text: &Text| fill_by(text, in_prose);
     let key = key(rule, leading, resource.as_ref(), product.as_ref());
@@ -154,7 +155,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
     };
     let message = one_line(&or(fill_by(&rule.message, str::to_owned), &rule.summary));
     let message = with_peak_mean(rule, group, message);
-    let known_product = account.known(leading.product);
+    let known_product = client.known(leading.product);
     let fix = with_own_setting(rule, known_product, or(fix(rule, leading, &fill), ""));
     let look_for = rule.verify.as_ref().map(|text| or(fill(text), ""));
     let tradeoff = rule.tradeoff.as_ref().map(|text| or(fill(text), "").trim().to_owned());
@@ -162,7 +163,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
         rule: rule.id.clone(),
         hit: None,
         severity,
-        account: Some(group.account),
+        client: Some(group.client),
         program,
         product,
         resource,
@@ -189,7 +190,12 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
 }
 
 /// What tells a finding apart from others of its rule and client.
-fn key(rule: &Rule, leading: &Facts<'_>, resource: Option<&String>, product: Option<&String>) -> Vec<String> {
+fn key(
+    rule: &Rule,
+    leading: &RowFacts<'_>,
+    resource: Option<&String>,
+    product: Option<&String>,
+) -> Vec<String> {
     let mut key = Vec::new();
     key.extend(resource.filter(|_| rule.group_by.resource).cloned());
     key.extend(product.filter(|_| rule.group_by.product).cloned());
@@ -212,7 +218,7 @@ fn with_own_setting(rule: &Rule, product: Option<(&'static Product, RecognizedBy
 
 /// Products of user agents, and one user agent of each.
 fn user_agents(group: &Group<'_>) -> Vec<(String, String)> {
-    let agents = &group.representative().account.agents;
+    let agents = &group.representative().client.agents;
     let mut shown: Vec<(String, String)> = Vec::new();
     for facts in &group.rows {
         if shown.len() < SHOWN_AGENTS && !shown.iter().any(|(product, _)| product == facts.product) {
@@ -243,7 +249,7 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
         rule: rule.id.clone(),
         hit: None,
         severity,
-        account: None,
+        client: None,
         program: None,
         product: None,
         resource: None,
@@ -285,7 +291,7 @@ fn one_line(text: &str) -> String {
 
 fn fix(
     rule: &Rule,
-    leading: &Facts<'_>,
+    leading: &RowFacts<'_>,
     fill: &impl Fn(&Text) -> Result<String, String>,
 ) -> Result<String, String> {
     let of = |audiences: &[Audience]| {
@@ -293,7 +299,7 @@ fn fix(
         let fix = audiences.iter().find_map(own);
         fix.map_or(Ok(None), |fix| filled(rule, fix, leading, fill))
     };
-    let Audiences { sure, job, jobs } = Audience::of(leading);
+    let Audiences { sure, job, jobs } = Audience::for_row(leading);
     let own = of(&sure)?;
     let for_jobs = if job == Job::No { None } else { of(&jobs)? };
     Ok(job_advice(job, for_jobs, own).unwrap_or_default())
@@ -303,14 +309,14 @@ fn fix(
 fn filled(
     rule: &Rule,
     Fix { cases, .. }: &Fix,
-    leading: &Facts<'_>,
+    leading: &RowFacts<'_>,
     fill: &impl Fn(&Text) -> Result<String, String>,
 ) -> Result<Option<String>, String> {
     for (when, text) in cases {
         let holds = match when {
             None => true,
             Some(condition) => {
-                if let Some(holds) = condition.tell(|name| fact(name, leading)) {
+                if let Some(holds) = condition.holds_natively(|name| fact(name, leading)) {
                     holds
                 } else {
                     let values: Vec<Value<'_>> =
@@ -327,9 +333,9 @@ fn filled(
     Ok(None)
 }
 
-fn path(leading: &Facts<'_>, group: &Group<'_>) -> Path {
+fn path(leading: &RowFacts<'_>, group: &Group<'_>) -> FindingVerdict {
     let key = leading.key;
-    Path {
+    FindingVerdict {
         verb: key.verb.map_or("other", crate::k8s::Verb::as_str),
         served_from: key.served_from.as_str(),
         likely: key.likely.map(crate::apiserver::ServedFrom::as_str),

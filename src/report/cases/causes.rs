@@ -7,11 +7,11 @@ use crate::apiserver::ServedFrom;
 use crate::judged::Job;
 use crate::k8s::Verb;
 use crate::rules::Severity;
-use crate::rules::facts::Facts;
+use crate::rules::facts::RowFacts;
 use crate::rules::group::Group;
 use crate::rules::hits::HitRef;
-use crate::rules::stats::{Get, STATS};
-use crate::rules::value::{Name, Value};
+use crate::rules::stats::{GroupGetter, STATS};
+use crate::rules::value::{Value, Variable};
 
 /// The rules whose messages say best what a client does: polls, conflicts, and starts.
 const TELLING: [&str; 4] = [POLLS, "KT315", "KT402", CRASH_LOOP];
@@ -53,7 +53,7 @@ pub(super) fn causes<'h, 'r>(
     let groups: Vec<&Group<'r>> = own.iter().filter_map(|at| hits[*at].group).collect();
     let mut sets = Sets::new(own.len());
     // Hits by the rows that they have, so that only those with a row in common are compared.
-    let mut by_row: HashMap<*const Facts<'r>, Vec<usize>> = HashMap::new();
+    let mut by_row: HashMap<*const RowFacts<'r>, Vec<usize>> = HashMap::new();
     let mut by_kind: HashMap<(Option<&str>, &str, Kind), usize> = HashMap::new();
     for (index, group) in groups.iter().enumerate() {
         for facts in &group.rows {
@@ -132,7 +132,7 @@ fn effects<'r>(own: &[usize], hits: &[HitRef<'_, 'r>]) -> Vec<(&'r str, Vec<usiz
 pub(super) fn is_run(hit: &HitRef<'_, '_>, group: &Group<'_>) -> bool {
     let lead = group.leading();
     let reads = matches!(Kind::of(lead), Kind::ReadsMany | Kind::ReadsOne) && !is_of_whole_client(hit);
-    reads && lead.account.job(lead.product) >= Job::Likely && !lead.account.library(lead.product).is_command()
+    reads && lead.client.job(lead.product) >= Job::Likely && !lead.client.library(lead.product).is_command()
 }
 
 pub(super) fn cause<'h, 'r>(
@@ -153,7 +153,8 @@ pub(super) fn cause<'h, 'r>(
     });
     let mut seen = HashSet::new();
     let groups: Vec<&'h Group<'r>> = of_cause.iter().filter_map(|at| hits[*at].group).collect();
-    let mut rows: Vec<&'r Facts<'r>> = groups.iter().flat_map(|group| group.rows.iter().copied()).collect();
+    let mut rows: Vec<&'r RowFacts<'r>> =
+        groups.iter().flat_map(|group| group.rows.iter().copied()).collect();
     rows.retain(|facts| seen.insert(std::ptr::from_ref(*facts)));
     // In the account's order, which decides between rows with equal requests.
     rows.sort_by_key(|facts| facts.key);
@@ -163,7 +164,7 @@ pub(super) fn cause<'h, 'r>(
     let is_run =
         resources.len() > 1 && groups.iter().zip(&of_cause).all(|(group, at)| is_run(&hits[*at], group));
     let resource = resource.filter(|_| !is_run);
-    let group = Group::new(rows, account, lead.whole);
+    let group = Group::new(rows, account, lead.totals);
     let is_of_whole_client = of_cause.iter().all(|at| is_of_whole_client(&hits[*at]));
     let is_on_log = of_cause.iter().all(|at| is_on_log(&hits[*at]));
     Cause {
@@ -187,7 +188,8 @@ pub(super) fn has_one_resource(group: &Group<'_>) -> bool {
 
 /// The resource of the GETs that writes come with, if the finding is on such writes: they are one loop.
 fn reads_in_step(hit: &HitRef<'_, '_>, group: &Group<'_>) -> Option<String> {
-    let is_it = |name: &&Name<Get>| name.name == "readsInStepResource" && hit.rule.id == READS_IN_STEP;
+    let is_it =
+        |name: &&Variable<GroupGetter>| name.name == "readsInStepResource" && hit.rule.id == READS_IN_STEP;
     match (STATS.iter().find(is_it)?.get)(group) {
         Value::Text(resource) if !resource.is_empty() => Some(resource.into_owned()),
         _ => None,
@@ -226,7 +228,7 @@ impl Kind {
         }
     }
 
-    pub(super) fn of(facts: &Facts<'_>) -> Self {
+    pub(super) fn of(facts: &RowFacts<'_>) -> Self {
         match facts.key.verb {
             _ if facts.key.served_from == ServedFrom::Rejected => Self::Refused,
             Some(Verb::List | Verb::Watch) => Self::ReadsMany,

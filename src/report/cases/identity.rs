@@ -31,7 +31,7 @@ pub(super) fn on_clients(
 ) -> String {
     let (resource, kind) = target(requests, findings, hits);
     // A case of one client may have more members tomorrow: the program is the same then, and the client is not.
-    let client = match ProgramName::of(account, product) {
+    let client = match ProgramName::new(account, product) {
         Some(ProgramName { kind, product, service_account }) => {
             [format!("program {kind}"), product.unwrap_or_default(), service_account.unwrap_or_default()]
         }

@@ -6,10 +6,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::rules::value::Kind;
 
-fn compile(source: &str) -> Result<Condition, Vec<Wrong>> {
+fn compile(source: &str) -> Result<Condition, Vec<CheckError>> {
     let thresholds = [("many".to_owned(), 20.0), ("often".to_owned(), 1.5)];
     let roots = [Root::Client, Root::Request, Root::Server, Root::Stats, Root::Threshold];
-    Condition::compile(source, &Scope { roots: &roots, thresholds: &thresholds })
+    Condition::compile(source, &VariableScope { roots: &roots, thresholds: &thresholds })
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn conditions_that_are_wrong_say_where_and_what() {
         ("has(request.verb)", 3, "has() is not needed, because each name has a value; it is not supported"),
     ] {
         let wrong = compile(source).expect_err(source);
-        assert_eq!(wrong, [Wrong { offset, message: message.to_owned() }], "{source}");
+        assert_eq!(wrong, [CheckError { offset, message: message.to_owned() }], "{source}");
     }
 }
 
@@ -91,7 +91,7 @@ fn what_is_no_cel_has_its_place() {
 #[test]
 fn numbers_of_both_kinds_compare() {
     let condition = compile("stats.peakPerMinute >= threshold.many").expect("a condition");
-    let word = |name: NameRef| {
+    let word = |name: VariableRef| {
         if name.root == Root::Threshold { "many".to_owned() } else { "peakPerMinute".to_owned() }
     };
     for (peak, holds) in [(20.0, true), (19.9, false)] {
@@ -123,7 +123,7 @@ proptest! {
     #[test]
     fn a_plan_tells_what_cel_tells(index in 0..CONDITIONS.len(), (ints, doubles, texts) in values(), flag: bool) {
         let condition = compile(CONDITIONS[index]).expect("a condition");
-        let value = |name: NameRef| -> Value<'_> {
+        let value = |name: VariableRef| -> Value<'_> {
             let all = name.root.names();
             let kind = all.get(name.index).map_or(Kind::Int, |(_, kind, _)| *kind);
             match kind {
@@ -134,19 +134,19 @@ proptest! {
                 Kind::Texts => Value::Texts(texts.iter().map(|text| text.as_str().into()).collect()),
             }
         };
-        let word = |name: NameRef| match name.root {
+        let word = |name: VariableRef| match name.root {
             Root::Threshold => ["many", "often"][name.index].to_owned(),
             root => root.names()[name.index].0.to_owned(),
         };
         let values: Vec<Value<'_>> = condition.names.iter().map(|name| value(*name)).collect();
         let told = condition.evaluate(&values, word);
-        prop_assert!(!PLANNED.contains(&index) || condition.whole.plan.is_some());
-        if let Some(holds) = condition.tell(value) {
+        prop_assert!(!PLANNED.contains(&index) || condition.whole.native.is_some());
+        if let Some(holds) = condition.holds_natively(value) {
             prop_assert_eq!(told, Ok(holds), "{}", condition.source);
         }
-        for part in &condition.parts {
+        for part in &condition.conjuncts {
             let values: Vec<Value<'_>> = part.names.iter().map(|name| value(*name)).collect();
-            if let Some(holds) = part.tell(value) {
+            if let Some(holds) = part.holds_natively(value) {
                 prop_assert_eq!(part.evaluate(&values, word), Ok(holds), "{}", condition.source);
             }
         }

@@ -1,45 +1,45 @@
 //! What rules may ask of the server that answered: `server.*`.
 
-use super::Get;
+use super::RowGetter;
 use crate::apiserver::Gate;
 use crate::rules::value::Kind::{Bool, Int, Text};
-use crate::rules::value::{Name, Value};
+use crate::rules::value::{Value, Variable};
 
 /// `server.*`
-pub const SERVER: &[Name<Get>] = &[
-    Name {
+pub const SERVER: &[Variable<RowGetter>] = &[
+    Variable {
         name: "version",
         kind: Text,
         doc: "The version of Kubernetes by which the requests are judged: `1.36.2`.",
         get: |row| Value::Text(row.key.kube_version.to_string().into()),
     },
-    Name {
+    Variable {
         name: "minor",
         kind: Int,
         doc: "Its minor version: 36.",
         get: |row| Value::Int(i64::from(row.key.kube_version.minor)),
     },
-    Name {
+    Variable {
         name: "patch",
         kind: Int,
         doc: "Its patch level: 2; 0 if it is not known.",
         get: |row| Value::Int(i64::from(row.key.kube_version.patch.unwrap_or(0))),
     },
-    Name {
+    Variable {
         name: "known",
         kind: Bool,
         doc: "The version was given, the log states it, or all versions that fit the log judge alike.",
-        get: |row| Value::Bool(row.accounts.version.is_settled),
+        get: |row| Value::Bool(row.judged.version.is_settled),
     },
-    Name {
+    Variable {
         name: "etcd",
         kind: Text,
         doc: "etcd's version, or empty if it was not given.",
         get: |row| {
-            Value::Text(row.accounts.server.etcd.map_or(String::new(), |version| version.to_string()).into())
+            Value::Text(row.judged.server.etcd.map_or(String::new(), |version| version.to_string()).into())
         },
     },
-    Name {
+    Variable {
         name: "consistentLists",
         kind: Bool,
         doc: "A LIST without resourceVersion and without a limit comes from the watch cache.",
@@ -48,7 +48,7 @@ pub const SERVER: &[Name<Get>] = &[
             Value::Bool(server.consistent_reads_from_cache())
         },
     },
-    Name {
+    Variable {
         name: "snapshots",
         kind: Bool,
         doc: "Further pages and lists at an exact revision come from snapshots of the watch cache.",
@@ -57,7 +57,7 @@ pub const SERVER: &[Name<Get>] = &[
             Value::Bool(server.consistent_reads_from_cache() && server.enabled(Gate::ListFromCacheSnapshot))
         },
     },
-    Name {
+    Variable {
         name: "watchList",
         kind: Bool,
         doc: "A watch may begin with the state of the collection (`sendInitialEvents`).",

@@ -5,7 +5,7 @@ use super::yaml::{YamlNode, YamlValue};
 
 /// A value and its place.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Placed<T> {
+pub struct Positioned<T> {
     /// The value.
     pub value: T,
     /// Its place.
@@ -14,35 +14,35 @@ pub struct Placed<T> {
 
 /// A text for kinds of client, by condition: the first that holds is taken.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Case {
+pub struct FixCase {
     /// When it is taken; always if there is none.
-    pub when: Option<Placed<String>>,
+    pub when: Option<Positioned<String>>,
     /// The text.
-    pub text: Placed<String>,
+    pub text: Positioned<String>,
 }
 
 /// A rule file, read and not checked yet.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Written {
-    pub id: Option<Placed<String>>,
-    pub name: Option<Placed<String>>,
-    pub summary: Option<Placed<String>>,
-    pub matches: Option<Placed<String>>,
-    pub group_by: Vec<Placed<String>>,
-    pub thresholds: Vec<(Placed<String>, f64)>,
-    pub levels: Vec<(Placed<String>, Placed<String>)>,
-    pub message: Option<Placed<String>>,
-    pub why: Option<Placed<String>>,
-    pub fix: Vec<(Placed<String>, Vec<Case>)>,
-    pub tradeoff: Option<Placed<String>>,
-    pub quiet_for: Option<Placed<String>>,
-    pub verify: Option<Placed<String>>,
-    pub references: Vec<Placed<String>>,
+pub struct RuleFile {
+    pub id: Option<Positioned<String>>,
+    pub name: Option<Positioned<String>>,
+    pub summary: Option<Positioned<String>>,
+    pub matches: Option<Positioned<String>>,
+    pub group_by: Vec<Positioned<String>>,
+    pub thresholds: Vec<(Positioned<String>, f64)>,
+    pub levels: Vec<(Positioned<String>, Positioned<String>)>,
+    pub message: Option<Positioned<String>>,
+    pub why: Option<Positioned<String>>,
+    pub fix: Vec<(Positioned<String>, Vec<FixCase>)>,
+    pub tradeoff: Option<Positioned<String>>,
+    pub quiet_for: Option<Positioned<String>>,
+    pub verify: Option<Positioned<String>>,
+    pub references: Vec<Positioned<String>>,
 }
 
 /// A key of a rule file.
 #[derive(Debug, Clone, Copy)]
-pub struct Key {
+pub struct FileKey {
     /// The key.
     pub name: &'static str,
     /// Whether it must be there.
@@ -51,13 +51,13 @@ pub struct Key {
     pub doc: &'static str,
 }
 
-const fn key(name: &'static str, required: bool, doc: &'static str) -> Key {
-    Key { name, required, doc }
+const fn key(name: &'static str, required: bool, doc: &'static str) -> FileKey {
+    FileKey { name, required, doc }
 }
 
 /// The keys of a rule file, in the order in which they are best written. The reference and the JSON Schema are made
 /// of this list.
-pub const KEYS: [Key; 14] = [
+pub const KEYS: [FileKey; 14] = [
     key(
         "id",
         true,
@@ -120,7 +120,7 @@ impl Reader<'_> {
     }
 
     /// A text. Numbers and booleans are taken as they look: `info: true` is a condition.
-    pub fn text(&mut self, what: &str, node: YamlNode) -> Option<Placed<String>> {
+    pub fn text(&mut self, what: &str, node: YamlNode) -> Option<Positioned<String>> {
         let value = match node.content {
             YamlValue::Text(text) if text.trim().is_empty() => {
                 self.say(node.at, format!("{what} is empty; add a value or remove the key"));
@@ -135,7 +135,7 @@ impl Reader<'_> {
                 return None;
             }
         };
-        Some(Placed { value, at: node.at })
+        Some(Positioned { value, at: node.at })
     }
 
     /// A finite number that is not negative.
@@ -154,7 +154,7 @@ impl Reader<'_> {
     }
 
     /// A list of texts; one text stands for a list of it.
-    pub fn texts(&mut self, what: &str, node: YamlNode) -> Vec<Placed<String>> {
+    pub fn texts(&mut self, what: &str, node: YamlNode) -> Vec<Positioned<String>> {
         match node.content {
             YamlValue::List(list) => {
                 list.into_iter().filter_map(|node| self.text(&format!("an entry of {what}"), node)).collect()
@@ -168,10 +168,10 @@ impl Reader<'_> {
     }
 
     /// The entries of a map.
-    pub fn map(&mut self, what: &str, node: YamlNode) -> Vec<(Placed<String>, YamlNode)> {
+    pub fn map(&mut self, what: &str, node: YamlNode) -> Vec<(Positioned<String>, YamlNode)> {
         match node.content {
             YamlValue::Map(map) => {
-                map.into_iter().map(|(key, at, node)| (Placed { value: key, at }, node)).collect()
+                map.into_iter().map(|(key, at, node)| (Positioned { value: key, at }, node)).collect()
             }
             other => {
                 self.say(node.at, format!("{what} must be a map, not {}", other.kind()));
@@ -181,15 +181,15 @@ impl Reader<'_> {
     }
 
     /// Notes a key that there is not.
-    pub fn unknown<'k>(&mut self, key: &Placed<String>, known: impl IntoIterator<Item = &'k str>) {
+    pub fn unknown<'k>(&mut self, key: &Positioned<String>, known: impl IntoIterator<Item = &'k str>) {
         self.say(key.at, format!("no such key '{}'{}", key.value, expected(&key.value, known)));
     }
 }
 
 /// Reads a rule; what is wrong is noted, and what is right is there.
 #[must_use]
-pub fn read(node: YamlNode, reader: &mut Reader<'_>) -> Written {
-    let mut rule = Written::default();
+pub fn read(node: YamlNode, reader: &mut Reader<'_>) -> RuleFile {
+    let mut rule = RuleFile::default();
     let at = node.at;
     let is_map = matches!(node.content, YamlValue::Map(_));
     let mut seen = Vec::new();
@@ -250,7 +250,7 @@ pub fn read(node: YamlNode, reader: &mut Reader<'_>) -> Written {
     rule
 }
 
-fn fix(node: YamlNode, reader: &mut Reader<'_>) -> Vec<(Placed<String>, Vec<Case>)> {
+fn fix(node: YamlNode, reader: &mut Reader<'_>) -> Vec<(Positioned<String>, Vec<FixCase>)> {
     let mut fixes = Vec::new();
     for (library, node) in reader.map("fix", node) {
         let cases = match node.content {
@@ -260,14 +260,14 @@ fn fix(node: YamlNode, reader: &mut Reader<'_>) -> Vec<(Placed<String>, Vec<Case
                 }
                 list.into_iter().filter_map(|node| case(node, reader)).collect()
             }
-            _ => reader.text("a fix", node).map(|text| Case { when: None, text }).into_iter().collect(),
+            _ => reader.text("a fix", node).map(|text| FixCase { when: None, text }).into_iter().collect(),
         };
         fixes.push((library, cases));
     }
     fixes
 }
 
-fn case(node: YamlNode, reader: &mut Reader<'_>) -> Option<Case> {
+fn case(node: YamlNode, reader: &mut Reader<'_>) -> Option<FixCase> {
     let (mut when, mut text, at) = (None, None, node.at);
     for (key, node) in reader.map("a case of a fix", node) {
         match key.value.as_str() {
@@ -279,5 +279,5 @@ fn case(node: YamlNode, reader: &mut Reader<'_>) -> Option<Case> {
     if text.is_none() {
         reader.say(at, "a case of a fix needs a 'text'");
     }
-    Some(Case { when, text: text? })
+    Some(FixCase { when, text: text? })
 }

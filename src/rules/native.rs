@@ -5,37 +5,37 @@ use std::cmp::Ordering;
 
 use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, operators};
 
-use super::names::{NameRef, Scope};
+use super::names::{VariableRef, VariableScope};
 use super::value::{Kind, Value};
 
 /// A part of a condition.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Plan {
+pub(super) enum NativeExpr {
     Constant(Value<'static>),
-    Name(NameRef),
+    Name(VariableRef),
     /// As `Name`, of a number.
-    Number(NameRef),
-    Not(Box<Plan>),
-    And(Box<[Plan; 2]>),
-    Or(Box<[Plan; 2]>),
-    Choice(Box<[Plan; 3]>),
-    Equal(Box<[Plan; 2]>),
+    Number(VariableRef),
+    Not(Box<NativeExpr>),
+    And(Box<[NativeExpr; 2]>),
+    Or(Box<[NativeExpr; 2]>),
+    Choice(Box<[NativeExpr; 3]>),
+    Equal(Box<[NativeExpr; 2]>),
     /// Holds for these orders of the sides.
-    Order(&'static [Ordering], Box<[Plan; 2]>),
+    Order(&'static [Ordering], Box<[NativeExpr; 2]>),
     /// As `Order`, of numbers: most of what levels ask.
-    OrderOfNumbers(&'static [Ordering], Box<[Plan; 2]>),
-    In(Box<Plan>, Vec<Plan>),
-    InName(Box<Plan>, NameRef),
-    Arithmetic(Operation, Box<[Plan; 2]>),
-    Negative(Box<Plan>),
-    Double(Box<Plan>),
-    Size(Box<Plan>),
-    Text(Place, Box<[Plan; 2]>),
+    OrderOfNumbers(&'static [Ordering], Box<[NativeExpr; 2]>),
+    In(Box<NativeExpr>, Vec<NativeExpr>),
+    InName(Box<NativeExpr>, VariableRef),
+    Arithmetic(ArithmeticOperator, Box<[NativeExpr; 2]>),
+    Negative(Box<NativeExpr>),
+    Double(Box<NativeExpr>),
+    Size(Box<NativeExpr>),
+    Text(TextOperator, Box<[NativeExpr; 2]>),
 }
 
 /// What two numbers of one type are joined by.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Operation {
+pub(super) enum ArithmeticOperator {
     Add,
     Subtract,
     Multiply,
@@ -45,15 +45,15 @@ pub(super) enum Operation {
 
 /// Where a text has another.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Place {
+pub(super) enum TextOperator {
     Start,
     End,
     Anywhere,
 }
 
-impl Plan {
+impl NativeExpr {
     /// The plan of a checked condition; `None` if a part of it is for CEL alone.
-    pub(super) fn of(expr: &IdedExpr, scope: &Scope<'_>) -> Option<Self> {
+    pub(super) fn new(expr: &IdedExpr, scope: &VariableScope<'_>) -> Option<Self> {
         match &expr.expr {
             Expr::Literal(literal) => Some(Self::Constant(match literal {
                 LiteralValue::Boolean(value) => Value::Bool(*value.inner()),
@@ -75,8 +75,8 @@ impl Plan {
         }
     }
 
-    fn call(call: &CallExpr, scope: &Scope<'_>) -> Option<Self> {
-        let plan = |expr: &IdedExpr| Self::of(expr, scope);
+    fn call(call: &CallExpr, scope: &VariableScope<'_>) -> Option<Self> {
+        let plan = |expr: &IdedExpr| Self::new(expr, scope);
         let parts: Vec<&IdedExpr> = call.target.as_deref().into_iter().chain(&call.args).collect();
         Some(match (call.func_name.as_str(), parts.as_slice()) {
             (operators::IN, [item, list]) => match &list.expr {
@@ -107,14 +107,14 @@ impl Plan {
                     operators::LESS_EQUALS => Self::order(&[Ordering::Less, Ordering::Equal], both),
                     operators::GREATER => Self::order(&[Ordering::Greater], both),
                     operators::GREATER_EQUALS => Self::order(&[Ordering::Greater, Ordering::Equal], both),
-                    operators::ADD => Self::Arithmetic(Operation::Add, both),
-                    operators::SUBSTRACT => Self::Arithmetic(Operation::Subtract, both),
-                    operators::MULTIPLY => Self::Arithmetic(Operation::Multiply, both),
-                    operators::DIVIDE => Self::Arithmetic(Operation::Divide, both),
-                    operators::MODULO => Self::Arithmetic(Operation::Remainder, both),
-                    "startsWith" => Self::Text(Place::Start, both),
-                    "endsWith" => Self::Text(Place::End, both),
-                    "contains" => Self::Text(Place::Anywhere, both),
+                    operators::ADD => Self::Arithmetic(ArithmeticOperator::Add, both),
+                    operators::SUBSTRACT => Self::Arithmetic(ArithmeticOperator::Subtract, both),
+                    operators::MULTIPLY => Self::Arithmetic(ArithmeticOperator::Multiply, both),
+                    operators::DIVIDE => Self::Arithmetic(ArithmeticOperator::Divide, both),
+                    operators::MODULO => Self::Arithmetic(ArithmeticOperator::Remainder, both),
+                    "startsWith" => Self::Text(TextOperator::Start, both),
+                    "endsWith" => Self::Text(TextOperator::End, both),
+                    "contains" => Self::Text(TextOperator::Anywhere, both),
                     _ => return None,
                 }
             }
@@ -143,7 +143,7 @@ impl Plan {
     }
 
     /// Whether it holds, as far as that can be told without CEL.
-    pub(super) fn holds<'v>(&'v self, find: &impl Fn(NameRef) -> Value<'v>) -> Option<bool> {
+    pub(super) fn holds<'v>(&'v self, find: &impl Fn(VariableRef) -> Value<'v>) -> Option<bool> {
         Some(match self {
             Self::Not(part) => !part.holds(find)?,
             // What one side settles stays settled, whatever the other fails on.
@@ -180,9 +180,9 @@ impl Plan {
             },
             Self::Text(place, parts) => match (parts[0].value(find)?, parts[1].value(find)?) {
                 (Value::Text(text), Value::Text(part)) => match place {
-                    Place::Start => text.starts_with(&*part),
-                    Place::End => text.ends_with(&*part),
-                    Place::Anywhere => text.contains(&*part),
+                    TextOperator::Start => text.starts_with(&*part),
+                    TextOperator::End => text.ends_with(&*part),
+                    TextOperator::Anywhere => text.contains(&*part),
                 },
                 _ => return None,
             },
@@ -202,7 +202,7 @@ impl Plan {
     /// What is made of its value, which is copied only if it is not at hand.
     fn with<'v, A>(
         &'v self,
-        find: &impl Fn(NameRef) -> Value<'v>,
+        find: &impl Fn(VariableRef) -> Value<'v>,
         of: impl FnOnce(&Value<'_>) -> Option<A>,
     ) -> Option<A> {
         match self {
@@ -212,7 +212,7 @@ impl Plan {
         }
     }
 
-    fn value<'v>(&'v self, find: &impl Fn(NameRef) -> Value<'v>) -> Option<Value<'v>> {
+    fn value<'v>(&'v self, find: &impl Fn(VariableRef) -> Value<'v>) -> Option<Value<'v>> {
         Some(match self {
             Self::Constant(value) => value.as_borrowed(),
             Self::Name(name) | Self::Number(name) => find(*name),
@@ -224,19 +224,19 @@ impl Plan {
         })
     }
 
-    fn number<'v>(&'v self, find: &impl Fn(NameRef) -> Value<'v>) -> Option<Number> {
+    fn number<'v>(&'v self, find: &impl Fn(VariableRef) -> Value<'v>) -> Option<CelNumber> {
         match self {
-            Self::Constant(value) => Number::of(value),
-            Self::Name(name) | Self::Number(name) => Number::of(&find(*name)),
+            Self::Constant(value) => CelNumber::from_value(value),
+            Self::Name(name) | Self::Number(name) => CelNumber::from_value(&find(*name)),
             Self::Choice(parts) => parts[if parts[0].holds(find)? { 1 } else { 2 }].number(find),
             Self::Arithmetic(by, parts) => parts[0].number(find)?.joined(*by, parts[1].number(find)?),
             Self::Negative(part) => Some(match part.number(find)? {
-                Number::Int(number) => Number::Int(number.checked_neg()?),
-                Number::Double(number) => Number::Double(-number),
+                CelNumber::Int(number) => CelNumber::Int(number.checked_neg()?),
+                CelNumber::Double(number) => CelNumber::Double(-number),
             }),
-            Self::Double(part) => Some(Number::Double(part.number(find)?.double())),
+            Self::Double(part) => Some(CelNumber::Double(part.number(find)?.double())),
             Self::Size(part) => match part.value(find)? {
-                Value::Texts(list) => Number::of(&Value::count(list.len() as u64)),
+                Value::Texts(list) => CelNumber::from_value(&Value::count(list.len() as u64)),
                 _ => None,
             },
             _ => None,
@@ -259,19 +259,19 @@ fn equal(left: &Value<'_>, right: &Value<'_>) -> Option<bool> {
 fn order(left: &Value<'_>, right: &Value<'_>) -> Option<Ordering> {
     match (left, right) {
         (Value::Text(left), Value::Text(right)) => Some(left.cmp(right)),
-        _ => Number::of(left)?.compare(Number::of(right)?),
+        _ => CelNumber::from_value(left)?.compare(CelNumber::from_value(right)?),
     }
 }
 
 /// A number of one of CEL's types.
 #[derive(Debug, Clone, Copy)]
-enum Number {
+enum CelNumber {
     Int(i64),
     Double(f64),
 }
 
-impl Number {
-    fn of(value: &Value<'_>) -> Option<Self> {
+impl CelNumber {
+    fn from_value(value: &Value<'_>) -> Option<Self> {
         match value {
             Value::Int(number) => Some(Self::Int(*number)),
             Value::Double(number) => Some(Self::Double(*number)),
@@ -295,32 +295,32 @@ impl Number {
     }
 
     /// Numbers of one type; CEL joins no others.
-    fn joined(self, by: Operation, other: Self) -> Option<Self> {
+    fn joined(self, by: ArithmeticOperator, other: Self) -> Option<Self> {
         match (self, other) {
             (Self::Int(left), Self::Int(right)) => Some(Self::Int(match by {
-                Operation::Add => left.checked_add(right)?,
-                Operation::Subtract => left.checked_sub(right)?,
-                Operation::Multiply => left.checked_mul(right)?,
-                Operation::Divide => left.checked_div(right)?,
-                Operation::Remainder => left.checked_rem(right)?,
+                ArithmeticOperator::Add => left.checked_add(right)?,
+                ArithmeticOperator::Subtract => left.checked_sub(right)?,
+                ArithmeticOperator::Multiply => left.checked_mul(right)?,
+                ArithmeticOperator::Divide => left.checked_div(right)?,
+                ArithmeticOperator::Remainder => left.checked_rem(right)?,
             })),
             (Self::Double(left), Self::Double(right)) => Some(Self::Double(match by {
-                Operation::Add => left + right,
-                Operation::Subtract => left - right,
-                Operation::Multiply => left * right,
-                Operation::Divide => left / right,
-                Operation::Remainder => return None,
+                ArithmeticOperator::Add => left + right,
+                ArithmeticOperator::Subtract => left - right,
+                ArithmeticOperator::Multiply => left * right,
+                ArithmeticOperator::Divide => left / right,
+                ArithmeticOperator::Remainder => return None,
             })),
             _ => None,
         }
     }
 }
 
-impl From<Number> for Value<'_> {
-    fn from(number: Number) -> Self {
+impl From<CelNumber> for Value<'_> {
+    fn from(number: CelNumber) -> Self {
         match number {
-            Number::Int(number) => Self::Int(number),
-            Number::Double(number) => Self::Double(number),
+            CelNumber::Int(number) => Self::Int(number),
+            CelNumber::Double(number) => Self::Double(number),
         }
     }
 }
