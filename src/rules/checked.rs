@@ -1,4 +1,4 @@
-//! From a rule as it is written to one that was checked: every mistake of a file is noted, each with its place.
+//! Checks a rule file and builds a rule from it. Every error of a file is reported with its position.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,6 @@ use super::rule_file::{FixCase, Positioned, RuleFile};
 use super::text::Text;
 use super::yaml;
 
-/// Checks one file.
 pub(super) struct Checker<'a> {
     pub(super) file: &'a str,
     pub(super) source: &'a str,
@@ -20,8 +19,10 @@ pub(super) struct Checker<'a> {
     pub(super) level: CheckLevel,
 }
 
-/// How much of a rule is looked at. A user's is checked in full; kubetoll's own are held right by a test, and no run
-/// waits for their texts, or for the parser that tells the places of mistakes.
+/// How thoroughly a rule file is checked.
+///
+/// A user's rule is checked in full. A test checks kubetoll's own rules, so a run skips their texts. For these, it
+/// also uses CEL's faster parser, which reports no positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CheckLevel {
     Full,

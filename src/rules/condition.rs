@@ -1,4 +1,4 @@
-//! A CEL condition, checked before any work: its names exist, its types fit, and it is true or false.
+//! A CEL condition, checked when the rule is loaded: its variables exist, its types fit, and it yields a boolean.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,38 +10,38 @@ use super::native::NativeExpr;
 use super::types::Check;
 use super::value::Value;
 
-/// The longest condition, in bytes: some twenty times those that there are.
+/// The longest condition, in bytes: about twenty times the longest embedded one.
 const LONGEST: usize = 4_096;
-/// How often parts of a condition may stand in each other: it is checked, run and dropped by recursion.
+/// Limit for the nesting of a condition. Checking, running and dropping it are recursive, so deep nesting
+/// overflows the stack.
 const DEEPEST: usize = 32;
-/// How many steps a condition may take: some hundred times those that there are. It runs for each row and client.
+/// Limit for the steps of a condition: about a hundred times what embedded rules need. A condition runs for each
+/// row and client.
 const MOST_STEPS: u64 = 20_000;
-/// How many elements a list is expected to have that is no literal.
+/// Assumed length of a list that is not a literal.
 const LIST_LENGTH: u64 = 32;
 const TOO_DEEP: &str = "the condition is nested too deeply; split it";
 
-/// A condition that holds or does not.
 #[derive(Debug)]
 pub struct Condition {
-    /// As it is written.
     pub source: String,
-    /// The names that it uses, each once.
+    /// The variables that it uses, without duplicates.
     pub names: Vec<VariableRef>,
-    /// What must hold all together: the sides of its outermost `&&`, or the whole. Each names fewer facts than the
-    /// whole, and so has fewer combinations of them to run for.
+    /// The operands of its outermost `&&`, or the whole condition. Each operand uses fewer variables than the
+    /// whole. Thus it has fewer distinct inputs, and its results are cached better.
     pub conjuncts: Vec<Conjunct>,
     whole: Runnable,
 }
 
-/// A part of a condition.
+/// An operand of a condition's outermost `&&`.
 #[derive(Debug)]
 pub struct Conjunct {
-    /// The names that it uses, each once.
+    /// The variables that it uses, without duplicates.
     pub names: Vec<VariableRef>,
     expr: Runnable,
 }
 
-/// An expression in both of the forms that it may be run in.
+/// An expression for CEL's interpreter and, if it can be translated, for [`NativeExpr`].
 #[derive(Debug)]
 struct Runnable {
     native: Option<NativeExpr>,
@@ -54,12 +54,11 @@ impl Runnable {
     }
 }
 
-/// What is wrong with a condition, and at which byte of it.
+/// An error in a condition or text of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckError {
-    /// Where, in bytes.
+    /// Offset in bytes from the start of the condition or text.
     pub offset: usize,
-    /// What.
     pub message: String,
 }
 
@@ -67,7 +66,7 @@ impl Condition {
     /// Compiles and checks a condition.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All errors of the condition.
     pub fn compile(source: &str, scope: &VariableScope<'_>) -> Result<Self, Vec<CheckError>> {
         if source.len() > LONGEST {
             let message = format!("the condition has {} bytes; the limit is {LONGEST}", source.len());
@@ -83,10 +82,10 @@ impl Condition {
         Self::check(source, program.expression(), program.source_info(), scope)
     }
 
-    /// Compiles a condition that is known to be right, by CEL's faster parser: it tells no places.
+    /// Compiles a condition that a test has checked, with CEL's faster parser. It reports no positions.
     ///
     /// # Errors
-    /// As [`Condition::compile`], without the places.
+    /// As [`Condition::compile`], without positions.
     pub(super) fn compile_trusted(source: &str, scope: &VariableScope<'_>) -> Result<Self, Vec<CheckError>> {
         let parsed = cel::parser::PrattParser::new().parse(source);
         let expr = parsed.map_err(|errors| vec![CheckError { offset: 0, message: errors.to_string() }])?;
@@ -123,15 +122,16 @@ impl Condition {
         Ok(Self { source: source.to_owned(), names, conjuncts, whole: Runnable::new(whole, scope) })
     }
 
-    /// Whether it holds, if that can be told without CEL: most conditions. What it tells, CEL tells too.
+    /// Evaluates the condition without CEL, as far as possible. Most conditions need no CEL. If the result is
+    /// `Some`, CEL yields the same.
     pub fn holds_natively<'v>(&'v self, find: impl Fn(VariableRef) -> Value<'v>) -> Option<bool> {
         self.whole.native.as_ref()?.holds(&find)
     }
 
-    /// Whether it holds for these values, which stand in the order of [`Condition::names`].
+    /// Evaluates the condition with CEL. `values` are in the order of [`Condition::names`].
     ///
     /// # Errors
-    /// Where CEL can't tell, such as a division by zero.
+    /// CEL's runtime errors, such as a division by zero.
     pub fn evaluate(
         &self,
         values: &[Value<'_>],
@@ -142,15 +142,16 @@ impl Condition {
 }
 
 impl Conjunct {
-    /// As [`Condition::holds_natively`].
+    /// See [`Condition::holds_natively`].
     pub fn holds_natively<'v>(&'v self, find: impl Fn(VariableRef) -> Value<'v>) -> Option<bool> {
         self.expr.native.as_ref()?.holds(&find)
     }
 
-    /// As [`Condition::evaluate`], for the values of [`Conjunct::names`].
+    /// As [`Condition::evaluate`], with the values of [`Conjunct::names`].
     ///
     /// # Errors
-    /// As there. The whole holds if each part does; if one does not, it does not, whatever else fails (CEL's `&&`).
+    /// See [`Condition::evaluate`]. The whole condition holds if each operand holds. If one operand is false, the
+    /// whole is false, even if another one fails (CEL's `&&`).
     pub fn evaluate(
         &self,
         values: &[Value<'_>],
@@ -185,7 +186,7 @@ fn evaluate(
     }
 }
 
-/// The sides of the outermost `&&`, from left to right.
+/// The operands of the outermost `&&`, from left to right.
 fn conjuncts_of(expr: &IdedExpr) -> Vec<&IdedExpr> {
     match &expr.expr {
         Expr::Call(call) if call.func_name == operators::LOGICAL_AND => {
@@ -195,14 +196,14 @@ fn conjuncts_of(expr: &IdedExpr) -> Vec<&IdedExpr> {
     }
 }
 
-/// CEL's standard environment, made once.
+/// CEL's standard environment. It is built once, since building it is slow.
 fn environment() -> Arc<cel::Env> {
     static STANDARD: std::sync::LazyLock<Arc<cel::Env>> =
         std::sync::LazyLock::new(|| Arc::new(cel::Env::stdlib()));
     STANDARD.clone()
 }
 
-/// The parser's message without what only its authors need.
+/// The parser's message, without details that only the parser's authors need.
 fn plain(message: &str) -> String {
     if message.contains("Recursion limit") {
         return TOO_DEEP.to_owned();
@@ -212,7 +213,7 @@ fn plain(message: &str) -> String {
     format!("not a valid CEL expression: {short}")
 }
 
-/// Whether parts stand in each other more than [`DEEPEST`] times. Does not recurse itself.
+/// Whether the nesting is deeper than [`DEEPEST`]. Uses a loop, since recursion could overflow the stack here.
 fn is_too_deep(root: &IdedExpr) -> bool {
     let mut rest = vec![(root, 1)];
     while let Some((expr, depth)) = rest.pop() {
@@ -226,7 +227,7 @@ fn is_too_deep(root: &IdedExpr) -> bool {
             }
             Expr::List(list) => list.elements.iter().collect(),
             Expr::Select(select) => vec![&select.operand],
-            // Of what is in a map nothing is looked at.
+            // Maps are rejected later, so their contents do not matter.
             Expr::Map(_) | Expr::Struct(_) | Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {
                 Vec::new()
             }
@@ -236,7 +237,8 @@ fn is_too_deep(root: &IdedExpr) -> bool {
     false
 }
 
-/// How many steps an expression takes at most. Within a loop no texts are joined: nested loops could double a text each.
+/// Upper bound of the steps of an expression. Also rejects joining strings in a loop, since nested loops could
+/// double a string in each step.
 fn steps_of(expr: &IdedExpr, in_loop: bool, places: &SourceInfo, wrong: &mut Vec<CheckError>) -> u64 {
     let mut of = |expr: &IdedExpr, in_loop: bool| steps_of(expr, in_loop, places, wrong);
     let steps = match &expr.expr {
@@ -277,7 +279,7 @@ fn offset_in(expr: &IdedExpr, places: &SourceInfo) -> usize {
     places.offset_for(expr.id).map_or(0, |(start, _)| start as usize)
 }
 
-/// The byte at a line and a column (from 1, or 0).
+/// The byte offset of a line and a column. Both count from 1; a parser reports 0 if it does not know them.
 fn offset_of(source: &str, (line, column): (isize, isize)) -> usize {
     let line = usize::try_from(line - 1).unwrap_or(0);
     let before: usize = source.split_inclusive('\n').take(line).map(str::len).sum();

@@ -1,4 +1,4 @@
-//! The statistics of deprecated API versions.
+//! The `stats.*` variables about deprecated API versions.
 
 use super::group::Group;
 use super::stats::GroupGetter;

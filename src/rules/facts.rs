@@ -1,5 +1,6 @@
-//! What rules may ask of a row: `client.*`, `request.*` and `server.*`. The one list of these names; the reference
-//! and the JSON Schema of rule files are made of it.
+//! The variables of one row that rules may use: `client.*`, `request.*` and `server.*`.
+//!
+//! The rule reference and the JSON Schema of rule files are generated from these lists.
 
 mod server;
 
@@ -20,34 +21,29 @@ use crate::ledger::Row;
 use crate::patterns::Pattern;
 use compact_str::CompactString;
 
-/// One row: a client's requests of one shape by one product.
+/// A row: the requests of one client with one shape and one user agent product.
 #[derive(Debug, Clone, Copy)]
 pub struct RowFacts<'a> {
-    /// All accounts.
+    /// All clients; needed for what depends on the whole log.
     pub judged: &'a JudgedClients,
-    /// The client.
     pub client: &'a ClientSummary,
-    /// The shape.
     pub key: &'a ShapeKey,
-    /// Its verdict.
+    /// The verdict of the shape, and its rows.
     pub entry: &'a ShapeSummary,
-    /// The product of the user agent.
     pub product: &'a str,
-    /// The numbers.
     pub row: &'a Row,
-    /// Its requests.
     pub requests: u64,
-    /// How measurements fit the verdict.
+    /// How many measured requests agree with the verdict, and how many contradict it.
     pub agreement: &'a Agreement,
-    /// What the requests show when they are put in order.
+    /// Polls, herds, relists and other patterns over time.
     pub pattern: Option<&'a Pattern>,
-    /// The slow reads in etcd's own log during which its LISTs were under way.
+    /// Slow reads in etcd's own log that overlap with LISTs of this row.
     pub slow_reads: &'a [SlowRead],
-    /// What its requests cost; `None` without an inventory.
+    /// Cost of its requests; `None` without an inventory.
     pub cost: Option<&'a Cost>,
 }
 
-/// Finds a fact of a row.
+/// Returns the value of a variable for a row.
 pub type RowGetter = for<'r, 'a> fn(&'r RowFacts<'a>) -> Value<'r>;
 
 fn text(text: &str) -> Value<'_> {
@@ -55,7 +51,6 @@ fn text(text: &str) -> Value<'_> {
 }
 
 impl<'a> RowFacts<'a> {
-    /// Those of a row of an client's entry.
     #[must_use]
     pub fn new(
         judged: &'a JudgedClients,
@@ -100,7 +95,7 @@ impl RowFacts<'_> {
         }
     }
 
-    /// Whether it asks for the pods of one node.
+    /// Whether the request selects the pods of one node.
     pub(super) fn selects_node(&self) -> bool {
         self.request().is_some_and(|request| request.options.narrows == Narrows::ToNode)
     }
@@ -120,7 +115,7 @@ impl RowFacts<'_> {
     }
 }
 
-/// `client.*`: told by the client and the product alone, see `Place`.
+/// `client.*`. Each value depends only on the client and the product; `rows::FactKey` relies on this.
 pub const CLIENT: &[Variable<RowGetter>] = &[
     Variable {
         name: "identity",
@@ -224,7 +219,7 @@ pub const CLIENT: &[Variable<RowGetter>] = &[
     },
 ];
 
-/// `request.*`: told by the shape alone, whoever asks, see `Place`.
+/// `request.*`. Each value depends only on the request shape and its verdict; `rows::FactKey` relies on this.
 pub const REQUEST: &[Variable<RowGetter>] = &[
     Variable {
         name: "verb",
@@ -433,7 +428,7 @@ pub const REQUEST: &[Variable<RowGetter>] = &[
     },
 ];
 
-/// Whether a client shows objects to people.
+/// Whether a client shows objects to people, such as a dashboard.
 pub(super) fn is_viewer(row: &RowFacts<'_>) -> bool {
     const VIEWERS: [&str; 12] = [
         "aptakube",

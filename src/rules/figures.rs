@@ -1,17 +1,17 @@
-//! Numbers and timestamps as people read them, and the filters that format them in the texts of rules.
+//! Formats numbers and timestamps for people, also as filters in rule texts.
 
 use minijinja::{Environment, Error, ErrorKind};
 
 pub use crate::k8s::text::{count, more};
 use crate::k8s::timestamp;
 
-/// Bytes with three figures at most: `45.2 MB`.
+/// Bytes with at most three digits: `45.2 MB`.
 #[must_use]
 pub fn bytes(number: u64) -> String {
     scaled(number, &["B", "kB", "MB", "GB", "TB", "PB"], 1000, " ", 99.95)
 }
 
-/// A number in the greatest unit of which there is one. Below `exact`, one decimal is shown.
+/// A number in the greatest unit that fits. Shows one decimal below `exact`.
 #[allow(clippy::cast_precision_loss, reason = "three figures are shown")]
 pub(crate) fn scaled(number: u64, units: &[&str], base: u64, space: &str, exact: f64) -> String {
     let mut value = number as f64;
@@ -24,7 +24,7 @@ pub(crate) fn scaled(number: u64, units: &[&str], base: u64, space: &str, exact:
     format!("{value:.decimals$}{space}{}", units[unit])
 }
 
-/// How often: `once`, `twice`, `1,234 times`.
+/// A number of repetitions: `once`, `twice`, `1,234 times`.
 #[must_use]
 pub fn times(number: u64) -> String {
     match number {
@@ -47,7 +47,8 @@ pub fn duration(seconds: f64) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
-/// A plural noun, in the singular for one: `LISTs`, `WATCHes`, `policies`, `ingresses.networking.k8s.io`.
+/// A plural noun, or its singular if `number` is 1. Knows plurals such as `LISTs`, `WATCHes`, `policies` and
+/// `ingresses.networking.k8s.io`.
 #[must_use]
 pub fn noun(number: u64, plural: &str) -> String {
     if number != 1 {
@@ -68,7 +69,7 @@ pub fn noun(number: u64, plural: &str) -> String {
     }
 }
 
-/// A verb of Kubernetes as what a client does: `LISTs`, `WATCHes`.
+/// A Kubernetes verb for use in a sentence: `LISTs`, `WATCHes`.
 #[must_use]
 pub fn does(verb: &str) -> String {
     match verb {
@@ -80,16 +81,16 @@ pub fn does(verb: &str) -> String {
     }
 }
 
-/// An instant to the second, `2026-11-20 20:36:00 UTC`. What is no instant stays as it is.
+/// A timestamp to the second: `2026-11-20 20:36:00 UTC`. Returns other text unchanged.
 #[must_use]
 pub fn instant(text: &str) -> String {
     timestamp::parse_micros(text).map_or_else(|| text.to_owned(), timestamp::format_second)
 }
 
-/// Up to so many different targets of a row are counted exactly; see `ledger::targets`.
+/// Up to this number, distinct targets are counted exactly; see `ledger::targets`.
 const EXACT: u32 = 64;
 
-/// The filters, their form and what they make of it, for people who write rules.
+/// The filters of rule texts and what they do, for the rule reference.
 pub const FILTERS: &[(&str, &str)] = &[
     ("count", "`26093` as `26,093`; fractions are rounded, below 10 to one decimal"),
     (
@@ -107,7 +108,7 @@ pub const FILTERS: &[(&str, &str)] = &[
     ("instant", "`2026-11-20T20:36:00.123456Z` as `2026-11-20 20:36:00 UTC`"),
 ];
 
-/// A number of a template, rounded. Names hold nothing negative; what an operation makes of them may be.
+/// A number in a template, rounded. Variables are never negative, but the result of a subtraction can be.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -121,7 +122,7 @@ fn whole(number: f64, show: fn(u64) -> String) -> Result<String, Error> {
     Ok(format!("{sign}{}", show(number.abs().round() as u64)))
 }
 
-/// A number that was formatted, with its noun if there is one.
+/// Adds a noun to a formatted number, if there is one.
 fn with_noun(shown: String, plural: Option<String>) -> String {
     match plural {
         Some(plural) => {
@@ -132,11 +133,11 @@ fn with_noun(shown: String, plural: Option<String>) -> String {
     }
 }
 
-/// Lets texts use [`FILTERS`].
+/// Adds [`FILTERS`] to the environment of rule texts.
 pub(super) fn add_to(environment: &mut Environment<'_>) {
     environment.add_filter("count", |number: f64, plural: Option<String>| {
         let shown = match number {
-            // Rates are given to one decimal.
+            // Rates have one decimal.
             0.05..9.95 if (number - number.round()).abs() >= 0.05 => format!("{number:.1}"),
             _ => whole(number, count)?,
         };

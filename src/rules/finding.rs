@@ -1,4 +1,4 @@
-//! What a rule finds.
+//! Findings: the result of a rule for a group of rows.
 
 use super::group::Group;
 use super::permission::Permission;
@@ -13,80 +13,74 @@ use crate::ledger::{DistinctSet, Exemplar};
 use crate::patterns::Pattern;
 use crate::products::{Product, RecognizedBy};
 
-/// A finding: a group of rows of which a level of a rule holds.
+/// A group of rows for which a level of a rule holds.
 #[derive(Debug, Clone)]
 pub struct Finding {
-    /// The rule's id.
     pub rule: String,
-    /// Its place among all findings that no suppression holds back.
+    /// Its index among all findings without suppressed ones.
     pub hit: Option<usize>,
-    /// How bad it is.
     pub severity: Severity,
-    /// Index of the client among the accounts; `None` for a finding on the input.
+    /// Index of the client; `None` for a finding on the input.
     pub client: Option<usize>,
-    /// The program, where clients that run it are judged together.
+    /// The program, if the finding is on all clients that run it.
     pub program: Option<OnProgram>,
-    /// The product, where the rule tells products apart, or there is one.
+    /// The user agent product, if all rows have the same one.
     pub product: Option<String>,
-    /// The resource, where the rule tells resources apart, or there is one.
+    /// The resource, if all rows have the same one.
     pub resource: Option<String>,
     /// The shape with the most requests.
     pub shape: Option<String>,
-    /// What tells the finding apart from others of the rule and client: no count is in it.
+    /// Distinguishes findings of the same rule and client. Contains no count, so that it is stable over logs.
     pub key: Vec<String>,
-    /// One sentence. Holds what clients chose.
+    /// One sentence. Contains text that clients chose, so escape it where it is shown.
     pub message: String,
-    /// What to change, for this kind of client on this server. Prose; holds what clients chose.
+    /// What to change, for this kind of client and server version. Markdown. Contains text that clients chose.
     pub fix: String,
-    /// What to look for afterwards, as `fix`.
+    /// How to verify the fix in the next log. Format as in `fix`.
     pub look_for: Option<String>,
-    /// What the fix makes worse, as `fix`.
+    /// What the fix makes worse. Format as in `fix`.
     pub tradeoff: Option<String>,
-    /// The numbers.
     pub stats: Vec<(&'static str, Value<'static>)>,
-    /// What is said of the request with the most requests.
+    /// Verdict of the shape with the most requests.
     pub verdict: Option<FindingVerdict>,
-    /// How much of the apiserver's and etcd's work they are.
+    /// The load of these requests on the apiserver and etcd.
     pub load: Load,
-    /// What the requests cost, as far as that is known.
+    /// Cost of the requests, or what is missing to estimate it.
     pub cost: CostBasis,
-    /// Received of the first and the last event, in microseconds since 1970.
+    /// When the first and the last event were received, in microseconds since 1970.
     pub span: Option<(i64, i64)>,
-    /// Products of user agents, and one user agent of each.
+    /// User agent products, each with an example of a full user agent.
     pub user_agents: Vec<(String, String)>,
-    /// Requests, as evidence: the costliest first.
+    /// Example requests as evidence, the costliest first.
     pub evidence: Vec<Exemplar>,
-    /// The slow reads in etcd's own log during which LISTs among them were under way.
+    /// Slow reads in etcd's own log that overlap with LISTs of the finding.
     pub slow_reads: Option<SlowReads>,
-    /// The product that the client is, and what it was recognized by.
+    /// The known product of the client, and how it was recognized.
     pub known_product: Option<(&'static Product, RecognizedBy)>,
-    /// The permission that the requests lack.
+    /// The missing permission, if the server refused the requests.
     pub permission: Option<Permission>,
-    /// Who else writes the objects that the client got conflicts on.
+    /// Other clients that write the objects with conflicts.
     pub rivals: Vec<Rival>,
-    /// What the requests show when they are put in order, if they show anything.
+    /// Patterns over time, if there are any.
     pub pattern: Option<Box<Pattern>>,
 }
 
-/// The clients of a program that a finding is on together.
+/// The program that the clients of a finding share.
 #[derive(Debug, Clone)]
 pub struct OnProgram {
-    /// What they have in common.
     pub name: ProgramName,
-    /// The program in one word.
+    /// The program in one word, for tables.
     pub short: String,
-    /// The program in a sentence: `backup in 40 namespaces`.
+    /// The program for use in a sentence: `backup in 40 namespaces`.
     pub sentence: String,
     /// Number of clients.
     pub clients: u64,
-    /// Their pods.
     pub pods: DistinctSet,
-    /// Their nodes.
     pub nodes: DistinctSet,
 }
 
 impl OnProgram {
-    /// The program of a group; `None` for a group of one client.
+    /// Returns `None` for a group of one client.
     pub(super) fn from_group(group: &Group<'_>) -> Option<Self> {
         let (program, members) = group.program.as_ref()?;
         let members = members.iter().map(|index| &group.totals.judged.clients[*index]);
@@ -101,7 +95,7 @@ impl OnProgram {
     }
 }
 
-/// Where the requests were answered from, and why that is known.
+/// Where the requests were served from, and the reason for this verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FindingVerdict {
     pub verb: &'static str,
@@ -112,6 +106,6 @@ pub struct FindingVerdict {
     pub explanation: &'static str,
     pub certainty: &'static str,
     pub kube_version: String,
-    /// Slow requests of which the server's own measurement fits, and contradicts.
+    /// Numbers of slow requests whose latency annotations agree with the verdict, and contradict it.
     pub observed: (u64, u64),
 }

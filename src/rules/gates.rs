@@ -1,4 +1,4 @@
-//! What a CI gate counts: reads that etcd answered, limits that the server ignored, and findings by rule.
+//! Counts for CI gates: reads from etcd, ignored limits, and findings by rule.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,10 +9,11 @@ use super::rule::{Rule, Severity};
 use crate::apiserver::LimitVerdict;
 use crate::k8s::Verb;
 
-/// Families of rules whose suppressions say nothing of single requests: who shares an identity, and what a log lacks.
+/// Rule families whose suppressions do not affect gates on requests. They are about shared identities and
+/// incomplete logs, not about requests.
 const NOT_OF_REQUESTS: [&str; 2] = ["KT5", "KT9"];
 
-/// What a gate on requests counts.
+/// A kind of request that a CI gate can count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestGate {
     EtcdList,
@@ -21,7 +22,6 @@ pub enum RequestGate {
 }
 
 impl RequestGate {
-    /// Whether requests of a row count.
     fn counts(self, facts: &RowFacts<'_>) -> bool {
         let verb = facts.key.verb;
         match self {
@@ -32,62 +32,57 @@ impl RequestGate {
     }
 }
 
-/// The client and shape with the most requests of a gate, or the worst finding of a rule.
+/// The client and shape with the most requests in a gate, or of the worst finding of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worst {
-    /// The client's identity.
     pub client: String,
-    /// The shape, or the shapes of a finding.
+    /// The shape; for a finding, the one with the most requests.
     pub shape: String,
-    /// Its requests.
     pub requests: u64,
 }
 
-/// The requests of a gate.
+/// The requests that a gate counts, and those that it leaves out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GateRequests {
-    /// Requests that count.
+    /// Requests that the gate counts.
     pub requests: u64,
-    /// LISTs of informers that a WATCH follows. They do not count.
+    /// LISTs of informers, which a WATCH follows. They do not count.
     pub informers: u64,
     /// Requests that a suppression covers. They do not count.
     pub suppressed: u64,
-    /// Where most of those that count come from.
+    /// The client and shape with most of the counted requests.
     pub worst: Option<Worst>,
 }
 
-/// The findings of a rule that no suppression holds back.
+/// The findings of a rule, without suppressed ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleFindings {
-    /// The rule's id.
     pub id: String,
-    /// The rule's name.
     pub name: String,
-    /// How many findings there are, by severity.
+    /// Number of findings by severity.
     pub counts: BTreeMap<Severity, u64>,
-    /// The worst of them: its severity, and whose it is. Without a client, it is on the input.
+    /// The worst finding: its severity and its client. A finding on the input has no client.
     pub worst: Option<(Severity, Option<Worst>)>,
 }
 
-/// All gates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Gates {
-    /// LISTs that etcd answered.
+    /// LISTs read from etcd.
     pub etcd_list: GateRequests,
-    /// GETs that etcd answered.
+    /// GETs read from etcd.
     pub etcd_get: GateRequests,
     /// LISTs whose limit the server ignored.
     pub limit_ignored: GateRequests,
-    /// By rule, those without a finding too.
+    /// One entry for each rule, also for rules without a finding.
     pub rules: Vec<RuleFindings>,
 }
 
-/// Whether a suppression of a rule takes requests that the rule matches out of a gate.
+/// Whether a suppression of the rule removes matched requests from gates.
 pub(super) fn is_of_requests(rule: &Rule) -> bool {
     rule.matches.is_some() && !NOT_OF_REQUESTS.iter().any(|family| rule.id.starts_with(family))
 }
 
-/// Counts the requests of a gate. `is_accepted` says which rows a suppression covers.
+/// Counts the requests of a gate. `is_accepted` is indexed by row, and true for rows that a suppression covers.
 pub(super) fn requests(gate: RequestGate, rows: &Rows<'_>, is_accepted: &[bool]) -> GateRequests {
     let mut all = GateRequests::default();
     let mut by_shape: BTreeMap<(u32, u32), (u64, usize)> = BTreeMap::new();
@@ -118,16 +113,15 @@ pub(super) fn requests(gate: RequestGate, rows: &Rows<'_>, is_accepted: &[bool])
     all
 }
 
-/// By severity, requests, client and shape.
 type FindingOrder<'w> = (Reverse<Severity>, Option<(Reverse<u64>, &'w str, &'w str)>);
 
-/// The order of findings of a rule, the worst first.
+/// Sort key for the findings of a rule, the worst first.
 fn order((severity, worst): &(Severity, Option<Worst>)) -> FindingOrder<'_> {
     let worst = worst.as_ref().map(|one| (Reverse(one.requests), &*one.client, &*one.shape));
     (Reverse(*severity), worst)
 }
 
-/// The findings of a rule, each with its client.
+/// Summarizes the findings of a rule.
 pub(super) fn findings(rule: &Rule, found: impl Iterator<Item = (Severity, Option<Worst>)>) -> RuleFindings {
     let mut all =
         RuleFindings { id: rule.id.clone(), name: rule.name.clone(), counts: BTreeMap::new(), worst: None };

@@ -1,4 +1,4 @@
-//! Rows that a rule judges together, and the totals that they are a part of.
+//! Groups of rows that a rule evaluates together, and totals over all clients.
 
 use std::cell::OnceCell;
 use std::cmp::Reverse;
@@ -16,68 +16,56 @@ use crate::k8s::Verb;
 use crate::ledger::{Histogram, Load, Merge, Row, Targets, Timeline, timeline::Rate};
 use crate::patterns::Pattern;
 
-/// What a client does with a resource, whatever a rule matched.
+/// All requests of a client for a resource, even those that the rule does not match.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Companions {
-    /// Requests that begin a watch.
     pub watches: u64,
-    /// LISTs.
     pub lists: u64,
-    /// Creates, updates, patches and deletes, of subresources too.
+    /// Creates, updates, patches and deletes, also of subresources.
     pub writes: u64,
 }
 
-/// GETs from etcd that a client makes in the same minutes as other requests.
+/// GETs from etcd that a client sends in the same minutes as other requests.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct InStep<'a> {
-    /// The GETs, at most one for each of the other requests.
+    /// Number of GETs, at most one for each of the other requests.
     pub reads: u64,
-    /// The resource that they read.
     pub resource: &'a str,
 }
 
-/// GETs that are more than this many for each of the other requests are not made for them.
+/// If a client sends more GETs than this for each of its other requests, these GETs have another purpose.
 const MOST_READS_EACH: u64 = 2;
 
-/// A client's updates or patches of one shape by one product.
+/// A row of updates or patches.
 #[derive(Debug, Clone, Copy)]
 pub struct WriterRow<'a> {
-    /// Index of the client.
     pub client: usize,
-    /// The shape.
     pub key: &'a ShapeKey,
-    /// The product.
     pub product: &'a str,
-    /// The numbers.
     pub row: &'a Row,
 }
 
-/// Sums over all accounts.
+/// Totals over all clients.
 #[derive(Debug)]
 pub struct ClientTotals<'a> {
-    /// The accounts.
     pub judged: &'a JudgedClients,
-    /// All requests.
     pub requests: u64,
-    /// LISTs and GETs that etcd answered.
+    /// LISTs and GETs read from etcd.
     pub etcd_reads: u64,
-    /// Requests by client.
     requests_by_client: Vec<u64>,
     companions: HashMap<(usize, &'a str), Companions, FxBuildHasher>,
-    /// Rows that update or patch, by resource.
+    /// Rows of updates and patches, by resource.
     writers: HashMap<&'a str, Vec<WriterRow<'a>>, FxBuildHasher>,
-    /// By client: questions of which requests were seen to arrive and not to end, and how many.
+    /// By client: the number of RequestReceived events without a ResponseComplete event, by request shape.
     unfinished: Vec<HashMap<RequestKey<'a>, u64, FxBuildHasher>>,
 }
 
-/// Whether a request changes objects.
 #[must_use]
 pub fn is_write(verb: Verb) -> bool {
     matches!(verb, Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection)
 }
 
 impl<'a> ClientTotals<'a> {
-    /// Sums up.
     #[must_use]
     pub fn new(judged: &'a JudgedClients) -> Self {
         let mut totals = Self {
@@ -122,7 +110,6 @@ impl<'a> ClientTotals<'a> {
         totals
     }
 
-    /// What a client does with a resource.
     #[must_use]
     pub fn companions(&self, client: usize, resource: &str) -> Companions {
         self.companions.get(&(client, resource)).copied().unwrap_or_default()
@@ -139,31 +126,29 @@ impl<'a> ClientTotals<'a> {
         of("(discovery)") + of("(openapi)")
     }
 
-    /// All rows that update or patch objects of a resource.
+    /// Rows of updates and patches of a resource.
     #[must_use]
     pub fn writers(&self, resource: &str) -> &[WriterRow<'a>] {
         self.writers.get(resource).map_or(&[], Vec::as_slice)
     }
 
-    /// All requests of a client.
     #[must_use]
     pub fn requests_of(&self, client: usize) -> u64 {
         self.requests_by_client.get(client).copied().unwrap_or(0)
     }
 }
 
-/// Rows that a rule judges together; all are of one client, or of clients that run one program.
+/// Rows that a rule evaluates together. All are of one client, or of clients that run one program.
 #[derive(Debug)]
 pub struct Group<'a> {
-    /// The rows, those with the most requests first. There is one at least.
+    /// The rows, by descending number of requests. Never empty.
     pub rows: Vec<&'a RowFacts<'a>>,
-    /// Index of the client; of a program's clients that of the row with the most requests.
+    /// Index of the client. For a program, the client of the row with the most requests.
     pub client: usize,
-    /// The program, and which of its clients have rows here.
+    /// The program, and the indices of its clients that have rows in the group.
     pub program: Option<(&'a Program, Vec<usize>)>,
-    /// The leading row, with the facts of all clients of the program.
+    /// The leading row, with the merged data of all clients of the program.
     merged_lead: Option<RowFacts<'a>>,
-    /// What it is a part of.
     pub totals: &'a ClientTotals<'a>,
     rate: OnceCell<Option<Rate>>,
     latency: OnceCell<Histogram>,
@@ -174,7 +159,8 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Rows as a group. They stand in the order of their client, which decides between those with equal requests.
+    /// Creates a group of rows of one client. Rows with equal requests keep their order, which makes the result
+    /// deterministic.
     #[must_use]
     pub fn new(mut rows: Vec<&'a RowFacts<'a>>, client: usize, totals: &'a ClientTotals<'a>) -> Self {
         rows.sort_by_key(|facts| Reverse(facts.requests));
@@ -193,7 +179,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Rows of clients that run a program, each with the index of its client.
+    /// Creates a group of rows of several clients, each with the index of its client.
     #[must_use]
     pub fn of_program(
         rows: &[(&'a RowFacts<'a>, usize)],
@@ -203,7 +189,7 @@ impl<'a> Group<'a> {
         let mut members: Vec<usize> = rows.iter().map(|(_, client)| *client).collect();
         members.sort_unstable();
         members.dedup();
-        // JudgedClients have no order of their own.
+        // `JudgedClients` has no fixed order, so sort by client here to make the result deterministic.
         let mut facts: Vec<&'a RowFacts<'a>> = rows.iter().map(|(facts, _)| *facts).collect();
         facts.sort_by(|a, b| (&a.client.key, a.key, a.product).cmp(&(&b.client.key, b.key, b.product)));
         let group = Self::new(facts, members[0], totals);
@@ -214,41 +200,38 @@ impl<'a> Group<'a> {
         Self { client, program: Some((program, members)), merged_lead, ..group }
     }
 
-    /// The row with the most requests.
     #[must_use]
     pub fn leading(&self) -> &'a RowFacts<'a> {
         self.rows[0]
     }
 
-    /// The row with the most requests, with the facts of all clients of the program.
+    /// The row with the most requests. For a program, its client has the merged data of all clients.
     #[must_use]
     pub fn representative(&self) -> &RowFacts<'a> {
         self.merged_lead.as_ref().unwrap_or(self.rows[0])
     }
 
-    /// The clients, by index.
+    /// Indices of the clients.
     #[must_use]
     pub fn members(&self) -> &[usize] {
         self.program.as_ref().map_or(std::slice::from_ref(&self.client), |(_, members)| members)
     }
 
-    /// A sum over the rows.
     pub fn sum(&self, of: impl Fn(&Row) -> u64) -> u64 {
         self.rows.iter().map(|facts| of(facts.row)).sum()
     }
 
-    /// Requests.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.rows.iter().map(|facts| facts.requests).sum()
     }
 
-    /// Answers whose status a condition holds for.
+    /// Responses whose status fulfills a condition.
     pub fn answers(&self, is_wanted: impl Fn(u16) -> bool) -> u64 {
         self.sum(|row| row.statuses.count(&is_wanted))
     }
 
-    /// Peak and active time, or `None` without a timestamp.
+    /// Peak rate and active time; `None` without timestamps.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         *self.rate.get_or_init(|| {
@@ -265,8 +248,8 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// The resource that the client reads from etcd in step with the group's requests: minute by minute about as many GETs
-    /// as requests.
+    /// The resource that the client reads from etcd in the same minutes as it sends the requests of the group. In
+    /// each minute, there are about as many GETs as requests.
     #[must_use]
     pub fn in_step(&self) -> InStep<'a> {
         *self.in_step.get_or_init(|| {
@@ -293,7 +276,6 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// Durations.
     #[must_use]
     pub fn latency(&self) -> &Histogram {
         if let [only] = &self.rows[..] {
@@ -308,7 +290,7 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// What the requests are for.
+    /// The objects or namespaces that the requests name.
     #[must_use]
     pub fn targets(&self) -> &Targets {
         if let [only] = &self.rows[..] {
@@ -339,14 +321,14 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// Received of the first and the last event, in microseconds since 1970.
+    /// When the first and the last event were received, in microseconds since 1970.
     #[must_use]
     pub fn span(&self) -> Option<(i64, i64)> {
         let spans = || self.rows.iter().filter_map(|facts| facts.row.span);
         Some((spans().map(|span| span.0).min()?, spans().map(|span| span.1).max()?))
     }
 
-    /// What the client does with the resource of the leading row.
+    /// All requests for the resource of the leading row.
     #[must_use]
     pub fn companions(&self) -> Companions {
         let resource = self.leading().key.resource.as_deref().unwrap_or_default();
@@ -360,13 +342,13 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// The slow reads in etcd's own log during which LISTs of the group were under way.
+    /// Slow reads in etcd's own log that overlap with LISTs of the group.
     #[must_use]
     pub fn slow_reads(&self) -> Option<SlowReads> {
         self.totals.judged.slow_reads.count(self.rows.iter().flat_map(|facts| facts.slow_reads))
     }
 
-    /// How much of the apiserver's and etcd's work the requests are.
+    /// The load of the requests on the apiserver and etcd.
     #[must_use]
     pub fn load(&self) -> judged::Load {
         let measure = self.totals.judged.measure;
@@ -376,7 +358,7 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// What the requests cost; nothing without an inventory.
+    /// Cost of the requests; zero without an inventory.
     #[must_use]
     pub fn cost(&self) -> &Cost {
         self.cost.get_or_init(|| {
@@ -387,7 +369,7 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// What the requests cost, as far as that is known.
+    /// Cost of the requests, or what is missing to estimate it.
     #[must_use]
     pub fn known_cost(&self) -> CostBasis {
         CostBasis::new(self.rows.iter().map(|facts| ShapeCost {
@@ -399,8 +381,10 @@ impl<'a> Group<'a> {
         }))
     }
 
-    /// Requests that were seen to arrive and not to end. What an arrival asks is known, and not how it was answered,
-    /// so arrivals and ends are compared over all answers.
+    /// Requests with a RequestReceived event but without a ResponseComplete event.
+    ///
+    /// A RequestReceived event has no verdict. Thus it is compared with the ResponseComplete events of all
+    /// verdicts of its request shape.
     #[must_use]
     pub fn unfinished(&self) -> u64 {
         let unfinished = |client: &usize| &self.totals.unfinished[*client];
@@ -420,21 +404,21 @@ impl<'a> Group<'a> {
     }
 }
 
-/// What of a shape is request, and no part of its answer.
+/// A request shape without its verdict.
 type RequestKey<'a> = (Option<Verb>, Option<&'a str>, Option<&'a str>, Option<crate::k8s::Scope>, &'a str);
 
 fn request_key(key: &ShapeKey) -> RequestKey<'_> {
     (key.verb, key.resource.as_deref(), key.subresource.as_deref(), key.scope, &key.parameters)
 }
 
-/// The questions of a client of which more requests were seen to arrive than to end.
+/// Request shapes of a client with more RequestReceived than ResponseComplete events.
 fn unfinished(client: &ClientSummary) -> HashMap<RequestKey<'_>, u64, FxBuildHasher> {
     let mut unfinished = HashMap::default();
     let mut entries = client.entries.iter().peekable();
     while let Some((key, entry)) = entries.next() {
         let request = request_key(key);
         let (mut arrived, mut ended) = entry.arrived_and_ended();
-        // Keys are ordered by what is request first, so those that ask alike stand together.
+        // Keys are sorted by request shape first, so equal shapes are adjacent.
         while let Some((_, entry)) = entries.next_if(|(key, _)| request_key(key) == request) {
             let (more_arrived, more_ended) = entry.arrived_and_ended();
             (arrived, ended) = (arrived + more_arrived, ended + more_ended);

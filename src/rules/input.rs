@@ -1,4 +1,4 @@
-//! What rules on the input may ask: `input.*`. The one list of these names.
+//! The variables of the whole input: `input.*`.
 
 use std::cmp::Reverse;
 
@@ -14,15 +14,15 @@ use crate::k8s::text::prefix;
 use crate::ledger::{InputCounts, Timeline};
 use crate::version::Doubt;
 
-/// Clients that are named as those that write most.
+/// Number of clients that `input.topWriters` names.
 const NAMED: usize = 3;
-/// The longest name of such a client, in bytes.
+/// Limit for the name of such a client, in bytes.
 const MAX_NAME: usize = 80;
 
-/// Finds a fact of the input.
+/// Returns the value of a variable of the input.
 pub type InputGetter = fn(&InputFacts) -> Value<'_>;
 
-/// What was read, summed up.
+/// Totals of the input, for rules with `groupBy: [input]`.
 #[derive(Debug, Clone, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "they are independent facts")]
 pub struct InputFacts {
@@ -46,7 +46,7 @@ pub struct InputFacts {
     etcd_writes: EtcdWrites,
 }
 
-/// What all clients write to etcd, without Leases and events, which have rules of their own.
+/// Writes of all clients to etcd, without Leases and events. Other rules are about these.
 #[derive(Debug, Clone, Default)]
 struct EtcdWrites {
     per_minute: f64,
@@ -72,7 +72,8 @@ impl EtcdWrites {
             for (key, entry) in client.entries.iter().filter(|(key, _)| is_counted(key)) {
                 for one in &entry.rows {
                     let stored = measure.etcd_writes(key, entry, &one.row);
-                    // The minutes of a row do not say which of its requests were refused.
+                    // A row's minutes do not show which of its requests were refused, so count them only if most
+                    // were stored.
                     if stored * 2 >= judged.requests(&one.row) {
                         own += stored;
                         times.merge_from(&one.row.times(judged.received_only));
@@ -111,7 +112,6 @@ fn mean(count: u64, over: u64) -> f64 {
 }
 
 impl InputFacts {
-    /// Sums up.
     #[must_use]
     pub fn new(input: &InputCounts, totals: &ClientTotals<'_>) -> Self {
         let lost = |reason: SkipReason| input.skipped.get(&reason).map_or(0, |(count, _)| *count);
@@ -155,7 +155,6 @@ impl InputFacts {
     }
 }
 
-/// `input.*`
 pub const INPUT: &[Variable<InputGetter>] = &[
     Variable { name: "events", kind: Int, doc: "Events.", get: |input| Value::count(input.events) },
     Variable { name: "requests", kind: Int, doc: "Requests.", get: |input| Value::count(input.requests) },

@@ -2,7 +2,7 @@
 
 use crate::judged::Job;
 
-/// The text for a client that runs on, and the one for a job where it may be one: the more likely first.
+/// Joins the fix for a client that keeps running and the fix for a job. The more likely one is first.
 #[must_use]
 pub fn job_advice(job: Job, for_a_job: Option<String>, for_any: Option<String>) -> Option<String> {
     match (job, for_a_job, for_any) {
@@ -18,7 +18,7 @@ pub fn job_advice(job: Job, for_a_job: Option<String>, for_any: Option<String>) 
     }
 }
 
-/// A sentence behind a condition: its first word in lower case, unless the word is a name.
+/// The text after "If …,": its first word in lower case, unless that word is a name.
 fn inside(text: &str) -> String {
     let first = text.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
     let is_word = first.bytes().skip(1).all(|byte| byte.is_ascii_lowercase()) && first.len() > 1;

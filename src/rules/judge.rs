@@ -1,5 +1,5 @@
-//! From clients to findings: what a rule matches is grouped, groups of which a level holds are found, and those that
-//! somebody reads are put into words.
+//! Evaluates the rules: matches rows, groups them, checks levels, and renders the texts of findings that a report
+//! shows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,44 +26,41 @@ use crate::apiserver::resources::OTHER;
 use crate::judged::JudgedClients;
 use crate::ledger::InputCounts;
 
-/// What rules found.
+/// The results of all rules.
 #[derive(Debug, Default)]
 pub struct RuleResults {
-    /// The findings, by rule.
+    /// Findings, in the order of the rules.
     pub findings: Vec<Finding>,
-    /// Findings that a suppression holds back, with the suppression's index.
+    /// Suppressed findings, each with the index of its suppression.
     pub suppressed: Vec<(usize, Finding)>,
-    /// Suppressions that cover a row of a finding.
+    /// Indices of suppressions that cover a row of a finding. The others are unused.
     pub used: BTreeSet<usize>,
-    /// Conditions and texts that failed on a value, in words.
+    /// Error messages of conditions and texts that failed on a value.
     pub failures: Vec<String>,
-    /// How often CEL was asked.
+    /// Number of evaluations by CEL.
     pub runs: u64,
-    /// How many findings there are of each severity, those that are not put into words too.
+    /// Number of findings by severity, including those whose texts are not rendered.
     pub counts: BTreeMap<Severity, u64>,
-    /// The findings on each client that has any.
+    /// Clients with findings.
     pub on_clients: Vec<FindingsOnClient>,
-    /// What CI gates count.
     pub gates: Gates,
     /// Clients with a finding of [`CONTRADICTED`], suppressed ones included.
     pub contradicted: BTreeSet<usize>,
 }
 
-/// The rule that finds requests that contradict their verdicts.
+/// Id of the rule for requests that contradict their verdicts.
 const CONTRADICTED: &str = "KT902";
 
-/// The findings on one client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindingsOnClient {
-    /// The client's index.
+    /// Index of the client.
     pub client: usize,
-    /// How bad the worst of them is.
+    /// The highest severity of its findings.
     pub worst: Severity,
-    /// How many there are.
+    /// Number of findings.
     pub findings: usize,
 }
 
-/// Judges.
 #[must_use]
 pub fn judge(
     clients: &JudgedClients,
@@ -74,8 +71,10 @@ pub fn judge(
     judge_some(clients, input, rules, suppressions, |hits| vec![true; hits.len()])
 }
 
-/// As [`judge`]. `choose` says of each finding whether somebody reads it: others are counted and not put into words,
-/// which takes longer than to find them. Texts of a user's own rule are tried nevertheless: they may fail on a value.
+/// As [`judge`], but renders only the findings that `choose` selects.
+///
+/// Rendering takes longer than finding, so other findings are only counted. The texts of a user's own rules are
+/// always rendered, since they can fail on a value.
 #[must_use]
 pub fn judge_some(
     clients: &JudgedClients,
@@ -170,7 +169,7 @@ fn gates_of(rules: &[Rule], rows: &Rows<'_>, judged: &[RuleHits<'_>]) -> Gates {
     }
 }
 
-/// The findings on each client that has any.
+/// Clients with findings.
 fn on_clients(judged: &[RuleHits<'_>]) -> Vec<FindingsOnClient> {
     let mut on: BTreeMap<usize, FindingsOnClient> = BTreeMap::new();
     for hit in judged.iter().flat_map(|found| &found.hits).filter(|hit| hit.suppressed_by.is_none()) {
@@ -184,21 +183,21 @@ fn on_clients(judged: &[RuleHits<'_>]) -> Vec<FindingsOnClient> {
     on.into_values().collect()
 }
 
-/// A client with fewer matching requests repeats nothing: it takes no part in the sum of its program.
+/// Clients with fewer matching requests do not count for the sum of their program, because they repeat nothing.
 const REPEATS: u64 = 3;
 
-/// What one rule found.
+/// The result of one rule.
 #[derive(Default)]
 struct RuleHits<'r> {
     hits: Vec<Hit<'r>>,
     used: BTreeSet<usize>,
     failures: Vec<String>,
     runs: u64,
-    /// Rows that the rule matches and a suppression of it covers, for gates on requests.
+    /// Matched rows that a suppression covers. Gates on requests leave them out.
     accepted: Vec<usize>,
 }
 
-/// A finding that is not put into words yet.
+/// A finding whose texts are not rendered yet.
 struct Hit<'r> {
     severity: Severity,
     /// `None` for a finding on the input.
@@ -215,7 +214,7 @@ impl Hit<'_> {
     }
 }
 
-/// The word of a name.
+/// The name of a variable behind the dot.
 pub(super) fn word(name: VariableRef, rule: &Rule) -> String {
     match name.root {
         Root::Client => CLIENT[name.index].name.to_owned(),
@@ -227,7 +226,6 @@ pub(super) fn word(name: VariableRef, rule: &Rule) -> String {
     }
 }
 
-/// A threshold's value.
 #[allow(clippy::cast_possible_truncation, reason = "whole numbers of a rule file come from an i64")]
 pub(super) fn threshold(value: f64) -> Value<'static> {
     if threshold_kind(value) == Kind::Int { Value::Int(value as i64) } else { Value::Double(value) }
@@ -240,7 +238,7 @@ struct RuleRun<'r, 'a> {
     found: RuleHits<'r>,
 }
 
-/// CEL's answers of each level, and the values of the rule's thresholds.
+/// Cached CEL results of each level, and the values of the rule's thresholds.
 struct Levels {
     memos: Vec<Memo<'static, bool>>,
     thresholds: Vec<Value<'static>>,
@@ -292,8 +290,10 @@ impl<'r> RuleRun<'r, '_> {
         }
     }
 
-    /// Judges clients that run one program together. Reports the sum only if it is worse than each client's own
-    /// finding. Rows that a suppression covers take no part, nor do clients with fewer than [`REPEATS`] requests.
+    /// Evaluates the rule for all clients of a program together. Reports the sum only if it is worse than each
+    /// client's own finding.
+    ///
+    /// Rows that a suppression covers and clients with fewer than [`REPEATS`] requests do not count.
     fn judge_programs(&mut self, is_matched: &[bool], levels: &mut Levels) {
         let (all, by) = (self.rows, self.rule.group_by);
         let is_covered =
@@ -339,7 +339,7 @@ impl<'r> RuleRun<'r, '_> {
         }
     }
 
-    /// Notes which rows a suppression takes out of the gates on requests.
+    /// Records the rows that a suppression removes from the gates on requests.
     fn accept(&mut self, is_matched: &[bool]) {
         let rule = self.rule;
         let own: Vec<&Suppression> =
@@ -353,7 +353,7 @@ impl<'r> RuleRun<'r, '_> {
         self.found.accepted = covered.map(|(at, _)| at).collect();
     }
 
-    /// A finding, or what of it no suppression holds back.
+    /// Adds a finding. If a suppression covers some of its rows, evaluates the other rows again without them.
     fn found(&mut self, group: Group<'r>, severity: Severity, levels: &mut Levels) {
         if self.suppressions.is_empty() {
             return self.keep(Some(group), severity, None);
@@ -387,7 +387,7 @@ impl<'r> RuleRun<'r, '_> {
         self.found.hits.push(Hit { severity, group, suppressed_by });
     }
 
-    /// Whether the rule is about a row, by row.
+    /// By row, whether the rule matches it.
     fn matched(&mut self) -> Vec<bool> {
         let (rule, rows) = (self.rule, self.rows);
         // The row `(other resources)` mixes resources, so rules that group by resource skip it.
@@ -427,9 +427,9 @@ impl<'r> RuleRun<'r, '_> {
         })
     }
 
-    /// The worst level that holds.
+    /// The highest severity whose condition holds.
     fn level(&mut self, group: &Group<'_>, levels: &mut Levels) -> Option<Severity> {
-        // Without requests there is nothing to find, whatever a level says.
+        // A group without requests is never a finding, even if a level holds for it.
         if group.requests() == 0 {
             return None;
         }
@@ -458,7 +458,7 @@ impl<'r> RuleRun<'r, '_> {
     }
 }
 
-/// Groups of rows with the numbers of their groups, in the order of their first rows.
+/// Splits rows into their groups. The groups are in the order of their first rows.
 fn groups(matched: &[(u32, u32)]) -> Vec<&[(u32, u32)]> {
     let mut groups: Vec<_> = matched.chunk_by(|(a, _), (b, _)| a == b).collect();
     groups.sort_unstable_by_key(|rows| rows[0].1);

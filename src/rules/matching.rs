@@ -1,5 +1,7 @@
-//! A rule's match: its parts, each run once for each distinct combination of the facts that it names: its answers are
-//! remembered by them. RowFacts are columns of small numbers, so that the cost of a match is a look-up a row.
+//! Evaluates a rule's `match` for each row.
+//!
+//! The operands of its `&&` are cached separately, by the values of the variables that they use. Values are small
+//! numbers (see [`FactColumn`]), so a row usually costs one lookup.
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
@@ -9,12 +11,13 @@ use super::facts::RowFacts;
 use super::rows::{FactColumn, FactKey, RowIds, Rows, fact};
 use super::value::Value;
 
-/// CEL's answers to values.
+/// Cached results of CEL, by values.
 pub(super) type Memo<'v, A> = HashMap<Vec<Value<'v>>, A, FxBuildHasher>;
 
-/// A rule's match. What is told by the form of a row alone settles most rows, and takes one look.
+/// The evaluation of a rule's `match`. The operands that use only `request.*` and `server.*` decide most rows with
+/// one lookup.
 pub(super) struct Matcher<'r> {
-    /// Whether all parts hold that are told so, by form.
+    /// By request id: whether all of `of_request` hold.
     by_request: Vec<CachedResult>,
     of_request: Vec<CachedConjunct<'r>>,
     others: Vec<CachedConjunct<'r>>,
@@ -24,13 +27,13 @@ impl<'r> Matcher<'r> {
     pub(super) fn new(condition: &'r Condition, rows: &'r Rows<'_>) -> Self {
         let parts = condition.conjuncts.iter().map(|part| CachedConjunct::new(part, rows));
         let (of_request, mut others): (Vec<_>, Vec<_>) = parts.partition(CachedConjunct::is_by_request);
-        // First what is only looked up: it settles most.
+        // Operands with a table come first: they are cheap and decide most rows.
         others.sort_by_key(|part| part.table.is_none());
         Self { by_request: vec![CachedResult::NotYet; rows.requests.len()], of_request, others }
     }
 
-    /// Whether all parts hold for a row; `run` asks CEL. A part that does not hold settles it, even if another can't be
-    /// told.
+    /// Whether the match holds for a row. `run` evaluates with CEL. If one operand is false, the match is false,
+    /// even if another one fails.
     #[inline]
     pub(super) fn holds(
         &mut self,
@@ -78,29 +81,28 @@ fn all_hold<'r>(
     failed.map_or(Ok(true), Err)
 }
 
-/// A part of a rule's match, and the answers to it.
+/// An operand of a match, with its cached results.
 struct CachedConjunct<'r> {
     part: &'r Conjunct,
     table: Option<ResultTable<'r>>,
     memo: Memo<'r, EvalResult>,
 }
 
-/// Whether a part holds, or why that can't be told.
+/// Whether an operand holds, or the error of its evaluation.
 pub(super) type EvalResult = Result<bool, String>;
 
-/// Answers by what the facts that a part names are told by.
+/// Cached results of an operand, in a flat table.
 struct ResultTable<'r> {
     by: TableKey<'r>,
     answers: Vec<CachedResult>,
 }
 
-/// By one number of a row's place, or by the values of facts.
+/// How the index into the table is computed: from one id of a row, or from the values of several variables.
 enum TableKey<'r> {
     Ids(FactKey),
     Columns(Vec<&'r FactColumn>),
 }
 
-/// What is known of an answer.
 #[derive(Clone, Copy, PartialEq)]
 enum CachedResult {
     NotYet,
@@ -108,7 +110,7 @@ enum CachedResult {
     Yes,
 }
 
-/// The most combinations of values that a table has room for.
+/// Limit for the entries of a table. Operands with more combinations of values use a hash map.
 const LARGEST_TABLE: usize = 1 << 16;
 
 impl<'r> ResultTable<'r> {

@@ -1,7 +1,7 @@
-//! Rules: files of data that judge accounts. A rule never sees an event.
+//! Rules: YAML files with CEL conditions over judged clients. A rule never sees an event.
 //!
-//! `rules/<name>.yaml` ([`rule_file`]) is checked ([`rule`]: CEL conditions, texts with placeholders, every mistake at
-//! once), rules are gathered ([`set`]), what they may name is listed ([`names`]), and they judge ([`judge`]).
+//! [`rule_file`] reads `rules/<name>.yaml`, and [`rule`] is the checked rule. [`set`] collects the rules of a run.
+//! [`names`] lists the variables that they may use. [`judge`] evaluates them.
 
 mod checked;
 pub mod condition;

@@ -1,33 +1,30 @@
-//! All names that rules may use, and how one is looked up.
+//! All variables that rules may use, and their lookup by name.
 
 use super::facts::{CLIENT, REQUEST, SERVER};
 use super::input::INPUT;
 use super::stats::STATS;
 use super::value::Kind;
 
-/// What stands before the point of a name.
+/// The part of a variable before the dot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Root {
-    /// The client of a row.
     Client,
-    /// The shape of a row.
+    /// The request shape of a row, with its verdict.
     Request,
-    /// The server that a row is judged for.
+    /// The apiserver of a row.
     Server,
-    /// A group of rows.
+    /// Numbers of a group of rows.
     Stats,
-    /// What was read.
+    /// Totals of the input.
     Input,
-    /// The rule's own numbers.
+    /// The rule's thresholds.
     Threshold,
 }
 
 impl Root {
-    /// All of them.
     pub const ALL: [Self; 6] =
         [Self::Client, Self::Request, Self::Server, Self::Stats, Self::Input, Self::Threshold];
 
-    /// The word.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -40,7 +37,7 @@ impl Root {
         }
     }
 
-    /// What it is, for the reference.
+    /// The description in the rule reference.
     #[must_use]
     pub fn doc(self) -> &'static str {
         match self {
@@ -53,7 +50,7 @@ impl Root {
         }
     }
 
-    /// The names below it, with type and meaning. Thresholds are each rule's own.
+    /// The variables of this root, with type and description. Empty for thresholds, which each rule defines.
     #[must_use]
     pub fn names(self) -> Vec<(&'static str, Kind, &'static str)> {
         fn all<Get>(names: &[super::value::Variable<Get>]) -> Vec<(&'static str, Kind, &'static str)> {
@@ -70,26 +67,22 @@ impl Root {
     }
 }
 
-/// A name: its root and its place in the root's list.
+/// A variable: its root and its index in the root's list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VariableRef {
-    /// What stands before the point.
     pub root: Root,
-    /// Which of its names.
     pub index: usize,
 }
 
-/// What a condition or a text may name.
+/// The variables that a condition or a text may use.
 #[derive(Debug, Clone, Copy)]
 pub struct VariableScope<'a> {
-    /// The roots.
     pub roots: &'a [Root],
-    /// The rule's thresholds, and whether each is a whole number.
+    /// The rule's thresholds and their values.
     pub thresholds: &'a [(String, f64)],
 }
 
 impl VariableScope<'_> {
-    /// Finds a name below a root.
     #[must_use]
     pub fn find(&self, root: Root, name: &str) -> Option<(VariableRef, Kind)> {
         fn position<Get>(names: &[super::value::Variable<Get>], name: &str) -> Option<(usize, Kind)> {
@@ -109,7 +102,7 @@ impl VariableScope<'_> {
         Some((VariableRef { root, index }, kind))
     }
 
-    /// The words below a root.
+    /// The names of all variables of a root.
     #[must_use]
     pub fn words(&self, root: Root) -> Vec<&str> {
         match root {
@@ -119,7 +112,7 @@ impl VariableScope<'_> {
     }
 }
 
-/// Whole numbers are whole: CEL adds and multiplies no int with a double.
+/// The CEL type of a threshold. Whole numbers are `int`, because CEL cannot mix int and double in arithmetic.
 #[must_use]
 pub fn threshold_kind(value: f64) -> Kind {
     if value.fract() == 0.0 { Kind::Int } else { Kind::Double }

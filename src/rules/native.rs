@@ -1,5 +1,7 @@
-//! What most conditions are made of, run without CEL's interpreter. A plan tells what CEL tells, or nothing: then CEL is
-//! asked. So it needs neither all of the language nor an error of its own.
+//! Evaluates most conditions without CEL's interpreter, which is slower.
+//!
+//! A result is always the same as CEL's. For anything else the result is `None`, and the caller uses CEL. Thus
+//! this needs neither the whole language nor error messages.
 
 use std::cmp::Ordering;
 
@@ -8,21 +10,21 @@ use cel::common::ast::{CallExpr, Expr, IdedExpr, LiteralValue, operators};
 use super::names::{VariableRef, VariableScope};
 use super::value::{Kind, Value};
 
-/// A part of a condition.
+/// A translated CEL expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum NativeExpr {
     Constant(Value<'static>),
     Name(VariableRef),
-    /// As `Name`, of a number.
+    /// A variable of a numeric type.
     Number(VariableRef),
     Not(Box<NativeExpr>),
     And(Box<[NativeExpr; 2]>),
     Or(Box<[NativeExpr; 2]>),
     Choice(Box<[NativeExpr; 3]>),
     Equal(Box<[NativeExpr; 2]>),
-    /// Holds for these orders of the sides.
+    /// A comparison: holds if the operands are in one of these orders.
     Order(&'static [Ordering], Box<[NativeExpr; 2]>),
-    /// As `Order`, of numbers: most of what levels ask.
+    /// A comparison of numbers: the most common expression in levels.
     OrderOfNumbers(&'static [Ordering], Box<[NativeExpr; 2]>),
     In(Box<NativeExpr>, Vec<NativeExpr>),
     InName(Box<NativeExpr>, VariableRef),
@@ -33,7 +35,6 @@ pub(super) enum NativeExpr {
     Text(TextOperator, Box<[NativeExpr; 2]>),
 }
 
-/// What two numbers of one type are joined by.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum ArithmeticOperator {
     Add,
@@ -43,7 +44,7 @@ pub(super) enum ArithmeticOperator {
     Remainder,
 }
 
-/// Where a text has another.
+/// A CEL string function: `startsWith`, `endsWith` or `contains`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum TextOperator {
     Start,
@@ -52,7 +53,7 @@ pub(super) enum TextOperator {
 }
 
 impl NativeExpr {
-    /// The plan of a checked condition; `None` if a part of it is for CEL alone.
+    /// Translates a checked expression. Returns `None` if only CEL can evaluate a part of it.
     pub(super) fn new(expr: &IdedExpr, scope: &VariableScope<'_>) -> Option<Self> {
         match &expr.expr {
             Expr::Literal(literal) => Some(Self::Constant(match literal {
@@ -130,7 +131,7 @@ impl NativeExpr {
         }
     }
 
-    /// Whether it is a number, if it is anything.
+    /// Whether the result is a number, if there is one.
     fn is_number(&self) -> bool {
         match self {
             Self::Constant(value) => matches!(value, Value::Int(_) | Value::Double(_)),
@@ -142,11 +143,11 @@ impl NativeExpr {
         }
     }
 
-    /// Whether it holds, as far as that can be told without CEL.
+    /// The boolean result; `None` if only CEL can decide it.
     pub(super) fn holds<'v>(&'v self, find: &impl Fn(VariableRef) -> Value<'v>) -> Option<bool> {
         Some(match self {
             Self::Not(part) => !part.holds(find)?,
-            // What one side settles stays settled, whatever the other fails on.
+            // As in CEL, one operand can decide the result even if the other one fails.
             Self::And(parts) => match parts[0].holds(find) {
                 Some(false) => false,
                 Some(true) => parts[1].holds(find)?,
@@ -169,7 +170,7 @@ impl NativeExpr {
                 let order = parts[0].number(find)?.compare(parts[1].number(find)?)?;
                 wanted.contains(&order)
             }
-            // All of a list is evaluated before any of it is compared.
+            // As in CEL, all elements are evaluated before any of them is compared.
             Self::In(item, list) => item.with(find, |item| {
                 let mut all = list.iter().map(|one| one.with(find, |one| equal(one, item)));
                 all.try_fold(false, |any, one| Some(any | one?))
@@ -199,7 +200,7 @@ impl NativeExpr {
         })
     }
 
-    /// What is made of its value, which is copied only if it is not at hand.
+    /// Calls `of` with the value, which is copied only if it has to be computed.
     fn with<'v, A>(
         &'v self,
         find: &impl Fn(VariableRef) -> Value<'v>,
@@ -244,7 +245,7 @@ impl NativeExpr {
     }
 }
 
-/// Numbers of both types compare by their value, and no text or list with a number.
+/// Compares as CEL does: int with double by value. A number is never compared with a string or list.
 fn equal(left: &Value<'_>, right: &Value<'_>) -> Option<bool> {
     match (left, right) {
         (Value::Text(left), Value::Text(right)) => Some(left == right),
@@ -263,7 +264,7 @@ fn order(left: &Value<'_>, right: &Value<'_>) -> Option<Ordering> {
     }
 }
 
-/// A number of one of CEL's types.
+/// A CEL int or double.
 #[derive(Debug, Clone, Copy)]
 enum CelNumber {
     Int(i64),
@@ -294,7 +295,7 @@ impl CelNumber {
         }
     }
 
-    /// Numbers of one type; CEL joins no others.
+    /// Arithmetic on two numbers of the same type. CEL allows no other.
     fn joined(self, by: ArithmeticOperator, other: Self) -> Option<Self> {
         match (self, other) {
             (Self::Int(left), Self::Int(right)) => Some(Self::Int(match by {

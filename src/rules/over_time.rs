@@ -1,5 +1,6 @@
-//! The statistics of what no single request shows: `stats.*` of patterns over time. Each tells of the requests that
-//! were followed; the report says how many were not.
+//! The `stats.*` variables of patterns over time, such as polls and herds.
+//!
+//! They cover only the requests that were tracked. The report says how many were not.
 
 use super::group::Group;
 use super::stats::GroupGetter;
@@ -11,13 +12,12 @@ use crate::patterns::Pattern;
 use crate::patterns::herd::{Herd, ListCost};
 use crate::patterns::polling::{Poller, Polling};
 
-/// The greatest herd.
 fn greatest(group: &Group<'_>) -> Option<Herd> {
     group.pattern().herds.greatest.first().copied()
 }
 
-/// What the greatest herd asks for.
-fn asks(pattern: &Pattern) -> ListCost {
+/// The cost of the greatest herd.
+fn greatest_cost(pattern: &Pattern) -> ListCost {
     pattern.herds.greatest.first().map(|herd| herd.cost).unwrap_or_default()
 }
 
@@ -30,12 +30,12 @@ fn seconds(micros: u64) -> Value<'static> {
     Value::Double((micros as f64 / 100_000.0).round() / 10.0)
 }
 
-/// The spread of a poller's intervals in per cent of their median.
+/// The spread of a poller's intervals, in percent of their median.
 fn spread(poller: &Poller) -> u64 {
     poller.spread.saturating_mul(100) / poller.median.max(1)
 }
 
-/// The median over all pollers: exact where each is named, else of the histogram.
+/// The median over all pollers. Exact if each poller is kept, else from the histogram.
 fn median(group: &Group<'_>, of: fn(&Poller) -> u64, all: fn(&Polling) -> &Histogram) -> u64 {
     let polling = &group.pattern().polling;
     if polling.pollers > polling.busiest.len() as u64 {
@@ -46,8 +46,8 @@ fn median(group: &Group<'_>, of: fn(&Poller) -> u64, all: fn(&Polling) -> &Histo
     each.get(each.len().saturating_sub(1) / 2).copied().unwrap_or(0)
 }
 
-/// How long a kubelet keeps a `ConfigMap` or `Secret` before it reads it again, in seconds, as the node controller writes it
-/// to each node by the size of the cluster.
+/// How long a kubelet caches a `ConfigMap` or `Secret`, in seconds. The node controller sets it on each node by
+/// cluster size.
 ///
 /// Source: kubernetes `pkg/controller/ttl/ttl_controller.go:ttlBoundaries`.
 fn node_ttl(nodes: u64) -> i64 {
@@ -75,7 +75,7 @@ macro_rules! counts {
     };
 }
 
-/// Whole numbers.
+/// Variables that count.
 pub(super) const COUNTS: &[Variable<GroupGetter>] = counts! {
     "instances", "Instances (pods, else nodes, else addresses) that made the requests, the most of one shape.",
         |pattern| pattern.instances;
@@ -114,11 +114,11 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = counts! {
     "herdInstances", "Instances of the greatest herd.",
         |pattern| pattern.herds.greatest.first().map_or(0, |herd| herd.instances);
     "herdEtcdObjects", "Objects that etcd reads for the greatest herd, by the inventory; 0 where it is not known.",
-        |pattern| asks(pattern).etcd_objects.unwrap_or(0);
+        |pattern| greatest_cost(pattern).etcd_objects.unwrap_or(0);
     "herdEtcdBytes", "The bytes of these.",
-        |pattern| asks(pattern).etcd_bytes.unwrap_or(0);
+        |pattern| greatest_cost(pattern).etcd_bytes.unwrap_or(0);
     "herdReceivedBytes", "Bytes that the greatest herd can have received at most, by the inventory; 0 where it is not known.",
-        |pattern| asks(pattern).received_bytes.unwrap_or(0);
+        |pattern| greatest_cost(pattern).received_bytes.unwrap_or(0);
     "chains", "LISTs of which a further page was asked for.",
         |pattern| pattern.chains.count;
     "chainPages", "Pages of these LISTs.",
@@ -161,7 +161,7 @@ pub(super) const COUNTS: &[Variable<GroupGetter>] = counts! {
         |pattern| pattern.watching.fallbacks;
 };
 
-/// Times, and who.
+/// Variables that are durations, timestamps or names.
 pub(super) const TIMES: &[Variable<GroupGetter>] = &[
     Variable {
         name: "pollSeconds",

@@ -1,4 +1,4 @@
-//! The permission that refused requests lack: the RBAC rule that grants it, and the command that checks it.
+//! The permission that refused requests need: the RBAC rule that grants it, and the command that checks it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -14,37 +14,35 @@ use crate::k8s::request_info::Method;
 use crate::k8s::{RequestInfo, Scope, Verb};
 use crate::shell::{option, quoted};
 
-/// How many namespaces are named.
+/// Limit for the namespaces in a text.
 const NAMED: usize = 3;
 
-/// What a client is not allowed to do.
+/// A missing permission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permission {
-    /// The verb, as RBAC names it. Of a connection whose HTTP method the log does not show, the verb for GET.
+    /// The verb, as RBAC names it. If the log does not show a connection's HTTP method, this is the verb for GET.
     pub verb: &'static str,
-    /// Whether the verb `create` is needed, too.
     pub create: CreateVerb,
-    /// What it is refused on.
     pub on: PermissionTarget,
-    /// The command that asks the server whether the permission is there.
+    /// The `kubectl auth can-i` command that checks the permission.
     pub check: String,
 }
 
-/// Whether a connection needs the verb `create` beside another one.
+/// Whether a connection needs the verb `create` besides another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreateVerb {
-    /// It does not.
+    /// It needs no `create`.
     No,
-    /// The log does not show the HTTP method: a POST needs it in place of `get`.
+    /// The log does not show the HTTP method. A POST needs `create` instead of `get`.
     ForPost,
-    /// It does.
+    /// It needs `create` as well.
     Too,
-    /// The log does not show the HTTP method: a GET needs both verbs, a POST only this one.
+    /// The log does not show the HTTP method. A GET needs both verbs, a POST only `create`.
     ForAnyMethod,
 }
 
 impl CreateVerb {
-    /// What a reader should know of it.
+    /// The sentence that the fix adds about `create`.
     fn note(self) -> &'static str {
         match self {
             Self::No => "",
@@ -63,34 +61,31 @@ impl CreateVerb {
     }
 }
 
-/// What a permission is on.
+/// The object of a permission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PermissionTarget {
-    /// Objects of the API.
     Resource {
-        /// The API group; empty for the core group.
+        /// Empty for the core group.
         group: String,
-        /// The resource, with its subresource behind a slash.
+        /// The resource, or `resource/subresource`.
         resource: String,
-        /// Namespaces of requests that were escape; none for the whole cluster.
+        /// Namespaces of the example requests. Empty for cluster-wide requests.
         namespaces: BTreeSet<String>,
-        /// Each client asks in one namespace only.
+        /// Whether each client sends these requests to one namespace only.
         is_one_each: bool,
-        /// How many namespaces one client asks in.
         number: NamespaceCount,
     },
-    /// Another path, such as `/metrics`.
+    /// A path that is not a resource, such as `/metrics`.
     Path(String),
 }
 
-/// How many namespaces one client asks in, as far as the log shows it.
+/// The number of namespaces that one client sends these requests to, as far as the log shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NamespaceCount {
-    /// So many.
     Exactly(u64),
-    /// Two at least, and so many at most.
+    /// From two up to this number.
     UpTo(u64),
-    /// Several clients ask.
+    /// Unknown, since there are several clients.
     OfSeveral,
 }
 
@@ -111,11 +106,12 @@ impl NamespaceCount {
 }
 
 impl Permission {
-    /// The permission that the requests of a group lack, if the server answered 403 and the log names what was request.
+    /// The permission that the requests of a group need. Only if the server returned 403 and the log shows the
+    /// target.
     #[must_use]
     pub fn from_group(group: &Group<'_>) -> Option<Self> {
         let leading = group.leading();
-        // Rights of system:anonymous are everybody's.
+        // Granting rights to `system:anonymous` grants them to everybody.
         if leading.key.reason != "answered-forbidden" || leading.client.kind() == "anonymous" {
             return None;
         }
@@ -123,7 +119,7 @@ impl Permission {
             return None;
         }
         let request = leading.entry.asked.as_deref()?;
-        // Access logs say CONNECT in place of the method since 1.27.
+        // Since 1.27, access logs show CONNECT instead of the HTTP method.
         let hides_method = leading.client.kind() == "user-agent" && leading.key.kube_version.at_least(27, 0);
         let rows = || group.rows.iter().copied().filter(|facts| facts.key == leading.key);
         let mut own_namespace = None;
@@ -137,7 +133,7 @@ impl Permission {
                         by_client.entry(std::ptr::from_ref(facts.client)).or_default().extend(namespaces);
                     }
                 }
-                // Of many requests only a few are escape.
+                // The log's exemplars are only a few of all requests, so their namespaces are incomplete.
                 let reads_collections =
                     *scope == Scope::Namespace && matches!(request.verb, Verb::List | Verb::Watch);
                 let is_in_one = |facts: &RowFacts<'_>| NamespaceCount::new(facts, reads_collections).is_one();
@@ -186,7 +182,7 @@ impl Permission {
         Some(Self { verb, create, on, check })
     }
 
-    /// `Role` where each client needs it in one namespace, else `ClusterRole`.
+    /// `Role` if each client needs it in one namespace, else `ClusterRole`.
     #[must_use]
     pub fn role(&self) -> &'static str {
         match &self.on {
@@ -195,7 +191,7 @@ impl Permission {
         }
     }
 
-    /// The rule of a Role or a `ClusterRole`, as YAML on one line.
+    /// The rule of a `Role` or a `ClusterRole`, as YAML on one line.
     #[must_use]
     pub fn rule(&self) -> String {
         let listed = |text: &str| format!("[{}]", serde_json::Value::from(text));
@@ -218,7 +214,7 @@ impl Permission {
         }
     }
 
-    /// What to do, in prose: the step, the rule, and the check.
+    /// The fix as text: the step, the rule, and the check.
     pub(super) fn prose(&self, client: &str, escape: fn(&str) -> String) -> String {
         let (what, place) = match &self.on {
             PermissionTarget::Path(path) => (path.clone(), String::new()),
@@ -272,7 +268,8 @@ impl Permission {
     }
 }
 
-/// The number of namespaces that one client asks in, if it is more than one. So many names are known.
+/// The number of namespaces as text, if there is more than one. `known` is the number of namespaces in the
+/// examples.
 fn several(number: NamespaceCount, known: usize) -> Option<String> {
     let known = known as u64;
     match number {
@@ -283,10 +280,10 @@ fn several(number: NamespaceCount, known: usize) -> Option<String> {
     }
 }
 
-/// The verb that RBAC looks for, by the HTTP method; and whether `create` is needed.
+/// The verb that RBAC checks, which depends on the HTTP method, and whether `create` is needed.
 ///
-/// Sources: k8s.io/apiserver `pkg/endpoints/request/requestinfo.go`: the verb of a connection is that of its method.
-/// kubectl opens exec, attach and portforward with POST before 1.31, and with GET (WebSocket) from then on
+/// Sources: k8s.io/apiserver `pkg/endpoints/request/requestinfo.go`: a connection has the verb of its method.
+/// kubectl opens exec, attach and portforward with POST before 1.31, and with GET (WebSocket) since then
 /// (kubernetes/kubernetes#133515). `websockets_need_create`: from 1.35 such a GET needs `create`, too.
 fn rbac_verbs(
     verb: Verb,
@@ -313,7 +310,6 @@ fn connection(websockets_need_create: bool) -> CreateVerb {
     if websockets_need_create { CreateVerb::ForAnyMethod } else { CreateVerb::ForPost }
 }
 
-/// The namespace in the path of a request.
 fn namespace_of(uri: &str) -> Option<String> {
     let target = ParsedTarget::parse(uri)?;
     let info = RequestInfo::resolve(Method::Get, &target.path, &target.options).ok()?;
@@ -321,7 +317,8 @@ fn namespace_of(uri: &str) -> Option<String> {
     (!namespace.is_empty()).then(|| namespace.to_owned())
 }
 
-/// The command that asks the server. Words that a client chose are quoted, and none is taken for an option.
+/// The command that checks the permission. Words that a client chose are quoted, and cannot become options of the
+/// command.
 fn check(
     verb: &str,
     on: &PermissionTarget,
@@ -341,7 +338,7 @@ fn check(
             if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") }
         }
     };
-    // What begins like an option is behind all options.
+    // A word that looks like an option goes after `--`.
     let is_last = what.starts_with('-');
     if !is_last {
         add(&quoted(&what));

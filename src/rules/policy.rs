@@ -1,4 +1,4 @@
-//! The user's policy, `kubetoll.yaml`: the server, which rules judge and how, and what is known and accepted.
+//! The user's policy file `kubetoll.yaml`: the server, the rules to run, their settings, and suppressions.
 
 use std::path::Path;
 
@@ -19,14 +19,14 @@ use crate::judged::ClientSummary;
 use crate::k8s::{EtcdVersion, KubeVersion};
 use crate::requests::filter::pattern;
 
-/// The file's usual name, in the working directory.
+/// The default name, in the working directory.
 pub const FILE_NAME: &str = "kubetoll.yaml";
 
 const fn key(name: &'static str, doc: &'static str) -> FileKey {
     FileKey { name, required: false, doc }
 }
 
-/// The keys of a policy file. The JSON Schema is made of this list.
+/// The keys of a policy file. The JSON Schema is generated from this list.
 pub const KEYS: [FileKey; 11] = [
     key("kubeVersion", "Version of kube-apiserver, as --kube-version."),
     key("etcdVersion", "Version of etcd, as --etcd-version."),
@@ -72,13 +72,13 @@ pub const SETTING_KEYS: [FileKey; 2] = [
     key("thresholds", "Its thresholds, by name, in place of its own."),
 ];
 
-/// What a scan may fail on beside rules: severities, the least that counts, and kinds of requests.
+/// Words for `failOn` besides rules: minimum severities, and kinds of requests.
 pub const FAIL_ON: [&str; 6] = ["info", "warning", "error", "etcd-list", "etcd-get", "limit-ignored"];
 
-/// Whether a scan may fail on a word: one of [`FAIL_ON`], or a rule's id, name or family.
+/// Checks a word for `failOn`: one of [`FAIL_ON`], or a rule's id, name or family.
 ///
 /// # Errors
-/// If not: what was expected.
+/// A message with the expected words.
 pub fn known_fail_on(word: &str, rules: &RuleSet) -> Result<(), String> {
     if FAIL_ON.contains(&word) || rules.known(word).is_ok() {
         return Ok(());
@@ -90,36 +90,34 @@ pub fn known_fail_on(word: &str, rules: &RuleSet) -> Result<(), String> {
     Err(format!("cannot fail on '{word}'{hint}"))
 }
 
-/// A policy.
 #[derive(Debug, Default)]
 pub struct Policy {
-    /// The file; empty without one.
+    /// Path of the file; empty if there is none.
     pub file: String,
-    /// As `--kube-version`.
+    /// Default for `--kube-version`.
     pub kube_version: Option<String>,
-    /// As `--etcd-version`.
+    /// Default for `--etcd-version`.
     pub etcd_version: Option<String>,
-    /// As `--feature-gate`: `Name=true`.
+    /// Default for `--feature-gate`: `Name=true`.
     pub feature_gates: Vec<String>,
-    /// As `--uncached`.
+    /// Default for `--uncached`.
     pub uncached: Vec<String>,
-    /// As `--aggregated`.
+    /// Default for `--aggregated`.
     pub aggregated: Vec<String>,
-    /// As `--select`.
+    /// Default for `--select`.
     pub select: Vec<String>,
-    /// As `--ignore`.
+    /// Added to `--ignore`.
     pub ignore: Vec<String>,
-    /// As `--fail-on`.
+    /// Default for `--fail-on`.
     pub fail_on: Vec<Positioned<String>>,
-    /// By rule: severity and thresholds.
     settings: Vec<Setting>,
-    /// What is accepted, expired or not.
+    /// All suppressions, including expired ones.
     pub suppressions: Vec<Suppression>,
-    /// Where the code of clients is. Of several entries for one client the first one counts.
+    /// Locations of the clients' code. If several entries match a client, the first one counts.
     pub sources: Vec<ClientSource>,
 }
 
-/// Whether a client is the one of a pattern: by its identity, or as a `ServiceAccount` by `namespace/name`.
+/// Whether a pattern matches a client's identity, or a `ServiceAccount` as `namespace/name`.
 pub(super) fn is_client(pattern: &Regex, client: &ClientSummary) -> bool {
     let name = client.service_account().map(|(namespace, name)| format!("{namespace}/{name}"));
     pattern.is_match(&client.identity()) || name.is_some_and(|name| pattern.is_match(&name))
@@ -132,29 +130,26 @@ struct Setting {
     thresholds: Vec<(String, f64)>,
 }
 
-/// Findings that are accepted.
+/// Accepted findings.
 #[derive(Debug, Clone)]
 pub struct Suppression {
     /// Id, name or family of the rule.
     pub rule: String,
-    /// The client, as it is written.
+    /// The pattern of the client, as in the file.
     pub client: Option<String>,
-    /// The shape, as it is written.
+    /// The pattern of the shape, as in the file.
     pub shape: Option<String>,
-    /// Why.
     pub reason: String,
-    /// The last day on which it holds.
+    /// The last day on which it is valid.
     pub expires: NaiveDate,
-    /// It does not hold any more.
     pub is_expired: bool,
-    /// Where it stands.
+    /// Its position in the file.
     pub at: FilePosition,
     client_pattern: Option<Regex>,
     shape_pattern: Option<Regex>,
 }
 
 impl Suppression {
-    /// Whether it accepts a rule's findings on a row.
     #[must_use]
     pub fn covers(&self, rule: &Rule, facts: &RowFacts<'_>) -> bool {
         let client = |pattern: &Regex| is_client(pattern, facts.client);
@@ -164,7 +159,6 @@ impl Suppression {
             && self.shape_pattern.as_ref().is_none_or(|pattern| pattern.is_match(&facts.key.name()))
     }
 
-    /// Whether it accepts a rule's findings on the input.
     #[must_use]
     pub fn covers_input(&self, rule: &Rule) -> bool {
         !self.is_expired && rule.is_meant(&self.rule) && self.client.is_none() && self.shape.is_none()
@@ -172,10 +166,10 @@ impl Suppression {
 }
 
 impl Policy {
-    /// Reads a policy for rules. `today` decides what has expired.
+    /// Reads a policy file. Suppressions that end before `today` have expired.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All errors of the file.
     pub fn read(path: &Path, text: &str, rules: &RuleSet, today: NaiveDate) -> Result<Self, FileErrors> {
         let file = path.display().to_string();
         let mut errors = FileErrors::default();
@@ -192,7 +186,7 @@ impl Policy {
         if errors.0.is_empty() { Ok(policy) } else { Err(errors) }
     }
 
-    /// Sets thresholds and severities.
+    /// Applies the policy's severities and thresholds to the rules.
     pub fn apply(&self, rules: &mut RuleSet) {
         for setting in &self.settings {
             for rule in rules.rules.iter_mut().filter(|rule| rule.is_meant(&setting.rule)) {
@@ -268,7 +262,8 @@ impl PolicyReader<'_> {
         }
     }
 
-    /// A server has more gates than those that matter here: only a likely slip is one.
+    /// Rejects a gate only if its name is close to a known one. kubetoll knows only the gates that affect
+    /// verdicts.
     fn gate(&mut self, gate: &Positioned<String>) {
         let name = &gate.value;
         let near = known_names().find(|known| strsim::osa_distance(known, name) <= 3);
@@ -346,7 +341,7 @@ impl PolicyReader<'_> {
         is_known.then_some(setting)
     }
 
-    /// Whether a rule has that threshold, and the number is of its kind.
+    /// Whether the rule has this threshold, and the number has its type.
     fn fits(
         &mut self,
         rule: &Positioned<String>,

@@ -1,13 +1,13 @@
-//! Clients that run the same program, which rules judge together too.
+//! Groups clients that run the same program, for rules that also evaluate them together.
 //!
-//! A CronJob template in 40 namespaces and a dashboard that 15 people use are many clients. Each of them may stay under
-//! the thresholds of a rule, and their sum decides what the control plane has to carry. A rule whose `groupBy` has
-//! `program` is evaluated twice: for each client, and for all clients of a program together, by the same conditions on
-//! the summed numbers. The second result is a finding only if it is worse than that of each member.
+//! A CronJob template in 40 namespaces is many clients, and so is a dashboard of 15 people. Each of them may stay
+//! below the thresholds of a rule, but the control plane has to carry their sum. A rule whose `groupBy` has
+//! `program` is evaluated twice: for each client, and for the sum over all clients of a program. The sum is a
+//! finding only if it is worse than the finding of each client.
 //!
-//! Clients run one program if they are ServiceAccounts with the same user agent product, or people with the same one.
-//! A product that many programs share (kubectl, a library's default) needs the same ServiceAccount name too. Pods under
-//! the ServiceAccount `default` may run anything, so a shared product under it is never summed.
+//! ServiceAccounts run one program if they have the same user agent product. The same holds for people. Many
+//! programs share some products (kubectl, a library's default), so these need the same ServiceAccount name as
+//! well. Pods under the ServiceAccount `default` may run anything, so shared products under it are never summed.
 
 use std::collections::BTreeMap;
 
@@ -22,19 +22,19 @@ use crate::k8s::Library;
 use crate::k8s::user_agent::is_default_name;
 use crate::ledger::Merge;
 
-/// What clients of one program have in common.
+/// What identifies a program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProgramName {
     /// The kind of client: `service-account` or `user`.
     pub kind: &'static str,
-    /// The product of the user agent; `None` if it names none.
+    /// The user agent product; `None` if the user agent names none.
     pub product: Option<String>,
-    /// The name of the `ServiceAccount`. Set if many programs share the product.
+    /// The name of the `ServiceAccount`. Set only if many programs share the product.
     pub service_account: Option<String>,
 }
 
 impl ProgramName {
-    /// The program of a client's requests with a product. `None` for clients that are neither ServiceAccounts nor people.
+    /// The program of a client with a product. `None` unless the client is a ServiceAccount or a person.
     #[must_use]
     pub fn new(client: &ClientSummary, product: &str) -> Option<Self> {
         let library = client.library(product);
@@ -53,13 +53,13 @@ impl ProgramName {
         }
     }
 
-    /// Whether different programs may have this name, so that a sum over its clients means nothing.
+    /// Whether different programs can have this name. A sum over its clients means nothing then.
     #[must_use]
     pub fn is_ambiguous(&self) -> bool {
         self.service_account.as_deref() == Some(DEFAULT)
     }
 
-    /// The program of several clients in one word: their `ServiceAccount`'s name if all have the same one, else the product.
+    /// The program in one word: the common name of the ServiceAccounts, else the product.
     #[must_use]
     pub fn short<'a>(&'a self, members: impl Iterator<Item = &'a ClientSummary>) -> &'a str {
         let mut names = members.map(|client| client.service_account().map(|(_, name)| name));
@@ -69,17 +69,17 @@ impl ProgramName {
     }
 }
 
-/// The `ServiceAccount` of pods that name no other one.
+/// The `ServiceAccount` of pods that do not name one.
 const DEFAULT: &str = "default";
 
-/// Whether a product is what a library calls each client that does not name itself.
+/// Whether a product is the default of a library, for programs that do not set a user agent.
 fn is_library_default(product: &str) -> bool {
     const DEFAULTS: [&str; 6] =
         ["OpenAPI-Generator", "Swagger-Codegen", "kubernetes-client", "kube-rs", "client-go", "curl"];
     is_default_name(product) || DEFAULTS.contains(&product)
 }
 
-/// Whether a product names a library or a kind of program, and not which one.
+/// Whether a product names only a library or a kind of program, such as `operator`.
 pub(crate) fn names_kind_or_library(product: &str) -> bool {
     const KINDS: [&str; 12] = [
         "agent",
@@ -98,13 +98,13 @@ pub(crate) fn names_kind_or_library(product: &str) -> bool {
     is_library_default(product) || KINDS.contains(&product)
 }
 
-/// Whether different programs are likely to have this product: a library's default, or a tool that scripts call.
+/// Whether many programs probably share this product: a library's default, or a tool that scripts call.
 fn names_many_programs(product: &str, library: Library) -> bool {
     let is_tool = matches!(
         library,
         Library::Kubectl | Library::Helm | Library::Terraform | Library::Curl | Library::Browser
     );
-    // These libraries put their own name into the user agent, and programs hardly ever change it.
+    // These libraries set their own name as the user agent, and programs rarely change it.
     let is_default = matches!(
         library,
         Library::Python | Library::Java | Library::JavaScript | Library::DotNet | Library::GoHttp
@@ -112,7 +112,7 @@ fn names_many_programs(product: &str, library: Library) -> bool {
     is_tool || is_default || names_kind_or_library(product)
 }
 
-/// What the members of a program are, in the singular.
+/// The singular noun for the clients of a program.
 #[must_use]
 pub fn noun<'a>(members: impl Iterator<Item = &'a ClientSummary>) -> &'static str {
     let mut namespaces: Vec<&str> = Vec::new();
@@ -128,30 +128,29 @@ pub fn noun<'a>(members: impl Iterator<Item = &'a ClientSummary>) -> &'static st
     if namespaces.len() == all { "namespace" } else { "client" }
 }
 
-/// Clients that run one program.
+/// A program and the clients that run it.
 #[derive(Debug)]
 pub struct Program {
     /// What they have in common.
     pub name: ProgramName,
-    /// The clients, by index.
+    /// Indices of the clients.
     pub members: Vec<usize>,
-    /// All of them as one client, without requests: its nodes, pods and user agents are those of all.
+    /// The clients merged into one, without requests: all their nodes, pods and user agents.
     pub client: ClientSummary,
 }
 
-/// The programs that several clients run.
+/// All programs that several clients run.
 #[derive(Debug, Default)]
 pub(super) struct Programs {
     pub(super) all: Vec<Program>,
-    /// The program of each row that has one, with the number of its shape among those of all such rows.
+    /// The rows of these programs.
     pub(super) rows: Vec<ProgramRow>,
 }
 
-/// A row of a program.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProgramRow {
     pub(super) program: u32,
-    /// Equal for rows of the same shape, whichever client made the requests.
+    /// A number for the shape: equal for rows of different clients with the same shape.
     pub(super) shape: u32,
     pub(super) row: u32,
 }
@@ -197,7 +196,7 @@ impl Programs {
     }
 }
 
-/// The program of several clients in a sentence: `backup in 40 namespaces`.
+/// The program for use in a sentence: `backup in 40 namespaces`.
 #[must_use]
 pub fn in_a_sentence<'a>(
     name: &'a ProgramName,
@@ -212,7 +211,7 @@ pub fn in_a_sentence<'a>(
     }
 }
 
-/// Several clients as one.
+/// Merges several clients into one.
 fn together(name: &ProgramName, members: &[usize], judged: &JudgedClients) -> ClientSummary {
     let all = || members.iter().map(|index| &judged.clients[*index]);
     let first = &judged.clients[members[0]];

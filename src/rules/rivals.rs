@@ -1,4 +1,4 @@
-//! Other writers of the objects that a client got conflicts on, as far as the log shows them.
+//! Finds other clients that write the objects on which a client got conflicts (409), as far as the log shows them.
 
 use std::cmp::Reverse;
 
@@ -6,26 +6,28 @@ use super::figures;
 use super::group::Group;
 use super::write::client_name;
 
-/// How many are named.
+/// Limit for the clients in a text.
 const SHOWN: usize = 3;
 
-/// Another client, or another product of the same one, that writes the same resource.
+/// Another client that writes the same resource, or the same client with another product.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rival {
-    /// Index of its client.
+    /// Index of the client.
     pub client: usize,
-    /// Its name, and its product where the client is the same.
+    /// Its name. Includes the product if the client is the same.
     pub name: String,
-    /// Objects that both write, an estimate above 64; 0 if both write other subresources.
+    /// Number of objects that both write; an estimate above 64. 0 if they write different subresources.
     pub objects: u64,
-    /// Its writes of these objects, or of the resource if there are none.
+    /// Number of its writes to these objects. If no object is shared, to the resource.
     pub writes: u64,
-    /// The subresource that it writes where no object is known to be the same.
+    /// The subresource that it writes, if no object is known to be the same.
     pub subresource: Option<String>,
 }
 
-/// The rivals of a group, those that write most of the same objects first. Those that write another subresource are
-/// told only where none writes the same objects: the log does not tell whether the objects are the same.
+/// Finds the rivals of a group, those with the most shared objects first.
+///
+/// The log does not show whether clients of different subresources write the same objects. Thus they are returned
+/// only if no other rival is known.
 #[must_use]
 pub fn find(group: &Group<'_>) -> Vec<Rival> {
     let leading = group.leading();
@@ -70,7 +72,7 @@ pub fn find(group: &Group<'_>) -> Vec<Rival> {
     rivals
 }
 
-/// The rivals in words, or nothing.
+/// The rivals as text; empty if there are none.
 pub(super) fn prose(rivals: &[Rival], resource: &str, escape: fn(&str) -> String) -> String {
     let one = |rival: &Rival| {
         let (name, writes) = (escape(&rival.name), counted(rival.writes, "write"));

@@ -1,5 +1,7 @@
-//! All rows, with what each is a part of: what rules judge. What many rows have in common is told once: a fact of the
-//! request by its request_id, a fact of the client by its client_id, so that an answer is found without looking at a text.
+//! All rows that rules evaluate, indexed for fast matching.
+//!
+//! Many rows share a request shape or a client. `request.*` and `server.*` are looked up once for each distinct
+//! shape, `client.*` once for each client and product. Matching then compares small numbers instead of strings.
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
@@ -14,38 +16,38 @@ use super::value::Value;
 use crate::apiserver::ServedFrom;
 use crate::judged::{ClientSummary, JudgedClients, ShapeKey};
 
-/// What rules judge.
+/// All rows, and the indices over them.
 pub(super) struct Rows<'a> {
     pub(super) totals: ClientTotals<'a>,
     pub(super) facts: Vec<RowFacts<'a>>,
-    /// By row.
+    /// The ids of each row.
     pub(super) ids: Vec<RowIds>,
-    /// A row of each request_id, and a number of its resource.
+    /// By request id: a row that has it, and a number for its resource.
     pub(super) requests: Vec<(u32, u32)>,
-    /// A row of each client_id.
+    /// By client id: a row that has it.
     pub(super) clients: Vec<u32>,
     pub(super) programs: Programs,
     columns: HashMap<VariableRef, FactColumn, FxBuildHasher>,
     orders: Vec<(GroupBy, GroupedRows)>,
 }
 
-/// All rows, those of a group together and in their order, with the number of their group.
+/// The rows by group: pairs of group number and row. Rows of a group are adjacent and in row order.
 pub(super) type GroupedRows = Vec<(u32, u32)>;
 
-/// What a row is a part of, in numbers.
+/// The ids of what a row shares with other rows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RowIds {
-    /// Index of its client.
+    /// Index of the client.
     pub(super) client: u32,
-    /// Index of its shape among all shapes of all accounts.
+    /// Number of the shape; unique over all clients.
     pub(super) shape: u32,
-    /// Its spec and verdict: all that `request.*` and `server.*` are told by. Clients that ask alike share it.
+    /// Number of the request shape and verdict, which determine `request.*` and `server.*`. Clients share it.
     pub(super) request_id: u32,
-    /// Its client and product: all that `client.*` is told by.
+    /// Number of the client and product, which determine `client.*`.
     pub(super) client_id: u32,
 }
 
-/// What a fact is told by.
+/// The id of a row that determines the value of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FactKey {
     Request,
@@ -65,7 +67,7 @@ impl FactKey {
     }
 }
 
-/// Which of the values of a fact each request_id or client_id has: numbers below that of the distinct ones.
+/// The values of a variable as numbers from 0, by request id or client id.
 pub(super) struct FactColumn {
     by: FactKey,
     ids: Vec<u32>,
@@ -105,27 +107,28 @@ impl<'a> Rows<'a> {
         Self { totals, facts, ids, requests, clients, programs, columns, orders }
     }
 
-    /// All rows by what is judged together.
+    /// The rows, grouped as a rule's `groupBy` says.
     pub(super) fn order(&self, by: GroupBy) -> &GroupedRows {
         let by = of_clients(by);
         let order = self.orders.iter().find(|(known, _)| *known == by);
         &order.expect("there is one for each rule").1
     }
 
-    /// The column of a fact that a part of a match names.
+    /// The column of a variable that a rule's `match` uses.
     pub(super) fn column(&self, name: VariableRef) -> &FactColumn {
         &self.columns[&name]
     }
 }
 
-/// How the rows of each client are grouped, whether or not a rule judges programs too.
+/// `groupBy` for the rows of each client. Programs are grouped separately.
 fn of_clients(by: GroupBy) -> GroupBy {
     GroupBy { program: false, ..by }
 }
 
 fn order(by: GroupBy, ids: &[RowIds], requests: &[(u32, u32)]) -> GroupedRows {
     let key = |ids: &RowIds| -> u64 {
-        // A shape is of one resource. Rows come by their shapes, and so they are in this order mostly.
+        // A shape has one resource, so its number is enough. Rows are created by shape, so this is nearly their
+        // order.
         let what = if by.shape {
             ids.shape
         } else if by.resource {
@@ -151,7 +154,7 @@ fn order(by: GroupBy, ids: &[RowIds], requests: &[(u32, u32)]) -> GroupedRows {
     order
 }
 
-/// Rows, and what they are parts of.
+/// Rows with their ids.
 #[derive(Default)]
 struct IndexedRows<'a> {
     facts: Vec<RowFacts<'a>>,
@@ -175,7 +178,7 @@ impl<'a> IndexedRows<'a> {
             for (key, entry) in &client.entries {
                 let shape = shapes.number(key, upgraded);
                 let spec = entry.asked.as_deref().map(std::ptr::from_ref);
-                // Names and questions that are held once are known by where they are held.
+                // Shape keys and requests are interned, so pointers identify them.
                 let request_id = (std::ptr::from_ref(&**key), spec, entry.certainty(), entry.long_running);
                 let row = number(placed.facts.len());
                 let request_id = *requests.entry(request_id).or_insert_with(|| {
@@ -199,22 +202,24 @@ impl<'a> IndexedRows<'a> {
     }
 }
 
-/// Whether servers of several versions served a client's requests.
+/// Whether servers of different versions served a client.
 fn has_versions(client: &ClientSummary) -> bool {
     let mut versions = client.entries.keys().map(|key| key.kube_version);
     versions.next().is_some_and(|first| versions.any(|other| other != first))
 }
 
-/// Numbers for the shapes of a client, in their order.
+/// Assigns numbers to the shapes of a client, in their order.
 struct ShapeIds<'a> {
-    /// The shapes before with the same verb, resource and parameters, and their numbers.
+    /// Preceding shapes with the same verb, resource and parameters, and their numbers.
     alike: Vec<(&'a ShapeKey, u32)>,
     next: u32,
 }
 
 impl<'a> ShapeIds<'a> {
-    /// The number of the next shape. Across an upgrade, the same requests have a shape for each version of the server, and
-    /// these have one number: rules judge the requests of both together.
+    /// The number of the next shape.
+    ///
+    /// After an upgrade, a request has one shape for each server version. These shapes get the same number, so
+    /// that rules evaluate them together.
     fn number(&mut self, key: &'a ShapeKey, upgraded: bool) -> u32 {
         if !upgraded {
             self.next += 1;
@@ -253,13 +258,13 @@ impl FactColumn {
         Self { by, ids: ids.collect(), distinct: known.len() }
     }
 
-    /// Which of the values a row has.
+    /// The number of a row's value.
     pub(super) fn id(&self, ids: &RowIds) -> usize {
         self.ids[self.by.number(ids)] as usize
     }
 }
 
-/// A fact of a row.
+/// The value of a variable for a row.
 pub(super) fn fact<'r>(name: VariableRef, row: &'r RowFacts<'_>) -> Value<'r> {
     let names = match name.root {
         Root::Client => CLIENT,

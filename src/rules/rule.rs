@@ -1,4 +1,4 @@
-//! A rule that was checked: each name in it exists, each condition is one.
+//! A checked rule: its variables exist and its conditions compile.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,25 +16,23 @@ use super::yaml;
 use crate::judged::Job;
 use crate::k8s::Library;
 
-/// Stack for reading a rule; what is not used is not taken.
+/// Stack size for parsing a rule, in bytes. The system allocates only the pages in use.
 const STACK: usize = 64 << 20;
 
-/// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// Worth knowing.
+    /// For information.
     Info,
-    /// Worth changing.
+    /// Should be changed.
     Warning,
     /// Endangers the control plane.
     Error,
 }
 
 impl Severity {
-    /// All of them, the least first.
+    /// All severities, the lowest first.
     pub const ALL: [Self; 3] = [Self::Info, Self::Warning, Self::Error];
 
-    /// The name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -60,27 +58,27 @@ impl FromStr for Severity {
     }
 }
 
-/// What is judged together.
+/// How a rule groups rows: the `groupBy` of its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "they are independent choices")]
 pub struct GroupBy {
-    /// What was read, and no client.
+    /// The whole input, without clients.
     pub input: bool,
-    /// Each product of user agents apart.
+    /// By user agent product.
     pub product: bool,
-    /// Each resource apart.
+    /// By resource.
     pub resource: bool,
-    /// Each shape apart.
+    /// By request shape.
     pub shape: bool,
-    /// Clients that run one program, after each of them alone.
+    /// Evaluates clients that run one program together, after each of them alone.
     pub program: bool,
 }
 
 impl GroupBy {
-    /// The words of `groupBy`.
+    /// The allowed words of `groupBy`.
     pub const WORDS: [&str; 6] = ["client", "product", "resource", "shape", "program", "input"];
 
-    /// The words that stand for it.
+    /// The words of `groupBy` for this grouping.
     pub fn words(self) -> impl Iterator<Item = &'static str> {
         let Self { input, product, resource, shape, program } = self;
         let meant = [!input, product, resource, shape, program, input];
@@ -88,23 +86,22 @@ impl GroupBy {
     }
 }
 
-/// Which clients a fix is for.
+/// The clients that a fix is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
-    /// Clients that ask for the pods of one node, mostly the agent on it.
+    /// Clients that request the pods of one node, mostly agents on that node.
     NodeAgent,
-    /// Clients that run and end.
+    /// Clients that run once and end.
     Job,
     /// Dashboards and other tools that show objects to people. Their users cannot change the code.
     Viewer,
-    /// Clients that are built on a library.
+    /// Clients that use a library.
     Library(Library),
-    /// All others.
+    /// All other clients.
     Any,
 }
 
 impl Audience {
-    /// All of them.
     pub fn all() -> impl Iterator<Item = Self> {
         let libraries = Library::ALL.into_iter().map(Self::Library);
         [Self::NodeAgent, Self::Job, Self::Viewer].into_iter().chain(libraries).chain([Self::Any])
@@ -122,7 +119,7 @@ impl Audience {
         }
     }
 
-    /// Who it is, as a heading.
+    /// The heading in a rule's page.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -134,7 +131,7 @@ impl Audience {
         }
     }
 
-    /// Which fixes a row's client may take. What a command can do decides before that it is a job.
+    /// The audiences of a row's client. For a command such as kubectl, its own fix comes before the fix for jobs.
     pub(super) fn for_row(row: &RowFacts<'_>) -> Audiences {
         let library = row.client.library(row.product);
         let is_agent = row.entry.asked.as_ref().is_some_and(|asked| asked.lists_pods_of_a_node());
@@ -149,87 +146,81 @@ impl Audience {
                 let jobs = agent.into_iter().chain([Self::Library(library), Self::Job, Self::Any]);
                 Audiences { sure: jobs.collect(), job: Job::No, jobs: Vec::new() }
             }
-            // What helps an agent of a node helps a job that asks for the same.
+            // A job that reads the pods of one node takes the same fix as a node agent.
             _ if is_agent => Audiences { sure, job: Job::No, jobs: Vec::new() },
             job => Audiences { sure, job, jobs: vec![Self::Job] },
         }
     }
 }
 
-/// Which fixes a client may take, the first best.
+/// The audiences of a client, the best match first.
 pub(super) struct Audiences {
-    /// Those for a client that runs on.
+    /// Audiences if the client keeps running.
     pub sure: Vec<Audience>,
-    /// Whether it runs and ends.
+    /// Whether the client is a job.
     pub job: Job,
-    /// Those for a client that runs and ends.
+    /// Audiences if the client is a job.
     pub jobs: Vec<Audience>,
 }
 
-/// A fix for one kind of client: the first whose condition holds.
+/// A fix for one audience.
 #[derive(Debug)]
 pub struct Fix {
-    /// The kind of client.
     pub audience: Audience,
-    /// Conditions and texts.
+    /// Conditions and texts; the first whose condition holds is used.
     pub cases: Vec<(Option<Condition>, Text)>,
 }
 
-/// A rule.
 #[derive(Debug)]
 pub struct Rule {
-    /// Stable for ever: `KT101`.
+    /// Never changes: `KT101`.
     pub id: String,
-    /// The name.
     pub name: String,
-    /// What it finds.
+    /// What the rule finds, in one line.
     pub summary: String,
-    /// Which rows are judged; all without it.
+    /// Selects rows; `None` selects all.
     pub matches: Option<Condition>,
-    /// What is judged together.
+    /// How a rule groups rows: the `groupBy` of its file.
     pub group_by: GroupBy,
-    /// Named numbers.
+    /// Named numbers for levels.
     pub thresholds: Vec<(String, f64)>,
-    /// When a group is a finding, the worst first.
+    /// Conditions for each severity, the highest severity first.
     pub levels: Vec<(Severity, Condition)>,
-    /// The severity of all its findings, where a policy says so.
+    /// Severity of all its findings, if the policy sets one.
     pub fixed_severity: Option<Severity>,
-    /// The finding in a sentence.
     pub message: Text,
-    /// What the server does.
+    /// What the server does and what it costs.
     pub why: String,
     /// What to change.
     pub fix: Vec<Fix>,
-    /// What the fix makes worse.
     pub tradeoff: Option<Text>,
-    /// What is by design.
+    /// What looks like a finding but is by design.
     pub quiet_for: Option<String>,
-    /// What to look for afterwards.
+    /// How to verify the fix in the next log.
     pub verify: Option<Text>,
-    /// Where it comes from.
+    /// Issues, enhancement proposals and documents.
     pub references: Vec<String>,
-    /// It is one of kubetoll's own, of which tests check that it fails on nothing.
+    /// Whether it is one of kubetoll's own rules. Tests check that their texts never fail.
     pub is_embedded: bool,
-    /// The file.
     pub file: String,
-    /// Where its id stands in the file.
+    /// Position of the id in the file.
     pub id_at: FilePosition,
 }
 
-/// Whether a word means a rule: by its id, its name, or its family.
+/// Whether a word selects a rule: its id, name, or family.
 #[must_use]
 pub fn is_meant(word: &str, id: &str, name: &str) -> bool {
     name == word || id == word || is_family(word) && id.starts_with(word)
 }
 
 impl Rule {
-    /// Reads and checks a rule. `None` if anything is wrong, all of which is noted.
+    /// Reads and checks a rule. Returns `None` and adds to `errors` if anything is wrong.
     ///
     /// # Panics
-    /// If the system gives no thread.
+    /// If the system cannot start a thread.
     #[must_use]
     pub fn parse(file: &str, source: &str, errors: &mut FileErrors) -> Option<Self> {
-        // CEL's parser takes a lot of stack for each bracket before it says that there are too many.
+        // CEL's parser needs much stack for each bracket before it reports too many of them.
         std::thread::scope(|scope| {
             let reading = std::thread::Builder::new()
                 .stack_size(STACK)
@@ -239,10 +230,10 @@ impl Rule {
         })
     }
 
-    /// Reads an embedded rule, of which a test checks that it is right.
+    /// Reads an embedded rule. A test checks all of them.
     ///
     /// # Panics
-    /// If it is not.
+    /// If the rule is invalid.
     pub(super) fn parse_embedded(file: &str, source: &str) -> Self {
         let mut errors = FileErrors::default();
         Self::parse_here(file, source, CheckLevel::Embedded, &mut errors)
@@ -257,29 +248,27 @@ impl Rule {
         rule.filter(|_| errors.0.len() == before)
     }
 
-    /// The values of its thresholds, by name.
     pub fn threshold_values(&self) -> impl Iterator<Item = (&str, Value<'static>)> {
         self.thresholds.iter().map(|(name, value)| (name.as_str(), threshold(*value)))
     }
 
-    /// The beginning of its id, by which rules of a kind are selected together: `KT1`.
+    /// The start of the id that rules of a kind share: `KT1`.
     #[must_use]
     pub fn family(&self) -> &str {
         &self.id[..self.id.len() - 2]
     }
 
-    /// Whether a word of `--select` or `--ignore` means the rule: its id, its name, or the beginning of its id
-    /// (`KT1`, a family).
+    /// Whether a word of `--select` or `--ignore` selects the rule: its id, its name, or its family (`KT1`).
     #[must_use]
     pub fn is_meant(&self, word: &str) -> bool {
         is_meant(word, &self.id, &self.name)
     }
 
-    /// The roots that levels of the rule may name.
+    /// The roots of variables that levels may use.
     pub(super) fn level_roots(group_by: GroupBy) -> &'static [Root] {
         match group_by {
             GroupBy { input: true, .. } => &[Root::Input, Root::Threshold],
-            // All rows of a group are of one shape.
+            // All rows of such a group have one shape, so `request.*` has one value.
             GroupBy { shape: true, .. } => {
                 &[Root::Stats, Root::Threshold, Root::Client, Root::Request, Root::Server]
             }
@@ -288,12 +277,12 @@ impl Rule {
     }
 }
 
-/// What an id looks like.
+/// Pattern of an id.
 pub const ID: &str = "^[A-Z]{2,8}[0-9]{3}$";
-/// What a name looks like.
+/// Pattern of a name.
 pub const NAME: &str = "^[a-z]([a-z0-9-]{0,62}[a-z0-9])?$";
 
-/// Capitals and at most two digits: the beginning of an id.
+/// Whether a word is the start of an id: capitals and at most two digits.
 #[must_use]
 pub fn is_family(word: &str) -> bool {
     let letters = word.bytes().take_while(u8::is_ascii_uppercase).count();

@@ -1,27 +1,24 @@
-//! A rule as it is written: which keys there are, and what each holds. Nothing of its meaning is known here.
+//! Reads a rule file: its keys and their types. Conditions and placeholders are checked elsewhere.
 
 use super::error::{FileErrors, FilePosition, expected};
 use super::yaml::{YamlNode, YamlValue};
 
-/// A value and its place.
+/// A value and its position in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Positioned<T> {
-    /// The value.
     pub value: T,
-    /// Its place.
     pub at: FilePosition,
 }
 
-/// A text for kinds of client, by condition: the first that holds is taken.
+/// A text of a fix and its condition. The first case whose condition holds is used.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FixCase {
-    /// When it is taken; always if there is none.
+    /// The condition; `None` always holds.
     pub when: Option<Positioned<String>>,
-    /// The text.
     pub text: Positioned<String>,
 }
 
-/// A rule file, read and not checked yet.
+/// A rule file that is read but not checked yet.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RuleFile {
     pub id: Option<Positioned<String>>,
@@ -40,14 +37,12 @@ pub struct RuleFile {
     pub references: Vec<Positioned<String>>,
 }
 
-/// A key of a rule file.
+/// A key of a rule file or policy file.
 #[derive(Debug, Clone, Copy)]
 pub struct FileKey {
-    /// The key.
     pub name: &'static str,
-    /// Whether it must be there.
     pub required: bool,
-    /// What it holds.
+    /// Description for the reference and the JSON Schema.
     pub doc: &'static str,
 }
 
@@ -55,8 +50,8 @@ const fn key(name: &'static str, required: bool, doc: &'static str) -> FileKey {
     FileKey { name, required, doc }
 }
 
-/// The keys of a rule file, in the order in which they are best written. The reference and the JSON Schema are made
-/// of this list.
+/// The keys of a rule file, in the recommended order. The reference and the JSON Schema are generated from this
+/// list.
 pub const KEYS: [FileKey; 14] = [
     key(
         "id",
@@ -105,21 +100,20 @@ pub const KEYS: [FileKey; 14] = [
 /// Severities, as keys of `levels`.
 pub const LEVELS: [&str; 3] = ["info", "warning", "error"];
 
-/// Reads the parts of a file, and notes what is wrong with them.
+/// Reads YAML nodes and collects errors.
 pub struct Reader<'a> {
-    /// The file's name.
     pub file: &'a str,
-    /// What is wrong.
+    /// Errors so far.
     pub errors: &'a mut FileErrors,
 }
 
 impl Reader<'_> {
-    /// Notes a mistake.
+    /// Adds an error.
     pub fn say(&mut self, at: FilePosition, message: impl Into<String>) {
         self.errors.add(self.file, at, message);
     }
 
-    /// A text. Numbers and booleans are taken as they look: `info: true` is a condition.
+    /// A string. Numbers and booleans become strings: `info: true` is a condition.
     pub fn text(&mut self, what: &str, node: YamlNode) -> Option<Positioned<String>> {
         let value = match node.content {
             YamlValue::Text(text) if text.trim().is_empty() => {
@@ -153,7 +147,7 @@ impl Reader<'_> {
         number
     }
 
-    /// A list of texts; one text stands for a list of it.
+    /// A list of strings. A single string counts as a list of one.
     pub fn texts(&mut self, what: &str, node: YamlNode) -> Vec<Positioned<String>> {
         match node.content {
             YamlValue::List(list) => {
@@ -167,7 +161,6 @@ impl Reader<'_> {
         }
     }
 
-    /// The entries of a map.
     pub fn map(&mut self, what: &str, node: YamlNode) -> Vec<(Positioned<String>, YamlNode)> {
         match node.content {
             YamlValue::Map(map) => {
@@ -180,13 +173,13 @@ impl Reader<'_> {
         }
     }
 
-    /// Notes a key that there is not.
+    /// Adds an error for an unknown key.
     pub fn unknown<'k>(&mut self, key: &Positioned<String>, known: impl IntoIterator<Item = &'k str>) {
         self.say(key.at, format!("no such key '{}'{}", key.value, expected(&key.value, known)));
     }
 }
 
-/// Reads a rule; what is wrong is noted, and what is right is there.
+/// Reads a rule. Errors are added to the reader, and the valid parts are returned.
 #[must_use]
 pub fn read(node: YamlNode, reader: &mut Reader<'_>) -> RuleFile {
     let mut rule = RuleFile::default();
@@ -212,7 +205,7 @@ pub fn read(node: YamlNode, reader: &mut Reader<'_>) -> RuleFile {
             "groupBy" => rule.group_by = reader.texts(what, node),
             "thresholds" => {
                 for (name, node) in reader.map(what, node) {
-                    // With its name known, it is told once what is wrong.
+                    // Keep the threshold's name, so that conditions that use it do not report a second error.
                     let number = reader.number("a threshold", &node).unwrap_or(0.0);
                     rule.thresholds.push((name, number));
                 }
@@ -240,7 +233,7 @@ pub fn read(node: YamlNode, reader: &mut Reader<'_>) -> RuleFile {
         }
         seen.push(name);
     }
-    // Of what is no map that was said, and nothing more can be.
+    // `reader.map` has reported this already. Missing keys would only add noise.
     if !is_map {
         return rule;
     }

@@ -1,4 +1,5 @@
-//! JSON Schemas of rule files and of the policy file, for editors: made of the lists that the checks themselves use.
+//! JSON Schemas of rule files and policy files, for editors. They are generated from the lists that the checks
+//! use.
 
 use serde_json::{Map, Value, json};
 
@@ -45,7 +46,7 @@ pub fn rule() -> Value {
     titled(schema, "A rule of kubetoll", "docs/rules/README.md tells how to write one.")
 }
 
-/// The schema of a policy file for rules.
+/// The schema of a policy file, with the names of these rules.
 #[must_use]
 pub fn policy(rules: &RuleSet) -> Value {
     let properties = policy::KEYS.iter().map(|key| {
@@ -76,7 +77,7 @@ fn one_or_more(item: &Value) -> Value {
     json!({ "anyOf": [item, { "type": "array", "minItems": 1, "items": item }] })
 }
 
-/// A map of these keys and no others.
+/// An object with these keys and no others.
 fn object(properties: Map<String, Value>, keys: &[FileKey]) -> Value {
     let required: Vec<&str> = keys.iter().filter(|key| key.required).map(|key| key.name).collect();
     let mut form = json!({ "type": "object", "required": required, "additionalProperties": false });
@@ -95,7 +96,7 @@ fn titled(mut schema: Value, title: &str, description: &str) -> Value {
     described(schema, description)
 }
 
-/// A description with the names that may stand there, a line each.
+/// A description, followed by one line for each variable that is allowed there.
 fn documented(doc: &str, roots: &[Root]) -> String {
     let names = roots.iter().flat_map(|root| root.names().into_iter().map(move |name| (root, name)));
     let lines =
@@ -104,7 +105,7 @@ fn documented(doc: &str, roots: &[Root]) -> String {
     if lines.is_empty() { doc.to_owned() } else { format!("{doc}\n{lines}") }
 }
 
-/// CEL; YAML's `true` is taken as a condition too. One example for each name, for editors to complete.
+/// A CEL condition, or YAML's `true`. Has an example for each variable, for completion in editors.
 fn condition(roots: &[Root]) -> Value {
     let names = roots.iter().flat_map(|root| root.names().into_iter().map(move |name| (root, name)));
     let examples: Vec<String> =
@@ -112,7 +113,7 @@ fn condition(roots: &[Root]) -> Value {
     json!({ "type": ["string", "boolean"], "minLength": 1, "examples": examples })
 }
 
-/// A condition with a name.
+/// An example condition with a variable.
 fn example(name: &str, kind: Kind) -> String {
     match kind {
         Kind::Bool => name.to_owned(),
@@ -154,7 +155,7 @@ fn one_fix() -> Value {
     json!({ "anyOf": [text(), { "type": "array", "minItems": 1, "items": case }] })
 }
 
-/// Severity and thresholds by rule: those of the rules that there are, by name; any word for others.
+/// Settings by rule. Known rules are listed with their thresholds; other keys are allowed.
 fn settings(rules: &RuleSet) -> Value {
     let number = || json!({ "type": "number", "minimum": 0 });
     let setting = |thresholds: Value| {

@@ -1,44 +1,40 @@
-//! The rules of a run: the embedded ones, and those of the user's directories, which add to them or replace them.
+//! The rules of a run: the embedded ones, and those of the user's directories. The latter add rules or replace
+//! them.
 
 use std::path::{Path, PathBuf};
 
 use super::error::{FileErrors, FilePosition, expected};
 use super::rule::{Rule, is_family};
 
-/// The embedded files: name and text.
+/// Name and text of each embedded rule file; written by build.rs.
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/rules.in"));
 
-/// Whether an embedded rule has a name. docs/rules holds a page of each.
+/// Whether there is an embedded rule of this name. docs/rules has a page for each.
 #[must_use]
 pub fn is_embedded(name: &str) -> bool {
     EMBEDDED.iter().any(|(file, _)| file.strip_suffix(".yaml") == Some(name))
 }
 
-/// Threads that read the embedded rules; more take longer to begin than they save.
+/// Limit for the threads that parse embedded rules. Starting more takes longer than they save.
 const MOST_THREADS: usize = 4;
 
-/// Rules by id.
+/// The rules of a run.
 #[derive(Debug)]
 pub struct RuleSet {
-    /// In the order of their ids.
+    /// Sorted by id.
     pub rules: Vec<Rule>,
 }
 
-/// Rules that can't be used.
+/// Errors of rule files and directories.
 #[derive(Debug, thiserror::Error)]
 pub enum BadRules {
-    /// All that is wrong with the files.
+    /// Errors in the files.
     #[error("{0}")]
     Errors(FileErrors),
-    /// A directory that can't be read.
+    /// A directory or file that cannot be read.
     #[error("{path}: {error}; name a directory with rule files (*.yaml)")]
-    Unreadable {
-        /// The directory or file.
-        path: String,
-        /// Why.
-        error: String,
-    },
-    /// A directory without a rule.
+    Unreadable { path: String, error: String },
+    /// A directory without rule files.
     #[error("{0}: the directory has no rule file (*.yaml)")]
     Empty(String),
 }
@@ -50,8 +46,8 @@ impl RuleSet {
     /// Never: a test reads them.
     #[must_use]
     pub fn embedded() -> Self {
-        // On threads of their own, as a CI job waits for it: their memory is free for those that read the log, where
-        // that of a pool's threads would be held to the end.
+        // Parsing in parallel shortens the start. The threads end here and free their memory; those of a pool
+        // would keep it.
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
         let parse = |part: &[(&str, &str)]| -> Vec<Rule> {
             part.iter().map(|(file, text)| Rule::parse_embedded(file, text)).collect()
@@ -65,10 +61,11 @@ impl RuleSet {
         Self::sorted(rules)
     }
 
-    /// The embedded rules with those of directories. A rule of the same id replaces; a later directory goes first.
+    /// The embedded rules and those of directories. A rule replaces one of the same id; later directories override
+    /// earlier ones.
     ///
     /// # Errors
-    /// All that is wrong with all files, or a directory that can't be read.
+    /// All errors of all files, or a directory that cannot be read.
     pub fn with_directories(directories: &[PathBuf]) -> Result<Self, BadRules> {
         let mut set = Self::embedded();
         let mut errors = FileErrors::default();
@@ -82,10 +79,10 @@ impl RuleSet {
         if errors.0.is_empty() { Ok(Self::sorted(set.rules)) } else { Err(BadRules::Errors(errors)) }
     }
 
-    /// Checks the rules of a directory as [`RuleSet::with_directories`] would, and counts them.
+    /// Checks the rules of a directory as [`RuleSet::with_directories`] does, and returns their number.
     ///
     /// # Errors
-    /// As there.
+    /// See [`RuleSet::with_directories`].
     pub fn check(directory: &Path) -> Result<usize, BadRules> {
         let mut errors = FileErrors::default();
         let own = read_directory(directory, &mut errors)?.len();
@@ -98,16 +95,16 @@ impl RuleSet {
         Self { rules }
     }
 
-    /// The rule of an id or a name.
+    /// The rule with this id or name.
     #[must_use]
     pub fn find(&self, word: &str) -> Option<&Rule> {
         self.rules.iter().find(|rule| rule.id == word || rule.name == word)
     }
 
-    /// Keeps the rules that are selected and not ignored. Without `select`, all are selected.
+    /// Keeps the rules that are selected and not ignored. Without `select`, all rules are selected.
     ///
     /// # Errors
-    /// A word that means no rule.
+    /// A word that selects no rule.
     pub fn choose(&mut self, select: &[String], ignore: &[String]) -> Result<(), String> {
         for word in select.iter().chain(ignore) {
             self.known(word)?;
@@ -117,10 +114,10 @@ impl RuleSet {
         Ok(())
     }
 
-    /// Whether a word means a rule or a family of them.
+    /// Checks that a word selects a rule or a family.
     ///
     /// # Errors
-    /// If it does not: what was expected.
+    /// A message with the expected words.
     pub fn known(&self, word: &str) -> Result<(), String> {
         if self.rules.iter().any(|rule| rule.is_meant(word)) {
             return Ok(());
@@ -155,7 +152,7 @@ fn read_directory(directory: &Path, errors: &mut FileErrors) -> Result<Vec<Rule>
         if !is_rule || !entry.file_type().is_file() {
             continue;
         }
-        // crate::products reads these files.
+        // `crate::products` reads these files.
         if entry.path().parent() == Some(&products) {
             has_products = true;
         } else {
@@ -189,7 +186,7 @@ fn read_directory(directory: &Path, errors: &mut FileErrors) -> Result<Vec<Rule>
     Ok(rules)
 }
 
-/// A name means one rule.
+/// Checks that names are unique.
 fn check_names(rules: &[Rule], errors: &mut FileErrors) {
     for (index, rule) in rules.iter().enumerate() {
         if let Some(other) = rules[..index].iter().find(|other| other.name == rule.name) {
@@ -218,13 +215,13 @@ mod tests {
             assert_eq!(rule.file, format!("{}.yaml", rule.name), "a file has its rule's name");
             assert!(rule.id.starts_with("KT"), "{}", rule.id);
         }
-        // What a run takes for right, by another parser, is the same.
+        // A run uses another parser for embedded rules; its result must be the same.
         for (checked, (file, text)) in rules.iter().zip(EMBEDDED) {
             assert_eq!(parts(checked), parts(&Rule::parse_embedded(file, text)), "{file}");
         }
     }
 
-    /// Words that a fix begins with: what to do.
+    /// Verbs that a fix may begin with.
     const STEPS: &str = "Add Ask Begin Cache Call Change Check Compare Correct Create Delete Do Drop Exclude Find Give Grant Keep Leave \
                          Lengthen Let List LIST Log Look Make Move Name Pass Pause Process Put Raise Read Record Reduce \
                          Register Remove Renew Replace Request Return Run See Send Set Share Skip Spread Start Stop Switch Take Treat Turn \
@@ -235,7 +232,7 @@ mod tests {
         for (file, text) in EMBEDDED {
             let rule = Rule::parse_embedded(file, text);
             for (_, text) in rule.fix.iter().flat_map(|fix| &fix.cases) {
-                // A missing permission begins with a step of its own.
+                // The placeholder `permission` brings its own first step.
                 let mut step = text.source();
                 while let Some((_, rest)) = step.split_once("%}").filter(|_| step.starts_with("{%")) {
                     step = rest.trim_start().trim_start_matches("{{ permission }}");
@@ -246,7 +243,7 @@ mod tests {
         }
     }
 
-    /// All conditions and texts of a rule. A parser numbers the parts of a condition as it likes.
+    /// All conditions and texts of a rule, without the node ids of the parser.
     fn parts(rule: &Rule) -> Vec<String> {
         let id = regex::Regex::new(r"\bid: [0-9]+").expect("a pattern");
         let condition = |condition: &Condition| id.replace_all(&format!("{condition:?}"), "").into_owned();

@@ -1,4 +1,4 @@
-//! `sources` of the policy file: where the code of a client is in the repository.
+//! The `sources` of a policy file: where the code of a client is in the repository.
 
 use std::path::{Component, Path};
 
@@ -26,29 +26,28 @@ pub const SOURCE_KEYS: [FileKey; 3] = [
     FileKey { name: "line", required: false, doc: "The line in the file, from 1. Without it, 1." },
 ];
 
-/// Where the code of a client is.
+/// The location of a client's code.
 #[derive(Debug, Clone)]
 pub struct ClientSource {
-    /// The client, as it is written.
+    /// The pattern of the client, as in the file.
     pub client: String,
-    /// The file, relative to the root of the repository, with `/` between its parts.
+    /// Path of the file, relative to the root of the repository, with `/` as separator.
     pub path: String,
     /// The line in the file, from 1.
     pub line: u64,
-    /// The entry's place in the policy file.
+    /// Position of the entry in the policy file.
     pub at: FilePosition,
     pattern: Regex,
 }
 
 impl ClientSource {
-    /// Whether the entry names a client.
+    /// Whether the entry is for a client.
     #[must_use]
     pub fn is_of(&self, client: &ClientSummary) -> bool {
         is_client(&self.pattern, client)
     }
 }
 
-/// Reads the entries of `sources`.
 pub(super) fn read(node: YamlNode, reader: &mut Reader<'_>) -> Vec<ClientSource> {
     match node.content {
         YamlValue::List(list) => list.into_iter().filter_map(|node| source(node, reader)).collect(),
@@ -88,7 +87,7 @@ fn source(node: YamlNode, reader: &mut Reader<'_>) -> Option<ClientSource> {
     Some(ClientSource { client: client.value, path: path?, line: line?, at, pattern })
 }
 
-/// A path in the form that SARIF and GitHub take.
+/// A normalized path, as SARIF and GitHub need it.
 fn in_repository(text: &Positioned<String>, reader: &mut Reader<'_>) -> Option<String> {
     let path = text.value.as_str();
     let parts: Option<Vec<&str>> = Path::new(path)

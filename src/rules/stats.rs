@@ -1,4 +1,4 @@
-//! What rules may ask of a group of rows: `stats.*`. The one list of these names.
+//! The variables of a group of rows: `stats.*`.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use super::value::{Value, Variable};
 use crate::k8s::Scope;
 use crate::requests::stable_hash;
 
-/// Finds a number of a group.
+/// Returns the value of a variable for a group.
 pub type GroupGetter = for<'r, 'a> fn(&'r Group<'a>) -> Value<'r>;
 
 /// A minute in microseconds.
@@ -34,7 +34,7 @@ fn answers(group: &Group<'_>, is_wanted: impl Fn(u16) -> bool) -> Value<'static>
     Value::count(group.answers(is_wanted))
 }
 
-/// Of how many minutes the peak is a mean; 0 if it is of one.
+/// The number of minutes that the peak is averaged over; 0 if it is one minute.
 pub(super) fn peak_mean_minutes(group: &Group<'_>) -> u64 {
     group.rate().map(|rate| rate.window_minutes).filter(|minutes| *minutes > 1).unwrap_or(0)
 }
@@ -43,7 +43,6 @@ fn active_minutes(group: &Group<'_>) -> u64 {
     group.rate().map_or(0, |rate| rate.active_minutes)
 }
 
-/// `stats.*`
 pub static STATS: LazyLock<Vec<Variable<GroupGetter>>> =
     LazyLock::new(|| [OF_ROWS, DEPRECATIONS, COUNTS, TIMES].concat());
 
@@ -430,7 +429,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
         kind: Int,
         doc: "Distinct shapes of request in the group.",
         get: |group| {
-            // Of one client a shape is held once.
+            // A client has each shape once, so pointers identify shapes.
             let mut keys: Vec<_> = group.rows.iter().map(|facts| std::ptr::from_ref(facts.key)).collect();
             keys.sort_unstable();
             keys.dedup();
@@ -450,7 +449,7 @@ const OF_ROWS: &[Variable<GroupGetter>] = &[
     },
 ];
 
-/// The statistics that tell of requests that failed: a rule that names one wants such a request as its evidence.
+/// Variables about failed requests. A rule that uses one shows failed requests as evidence.
 pub const OF_FAILURES: [&str; 11] = [
     "unauthorized",
     "forbidden",

@@ -1,4 +1,5 @@
-//! Texts of rules with placeholders: messages, fixes. minijinja; the placeholders are the names of [`super::names`].
+//! Texts of rules, such as messages and fixes: minijinja templates whose placeholders are the variables of
+//! [`super::names`].
 
 use std::collections::HashSet;
 use std::fmt;
@@ -13,23 +14,24 @@ use super::figures;
 use super::names::{Root, VariableScope};
 use super::value::{Kind, Value as Found};
 
-/// What a text may name beside the roots' names.
+/// Placeholders besides the variables.
 const PLAIN: [&str; 6] = ["client", "resource", "product", "shape", "permission", "rivals"];
 
-/// The longest text and the longest placeholder, in bytes: some times those that there are.
+/// Limits for a text and a placeholder, in bytes: several times those of embedded rules.
 const LONGEST: usize = 16 << 10;
 const LONGEST_PLACEHOLDER: usize = 200;
 const MOST_PLACEHOLDERS: usize = 100;
-/// How many of minijinja's instructions a text may take.
+/// Limit for the minijinja instructions of a text.
 const MOST_STEPS: u64 = 20_000;
-/// The most digits of a number in a placeholder.
+/// Limit for the digits of a number in a placeholder. Larger numbers could pad a text to any size.
 const MOST_DIGITS: usize = 9;
-/// Statements that repeat nothing and keep nothing.
+/// Allowed statements: those without loops and variables.
 const STATEMENTS: [&str; 4] = ["if", "elif", "else", "endif"];
-/// Filters whose result may be of any size.
+/// Filters whose result can have any size; they are removed.
 const UNBOUNDED: [&str; 5] = ["indent", "format", "slice", "batch", "replace"];
 
-/// A text that was checked. It is compiled once: a rule may find thousands, and most rules find nothing.
+/// A checked text. It is compiled on first use and only once, since most rules find nothing and some find
+/// thousands.
 #[derive(Debug)]
 pub struct Text {
     source: String,
@@ -39,11 +41,11 @@ pub struct Text {
 #[derive(Debug)]
 struct Compiled {
     environment: Environment<'static>,
-    /// What stands before the point of each placeholder, or alone.
+    /// The part of each placeholder before the dot.
     names: HashSet<String>,
 }
 
-/// The name of the one template of an environment.
+/// Name of the only template in an environment.
 const ONLY: &str = "text";
 
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
@@ -59,10 +61,10 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
 });
 
 impl Text {
-    /// Checks a text's form and its placeholders. With `plain`, those that clients choose are placeholders too.
+    /// Checks a text and its placeholders. If `plain`, it may also use [`PLAIN`], whose values clients choose.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All errors of the text.
     pub fn compile(source: &str, scope: &VariableScope<'_>, plain: bool) -> Result<Self, Vec<CheckError>> {
         if let Some(wrong) = too_long(source, scope) {
             return Err(vec![wrong]);
@@ -86,7 +88,7 @@ impl Text {
             return Err(wrong);
         }
         let text = Self::compile_trusted(source);
-        // An unknown filter, and an operation that no value of a name's type allows, fail only when they are used.
+        // Unknown filters and operations with wrong types fail only on rendering, so render with sample values.
         match text.render(&samples(scope)) {
             Ok(_) => Ok(text),
             Err(error) => Err(vec![CheckError {
@@ -96,27 +98,26 @@ impl Text {
         }
     }
 
-    /// A text that is known to be right.
+    /// Creates a text that a test has checked.
     pub(super) fn compile_trusted(source: &str) -> Self {
         Self { source: source.trim_end().to_owned(), compiled: OnceLock::new() }
     }
 
-    /// As it is written.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Whether there is nothing to fill in.
+    /// Whether the text has no placeholders.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         !self.source.contains('{')
     }
 
-    /// Fills the placeholders in.
+    /// Fills in the placeholders.
     ///
     /// # Errors
-    /// Where a filter or an operation fails on a value.
+    /// A filter or operation that fails on a value.
     ///
     /// # Panics
     /// Never: the text was checked.
@@ -125,7 +126,7 @@ impl Text {
         template.render(values).map_err(|error| error.to_string())
     }
 
-    /// Whether a placeholder begins with this name.
+    /// Whether a placeholder is this name, or a variable below it.
     ///
     /// # Panics
     /// Never: the text was checked.
@@ -145,8 +146,9 @@ impl Text {
     }
 }
 
-/// What is too long for minijinja, which reads by recursion and sets no limit to a chain of operators. Without braces
-/// in a placeholder its end is found without knowing what a text in quotes is.
+/// Checks limits that minijinja lacks. It parses recursively and accepts operator chains of any length.
+///
+/// Placeholders must not contain braces, so that their end is found without parsing strings.
 fn too_long(source: &str, scope: &VariableScope<'_>) -> Option<CheckError> {
     if source.len() > LONGEST {
         let message = format!("the text has {} bytes; the limit is {LONGEST}", source.len());
@@ -183,7 +185,7 @@ fn too_long(source: &str, scope: &VariableScope<'_>) -> Option<CheckError> {
     None
 }
 
-/// What in a placeholder could take any time or memory.
+/// Rejects what could take unlimited time or memory in a placeholder.
 fn unbounded(inside: &str, is_statement: bool, scope: &VariableScope<'_>) -> Option<String> {
     let inside = inside.trim_matches(['-', '+', '%']).trim();
     let word = inside.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
@@ -197,7 +199,8 @@ fn unbounded(inside: &str, is_statement: bool, scope: &VariableScope<'_>) -> Opt
     (digits > Some(MOST_DIGITS)).then(|| format!("a number has at most {MOST_DIGITS} digits"))
 }
 
-/// Whether there is no text in what is multiplied, if anything is. A filter on the product is none of its factors.
+/// Whether only numbers are multiplied: minijinja repeats a string that is multiplied. A filter after the product
+/// does not matter.
 fn multiplies_numbers(inside: &str, scope: &VariableScope<'_>) -> bool {
     let is_text = |word: &str| {
         let (root, name) = word.split_once('.').unwrap_or((word, ""));
@@ -212,7 +215,7 @@ fn multiplies_numbers(inside: &str, scope: &VariableScope<'_>) -> bool {
     })
 }
 
-/// What is in the same parentheses as a place.
+/// The text in the innermost parentheses around a position.
 fn in_parentheses(text: &str, at: usize) -> &str {
     let edge = |step: fn(char) -> i32| {
         let mut depth = 0;
@@ -228,7 +231,7 @@ fn in_parentheses(text: &str, at: usize) -> &str {
     &text[start..end]
 }
 
-/// A value for each placeholder, of its type.
+/// A sample value of the right type for each placeholder.
 fn samples(scope: &VariableScope<'_>) -> Value {
     let sample = |kind: Kind| match kind {
         Kind::Bool => Value::from(true),
@@ -249,7 +252,7 @@ fn samples(scope: &VariableScope<'_>) -> Value {
     Value::from_pairs(roots.into_iter().chain(plain).collect::<Vec<_>>())
 }
 
-/// What is wrong with a placeholder, if anything is.
+/// The error message for an unknown placeholder.
 fn unknown(name: &str, scope: &VariableScope<'_>, plain: bool) -> Option<String> {
     if plain && PLAIN.contains(&name) {
         return None;
@@ -269,19 +272,17 @@ fn unknown(name: &str, scope: &VariableScope<'_>, plain: bool) -> Option<String>
     Some(format!("no such placeholder '{name}'{}", expected(rest, scope.words(root))))
 }
 
-/// The value of each name.
+/// Values by name of the variable.
 pub type Values = Vec<(&'static str, Found<'static>)>;
 
-/// A client in a message: its name where it stands alone, its facts behind a point.
+/// A root in a template, such as `client`. Renders as `name`; its variables are its attributes.
 #[derive(Debug)]
 pub struct TemplateObject {
-    /// The name.
     pub name: String,
-    /// What it is.
     pub root: Root,
-    /// The facts that tell anything.
+    /// Values that are neither zero, false nor empty.
     pub facts: Arc<Values>,
-    /// What becomes of a text in them.
+    /// Escapes strings in the values, since clients choose them.
     pub escape: fn(&str) -> String,
 }
 

@@ -1,4 +1,4 @@
-//! The types of a condition's parts: what may be compared with what, and which names there are.
+//! Type checks of conditions: the types of operands, and the variables that exist.
 
 use cel::common::ast::{
     CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue, SelectExpr, SourceInfo, operators,
@@ -9,7 +9,7 @@ use super::error::expected;
 use super::names::{Root, VariableRef, VariableScope};
 use super::value::Kind;
 
-/// The type of a part of a condition. Of `Any` something is wrong that was said already.
+/// The type of an expression. `Any` is the type of an expression with an error, so that it is reported once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Type {
     Any,
@@ -45,7 +45,7 @@ fn each_once(mut names: Vec<VariableRef>) -> Vec<VariableRef> {
     names
 }
 
-/// Looks through a condition.
+/// A type check of one condition.
 pub(super) struct Check<'a> {
     scope: &'a VariableScope<'a>,
     places: &'a SourceInfo,
@@ -56,7 +56,7 @@ pub(super) struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    /// The names that a condition uses, each once, and all that is wrong with it.
+    /// The variables of a condition, without duplicates, and all errors.
     pub(super) fn run(
         root: &IdedExpr,
         places: &'a SourceInfo,

@@ -1,4 +1,4 @@
-//! Values that conditions and messages see.
+//! Values of variables in conditions and texts.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,15 +8,10 @@ use std::sync::Arc;
 /// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// `true` or `false`.
     Bool,
-    /// A whole number.
     Int,
-    /// A number.
     Double,
-    /// A text.
     Text,
-    /// A list of texts.
     Texts,
 }
 
@@ -35,7 +30,7 @@ impl Kind {
 }
 
 impl Kind {
-    /// The value that tells nothing.
+    /// The zero, false or empty value of the type.
     #[must_use]
     pub fn unset(self) -> Value<'static> {
         match self {
@@ -54,7 +49,6 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value<'a> {
     Bool(bool),
@@ -65,7 +59,7 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// Whether it is not zero, false or empty.
+    /// Whether the value is not zero, false or empty.
     #[must_use]
     pub fn is_set(&self) -> bool {
         match self {
@@ -77,13 +71,12 @@ impl Value<'_> {
         }
     }
 
-    /// A count.
     #[must_use]
     pub fn count(number: u64) -> Self {
         Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
     }
 
-    /// The value as CEL sees it.
+    /// The value for CEL.
     #[must_use]
     pub fn to_cel(&self) -> cel::Value {
         let text = |text: &str| cel::Value::String(Arc::new(text.to_owned()));
@@ -98,7 +91,7 @@ impl Value<'_> {
         }
     }
 
-    /// The value as JSON holds it: whole numbers without a point.
+    /// The value for JSON. Whole doubles become integers.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         match self {
@@ -112,7 +105,7 @@ impl Value<'_> {
         }
     }
 
-    /// The value as a message shows it.
+    /// The value for templates. Whole doubles become integers.
     #[must_use]
     pub fn to_template(&self) -> minijinja::Value {
         match self {
@@ -128,7 +121,7 @@ impl Value<'_> {
         }
     }
 
-    /// The same, borrowed.
+    /// A value that borrows from this one.
     #[must_use]
     pub fn as_borrowed(&self) -> Value<'_> {
         match self {
@@ -140,7 +133,6 @@ impl Value<'_> {
         }
     }
 
-    /// The same without what it borrows.
     #[must_use]
     pub fn into_owned(self) -> Value<'static> {
         match self {
@@ -155,7 +147,7 @@ impl Value<'_> {
     }
 }
 
-/// Doubles are equal if their bits are: all come out of the same sums.
+/// Doubles compare by their bits. They come from deterministic sums, so equal values have equal bits.
 impl Eq for Value<'_> {}
 
 impl Hash for Value<'_> {
@@ -170,15 +162,13 @@ impl Hash for Value<'_> {
     }
 }
 
-/// A name that rules may use, its type, what it means, and how it is found.
+/// A variable that rules may use.
 #[derive(Debug, Clone, Copy)]
 pub struct Variable<Get> {
-    /// The name behind the point, such as `verb` of `request.verb`.
+    /// The name after the dot, such as `verb` of `request.verb`.
     pub name: &'static str,
-    /// Its type.
     pub kind: Kind,
-    /// What it means, with its unit.
+    /// Description with the unit.
     pub doc: &'static str,
-    /// Finds the value.
     pub get: Get,
 }

@@ -1,4 +1,4 @@
-//! A finding in words: the placeholders of a rule filled in.
+//! Renders the texts of findings.
 
 use std::cell::OnceCell;
 use std::sync::{Arc, LazyLock};
@@ -25,25 +25,25 @@ use crate::k8s::identity::short_name;
 use crate::ledger::{Exemplar, Exemplars, Merge};
 use crate::products::{Product, RecognizedBy};
 
-/// Requests that are shown as evidence.
+/// Limit for the requests in the evidence.
 const SHOWN: usize = 2;
-/// Names that tell anything of a usual finding.
+/// Typical number of values of a finding that are set.
 const USUAL: usize = 32;
-/// User agents that are shown.
+/// Limit for the user agents of a finding.
 const SHOWN_AGENTS: usize = 3;
 
-/// [`STATS`] in the order of their names, in which they are told.
+/// [`STATS`] by name, as the report lists them.
 static BY_NAME: LazyLock<Vec<Variable<stats::GroupGetter>>> = LazyLock::new(|| {
     let mut names = STATS.clone();
     names.sort_unstable_by_key(|name| name.name);
     names
 });
 
-/// Which of [`STATS`] tell of failures, by index.
+/// By index: which of [`STATS`] are about failed requests.
 static ARE_OF_FAILURES: LazyLock<Vec<bool>> =
     LazyLock::new(|| STATS.iter().map(|name| OF_FAILURES.contains(&name.name)).collect());
 
-/// Which of [`STATS`] tells of deprecated APIs.
+/// Index of `stats.deprecated` in [`STATS`].
 static DEPRECATED: LazyLock<Option<usize>> =
     LazyLock::new(|| STATS.iter().position(|name| name.name == "deprecated"));
 
@@ -58,7 +58,7 @@ pub fn client_name(client: &ClientSummary) -> String {
     }
 }
 
-/// What a client chose, in prose: it may not end the code span that it stands in, or the line.
+/// Escapes text that a client chose for Markdown: it must not end its code span or its line.
 fn in_prose(text: &str) -> String {
     if !text.contains(|c: char| c == '`' || c.is_control()) {
         return text.to_owned();
@@ -66,7 +66,7 @@ fn in_prose(text: &str) -> String {
     text.replace('`', "'").replace(char::is_control, " ")
 }
 
-/// The values that tell anything: most don't.
+/// The values that are set. Most are not.
 fn found<'v, Get>(names: &[Variable<Get>], find: impl Fn(&Get) -> Value<'v>) -> Values {
     let values = names.iter().map(|name| (name.name, find(&name.get)));
     let mut found = Values::with_capacity(USUAL);
@@ -84,7 +84,7 @@ fn thresholds(rule: &Rule) -> Filled {
     )
 }
 
-/// A finding on a client. A text that fails on a value costs no finding: what stands in for it is told, and that it failed.
+/// Renders a finding on a client. If a text fails on a value, a replacement is used and the error is returned too.
 pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (Finding, Vec<String>) {
     let leading = group.leading();
     let client = leading.client;
@@ -101,7 +101,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
     let found_rivals = OnceCell::new();
     let rivals = || found_rivals.get_or_init(|| rivals::find(group)).clone();
     let (clients, requests, servers) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-    // Of what a text does not name nothing is looked up: most name few of all facts.
+    // Only looks up the variables that a text uses, since most texts use few.
     let placeholders = |text: &Text, escape: fn(&str) -> String| {
         let named = |root: Root| text.names(root.as_str());
         let facts =
@@ -189,7 +189,7 @@ pub(super) fn on_group(rule: &Rule, severity: Severity, group: &Group<'_>) -> (F
     (finding, failures)
 }
 
-/// What tells a finding apart from others of its rule and client.
+/// Distinguishes findings of the same rule and client.
 fn key(
     rule: &Rule,
     leading: &RowFacts<'_>,
@@ -200,7 +200,7 @@ fn key(
     key.extend(resource.filter(|_| rule.group_by.resource).cloned());
     key.extend(product.filter(|_| rule.group_by.product).cloned());
     if rule.group_by.shape {
-        // Shapes of one name may differ in what the server ignored or refused.
+        // Shapes with the same name can differ in their verdict and in misspelled parameters.
         key.push(leading.key.name());
         key.push(leading.key.reason.to_owned());
         key.extend(leading.key.misspelled.iter().cloned());
@@ -208,7 +208,7 @@ fn key(
     key
 }
 
-/// A fix that begins with the product's own setting for what the rule finds, if one is known.
+/// Puts the product's own setting before the fix, if one is known for the rule.
 fn with_own_setting(rule: &Rule, product: Option<(&'static Product, RecognizedBy)>, fix: String) -> String {
     match product.and_then(|(product, _)| product.fix(&rule.name)) {
         Some(own) => format!("{} See {}.\n\n{fix}", own.text.trim(), own.source),
@@ -216,7 +216,7 @@ fn with_own_setting(rule: &Rule, product: Option<(&'static Product, RecognizedBy
     }
 }
 
-/// Products of user agents, and one user agent of each.
+/// User agent products, each with an example of a full user agent.
 fn user_agents(group: &Group<'_>) -> Vec<(String, String)> {
     let agents = &group.representative().client.agents;
     let mut shown: Vec<(String, String)> = Vec::new();
@@ -229,7 +229,7 @@ fn user_agents(group: &Group<'_>) -> Vec<(String, String)> {
     shown
 }
 
-/// A finding on the input, as [`on_group`].
+/// Renders a finding on the input; see [`on_group`].
 pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (Finding, Vec<String>) {
     let facts = Arc::new(found(INPUT, |get| get(input)));
     let values = Filled::from_pairs([
@@ -275,7 +275,7 @@ pub(super) fn on_input(rule: &Rule, severity: Severity, input: &InputFacts) -> (
     (finding, failures)
 }
 
-/// The message, with a note if its peak is the mean of a wider window.
+/// Adds a note to the message if its peak is the mean of a wider window.
 fn with_peak_mean(rule: &Rule, group: &Group<'_>, message: String) -> String {
     let minutes = peak_mean_minutes(group);
     if minutes == 0 || !rule.message.source().contains("stats.peakPerMinute") {
@@ -284,7 +284,7 @@ fn with_peak_mean(rule: &Rule, group: &Group<'_>, message: String) -> String {
     format!("{message}; the peak is a mean over {minutes} minutes")
 }
 
-/// Conditions in a message leave blank ends behind.
+/// Joins the message into one line. Template conditions leave blank lines.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -305,7 +305,7 @@ fn fix(
     Ok(job_advice(job, for_jobs, own).unwrap_or_default())
 }
 
-/// The text of the first case that holds.
+/// Renders the first case whose condition holds.
 fn filled(
     rule: &Rule,
     Fix { cases, .. }: &Fix,
@@ -350,8 +350,8 @@ fn path(leading: &RowFacts<'_>, group: &Group<'_>) -> FindingVerdict {
     }
 }
 
-/// The costliest requests: of those that the rule is about, if it is about failures or deprecated APIs, else of the
-/// shape with the most requests.
+/// The costliest requests, as evidence. For rules about failures or deprecated APIs, these requests come first.
+/// Otherwise the shape with the most requests is used.
 fn evidence(rule: &Rule, group: &Group<'_>) -> Vec<Exemplar> {
     let names = |is_wanted: &dyn Fn(usize) -> bool| {
         let names = rule.levels.iter().flat_map(|(_, condition)| &condition.names);

@@ -1,4 +1,4 @@
-//! Conditions that are right, wrong, and run natively beside CEL.
+//! Valid and invalid conditions, and a comparison of native evaluation with CEL.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -99,7 +99,7 @@ fn numbers_of_both_kinds_compare() {
     }
 }
 
-/// Texts and numbers at which conditions turn.
+/// Values at and near the limits that the conditions compare with.
 fn values() -> impl Strategy<Value = (Vec<i64>, Vec<f64>, Vec<String>)> {
     let ints = prop_oneof![-2_i64..30, Just(i64::MAX), Just(i64::MIN), any::<i64>()];
     let doubles = prop_oneof![
@@ -119,7 +119,7 @@ fn values() -> impl Strategy<Value = (Vec<i64>, Vec<f64>, Vec<String>)> {
 }
 
 proptest! {
-    /// What a plan tells, CEL tells; and of what can be told most is.
+    /// A native result is equal to CEL's. All conditions in [`PLANNED`] have a native expression.
     #[test]
     fn a_plan_tells_what_cel_tells(index in 0..CONDITIONS.len(), (ints, doubles, texts) in values(), flag: bool) {
         let condition = compile(CONDITIONS[index]).expect("a condition");
@@ -153,7 +153,7 @@ proptest! {
     }
 }
 
-/// Conditions with every kind of part, and the first of them that have no plan.
+/// Conditions with every kind of expression. Those after [`PLANNED`] have no native expression.
 const CONDITIONS: [&str; 26] = [
     "true",
     "request.fromEtcd",

@@ -1,11 +1,10 @@
-//! What rules may ask of the server that answered: `server.*`.
+//! The variables of the apiserver that served a row: `server.*`.
 
 use super::RowGetter;
 use crate::apiserver::Gate;
 use crate::rules::value::Kind::{Bool, Int, Text};
 use crate::rules::value::{Value, Variable};
 
-/// `server.*`
 pub const SERVER: &[Variable<RowGetter>] = &[
     Variable {
         name: "version",
