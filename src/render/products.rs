@@ -56,10 +56,11 @@ pub fn page(product: &Product) -> String {
 pub fn markdown(products: &[Product]) -> String {
     let mut page = String::from(
         "# Products\n\nGenerated from [rules/products](../rules/products). A finding on one of these clients names the \
-         product (`who.product`), and its\nfix begins with the product's own setting, if one is known. A user agent is \
-         the client's to choose: a product is a hint for\nadvice, and no proof. Where a user agent names no product, the \
-         default name of its ServiceAccount does.\n\n`kubetoll products list` shows them, `kubetoll products explain \
-         NAME` shows one. The form of a file:\n[product.schema.json](product.schema.json).\n\n",
+         product (`who.product`). Its\nfix begins with the product's own setting, if one is known. If a user agent \
+         names no product, kubetoll looks at the default\nname of the ServiceAccount. Clients choose their user \
+         agents, so a product is a hint and not a proof.\n\n`kubetoll products list` shows all products, and \
+         `kubetoll products explain NAME` shows one.\n[product.schema.json](product.schema.json) describes the \
+         files.\n\n",
     );
     for product in products {
         let code =

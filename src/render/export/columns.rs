@@ -1,5 +1,4 @@
-//! The columns of the table: the one place that says their names, types, units and meanings. The table in
-//! `docs/rows.md` is written from here.
+//! The columns of the table: names, types, units and meanings. A test generates the table in `docs/rows.md` from them.
 
 use super::rows::Value::{Bool, Integer, MaybeFloat, MaybeInstant, MaybeInteger, MaybeText, Text, Texts};
 use super::rows::{Column, SCHEMA_VERSION, Value, etcd_gets, etcd_lists, etcd_micros, limit_ignored};
@@ -20,14 +19,13 @@ const fn column(name: &'static str, unit: &'static str, value: Value, meaning: &
 /// The columns, in the order in which they are written.
 pub static COLUMNS: &[Column] = &[
     column("schema_version", NONE, Integer(|_| u64::from(SCHEMA_VERSION)), "The version of this table: 1."),
-    // Who asked.
+    // The client.
     column(
         "client",
         NONE,
         Text(|row| &row.client.identity),
-        "The user name that the requests act as; `system:node:*` for all nodes, `(other clients)` for what is \
-         beyond the number of clients that are told apart. An access line names no user; for it, product and address: \
-         `kubelet (private address)`.",
+        "The user name that the requests act as; `system:node:*` for all nodes. Clients beyond the limit are \
+         `(other clients)`. Access lines have no user, so their clients are product and address: `kubelet (private address)`.",
     ),
     column(
         "kind",
@@ -51,13 +49,13 @@ pub static COLUMNS: &[Column] = &[
         "impersonated_by",
         NONE,
         MaybeText(|row| row.client.impersonated_by.as_deref()),
-        "Who asked, where the requests impersonate the client.",
+        "The authenticated user, if the requests impersonate the client.",
     ),
     column(
         "products",
         NONE,
         Texts(|row| &row.shape.products),
-        "Products of the user agents that sent the row's requests, without versions. Chosen by whoever sends them.",
+        "Products of the user agents that sent the row's requests, without versions. Clients choose them.",
     ),
     column(
         "nodes",
@@ -73,14 +71,14 @@ pub static COLUMNS: &[Column] = &[
         "Distinct pods of the client: the same in all of its rows.",
     ),
     column("pods_more", NONE, Bool(|row| row.client.pods.more), "There were more pods than `pods` says."),
-    // What was asked.
+    // The request shape.
     column("verb", NONE, Text(|row| row.shape.verb), "The verb, such as `list`."),
     column(
         "resource",
         NONE,
         MaybeText(|row| row.shape.resource.as_deref()),
         "The resource with its group, such as `deployments.apps`; a class in brackets for other paths; null for \
-         what is beyond the number of shapes that are told apart.",
+         shapes beyond the limit.",
     ),
     column("subresource", NONE, MaybeText(|row| row.shape.subresource.as_deref()), "The subresource."),
     column("scope", NONE, MaybeText(|row| row.shape.scope), "`cluster`, `namespace` or `object`."),
@@ -94,15 +92,15 @@ pub static COLUMNS: &[Column] = &[
         "ignored_parameters",
         NONE,
         Texts(|row| &row.shape.ignored_parameters),
-        "Keys of the query that the server ignores without a word: a few of them.",
+        "Some of the query keys that the server silently ignores.",
     ),
     column(
         "misspelled",
         NONE,
         Texts(|row| &row.shape.misspelled),
-        "List options that the ignored keys were likely meant to be.",
+        "The list options that the ignored keys likely mean.",
     ),
-    // What the server did with it.
+    // The verdict.
     column(
         "served_from",
         NONE,
@@ -110,12 +108,12 @@ pub static COLUMNS: &[Column] = &[
         "`watch-cache`, `watch-cache-after-revision-check`, `etcd`, `depends`, `write`, `no-storage`, `aggregated`, \
          `rejected` or `not-observable`.",
     ),
-    column("likely", NONE, MaybeText(|row| row.shape.likely), "For `depends`, which it was in most cases."),
+    column("likely", NONE, MaybeText(|row| row.shape.likely), "For `depends`, the likely value of `served_from`."),
     column(
         "limit_verdict",
         NONE,
         Text(|row| row.shape.limit),
-        "What became of the limit: `absent`, `honored` or `ignored`.",
+        "`absent`, `honored` or `ignored`.",
     ),
     column(
         "rejected",
@@ -123,79 +121,79 @@ pub static COLUMNS: &[Column] = &[
         MaybeInteger(|row| row.shape.rejected.map(u64::from)),
         "The status with which the server refuses such requests.",
     ),
-    column("reason", NONE, Text(|row| row.shape.reason), "Why: a stable code."),
+    column("reason", NONE, Text(|row| row.shape.reason), "The reason for the verdict, as a stable code."),
     column("certainty", NONE, Text(|row| row.shape.certainty), "`certain`, `by-version` or `by-config`."),
-    column("explanation", NONE, Text(|row| row.shape.explanation), "Why, in a sentence."),
+    column("explanation", NONE, Text(|row| row.shape.explanation), "The reason for the verdict, in a sentence."),
     column("advice", NONE, MaybeText(|row| row.shape.advice.as_deref()), "What to change."),
     column(
         "kube_version",
         NONE,
         Text(|row| &row.shape.kube_version),
-        "The version of Kubernetes by which the row is judged.",
+        "The version of Kubernetes that the verdict is for.",
     ),
     column(
         "long_running",
         NONE,
         Bool(|row| row.shape.long_running),
-        "The durations are lifetimes of watches or connections, and no cost.",
+        "The durations are the lifetimes of watches or connections, not a cost.",
     ),
-    // How often.
+    // Counts, rates and load.
     column(
         "requests",
         REQUESTS,
         Integer(|row| row.shape.requests),
-        "Requests: those that ended, and long-running ones that were not seen to end.",
+        "Requests that ended, and long-running requests whose end is not in the log.",
     ),
     column(
         "events",
         "events",
         Integer(|row| row.shape.events),
-        "Audit events, of which a request may have several.",
+        "Audit events. A request may have several.",
     ),
-    column("etcd_lists", REQUESTS, Integer(etcd_lists), "LISTs that etcd answered, or likely did."),
-    column("etcd_gets", REQUESTS, Integer(etcd_gets), "GETs that etcd answered, or likely did."),
+    column("etcd_lists", REQUESTS, Integer(etcd_lists), "LISTs that were read from etcd, or likely were."),
+    column("etcd_gets", REQUESTS, Integer(etcd_gets), "GETs that were read from etcd, or likely were."),
     column(
         "etcd_writes",
         REQUESTS,
         Integer(|row| row.shape.etcd_writes),
-        "Writes to etcd: creates, updates, patches and deletes of stored resources and of their subresources, not \
-         refused (4xx), not failed (5xx) and without `dryRun=All`. A deletecollection counts as one.",
+        "Writes to etcd: creates, updates, patches and deletes of stored resources and of their subresources. Without \
+         refused (4xx) and failed (5xx) requests, and without `dryRun=All`. A deletecollection counts as one.",
     ),
     column(
         "etcd_micros",
         MICROS,
         Integer(etcd_micros),
-        "Time that requests took that etcd answered, or likely did.",
+        "The time of requests that were read from etcd, or likely were.",
     ),
     column(
         "limit_ignored",
         REQUESTS,
         Integer(limit_ignored),
-        "LISTs that asked for a page and got everything.",
+        "LISTs that requested a page and got everything.",
     ),
     column(
         "peak_per_minute",
         PER_MINUTE,
         MaybeFloat(|row| Some(row.rate()?.peak_per_minute)),
-        "The busiest minute, or the mean of the minutes of a wider window.",
+        "Requests in the busiest minute, or the mean over the minutes of a wider window.",
     ),
     column(
         "first_timestamp",
         NONE,
         MaybeInstant(|row| row.shape.first_timestamp),
-        "Received of the first event: RFC 3339, in UTC.",
+        "The receive time of the first event: RFC 3339, in UTC.",
     ),
     column(
         "last_timestamp",
         NONE,
         MaybeInstant(|row| row.shape.last_timestamp),
-        "Received of the last event.",
+        "The receive time of the last event.",
     ),
     column(
         "peak_at",
         NONE,
         MaybeInstant(|row| Some(row.rate()?.peak_at)),
-        "When it began: RFC 3339, in UTC.",
+        "The start of the busiest minute or window: RFC 3339, in UTC.",
     ),
     column(
         "mean_per_active_minute",
@@ -213,67 +211,67 @@ pub static COLUMNS: &[Column] = &[
         "window_minutes",
         MINUTES,
         MaybeInteger(|row| Some(row.rate()?.window_minutes)),
-        "The width of the window with the peak: 1, or more where the row was active in more than 1,536 minutes.",
+        "The width of the window with the peak: 1, or more if the row was active in more than 1,536 minutes.",
     ),
     column(
         "load_unit",
         NONE,
         Text(|row| row.shape.load.unit),
-        "What `load` counts: `requestMicros`, or with an inventory `objects`.",
+        "The unit of `load`: `requestMicros`, or with an inventory `objects`.",
     ),
     column(
         "load",
         NONE,
         Integer(|row| row.shape.load.amount),
-        "The row's load, which rows and clients are ranked by: the time that the server took for the requests, without \
-         long-running ones; with an inventory the objects that the apiserver handled, and one for each write.",
+        "The row's load, which ranks rows and clients: the server's time for the requests, without long-running ones. \
+         With an inventory: the objects that the apiserver handled, and one for each write.",
     ),
-    // How it ended.
+    // Statuses.
     column(
         "status_1xx",
         REQUESTS,
         Integer(|row| row.shape.statuses.informational),
-        "Answers with status 1xx.",
+        "Responses with status 1xx.",
     ),
-    column("status_2xx", REQUESTS, Integer(|row| row.shape.statuses.success), "Answers with status 2xx."),
-    column("status_3xx", REQUESTS, Integer(|row| row.shape.statuses.redirect), "Answers with status 3xx."),
+    column("status_2xx", REQUESTS, Integer(|row| row.shape.statuses.success), "Responses with status 2xx."),
+    column("status_3xx", REQUESTS, Integer(|row| row.shape.statuses.redirect), "Responses with status 3xx."),
     column(
         "status_4xx",
         REQUESTS,
         Integer(|row| row.shape.statuses.client_error),
-        "Answers with status 4xx.",
+        "Responses with status 4xx.",
     ),
     column(
         "status_5xx",
         REQUESTS,
         Integer(|row| row.shape.statuses.server_error),
-        "Answers with status 5xx.",
+        "Responses with status 5xx.",
     ),
     column(
         "status_none",
         REQUESTS,
         Integer(|row| row.shape.statuses.none),
-        "Requests without a status: not ended, or not recorded.",
+        "Requests without a status: they did not end, or the log has none.",
     ),
-    column("status_409", REQUESTS, Integer(|row| row.shape.statuses.conflict), "Of the 4xx, conflicts."),
+    column("status_409", REQUESTS, Integer(|row| row.shape.statuses.conflict), "Conflicts; `status_4xx` includes them."),
     column(
         "status_410",
         REQUESTS,
         Integer(|row| row.shape.statuses.gone),
-        "Of the 4xx, revisions that are gone.",
+        "Requests for expired revisions; `status_4xx` includes them.",
     ),
     column(
         "status_429",
         REQUESTS,
         Integer(|row| row.shape.statuses.too_many_requests),
-        "Of the 4xx, requests that were throttled.",
+        "Throttled requests; `status_4xx` includes them.",
     ),
-    // How long it took.
+    // Latency.
     column(
         "latency_count",
         REQUESTS,
         MaybeInteger(|row| Some(row.latency()?.count)),
-        "Requests whose duration is known. Null, like the other latencies, if there is none.",
+        "Requests whose duration is known. Null, like the other latencies, without such a request.",
     ),
     column(
         "latency_sum_micros",
@@ -285,14 +283,14 @@ pub static COLUMNS: &[Column] = &[
         "latency_min_micros",
         MICROS,
         MaybeInteger(|row| Some(row.latency()?.min_micros)),
-        "The shortest.",
+        "The shortest duration.",
     ),
-    column("latency_max_micros", MICROS, MaybeInteger(|row| Some(row.latency()?.max_micros)), "The longest."),
+    column("latency_max_micros", MICROS, MaybeInteger(|row| Some(row.latency()?.max_micros)), "The longest duration."),
     column(
         "latency_p50_micros",
         MICROS,
         MaybeInteger(|row| Some(row.latency()?.p50_micros)),
-        "The median: not below the exact value, and above it by an eighth at most.",
+        "The median: at least the exact value, and at most an eighth more.",
     ),
     column(
         "latency_p99_micros",
@@ -300,43 +298,43 @@ pub static COLUMNS: &[Column] = &[
         MaybeInteger(|row| Some(row.latency()?.p99_micros)),
         "The 99th percentile, as exact as the median.",
     ),
-    // What the server measured of it.
+    // The server's own measurements.
     column(
         "observed_measured",
         REQUESTS,
         Integer(|row| row.shape.observed.measured),
-        "Requests that the server itself measured: those that took more than 500 ms.",
+        "Requests that the server measured: those that took more than 500 ms.",
     ),
     column(
         "observed_agree",
         REQUESTS,
         Integer(|row| row.shape.observed.agree),
-        "Reads whose measurement shows what the verdict says.",
+        "Reads whose measurement fits the verdict.",
     ),
     column(
         "observed_contradict",
         REQUESTS,
         Integer(|row| row.shape.observed.contradict),
-        "Reads whose measurement shows something else, and requests that were served though the model refuses them.",
+        "Reads whose measurement contradicts the verdict, and requests that the server served though the verdict is `rejected`.",
     ),
     column(
         "observed_etcd_micros",
         MICROS,
         Integer(|row| row.shape.observed.etcd_micros),
-        "Time that the server measured in calls to etcd.",
+        "Time in calls to etcd, as the server measured it.",
     ),
-    // What its requests cost.
+    // Cost.
     column(
         "cost_basis",
         NONE,
         Text(|row| row.shape.cost.basis),
-        "What the next ones come from: `inventory`, `trace-counts` or `page-limits`; `latency`: there are none.",
+        "The source of the `cost_` columns: `inventory`, `trace-counts` or `page-limits`. With `latency` they are null.",
     ),
     column(
         "cost_lower_bound",
         NONE,
         Bool(|row| row.shape.cost.lower_bound),
-        "Requests of which it is not known are left out of them.",
+        "The `cost_` columns omit requests whose cost is unknown.",
     ),
     column(
         "cost_etcd_objects",
@@ -354,13 +352,13 @@ pub static COLUMNS: &[Column] = &[
         "cost_filtered_objects",
         OBJECTS,
         MaybeInteger(|row| row.cost()?.filtered.as_ref()?.objects),
-        "Objects that the apiserver goes through.",
+        "Objects that the apiserver filters.",
     ),
     column(
         "cost_received_objects",
         OBJECTS,
         MaybeInteger(|row| row.cost()?.received.as_ref()?.objects),
-        "Objects that the client can have received at most.",
+        "The most objects that the client can have received.",
     ),
     column(
         "cost_received_bytes",
@@ -385,31 +383,31 @@ pub static COLUMNS: &[Column] = &[
         "example_file",
         NONE,
         MaybeText(|row| Some(&*row.example()?.file)),
-        "The file that holds its event.",
+        "The file with the event of that request.",
     ),
     column(
         "example_line",
         NONE,
         MaybeInteger(|row| Some(row.example()?.line)),
-        "The event's line there, from 1.",
+        "The event's line in the file, from 1.",
     ),
-    column("example_audit_id", NONE, MaybeText(|row| Some(&*row.example()?.audit_id)), "Its audit ID."),
+    column("example_audit_id", NONE, MaybeText(|row| Some(&*row.example()?.audit_id)), "The audit ID of that request."),
     column(
         "example_timestamp",
         NONE,
         MaybeInstant(|row| row.example()?.timestamp),
-        "When it was received: RFC 3339, in UTC.",
+        "The receive time of that request: RFC 3339, in UTC.",
     ),
     column(
         "example_duration_micros",
         MICROS,
         MaybeInteger(|row| row.example()?.duration_micros),
-        "How long it took; null where it is not known, and for a watch or a connection.",
+        "The duration of that request; null if unknown, and for a watch or a connection.",
     ),
     column(
         "example_status",
         STATUS,
         MaybeInteger(|row| row.example()?.status.map(u64::from)),
-        "The status of its answer.",
+        "The status of that request.",
     ),
 ];
