@@ -108,13 +108,13 @@ pub static COLUMNS: &[Column] = &[
         "`watch-cache`, `watch-cache-after-revision-check`, `etcd`, `depends`, `write`, `no-storage`, `aggregated`, \
          `rejected` or `not-observable`.",
     ),
-    column("likely", NONE, MaybeText(|row| row.shape.likely), "For `depends`, the likely value of `served_from`."),
     column(
-        "limit_verdict",
+        "likely",
         NONE,
-        Text(|row| row.shape.limit),
-        "`absent`, `honored` or `ignored`.",
+        MaybeText(|row| row.shape.likely),
+        "For `depends`, the likely value of `served_from`.",
     ),
+    column("limit_verdict", NONE, Text(|row| row.shape.limit), "`absent`, `honored` or `ignored`."),
     column(
         "rejected",
         STATUS,
@@ -123,7 +123,12 @@ pub static COLUMNS: &[Column] = &[
     ),
     column("reason", NONE, Text(|row| row.shape.reason), "The reason for the verdict, as a stable code."),
     column("certainty", NONE, Text(|row| row.shape.certainty), "`certain`, `by-version` or `by-config`."),
-    column("explanation", NONE, Text(|row| row.shape.explanation), "The reason for the verdict, in a sentence."),
+    column(
+        "explanation",
+        NONE,
+        Text(|row| row.shape.explanation),
+        "The reason for the verdict, in a sentence.",
+    ),
     column("advice", NONE, MaybeText(|row| row.shape.advice.as_deref()), "What to change."),
     column(
         "kube_version",
@@ -144,12 +149,7 @@ pub static COLUMNS: &[Column] = &[
         Integer(|row| row.shape.requests),
         "Requests that ended, and long-running requests whose end is not in the log.",
     ),
-    column(
-        "events",
-        "events",
-        Integer(|row| row.shape.events),
-        "Audit events. A request may have several.",
-    ),
+    column("events", "events", Integer(|row| row.shape.events), "Audit events. A request may have several."),
     column("etcd_lists", REQUESTS, Integer(etcd_lists), "LISTs that were read from etcd, or likely were."),
     column("etcd_gets", REQUESTS, Integer(etcd_gets), "GETs that were read from etcd, or likely were."),
     column(
@@ -253,7 +253,12 @@ pub static COLUMNS: &[Column] = &[
         Integer(|row| row.shape.statuses.none),
         "Requests without a status: they did not end, or the log has none.",
     ),
-    column("status_409", REQUESTS, Integer(|row| row.shape.statuses.conflict), "Conflicts; `status_4xx` includes them."),
+    column(
+        "status_409",
+        REQUESTS,
+        Integer(|row| row.shape.statuses.conflict),
+        "Conflicts; `status_4xx` includes them.",
+    ),
     column(
         "status_410",
         REQUESTS,
@@ -285,7 +290,12 @@ pub static COLUMNS: &[Column] = &[
         MaybeInteger(|row| Some(row.latency()?.min_micros)),
         "The shortest duration.",
     ),
-    column("latency_max_micros", MICROS, MaybeInteger(|row| Some(row.latency()?.max_micros)), "The longest duration."),
+    column(
+        "latency_max_micros",
+        MICROS,
+        MaybeInteger(|row| Some(row.latency()?.max_micros)),
+        "The longest duration.",
+    ),
     column(
         "latency_p50_micros",
         MICROS,
@@ -352,7 +362,7 @@ pub static COLUMNS: &[Column] = &[
         "cost_filtered_objects",
         OBJECTS,
         MaybeInteger(|row| row.cost()?.filtered.as_ref()?.objects),
-        "Objects that the apiserver filters.",
+        "Objects that the apiserver checks to find the response.",
     ),
     column(
         "cost_received_objects",
@@ -391,7 +401,12 @@ pub static COLUMNS: &[Column] = &[
         MaybeInteger(|row| Some(row.example()?.line)),
         "The event's line in the file, from 1.",
     ),
-    column("example_audit_id", NONE, MaybeText(|row| Some(&*row.example()?.audit_id)), "The audit ID of that request."),
+    column(
+        "example_audit_id",
+        NONE,
+        MaybeText(|row| Some(&*row.example()?.audit_id)),
+        "The audit ID of that request.",
+    ),
     column(
         "example_timestamp",
         NONE,
