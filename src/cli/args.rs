@@ -12,7 +12,7 @@ use super::number::number;
 use super::output_path;
 use crate::render::details::{self, Details};
 use crate::render::text::TOP;
-use crate::requests::grouping::GroupBy;
+use crate::requests::grouping::RequestProperty;
 use crate::rules::Severity;
 
 /// What each exit status means.
@@ -142,7 +142,7 @@ pub(super) enum ByArg {
     Client,
 }
 
-impl From<ByArg> for GroupBy {
+impl From<ByArg> for RequestProperty {
     fn from(arg: ByArg) -> Self {
         match arg {
             ByArg::Verb => Self::Verb,

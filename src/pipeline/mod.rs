@@ -13,7 +13,7 @@ use crate::input::{Block, Feed, Source, can_be_read_again};
 use crate::k8s::KubeVersion;
 use crate::ledger::{Dedup, EtcdLog, Index, Ledger, Merge, ServerTimeline, SourceCounts};
 use crate::requests::filter::Filter;
-use crate::requests::grouping::GroupBy;
+use crate::requests::grouping::RequestProperty;
 
 pub use each::each;
 pub use worker::version::claims;
@@ -37,7 +37,7 @@ pub struct Settings {
     /// The year of klog lines, which name none.
     pub year: Option<i32>,
     /// Groups requests by this property: each of its values counts as a client.
-    pub by: Option<GroupBy>,
+    pub by: Option<RequestProperty>,
 }
 
 /// One worker, all requests, records of up to 64 MiB.

@@ -14,7 +14,7 @@ use crate::k8s::{Identity, Kind, Verb};
 
 /// A property to group by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GroupBy {
+pub enum RequestProperty {
     /// The verb, such as `list`.
     Verb,
     /// The authenticated user, not the impersonated one. Each node counts on its own.
@@ -34,7 +34,7 @@ pub const NO_USER: &str = "(an access log names no user)";
 /// The value of requests without a namespace.
 pub const NO_NAMESPACE: &str = "(no namespace)";
 
-impl GroupBy {
+impl RequestProperty {
     /// The request's value. Status codes share one value, because a row counts them separately.
     fn value<'r>(self, request: &'r Request<'_>) -> Cow<'r, str> {
         let client = request.client.client_ref();
@@ -74,7 +74,7 @@ fn resource(target: &Target<CompactString>) -> Cow<'_, str> {
 /// Replaces the client of each request by the value of its property.
 #[derive(Debug)]
 pub struct Grouping {
-    by: GroupBy,
+    by: RequestProperty,
     /// The value of the last request, as a client.
     client: ClientIdentity,
     /// The request shape of all requests.
@@ -84,7 +84,7 @@ pub struct Grouping {
 impl Grouping {
     /// Creates a grouping by this property.
     #[must_use]
-    pub fn new(by: GroupBy) -> Self {
+    pub fn new(by: RequestProperty) -> Self {
         let target = Target::NonResource(NonResource::Discovery);
         let asked = RequestShape { verb: Verb::Get, target, options: Options::default() };
         Self { by, client: ClientIdentity::default(), asked: Arc::new(asked) }
